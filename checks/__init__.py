@@ -1,0 +1,1 @@
+"""The evidence: checks are plain functions that return a `Result`; the test_*.py files are thin."""

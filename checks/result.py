@@ -1,0 +1,76 @@
+"""The verdict of one check, as one JSON line."""
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+SCHEMA = 1
+Verdict = Literal["pass", "fail", "inconclusive", "not-applicable", "error"]
+VERDICTS: tuple[Verdict, ...] = ("pass", "fail", "inconclusive", "not-applicable", "error")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a check found.
+
+    The null hypothesis is |effect| <= allowance. The allowance is derived, and `allowance_source` says from what.
+    `detectable` is the smallest effect that the run would have caught with probability `power`; for noise-free
+    checks it is the numerical error bound of the effect. Missing figures are None, never NaN.
+    """
+
+    check: str
+    tier: str
+    equation: str
+    sampler: str
+    verdict: Verdict
+    reason: str
+    target: str | None = None
+    step_size: float | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    statistic: str | None = None
+    effect: float | None = None
+    unit: str | None = None
+    standard_error: float | None = None
+    allowance: float | None = None
+    allowance_source: str | None = None
+    p_value: float | None = None
+    alpha: float | None = None
+    power: float | None = None
+    detectable: float | None = None
+    n: int | None = None
+    gradients: int | None = None
+    seconds: float | None = None
+    backend: str | None = None
+    dtype: str | None = None
+    seed: int | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    reproduction: str | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+    @property
+    def ok(self) -> bool:
+        """True for the verdicts that do not fail a run."""
+        return self.verdict in ("pass", "not-applicable")
+
+    def to_json(self) -> str:
+        """One JSON line; numbers that are not finite become null."""
+        return json.dumps(_clean(asdict(self)), allow_nan=False, sort_keys=True)
+
+
+def _clean(value: Any) -> Any:
+    """Plain JSON types: NumPy and JAX scalars unwrapped, non-finite numbers null."""
+    if isinstance(value, dict):
+        return {str(k): _clean(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(v) for v in value]
+    if isinstance(value, bool | str) or value is None:
+        return value
+    if hasattr(value, "tolist"):
+        return _clean(value.tolist())
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value)

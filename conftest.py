@@ -1,0 +1,3 @@
+"""Root conftest: `pytest` puts this folder on sys.path, and `pytest checks` gets its options here."""
+
+pytest_plugins = ["checks.plugin"]

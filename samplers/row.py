@@ -1,0 +1,42 @@
+"""A row of the registry of samplers."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from samplers.gradients import Exact
+from samplers.types import Estimator, Sampler
+from targets.target import Target
+
+DETERMINISTIC_TIERS = ("contract", "recipe", "generator", "order", "law")
+STATISTICAL_TIERS = ("invariance", "noise", "geometry", "convergence", "workload")
+TIERS = (*DETERMINISTIC_TIERS, *STATISTICAL_TIERS)
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A sampler under a name, with what the checks need to know to exercise it.
+
+    Attributes:
+        name: `sgld`, or `library/name` for an adapter.
+        build: `(target, **options) -> Sampler`.
+        tiers: the deterministic and statistical tiers that apply. Losing one fails the suite's own tests.
+        unsupported: tier -> the reason why it does not apply.
+        targets: names of the targets that the law of this sampler is checked on.
+        variants: option settings that the checks run besides the defaults; together they put every option at two
+            non-default values.
+        step_size: a usual step size on a target of unit curvature; a target of curvature k divides it by
+            k ** `step_power`.
+        step_power: 1.0 for overdamped samplers (h lambda is dimensionless), 0.5 for those with a momentum.
+        estimator: target -> the estimator that the noise-free checks use (the exact gradient, as a rule).
+    """
+
+    name: str
+    build: Callable[..., Sampler]
+    tiers: tuple[str, ...] = DETERMINISTIC_TIERS
+    unsupported: Mapping[str, str] = field(default_factory=dict)
+    targets: tuple[str, ...] = ("gaussian-correlated-2d", "anharmonic", "double-well")
+    variants: tuple[Mapping[str, Any], ...] = ()
+    step_size: float = 0.1
+    step_power: float = 1.0
+    estimator: Callable[[Target], Estimator] = Exact

@@ -1,0 +1,124 @@
+"""The interfaces of the suite: what an estimator and a sampler are, and what a sampler claims.
+
+There is no base class to inherit. Every object with these attributes is a sampler; `samplers.simple` fills in
+what a sampler whose state is its position does not want to write.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+import jax
+
+from samplers.dynamics import Dynamics
+from targets.target import Target
+
+Position = Any
+State = Any
+Kind = Literal["fixed-step", "exact", "scheduled", "adaptive", "particle"]
+Need = Literal["gradient", "potential", "covariance", "statistics"]
+
+
+class Estimate(NamedTuple):
+    """What an estimator returns at a position.
+
+    Attributes:
+        gradient: unbiased for +grad U (a pytree like the position), summed over the data; U = -log density with
+            respect to Lebesgue measure, Hausdorff on a manifold. The sign and the sum are fixed here, once.
+        potential: unbiased for U, a scalar, or None.
+        covariance: V-hat (d, d), an estimate of the covariance of `gradient` (ravel order) from the same
+            minibatch, or None.
+        statistics: unbiased sufficient counts, for conditionally conjugate samplers (SCIR, DP), or None.
+    """
+
+    gradient: Any
+    potential: jax.Array | None = None
+    covariance: jax.Array | None = None
+    statistics: Any = None
+
+
+@runtime_checkable
+class Estimator(Protocol):
+    """Turns a position into an `Estimate`; exact, known noise, minibatch, control variates, SAGA, Gibbs: all are this.
+
+    `init` returns the estimator's own state (a pytree; `()` if it has none), which the sampler carries inside
+    its `State`.
+    """
+
+    def init(self, key: jax.Array, position: Position) -> Any: ...
+
+    def estimate(self, key: jax.Array, estate: Any, position: Position) -> tuple[Estimate, Any]: ...
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a method comes from: a key of references.bib and the place in it (equation, algorithm)."""
+
+    key: str
+    where: str
+
+
+@dataclass(frozen=True, eq=False)
+class Claims:
+    """What a sampler says of itself, and what the checks hold it to.
+
+    Attributes:
+        kind: `fixed-step` (a discretised SDE), `exact` (leaves the target invariant at every step size),
+            `scheduled`, `adaptive` or `particle`.
+        weak_order: p with local weak error O(h^(p+1)) under `conditions`; None if no such claim.
+        invariant_order: q with pi_h = pi + O(h^q) for the law of `position(state)`; None if no such claim.
+        temperature: the law is exp(-U / temperature).
+        dynamics: target -> the SDE that the step discretises, in the coordinates of `ravel_pytree(unpack(state))`.
+        discrete_law: closed form of the exact stationary law on U = curvature x^2 / 2 in one dimension:
+            `(step_size, curvature) -> {name: value}`, names among `position`, `momentum` (variances) and
+            `covariance`; an oracle independent of the code.
+        composite: True when one step holds inner iterations or a full refresh of the momentum, so that it has no
+            generator in the augmented variable (its h -> 0 limit is what counts).
+        conditions: what the orders rest on, such as `"exact gradient"`.
+        spaces: manifolds the sampler runs on: `euclidean`, `positive`, `sphere`, `simplex`, ...
+        source: where the method comes from.
+    """
+
+    kind: Kind
+    source: Source
+    weak_order: int | None = None
+    invariant_order: int | None = None
+    temperature: float = 1.0
+    dynamics: Callable[[Target], Dynamics] | None = None
+    discrete_law: Callable[[float, float], dict[str, float]] | None = None
+    composite: bool = False
+    conditions: tuple[str, ...] = ()
+    spaces: tuple[str, ...] = ("euclidean",)
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """A Markov kernel with its claims.
+
+    `step` is pure, jit-able and unbatched for `backend == "jax"`; chains are vmapped by the runner. For
+    `backend == "host"` (NumPy, numba, torch, another library) `key` is a `numpy.random.Generator` and nothing is
+    traced. `step_size` is the epsilon of dz = f dt + sqrt(2 D) dW (SDE time): SGLD is
+    theta - epsilon grad U + N(0, 2 epsilon).
+
+    `unpack(state)` gives the full variable z = (theta, r, xi, ...) of the claimed law, a pytree whose
+    `ravel_pytree` is the vector that `Claims.dynamics` acts on; `pack` is its inverse and recomputes caches.
+    """
+
+    @property
+    def claims(self) -> Claims: ...
+
+    @property
+    def backend(self) -> Literal["jax", "host"]: ...
+
+    @property
+    def needs(self) -> frozenset[Need]: ...
+
+    def init(self, key: Any, position: Position, estimator: Estimator) -> State: ...
+
+    def step(self, key: Any, state: State, step_size: Any, estimator: Estimator) -> State: ...
+
+    def position(self, state: State) -> Position: ...
+
+    def unpack(self, state: State) -> Any: ...
+
+    def pack(self, key: Any, z: Any, estimator: Estimator) -> State: ...

@@ -1,0 +1,1 @@
+"""Manifolds on which targets live, one a file."""

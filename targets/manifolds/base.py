@@ -1,0 +1,44 @@
+"""The interface that every manifold has."""
+
+from typing import Protocol, runtime_checkable
+
+import jax
+
+
+@runtime_checkable
+class Manifold(Protocol):
+    """A Riemannian manifold embedded in R^n, described by what a sampler needs of it.
+
+    Points and tangent vectors are arrays of the embedding space (or pytrees of them, for `Euclidean`); a
+    density on the manifold is with respect to its Hausdorff measure (for an open subset of R^n: Lebesgue).
+
+    Attributes:
+        name: registry name, such as `"sphere(2)"`.
+        dim: the *intrinsic* dimension (n - 1 for the unit sphere in R^n), the number that a thermostat and a
+            kinetic temperature have to use.
+    """
+
+    name: str
+
+    @property
+    def dim(self) -> int: ...
+
+    def tangent(self, point, vector):
+        """Orthogonal projection of `vector` (ambient, same shape as `point`) onto the tangent space."""
+        ...
+
+    def geodesic(self, point, velocity, time):
+        """Exact geodesic flow for a time: `(point, velocity) -> (point, velocity)`."""
+        ...
+
+    def random(self, key: jax.Array):
+        """A random point: uniform where the volume is finite, else a standard spread-out draw (documented)."""
+        ...
+
+    def project_roundoff(self, point):
+        """Remove the round-off drift of the constraint; moves a valid point by round-off only."""
+        ...
+
+    def contains(self, point) -> jax.Array:
+        """True where `point` satisfies the constraint up to round-off, with finite entries."""
+        ...

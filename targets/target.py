@@ -1,0 +1,121 @@
+"""What a target is: a law on a manifold with its potential and every exact oracle that is known for it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from targets.manifolds.base import Manifold
+
+Position = Any
+"""Any pytree of float arrays."""
+
+
+class Moment(NamedTuple):
+    """An expectation under the target.
+
+    Attributes:
+        function: position -> scalar.
+        value: its exact expectation.
+        error: absolute error bound of `value` (0.0 for a closed form evaluated in float64).
+    """
+
+    function: Callable[[Position], jax.Array]
+    value: float
+    error: float = 0.0
+
+
+class Cdf(NamedTuple):
+    """The exact law of a scalar statistic of the position.
+
+    Attributes:
+        function: position -> scalar.
+        cdf: NumPy-vectorised cumulative distribution function of that scalar.
+    """
+
+    function: Callable[[Position], jax.Array]
+    cdf: Callable[[np.ndarray], np.ndarray]
+
+
+class GaussianLaw(NamedTuple):
+    """Mean (d,) and precision (d, d) of a Gaussian target, in the order of `ravel_pytree`."""
+
+    mean: np.ndarray
+    precision: np.ndarray
+
+
+class DataTerms(NamedTuple):
+    """A potential that is a sum over data: U(x) = prior(x) + sum_i datum(x, data[i]).
+
+    Attributes:
+        prior: position -> scalar, the potential of the prior.
+        datum: (position, datum) -> scalar, minus the log-likelihood of one datum.
+        data: pytree of arrays with a common leading axis of length `size`.
+        size: N, the number of data.
+    """
+
+    prior: Callable[[Position], jax.Array]
+    datum: Callable[[Position, Any], jax.Array]
+    data: Any
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A law to sample, density exp(-U) with respect to Lebesgue (or Hausdorff, on a manifold) measure.
+
+    Attributes:
+        name: registry name.
+        manifold: where it lives.
+        example: a position of the right structure, shape and dtype, in the bulk of the law.
+        potential: U = -log density up to a constant; position -> scalar; jax-traceable.
+        sample: exact sampler `(key, n) -> positions` with a leading axis n, or None where there is none.
+        moments: exact expectations by name.
+        cdfs: exact laws of scalar statistics by name.
+        quadrature: `n -> (points, weights)`: a rule for expectations under the law, points (m, d) in ravel
+            order, weights (m,) summing to one; exact (Gauss) or converging geometrically in n. None where no
+            such rule is known.
+        interval: for a one-dimensional law, `(low, high)` outside which the mass is below 1e-14.
+        gaussian: mean and precision if the law is Gaussian.
+        terms: the sum over data, if there is one.
+        curvature: an upper bound of the largest eigenvalue of the Hessian of U in the bulk; 1 / sqrt of it is
+            the length and time scale that step sizes are quoted in.
+        separated: True for a law with modes that a local move does not connect in reasonable time.
+        source: where the law and its oracles come from (references.bib key, equation), or a short derivation.
+    """
+
+    name: str
+    manifold: Manifold
+    example: Position
+    potential: Callable[[Position], jax.Array]
+    sample: Callable[[jax.Array, int], Position] | None = None
+    moments: Mapping[str, Moment] = field(default_factory=dict)
+    cdfs: Mapping[str, Cdf] = field(default_factory=dict)
+    quadrature: Callable[[int], tuple[np.ndarray, np.ndarray]] | None = None
+    interval: tuple[float, float] | None = None
+    gaussian: GaussianLaw | None = None
+    terms: DataTerms | None = None
+    curvature: float = 1.0
+    separated: bool = False
+    source: str = ""
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates of a position (ambient, on a manifold)."""
+        return sum(int(np.size(leaf)) for leaf in jax.tree.leaves(self.example))
+
+    def ravel(self, position: Position) -> jax.Array:
+        """Position -> flat vector (size,)."""
+        return ravel_pytree(position)[0]
+
+    def unravel(self, flat: jax.Array) -> Position:
+        """Flat vector (size,) -> position with the structure of `example`."""
+        return ravel_pytree(self.example)[1](jnp.asarray(flat))
+
+    def flat_potential(self, flat: jax.Array) -> jax.Array:
+        """U as a function of the flat vector."""
+        return self.potential(self.unravel(flat))
