@@ -109,11 +109,7 @@ class Minibatch:
         if not self.enumerable:
             raise ValueError("batch_size: too many minibatches to enumerate")
         total, n = self.terms.size, self.batch_size
-        source = (
-            itertools.product(range(total), repeat=n)
-            if self.replace
-            else itertools.combinations(range(total), n)
-        )
+        source = itertools.product(range(total), repeat=n) if self.replace else itertools.combinations(range(total), n)
         return np.array(list(source), dtype=np.int32)
 
     def init(self, key, position):
@@ -136,9 +132,9 @@ class Minibatch:
         scale = self.terms.size / self.batch_size
         prior, prior_gradient = jax.value_and_grad(self.terms.prior)(position)
         if not self.fisher:
-            value, gradient = jax.value_and_grad(
-                lambda x: jnp.sum(jax.vmap(self.terms.datum, (None, 0))(x, batch))
-            )(position)
+            value, gradient = jax.value_and_grad(lambda x: jnp.sum(jax.vmap(self.terms.datum, (None, 0))(x, batch)))(
+                position
+            )
             total = jax.tree.map(lambda a, b: a + scale * b, prior_gradient, gradient)
             return Estimate(total, prior + scale * value)
         values, gradients = jax.vmap(jax.value_and_grad(self.terms.datum), (None, 0))(position, batch)

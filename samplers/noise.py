@@ -9,10 +9,7 @@ def normal_like(key: jax.Array, tree):
     """Independent N(0, 1) entries with the structure, shapes and dtypes of `tree`; one key a leaf."""
     leaves, structure = jax.tree.flatten(tree)
     keys = jax.random.split(key, len(leaves)) if len(leaves) > 1 else [key]
-    draws = [
-        jax.random.normal(k, jnp.shape(leaf), jnp.result_type(leaf))
-        for k, leaf in zip(keys, leaves, strict=True)
-    ]
+    draws = [jax.random.normal(k, jnp.shape(leaf), jnp.result_type(leaf)) for k, leaf in zip(keys, leaves, strict=True)]
     return jax.tree.unflatten(structure, draws)
 
 

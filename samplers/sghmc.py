@@ -113,9 +113,7 @@ class SGHMC(MomentumMixin):
         covariance = estimate.covariance if self.compensate else None
         noise = injected_noise(noise_key, r, 2 * C * self.temperature * h, h, covariance)
         if self.scheme == "symmetric":
-            r = jax.tree.map(
-                lambda b, g, n: jnp.exp(-0.5 * C * h) * (b - h * g + n), r, estimate.gradient, noise
-            )
+            r = jax.tree.map(lambda b, g, n: jnp.exp(-0.5 * C * h) * (b - h * g + n), r, estimate.gradient, noise)
             x = jax.tree.map(lambda a, b: a + 0.5 * h * b, x, r)
             return MomentumState(x, r, estate)
         new_r = jax.tree.map(lambda b, g, n: b - h * g - h * C * b + n, r, estimate.gradient, noise)

@@ -88,12 +88,8 @@ class SGLD:
         gradient_key, noise_key = jax.random.split(key)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
         covariance = estimate.covariance if self.compensate else None
-        noise = injected_noise(
-            noise_key, state.position, 2 * self.temperature * step_size, step_size, covariance
-        )
-        position = jax.tree.map(
-            lambda x, g, n: x - step_size * g + n, state.position, estimate.gradient, noise
-        )
+        noise = injected_noise(noise_key, state.position, 2 * self.temperature * step_size, step_size, covariance)
+        position = jax.tree.map(lambda x, g, n: x - step_size * g + n, state.position, estimate.gradient, noise)
         return SGLDState(position, estate)
 
     def position(self, state):
