@@ -18,7 +18,8 @@ class Manifold(Protocol):
             kinetic temperature have to use.
     """
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     @property
     def dim(self) -> int: ...

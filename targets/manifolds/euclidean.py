@@ -1,0 +1,49 @@
+"""Flat space R^n."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+
+@dataclass(frozen=True)
+class Euclidean:
+    """R^n with the Euclidean metric; points are pytrees of arrays with n numbers in all.
+
+        geodesic: (x, v) -> (x + t v, v)
+
+    Args:
+        dim: n.
+    """
+
+    dim: int
+
+    def __post_init__(self):
+        if self.dim < 1:
+            raise ValueError(f"dim: must be at least 1, got {self.dim!r}")
+
+    @property
+    def name(self) -> str:
+        """Registry name, `euclidean(n)`."""
+        return f"euclidean({self.dim})"
+
+    def tangent(self, point, vector):
+        """The vector itself: every vector is tangent."""
+        del point
+        return vector
+
+    def geodesic(self, point, velocity, time):
+        """(x + t v, v), leaf by leaf."""
+        return jax.tree.map(lambda x, v: x + time * v, point, velocity), velocity
+
+    def random(self, key):
+        """A standard normal vector (n,)."""
+        return jax.random.normal(key, (self.dim,))
+
+    def project_roundoff(self, point):
+        """The point itself: there is no constraint."""
+        return point
+
+    def contains(self, point):
+        """True where every entry is finite."""
+        return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(point)]))

@@ -1,0 +1,161 @@
+"""Exact tools that the analytic targets share: Gauss rules, cumulative distribution functions, rejection sampling."""
+
+import itertools
+from collections.abc import Callable
+from functools import lru_cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import linalg
+
+Rule = tuple[np.ndarray, np.ndarray]
+"""Points (m, d) and weights (m,) that sum to one."""
+
+
+@lru_cache(maxsize=64)
+def standard_normal_rule(n: int) -> Rule:
+    """n-point Gauss rule for N(0, 1): points (n,), weights (n,); exact to degree 2 n - 1.
+
+    By the eigenvalues of the Jacobi matrix of the Hermite polynomials [golub1969calculation].
+    """
+    return jacobi_rule(np.zeros(n), np.sqrt(np.arange(1.0, n)))
+
+
+def jacobi_rule(diagonal: np.ndarray, off_diagonal: np.ndarray) -> Rule:
+    """Gauss rule (n,), (n,) of a probability law from its Jacobi matrix [golub1969calculation]."""
+    points, vectors = linalg.eigh_tridiagonal(diagonal, off_diagonal)
+    weights = vectors[0] ** 2
+    return points, weights / weights.sum()
+
+
+def gauss_rule(points: np.ndarray, weights: np.ndarray, n: int) -> Rule:
+    """n-point Gauss rule (n,), (n,) of the law given by a fine rule `points` (m,), `weights` (m,), m >> n.
+
+    Lanczos with full reorthogonalisation gives the Jacobi matrix; the result is exact to degree 2 n - 1 for the fine
+    rule [golub1969calculation; gautschi2004orthogonal, section 2.2].
+    """
+    if not 1 <= n < len(points):
+        raise ValueError(f"n: must lie between 1 and {len(points) - 1}, got {n!r}")
+    basis = np.sqrt(weights / weights.sum())[:, None]
+    diagonal, off_diagonal = [], []
+    for _ in range(n):
+        vector = points * basis[:, -1]
+        diagonal.append(basis[:, -1] @ vector)
+        for _ in range(2):  # twice is enough
+            vector = vector - basis @ (basis.T @ vector)
+        off_diagonal.append(np.linalg.norm(vector))
+        basis = np.column_stack([basis, vector / off_diagonal[-1]])
+    return jacobi_rule(np.array(diagonal), np.array(off_diagonal[:-1]))
+
+
+def tensor_rule(dim: int, n: int) -> Rule:
+    """Tensor Gauss rule for N(0, I) in `dim` dimensions: (n^dim, dim), (n^dim,)."""
+    x, w = standard_normal_rule(n)
+    points = np.array(list(itertools.product(x, repeat=dim)))
+    weights = np.prod(np.array(list(itertools.product(w, repeat=dim))), axis=1)
+    return points, weights
+
+
+@lru_cache(maxsize=64)
+def _legendre(n: int) -> Rule:
+    return np.polynomial.legendre.leggauss(n)
+
+
+def legendre_rule(low: float, high: float, panels: int, order: int = 16) -> Rule:
+    """Composite Gauss-Legendre rule for the Lebesgue integral over (low, high): points (m,), weights (m,)."""
+    x, w = _legendre(order)
+    edges = np.linspace(low, high, panels + 1)
+    half = (high - low) / panels / 2
+    points = (edges[:-1, None] + half * (1 + x)).ravel()
+    return points, np.tile(half * w, panels)
+
+
+class DensityLaw:
+    """Numerics of a one-dimensional law with an unnormalised density: Gauss rules and distribution function.
+
+    Args:
+        density: NumPy-vectorised, smooth on the interval; up to a constant.
+        interval: (low, high) that holds the mass.
+        panels: number of 16-point Gauss-Legendre panels; the integrals are exact to round-off when the density is
+            resolved on a panel.
+    """
+
+    def __init__(self, density: Callable[[np.ndarray], np.ndarray], interval: tuple[float, float], panels: int = 40):
+        self.density, self.interval, self.panels = density, interval, panels
+        self._table: tuple[np.ndarray, np.ndarray] | None = None
+
+    def _cumulative(self) -> tuple[np.ndarray, np.ndarray]:
+        """Edges of the panels and the integral of the density up to each of them; computed once, on demand."""
+        if self._table is None:
+            low, high = self.interval
+            points, weights = legendre_rule(low, high, self.panels)
+            masses = (weights * self.density(points)).reshape(self.panels, -1).sum(axis=1)
+            self._table = np.linspace(low, high, self.panels + 1), np.concatenate([[0.0], np.cumsum(masses)])
+        return self._table
+
+    def constant(self) -> float:
+        """The integral of the density."""
+        return float(self._cumulative()[1][-1])
+
+    def cdf(self, x: np.ndarray) -> np.ndarray:
+        """The distribution function, vectorised; absolute error of the order of round-off."""
+        edges, cumulative = self._cumulative()
+        x = np.clip(np.asarray(x, np.float64), *self.interval)
+        cell = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, self.panels - 1)
+        nodes, weights = _legendre(16)
+        half = (x - edges[cell]) / 2
+        inside = half * (self.density(edges[cell][..., None] + half[..., None] * (1 + nodes)) @ weights)
+        return np.clip((cumulative[cell] + inside) / cumulative[-1], 0.0, 1.0)
+
+    def rule(self, n: int) -> Rule:
+        """n-point Gauss rule of the law: points (n, 1), weights (n,); exact to degree 2 n - 1."""
+        points, weights = legendre_rule(*self.interval, self.panels)
+        x, w = gauss_rule(points, weights * self.density(points), n)
+        return x[:, None], w
+
+
+def rejection(key, n: int, propose: Callable, log_accept: Callable):
+    """n exact draws by rejection.
+
+    Args:
+        key: typed key.
+        n: number of draws.
+        propose: (key, n) -> proposals (n, d).
+        log_accept: proposal (d,) -> log of the acceptance probability, at most 0.
+
+    Returns:
+        Draws (n, d). Every round proposes to all and fills those that are still empty, so the cost is about
+        log(n) / acceptance rounds.
+    """
+
+    def attempt(key):
+        propose_key, accept_key = jax.random.split(key)
+        values = propose(propose_key, n)
+        levels = jax.vmap(log_accept)(values)
+        return values, jnp.log(jax.random.uniform(accept_key, (n,), levels.dtype)) < levels
+
+    def body(carry):
+        key, values, done = carry
+        key, attempt_key = jax.random.split(key)
+        proposals, accepted = attempt(attempt_key)
+        return key, jnp.where((done | ~accepted)[:, None], values, proposals), done | accepted
+
+    key, first_key = jax.random.split(key)
+    values, done = attempt(first_key)
+    return jax.lax.while_loop(lambda carry: ~jnp.all(carry[2]), body, (key, values, done))[1]
+
+
+def coordinate(index: int) -> Callable:
+    """Statistic: one coordinate of an array position (d,)."""
+    return lambda position: position[index]
+
+
+def power(index: int, exponent: int) -> Callable:
+    """Statistic: an integer power of one coordinate of an array position (d,)."""
+    return lambda position: position[index] ** exponent
+
+
+def product(i: int, j: int) -> Callable:
+    """Statistic: the product of two coordinates of an array position (d,)."""
+    return lambda position: position[i] * position[j]
