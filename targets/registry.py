@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import jax
@@ -45,7 +45,7 @@ def target(name: str) -> Target:
     return _build(name, jax.dtypes.canonicalize_dtype(float).name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _build(name: str, dtype: str) -> Target:
     del dtype
     for row in TARGETS:

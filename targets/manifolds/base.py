@@ -1,6 +1,6 @@
 """The interface that every manifold has."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 
@@ -24,22 +24,22 @@ class Manifold(Protocol):
     @property
     def dim(self) -> int: ...
 
-    def tangent(self, point, vector):
+    def tangent(self, point: Any, vector: Any) -> Any:
         """Orthogonal projection of `vector` (ambient, same shape as `point`) onto the tangent space."""
         ...
 
-    def geodesic(self, point, velocity, time):
+    def geodesic(self, point: Any, velocity: Any, time: Any) -> tuple[Any, Any]:
         """Exact geodesic flow for a time: `(point, velocity) -> (point, velocity)`."""
         ...
 
-    def random(self, key: jax.Array):
+    def random(self, key: jax.Array) -> Any:
         """A random point: uniform where the volume is finite, else a standard spread-out draw (documented)."""
         ...
 
-    def project_roundoff(self, point):
+    def project_roundoff(self, point: Any) -> Any:
         """Remove the round-off drift of the constraint; moves a valid point by round-off only."""
         ...
 
-    def contains(self, point) -> jax.Array:
+    def contains(self, point: Any) -> jax.Array:
         """True where `point` satisfies the constraint up to round-off, with finite entries."""
         ...
