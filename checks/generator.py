@@ -1,0 +1,92 @@
+"""The generator tier: drift and diffusion of the *code* as the step size goes to 0 are the declared ones."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from checks.check import Check, NotApplicable
+from checks.quadrature import neville
+from checks.recipe import diagnose_drift
+from checks.result import Result
+from checks.rules import generic_points
+from checks.stepmap import step_map
+from checks.subject import Subject
+from checks.verdict import decide
+from targets.target import Target
+
+LEVELS = 8
+"""Step sizes h0 / 2^k, k = 0 .. LEVELS - 1."""
+
+
+def step_sizes(subject: Subject, target: Target, levels: int = LEVELS) -> np.ndarray:
+    """The usual step size and its halvings."""
+    return subject.step_size(target) / 2.0 ** np.arange(levels)
+
+
+def code_generator(subject: Subject, target: Target, points: np.ndarray):
+    """Drift (P, n) and diffusion D (P, n, n) of the code at `points`, each with an error estimate.
+
+    (E[z'] - z) / h -> f and E[(z' - z)(z' - z)^T] / h -> 2 D as h -> 0, extrapolated polynomially in h (the
+    expectation over the noise removes the half powers).
+    """
+    step, hs = step_map(subject, target), step_sizes(subject, target)
+    moments = [step.moments(points, h) for h in hs]
+    drift, drift_error = neville(hs, np.array([m.increment / h for m, h in zip(moments, hs, strict=True)]))
+    square, square_error = neville(hs, np.array([m.square / h for m, h in zip(moments, hs, strict=True)]))
+    return drift, drift_error, square / 2, square_error / 2
+
+
+def generator_of_code(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """The drift and the diffusion extracted from the step equal those derived from the declared H, D and Q.
+
+    Source: the definition of weak consistency, order 1 (talay1990expansion); ma2015complete, equation (2).
+    """
+    del seed
+    step = step_map(subject, target)
+    claims = step.sampler.claims
+    if claims.composite:
+        raise NotApplicable("a composite step has no generator in the full variable")
+    if claims.dynamics is None:
+        raise NotApplicable("no dynamics are declared")
+    dynamics = claims.dynamics(target)
+    points = generic_points(step)
+    drift, drift_error, diffusion, diffusion_error = code_generator(subject, target, points)
+    z = jnp.asarray(points)
+    declared = np.asarray(jax.jit(jax.vmap(dynamics.drift))(z))
+    declared_d = np.asarray(jax.jit(jax.vmap(dynamics.D))(z))
+    f_scale, d_scale = 1 + np.abs(declared).max(), 1 + np.abs(declared_d).max()
+    f_gap, d_gap = np.abs(drift - declared) / f_scale, np.abs(diffusion - declared_d) / d_scale
+    effect = float(max(f_gap.max(), d_gap.max()))
+    # (z' - z) / h at the smallest h loses |z| eps / h; the extrapolation amplifies it by a small factor.
+    roundoff = 100 * np.finfo(float).eps * (1 + np.abs(points).max()) / step_sizes(subject, target)[-1]
+    numerical = float(max((drift_error / f_scale).max(), (diffusion_error / d_scale).max()))
+    allowance = 10 * numerical + roundoff
+    if f_gap.max() >= d_gap.max():
+        p, i = np.unravel_index(np.argmax(f_gap), f_gap.shape)
+        reason = (
+            f"drift of {dynamics.names[i]} at z = {np.round(points[p], 3).tolist()}: "
+            f"the code has {drift[p, i]:.6g}, the dynamics {declared[p, i]:.6g}"
+        )
+        if effect > allowance:
+            reason += diagnose_drift(dynamics, points, drift, tolerance=10 * allowance * f_scale)
+    else:
+        p, i, j = np.unravel_index(np.argmax(d_gap), d_gap.shape)
+        reason = (
+            f"diffusion D[{dynamics.names[i]}, {dynamics.names[j]}] at z = {np.round(points[p], 3).tolist()}: "
+            f"the code has {diffusion[p, i, j]:.6g}, the dynamics {declared_d[p, i, j]:.6g}"
+        )
+    return decide(
+        check,
+        subject,
+        target,
+        effect=effect,
+        allowance=allowance,
+        allowance_source="error of the extrapolation to h = 0 and round-off",
+        reason=reason,
+        statistic="largest gap of drift and diffusion",
+        unit="relative to the largest entry plus one",
+        detectable=2 * allowance,
+        promised=1e-4,
+        step_size=float(step_sizes(subject, target)[0]),
+        detail={"drift_gap": float(f_gap.max()), "diffusion_gap": float(d_gap.max())},
+    )

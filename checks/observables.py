@@ -1,0 +1,32 @@
+"""Vectors of test functions: a single test function can cross zero and hide an error."""
+
+import jax.numpy as jnp
+import numpy as np
+
+
+def observables(v):
+    """Test functions of a vector (n,): monomials of degree 1 to 4 and bounded oscillating ones, as one vector.
+
+    Contains v_i, v_i v_j (i <= j), v_i^3, v_i^4, and two sines along fixed generic directions; `observable_names` has
+    their names.
+    """
+    n = v.shape[0]
+    i, j = np.triu_indices(n)
+    first, second = _directions(n)
+    waves = jnp.stack([jnp.sin(v @ jnp.asarray(first, v.dtype) + 0.3), jnp.sin(v @ jnp.asarray(second, v.dtype) - 1.1)])
+    return jnp.concatenate([v, v[i] * v[j], v**3, v**4, waves])
+
+
+def observable_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of the entries of `observables` for coordinates with these names."""
+    i, j = np.triu_indices(len(names))
+    products = [f"{names[a]}*{names[b]}" if a != b else f"{names[a]}^2" for a, b in zip(i, j, strict=True)]
+    cubes, fourths = [f"{n}^3" for n in names], [f"{n}^4" for n in names]
+    return (*names, *products, *cubes, *fourths, "sin(w.z + 0.3)", "sin(w'.z - 1.1)")
+
+
+def _directions(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two generic directions of length 0.8: multiples of irrational numbers modulo one, centred."""
+    k = np.arange(1, n + 1)
+    raw = [np.modf(k * np.sqrt(2.0))[0] - 0.35, np.modf(k * np.sqrt(5.0))[0] - 0.45]
+    return tuple(0.8 * r / np.linalg.norm(r) for r in raw)  # pyright: ignore[reportReturnType]

@@ -1,0 +1,178 @@
+"""The order tier: local weak order, and the defect series of the invariant law."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from checks.check import Check, NotApplicable
+from checks.generator import step_sizes
+from checks.observables import observable_names, observables
+from checks.quadrature import neville
+from checks.result import Result
+from checks.rules import generic_points, law_rule
+from checks.stepmap import step_map
+from checks.subject import Subject
+from checks.verdict import decide
+from targets.target import Target
+
+MAX_EVALUATIONS = 30_000_000
+
+
+def taylor_terms(dynamics, points: np.ndarray, order: int) -> list[np.ndarray]:
+    """[phi, L phi, .., L^order phi] at `points` for the observables, each (P, K), by automatic differentiation."""
+
+    def generator(phi):
+        def applied(z):
+            hessian = jax.hessian(phi)(z)
+            return jax.jacfwd(phi)(z) @ dynamics.drift(z) + jnp.tensordot(hessian, dynamics.D(z), axes=2)
+
+        return applied
+
+    terms, phi = [], observables
+    for _ in range(order + 1):
+        terms.append(phi)
+        phi = generator(phi)
+    compiled = jax.jit(jax.vmap(lambda z: [term(z) for term in terms]))
+    return [np.asarray(t) for t in compiled(jnp.asarray(points))]
+
+
+def local_errors(subject: Subject, target: Target, order: int, levels: int = 9):
+    """Step sizes and |E phi(z') - sum_{j <= order} h^j L^j phi / j!|, scaled, over a vector of points and functions."""
+    step = step_map(subject, target)
+    dynamics = step.sampler.claims.dynamics(target)
+    points, hs = generic_points(step), step_sizes(subject, target, levels)
+    terms = taylor_terms(dynamics, points, order)
+    scale = 1 + np.abs(terms[0])
+    errors, factorial = [], np.cumprod([1.0, *range(1, order + 1)])
+    for h in hs:
+        series = sum(h**j * t / factorial[j] for j, t in enumerate(terms))
+        errors.append(np.linalg.norm((step.moments(points, h).variable - series) / scale))
+    return hs, np.array(errors)
+
+
+def slope(hs: np.ndarray, errors: np.ndarray, floor: float) -> tuple[float, float]:
+    """Exponent of errors ~ h^s as h -> 0 and its error, from the entries above a round-off floor."""
+    usable = np.flatnonzero(errors > floor)
+    if len(usable) < 4:
+        return np.inf, 0.0
+    usable = usable[: np.argmax(np.diff(usable) > 1) + 1] if np.any(np.diff(usable) > 1) else usable
+    e, h = errors[usable], hs[usable]
+    slopes = np.log2(e[:-1] / e[1:]) / np.log2(h[:-1] / h[1:])
+    value, error = neville(h[1:], slopes) if len(slopes) > 2 else (slopes[-1], abs(slopes[-1] - slopes[-2]))
+    return float(value), float(error)
+
+
+def local_weak_order(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """|E phi(z_h) - sum_{j <= p} h^j L^j phi / j!| = O(h^(p+1)) over a vector of points and test functions.
+
+    Source: talay1990expansion; milstein2004stochastic, theorem 2.2.1 (local order p + 1 gives global order p).
+    """
+    del seed
+    step = step_map(subject, target)
+    claims = step.sampler.claims
+    if claims.weak_order is None:
+        raise NotApplicable("no weak order is claimed")
+    if claims.composite or claims.dynamics is None:
+        raise NotApplicable("no dynamics are declared for one step")
+    p = claims.weak_order
+    hs, errors = local_errors(subject, target, p)
+    # Expectations of size 1 carry a few hundred eps; below 1e4 of that floor a slope means nothing.
+    floor = 1e4 * np.finfo(float).eps * np.sqrt(errors.size)
+    exponent, error = slope(hs, errors, floor)
+    measured = exponent - 1
+    return decide(
+        check,
+        subject,
+        target,
+        effect=max(0.0, p - measured) if np.isfinite(measured) else 0.0,
+        allowance=0.1,
+        allowance_source="orders are integers: a slope extrapolated to h = 0 within 0.1 of one decides",
+        reason=f"measured local weak order {measured:.3f}, claimed {p}",
+        statistic="claimed minus measured weak order",
+        unit="power of h",
+        detectable=0.1 + error,
+        promised=0.5,
+        step_size=float(hs[0]),
+        detail={"measured_order": measured, "errors": errors.tolist(), "step_sizes": hs.tolist()},
+    )
+
+
+def defect_series(subject: Subject, target: Target, count: int, levels: int = 8):
+    """Coefficients c_1 .. c_count of delta_f(h) = E_{z ~ p} f(z_h) - p(f), with errors, and the names of the f.
+
+    The expectation is over the claimed law p of the full variable and over the noise of the step, by quadrature.
+    """
+    step = step_map(subject, target)
+    points, weights = law_rule(step, step.sampler.claims)
+    keep = weights > 1e-18
+    points, weights = points[keep], weights[keep]
+    nodes = 4 ** getattr(step, "noise_size", 2)
+    if len(points) * nodes * levels > MAX_EVALUATIONS:
+        raise NotApplicable(f"{len(points)} points times {nodes} noise nodes is too large a grid")
+    hs = step_sizes(subject, target, levels)
+    variable, readout = [], []
+    scale = magnitude = None
+    for h in hs:
+        m = step.moments(points, h)
+        if scale is None:
+            start = np.asarray(jax.vmap(observables)(jnp.asarray(points)))
+            scale = 1 + weights @ np.abs(start)
+            magnitude = weights @ start
+        variable.append((weights @ m.variable - magnitude) / scale)
+        readout.append(weights @ m.readout)
+    coefficients, remainder = [], np.array(variable)
+    for _ in range(count):
+        remainder = remainder / hs[:, None]
+        value, error = neville(hs, remainder)
+        coefficients.append((value, error))
+        remainder = remainder - value
+    return hs, coefficients, np.array(readout), points, weights
+
+
+def defect(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """c_1 = .. = c_p = 0: started from the claimed law, one step moves no expectation by less than O(h^(p+1)).
+
+    c_1 = 0 for every f iff the SDE of the code leaves the claimed law invariant; a scheme of weak order p has
+    c_1 = .. = c_p = 0, because p(L^j f) = 0. An exact kernel has c_j = 0 for every j.
+    """
+    del seed
+    step = step_map(subject, target)
+    claims = step.sampler.claims
+    if claims.composite:
+        raise NotApplicable("a composite step is judged by its limit h -> 0")
+    if claims.kind == "particle":
+        raise NotApplicable("a particle method has a mean-field fixed point instead")
+    exact = claims.kind == "exact"
+    p = 2 if exact else max(1, claims.weak_order or 1)
+    hs, coefficients, _, _, _ = defect_series(subject, target, p + 1)
+    names = (
+        claims.dynamics(target).names if claims.dynamics is not None else tuple(f"z[{i}]" for i in range(step.size))
+    )
+    labels = observable_names(names)
+    effect, worst, numerical = 0.0, "", 0.0
+    for j, (value, error) in enumerate(coefficients[:p], start=1):
+        # A coefficient is in units of h0^-j: made dimensionless by the usual step size.
+        size = np.abs(value) * hs[0] ** j
+        k = int(np.argmax(size))
+        numerical = max(numerical, float((error * hs[0] ** j).max()))
+        if size[k] > effect:
+            effect, worst = float(size[k]), f"c_{j} = {value[k]:.3g} for f = {labels[k]}"
+    roundoff = 1e3 * np.finfo(float).eps * 2.0 ** (len(hs) * p)
+    allowance = 10 * numerical + roundoff
+    lead = coefficients[p][0]
+    k = int(np.argmax(np.abs(lead)))
+    return decide(
+        check,
+        subject,
+        target,
+        effect=effect,
+        allowance=allowance,
+        allowance_source="error of the extrapolation to h = 0 and round-off",
+        reason=f"largest of c_1 .. c_{p}: {worst}; leading c_{p + 1} = {lead[k]:.4g} for f = {labels[k]}",
+        statistic=f"largest of |c_j| h^j, j <= {p}",
+        unit="relative to 1 + E|f|, at the usual step size",
+        detectable=2 * allowance,
+        promised=1e-5,
+        step_size=float(hs[0]),
+        detail={"leading_coefficient": float(np.abs(lead).max()), "leading_order": p + 1},
+    )

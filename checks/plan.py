@@ -1,0 +1,199 @@
+"""What `pytest checks` runs: the cases, in an order that keeps one subject's together, with their estimated cost."""
+
+import ast
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from checks import deviations
+from checks.check import Check
+from checks.execute import default_seed
+from checks.registry import CHECKS, seconds
+from checks.resolve import BadInput, adapter_rows, closest, find_target, resolve
+from checks.subject import Subject
+from samplers.registry import SAMPLERS
+from samplers.row import DETERMINISTIC_TIERS, STATISTICAL_TIERS, TIERS
+
+GROUPS = {"deterministic": DETERMINISTIC_TIERS, "statistical": STATISTICAL_TIERS, "all": TIERS}
+LAW_TIERS = ("order", "law")
+"""A sampler passes only if a check of one of these tiers passed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One check of one subject on one target; `unsupported` is the reason why it is not run at all."""
+
+    subject: Subject
+    check: Check
+    target: str | None
+    seed: int
+    unsupported: str | None = None
+
+    @property
+    def id(self) -> str:
+        """`sgld-local_weak_order-anharmonic`."""
+        return "-".join([self.subject.name.replace("::", "."), self.check.name, self.target or "any"])
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Everything that a run of the checks will do.
+
+    Attributes:
+        cases: in the order of execution.
+        tiers: the tiers that were selected and have checks.
+        empty: the tiers that were selected and have none yet.
+        deviations: known failures.
+        step_size: forced by the caller, or None.
+        strangers: the default subjects that no registry knows, for the preflight.
+    """
+
+    cases: tuple[Case, ...]
+    tiers: tuple[str, ...]
+    empty: tuple[str, ...] = ()
+    deviations: tuple[deviations.Deviation, ...] = ()
+    step_size: float | None = None
+    strangers: tuple[Subject, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of the samplers, in order, without options."""
+        return tuple(dict.fromkeys(case.subject.row.name for case in self.cases))
+
+    @property
+    def estimate(self) -> float:
+        """Seconds on one core, from the stored cost of each check."""
+        return sum(0.0 if c.unsupported else seconds(c.check) for c in self.cases)
+
+    def of_tier(self, tier: str) -> tuple[Case, ...]:
+        """The cases of one tier."""
+        return tuple(case for case in self.cases if case.check.tier == tier)
+
+
+def parse_tiers(names: Iterable[str]) -> tuple[str, ...]:
+    """Tiers in their fixed order; groups expanded; the deterministic ones by default. Raises BadInput."""
+    chosen: set[str] = set()
+    for name in names:
+        if name in GROUPS:
+            chosen.update(GROUPS[name])
+        elif name in TIERS:
+            chosen.add(name)
+        else:
+            raise BadInput(f"--tier {name}: no such tier; {closest(name, (*TIERS, *GROUPS))}")
+    return tuple(t for t in TIERS if t in chosen) if chosen else DETERMINISTIC_TIERS
+
+
+def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
+    """`["friction=2.0"]` -> `{"friction": 2.0}`. Raises BadInput."""
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.strip().isidentifier():
+            raise BadInput(f"--option {pair}: must be NAME=VALUE, as in --option friction=2.0")
+        try:
+            options[name.strip()] = ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError) as error:
+            raise BadInput(
+                f"--option {pair}: the value must be a Python literal; write a text in quotes, "
+                f"as in --option \"{name.strip()}='{text.strip()}'\""
+            ) from error
+    return options
+
+
+def parse_number(flag: str, text: str | None, kind: type) -> Any:
+    """A number of the command line, or None. Raises BadInput."""
+    if text is None:
+        return None
+    try:
+        value = kind(text)
+    except ValueError as error:
+        raise BadInput(f"{flag} {text}: must be {'an integer' if kind is int else 'a number'}") from error
+    if kind is float and not math.isfinite(value):
+        raise BadInput(f"{flag} {text}: must be finite")
+    if kind is int and not 0 <= value < 2**31:
+        raise BadInput(f"{flag} {text}: must lie between 0 and 2**31 - 1")
+    return value
+
+
+def make_plan(
+    samplers: Iterable[str] = (),
+    targets: Iterable[str] = (),
+    tiers: Iterable[str] = (),
+    seed: str | None = None,
+    step_size: str | None = None,
+    options: Iterable[str] = (),
+    deviations_file: str | None = None,
+) -> Plan:
+    """The plan for the values of the command line.
+
+    Raises:
+        BadInput: for any mistake in them, before any work starts.
+    """
+    chosen = parse_tiers(tiers)
+    available = tuple(t for t in chosen if any(c.tier == t for c in CHECKS))
+    if not available:
+        have = ", ".join(dict.fromkeys(c.tier for c in CHECKS))
+        raise BadInput(f"--tier {' --tier '.join(chosen)}: no checks exist in there yet; tiers with checks: {have}")
+    parsed = parse_options(options)
+    names = tuple(dict.fromkeys(samplers)) or tuple(row.name for row in SAMPLERS)
+    if parsed and len(names) != 1:
+        raise BadInput("--option: needs exactly one --sampler, whose option it is")
+    only = tuple(dict.fromkeys(targets))
+    for name in only:
+        find_target(name)
+    number, h = parse_number("--seed", seed, int), parse_number("--step-size", step_size, float)
+    entries = deviations.read(deviations_file) if deviations_file else ()
+    cases: list[Case] = []
+    everything: list[Case] = []
+    strangers: list[Subject] = []
+    for name in names:
+        subjects = resolve(name, parsed, h, only)
+        strangers += subjects[:1] if ":" in name else []
+        for position, subject in enumerate(subjects):
+            for case in _cases(subject, position == 0, number):
+                everything.append(case)
+                if case.check.tier in available and (not only or case.target is None or case.target in only):
+                    cases.append(case)
+    if not any(c.unsupported is None for c in cases):
+        raise BadInput(_nothing_runs(cases, only, names))
+    known = (*(r.name for r in SAMPLERS), *(r.name for r in (adapter_rows() if entries else ())))
+    lost = deviations.unmatched(
+        entries, [(c.subject.name, c.subject.row.name, c.check.name, c.target) for c in everything], known
+    )
+    if lost:
+        entry = lost[0]
+        raise BadInput(
+            f"--deviations {deviations_file}: the entry sampler={entry.sampler!r} check={entry.check!r} "
+            f"target={entry.target!r} matches no check; remove it"
+        )
+    empty = tuple(t for t in chosen if t not in available)
+    return Plan(tuple(cases), available, empty, entries, h, tuple(strangers), parsed)
+
+
+def _nothing_runs(cases: list[Case], only: tuple[str, ...], names: tuple[str, ...]) -> str:
+    if cases:
+        return f"--sampler {names[0]}: no selected tier applies ({cases[0].unsupported})"
+    if only:
+        return f"--target {only[0]}: no selected check of {', '.join(names)} runs on it"
+    return f"--sampler {names[0]}: no selected check applies"
+
+
+def _cases(subject: Subject, default: bool, seed: int | None) -> list[Case]:
+    """Every case of one subject, tier by tier; checks that run once are left to the default options."""
+    row = subject.row
+    chosen = default_seed(row.name) if seed is None else seed
+    cases = []
+    for check in sorted(CHECKS, key=lambda c: TIERS.index(c.tier)):
+        if check.once and not default:
+            continue
+        if check.tier not in row.tiers or check.tier in row.unsupported:
+            reason = row.unsupported.get(check.tier, f"the row of {row.name} does not list the tier {check.tier}")
+            cases.append(Case(subject, check, None, chosen, reason))
+            continue
+        names = check.targets(subject)
+        if not names:
+            cases.append(Case(subject, check, None, chosen, "no target of this sampler suits the check"))
+        cases += [Case(subject, check, name, chosen) for name in names]
+    return cases

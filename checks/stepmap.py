@@ -1,0 +1,347 @@
+"""One step of a sampler as a deterministic function of state, noise and step size, and its exact expectations."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from checks.branching import ScriptedGenerator, Unintercepted, branches
+from checks.check import Inconclusive, NotApplicable
+from checks.observables import observables
+from checks.quadrature import noise_rule
+from checks.subject import Subject
+from checks.tape import Noise, Program, record
+from targets.target import Target
+
+CHUNK = 400_000
+"""Largest number of (point, noise node) pairs that are evaluated at once."""
+
+
+class StepMoments(NamedTuple):
+    """Expectations over the noise of one step from each of P points z.
+
+    Attributes:
+        increment: E[z' - z], (P, n).
+        square: E[(z' - z)(z' - z)^T], (P, n, n).
+        variable: E[observables(z')], (P, K).
+        readout: E[observables(position(state'))], (P, K').
+    """
+
+    increment: np.ndarray
+    square: np.ndarray
+    variable: np.ndarray
+    readout: np.ndarray
+
+
+class Affine(NamedTuple):
+    """state' = A state + B noise + c for one value of the discrete draws, and position = P state + q.
+
+    `matrix` (m, m), `noise` (m, k), `offset` (m,), `weight` the probability of the discrete draws.
+    """
+
+    matrix: np.ndarray
+    noise: np.ndarray
+    offset: np.ndarray
+    weight: float
+
+
+def _moments_of(z, new_z, x):
+    dz = new_z - z
+    return StepMoments(dz, jnp.outer(dz, dz), observables(new_z), observables(x))
+
+
+@dataclass(frozen=True, eq=False)
+class JaxStep:
+    """The step of a JAX sampler under the noise tape."""
+
+    target: Target
+    sampler: Any
+    estimator: Any
+    template: Any
+    program: Program
+    state_program: Program
+
+    @property
+    def size(self) -> int:
+        """Length of z."""
+        return self.template.size
+
+    @property
+    def noise_size(self) -> int:
+        """Number of standard normals that pack and step draw."""
+        return self.program.count("normal")
+
+    def require_gaussian(self) -> None:
+        """Raise unless all randomness of the step is normal draws that the tape feeds."""
+        if self.program.unintercepted:
+            raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(self.program.unintercepted)}")
+        if self.program.count("uniform"):
+            raise NotApplicable("the step draws uniforms (an accept step has kinks): see detailed balance")
+        if self.program.count("integer"):
+            raise NotApplicable("the step draws integers (minibatches): see the gradient noise checks")
+
+    @property
+    def run(self):
+        """(z (n,), normals (k,), h) -> (z' (n,), position' (d,)), traceable."""
+
+        def run(z, normals, h):
+            empty = jnp.zeros(0)
+            return self.program(Noise(normals, empty, jnp.zeros(0, int)), z, h)
+
+        return run
+
+    def moments(self, points: np.ndarray, h: float) -> StepMoments:
+        """Expectations over the noise of one step of size h from each of `points` (P, n).
+
+        Raises:
+            NotApplicable: if the step draws something else than normals, or too many of them for quadrature.
+            Inconclusive: if a random primitive escaped the tape.
+        """
+        self.require_gaussian()
+        try:
+            nodes, weights = noise_rule(self.noise_size)
+        except ValueError:
+            raise NotApplicable(f"{self.noise_size} normals a step are too many for quadrature") from None
+        batch = max(1, CHUNK // len(nodes))
+        parts = []
+        for start in range(0, len(points), batch):
+            block = points[start : start + batch]
+            padded = np.concatenate([block, np.repeat(block[-1:], min(batch, len(points)) - len(block), axis=0)])
+            out = self._compiled(jnp.asarray(padded), jnp.asarray(nodes), jnp.asarray(weights), jnp.asarray(float(h)))
+            parts.append([np.asarray(a)[: len(block)] for a in out])
+        return StepMoments(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    @property
+    def _compiled(self):
+        return _compiled_moments(self)
+
+    def affine(self, h: float) -> list[Affine]:
+        """The step as an affine map of the *whole* state (caches included) for each value of its discrete draws.
+
+        Raises:
+            NotApplicable: if the step is not affine in state and noise, or draws uniforms.
+            Inconclusive: if a random primitive escaped the tape.
+        """
+        program = self.state_program
+        if program.unintercepted:
+            raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
+        if program.count("uniform"):
+            raise NotApplicable("the step draws uniforms (an accept step): its law is not a linear recursion")
+        outcomes, weights = _integer_outcomes(program.ranges)
+        start, _ = ravel_floats(self.template.state)
+        return [
+            _fit_affine(lambda s, e, k=k: self._push(s, e, k, h), start, program.count("normal"), w)
+            for k, w in zip(outcomes, weights, strict=True)
+        ]
+
+    def _push(self, state, normals, integers, h):
+        return np.asarray(
+            _compiled_push(self)(jnp.asarray(state), jnp.asarray(normals), jnp.asarray(integers), jnp.asarray(float(h)))
+        )
+
+    def readout_at(self, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """`position(state) = P state + q` with P (d, m), q (d,), at a state that a step of size h has produced.
+
+        A state may hold its last step size (a post-processed scheme reads its position with it).
+        """
+        start, _ = ravel_floats(self.template.state)
+        normals = np.zeros(self.state_program.count("normal"))
+        integers = np.zeros(self.state_program.count("integer"), int)
+        reached = self._push(start, normals, integers, h)
+        return _affine_readout(_compiled_reading(self), reached)
+
+    def unpacking(self) -> np.ndarray:
+        """`unpack(state) = P state + q`: the matrix P (n, m)."""
+        start, unravel = ravel_floats(self.template.state)
+        read = lambda s: np.asarray(ravel_pytree(self.sampler.unpack(unravel(jnp.asarray(s))))[0])
+        return _affine_readout(read, np.asarray(start))[0]
+
+
+@dataclass(frozen=True, eq=False)
+class HostStep:
+    """The step of a host sampler, its draws branched or scripted."""
+
+    target: Target
+    sampler: Any
+    estimator: Any
+    template: Any
+
+    @property
+    def size(self) -> int:
+        """Length of z."""
+        return self.template.size
+
+    def _step(self, generator, z, h):
+        state = self.sampler.pack(generator, self.template.unravel(np.asarray(z)), self.estimator)
+        state = self.sampler.step(generator, state, float(h), self.estimator)
+        new_z = np.asarray(ravel_pytree(self.sampler.unpack(state))[0])
+        return new_z, np.asarray(ravel_pytree(self.sampler.position(state))[0])
+
+    def moments(self, points: np.ndarray, h: float) -> StepMoments:
+        """Expectations over the noise of one step from each of `points` (P, n), by walking all branches."""
+        rows = []
+        for z in points:
+            total: Any = None
+            try:
+                paths = branches(lambda g, z=z: self._step(g, z, h), points=12)
+                for weight, (new_z, x) in paths:
+                    dz = new_z - z
+                    part = [dz, np.outer(dz, dz), _host_observables(new_z), _host_observables(x)]
+                    total = (
+                        [weight * p for p in part]
+                        if total is None
+                        else [t + weight * p for t, p in zip(total, part, strict=True)]
+                    )
+            except Unintercepted as error:
+                raise Inconclusive(f"a draw that the generator cannot feed: {error}") from None
+            except ValueError as error:
+                raise NotApplicable(f"too many paths: {error}") from None
+            rows.append(total)
+        return StepMoments(*(np.array(column) for column in zip(*rows, strict=True)))
+
+    def affine(self, h: float) -> list[Affine]:
+        """The step as an affine map of z; raises as `JaxStep.affine`."""
+        start = np.asarray(self.template.flat, np.float64)
+        try:
+            counter = ScriptedGenerator(np.zeros(0))
+            self._step(counter, start, h)
+            push = lambda s, e: self._step(ScriptedGenerator(e), s, h)[0]
+            return [_fit_affine(push, start, counter.used, 1.0)]
+        except Unintercepted as error:
+            raise NotApplicable(f"the step draws from a law that is not normal: {error}") from None
+
+    def readout_at(self, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """`position = P z + q`."""
+        del h
+        flat = np.asarray(self.template.flat, np.float64)
+
+        def read(s):
+            state = self.sampler.pack(ScriptedGenerator(np.zeros(0)), self.template.unravel(s), self.estimator)
+            return np.asarray(ravel_pytree(self.sampler.position(state))[0])
+
+        return _affine_readout(read, flat)
+
+    def unpacking(self) -> np.ndarray:
+        """The recursion is in z itself."""
+        return np.eye(self.size)
+
+
+class _Template(NamedTuple):
+    """Structures of a state and of z at the target's example."""
+
+    state: Any
+    flat: Any
+    unravel: Any
+
+    @property
+    def size(self) -> int:
+        return len(self.flat)
+
+
+def ravel_floats(tree):
+    """Flat vector of the floating-point leaves of a state and its inverse; other leaves are kept as they are."""
+    leaves, structure = jax.tree.flatten(tree)
+    floating = [jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in leaves]
+    flat, unravel = ravel_pytree([leaf for leaf, f in zip(leaves, floating, strict=True) if f])
+
+    def restore(vector):
+        values = iter(unravel(vector))
+        filled = [next(values) if f else leaf for leaf, f in zip(leaves, floating, strict=True)]
+        return jax.tree.unflatten(structure, filled)
+
+    return flat, restore
+
+
+@lru_cache(maxsize=16)
+def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep | HostStep:
+    """The step of a subject on a target; `estimator` overrides the one of its row."""
+    sampler = subject.sampler(target)
+    estimator = estimator or subject.estimator(target)
+    if sampler.backend == "host":
+        generator = np.random.default_rng(0)
+        state = sampler.init(generator, target.example, estimator)
+        flat, unravel = ravel_pytree(sampler.unpack(state))
+        return HostStep(target, sampler, estimator, _Template(state, flat, unravel))
+    example = jax.tree.map(jnp.asarray, target.example)
+    state = sampler.init(jax.random.key(0), example, estimator)
+    z, unravel = ravel_pytree(sampler.unpack(state))
+    flat_state, restore = ravel_floats(state)
+
+    def from_variable(z, h):
+        pack_key, step_key = jax.random.split(jax.random.key(0))
+        new = sampler.step(step_key, sampler.pack(pack_key, unravel(z), estimator), h, estimator)
+        return ravel_pytree(sampler.unpack(new))[0], ravel_pytree(sampler.position(new))[0]
+
+    def from_state(s, h):
+        return ravel_floats(sampler.step(jax.random.key(0), restore(s), h, estimator))[0]
+
+    h = jnp.asarray(0.1)
+    program, state_program = record(from_variable, z, h), record(from_state, flat_state, h)
+    return JaxStep(target, sampler, estimator, _Template(state, z, unravel), program, state_program)
+
+
+@lru_cache(maxsize=16)
+def _compiled_moments(step: JaxStep):
+    run = step.run
+
+    def moments(points, nodes, weights, h):
+        def at(z):
+            values = jax.vmap(lambda e: _moments_of(z, *run(z, e, h)))(nodes)
+            return StepMoments(*(jnp.tensordot(weights, v, axes=1) for v in values))
+
+        return jax.vmap(at)(points)
+
+    return jax.jit(moments)
+
+
+@lru_cache(maxsize=16)
+def _compiled_reading(step: JaxStep):
+    _, unravel = ravel_floats(step.template.state)
+    read = jax.jit(lambda s: ravel_pytree(step.sampler.position(unravel(s)))[0])
+    return lambda s: np.asarray(read(jnp.asarray(s)))
+
+
+@lru_cache(maxsize=16)
+def _compiled_push(step: JaxStep):
+    return jax.jit(lambda s, e, k, h: step.state_program(Noise(e, jnp.zeros(0), k), s, h))
+
+
+def _integer_outcomes(ranges: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """All values of the integer draws (each uniform) and their probabilities."""
+    total = int(np.prod(ranges, dtype=np.int64)) if ranges else 1
+    if total > 4096:
+        raise NotApplicable(f"{total} outcomes of the integer draws are too many to enumerate")
+    outcomes = np.array(np.unravel_index(np.arange(total), ranges)).T if ranges else np.zeros((1, 0), int)
+    return outcomes, np.full(total, 1 / total)
+
+
+def _fit_affine(push, start: np.ndarray, noise_size: int, weight: float) -> Affine:
+    """The affine map through a base point, unit displacements and a check at a generic point."""
+    base, zero = np.asarray(start, np.float64), np.zeros(noise_size)
+    origin = push(base, zero)
+    matrix = np.stack([push(base + e, zero) - origin for e in np.eye(len(base))], axis=1)
+    columns = [push(base, e) - origin for e in np.eye(noise_size)]
+    noise = np.stack(columns, axis=1) if columns else np.zeros((len(base), 0))
+    generic = np.cos(1.7 * np.arange(len(base)) + 0.4)
+    shock = np.cos(2.3 * np.arange(noise_size) + 0.9)
+    predicted = origin + matrix @ generic + noise @ shock
+    actual = push(base + generic, shock)
+    scale = np.abs(origin).max(initial=1.0) + np.abs(matrix).sum() + np.abs(noise).sum()
+    if not np.allclose(actual, predicted, rtol=0, atol=1e4 * np.finfo(float).eps * scale):
+        raise NotApplicable("the step is not affine in state and noise on this target")
+    return Affine(matrix, noise, origin - matrix @ base, weight)
+
+
+def _affine_readout(read, flat) -> tuple[np.ndarray, np.ndarray]:
+    base = np.asarray(flat, np.float64)
+    origin = read(base)
+    matrix = np.stack([read(base + e) - origin for e in np.eye(len(base))], axis=1)
+    return matrix, origin - matrix @ base
+
+
+def _host_observables(v):
+    return np.asarray(observables(jnp.asarray(v)))
