@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import jax
-import jax.numpy as jnp
 
-from samplers.dynamics import Dynamics, coordinate_names
+from samplers.dynamics import Dynamics
 from samplers.noise import injected_noise
+from samplers.overdamped import overdamped_dynamics
 from samplers.types import Claims, Source
 from samplers.validate import require
 from targets.target import Target
@@ -72,14 +72,7 @@ class SGLD:
 
     def dynamics(self, target: Target) -> Dynamics:
         """D = T I, Q = 0, H = U / T."""
-        T, n = self.temperature, target.size
-        return Dynamics(
-            H=lambda z: target.flat_potential(z) / T,
-            D=lambda z: T * jnp.eye(n, dtype=z.dtype),
-            Q=lambda z: jnp.zeros((n, n), z.dtype),
-            names=coordinate_names(n),
-            size=n,
-        )
+        return overdamped_dynamics(target, self.temperature)
 
     def init(self, key, position, estimator):
         return SGLDState(position, estimator.init(key, position))
