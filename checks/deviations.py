@@ -1,11 +1,11 @@
 """Known failures of a library, kept by the library: they still run, and an unexpected pass fails.
 
-    [[deviation]]
-    sampler = "library/name"          # glob
-    check = "local_weak_order"        # glob
-    target = "anharmonic"             # optional, glob
-    reason = "what is wrong"
-    issue = "https://..."
+[[deviation]]
+sampler = "library/name"          # glob
+check = "local_weak_order"        # glob
+target = "anharmonic"             # optional, glob
+reason = "what is wrong"
+issue = "https://..."
 """
 
 import tomllib
@@ -82,11 +82,12 @@ def unmatched(
     """
     cases, known = list(cases), list(known)
     rows = {(sampler, row) for sampler, row, _, _ in cases}
-    lost = []
-    for entry in entries:
-        selected = any(entry.matches_sampler(*pair) for pair in rows)
-        if selected and not any(entry.matches(*case) for case in cases):
-            lost.append(entry)
-        elif not selected and not any(entry.matches_sampler(name, name) for name in known):
-            lost.append(entry)
-    return tuple(lost)
+    return tuple(
+        entry
+        for entry in entries
+        if not any(entry.matches(*case) for case in cases)
+        and (
+            any(entry.matches_sampler(*pair) for pair in rows)
+            or not any(entry.matches_sampler(name, name) for name in known)
+        )
+    )

@@ -62,9 +62,7 @@ def versions(subject: Subject) -> dict[str, str]:
     return found
 
 
-def reproduction(
-    subject: Subject, check: Check, target: str | None, seed: int, step_size: float | None = None
-) -> str:
+def reproduction(subject: Subject, check: Check, target: str | None, seed: int, step_size: float | None = None) -> str:
     """A shell line and Python lines that run this one check again."""
     reference = subject.reference or subject.row.name
     shell = ["pytest checks", f"--sampler {reference}"]

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from checks import deviations
 from checks.check import Check
+from checks.deviations import Deviation, read, unmatched
 from checks.execute import default_seed
 from checks.registry import CHECKS, seconds
 from checks.resolve import BadInput, adapter_rows, closest, find_target, resolve
@@ -52,7 +52,7 @@ class Plan:
     cases: tuple[Case, ...]
     tiers: tuple[str, ...]
     empty: tuple[str, ...] = ()
-    deviations: tuple[deviations.Deviation, ...] = ()
+    deviations: tuple[Deviation, ...] = ()
     step_size: float | None = None
     strangers: tuple[Subject, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
@@ -144,7 +144,7 @@ def make_plan(
     for name in only:
         find_target(name)
     number, h = parse_number("--seed", seed, int), parse_number("--step-size", step_size, float)
-    entries = deviations.read(deviations_file) if deviations_file else ()
+    entries = read(deviations_file) if deviations_file else ()
     cases: list[Case] = []
     everything: list[Case] = []
     strangers: list[Subject] = []
@@ -159,9 +159,7 @@ def make_plan(
     if not any(c.unsupported is None for c in cases):
         raise BadInput(_nothing_runs(cases, only, names))
     known = (*(r.name for r in SAMPLERS), *(r.name for r in (adapter_rows() if entries else ())))
-    lost = deviations.unmatched(
-        entries, [(c.subject.name, c.subject.row.name, c.check.name, c.target) for c in everything], known
-    )
+    lost = unmatched(entries, [(c.subject.name, c.subject.row.name, c.check.name, c.target) for c in everything], known)
     if lost:
         entry = lost[0]
         raise BadInput(

@@ -85,7 +85,7 @@ def _problem(subject: Subject, target: Target, step: bool) -> str | None:
         return f"{where}: step must return a state shaped like the one it gets, but {changed}"
     read = sampler.position if host or step else (lambda s: jax.eval_shape(sampler.position, s))
     changed = difference(target.example, read(after))
-    if changed and "dtype" not in changed and "particle" != getattr(sampler.claims, "kind", None):
+    if changed and "dtype" not in changed and getattr(sampler.claims, "kind", None) != "particle":
         return f"{where}: position(state) must be shaped like a position of the target, but {changed}"
     if (host or step) and not _finite(read(after)):
         return f"{where}: the position is not finite after one step of size {h:g} from the example position"

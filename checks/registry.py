@@ -3,9 +3,7 @@
 from checks import contract
 from checks.check import Check
 
-CHECKS: tuple[Check, ...] = (
-    *contract.CHECKS,
-)
+CHECKS: tuple[Check, ...] = (*contract.CHECKS,)
 """The full registry; the error rate of a statistical check is the family-wise rate divided by its size."""
 
 COSTS: dict[str, float] = {

@@ -48,7 +48,9 @@ def header(plan: Plan, workers: int) -> list[str]:
         f"tiers {', '.join(plan.tiers)}; about {_duration(seconds)}"
     ]
     if plan.empty:
-        lines.append(f"verification: no checks exist yet in the tiers {', '.join(plan.empty)}; they decide nothing here")
+        lines.append(
+            f"verification: no checks exist yet in the tiers {', '.join(plan.empty)}; they decide nothing here"
+        )
     return lines
 
 
@@ -91,7 +93,9 @@ def _names(outcomes: Iterable[Outcome]) -> str:
 
 def block(result: Result, deviation: Deviation | None = None) -> str:
     """Everything about one result that is not a pass."""
-    title = f"{result.verdict.upper()}  {result.sampler}  {result.check}" + (f"  {result.target}" if result.target else "")
+    title = f"{result.verdict.upper()}  {result.sampler}  {result.check}" + (
+        f"  {result.target}" if result.target else ""
+    )
     if deviation is not None:
         title = ("UNEXPECTED PASS  " if result.verdict == "pass" else "KNOWN DEVIATION  ") + title
     lines = [title]

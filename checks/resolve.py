@@ -114,7 +114,7 @@ def resolve(
     if not callable(getattr(sampler, "step", None)):
         raise BadInput(
             f"--sampler {reference}: the object has no method `step` (got {type(sampler).__name__}); "
-            "a sampler is an object with `step(key, state, step_size, estimator)`, or a function of a Target that returns one"
+            "a sampler has `step(key, state, step_size, estimator)`; a function of a Target that returns one will do"
         )
     return subjects
 
