@@ -1,0 +1,127 @@
+"""Riemannian metrics for SGRLD and gSGRHMC: G^-1(theta) and its symmetric square root.
+
+A metric works on the flat position theta (n,), in ravel order. Its divergence is never written: samplers derive it
+by automatic differentiation (`samplers.dynamics.row_divergence`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+
+from samplers.validate import require
+from targets.target import Target
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """A field of symmetric positive definite matrices on flat positions (n,)."""
+
+    def inverse(self, theta: jax.Array) -> jax.Array:
+        """G^-1(theta), (n, n)."""
+        ...
+
+    def inverse_sqrt(self, theta: jax.Array) -> jax.Array:
+        """B(theta) = G^-1/2(theta), (n, n), the symmetric square root of `inverse`."""
+        ...
+
+
+def wave(theta: jax.Array) -> jax.Array:
+    """1 + sin(theta_i + theta_{i+1}) / 2, indices cyclic: smooth, between 1/2 and 3/2, coupling the coordinates."""
+    return 1.0 + 0.5 * jnp.sin(theta + jnp.roll(theta, -1))
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalMetric:
+    """G^-1 = diag(g(theta)) with any smooth positive g.
+
+    Args:
+        diagonal: theta (n,) -> g(theta) (n,), positive; each entry may depend on all coordinates.
+    """
+
+    diagonal: Callable[[jax.Array], jax.Array] = wave
+
+    def inverse(self, theta):
+        return jnp.diag(self.diagonal(theta))
+
+    def inverse_sqrt(self, theta):
+        return jnp.diag(jnp.sqrt(self.diagonal(theta)))
+
+
+@dataclass(frozen=True)
+class NonHessian2D:
+    """A full 2 x 2 metric that is not the Hessian of any function: G^-1 = B B with
+
+        B = [[3/2 + sin(x + y) / 2, c], [c, 6/5 + 2/5 cos(y)]],  c = 3/10 cos(x - y),
+
+    symmetric positive definite everywhere (eigenvalues of B between 0.58 and 2.2). For a Hessian metric the correction
+    of girolami2011riemann and Gamma of ma2015complete agree; here they differ, so a test can tell them apart.
+    Elementary functions only, so that the matrices can be translated to a computer algebra system.
+    """
+
+    def inverse_sqrt(self, theta):
+        x, y = theta[0], theta[1]
+        off = 0.3 * jnp.cos(x - y)
+        return jnp.stack(
+            [
+                jnp.stack([1.5 + 0.5 * jnp.sin(x + y), off]),
+                jnp.stack([off, 1.2 + 0.4 * jnp.cos(y)]),
+            ]
+        )
+
+    def inverse(self, theta):
+        root = self.inverse_sqrt(theta)
+        return root @ root
+
+
+@dataclass(frozen=True)
+class PositiveMetric:
+    """G^-1 = diag(theta) on (0, inf)^n, the metric of the expanded-mean parameterisation.
+
+    Source: patterson2013stochastic, the expanded-mean parameterisation of the simplex.
+    """
+
+    def inverse(self, theta):
+        return jnp.diag(theta)
+
+    def inverse_sqrt(self, theta):
+        return jnp.diag(jnp.sqrt(theta))
+
+
+@dataclass(frozen=True, eq=False)
+class RecipeMetric:
+    """G^-1 = D sqrt(|U(theta) + C|) I: larger steps where the density is low.
+
+    Source: ma2015complete, section 4.1. The form and the constants D = 1.5 and C = 0.5 are in the supplement of the
+    source, which was not at hand: that they are these, and that it is G^-1 rather than G, is from memory. Differs
+    from the source in:
+        1. U is the exact potential, not its stochastic estimate, so that G depends on theta alone.
+
+    Args:
+        target: gives U, with the constant that `target.potential` has.
+        scale: D > 0.
+        offset: C. The metric is smooth only where U + C > 0: take an offset above -min U, such as 1.5 for the double
+            well theta^4 - 2 theta^2, whose minimum is -1.
+
+    Raises:
+        ValueError: if `scale` is not positive.
+    """
+
+    target: Target
+    scale: float = 1.5
+    offset: float = 0.5
+
+    def __post_init__(self):
+        require(self.scale > 0, "scale: must be positive", self.scale)
+
+    def factor(self, theta):
+        """D sqrt(|U(theta) + C|), a scalar."""
+        return self.scale * jnp.sqrt(jnp.abs(self.target.flat_potential(theta) + self.offset))
+
+    def inverse(self, theta):
+        return self.factor(theta) * jnp.eye(theta.shape[0], dtype=theta.dtype)
+
+    def inverse_sqrt(self, theta):
+        return jnp.sqrt(self.factor(theta)) * jnp.eye(theta.shape[0], dtype=theta.dtype)

@@ -1,0 +1,122 @@
+"""Generalised stochastic gradient Riemannian Hamiltonian Monte Carlo (gSGRHMC)."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from samplers.dynamics import Dynamics, coordinate_names, row_divergence
+from samplers.metrics import Metric
+from samplers.noise import normal_like
+from samplers.roots import positive_root
+from samplers.types import Claims, Source
+from samplers.underdamped import MomentumMixin, MomentumState
+from samplers.validate import require
+from targets.target import Target
+
+Order = Literal["semi-implicit", "explicit"]
+
+
+@dataclass(frozen=True)
+class SGRHMC(MomentumMixin):
+    """Euler on underdamped dynamics with mass and friction from a Riemannian metric, B = G^-1/2 symmetric.
+
+        r' = r + h [-B grad U~ + T div B - G^-1 r] + N(0, 2 h T G^-1 - h^2 B V^ B),  all matrices at theta
+        theta' = theta + h B(theta) r'     (`order="semi-implicit"`)
+        theta' = theta + h B(theta) r      (`order="explicit"`)
+
+    with (div B)_i = sum_j d_j B_ij, V^ = 0 unless `compensate`, and, if `reflect`, theta_j and r_j both change sign
+    where theta'_j < 0.
+
+    Source: ma2015complete, Algorithm 1 and section 3.2 (equation (17)); `explicit` is Algorithm 1 as printed. Differs
+    from the source in:
+        1. the signs of div B and G^-1 r in equation (17), which are misprints there; Algorithm 1 has them right;
+        2. the order of the updates, unless `explicit`: an explicit Euler step of a momentum has a larger error;
+        3. the temperature T, and no resampling of the momentum.
+
+    Args:
+        metric: G^-1 and its symmetric square root B.
+        temperature: T > 0; the law is exp(-(U + |r|^2 / 2) / T).
+        compensate: subtract the gradient noise B V^ B from the injected noise; needs an estimator that returns V^.
+            Negative eigenvalues of the difference are set to zero.
+        order: which momentum moves the position.
+        reflect: mirror at zero, for laws on (0, inf)^n.
+
+    Error: weak order 1 and invariant law O(h), for exact gradients or compensated noise.
+
+    Raises:
+        ValueError: if `temperature` is not positive, or `order` is unknown.
+    """
+
+    metric: Metric
+    temperature: float = 1.0
+    compensate: bool = False
+    order: Order = "semi-implicit"
+    reflect: bool = False
+
+    backend: ClassVar = "jax"
+
+    def __post_init__(self):
+        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require(self.order in ("semi-implicit", "explicit"), "order: unknown", self.order)
+
+    @property
+    def needs(self):
+        return frozenset({"gradient", "covariance"} if self.compensate else {"gradient"})
+
+    @property
+    def claims(self):
+        smooth = ("exact gradient or compensated noise",)
+        return Claims(
+            kind="fixed-step",
+            source=Source("ma2015complete", "Algorithm 1"),
+            weak_order=1,
+            invariant_order=1,
+            temperature=self.temperature,
+            dynamics=self.dynamics,
+            conditions=(*smooth, "density bounded at the boundary") if self.reflect else smooth,
+            spaces=("positive",) if self.reflect else ("euclidean",),
+        )
+
+    def dynamics(self, target: Target) -> Dynamics:
+        """H = (U + |r|^2 / 2) / T, D = T diag(0, G^-1), Q = T [[0, -B], [B, 0]]."""
+        T, n, metric = self.temperature, target.size, self.metric
+
+        def D(z):
+            zero = jnp.zeros((n, n), z.dtype)
+            return jnp.block([[zero, zero], [zero, T * metric.inverse(z[:n])]])
+
+        def Q(z):
+            zero, root = jnp.zeros((n, n), z.dtype), T * metric.inverse_sqrt(z[:n])
+            return jnp.block([[zero, -root], [root, zero]])
+
+        return Dynamics(
+            H=lambda z: (target.flat_potential(z[:n]) + 0.5 * z[n:] @ z[n:]) / T,
+            D=D,
+            Q=Q,
+            names=coordinate_names(n, "r"),
+            size=n,
+        )
+
+    def step(self, key, state, step_size, estimator):
+        gradient_key, noise_key = jax.random.split(key)
+        h, T = step_size, self.temperature
+        theta, unravel = ravel_pytree(state.position)
+        r = ravel_pytree(state.momentum)[0]
+        estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
+        gradient = ravel_pytree(estimate.gradient)[0]
+        inverse, root = self.metric.inverse(theta), self.metric.inverse_sqrt(theta)
+        white = normal_like(noise_key, theta)
+        if self.compensate:
+            noise = jnp.sqrt(h) * positive_root(2 * T * inverse - h * root @ estimate.covariance @ root) @ white
+        else:
+            noise = jnp.sqrt(2 * T * h) * (root @ white)
+        divergence = row_divergence(self.metric.inverse_sqrt, theta)
+        new_r = r + h * (T * divergence - root @ gradient - inverse @ r) + noise
+        theta = theta + h * (root @ (new_r if self.order == "semi-implicit" else r))
+        if self.reflect:
+            new_r = jnp.where(theta < 0, -new_r, new_r)
+            theta = jnp.abs(theta)
+        return MomentumState(unravel(theta), unravel(new_r), estate)
