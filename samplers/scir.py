@@ -1,0 +1,172 @@
+"""Stochastic Cox-Ingersoll-Ross process (SCIR): conditionally conjugate Gamma and Dirichlet laws."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from samplers.host import estimator_key
+from samplers.types import Claims, Estimate, Source
+from samplers.validate import require
+
+
+class SCIRState(NamedTuple):
+    """log theta (K,) and the estimator's own state. For shapes far below 1, theta underflows where its log does not."""
+
+    log_position: np.ndarray
+    estate: Any
+
+
+def cir_transition(generator: np.random.Generator, log_theta, shape, step_size: float) -> np.ndarray:
+    """Exact transition of d theta = (a - theta) dt + sqrt(2 theta) dW over a time h, in logs.
+
+        J ~ Poisson(theta / (e^h - 1)),   theta' = (1 - e^-h) Gamma(a + J)
+
+    which is (1 - e^-h) / 2 times a noncentral chi-square with 2 a degrees of freedom and noncentrality
+    2 theta / (e^h - 1), for every a > 0.
+
+    Source: baker2018large, equation (2.2) (noncentral chi-square form).
+
+    Args:
+        generator: NumPy's.
+        log_theta: log of the current values, any shape, -inf allowed.
+        shape: a > 0, broadcast against `log_theta`.
+        step_size: h > 0.
+
+    Returns:
+        log theta'.
+    """
+    jumps = generator.poisson(np.exp(log_theta) / np.expm1(step_size))
+    total = np.broadcast_to(shape, np.shape(log_theta)) + jumps
+    # Gamma(s) = Gamma(s + 1) U^(1/s): the log stays finite where a Gamma draw underflows
+    log_gamma = np.log(generator.standard_gamma(total + 1)) - generator.standard_exponential(np.shape(total)) / total
+    return np.log(-np.expm1(-step_size)) + log_gamma
+
+
+@dataclass(frozen=True, eq=False)
+class SCIR:
+    """Exact CIR transitions for independent Gamma laws whose shapes are estimated afresh in every step.
+
+        a^_j = alpha_j + n^_j,   theta_j' = CIR transition with shape a^_j over the time h
+
+    theta_j ~ Gamma(alpha_j + n_j, 1), so that theta / sum(theta) ~ Dirichlet(alpha + n).
+
+    Source: baker2018large, equation (2.3) and Algorithm 1. Differs from the source in:
+        1. the transition is drawn as a Poisson mixture of Gamma laws, and in logs.
+
+    Args:
+        alpha: prior shape, positive, a scalar or (K,).
+
+    Error: none for exact counts, at any step size. Unbiased counts of variance v leave the mean exact and add
+    tanh(h/2) v to the variance (corollary 3.2).
+
+    Raises:
+        ValueError: if `alpha` is not positive, the position is negative, the step size is not positive, or the
+            estimator returns no counts.
+    """
+
+    alpha: Any = 1.0
+
+    backend: ClassVar = "host"
+    needs: ClassVar = frozenset({"statistics"})
+
+    def __post_init__(self):
+        require(bool(np.all(np.asarray(self.alpha) > 0)), "alpha: must be positive", self.alpha)
+
+    @property
+    def claims(self):
+        return Claims(
+            kind="exact",
+            source=Source("baker2018large", "Algorithm 1"),
+            conditions=("exact counts",),
+            spaces=("positive",),
+        )
+
+    def init(self, key, position, estimator):
+        position = np.asarray(position, np.float64)
+        require(bool(np.all(position >= 0)), "position: must not be negative", position)
+        with np.errstate(divide="ignore"):
+            log_position = np.log(position)
+        return SCIRState(log_position, estimator.init(estimator_key(key, estimator), position))
+
+    def step(self, key, state, step_size, estimator):
+        require(step_size > 0, "step_size: must be positive", step_size)
+        estimate, estate = estimator.estimate(estimator_key(key, estimator), state.estate, self.position(state))
+        if estimate.statistics is None:
+            raise ValueError("estimator: SCIR needs unbiased counts; use one that returns `statistics`")
+        shape = self.alpha + np.asarray(estimate.statistics)
+        return SCIRState(cir_transition(key, state.log_position, shape, float(step_size)), estate)
+
+    def position(self, state):
+        return np.exp(state.log_position)
+
+    def unpack(self, state):
+        return self.position(state)
+
+    def pack(self, key, z, estimator):
+        return self.init(key, z, estimator)
+
+
+@dataclass(frozen=True, eq=False)
+class ExactCounts:
+    """The counts of all data, as `statistics`.
+
+    Args:
+        counts: n_j (K,), or any array that broadcasts against the position.
+    """
+
+    counts: np.ndarray
+
+    backend: ClassVar = "host"
+
+    def init(self, key, position):
+        del key, position
+        return ()
+
+    def estimate(self, key, estate, position):
+        del key, position
+        return Estimate(None, statistics=np.asarray(self.counts, np.float64)), estate
+
+
+@dataclass(frozen=True, eq=False)
+class CountMinibatch:
+    """Unbiased counts (N/n) sum_{i in S} e_{z_i} of observed categories z_i, from a random minibatch S.
+
+    The variance of the count of category j with frequency p_j is (N^2 / n) p_j (1 - p_j) with replacement, and
+    (N - n) / (N - 1) times that without.
+
+    Args:
+        labels: z (N,), integers in 0..K-1.
+        categories: K.
+        batch_size: n.
+        replace: draw with replacement, else a uniform subset.
+
+    Raises:
+        ValueError: if `batch_size` does not lie between 1 and N, or a label is out of range.
+    """
+
+    labels: np.ndarray
+    categories: int
+    batch_size: int
+    replace: bool = True
+
+    backend: ClassVar = "host"
+
+    def __post_init__(self):
+        total = len(self.labels)
+        require(1 <= self.batch_size <= total, f"batch_size: must lie between 1 and {total}", self.batch_size)
+        low, high = int(np.min(self.labels)), int(np.max(self.labels))
+        require(low >= 0 and high < self.categories, f"labels: must lie in 0..{self.categories - 1}", (low, high))
+
+    def init(self, key, position):
+        del key, position
+        return ()
+
+    def at(self, indices) -> Estimate:
+        """The estimate for given indices (n,)."""
+        counts = np.bincount(np.asarray(self.labels)[indices], minlength=self.categories)
+        return Estimate(None, statistics=len(self.labels) / self.batch_size * counts)
+
+    def estimate(self, key, estate, position):
+        del position
+        return self.at(key.choice(len(self.labels), self.batch_size, replace=self.replace)), estate
