@@ -1,0 +1,440 @@
+"""What the runner drives: chains of a JAX sampler in compiled loops, or of a host sampler in Python loops.
+
+An engine holds the chains and their running averages. `JaxEngine` and `HostEngine` have the same methods.
+"""
+
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from samplers import hoist
+from samplers.schedules import Constant, Schedule
+
+BLOCK_BYTES = 2**24
+"""Default bound of the memory of the random draws of one block."""
+MAX_BLOCK = 2000
+"""Default bound of the number of steps in a block."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """The arguments of a run that an engine needs, as in `samplers.run.run`; `positions` has a leading chain axis."""
+
+    sampler: Any
+    estimator: Any
+    key: jax.Array
+    positions: Any
+    chains: int
+    schedule: Schedule
+    thin: int
+    collect: Callable[[Any], Any]
+    averaged: bool
+    block_size: int | None
+    hoisted: bool
+
+
+class Carry(NamedTuple):
+    """What a compiled loop carries: states and averages with the chains on the last axis, and the total weight."""
+
+    state: Any
+    average: Any
+    weight: Any
+
+
+def step_sizes(schedule: Schedule, numbers: np.ndarray) -> np.ndarray:
+    """The step sizes of the steps of these numbers, float64."""
+    return np.array(np.broadcast_to(np.asarray(schedule(numbers), np.float64), np.shape(numbers)))
+
+
+def chain_last(tree: Any) -> Any:
+    """Move the leading axis of every leaf to the end."""
+    return jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), tree)
+
+
+def chain_first(tree: Any) -> Any:
+    """Move the last axis of every leaf to the front."""
+    return jax.tree.map(lambda a: jnp.moveaxis(a, -1, 0), tree)
+
+
+def digest(value: Any) -> str:
+    """A hash of the text of a value, without addresses in memory."""
+    return hashlib.sha256(re.sub(r"0x[0-9a-f]+", "", str(value)).encode()).hexdigest()[:16]
+
+
+def digest_arrays(arrays: Any) -> str:
+    """A hash of the contents of all leaves."""
+    h = hashlib.sha256()
+    for leaf in jax.tree.leaves(arrays):
+        array = np.asarray(jax.random.key_data(leaf) if is_key(leaf) else leaf)
+        h.update(f"{array.dtype}{array.shape}".encode())
+        h.update(np.ascontiguousarray(array).tobytes())
+    return h.hexdigest()[:16]
+
+
+def is_key(a: Any) -> bool:
+    """Whether an array holds typed keys."""
+    return hasattr(a, "dtype") and jnp.issubdtype(a.dtype, jax.dtypes.prng_key)
+
+
+def strong(tree: Any) -> Any:
+    """The same arrays without weak types, so that a loop may carry them."""
+    return jax.tree.map(
+        lambda a: a if is_key(a) else lax.convert_element_type(jnp.asarray(a), jnp.asarray(a).dtype), tree
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------- JAX
+
+
+class Program(NamedTuple):
+    """The step in parts, and the compiled loop over it."""
+
+    parts: hoist.Parts
+    segment: Callable
+
+
+def _lanes(function: Callable, chains: int, in_axes: tuple) -> Callable:
+    """Batch over chains on the last axis; a single chain is not batched but has the axis all the same."""
+    if chains > 1:
+        return jax.vmap(function, in_axes, -1)
+
+    def single(*args):
+        lanes = zip(args, in_axes, strict=True)
+        out = function(*(tree if axis is None else jax.tree.map(lambda a: a[..., 0], tree) for tree, axis in lanes))
+        return jax.tree.map(lambda a: a[..., None], out)
+
+    return single
+
+
+@functools.lru_cache(maxsize=16)
+def _program(
+    sampler, estimator, collect, avals, key_type, dtype, chains, thin, block_size, hoisted, constant, averaged
+):
+    """Trace a step and build the compiled loop over it.
+
+    Cached, so that running the same objects again compiles nothing. Constants of the step (data) become arguments of
+    the compiled function, so that XLA neither copies nor folds them.
+    """
+    structure, shapes = avals
+    state_avals = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(*s) for s in shapes])
+    key_aval = jax.ShapeDtypeStruct((), key_type)
+    split = hoist.split if hoisted else hoist.whole
+    step = lambda key, state, h: strong(sampler.step(key, state, h, estimator))
+    parts = split(step, key_aval, state_avals, jax.ShapeDtypeStruct((), dtype))
+    block = block_size or max(1, min(MAX_BLOCK, BLOCK_BYTES // max(1, parts.draw_bytes * chains)))
+
+    def segment(consts, keys, carry, start, h, weights, *, steps, draws):
+        """Take `steps` steps if `draws` is 0, else draws * thin steps; h is () or (number of steps,)."""
+        update = _lanes(parts.update, chains, (None, -1, -1, None))
+        value = _lanes(lambda state: collect(sampler.position(state)), chains, (-1,))
+
+        def inputs(offset, count):
+            """What `count` steps need: numbers of steps or draws, and step sizes."""
+            numbers = start + (offset + jnp.arange(count)).astype(jnp.uint32)
+            drawn = numbers if parts.draw is None else hoist.bulk(parts.draw, consts, keys, numbers)
+            return drawn, None if constant else lax.dynamic_slice(h, (offset,), (count,))
+
+        def one(state, x):
+            drawn, size = x
+            if parts.draw is None:
+                drawn = jax.vmap(jax.random.fold_in, (0, None))(keys, drawn)
+            return update(consts, drawn, state, h if constant else size), None
+
+        def walk(state, offset, count):
+            full, rest = divmod(count, block)
+            take = lambda state, at, n: lax.scan(one, state, inputs(at, n))[0]
+            if full:
+                state, _ = lax.scan(lambda s, i: (take(s, offset + i * block, block), None), state, jnp.arange(full))
+            return take(state, offset + full * block, rest) if rest else state
+
+        def keep(carry, state, weight):
+            """Emit the value of a draw, or add it to the average."""
+            if not averaged:
+                return Carry(state, carry.average, carry.weight), value(state)
+            total = carry.weight + weight
+            average = jax.tree.map(
+                lambda m, v: m + (weight / total).astype(m.dtype) * (v - m), carry.average, value(state)
+            )
+            return Carry(state, average, total), None
+
+        def thinned(carry, x):
+            """One draw, from the inputs of `thin` steps."""
+            xs, weight = x
+            if thin == 1:
+                state, _ = one(carry.state, jax.tree.map(lambda a: a[0], xs))
+            else:
+                state, _ = lax.scan(one, carry.state, xs)
+            return keep(carry, state, weight)
+
+        def many(carry, first, count):
+            """`count` draws within one block."""
+            xs = jax.tree.map(lambda a: a.reshape(count, thin, *a.shape[1:]), inputs(first * thin, count * thin))
+            return lax.scan(thinned, carry, (xs, lax.dynamic_slice(weights, (first,), (count,))))
+
+        def far(carry, first):
+            """One draw, `thin` steps away, which take several blocks."""
+            return keep(carry, walk(carry.state, first * thin, thin), weights[first])
+
+        if not draws:
+            return carry._replace(state=walk(carry.state, 0, steps)), None
+        if thin > block:
+            carry, samples = lax.scan(far, carry, jnp.arange(draws))
+            return carry, _sample_axes(samples)
+        count = min(block // thin, draws)
+        full, rest = divmod(draws, count)
+        carry, samples = lax.scan(lambda c, i: many(c, i * count, count), carry, jnp.arange(full))
+        samples = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), samples)
+        if rest:
+            carry, tail = many(carry, full * count, rest)
+            samples = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), samples, tail)
+        return carry, _sample_axes(samples)
+
+    return Program(parts, jax.jit(segment, static_argnames=("steps", "draws")))
+
+
+def _sample_axes(samples: Any) -> Any:
+    """(draw, ..., chain) -> (chain, draw, ...)."""
+    return chain_first(samples)
+
+
+@functools.lru_cache(maxsize=16)
+def _beginning(sampler, estimator, collect):
+    """Compiled: initial states, chains last, zeros like the collected values, and which gradients are finite."""
+
+    def begin(keys, positions):
+        keys = jax.vmap(jax.random.fold_in, (0, None))(keys, 0)
+        states = jax.vmap(lambda k, x: strong(sampler.init(k, x, estimator)))(keys, positions)
+        values = jax.vmap(lambda state: collect(sampler.position(state)))(states)
+        finite = None
+        if "gradient" in sampler.needs:
+            estates = jax.vmap(estimator.init)(keys, positions)
+            gradients = jax.vmap(lambda k, e, x: estimator.estimate(k, e, x)[0].gradient)(keys, estates, positions)
+            finite = _finite_lanes(gradients)
+        return chain_last(states), chain_last(jax.tree.map(jnp.zeros_like, values)), finite
+
+    return jax.jit(begin)
+
+
+class JaxEngine:
+    """Chains of a sampler with `backend == "jax"`, batched on the last axis of every array.
+
+    The last axis is the one that a CPU runs through vector registers: with a thousand chains of ten coordinates the
+    other order is several times slower.
+    """
+
+    def __init__(self, setup: Setup):
+        self.setup = setup
+        s = setup
+        self.dtype = jnp.result_type(*jax.tree.leaves(s.positions))
+        self.keys = jax.vmap(jax.random.fold_in, (None, 0))(s.key, jnp.arange(s.chains, dtype=jnp.uint32))
+
+        try:
+            begin = _beginning(s.sampler, s.estimator, s.collect)
+        except TypeError as error:
+            if "unhashable" not in str(error):
+                raise
+            begin = _beginning.__wrapped__(s.sampler, s.estimator, s.collect)
+        state, average, finite = begin(self.keys, s.positions)
+        bad = 0 if finite is None else int(np.sum(~np.asarray(finite)))
+        if bad:
+            raise ValueError(
+                f"positions: the gradient is not finite at the initial position of {bad} of {s.chains} chains; "
+                "start inside the support of the target and check its data for NaN"
+            )
+        self.structure = jax.tree.structure(average)
+        self.carry = Carry(state, average if s.averaged else None, jnp.zeros((), self.dtype))
+        leaves, structure = jax.tree.flatten(state)
+        avals = (structure, tuple((leaf.shape[:-1], leaf.dtype) for leaf in leaves))
+        arguments = (
+            s.sampler, s.estimator, s.collect, avals, self.keys.dtype, self.dtype, s.chains, s.thin, s.block_size,
+            s.hoisted, isinstance(s.schedule, Constant), s.averaged,
+        )  # fmt: skip
+        try:
+            self.program = _program(*arguments)
+        except TypeError as error:
+            if "unhashable" not in str(error):
+                raise
+            self.program = _program.__wrapped__(*arguments)
+
+    def _segment(self, start: int, steps: int, draws: int) -> Any:
+        s = self.setup
+        count = draws * s.thin or steps
+        if isinstance(s.schedule, Constant):
+            h = jnp.asarray(s.schedule.step_size, self.dtype)
+        else:
+            h = jnp.asarray(step_sizes(s.schedule, np.arange(start, start + count)), self.dtype)
+        after = start + s.thin * np.arange(1, draws + 1)
+        weights = jnp.asarray(step_sizes(s.schedule, after), self.dtype)
+        first = jnp.asarray(start + 1, jnp.uint32)  # the key of `init` has number 0
+        self.carry, samples = self.program.segment(
+            self.program.parts.consts, self.keys, self.carry, first, h, weights, steps=steps, draws=draws
+        )
+        return samples
+
+    def advance(self, start: int, steps: int) -> None:
+        """Take steps number start, start + 1, ... and keep nothing."""
+        self._segment(start, steps, 0)
+
+    def draw(self, start: int, draws: int) -> Any:
+        """Take draws * thin steps; return the collected values, axes (chain, draw, ...), None if averaged."""
+        return self._segment(start, 0, draws)
+
+    def state(self) -> Any:
+        """The states, leading chain axis."""
+        return chain_first(self.carry.state)
+
+    def position(self) -> Any:
+        """The positions, leading chain axis."""
+        return jax.vmap(self.setup.sampler.position)(self.state())
+
+    def averages(self) -> Any:
+        """The weighted averages of the collected values, leading chain axis."""
+        return chain_first(self.carry.average)
+
+    def finite(self) -> np.ndarray:
+        """(chains,), whether each chain's position is finite."""
+        return np.asarray(_finite_lanes(self.position()))
+
+    def identity(self) -> dict[str, str]:
+        """What tells this run from others."""
+        s = self.setup
+        collect = jax.make_jaxpr(s.collect)(jax.tree.map(lambda a: a[0], s.positions))
+        return {
+            "sampler and target": digest(self.program.parts.jaxpr),
+            "data": digest_arrays(self.program.parts.consts),
+            "collect": digest(collect),
+            "key": f"{jax.random.key_impl(s.key)} {digest_arrays(s.key)}",
+            "positions": digest_arrays(s.positions),
+        }
+
+    def dump(self) -> list[np.ndarray]:
+        """The chains as arrays."""
+        return [np.asarray(jax.random.key_data(a) if is_key(a) else a) for a in jax.tree.leaves(self.carry)]
+
+    def restore(self, arrays: list[np.ndarray]) -> None:
+        """Inverse of `dump`; takes its arrays off the front of the list."""
+        leaves, structure = jax.tree.flatten(self.carry)
+        mine, arrays[:] = arrays[: len(leaves)], arrays[len(leaves) :]
+        wrap = lambda old, new: (
+            jax.random.wrap_key_data(jnp.asarray(new), impl=jax.random.key_impl(old))
+            if is_key(old)
+            else jnp.asarray(new)
+        )
+        self.carry = jax.tree.unflatten(structure, [wrap(a, b) for a, b in zip(leaves, mine, strict=True)])
+
+
+def _finite_lanes(tree: Any) -> jax.Array:
+    """(chains,), whether all numbers of each chain are finite; leading chain axis."""
+    leaves = [a for a in jax.tree.leaves(tree) if jnp.issubdtype(a.dtype, jnp.inexact)]
+    checks = [jnp.all(jnp.isfinite(a), axis=tuple(range(1, a.ndim))) for a in leaves]
+    return functools.reduce(jnp.logical_and, checks)
+
+
+# ---------------------------------------------------------------------------------------------------------- host
+
+
+class HostEngine:
+    """Chains of a sampler with `backend == "host"`, one after the other, each with its own NumPy generator.
+
+    Chain c draws from `SeedSequence(data of the key, spawn_key=(c,))`, so it is the same with or without others.
+    """
+
+    def __init__(self, setup: Setup):
+        self.setup = setup
+        s = setup
+        entropy = [int(x) for x in np.asarray(jax.random.key_data(s.key)).ravel()]
+        seeds = [np.random.SeedSequence(entropy, spawn_key=(c,)) for c in range(s.chains)]
+        self.generators = [np.random.Generator(np.random.PCG64(seed)) for seed in seeds]
+        starts = [jax.tree.map(lambda a, c=c: np.array(a[c]), s.positions) for c in range(s.chains)]
+        chains = zip(self.generators, starts, strict=True)
+        self.states = [s.sampler.init(generator, start, s.estimator) for generator, start in chains]
+        values = [self._value(c) for c in range(s.chains)]
+        self.structure = jax.tree.structure(values[0])
+        self.average = [jax.tree.map(np.zeros_like, v) for v in values]
+        self.weight = 0.0
+
+    def _value(self, chain: int) -> Any:
+        return jax.tree.map(np.array, self.setup.collect(self.setup.sampler.position(self.states[chain])))
+
+    def _step(self, chain: int, size: float) -> None:
+        s = self.setup
+        self.states[chain] = s.sampler.step(self.generators[chain], self.states[chain], size, s.estimator)
+
+    def advance(self, start: int, steps: int) -> None:
+        """Take steps number start, start + 1, ... and keep nothing."""
+        sizes = step_sizes(self.setup.schedule, np.arange(start, start + steps)).tolist()
+        for chain in range(self.setup.chains):
+            for size in sizes:
+                self._step(chain, size)
+
+    def draw(self, start: int, draws: int) -> Any:
+        """Take draws * thin steps; return the collected values, axes (chain, draw, ...), None if averaged."""
+        s = self.setup
+        sizes = step_sizes(s.schedule, np.arange(start, start + draws * s.thin)).reshape(draws, s.thin).tolist()
+        weights = step_sizes(s.schedule, start + s.thin * np.arange(1, draws + 1))
+        rows = []
+        for chain in range(s.chains):
+            total, row = self.weight, []
+            for group, weight in zip(sizes, weights, strict=True):
+                for size in group:
+                    self._step(chain, size)
+                value = self._value(chain)
+                if s.averaged:
+                    total += weight
+                    move = lambda m, v, share=weight / total: m + share * (v - m)
+                    self.average[chain] = jax.tree.map(move, self.average[chain], value)
+                else:
+                    row.append(value)
+            rows.append(jax.tree.map(lambda *a: np.stack(a), *row) if row else None)
+        self.weight += float(weights.sum())
+        return None if s.averaged else jax.tree.map(lambda *a: np.stack(a), *rows)
+
+    def state(self) -> Any:
+        """The states, a list."""
+        return list(self.states)
+
+    def position(self) -> Any:
+        """The positions, leading chain axis."""
+        return jax.tree.map(lambda *a: np.stack(a), *(self.setup.sampler.position(x) for x in self.states))
+
+    def averages(self) -> Any:
+        """The weighted averages of the collected values, leading chain axis."""
+        return jax.tree.map(lambda *a: np.stack(a), *self.average)
+
+    def finite(self) -> np.ndarray:
+        """(chains,), whether each chain's position is finite."""
+        return np.asarray(_finite_lanes(self.position()))
+
+    def identity(self) -> dict[str, str]:
+        """What tells this run from others; of the sampler and the estimator only their texts are known."""
+        s = self.setup
+        return {
+            "sampler and target": digest((type(s.sampler).__qualname__, s.sampler, s.estimator)),
+            "collect": digest(getattr(s.collect, "__qualname__", s.collect)),
+            "key": digest_arrays(s.key),
+            "positions": digest_arrays(s.positions),
+        }
+
+    def dump(self) -> list[np.ndarray]:
+        """The chains as arrays. The leaves of a host sampler's state must be numbers or arrays."""
+        generators = json.dumps([g.bit_generator.state for g in self.generators])
+        leaves = jax.tree.leaves((self.states, self.average, self.weight))
+        return [np.frombuffer(generators.encode(), np.uint8), *(np.asarray(a) for a in leaves)]
+
+    def restore(self, arrays: list[np.ndarray]) -> None:
+        """Inverse of `dump`; takes its arrays off the front of the list."""
+        for generator, state in zip(self.generators, json.loads(arrays.pop(0).tobytes()), strict=True):
+            generator.bit_generator.state = state
+        leaves, structure = jax.tree.flatten((self.states, self.average, self.weight))
+        mine, arrays[:] = arrays[: len(leaves)], arrays[len(leaves) :]
+        same = [b if isinstance(a, np.ndarray) else type(a)(b[()]) for a, b in zip(leaves, mine, strict=True)]
+        self.states, self.average, self.weight = jax.tree.unflatten(structure, same)
