@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import jax
 
-from targets import gaussian, quartic
+from targets import banana, funnel, gamma, gaussian, log_normal, mixture, quartic, student_t, tiny_data
+from targets import von_mises_fisher as vmf
 from targets.target import Target
 
 
@@ -32,6 +33,17 @@ TARGETS: tuple[TargetRow, ...] = (
     TargetRow("gaussian-pytree", gaussian.pytree),
     TargetRow("double-well", quartic.double_well),
     TargetRow("anharmonic", quartic.anharmonic),
+    TargetRow("banana", banana.banana),
+    TargetRow("gaussian-mixture", mixture.mixture_1d),
+    TargetRow("gaussian-mixture-2d", mixture.mixture_2d),
+    TargetRow("funnel", funnel.funnel),
+    TargetRow("student-t", student_t.student_t),
+    TargetRow("gamma", gamma.gamma_smooth),
+    TargetRow("gamma-sparse", gamma.gamma_sparse),
+    TargetRow("log-normal", log_normal.log_normal),
+    TargetRow("vmf-s2", vmf.von_mises_fisher),
+    TargetRow("tiny-gaussian-data", tiny_data.tiny_gaussian_data),
+    TargetRow("tiny-logistic", tiny_data.tiny_logistic),
 )
 
 
