@@ -1,0 +1,406 @@
+"""BlackJAX (1.7): its SG-MCMC samplers and SVGD under the interface of this suite.
+
+What all of them share: the library ascends an estimate of the gradient of the log-density, +grad log pi = -grad U,
+*summed* over the data, prior included once (its `grad_estimator` is grad log prior + N mean_S grad log-likelihood), so
+that N enters through the estimate alone and nothing is rescaled here. Its step size is the epsilon of SDE time.
+
+One call of a library's step sees one minibatch, also where it evaluates the gradient several times. An estimator that
+can hold a minibatch fixed does so; the noise of any other enters as data: U(theta) + eta . theta with one eta a step.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from samplers.gradients import Minibatch
+from samplers.overdamped import overdamped_dynamics
+from samplers.simple import PositionMixin, PositionState
+from samplers.thermostat import ThermostatPoint, thermostat_dynamics
+from samplers.types import Claims, Source
+from samplers.validate import require
+from targets.target import Target
+
+
+def library():
+    """The module `blackjax`. Raises ImportError that says how to install it."""
+    try:
+        import blackjax
+    except ImportError as error:
+        raise ImportError("blackjax is not installed; the adapters need it: pip install '.[peers]'") from error
+    return blackjax
+
+
+def frozen(target: Target, estimator, key, estate, position) -> tuple[Callable, Any]:
+    """The potential with the gradient noise of one minibatch held fixed, and the estimator's new state.
+
+    Returns:
+        `theta -> (U~(theta), grad U~(theta))` and the state. `Minibatch` keeps its data; the noise of any other
+        estimator is additive: U~(theta) = U(theta) + eta . theta, eta = estimate - grad U at `position`.
+    """
+    if isinstance(estimator, Minibatch):
+        indices = estimator.draw(key)
+
+        def at_minibatch(theta):
+            estimate = estimator.at(indices, theta)
+            return estimate.potential, estimate.gradient
+
+        return at_minibatch, estate
+    estimate, estate = estimator.estimate(key, estate, position)
+    eta = ravel_pytree(jax.tree.map(jnp.subtract, estimate.gradient, jax.grad(target.potential)(position)))[0]
+    return jax.value_and_grad(lambda theta: target.potential(theta) + eta @ ravel_pytree(theta)[0]), estate
+
+
+def ascent(estimator, key, estate, position):
+    """-grad U~(position), an estimate of the gradient of the log-density, and the estimator's new state."""
+    estimate, estate = estimator.estimate(key, estate, position)
+    return jax.tree.map(jnp.negative, estimate.gradient), estate
+
+
+def given(position, minibatch):
+    """A `grad_estimator` whose minibatch *is* the gradient, for steps that ask for it once, where they start."""
+    del position
+    return minibatch
+
+
+@dataclass(frozen=True)
+class SGLD(PositionMixin):
+    """`blackjax.sgld`: theta' = theta + h g + sqrt(2 T h) xi, with g = -grad U~(theta).
+
+    Conventions: h multiplies the whole gradient (epsilon of this suite, twice the h of half-drift conventions); the
+    noise has variance 2 T h; gradient noise is not compensated.
+
+    Source: the module `blackjax.sgmcmc.sgld`; welling2011bayesian.
+
+    Args:
+        temperature: T > 0.
+    """
+
+    temperature: float = 1.0
+
+    backend: ClassVar = "jax"
+    needs: ClassVar = frozenset({"gradient"})
+
+    def __post_init__(self):
+        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        library()
+
+    @property
+    def claims(self):
+        T = self.temperature
+        return Claims(
+            kind="fixed-step",
+            source=Source("welling2011bayesian", "equation (4)"),
+            weak_order=1,
+            invariant_order=1,
+            temperature=T,
+            dynamics=lambda target: overdamped_dynamics(target, T),
+            # (1 - h lambda)^2 s + 2 h T = s: the fixed point of the recursion of the variance
+            discrete_law=lambda h, curvature: {"position": T / curvature / (1 - h * curvature / 2)},
+            conditions=("exact gradient",),
+        )
+
+    def step(self, key, state, step_size, estimator):
+        gradient_key, step_key = jax.random.split(key)
+        gradient, estate = ascent(estimator, gradient_key, state.estate, state.position)
+        position = library().sgld(given).step(step_key, state.position, gradient, step_size, self.temperature)
+        return PositionState(position, estate)
+
+
+@dataclass(frozen=True)
+class SGHMC(PositionMixin):
+    """`blackjax.sghmc`: momentum r ~ N(0, I), then L times, with g = -grad U~(theta) at the *old* theta,
+
+        theta' = theta + h r,   r' = (1 - alpha h) r + h g + sqrt(h T (2 alpha - h T beta)) xi
+
+    Conventions: unit mass; alpha is the friction in SDE time (alpha h r is lost in a step); beta is meant as the
+    variance of the gradient noise (its factor T^2 is the library's); the state is the position alone, and one step
+    holds a full refresh of the momentum. One minibatch serves all L gradients.
+
+    Source: the module `blackjax.sgmcmc.sghmc`; chen2014stochastic, Algorithm 2; ma2015complete, section 3.1.
+
+    Args:
+        target: gives the exact gradient, from which the noise of an estimator is told.
+        num_integration_steps: L >= 1.
+        alpha: friction, > 0.
+        beta: estimate of the variance of the gradient noise, >= 0.
+        temperature: T > 0.
+    """
+
+    target: Target
+    num_integration_steps: int = 10
+    alpha: float = 0.01
+    beta: float = 0.0
+    temperature: float = 1.0
+
+    backend: ClassVar = "jax"
+    needs: ClassVar = frozenset({"gradient"})
+
+    def __post_init__(self):
+        require(self.num_integration_steps >= 1, "num_integration_steps: must be positive", self.num_integration_steps)
+        require(self.alpha > 0, "alpha: must be positive", self.alpha)
+        require(self.beta >= 0, "beta: must not be negative", self.beta)
+        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        library()
+
+    @property
+    def claims(self):
+        return Claims(
+            kind="fixed-step",
+            source=Source("chen2014stochastic", "Algorithm 2"),
+            invariant_order=1,
+            temperature=self.temperature,
+            composite=True,
+            conditions=("exact gradient",),
+        )
+
+    def step(self, key, state, step_size, estimator):
+        gradient_key, step_key = jax.random.split(key)
+        potential, estate = frozen(self.target, estimator, gradient_key, state.estate, state.position)
+
+        def grad_estimator(position, minibatch):
+            del minibatch
+            return jax.tree.map(jnp.negative, potential(position)[1])
+
+        sampler = library().sghmc(grad_estimator, self.num_integration_steps, self.alpha, self.beta)
+        return PositionState(sampler.step(step_key, state.position, None, step_size, self.temperature), estate)
+
+
+class PeerState(NamedTuple):
+    """The library's own state and the estimator's."""
+
+    inner: Any
+    estate: Any
+
+
+@dataclass(frozen=True)
+class SGNHT:
+    """`blackjax.sgnht`: with g = -grad U~(theta) at the old theta and d coordinates,
+
+        theta' = theta + h r,   r' = (1 - xi h) r + h g + sqrt(h T (2 alpha - h T beta)) noise,
+        xi' = xi + h (|r'|^2 / d - T)
+
+    Conventions: unit mass; alpha is the diffusion A of ding2014bayesian (and the mean of xi); beta as in `SGHMC`;
+    the thermostat compares |r'|^2 / d with T, so xi ~ N(alpha, T / d). The momentum starts from N(0, I) at every T.
+
+    Source: the module `blackjax.sgmcmc.sgnht`; ding2014bayesian; ma2015complete, section 3.1.
+
+    Args:
+        alpha: A > 0.
+        beta: estimate of the variance of the gradient noise, >= 0.
+        temperature: T > 0.
+        init_xi: the first xi; None for the library's default, alpha.
+    """
+
+    alpha: float = 0.01
+    beta: float = 0.0
+    temperature: float = 1.0
+    init_xi: float | None = None
+
+    backend: ClassVar = "jax"
+    needs: ClassVar = frozenset({"gradient"})
+
+    def __post_init__(self):
+        require(self.alpha > 0, "alpha: must be positive", self.alpha)
+        require(self.beta >= 0, "beta: must not be negative", self.beta)
+        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        library()
+
+    @property
+    def claims(self):
+        return Claims(
+            kind="fixed-step",
+            source=Source("ding2014bayesian", "the SGNHT algorithm"),
+            weak_order=1,
+            invariant_order=1,
+            temperature=self.temperature,
+            dynamics=lambda target: thermostat_dynamics(target, self.alpha, self.temperature),
+            conditions=("exact gradient",),
+        )
+
+    def init(self, key, position, estimator):
+        momentum_key, estimator_key = jax.random.split(key)
+        inner = library().sgnht(given, self.alpha, self.beta).init(position, momentum_key, self.init_xi)
+        # the library starts xi as a Python number, which the first step turns into an array
+        xi = jnp.asarray(inner.xi, jnp.result_type(*jax.tree.leaves(position)))
+        return PeerState(inner._replace(xi=xi), estimator.init(estimator_key, position))
+
+    def step(self, key, state, step_size, estimator):
+        gradient_key, step_key = jax.random.split(key)
+        gradient, estate = ascent(estimator, gradient_key, state.estate, state.inner.position)
+        sampler = library().sgnht(given, self.alpha, self.beta)
+        return PeerState(sampler.step(step_key, state.inner, gradient, step_size, self.temperature), estate)
+
+    def position(self, state):
+        return state.inner.position
+
+    def unpack(self, state):
+        return ThermostatPoint(state.inner.position, state.inner.momentum, state.inner.xi)
+
+    def pack(self, key, z, estimator):
+        from blackjax.sgmcmc.sgnht import SGNHTState
+
+        return PeerState(SGNHTState(z.position, z.momentum, z.thermostat), estimator.init(key, z.position))
+
+
+@dataclass(frozen=True)
+class ContourSGLD:
+    """`blackjax.csgld`: SGLD whose gradient is scaled by the slope of an adaptive estimate p of the energy's law,
+
+        theta' = theta + h [1 + zeta T (log p_J - log p_{J-1}) / gap] g + sqrt(2 T h) xi
+        J' = clip(floor((U~(theta') - min_energy) / gap + 1), 1, m - 1),   p' = p + omega p_{J'} (e_{J'} - p)
+
+    Conventions: g = -grad U~(theta), h and noise as in `SGLD`; omega does not decrease. The law of the positions is
+    the flattened one, exp(-U / T) / p_J(U)^zeta; exp(-U / T) is had by reweighting with p_J^zeta. With zeta = 0 the
+    library promises SGLD.
+
+    Source: the module `blackjax.sgmcmc.csgld`; its docs cite the contour SGLD paper of Deng, Lin and Liang (2020).
+
+    Args:
+        target: gives the exact gradient, from which the noise of an estimator is told.
+        zeta: >= 0, the strength of the flattening.
+        num_partitions: m >= 2.
+        energy_gap: width of a partition, in units of U.
+        min_energy: lower end of the energies.
+        step_size_stoch: omega > 0.
+        temperature: T > 0.
+    """
+
+    target: Target
+    zeta: float = 1.0
+    num_partitions: int = 512
+    energy_gap: float = 100.0
+    min_energy: float = 0.0
+    step_size_stoch: float = 1e-3
+    temperature: float = 1.0
+
+    backend: ClassVar = "jax"
+    needs: ClassVar = frozenset({"gradient", "potential"})
+
+    def __post_init__(self):
+        require(self.zeta >= 0, "zeta: must not be negative", self.zeta)
+        require(self.num_partitions >= 2, "num_partitions: must be at least 2", self.num_partitions)
+        require(self.energy_gap > 0, "energy_gap: must be positive", self.energy_gap)
+        require(self.step_size_stoch > 0, "step_size_stoch: must be positive", self.step_size_stoch)
+        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        library()
+
+    @property
+    def claims(self):
+        if self.zeta == 0:
+            return SGLD(self.temperature).claims
+        return Claims(
+            kind="adaptive",
+            source=Source("welling2011bayesian", "with the adaptive weights of contour SGLD"),
+            temperature=self.temperature,
+            conditions=("law after reweighting by p_J^zeta",),
+        )
+
+    def _sampler(self, potential):
+        """The library's sampler; `potential` as from `frozen`."""
+        return library().csgld(
+            lambda position, minibatch: -potential(position)[0],
+            lambda position, minibatch: jax.tree.map(jnp.negative, potential(position)[1]),
+            self.zeta,
+            self.num_partitions,
+            self.energy_gap,
+            self.min_energy,
+        )
+
+    def init(self, key, position, estimator):
+        inner = self._sampler(None).init(position)
+        # the library starts the index as a Python number, which the first step turns into an int32
+        return PeerState(inner._replace(energy_idx=jnp.int32(inner.energy_idx)), estimator.init(key, position))
+
+    def step(self, key, state, step_size, estimator):
+        gradient_key, step_key = jax.random.split(key)
+        potential, estate = frozen(self.target, estimator, gradient_key, state.estate, state.inner.position)
+        sampler = self._sampler(potential)
+        inner = sampler.step(step_key, state.inner, None, step_size, self.step_size_stoch, self.temperature)
+        return PeerState(inner, estate)
+
+    def position(self, state):
+        return state.inner.position
+
+    def unpack(self, state):
+        return state.inner.position
+
+    def pack(self, key, z, estimator):
+        return self.init(key, z, estimator)
+
+
+@dataclass(frozen=True)
+class SVGD:
+    """`blackjax.svgd`: phi(x_j) = (1/M) sum_i [k(x_i, x_j) g(x_i) + grad_{x_i} k(x_i, x_j)], handed to an optimiser.
+
+    Conventions: k(x, y) = exp(-|x - y|^2 / length_scale), so length_scale is a squared length, twice the bandwidth of
+    this suite's SVGD; the step size is the learning rate of the optimiser (`sgd`: x_j' = x_j + h phi); the median rule
+    (median of |x_i - x_j|, i < j)^2 / log M is applied *after* each step, and the first step has length_scale 1. All
+    particles see the same minibatch.
+
+    Source: the module `blackjax.vi.svgd`; liu2016stein, Algorithm 1.
+
+    Args:
+        target: gives the exact gradient, from which the noise of an estimator is told.
+        length_scale: positive, or `"median"`.
+        optimizer: `"sgd"` or `"adagrad"` of optax.
+    """
+
+    target: Target
+    length_scale: float | Literal["median"] = "median"
+    optimizer: Literal["sgd", "adagrad"] = "sgd"
+
+    backend: ClassVar = "jax"
+    needs: ClassVar = frozenset({"gradient"})
+
+    def __post_init__(self):
+        valid = self.length_scale == "median" if isinstance(self.length_scale, str) else self.length_scale > 0
+        require(valid, 'length_scale: must be positive or "median"', self.length_scale)
+        require(self.optimizer in ("sgd", "adagrad"), "optimizer: must be sgd or adagrad", self.optimizer)
+        library()
+
+    @property
+    def claims(self):
+        return Claims(
+            kind="particle",
+            source=Source("liu2016stein", "Algorithm 1"),
+            conditions=("infinitely many particles",),
+        )
+
+    def _sampler(self, gradient, step_size):
+        """The library's sampler; `gradient`: particle -> estimate of the gradient of the log-density."""
+        import optax
+
+        optimizer = getattr(optax, self.optimizer)(step_size)
+        fixed = {} if self.length_scale == "median" else {"update_kernel_parameters": lambda state: state}
+        return library().svgd(gradient, optimizer, **fixed)
+
+    def init(self, key, position, estimator):
+        scale = 1.0 if isinstance(self.length_scale, str) else self.length_scale
+        # a fresh dictionary: the library writes into the one it gets
+        parameters = {"length_scale": jnp.asarray(scale, jnp.result_type(*jax.tree.leaves(position)))}
+        inner = self._sampler(None, 1.0).init(position, parameters)
+        return PeerState(inner, estimator.init(key, _first(position)))
+
+    def step(self, key, state, step_size, estimator):
+        potential, estate = frozen(self.target, estimator, key, state.estate, _first(state.inner.particles))
+        gradient = lambda particle: jax.tree.map(jnp.negative, potential(particle)[1])
+        inner = state.inner._replace(kernel_parameters=dict(state.inner.kernel_parameters))
+        return PeerState(self._sampler(gradient, step_size).step(inner), estate)
+
+    def position(self, state):
+        return state.inner.particles
+
+    def unpack(self, state):
+        return state.inner.particles
+
+    def pack(self, key, z, estimator):
+        return self.init(key, z, estimator)
+
+
+def _first(particles):
+    """The first particle."""
+    return jax.tree.map(lambda leaf: leaf[0], particles)
