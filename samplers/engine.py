@@ -95,6 +95,15 @@ def strong(tree: Any) -> Any:
 # ----------------------------------------------------------------------------------------------------------- JAX
 
 
+def _cached(function: Callable, *arguments: Any) -> Any:
+    """Call a function with an lru_cache; past the cache, if an argument cannot be hashed."""
+    try:
+        hash(arguments)
+    except TypeError:
+        function = getattr(function, "__wrapped__", function)
+    return function(*arguments)
+
+
 class Program(NamedTuple):
     """The step in parts, and the compiled loop over it."""
 
@@ -137,23 +146,41 @@ def _program(
         update = _lanes(parts.update, chains, (None, -1, -1, None))
         value = _lanes(lambda state: collect(sampler.position(state)), chains, (-1,))
 
-        def inputs(offset, count):
-            """What `count` steps need: numbers of steps or draws, and step sizes."""
-            numbers = start + (offset + jnp.arange(count)).astype(jnp.uint32)
-            drawn = numbers if parts.draw is None else hoist.bulk(parts.draw, consts, keys, numbers)
-            return drawn, None if constant else lax.dynamic_slice(h, (offset,), (count,))
-
-        def one(state, x):
-            drawn, size = x
+        def prepare(offset, count):
+            """The random draws of `count` steps, all chains, in lanes."""
             if parts.draw is None:
-                drawn = jax.vmap(jax.random.fold_in, (0, None))(keys, drawn)
-            return update(consts, drawn, state, h if constant else size), None
+                return None
+            numbers = number(offset) + jnp.arange(count, dtype=jnp.uint32)
+            make = lambda: parts.draw(consts, *hoist.lane_keys(keys, numbers))
+            if count > 1:
+                return make()
+            # Merged with the update of a single step, the draws would be rounded differently than in a longer block.
+            # A loop whose length (1: `start` is positive) is not known to the compiler keeps them apart.
+            empty = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(make))
+            return lax.fori_loop(0, jnp.minimum(start, 1).astype(jnp.int32), lambda i, _: make(), empty)
+
+        def number(offset):
+            return start + jnp.asarray(offset).astype(jnp.uint32)
+
+        def one(state, drawn, offset, within):
+            """Step number start + offset, the `within`-th of its block."""
+            if parts.draw is None:
+                drawn = jax.vmap(jax.random.fold_in, (0, None))(keys, number(offset))
+            else:
+                drawn = hoist.lanes_at(drawn, within * chains, chains)
+            return update(consts, drawn, state, h if constant else h[offset])
+
+        def loop(state, drawn, offset, within, count):
+            """`count` steps of a block."""
+            body = lambda i, state: one(state, drawn, offset + i, within + i)
+            return body(0, state) if count == 1 else lax.fori_loop(0, count, body, state)
 
         def walk(state, offset, count):
+            """`count` steps, in blocks."""
             full, rest = divmod(count, block)
-            take = lambda state, at, n: lax.scan(one, state, inputs(at, n))[0]
+            take = lambda state, at, n: loop(state, prepare(at, n), at, 0, n)
             if full:
-                state, _ = lax.scan(lambda s, i: (take(s, offset + i * block, block), None), state, jnp.arange(full))
+                state = lax.fori_loop(0, full, lambda i, s: take(s, offset + i * block, block), state)
             return take(state, offset + full * block, rest) if rest else state
 
         def keep(carry, state, weight):
@@ -166,19 +193,15 @@ def _program(
             )
             return Carry(state, average, total), None
 
-        def thinned(carry, x):
-            """One draw, from the inputs of `thin` steps."""
-            xs, weight = x
-            if thin == 1:
-                state, _ = one(carry.state, jax.tree.map(lambda a: a[0], xs))
-            else:
-                state, _ = lax.scan(one, carry.state, xs)
-            return keep(carry, state, weight)
-
         def many(carry, first, count):
             """`count` draws within one block."""
-            xs = jax.tree.map(lambda a: a.reshape(count, thin, *a.shape[1:]), inputs(first * thin, count * thin))
-            return lax.scan(thinned, carry, (xs, lax.dynamic_slice(weights, (first,), (count,))))
+            drawn = prepare(first * thin, count * thin)
+
+            def body(carry, i):
+                state = loop(carry.state, drawn, (first + i) * thin, i * thin, thin)
+                return keep(carry, state, weights[first + i])
+
+            return lax.scan(body, carry, jnp.arange(count))
 
         def far(carry, first):
             """One draw, `thin` steps away, which take several blocks."""
@@ -237,12 +260,7 @@ class JaxEngine:
         self.dtype = jnp.result_type(*jax.tree.leaves(s.positions))
         self.keys = jax.vmap(jax.random.fold_in, (None, 0))(s.key, jnp.arange(s.chains, dtype=jnp.uint32))
 
-        try:
-            begin = _beginning(s.sampler, s.estimator, s.collect)
-        except TypeError as error:
-            if "unhashable" not in str(error):
-                raise
-            begin = _beginning.__wrapped__(s.sampler, s.estimator, s.collect)
+        begin = _cached(_beginning, s.sampler, s.estimator, s.collect)
         state, average, finite = begin(self.keys, s.positions)
         bad = 0 if finite is None else int(np.sum(~np.asarray(finite)))
         if bad:
@@ -258,12 +276,7 @@ class JaxEngine:
             s.sampler, s.estimator, s.collect, avals, self.keys.dtype, self.dtype, s.chains, s.thin, s.block_size,
             s.hoisted, isinstance(s.schedule, Constant), s.averaged,
         )  # fmt: skip
-        try:
-            self.program = _program(*arguments)
-        except TypeError as error:
-            if "unhashable" not in str(error):
-                raise
-            self.program = _program.__wrapped__(*arguments)
+        self.program = _cached(_program, *arguments)
 
     def _segment(self, start: int, steps: int, draws: int) -> Any:
         s = self.setup

@@ -1,9 +1,55 @@
-"""Take the random draws of a step out of the loop over steps."""
+"""Take the random draws of a step out of the loop over steps, and make them in bulk.
 
-from collections.abc import Callable
+A step is written for one chain and one key. Run as it is, each step of each chain hashes a handful of counters, and
+a CPU spends most of the time on that. Here the step is traced once, and its equations are divided in two:
+
+    draws = draw(key),  state' = update(draws, state, h)
+
+`draw` holds the equations that depend on the key alone and act elementwise or reindex: random bits, and what turns
+them into uniforms, normals and indices. `update` holds the rest, among it everything that reads the state, the step
+size or a large constant (rows of data), sums, products of matrices, and loops. `draw_lanes` evaluates `draw` for many
+keys at once ("lanes": steps times chains), with the lanes on the last axis of every array, which is the axis that a
+CPU runs through its vector registers, and with the same bits as `jax.random` gives key by key: Threefry is a hash of
+(key, counter), so it makes no difference in which order it is evaluated [salmon2011parallel; with counters laid out
+as under `jax_threefry_partitionable`].
+
+Keys of another implementation, or the other layout of counters, fall back to the whole step in the loop.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex
+
+MAX_DRAW_BYTES = 2**20
+"""A step that draws more than this is not split: its draws would not stay in cache anyway."""
+MAX_CONSTANT = 4096
+"""Equations that read a larger constant stay in the loop."""
+CHUNK = 2**14
+"""Random words hashed at once; a few times this fits the second-level cache of a CPU."""
+
+# Equations outside these sets stay in the loop. Sums and products of matrices are left out on purpose: their
+# rounding may depend on the number of lanes, which must not change the samples.
+# fmt: off
+ELEMENTWISE = frozenset({
+    "abs", "add", "and", "bitcast_convert_type", "ceil", "clamp", "convert_element_type", "copy", "cos", "div",
+    "eq", "erf", "erf_inv", "exp", "exp2", "expm1", "floor", "ge", "gt", "integer_pow", "is_finite", "le", "log",
+    "log1p", "logistic", "lt", "max", "min", "mul", "ne", "neg", "not", "or", "pow", "rem", "round", "rsqrt",
+    "select_n", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sqrt", "square",
+    "stop_gradient", "sub", "tan", "tanh", "xor"
+})
+REINDEXING = frozenset({
+    "broadcast_in_dim", "concatenate", "dynamic_slice", "expand_dims", "iota", "pad", "reshape", "rev", "slice",
+    "squeeze", "transpose"
+})
+# fmt: on
+INLINED = frozenset({"jit", "pjit", "closed_call", "core_call"})
 
 
 class Parts(NamedTuple):
@@ -11,28 +57,316 @@ class Parts(NamedTuple):
 
     Attributes:
         consts: arrays that the step refers to, such as data.
-        draw: what depends on the key alone; None if the step is not split, and then `update` takes the key.
-        update: the rest.
-        draw_bytes: memory of the value of `draw`.
+        draw: `(consts, k0, k1) -> list of arrays`: the draws for many keys, of which k0 and k1, uint32 (lanes,), are
+            the words; lanes last. None if the step is not split: then `update` takes a key for its draws.
+        update: `(consts, draws, state, h) -> state`, for one lane.
+        draw_bytes: memory of the draws of one lane.
         jaxpr: the traced step.
     """
 
     consts: list
-    draw: Callable[[list, jax.Array], Any] | None
+    draw: Callable[[list, jax.Array, jax.Array], list] | None
     update: Callable[[list, Any, Any, Any], Any]
     draw_bytes: int
     jaxpr: Any
 
 
 def whole(step: Callable, key: Any, state: Any, step_size: Any) -> Parts:
-    """The step as one part, with its constants taken out."""
+    """The step as one part, with its constants taken out.
+
+    Args:
+        step: (key, state, step size) -> state, for one chain.
+        key, state, step_size: examples of its arguments, arrays or `jax.ShapeDtypeStruct`.
+    """
     closed, shape = jax.make_jaxpr(step, return_shape=True)(key, state, step_size)
-    out = jax.tree.structure(shape)
+    structure = jax.tree.structure(shape)
 
     def update(consts, draws, state, h):
-        return jax.tree.unflatten(out, jax.core.eval_jaxpr(closed.jaxpr, consts, *jax.tree.leaves((draws, state, h))))
+        leaves = jax.tree.leaves((draws, state, h))
+        return jax.tree.unflatten(structure, jax.core.eval_jaxpr(closed.jaxpr, consts, *leaves))
 
     return Parts(list(closed.consts), None, update, 0, closed.jaxpr)
 
 
-split = whole
+def split(step: Callable, key: Any, state: Any, step_size: Any) -> Parts:
+    """The step in two parts, or in one if there is nothing to gain; arguments as in `whole`."""
+    one = whole(step, key, state, step_size)
+    if str(key.dtype) != "key<fry>" or not jax.config.jax_threefry_partitionable:
+        return one
+    flat = _flatten(one.jaxpr)
+    drawn, kept, residuals = _divide(flat)
+    words = sum(math.prod(v.aval.shape) * (8 if _is_key(v) else v.aval.dtype.itemsize) for v in residuals)
+    if not residuals or words > MAX_DRAW_BYTES:
+        return one
+    structure = jax.tree.structure(jax.eval_shape(step, key, state, step_size))
+
+    def draw(consts, k0, k1):
+        env: dict = dict(zip(flat.constvars, consts, strict=True))
+        env[flat.invars[0]] = Words(k0, k1)
+        for equation in drawn:
+            _evaluate_lanes(equation, env)
+        return [env[v].value if isinstance(env[v], Lanes) else env[v] for v in residuals]
+
+    def update(consts, draws, state, h):
+        env: dict = dict(zip(flat.constvars, consts, strict=True))
+        env.update(zip(flat.invars[1:], jax.tree.leaves((state, h)), strict=True))
+        for v, value in zip(residuals, draws, strict=True):
+            env[v] = _wrap(value) if _is_key(v) else value
+        for equation in kept:
+            _bind(equation, env)
+        return jax.tree.unflatten(structure, [_read(env, v) for v in flat.outvars])
+
+    return Parts(one.consts, draw, update, words, one.jaxpr)
+
+
+def lane_keys(keys: jax.Array, numbers: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Words of `fold_in(keys[c], numbers[t])` as lanes (T * C,), chains fastest; equal to `jax.random.fold_in`."""
+    data = jax.random.key_data(keys)
+    zero = jnp.zeros((), jnp.uint32)
+    k0, k1 = threefry(data[None, :, 0], data[None, :, 1], zero, numbers.astype(jnp.uint32)[:, None])
+    return k0.reshape(-1), k1.reshape(-1)
+
+
+def lanes_at(draws: list, start: Any, count: int) -> list:
+    """`count` lanes from `start`."""
+    return jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, start, count, -1), draws)
+
+
+def threefry(k0, k1, x0, x1):
+    """Threefry-2x32 with 20 rounds [salmon2011parallel, section 3.3], elementwise with broadcasting.
+
+    Written out, since the hash that JAX lowers to on a CPU is a loop over rounds, which passes over memory five times.
+    """
+    rotations = ((13, 15, 26, 6), (17, 29, 16, 24))
+    keys = (k0, k1, k0 ^ k1 ^ np.uint32(0x1BD11BDA))
+    x0, x1 = x0 + k0, x1 + k1
+    for i in range(5):
+        for r in rotations[i % 2]:
+            x0 = x0 + x1
+            x1 = x0 ^ (lax.shift_left(x1, np.uint32(r)) | lax.shift_right_logical(x1, np.uint32(32 - r)))
+        x0, x1 = x0 + keys[(i + 1) % 3], x1 + keys[(i + 2) % 3] + np.uint32(i + 1)
+    return x0, x1
+
+
+# ---------------------------------------------------------------------------------------------- dividing a jaxpr
+
+
+class Flat(NamedTuple):
+    """A jaxpr without inner calls."""
+
+    constvars: list
+    invars: list
+    equations: list
+    outvars: list
+
+
+class Equation(NamedTuple):
+    """An equation whose atoms are renamed: variables of `Flat`, or literals."""
+
+    primitive: Any
+    params: dict
+    inputs: list
+    outputs: list
+
+
+class Name:
+    """A variable of a `Flat`."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval):
+        self.aval = aval
+
+
+def _flatten(jaxpr) -> Flat:
+    """Inline the inner calls, giving every variable a name of its own."""
+    equations: list[Equation] = []
+
+    def inline(inner, consts: Sequence, arguments: Sequence) -> list:
+        names = dict(zip([*inner.constvars, *inner.invars], [*consts, *arguments], strict=True))
+        look = lambda atom: atom if isinstance(atom, jex.Literal) else names[atom]
+        for eqn in inner.eqns:
+            inputs = [look(a) for a in eqn.invars]
+            if eqn.primitive.name in INLINED:
+                called = eqn.params.get("jaxpr", eqn.params.get("call_jaxpr"))
+                if hasattr(called, "jaxpr"):
+                    literals = [
+                        jex.Literal(c, v.aval) for c, v in zip(called.consts, called.jaxpr.constvars, strict=True)
+                    ]
+                    outputs = inline(called.jaxpr, literals, inputs)
+                else:
+                    outputs = inline(called, [], inputs)
+            else:
+                outputs = [Name(v.aval) for v in eqn.outvars]
+                equations.append(Equation(eqn.primitive, eqn.params, inputs, outputs))
+            names.update(zip(eqn.outvars, outputs, strict=True))
+        return [look(a) for a in inner.outvars]
+
+    constvars = [Name(v.aval) for v in jaxpr.constvars]
+    invars = [Name(v.aval) for v in jaxpr.invars]
+    return Flat(constvars, invars, equations, inline(jaxpr, constvars, invars))
+
+
+def _divide(flat: Flat) -> tuple[list[Equation], list[Equation], list[Name]]:
+    """Equations of `draw`, equations of `update`, and the variables that pass from one to the other."""
+    key = flat.invars[0]
+    fixed, drawn = set(flat.constvars), {key}
+    draw: list[Equation] = []
+    rest: list[Equation] = []
+    small_fixed: list[Equation] = []
+    for e in flat.equations:
+        names = [v for v in e.inputs if isinstance(v, Name)]
+        if all(v in fixed for v in names):
+            fixed.update(e.outputs)
+            rest.append(e)
+            small_fixed.append(e)
+        elif all(v in drawn or v in fixed for v in names) and _may_be_drawn(e, drawn):
+            drawn.update(e.outputs)
+            draw.append(e)
+        else:
+            rest.append(e)
+    needed = {v for v in flat.outvars if isinstance(v, Name)}
+    kept = _live(rest, needed)
+    read = itertools.chain(*(e.inputs for e in kept), flat.outvars)
+    passed = list(dict.fromkeys(v for v in read if isinstance(v, Name) and v in drawn))
+    order = {id(e): i for i, e in enumerate(flat.equations)}
+    candidates = sorted([*small_fixed, *draw], key=lambda e: order[id(e)])
+    return _live(candidates, set(passed)), kept, passed
+
+
+def _may_be_drawn(e: Equation, drawn: set) -> bool:
+    if any(math.prod(v.aval.shape) > MAX_CONSTANT for v in e.inputs if not (isinstance(v, Name) and v in drawn)):
+        return False
+    name = e.primitive.name
+    if name in ("random_split", "random_bits", "random_wrap", "random_unwrap"):
+        return True
+    if name == "random_fold_in":
+        return _is_key(e.inputs[0]) and math.prod(e.inputs[1].aval.shape) <= 1
+    keys = any(_is_key(v) for v in (*e.inputs, *e.outputs))
+    return name in REINDEXING or (name in ELEMENTWISE and not keys)
+
+
+def _live(equations: Sequence[Equation], needed: set) -> list[Equation]:
+    """The equations whose outputs are needed, in order."""
+    needed, live = set(needed), []
+    for e in reversed(equations):
+        if any(v in needed for v in e.outputs):
+            live.append(e)
+            needed.update(v for v in e.inputs if isinstance(v, Name))
+    return live[::-1]
+
+
+def _is_key(v) -> bool:
+    return jnp.issubdtype(v.aval.dtype, jax.dtypes.prng_key)
+
+
+def _read(env: dict, atom) -> Any:
+    return atom.val if isinstance(atom, jex.Literal) else env[atom]
+
+
+def _bind(e: Equation, env: dict) -> None:
+    """Evaluate an equation."""
+    params, functions = e.primitive.get_bind_params(e.params), ()
+    if isinstance(params, tuple):  # JAX 0.9
+        functions, params = params
+    out = e.primitive.bind(*functions, *(_read(env, v) for v in e.inputs), **params)
+    env.update(zip(e.outputs, out if e.primitive.multiple_results else [out], strict=True))
+
+
+# --------------------------------------------------------------------------------------------- evaluating lanes
+
+
+class Lanes(NamedTuple):
+    """An array with the lanes on its last axis; others are the same in all lanes."""
+
+    value: jax.Array
+
+
+class Words(NamedTuple):
+    """Threefry keys as their two words, uint32 arrays with the lanes on the last axis."""
+
+    k0: jax.Array
+    k1: jax.Array
+
+
+def _wrap(words: Words) -> jax.Array:
+    """Typed keys of one lane."""
+    return jax.random.wrap_key_data(jnp.stack([words.k0, words.k1], -1), impl="threefry2x32")
+
+
+def _evaluate_lanes(e: Equation, env: dict) -> None:
+    """Evaluate an equation of `draw` in all lanes."""
+    inputs = [_read(env, v) for v in e.inputs]
+    if not any(isinstance(v, Lanes | Words) for v in inputs):
+        _bind(e, env)
+        return
+    name = e.primitive.name
+    if name == "random_bits":
+        out = Lanes(_random_bits(inputs[0], e.params["bit_width"], e.params["shape"]))
+    elif name == "random_split":
+        shape = e.params["shape"]
+        k0, k1 = _counters(shape, inputs[0].k0.ndim)
+        out = Words(*threefry(*_insert(inputs[0], len(shape)), k0, k1))
+    elif name == "random_fold_in":
+        data = inputs[1].value if isinstance(inputs[1], Lanes) else jnp.asarray(inputs[1])
+        data = lax.convert_element_type(data, jnp.uint32)
+        out = Words(*threefry(*inputs[0], jnp.zeros((), jnp.uint32), data))
+    elif name == "random_unwrap":
+        out = Lanes(jnp.stack(inputs[0], -2))
+    elif name == "random_wrap":
+        out = Words(inputs[0].value[..., 0, :], inputs[0].value[..., 1, :])
+    elif any(isinstance(v, Words) for v in inputs):
+        half = lambda i: [v[i] if isinstance(v, Words) else v for v in inputs]
+        out = Words(*(_bind_lanes(e, [Lanes(v) for v in half(i)]) for i in range(2)))
+    else:
+        out = Lanes(_bind_lanes(e, inputs))
+    env[e.outputs[0]] = out
+
+
+def _bind_lanes(e: Equation, inputs: list) -> jax.Array:
+    """One equation, batched over the last axis of its `Lanes`."""
+    axes = tuple(-1 if isinstance(v, Lanes) else None for v in inputs)
+    values = [v.value if isinstance(v, Lanes) else v for v in inputs]
+    return jax.vmap(lambda *args: e.primitive.bind(*args, **e.params), axes, -1)(*values)
+
+
+def _insert(keys: Words, count: int) -> tuple[jax.Array, jax.Array]:
+    """Insert `count` axes before the lanes."""
+    axes = tuple(range(keys.k0.ndim - 1, keys.k0.ndim - 1 + count))
+    return lax.expand_dims(keys.k0, axes), lax.expand_dims(keys.k1, axes)
+
+
+def _counters(shape: Sequence[int], ndim: int) -> tuple[jax.Array, jax.Array]:
+    """High and low words of the counters 0, 1, ... of an array of this shape, for keys with `ndim` axes."""
+    low = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)[..., None]
+    del ndim
+    return jnp.zeros((), jnp.uint32), jnp.asarray((low & 0xFFFFFFFF).astype(np.uint32))
+
+
+def _random_bits(keys: Words, width: int, shape: Sequence[int]) -> jax.Array:
+    """Random words (..., *shape, lanes), as `jax.random.bits` gives them key by key.
+
+    The loop is over chunks of the counters. It also keeps the compiler from deriving the keys anew for every counter,
+    which it would if it could merge the two computations.
+    """
+    dtype = {8: jnp.uint8, 16: jnp.uint16, 32: jnp.uint32, 64: jnp.uint64}[width]
+
+    def words(counters):
+        rank = counters.ndim
+        k0, k1 = _insert(keys, rank)
+        x0, x1 = threefry(k0, k1, jnp.zeros((), jnp.uint32), counters[..., None])
+        if width == 64:
+            return lax.shift_left(x0.astype(dtype), np.uint64(32)) | x1.astype(dtype)
+        return (x0 ^ x1).astype(dtype)
+
+    count = math.prod(shape)
+    lanes = keys.k0.size
+    chunks = min(count, max(2, math.ceil(count * lanes / CHUNK)))
+    if chunks < 2:
+        return words(jnp.arange(count, dtype=jnp.uint32).reshape(shape))
+    rows = math.ceil(count / chunks)
+    chunks = math.ceil(count / rows)
+    counters = jnp.arange(chunks * rows, dtype=jnp.uint32).reshape(chunks, rows)
+    out = lax.map(words, counters)  # (chunks, ..., rows, lanes)
+    out = jnp.moveaxis(out, 0, -3).reshape(*keys.k0.shape[:-1], chunks * rows, keys.k0.shape[-1])
+    return out[..., :count, :].reshape(*keys.k0.shape[:-1], *shape, keys.k0.shape[-1])
