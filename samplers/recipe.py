@@ -36,7 +36,8 @@ class RecipeState(NamedTuple):
 class Recipe:
     """Euler's method on dz = f dt + sqrt(2 D) dW for any H, D, Q.
 
-        z' = z + h f~(z) + N(0, 2 h D - h^2 B^),   f~ = -(D + Q) grad~ H + Gamma,   B^ = (D + Q)_{.t} V^ (D + Q)_{.t}^T
+        z' = z + h f~(z) + N(0, 2 h D - h^2 B^),   f~ = -(D + Q) grad~ H + Gamma,
+        B^ = J V^ J^T,   J = d f~ / d (grad~ U)
 
     with B^ = 0 unless `compensate`. grad~ H is grad H with grad U replaced by its estimate: H is evaluated for a
     target whose potential is the linear function with the estimated gradient, so that all that is assumed of H is
@@ -45,7 +46,9 @@ class Recipe:
 
     Source: ma2015complete, equations (6) and (9). Differs from the source in:
         1. the sign of Gamma, misprinted in both equations (theorem 1 has the plus);
-        2. where 2 D - h B^ is not positive semidefinite, its negative eigenvalues are set to zero.
+        2. B^ is written with the Jacobian J, which is -(D + Q)_{.t} (the columns of the position) when H = U + ...;
+           for H = U / T + ... it holds the factor 1 / T;
+        3. where 2 D - h B^ is not positive semidefinite, its negative eigenvalues are set to zero.
 
     Args:
         dynamics: target -> H, D, Q; the position comes first in z. D and Q must not be (re)estimated.
@@ -115,12 +118,15 @@ class Recipe:
         target = dataclasses.replace(self.target, example=state.position)
         model = self.dynamics(target)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
+        gradient = ravel_pytree(estimate.gradient)[0]
         white = normal_like(noise_key, z)
         if self.compensate:
-            noise = positive_root(2 * model.D(z) - h * model.gradient_noise(z, estimate.covariance)) @ white
+            # the drift is affine in the estimated gradient, whatever the factor of U in H is (1 / T, as a rule)
+            columns = jax.jacfwd(lambda g: self.drift(z, g, target))(gradient)
+            noise = positive_root(2 * model.D(z) - h * columns @ estimate.covariance @ columns.T) @ white
         else:
             noise = jnp.sqrt(2) * (positive_root(model.D(z)) @ white)
-        z = z + h * self.drift(z, ravel_pytree(estimate.gradient)[0], target) + jnp.sqrt(h) * noise
+        z = z + h * self.drift(z, gradient, target) + jnp.sqrt(h) * noise
         return RecipeState(unravel(z[: model.size]), z[model.size :], estate)
 
     def position(self, state):
