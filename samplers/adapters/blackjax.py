@@ -25,7 +25,7 @@ from samplers.validate import require
 from targets.target import Target
 
 
-def library():
+def library() -> Any:
     """The module `blackjax`. Raises ImportError that says how to install it."""
     try:
         import blackjax

@@ -1,5 +1,8 @@
 """Samplers of other libraries, one row each, named `library/name`. Building one imports its library."""
 
+from collections.abc import Callable
+from typing import Any
+
 from samplers.adapters import blackjax
 from samplers.row import Row
 
@@ -9,22 +12,33 @@ _COMPOSITE = {
     "order": "a step of several inner iterations with a full refresh has no local expansion in the step size",
 }
 _FLATTENED = "with zeta > 0 the positions follow an adaptively flattened law; the target is had only by reweighting"
-_ADAPTIVE = dict.fromkeys(("recipe", "generator", "order", "law"), _FLATTENED)
+_ADAPTIVE: dict[str, str] = dict.fromkeys(("recipe", "generator", "order", "law"), _FLATTENED)
 _PARTICLES = {
     "recipe": "a particle method: no diffusion is declared",
     "generator": "a particle method: no diffusion is declared",
     "order": "a particle method: no invariant law for finitely many particles",
 }
 
+
+def _plain(adapter: Callable[..., Any]) -> Callable[..., Any]:
+    """A builder for an adapter that does not depend on the target."""
+    return lambda target, **options: adapter(**options)
+
+
+def _on(adapter: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
+    """A builder for an adapter that needs the exact gradient of the target."""
+    return lambda target, **options: adapter(target, **fixed, **options)
+
+
 ADAPTERS: tuple[Row, ...] = (
     Row(
         "blackjax/sgld",
-        lambda target, **options: blackjax.SGLD(**options),
+        _plain(blackjax.SGLD),
         variants=({"temperature": 0.5}, {"temperature": 2.0}),
     ),
     Row(
         "blackjax/sghmc",
-        blackjax.SGHMC,
+        _on(blackjax.SGHMC),
         tiers=("contract", "law"),
         unsupported=_COMPOSITE,
         variants=(
@@ -36,7 +50,7 @@ ADAPTERS: tuple[Row, ...] = (
     ),
     Row(
         "blackjax/sgnht",
-        lambda target, **options: blackjax.SGNHT(**options),
+        _plain(blackjax.SGNHT),
         variants=(
             {"alpha": 1.0, "beta": 0.2, "temperature": 0.5, "init_xi": 0.3},
             {"alpha": 0.5, "beta": 0.1, "temperature": 2.0, "init_xi": 0.7},
@@ -45,7 +59,7 @@ ADAPTERS: tuple[Row, ...] = (
     ),
     Row(
         "blackjax/csgld",
-        blackjax.ContourSGLD,
+        _on(blackjax.ContourSGLD),
         tiers=("contract",),
         unsupported=_ADAPTIVE,
         variants=(
@@ -70,12 +84,12 @@ ADAPTERS: tuple[Row, ...] = (
     # its docs: "If `zeta=0` the function reduces to the SGLD step function"
     Row(
         "blackjax/csgld-without-contour",
-        lambda target, **options: blackjax.ContourSGLD(target, zeta=0.0, **options),
+        _on(blackjax.ContourSGLD, zeta=0.0),
         variants=({"temperature": 0.5}, {"temperature": 2.0}),
     ),
     Row(
         "blackjax/svgd",
-        blackjax.SVGD,
+        _on(blackjax.SVGD),
         tiers=("contract", "law"),
         unsupported=_PARTICLES,
         variants=({"length_scale": 0.5, "optimizer": "adagrad"}, {"length_scale": 2.0}),
