@@ -1,17 +1,150 @@
 """Every reference sampler, one row each."""
 
 import difflib
+from collections.abc import Callable
+from typing import Any
 
+import numpy as np
+
+from samplers.badodab import BADODAB
+from samplers.gradients import KnownNoise
+from samplers.hmc import HMC
+from samplers.leimkuhler_matthews import LeimkuhlerMatthews
+from samplers.mala import MALA
+from samplers.metrics import NonHessian2D, PositiveMetric, RecipeMetric
+from samplers.msgnht import MSGNHT
 from samplers.row import Row
 from samplers.sghmc import SGHMC
 from samplers.sgld import SGLD
+from samplers.sgnht import SGNHT
+from samplers.sgrhmc import SGRHMC
+from samplers.sgrld import SGRLD
+from samplers.splitting import ABOBA, BAOAB, OABAO, OBABO
+from samplers.ubu import BUB, UBU
+from targets.target import Target
 
-_HOT_AND_COLD = ({"temperature": 0.5}, {"temperature": 2.0})
-_FRICTIONS = ({"friction": 2.0, "temperature": 0.5}, {"friction": 0.4, "temperature": 2.0})
+TEMPERATURES = ({"temperature": 0.5}, {"temperature": 2.0})
+FRICTIONS = ({"friction": 2.0, "temperature": 0.5}, {"friction": 0.4, "temperature": 2.0})
+DIFFUSIONS = ({"diffusion": 2.0, "temperature": 0.5}, {"diffusion": 0.4, "temperature": 2.0})
+SPLITTING = (
+    {"friction": 2.0, "temperature": 0.5, "fresh_gradients": True},
+    {"friction": 0.4, "temperature": 2.0},
+)
+THERMAL = (
+    {"diffusion": 2.0, "temperature": 0.5, "thermal_mass": 2.5},
+    {"diffusion": 0.4, "temperature": 2.0, "thermal_mass": 0.6},
+)
+# The usual Gaussian, oscillator and double well, and one-dimensional data whose minibatches can be enumerated.
+FLAT = ("gaussian-1d-scaled", "gaussian-correlated-2d", "anharmonic", "double-well", "tiny-gaussian-data")
+POSITIVE = ("gamma",)
+PLANE = ("gaussian-correlated-2d",)
+RECIPE_OFFSET = 1.5
+"""Above minus the minimum of the double well, so that the recipe paper's metric is smooth."""
+
+
+def known_noise(target: Target) -> KnownNoise:
+    """Exact gradients plus N(0, V) with a correlated V of the size of the target's own scale, reported."""
+    n = target.size
+    return KnownNoise(target, target.curvature * (0.5 * np.eye(n) + 0.2 * np.ones((n, n))))
+
+
+def plain(method: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
+    """A builder for a method that does not depend on the target."""
+    return lambda target, **options: method(**fixed, **options)
+
+
+def with_metric(method: Callable[..., Any], metric: Callable[[Target], Any], size: int | None = None, **fixed: Any):
+    """A builder for a method with a metric made for the target; `size` where the metric needs that many coordinates."""
+
+    def build(target: Target, **options: Any):
+        if size is not None and target.size != size:
+            raise ValueError(f"target: the metric is for {size} coordinates, {target.name} has {target.size}")
+        return method(metric(target), **fixed, **options)
+
+    return build
+
+
+def _recipe(target: Target) -> RecipeMetric:
+    return RecipeMetric(target, offset=RECIPE_OFFSET)
+
 
 SAMPLERS: tuple[Row, ...] = (
-    Row("sgld", lambda target, **o: SGLD(**o), variants=_HOT_AND_COLD),
-    Row("sghmc", lambda target, **o: SGHMC(**o), variants=_FRICTIONS, step_power=0.5),
+    # overdamped
+    Row("sgld", plain(SGLD), targets=FLAT, variants=TEMPERATURES),
+    Row("sgld-compensated", plain(SGLD, compensate=True), targets=FLAT, variants=TEMPERATURES, estimator=known_noise),
+    Row("leimkuhler-matthews", plain(LeimkuhlerMatthews), targets=FLAT, variants=TEMPERATURES),
+    # underdamped
+    Row("sghmc", plain(SGHMC), targets=FLAT, variants=FRICTIONS, step_power=0.5),
+    Row("sghmc-explicit", plain(SGHMC, scheme="explicit"), targets=FLAT, variants=FRICTIONS, step_power=0.5),
+    Row("sghmc-symmetric", plain(SGHMC, scheme="symmetric"), targets=FLAT, variants=FRICTIONS, step_power=0.5),
+    Row("baoab", plain(BAOAB), targets=FLAT, variants=SPLITTING, step_power=0.5),
+    Row("aboba", plain(ABOBA), targets=FLAT, variants=FRICTIONS, step_power=0.5),
+    Row("obabo", plain(OBABO), targets=FLAT, variants=SPLITTING, step_power=0.5),
+    Row("oabao", plain(OABAO), targets=FLAT, variants=FRICTIONS, step_power=0.5),
+    Row("ubu", plain(UBU), targets=FLAT, variants=FRICTIONS, step_power=0.5),
+    Row("bub", plain(BUB), targets=FLAT, variants=SPLITTING, step_power=0.5),
+    # thermostats
+    Row("sgnht", plain(SGNHT), targets=FLAT, variants=DIFFUSIONS, step_power=0.5),
+    Row("sgnht-splitting", plain(SGNHT, scheme="splitting"), targets=FLAT, variants=DIFFUSIONS, step_power=0.5),
+    Row("msgnht", plain(MSGNHT), targets=FLAT, variants=DIFFUSIONS, step_power=0.5),
+    Row("msgnht-splitting", plain(MSGNHT, scheme="splitting"), targets=FLAT, variants=DIFFUSIONS, step_power=0.5),
+    Row("badodab", plain(BADODAB), targets=FLAT, variants=THERMAL, step_power=0.5),
+    # state-dependent metrics
+    Row(
+        "sgrld",
+        with_metric(SGRLD, lambda target: PositiveMetric(), reflect=True),
+        targets=POSITIVE,
+        variants=TEMPERATURES,
+        step_size=0.01,
+    ),
+    Row(
+        "sgrld-non-hessian",
+        with_metric(SGRLD, lambda target: NonHessian2D(), size=2),
+        targets=PLANE,
+        variants=TEMPERATURES,
+        step_size=0.02,
+    ),
+    Row(
+        "sgrld-recipe-metric",
+        with_metric(SGRLD, _recipe),
+        targets=("double-well",),
+        variants=TEMPERATURES,
+        step_size=0.02,
+    ),
+    Row(
+        "sgrhmc",
+        with_metric(SGRHMC, lambda target: PositiveMetric(), reflect=True),
+        targets=POSITIVE,
+        variants=({"temperature": 0.5}, {"temperature": 2.0, "order": "explicit"}),
+        step_size=0.02,
+        step_power=0.5,
+    ),
+    Row(
+        "sgrhmc-non-hessian",
+        with_metric(SGRHMC, lambda target: NonHessian2D(), size=2),
+        targets=PLANE,
+        variants=({"temperature": 0.5}, {"temperature": 2.0, "order": "explicit"}),
+        step_size=0.05,
+        step_power=0.5,
+    ),
+    Row(
+        "sgrhmc-recipe-metric",
+        with_metric(SGRHMC, _recipe),
+        targets=("double-well",),
+        variants=TEMPERATURES,
+        step_size=0.05,
+        step_power=0.5,
+    ),
+    # exact
+    Row(
+        "hmc",
+        plain(HMC),
+        targets=FLAT,
+        variants=({"num_steps": 1, "temperature": 0.5}, {"num_steps": 2, "temperature": 2.0}),
+        step_size=0.2,
+        step_power=0.5,
+    ),
+    Row("mala", plain(MALA), targets=FLAT, variants=TEMPERATURES),
 )
 """The rows, in the order in which they are run."""
 
