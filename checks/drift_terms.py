@@ -3,6 +3,7 @@
 f_i = -sum_j (D_ij + Q_ij) d_j H + Gamma_i,   Gamma_i = sum_j d_j (D_ij + Q_ij)      [ma2015complete, equation (3)]
 """
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -62,13 +63,20 @@ def drift_terms(dynamics: Dynamics, points: np.ndarray) -> Terms:
         points: (m, n).
     """
 
+    with jax.enable_x64(True):
+        return Terms(*(np.asarray(a) for a in _compiled_terms(dynamics)(jnp.asarray(points, jnp.float64))))
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled_terms(dynamics: Dynamics) -> Callable[[jax.Array], tuple[jax.Array, ...]]:
+    """Compiled once a `Dynamics`: a diagnosis needs the terms that the verdict has just used."""
+
     def at(z):
         slope = jax.grad(dynamics.H)(z)
         diagonal = lambda matrix: jnp.einsum("ijj->ij", jax.jacfwd(matrix)(z))
         return -dynamics.D(z) * slope, -dynamics.Q(z) * slope, diagonal(dynamics.D), diagonal(dynamics.Q)
 
-    with jax.enable_x64(True):
-        return Terms(*(np.asarray(a) for a in jax.jit(jax.vmap(at))(jnp.asarray(points, jnp.float64))))
+    return jax.jit(jax.vmap(at))
 
 
 def gamma_terms(dynamics: Dynamics, points: np.ndarray) -> list[GammaTerm]:

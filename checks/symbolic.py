@@ -471,6 +471,7 @@ _STRUCTURED: dict[str, Callable] = {
     "concatenate": _concatenate,
     "stack": _stack,
     "rev": _rev,
+    "tile": lambda equation, inputs: np.tile(np.asarray(inputs[0]), equation.params["reps"]),
 }
 
 
