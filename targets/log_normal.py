@@ -53,7 +53,7 @@ def log_normal(location: float = 0.3, scale: float = 0.5) -> Target:
     return Target(
         name="log-normal",
         manifold=Positive(1),
-        example=jnp.full(1, math.exp(location - 0.5 * scale)),
+        example=jnp.full(1, math.exp(location + 0.5 * scale)),
         potential=potential,
         sample=sample,
         moments={
