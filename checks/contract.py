@@ -15,7 +15,7 @@ import numpy as np
 from jax.experimental.key_reuse._core import check_key_reuse
 
 from checks.check import Check, Inconclusive, NotApplicable
-from checks.preflight import difference, preflight
+from checks.preflight import difference, preflight, start_position
 from checks.resolve import BadInput, find_target
 from checks.result import Result
 from checks.subject import Subject
@@ -84,8 +84,8 @@ class Kit:
 
     def position(self, seed: int):
         """A position in the bulk, off the mode."""
-        if self.target.sample is None:
-            return self.target.example
+        if self.target.sample is None or self.deterministic:
+            return start_position(self.sampler, self.target)
         draw = self.target.sample(jax.random.fold_in(jax.random.key(seed), 90), 1)
         return jax.tree.map(lambda x, e: jnp.asarray(x[0], e.dtype), draw, self.target.example)
 
@@ -145,6 +145,7 @@ def structured_targets(subject: Subject) -> tuple[str, ...]:
     try:
         target = find_target(PYTREE)
         subject.sampler(target)
+        subject.estimator(target)
         if _outside(subject):
             preflight(subject, target)
     except (BadInput, ValueError):
@@ -193,7 +194,7 @@ def shapes_and_dtypes(check: Check, subject: Subject, target: Target, seed: int)
             continue
         law = in_dtype(target, name)
         sampler, estimator = subject.sampler(law), subject.estimator(law)
-        h = subject.step_size(law)
+        h, start = subject.step_size(law), start_position(sampler, law)
 
         def trace(key, position, h, sampler=sampler, estimator=estimator):
             state = sampler.init(key, position, estimator)
@@ -207,16 +208,15 @@ def shapes_and_dtypes(check: Check, subject: Subject, target: Target, seed: int)
                 if name == "float32":
                     continue
                 with_h = functools.partial(trace, h=h)
-                shapes = with_h(np.random.default_rng(seed), law.example)
+                shapes = with_h(np.random.default_rng(seed), start)
             else:
                 bound = functools.partial(trace, h=value) if kind.startswith("a P") else trace
-                arguments = (jax.random.key(seed), law.example, *(() if kind.startswith("a P") else (value,)))
+                arguments = (jax.random.key(seed), start, *(() if kind.startswith("a P") else (value,)))
                 shapes = jax.eval_shape(bound, *arguments)
             state, after, position, z, packed, again = shapes
-            expected = law.example if sampler.claims.kind != "particle" else sampler_position(sampler, state)
             for what, before, now in (
                 ("step", state, after),
-                ("position(step(...))", expected, position),
+                ("position(step(...))", start, position),
                 ("pack(unpack(...))", after, packed),
                 ("unpack(pack(...))", z, again),
             ):
@@ -225,11 +225,6 @@ def shapes_and_dtypes(check: Check, subject: Subject, target: Target, seed: int)
                     found.append(f"{what} in {name} with step_size {kind}: {changed}")
     fine = "state, position and packing keep structure, shape and dtype"
     return _count(check, subject, target, list(dict.fromkeys(found)), fine)
-
-
-def sampler_position(sampler: Sampler, state: Any) -> Any:
-    """The position of a state that may hold shapes only."""
-    return sampler.position(state) if sampler.backend == "host" else jax.eval_shape(sampler.position, state)
 
 
 def jit_vmap_loop_agree(check: Check, subject: Subject, target: Target, seed: int) -> Result:
@@ -428,7 +423,8 @@ def every_option_matters(check: Check, subject: Subject, target: Target, seed: i
         raise NotApplicable("the row has no options")
     # with gradient noise, options that only matter when there is some (compensation, fresh gradients) are seen too
     needs = subject.sampler(target).needs
-    row = subject.row if needs & {"potential", "statistics"} else dataclasses.replace(subject.row, estimator=_noisy)
+    keep = needs & {"potential", "statistics"} or subject.sampler(target).backend == "host" or target.terms is not None
+    row = subject.row if keep else dataclasses.replace(subject.row, estimator=_noisy)
     base = kit(Subject(row, subject.options, subject.reference), target)
     steps = 8 if base.rejecting else 3
     end, claims = base.z(base.run(seed, base.start(seed), steps)), _plain(base.sampler)

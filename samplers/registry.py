@@ -2,24 +2,32 @@
 
 import difflib
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from samplers.badodab import BADODAB
-from samplers.gradients import KnownNoise
+from samplers.gradients import Exact, KnownNoise
 from samplers.hmc import HMC
+from samplers.host_sgld import HostSGLD
 from samplers.leimkuhler_matthews import LeimkuhlerMatthews
 from samplers.mala import MALA
 from samplers.metrics import NonHessian2D, PositiveMetric, RecipeMetric
 from samplers.msgnht import MSGNHT
+from samplers.recipe import Recipe
 from samplers.row import Row
+from samplers.saga import SAGA, SAGALD
+from samplers.sggmc import SGGMC
 from samplers.sghmc import SGHMC
 from samplers.sgld import SGLD
 from samplers.sgnht import SGNHT
 from samplers.sgrhmc import SGRHMC
 from samplers.sgrld import SGRLD
 from samplers.splitting import ABOBA, BAOAB, OABAO, OBABO
+from samplers.svgd import SVGD
 from samplers.ubu import BUB, UBU
 from targets.target import Target
 
@@ -67,6 +75,43 @@ def with_metric(method: Callable[..., Any], metric: Callable[[Target], Any], siz
 def _recipe(target: Target) -> RecipeMetric:
     return RecipeMetric(target, offset=RECIPE_OFFSET)
 
+
+def _momentum(temperature: float, size: int):
+    """A start of the momentum from its law."""
+    return lambda key: jnp.sqrt(temperature) * jax.random.normal(key, (size,))
+
+
+def _recipe_sghmc(target: Target, friction: float = 1.0, temperature: float = 1.0) -> Recipe:
+    """Euler's method on the dynamics of SGHMC."""
+    model = SGHMC(friction=friction, temperature=temperature).dynamics
+    return Recipe(model, target, temperature, auxiliary=_momentum(temperature, target.size))
+
+
+def _recipe_sgrhmc(target: Target, temperature: float = 1.0) -> Recipe:
+    """Euler's method on the dynamics of SGRHMC with a metric that is not a Hessian."""
+    if target.size != 2:
+        raise ValueError(f"target: the metric is for 2 coordinates, {target.name} has {target.size}")
+    model = SGRHMC(NonHessian2D(), temperature=temperature).dynamics
+    return Recipe(model, target, temperature, auxiliary=_momentum(temperature, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class HostExact(Exact):
+    """`Exact` for host samplers: it takes their generator, and draws nothing from it."""
+
+    backend: ClassVar = "host"
+
+
+def full_saga(target: Target) -> SAGA:
+    """SAGA with all data in every batch."""
+    if target.terms is None:
+        raise ValueError(f"target: {target.name} is not a sum over data")
+    return SAGA(target.terms, target.terms.size, replace=False)
+
+
+PARTICLES = dict.fromkeys(
+    ("recipe", "generator", "order"), "a deterministic flow of interacting particles: its step is no diffusion"
+)
 
 SAMPLERS: tuple[Row, ...] = (
     # overdamped
@@ -145,6 +190,30 @@ SAMPLERS: tuple[Row, ...] = (
         step_power=0.5,
     ),
     Row("mala", plain(MALA), targets=FLAT, variants=TEMPERATURES),
+    # from H, D and Q alone
+    Row("recipe-sghmc", _recipe_sghmc, targets=FLAT[:4], variants=FRICTIONS, step_power=0.5),
+    Row("recipe-sgrhmc", _recipe_sgrhmc, targets=PLANE, variants=TEMPERATURES, step_size=0.05, step_power=0.5),
+    # an estimator with a memory; all data in every batch make it exact, which is what the noise-free checks ask of it
+    Row("saga-ld", plain(SAGALD), targets=("tiny-gaussian-data",), variants=TEMPERATURES, estimator=full_saga),
+    # manifolds
+    Row(
+        "sggmc",
+        lambda target, **options: SGGMC(target.manifold, **options),
+        targets=("vmf-s2",),
+        variants=FRICTIONS,
+        step_size=0.1,
+        step_power=0.5,
+    ),
+    # particles
+    Row(
+        "svgd",
+        plain(SVGD),
+        targets=("gaussian-1d-scaled", "anharmonic"),
+        variants=({"bandwidth": 0.5}, {"bandwidth": 2.0}),
+        unsupported=PARTICLES,
+    ),
+    # another framework's way
+    Row("host-sgld", plain(HostSGLD), targets=FLAT[:4], variants=TEMPERATURES, estimator=HostExact),
 )
 """The rows, in the order in which they are run."""
 
