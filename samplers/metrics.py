@@ -29,8 +29,8 @@ class Metric(Protocol):
 
 
 def wave(theta: jax.Array) -> jax.Array:
-    """1 + sin(theta_i + theta_{i+1}) / 2, indices cyclic: smooth, between 1/2 and 3/2, coupling the coordinates."""
-    return 1.0 + 0.5 * jnp.sin(theta + jnp.roll(theta, -1))
+    """1 + sin((theta_i + theta_{i+1}) / 2) / 2, indices cyclic: between 1/2 and 3/2, coupling the coordinates."""
+    return 1.0 + 0.5 * jnp.sin(0.5 * (theta + jnp.roll(theta, -1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class DiagonalMetric:
 class NonHessian2D:
     """A full 2 x 2 metric that is not the Hessian of any function: G^-1 = B B with
 
-        B = [[3/2 + sin(x + y) / 2, c], [c, 6/5 + 2/5 cos(y)]],  c = 3/10 cos(x - y),
+        B = [[3/2 + sin((x + y) / 2) / 2, c], [c, 6/5 + 2/5 cos(y / 2)]],  c = 3/10 cos((x - y) / 2),
 
     symmetric positive definite everywhere (eigenvalues of B between 0.58 and 2.2). For a Hessian metric the correction
     of girolami2011riemann and Gamma of ma2015complete agree; here they differ, so a test can tell them apart.
@@ -62,7 +62,7 @@ class NonHessian2D:
     """
 
     def inverse_sqrt(self, theta):
-        x, y = theta[0], theta[1]
+        x, y = 0.5 * theta[0], 0.5 * theta[1]
         off = 0.3 * jnp.cos(x - y)
         return jnp.stack(
             [

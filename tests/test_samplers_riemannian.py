@@ -50,15 +50,15 @@ def symbolic():
     """U and, for each metric, B = G^-1/2, written a second time in SymPy."""
     x, y = sp.symbols("x y", positive=True)
     U = x**4 / 4 + x * y / 2 + y**2 + sp.sin(x * y)
-    c = sp.Rational(3, 10) * sp.cos(x - y)
+    c = sp.Rational(3, 10) * sp.cos((x - y) / 2)
     half = sp.Rational(1, 2)
-    wave = 1 + half * sp.sin(x + y)  # cyclic in two dimensions: the same for both coordinates
+    wave = 1 + half * sp.sin((x + y) / 2)  # cyclic in two dimensions: the same for both coordinates
     roots = {
         "diagonal": sp.diag(sp.sqrt(wave), sp.sqrt(wave)),
         "non-hessian": sp.Matrix(
             [
-                [sp.Rational(3, 2) + half * sp.sin(x + y), c],
-                [c, sp.Rational(6, 5) + sp.Rational(2, 5) * sp.cos(y)],
+                [sp.Rational(3, 2) + half * sp.sin((x + y) / 2), c],
+                [c, sp.Rational(6, 5) + sp.Rational(2, 5) * sp.cos(y / 2)],
             ]
         ),
         "positive": sp.diag(sp.sqrt(x), sp.sqrt(y)),
