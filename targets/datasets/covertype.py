@@ -80,7 +80,7 @@ def _integers(table: np.ndarray, name: str, first_line: int) -> np.ndarray:
         & np.all((indicators == 0) | (indicators == 1), axis=1)
         & (indicators[:, :4].sum(axis=1) == 1)
         & (indicators[:, 4:].sum(axis=1) == 1)
-        & (1 <= integers[:, -1])
+        & (integers[:, -1] >= 1)
         & (integers[:, -1] <= 7)
     )
     if not good.all():
@@ -101,7 +101,7 @@ def split(rows: np.ndarray, train_rows: int, standardise: bool = True, seed: int
     """
     rows = np.unique(rows, axis=0)
     # the stream of RandomState is frozen, that of Generator may change between versions of NumPy
-    order = np.random.RandomState(seed).permutation(len(rows))  # noqa: NPY002
+    order = np.random.RandomState(seed).permutation(len(rows))
     rows = rows[order]
     features = rows[:, :-1].astype(np.float64)
     labels = (rows[:, -1] == 2).astype(np.float64)
