@@ -108,7 +108,7 @@ def execute(
         result = blank("not-applicable", unsupported)
     else:
         try:
-            law = cached_target(target) if target is not None else None
+            law = cached_target(target or subject.row.targets[0])
             preflight(subject, law)
             backend = getattr(subject.sampler(law), "backend", "jax")
             dtype = dtype_of(law)

@@ -42,7 +42,7 @@ def find_target(name: str) -> Target:
     """A target of the catalogue. Raises BadInput with the closest names."""
     from targets.registry import TARGETS, target
 
-    known = tuple(TARGETS) if isinstance(TARGETS, Mapping) else tuple(getattr(t, "name", t) for t in TARGETS)
+    known = tuple(row.name for row in TARGETS)
     if name not in known:
         raise BadInput(f"--target {name}: no such target; {closest(name, known)}")
     return target(name)

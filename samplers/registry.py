@@ -61,7 +61,9 @@ def plain(method: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
     return lambda target, **options: method(**fixed, **options)
 
 
-def with_metric(method: Callable[..., Any], metric: Callable[[Target], Any], size: int | None = None, **fixed: Any):
+def with_metric(
+    method: Callable[..., Any], metric: Callable[[Target], Any], size: int | None = None, **fixed: Any
+) -> Callable[..., Any]:
     """A builder for a method with a metric made for the target; `size` where the metric needs that many coordinates."""
 
     def build(target: Target, **options: Any):
@@ -81,13 +83,13 @@ def _momentum(temperature: float, size: int):
     return lambda key: jnp.sqrt(temperature) * jax.random.normal(key, (size,))
 
 
-def _recipe_sghmc(target: Target, friction: float = 1.0, temperature: float = 1.0) -> Recipe:
+def _recipe_sghmc(target: Target, friction: float = 1.0, temperature: float = 1.0) -> Any:
     """Euler's method on the dynamics of SGHMC."""
     model = SGHMC(friction=friction, temperature=temperature).dynamics
     return Recipe(model, target, temperature, auxiliary=_momentum(temperature, target.size))
 
 
-def _recipe_sgrhmc(target: Target, temperature: float = 1.0) -> Recipe:
+def _recipe_sgrhmc(target: Target, temperature: float = 1.0) -> Any:
     """Euler's method on the dynamics of SGRHMC with a metric that is not a Hessian."""
     if target.size != 2:
         raise ValueError(f"target: the metric is for 2 coordinates, {target.name} has {target.size}")
@@ -109,7 +111,11 @@ def full_saga(target: Target) -> SAGA:
     return SAGA(target.terms, target.terms.size, replace=False)
 
 
-PARTICLES = dict.fromkeys(
+def _on_manifold(target: Target, **options: Any) -> Any:
+    return SGGMC(target.manifold, **options)
+
+
+PARTICLES: dict[str, str] = dict.fromkeys(
     ("recipe", "generator", "order"), "a deterministic flow of interacting particles: its step is no diffusion"
 )
 
@@ -198,7 +204,7 @@ SAMPLERS: tuple[Row, ...] = (
     # manifolds
     Row(
         "sggmc",
-        lambda target, **options: SGGMC(target.manifold, **options),
+        _on_manifold,
         targets=("vmf-s2",),
         variants=FRICTIONS,
         step_size=0.1,
