@@ -3,6 +3,10 @@
 f_i = -sum_j (D_ij + Q_ij) d_j H + Gamma_i,   Gamma_i = sum_j d_j (D_ij + Q_ij)      [ma2015complete, equation (3)]
 """
 
+# SymPy and tuple sums are typed too widely for these rules to say anything here.
+# pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportCallIssue=false, reportIndexIssue=false
+
 import functools
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,5 +1,9 @@
 """The equations of the recipe proved in SymPy, for the program of a `Dynamics`."""
 
+# SymPy and tuple sums are typed too widely for these rules to say anything here.
+# pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportCallIssue=false, reportIndexIssue=false
+
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple

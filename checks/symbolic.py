@@ -4,6 +4,10 @@ The program is traced in float64 and its jaxpr interpreted on NumPy arrays of Sy
 stay numbers: everything that decides where an element goes (indices, masks) is concrete.
 """
 
+# SymPy and tuple sums are typed too widely for these rules to say anything here.
+# pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportCallIssue=false, reportIndexIssue=false
+
 import functools
 from collections.abc import Callable, Sequence
 from fractions import Fraction
