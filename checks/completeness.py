@@ -81,7 +81,7 @@ class Construction(NamedTuple):
     """Q_01 on a grid.
 
     Attributes:
-        axes: two arrays, the coordinates of the grid.
+        axes: two arrays (k,), the coordinates of the grid.
         Q: (k, k), Q_01; Q_10 is minus it.
         error: (k, k), error estimate of Q: that of the stream function divided by p.
         density: (k, k), p / max p.
@@ -89,7 +89,7 @@ class Construction(NamedTuple):
         stream_error: error estimate of the stream function, in units where max p = 1.
     """
 
-    axes: tuple[np.ndarray, np.ndarray]
+    axes: tuple[np.ndarray, ...]
     Q: np.ndarray
     error: np.ndarray
     density: np.ndarray
