@@ -113,8 +113,8 @@ def _standard_error(values: np.ndarray) -> float:
 def importance(functions, workload: Workload, law: GaussianLaw, n: int, seed: int) -> tuple[dict, float]:
     """Expectations and standard errors by importance sampling from N(mode, H^-1), with the Pareto k of the weights.
 
-    Pareto-smoothed, self-normalised [vehtari2024pareto]: value = sum w f, error^2 = sum w^2 (f - value)^2. U is written again
-    here, in NumPy.
+    Pareto-smoothed, self-normalised [vehtari2024pareto]: value = sum w f, error^2 = sum w^2 (f - value)^2.
+    U is written again here, in NumPy.
     """
     import arviz as az
 
@@ -123,13 +123,16 @@ def importance(functions, workload: Workload, law: GaussianLaw, n: int, seed: in
     random = np.random.RandomState(seed)
     z = random.standard_normal((n, law.mean.size))
     w = law.mean + np.linalg.solve(np.linalg.cholesky(law.precision).T, z.T).T
-    log_ratio = np.concatenate(
-        [
-            -np.logaddexp(0, -(part @ train.features.T) * signs).sum(axis=1)
-            - (part**2).sum(axis=1) / (2 * workload.prior_variance)
-            for part in np.array_split(w, max(1, n * len(signs) // 20_000_000))
-        ]
-    ) + (z**2).sum(axis=1) / 2
+    log_ratio = (
+        np.concatenate(
+            [
+                -np.logaddexp(0, -(part @ train.features.T) * signs).sum(axis=1)
+                - (part**2).sum(axis=1) / (2 * workload.prior_variance)
+                for part in np.array_split(w, max(1, n * len(signs) // 20_000_000))
+            ]
+        )
+        + (z**2).sum(axis=1) / 2
+    )
     log_weights, k = az.psislw(log_ratio)
     weights = np.exp(np.asarray(log_weights))
     weights /= weights.sum()
@@ -148,15 +151,17 @@ def nuts(functions, target: Target, law: GaussianLaw, draws: int, seed: int) -> 
     log_density = lambda z: -white.potential(z)
     adapt_key, start_key, run_key = jax.random.split(jax.random.key(seed), 3)
     adaptation = blackjax.window_adaptation(blackjax.nuts, log_density)
-    (_, parameters), _ = adaptation.run(adapt_key, jnp.zeros(white.size), num_steps=300)
+    (_, parameters), _ = adaptation.run(adapt_key, jnp.zeros(white.size), num_steps=300)  # pyright: ignore[reportCallIssue]
     kernel = blackjax.nuts(log_density, **parameters)
-    starts = jax.vmap(kernel.init)(jax.random.normal(start_key, (4, white.size), jnp.float64))
+    starts = jax.vmap(lambda z: kernel.init(z))(  # pyright: ignore[reportCallIssue]
+        jax.random.normal(start_key, (4, white.size), jnp.float64)
+    )
 
     @jax.jit
     def run(states, keys):
         def body(states, key):
             states = jax.vmap(lambda k, s: kernel.step(k, s)[0])(jax.random.split(key, 4), states)
-            return states, states.position
+            return states, states.position  # pyright: ignore[reportAttributeAccessIssue]
 
         return jax.lax.scan(body, states, keys)[1]
 
@@ -203,7 +208,8 @@ def make(workload: Workload, options: dict[str, Any], command: str) -> dict[str,
         checks.append(compare(rows, other, "BlackJAX NUTS, 4 chains", n=4 * options["nuts"]))
     packages = ("jax", "numpy", "scipy", "arviz", "blackjax")
     provenance = {
-        "data": {file.name: file.sha256 for file in workload.files} or "generated from the model, see targets.workloads",
+        "data": {file.name: file.sha256 for file in workload.files}
+        or "generated from the model, see targets.workloads",
         "labels_sha256": labels_digest(split),
         "rows": [len(split.train.labels), len(split.test.labels)],
         "columns": int(law.mean.size),
@@ -231,7 +237,7 @@ def make(workload: Workload, options: dict[str, Any], command: str) -> dict[str,
 
 
 def problems(document: dict[str, Any]) -> list[str]:
-    """What keeps a document from being stored: missed thresholds and cross-checks that disagree or cannot be trusted."""
+    """What keeps a document from being stored: missed thresholds, and cross-checks that disagree or are unreliable."""
     lines = failures(document)
     for check in document["provenance"]["cross_checks"]:
         if not check["largest_z"] < check["limit"]:

@@ -14,9 +14,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import pooch
-import requests
-
 DATA_VARIABLE = "SGMCMC_DATA_DIR"
 CACHE_VARIABLE = "SGMCMC_CACHE_DIR"
 
@@ -45,6 +42,8 @@ class DataFile:
 
 def cache_directory() -> Path:
     """Where downloads go."""
+    import pooch  # here, so that listing targets does not load a network library
+
     return Path(os.environ.get(CACHE_VARIABLE) or pooch.os_cache("sgmcmc-verification"))
 
 
@@ -74,6 +73,9 @@ def fetch(file: DataFile) -> Path:
     Raises:
         DataError: if there is no public source, the source cannot be reached, or the bytes are not the expected ones.
     """
+    import pooch
+    import requests
+
     remedy = (
         f"Set {DATA_VARIABLE} to a directory that holds {file.name} (plain, or with .xz), "
         f"or allow access to the source. Origin of the data: {file.origin}"
@@ -89,7 +91,7 @@ def fetch(file: DataFile) -> Path:
             known_hash=f"sha256:{file.sha256}" if file.sha256 else None,
             fname=path.name,
             path=path.parent,
-            downloader=pooch.HTTPDownloader(timeout=60),
+            downloader=pooch.HTTPDownloader(timeout=60),  # pyright: ignore[reportArgumentType]
         )
     except ValueError as error:
         raise DataError(

@@ -196,7 +196,9 @@ def _validate(features, labels, prior_variance) -> tuple[np.ndarray, np.ndarray]
     if not np.all(np.isfinite(features)):
         raise ValueError(f"features: must be finite; row {int(np.argwhere(~np.isfinite(features))[0, 0])} is not")
     if labels.shape != (len(features),):
-        raise ValueError(f"labels: must have shape ({len(features)},), one for each row of features, got {labels.shape}")
+        raise ValueError(
+            f"labels: must have shape ({len(features)},), one for each row of features, got {labels.shape}"
+        )
     if not np.all((labels == 0) | (labels == 1)):
         raise ValueError(f"labels: must be 0 or 1; row {int(np.argwhere((labels != 0) & (labels != 1))[0, 0])} is not")
     if not (np.isfinite(prior_variance) and prior_variance > 0):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import jax
 
-from targets import banana, funnel, gamma, gaussian, log_normal, mixture, quartic, student_t, tiny_data
+from targets import banana, funnel, gamma, gaussian, log_normal, mixture, quartic, student_t, tiny_data, workloads
 from targets import von_mises_fisher as vmf
 from targets.target import Target
 
@@ -46,12 +46,21 @@ TARGETS: tuple[TargetRow, ...] = (
     TargetRow("tiny-logistic", tiny_data.tiny_logistic),
 )
 
+POSTERIORS: tuple[TargetRow, ...] = (
+    TargetRow("logistic-synthetic", workloads.logistic_synthetic),
+    TargetRow("logistic-splice", workloads.logistic_splice),
+    TargetRow("logistic-covertype", workloads.logistic_covertype),
+)
+"""Posteriors without an exact sampler, known by expectations. Building one may read data and raise
+`targets.data.DataError`; listing them does not."""
+
 
 def target(name: str) -> Target:
     """The target of a name, built once per precision.
 
     Raises:
         ValueError: if there is no such target.
+        DataError: if it needs data that cannot be had.
     """
     # The dtype of `example` follows the precision that jax is set to, so a cached target must not outlive a change.
     return _build(name, jax.dtypes.canonicalize_dtype(float).name)
@@ -60,10 +69,10 @@ def target(name: str) -> Target:
 @cache
 def _build(name: str, dtype: str) -> Target:
     del dtype
-    for row in TARGETS:
+    for row in TARGETS + POSTERIORS:
         if row.name == name:
             return row.build()
-    known = [row.name for row in TARGETS]
+    known = [row.name for row in TARGETS + POSTERIORS]
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     raise ValueError(f"name: no target {name!r}{hint} Known targets: {', '.join(known)}")
