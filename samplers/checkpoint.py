@@ -31,7 +31,7 @@ def save(path: str | os.PathLike, fingerprint: dict[str, Any], step: int, arrays
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
-            contents = {f"a{i}": array for i, array in enumerate(arrays)}
+            contents: dict[str, Any] = {f"a{i}": array for i, array in enumerate(arrays)}
             np.savez(file, header=np.frombuffer(header.encode(), np.uint8), **contents)
             file.flush()
             os.fsync(file.fileno())

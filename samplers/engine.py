@@ -3,6 +3,8 @@
 An engine holds the chains and their running averages. `JaxEngine` and `HostEngine` have the same methods.
 """
 
+import copy
+import dataclasses
 import functools
 import hashlib
 import json
@@ -19,8 +21,8 @@ from jax import lax
 from samplers import hoist
 from samplers.schedules import Constant, Schedule
 
-BLOCK_BYTES = 2**24
-"""Default bound of the memory of the random draws of one block."""
+BLOCK_BYTES = 2**20
+"""Default bound of the memory of the random draws of one block, chosen to stay in the second-level cache of a CPU."""
 MAX_BLOCK = 2000
 """Default bound of the number of steps in a block."""
 
@@ -124,6 +126,13 @@ def _lanes(function: Callable, chains: int, in_axes: tuple) -> Callable:
     return single
 
 
+def _check_step(before: Any, after: Any) -> None:
+    """A step must return a state like the one it was given."""
+    text = lambda tree: jax.tree.map(lambda a: f"{a.dtype}{list(a.shape)}", tree)
+    if text(before) != text(after):
+        raise ValueError(f"sampler: `step` must return a state like that of `init`, {text(before)}, got {text(after)}")
+
+
 @functools.lru_cache(maxsize=16)
 def _program(
     sampler, estimator, collect, avals, key_type, dtype, chains, thin, block_size, hoisted, constant, averaged
@@ -138,95 +147,95 @@ def _program(
     key_aval = jax.ShapeDtypeStruct((), key_type)
     split = hoist.split if hoisted else hoist.whole
     step = lambda key, state, h: strong(sampler.step(key, state, h, estimator))
-    parts = split(step, key_aval, state_avals, jax.ShapeDtypeStruct((), dtype))
-    block = block_size or max(1, min(MAX_BLOCK, BLOCK_BYTES // max(1, parts.draw_bytes * chains)))
+    size_aval = jax.ShapeDtypeStruct((), dtype)
+    _check_step(state_avals, jax.eval_shape(step, key_aval, state_avals, size_aval))
+    parts = split(step, key_aval, state_avals, size_aval)
+    draw = parts.draw
+    # At least 2: a step that reads the draws of its block whole, and not a slice, is compiled to another rounding.
+    block = max(2, block_size or min(MAX_BLOCK, BLOCK_BYTES // max(1, parts.draw_bytes * chains)))
 
-    def segment(consts, keys, carry, start, h, weights, *, steps, draws):
-        """Take `steps` steps if `draws` is 0, else draws * thin steps; h is () or (number of steps,)."""
+    def segment(consts, keys, carry, start, steps, h, weights):
+        """Take `steps` steps from number `start`; h is () or (steps,), weights (draws,).
+
+        The lengths of the loops over steps are not known to the compiler: it compiles each loop once, whatever is
+        left over for the last block, and cannot merge the draws with the update of a block of one step, which would
+        round otherwise.
+        """
         update = _lanes(parts.update, chains, (None, -1, -1, None))
         value = _lanes(lambda state: collect(sampler.position(state)), chains, (-1,))
-
-        def prepare(offset, count):
-            """The random draws of `count` steps, all chains, in lanes."""
-            if parts.draw is None:
-                return None
-            numbers = number(offset) + jnp.arange(count, dtype=jnp.uint32)
-            make = lambda: parts.draw(consts, *hoist.lane_keys(keys, numbers))
-            if count > 1:
-                return make()
-            # Merged with the update of a single step, the draws would be rounded differently than in a longer block.
-            # A loop whose length (1: `start` is positive) is not known to the compiler keeps them apart.
-            empty = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(make))
-            return lax.fori_loop(0, jnp.minimum(start, 1).astype(jnp.int32), lambda i, _: make(), empty)
 
         def number(offset):
             return start + jnp.asarray(offset).astype(jnp.uint32)
 
-        def one(state, drawn, offset, within):
-            """Step number start + offset, the `within`-th of its block."""
-            if parts.draw is None:
-                drawn = jax.vmap(jax.random.fold_in, (0, None))(keys, number(offset))
-            else:
-                drawn = hoist.lanes_at(drawn, within * chains, chains)
-            return update(consts, drawn, state, h if constant else h[offset])
+        def prepare(offset, count):
+            """The random draws of `count` steps, all chains, in lanes."""
+            if draw is None:
+                return None
+            return draw(consts, *hoist.lane_keys(keys, number(offset) + jnp.arange(count, dtype=jnp.uint32)))
 
         def loop(state, drawn, offset, within, count):
-            """`count` steps of a block."""
-            body = lambda i, state: one(state, drawn, offset + i, within + i)
-            return body(0, state) if count == 1 else lax.fori_loop(0, count, body, state)
+            """`count` steps from number start + offset, the `within`-th of its block."""
+
+            def body(i, state):
+                if draw is None:
+                    mine = jax.vmap(jax.random.fold_in, (0, None))(keys, number(offset + i))
+                else:
+                    mine = hoist.lanes_at(drawn, (within + i) * chains, chains)
+                return update(consts, mine, state, h if constant else h[offset + i])
+
+            return body(0, state) if isinstance(count, int) and count == 1 else lax.fori_loop(0, count, body, state)
 
         def walk(state, offset, count):
-            """`count` steps, in blocks."""
-            full, rest = divmod(count, block)
-            take = lambda state, at, n: loop(state, prepare(at, n), at, 0, n)
-            if full:
-                state = lax.fori_loop(0, full, lambda i, s: take(s, offset + i * block, block), state)
-            return take(state, offset + full * block, rest) if rest else state
+            """`count` steps, in blocks; the draws of the last block that are not needed are wasted."""
 
-        def keep(carry, state, weight):
-            """Emit the value of a draw, or add it to the average."""
+            def body(i, state):
+                at = i * block
+                return loop(state, prepare(offset + at, block), offset + at, 0, jnp.minimum(block, count - at))
+
+            return lax.fori_loop(0, (count + block - 1) // block, body, state)
+
+        def keep(carry, samples, state, k):
+            """Put the value of draw k among the samples, or add it to the average."""
             if not averaged:
-                return Carry(state, carry.average, carry.weight), value(state)
-            total = carry.weight + weight
-            average = jax.tree.map(
-                lambda m, v: m + (weight / total).astype(m.dtype) * (v - m), carry.average, value(state)
-            )
-            return Carry(state, average, total), None
+                put = lambda a, v: lax.dynamic_update_index_in_dim(a, v, k, 0)
+                return Carry(state, carry.average, carry.weight), jax.tree.map(put, samples, value(state))
+            total = carry.weight + weights[k]
+            move = lambda m, v: m + (weights[k] / total).astype(m.dtype) * (v - m)
+            return Carry(state, jax.tree.map(move, carry.average, value(state)), total), samples
 
-        def many(carry, first, count):
-            """`count` draws within one block."""
-            drawn = prepare(first * thin, count * thin)
-
-            def body(carry, i):
-                state = loop(carry.state, drawn, (first + i) * thin, i * thin, thin)
-                return keep(carry, state, weights[first + i])
-
-            return lax.scan(body, carry, jnp.arange(count))
-
-        def far(carry, first):
+        def far(k, both):
             """One draw, `thin` steps away, which take several blocks."""
-            return keep(carry, walk(carry.state, first * thin, thin), weights[first])
+            carry, samples = both
+            return keep(carry, samples, walk(carry.state, k * thin, span), k)
 
+        def near(i, both):
+            """The draws of one block."""
+            first = i * group
+            drawn = prepare(first * thin, group * thin)
+
+            def body(j, both):
+                carry, samples = both
+                state = loop(carry.state, drawn, (first + j) * thin, j * thin, 1 if thin == 1 else span)
+                return keep(carry, samples, state, first + j)
+
+            return lax.fori_loop(0, jnp.minimum(group, steps // thin - first), body, both)
+
+        draws = weights.shape[0]
         if not draws:
             return carry._replace(state=walk(carry.state, 0, steps)), None
-        if thin > block:
-            carry, samples = lax.scan(far, carry, jnp.arange(draws))
-            return carry, _sample_axes(samples)
-        count = min(block // thin, draws)
-        full, rest = divmod(draws, count)
-        carry, samples = lax.scan(lambda c, i: many(c, i * count, count), carry, jnp.arange(full))
-        samples = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), samples)
-        if rest:
-            carry, tail = many(carry, full * count, rest)
-            samples = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), samples, tail)
-        return carry, _sample_axes(samples)
+        span = steps // draws  # thin, but not known to the compiler
+        samples = None
+        if not averaged:
+            shapes = jax.eval_shape(value, carry.state)
+            samples = jax.tree.map(lambda a: jnp.zeros((draws, *a.shape), a.dtype), shapes)
+        group = block // thin
+        if group:
+            both = lax.fori_loop(0, (steps // thin + group - 1) // group, near, (carry, samples))
+        else:
+            both = lax.fori_loop(0, steps // thin, far, (carry, samples))
+        return both[0], chain_first(both[1])
 
-    return Program(parts, jax.jit(segment, static_argnames=("steps", "draws")))
-
-
-def _sample_axes(samples: Any) -> Any:
-    """(draw, ..., chain) -> (chain, draw, ...)."""
-    return chain_first(samples)
+    return Program(parts, jax.jit(segment))
 
 
 @functools.lru_cache(maxsize=16)
@@ -289,7 +298,7 @@ class JaxEngine:
         weights = jnp.asarray(step_sizes(s.schedule, after), self.dtype)
         first = jnp.asarray(start + 1, jnp.uint32)  # the key of `init` has number 0
         self.carry, samples = self.program.segment(
-            self.program.parts.consts, self.keys, self.carry, first, h, weights, steps=steps, draws=draws
+            self.program.parts.consts, self.keys, self.carry, first, jnp.asarray(count, jnp.int32), h, weights
         )
         return samples
 
@@ -394,7 +403,7 @@ class HostEngine:
         s = self.setup
         sizes = step_sizes(s.schedule, np.arange(start, start + draws * s.thin)).reshape(draws, s.thin).tolist()
         weights = step_sizes(s.schedule, start + s.thin * np.arange(1, draws + 1))
-        rows = []
+        rows, total = [], self.weight
         for chain in range(s.chains):
             total, row = self.weight, []
             for group, weight in zip(sizes, weights, strict=True):
@@ -408,7 +417,7 @@ class HostEngine:
                 else:
                     row.append(value)
             rows.append(jax.tree.map(lambda *a: np.stack(a), *row) if row else None)
-        self.weight += float(weights.sum())
+        self.weight = float(total) if s.averaged else 0.0
         return None if s.averaged else jax.tree.map(lambda *a: np.stack(a), *rows)
 
     def state(self) -> Any:
@@ -438,16 +447,53 @@ class HostEngine:
         }
 
     def dump(self) -> list[np.ndarray]:
-        """The chains as arrays. The leaves of a host sampler's state must be numbers or arrays."""
+        """The chains as arrays.
+
+        Raises:
+            ValueError: if a state holds something that is not an array, a number, or a dataclass or pytree of those.
+        """
         generators = json.dumps([g.bit_generator.state for g in self.generators])
-        leaves = jax.tree.leaves((self.states, self.average, self.weight))
-        return [np.frombuffer(generators.encode(), np.uint8), *(np.asarray(a) for a in leaves)]
+        return [np.frombuffer(generators.encode(), np.uint8), *_numbers((self.states, self.average, self.weight))]
 
     def restore(self, arrays: list[np.ndarray]) -> None:
         """Inverse of `dump`; takes its arrays off the front of the list."""
         for generator, state in zip(self.generators, json.loads(arrays.pop(0).tobytes()), strict=True):
             generator.bit_generator.state = state
-        leaves, structure = jax.tree.flatten((self.states, self.average, self.weight))
-        mine, arrays[:] = arrays[: len(leaves)], arrays[len(leaves) :]
-        same = [b if isinstance(a, np.ndarray) else type(a)(b[()]) for a, b in zip(leaves, mine, strict=True)]
-        self.states, self.average, self.weight = jax.tree.unflatten(structure, same)
+        self.states, self.average, self.weight = _refill((self.states, self.average, self.weight), arrays)
+
+
+def _is_object(leaf: Any) -> bool:
+    return dataclasses.is_dataclass(leaf) and not isinstance(leaf, type)
+
+
+def _numbers(tree: Any) -> list[np.ndarray]:
+    """The arrays and numbers of a pytree, also of those in dataclasses that are not registered as pytrees."""
+    found = []
+    for leaf in jax.tree.leaves(tree):
+        if _is_object(leaf):
+            found += _numbers([getattr(leaf, f.name) for f in dataclasses.fields(leaf)])
+        elif isinstance(leaf, np.ndarray | jax.Array | np.generic | int | float | bool):
+            found.append(np.asarray(leaf))
+        else:
+            raise ValueError(
+                f"checkpoint: a state of this sampler holds a {type(leaf).__name__}, which cannot be written; "
+                "make the state a pytree or a dataclass of arrays, or run without a checkpoint"
+            )
+    return found
+
+
+def _refill(tree: Any, arrays: list[np.ndarray]) -> Any:
+    """A copy of a pytree with the numbers replaced by those at the front of `arrays`, which loses them."""
+
+    def refill(leaf):
+        if _is_object(leaf):
+            new = copy.copy(leaf)
+            for f in dataclasses.fields(leaf):
+                object.__setattr__(new, f.name, _refill(getattr(leaf, f.name), arrays))
+            return new
+        array = arrays.pop(0)
+        if isinstance(leaf, np.ndarray):
+            return array
+        return jnp.asarray(array) if isinstance(leaf, jax.Array) else type(leaf)(array[()])
+
+    return jax.tree.map(refill, tree)

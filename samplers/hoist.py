@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.core
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -91,7 +92,7 @@ def whole(step: Callable, key: Any, state: Any, step_size: Any) -> Parts:
 def split(step: Callable, key: Any, state: Any, step_size: Any) -> Parts:
     """The step in two parts, or in one if there is nothing to gain; arguments as in `whole`."""
     one = whole(step, key, state, step_size)
-    if str(key.dtype) != "key<fry>" or not jax.config.jax_threefry_partitionable:
+    if str(key.dtype) != "key<fry>" or not jax.config.jax_threefry_partitionable:  # pyright: ignore[reportAttributeAccessIssue]
         return one
     flat = _flatten(one.jaxpr)
     drawn, kept, residuals = _divide(flat)
@@ -305,19 +306,19 @@ def _evaluate_lanes(e: Equation, env: dict) -> None:
         out = Lanes(_random_bits(inputs[0], e.params["bit_width"], e.params["shape"]))
     elif name == "random_split":
         shape = e.params["shape"]
-        k0, k1 = _counters(shape, inputs[0].k0.ndim)
-        out = Words(*threefry(*_insert(inputs[0], len(shape)), k0, k1))
+        counters = jnp.arange(math.prod(shape), dtype=jnp.uint32).reshape(*shape, 1)
+        out = Words(*threefry(*_insert(inputs[0], len(shape)), jnp.zeros((), jnp.uint32), counters))
     elif name == "random_fold_in":
         data = inputs[1].value if isinstance(inputs[1], Lanes) else jnp.asarray(inputs[1])
         data = lax.convert_element_type(data, jnp.uint32)
-        out = Words(*threefry(*inputs[0], jnp.zeros((), jnp.uint32), data))
+        out = Words(*threefry(inputs[0].k0, inputs[0].k1, jnp.zeros((), jnp.uint32), data))
     elif name == "random_unwrap":
         out = Lanes(jnp.stack(inputs[0], -2))
     elif name == "random_wrap":
         out = Words(inputs[0].value[..., 0, :], inputs[0].value[..., 1, :])
     elif any(isinstance(v, Words) for v in inputs):
-        half = lambda i: [v[i] if isinstance(v, Words) else v for v in inputs]
-        out = Words(*(_bind_lanes(e, [Lanes(v) for v in half(i)]) for i in range(2)))
+        k0, k1 = (_bind_lanes(e, [Lanes(v[i]) if isinstance(v, Words) else v for v in inputs]) for i in range(2))
+        out = Words(k0, k1)
     else:
         out = Lanes(_bind_lanes(e, inputs))
     env[e.outputs[0]] = out
@@ -334,13 +335,6 @@ def _insert(keys: Words, count: int) -> tuple[jax.Array, jax.Array]:
     """Insert `count` axes before the lanes."""
     axes = tuple(range(keys.k0.ndim - 1, keys.k0.ndim - 1 + count))
     return lax.expand_dims(keys.k0, axes), lax.expand_dims(keys.k1, axes)
-
-
-def _counters(shape: Sequence[int], ndim: int) -> tuple[jax.Array, jax.Array]:
-    """High and low words of the counters 0, 1, ... of an array of this shape, for keys with `ndim` axes."""
-    low = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)[..., None]
-    del ndim
-    return jnp.zeros((), jnp.uint32), jnp.asarray((low & 0xFFFFFFFF).astype(np.uint32))
 
 
 def _random_bits(keys: Words, width: int, shape: Sequence[int]) -> jax.Array:

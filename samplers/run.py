@@ -126,7 +126,7 @@ def run(
         collect: position -> pytree of arrays, what is kept of a draw; by default the position.
         keep: `"samples"`, or `"average"` to keep only their weighted average, in memory independent of `num_steps`.
         block_size: number of steps whose random numbers are drawn at once (`samplers.hoist`); by default as many
-            as fit `BLOCK_BYTES`. It changes speed and memory, not the samples.
+            as fit `engine.BLOCK_BYTES`; at least 2. It changes speed and memory, not the samples.
         hoisted: False leaves the random numbers inside the loop over steps.
         progress: show a progress bar.
         checkpoint: a file to write the state of the run to and, if it exists, to resume from. The resumed run
@@ -176,7 +176,11 @@ def run(
     fingerprint = {}
     if checkpoint is not None:
         shape = {"num_chains": chains, "burn_in": burn_in, "draws": draws, "thin": thin, "keep": keep, "every": piece}
-        fingerprint = {**engine.identity(), **shape, "step_size": repr(schedule), "x64": jax.config.jax_enable_x64}
+        fingerprint = {
+            **engine.identity(),
+            **shape,
+            "step_size": repr(schedule),
+        }
         if os.path.exists(checkpoint):
             done, arrays = checkpoints.load(checkpoint, fingerprint)
             engine.restore(arrays)
@@ -250,7 +254,7 @@ def _validate(key, num_steps, burn_in, thin, block_size, keep, on_nonfinite, che
         integers["checkpoint_every"] = (checkpoint_every, 1)
     for name, (value, least) in integers.items():
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        require(whole and value >= least, f"{name}: must be an integer of at least {least}", value)
+        require(whole and bool(value >= least), f"{name}: must be an integer of at least {least}", value)
     require(thin <= num_steps, f"thin: must not exceed num_steps = {num_steps}, else no draw is kept", thin)
     require(burn_in + num_steps <= MAX_STEPS, f"num_steps: at most {MAX_STEPS} with the burn-in", num_steps)
     require(keep in ("samples", "average"), "keep: must be 'samples' or 'average'", keep)
@@ -278,7 +282,7 @@ def _starts(estimator: Any, position: Any, positions: Any, num_chains: int | Non
         raise ValueError("positions: give either `position`, for all chains, or `positions`, one a chain")
     if num_chains is not None:
         whole = isinstance(num_chains, int | np.integer) and not isinstance(num_chains, bool)
-        require(whole and num_chains >= 1, "num_chains: must be an integer of at least 1", num_chains)
+        require(whole and bool(num_chains >= 1), "num_chains: must be an integer of at least 1", num_chains)
     target = getattr(estimator, "target", None)
     example = target.example if isinstance(target, Target) else None
     if position is None and positions is None:
