@@ -1,0 +1,159 @@
+"""Planted bugs of Metropolis kernels: proposal density, acceptance, trajectory."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from checks.defects.defect import Defect, Kill, planted
+from samplers.hmc import HMC, MetropolisState, potential_of
+from samplers.mala import MALA
+from samplers.metropolis import accept, finite_or_reject, inner
+from samplers.noise import normal_like
+
+
+@dataclass(frozen=True)
+class FlippedDensity(MALA):
+    """log q(x, y) = -|y - x - h grad U(x)|^2 / (4 h T); the proposal itself is right."""
+
+    def log_proposal(self, start, gradient, end, step_size):
+        return super().log_proposal(start, jax.tree.map(jnp.negative, gradient), end, step_size)
+
+
+@dataclass(frozen=True)
+class NoDensity(MALA):
+    """a = (U(x) - U(y)) / T, as if the proposal were symmetric."""
+
+    def log_proposal(self, start, gradient, end, step_size):
+        return 0.0 * super().log_proposal(start, gradient, end, step_size)
+
+
+@dataclass(frozen=True)
+class UntemperedDensity(MALA):
+    """log q without the temperature."""
+
+    def log_proposal(self, start, gradient, end, step_size):
+        return self.temperature * super().log_proposal(start, gradient, end, step_size)
+
+
+@dataclass(frozen=True)
+class CachesOldGradient(MALA):
+    """The potential and the gradient of an accepted point are those of the point before."""
+
+    def step(self, key, state, step_size, estimator):
+        after = super().step(key, state, step_size, estimator)
+        return after._replace(gradient=state.gradient)
+
+
+@dataclass(frozen=True)
+class Unadjusted(MALA):
+    """Every proposal is accepted."""
+
+    def step(self, key, state, step_size, estimator):
+        noise_key, gradient_key = jax.random.split(key)
+        scale = jnp.sqrt(2 * step_size * self.temperature)
+        noise = normal_like(noise_key, state.position)
+        y = jax.tree.map(lambda a, g, n: a - step_size * g + scale * n, state.position, state.gradient, noise)
+        estimate, estate = estimator.estimate(gradient_key, state.estate, y)
+        return MetropolisState(y, potential_of(estimate), estimate.gradient, estate)
+
+
+@dataclass(frozen=True)
+class Variant(HMC):
+    """HMC with the energy of the acceptance and the last half kick to choose."""
+
+    kinetic: float = 0.5
+    last_kick: float = 0.5
+    energy_temperature: float | None = None
+
+    def step(self, key, state, step_size, estimator):
+        momentum_key, gradient_key, accept_key = jax.random.split(key, 3)
+        momentum = jax.tree.map(lambda n: jnp.sqrt(self.temperature) * n, normal_like(momentum_key, state.position))
+        end, last = self.trajectory(gradient_key, state, momentum, step_size, estimator)
+        # undo a part of the last half kick
+        last = jax.tree.map(lambda r, g: r + (0.5 - self.last_kick) * step_size * g, last, end.gradient)
+        before = state.potential + self.kinetic * inner(momentum, momentum)
+        after = end.potential + self.kinetic * inner(last, last)
+        log_ratio = (before - after) / (self.energy_temperature or self.temperature)
+        log_ratio = finite_or_reject(end.potential, log_ratio)
+        chosen = accept(accept_key, log_ratio, end._replace(estate=()), state._replace(estate=()))
+        return chosen._replace(estate=end.estate)
+
+
+BALANCE = "pi(x) k(x, y) = pi(y) k(y, x)"
+LINE = ("gaussian-1d-scaled", "anharmonic")
+
+DEFECTS: tuple[Defect, ...] = (
+    planted(
+        "mala-gradient-flipped-in-density",
+        "mala",
+        FlippedDensity,
+        "the proposal density has + h grad U where the proposal has - h grad U",
+        Kill("detailed_balance", "anharmonic", BALANCE),
+        "metropolis",
+        "variance",
+        source="TuringLang/AdvancedMH.jl#95",
+        targets=LINE,
+    ),
+    planted(
+        "mala-without-proposal-density",
+        "mala",
+        NoDensity,
+        "accepted as if the proposal were symmetric",
+        Kill("detailed_balance", "anharmonic", BALANCE),
+        "metropolis",
+        targets=LINE,
+    ),
+    planted(
+        "mala-density-not-tempered",
+        "mala",
+        UntemperedDensity,
+        "the proposal density lacks the temperature that the energies have",
+        Kill("detailed_balance", "anharmonic", BALANCE, {"temperature": 2.0}),
+        "metropolis",
+        "options",
+        source="netket/netket#2254",
+        targets=LINE,
+    ),
+    planted(
+        "mala-unadjusted",
+        "mala",
+        Unadjusted,
+        "every proposal is accepted, and the law claimed to be exact",
+        Kill("defect", "anharmonic", "c_2 = 0"),
+        "metropolis",
+        "claims",
+        targets=LINE,
+    ),
+    planted(
+        "hmc-without-kinetic-energy",
+        "hmc",
+        lambda target, **options: Variant(kinetic=0.0, **options),
+        "the acceptance compares potentials only",
+        Kill("detailed_balance", "anharmonic", BALANCE),
+        "metropolis",
+        targets=LINE,
+    ),
+    planted(
+        "hmc-without-last-half-kick",
+        "hmc",
+        lambda target, **options: Variant(last_kick=0.0, **options),
+        "the last half kick of the momentum is missing: the proposal is not reversible",
+        Kill("detailed_balance", "anharmonic", BALANCE),
+        "metropolis",
+        "stages",
+        source="improbable-research/keanu#492",
+        targets=LINE,
+    ),
+    planted(
+        "hmc-energy-not-tempered",
+        "hmc",
+        lambda target, **options: Variant(energy_temperature=1.0, **options),
+        "the energy difference is not divided by the temperature",
+        Kill("detailed_balance", "anharmonic", BALANCE, {"temperature": 2.0}),
+        "metropolis",
+        "options",
+        source="netket/netket#2254",
+        targets=LINE,
+    ),
+)

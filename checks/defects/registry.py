@@ -1,0 +1,24 @@
+"""Every planted bug, one row each."""
+
+from checks.defects import metropolis, overdamped, particles, riemannian, splitting, streams, thermostats, underdamped
+from checks.defects.defect import Defect
+
+DEFECTS: tuple[Defect, ...] = (
+    *overdamped.DEFECTS,
+    *underdamped.DEFECTS,
+    *splitting.DEFECTS,
+    *metropolis.DEFECTS,
+    *riemannian.DEFECTS,
+    *thermostats.DEFECTS,
+    *particles.DEFECTS,
+    *streams.DEFECTS,
+)
+"""The rows, family by family."""
+
+
+def find_defect(name: str) -> Defect:
+    """The planted bug of a name. Raises KeyError."""
+    for row in DEFECTS:
+        if row.name == name:
+            return row
+    raise KeyError(f"no planted bug named {name!r}; see checks.defects.registry.DEFECTS")
