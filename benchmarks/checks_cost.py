@@ -1,0 +1,81 @@
+"""What the deterministic checks of a sampler cost: compiling and running apart."""
+
+import time
+from dataclasses import dataclass, field
+
+import jax
+import jax.monitoring
+
+from checks.execute import execute
+from checks.plan import make_plan
+
+COMPILING = (
+    "/jax/core/compile/jaxpr_trace_duration",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration",
+    "/jax/core/compile/backend_compile_duration",
+)
+"""Events of JAX: tracing, lowering and the backend's compiler."""
+
+
+@dataclass
+class Compilation:
+    """Collects when JAX was compiling, as a listener of its monitoring."""
+
+    spans: list[tuple[float, float]] = field(default_factory=list)
+
+    def __call__(self, event: str, duration_secs: float, **kwargs: str | int) -> None:
+        if event in COMPILING:
+            now = time.perf_counter()
+            self.spans.append((now - duration_secs, now))
+
+    @property
+    def seconds(self) -> float:
+        """Length of the union of the spans: a function that is traced inside another is not counted twice."""
+        total, reached = 0.0, float("-inf")
+        for begin, end in sorted(self.spans):
+            total += max(0.0, end - max(begin, reached))
+            reached = max(reached, end)
+        return total
+
+
+def check_cost(sampler: str) -> tuple[float, float]:
+    """Seconds of compiling and of everything else, for the deterministic checks of a sampler at its default options.
+
+    Nothing compiled before is used. Run in a process of its own, as asv does, it includes what JAX compiles once a
+    process.
+
+    Raises:
+        RuntimeError: if a check ends in an error.
+    """
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_enable_compilation_cache", False)
+    cases = [c for c in make_plan([sampler]).cases if c.unsupported is None and not c.subject.options]
+    jax.clear_caches()
+    compilation = Compilation()
+    jax.monitoring.register_event_duration_secs_listener(compilation)
+    try:
+        began = time.perf_counter()
+        for case in cases:
+            result = execute(case.check, case.subject, case.target, case.seed)
+            if result.verdict == "error":
+                raise RuntimeError(f"{case.id}: {result.reason}")
+        wall = time.perf_counter() - began
+    finally:
+        jax.monitoring.unregister_event_duration_listener(compilation)
+    return compilation.seconds, wall - compilation.seconds
+
+
+class CheckCost:
+    """An overdamped and an underdamped sampler; the two numbers come from separate cold processes."""
+
+    params = ("sgld", "baoab")
+    param_names = ("sampler",)
+    timeout = 600.0
+    version = "1"
+    unit = "seconds"
+
+    def track_compile_seconds(self, sampler):
+        return check_cost(sampler)[0]
+
+    def track_run_seconds(self, sampler):
+        return check_cost(sampler)[1]

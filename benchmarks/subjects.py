@@ -1,0 +1,37 @@
+"""What the suites run over: the rows of the registry of samplers, each at its default options, on one target."""
+
+from samplers.registry import SAMPLERS
+from samplers.row import Row
+
+SMALL_LAWS = ("anharmonic", "double-well")
+"""Targets of the orders: one coordinate, and no Gaussian, on which leading errors can cancel."""
+
+SMALL_GAUSSIANS = ("gaussian-correlated-2d", "gaussian-1d-scaled")
+"""Targets of time and memory: so cheap that the sampler's own work shows."""
+
+NO_ORDER = {
+    "hmc": "exact: no weak order is claimed",
+    "mala": "exact: no weak order is claimed",
+    "saga-ld": "draws minibatches, which the noise quadrature of one step does not feed",
+    "sggmc": "declares no dynamics of one step in coordinates",
+    "svgd": "a deterministic flow of particles: no diffusion",
+}
+"""Rows that have no local weak order to measure, with the reason."""
+
+NO_DEFECT = {
+    "hmc": "one step refreshes the momentum: it is judged by its limit h -> 0",
+    "mala": "draws uniforms",
+    "recipe-sgrhmc": "four coordinates and four normals a step are too large a grid",
+    "saga-ld": "draws minibatches, which the noise quadrature of one step does not feed",
+    "svgd": "a deterministic flow of particles: no diffusion",
+}
+"""Rows without a defect series, with the reason."""
+
+ALL = tuple(row.name for row in SAMPLERS)
+WITH_ORDER = tuple(name for name in ALL if name not in NO_ORDER)
+WITH_DEFECT = tuple(name for name in ALL if name not in NO_DEFECT)
+
+
+def preferred(row: Row, names: tuple[str, ...]) -> str:
+    """The first of `names` that the row has among its targets, else the first target of the row."""
+    return next((name for name in names if name in row.targets), row.targets[0])
