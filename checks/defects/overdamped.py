@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 from checks.defects.defect import Defect, Kill, planted
 from samplers.noise import correlated_like, normal_like
 from samplers.sgld import SGLD, SGLDState
-from targets.target import Target
+from targets.target import DataTerms, Target
 
 Update = Callable[[SGLD, Any, Any, Any, Any], Any]
 """(sampler, position, gradient, white noise, step size) -> position, leaf by leaf."""
@@ -57,11 +57,13 @@ def own_minibatch(gradient_of: Callable[[Target, Any, Any], Any]):
     """A builder of SGLD that draws two data itself: `gradient_of(target, position, indices)`."""
 
     def build(target: Target, **options):
+        size = data_of(target).size
+
         @dataclass(frozen=True)
         class Planted(SGLD):
             def step(self, key, state, step_size, estimator):
                 data_key, noise_key = jax.random.split(key)
-                indices = jax.random.randint(data_key, (2,), 0, target.terms.size)
+                indices = jax.random.randint(data_key, (2,), 0, size)
                 noise = normal_like(noise_key, state.position)
                 scale = jnp.sqrt(2 * self.temperature * step_size)
                 gradient = gradient_of(target, state.position, indices)
@@ -70,6 +72,13 @@ def own_minibatch(gradient_of: Callable[[Target, Any, Any], Any]):
         return Planted(**options)
 
     return build
+
+
+def data_of(target: Target) -> DataTerms:
+    """The sum over data of a target. Raises ValueError if there is none."""
+    if target.terms is None:
+        raise ValueError(f"target: {target.name} is not a sum over data")
+    return target.terms
 
 
 def data_gradient(scale: Callable[[int], float]):
@@ -141,7 +150,7 @@ def root(s: SGLD, h):
 
 
 LIMIT = "pi_h -> pi as h -> 0"
-GENERATOR = "(E z' - z) / h -> f and Cov(z') / h -> 2 D as h -> 0"
+EULER_LAW = "Var x = (T / lambda) / (1 - h lambda / 2)"
 LINE = ("gaussian-1d-scaled", "double-well")
 
 DEFECTS: tuple[Defect, ...] = (
@@ -246,7 +255,7 @@ DEFECTS: tuple[Defect, ...] = (
     planted(
         "sgld-target-over-data-size",
         "sgld",
-        sgld_on(lambda target: lambda s, x, g, n, h: x - h * g / target.terms.size + root(s, h) * n),
+        sgld_on(lambda target: lambda s, x, g, n, h: x - h * g / data_of(target).size + root(s, h) * n),
         "the potential divided by the number of data",
         Kill("minibatch_limit", "tiny-gaussian-data", LIMIT),
         "data",
@@ -295,7 +304,7 @@ DEFECTS: tuple[Defect, ...] = (
         "sgld-compensated",
         compensated(lambda s, eye, V, h: 2 * s.temperature * h * eye + h**2 * V),
         "h^2 V^ added for subtracted: the gradient noise is counted twice, a bias of the claimed order",
-        Kill("stationary_covariance", "gaussian-1d-scaled", "Var x = (T / lambda) / (1 - h lambda / 2)"),
+        Kill("stationary_covariance", "gaussian-1d-scaled", EULER_LAW),
         "order",
         "gradient-noise",
     ),
@@ -304,7 +313,7 @@ DEFECTS: tuple[Defect, ...] = (
         "sgld",
         sgld(lambda s, x, g, n, h: x - h * (1 - 0.5 * h) * g + root(s, h) * n),
         "drift -h (1 - h/2) grad U: right at first order, another leading coefficient of the bias",
-        Kill("stationary_covariance", "gaussian-1d-scaled", "Var x = (T / lambda) / (1 - h lambda / 2)"),
+        Kill("stationary_covariance", "gaussian-1d-scaled", EULER_LAW),
         "order",
     ),
     planted(
@@ -324,7 +333,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill(
             "stationary_covariance",
             "gaussian-1d-scaled",
-            "Var x = (T / lambda) / (1 - h lambda / 2)",
+            EULER_LAW,
             {"temperature": 2.0},
         ),
         "options",

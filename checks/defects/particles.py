@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 from checks.defects.defect import Defect, Kill, planted
 from samplers.svgd import SVGD, SVGDState, median_bandwidth, squared_distances
 
-Direction = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
+Direction = Callable[[jax.Array, jax.Array, Any], jax.Array]
 """(particles (M, d), gradients of U (M, d), bandwidth) -> phi (M, d)."""
 
 
@@ -32,7 +33,7 @@ def svgd(direction: Direction) -> type[SVGD]:
     return Planted
 
 
-def stein(kernel, repulsion: Callable[[jax.Array, jax.Array, jax.Array], jax.Array]) -> Direction:
+def stein(kernel, repulsion: Callable[[jax.Array, jax.Array, Any], jax.Array]) -> Direction:
     """(1/M) sum_i [-K_ij grad U(x_i) + `repulsion`(K, differences x_j - x_i, h)_ij]."""
 
     def direction(x, gradients, h):

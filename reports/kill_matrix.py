@@ -1,0 +1,266 @@
+"""The kill matrix: which checks catch which planted bugs, and how fast.
+
+    python -m reports.kill_matrix [--quick] [--first] [--defect NAME ...] [--check NAME ...] [--out FILE]
+
+Every planted bug of `checks.defects` is put through the checks of the deterministic tiers; each result is appended to
+FILE as a JSON line as soon as it is there, and a run that is started again skips what FILE already has. A Markdown page
+of the same name is written beside it. A kill is the verdict `fail`; `error` and `inconclusive` are none.
+"""
+
+import argparse
+import dataclasses
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+from tqdm import tqdm
+
+from checks.check import Check
+from checks.defects.defect import CLASSES, Defect
+from checks.defects.registry import DEFECTS, find_defect
+from checks.execute import default_seed, execute
+from checks.registry import CHECKS, find_check
+from checks.resolve import BadInput
+from checks.result import Result
+from checks.subject import Subject
+from samplers.row import DETERMINISTIC_TIERS
+
+ROOT = Path(__file__).resolve().parent.parent
+PUBLISHED = ROOT / "reports" / "published" / "kill-matrix.jsonl"
+ORDER = ("law", "order", "generator", "contract", "recipe")
+"""Tiers in the order in which they are run after the named kills: what decides the law comes first."""
+
+
+class Case(NamedTuple):
+    """One check of one planted bug at given options on one target."""
+
+    defect: Defect
+    subject: Subject
+    check: Check
+    target: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What identifies its line in a file of results."""
+        return self.subject.name, self.check.name, self.target
+
+
+def cases(defect: Defect, quick: bool = False) -> Iterator[Case]:
+    """All cases of a planted bug, the named kill first.
+
+    Args:
+        defect: the bug.
+        quick: only at the options of the named kill, each check on one target (that of the named kill if it suits).
+    """
+    kill = defect.killed_by
+    yield Case(defect, defect.subject, find_check(kill.check), kill.target)
+    options = [dict(kill.options)]
+    if not quick:
+        options += [dict(v) for v in ({}, *defect.row.variants) if dict(v) != options[0]]
+    for number, chosen in enumerate(options):
+        subject = Subject(defect.row, chosen, defect.name)
+        for check in sorted(applicable(defect), key=lambda c: ORDER.index(c.tier)):
+            if check.once and number > 0:
+                continue
+            targets = check.targets(subject)
+            if quick:
+                targets = (kill.target,) if kill.target in targets else targets[:1]
+            for target in targets:
+                if (number, check.name, target) != (0, kill.check, kill.target):
+                    yield Case(defect, subject, check, target)
+
+
+def applicable(defect: Defect) -> list[Check]:
+    """The checks of the deterministic tiers that the row of a planted bug lists."""
+    row = defect.row
+    tiers = [t for t in DETERMINISTIC_TIERS if t in row.tiers and t not in row.unsupported]
+    return [c for c in CHECKS if c.tier in tiers]
+
+
+def commit() -> str:
+    """The commit of the checkout, with `+` if the code that decides has changed since; `unknown` outside of one."""
+    git = ["git", "-C", str(ROOT)]
+    try:
+        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "--", "targets", "samplers", "checks"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return head + ("+" if changed else "")
+
+
+def decide(case: Case, revision: str) -> Result:
+    """The result of a case, with the commit and the named kill in its detail."""
+    result = execute(case.check, case.subject, case.target, default_seed(case.defect.name))
+    kill = case.defect.killed_by
+    named = case.check.name == kill.check and case.target == kill.target and case.subject.options == kill.options
+    line = f"python -m reports.kill_matrix --defect {case.defect.name} --check {case.check.name} --out FILE.jsonl"
+    return dataclasses.replace(
+        result,
+        detail={**result.detail, "commit": revision, "defect": case.defect.name, "named_kill": named},
+        reproduction=line,
+    )
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file of results; a last line that was cut off by an interruption is dropped."""
+    if not path.is_file():
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    found = []
+    for number, line in enumerate(lines):
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError:
+            if number != len(lines) - 1:
+                raise ValueError(f"{path}: line {number + 1} is not JSON; remove it, or give another --out") from None
+    return found
+
+
+def key(line: dict[str, Any]) -> tuple[str, str, str]:
+    """What identifies a line."""
+    return line["sampler"], line["check"], line["target"]
+
+
+def run(chosen: Sequence[Defect], path: Path, quick: bool, first: bool, checks: Sequence[str] = ()) -> None:
+    """Run what the file lacks and append it, the named kills of all planted bugs before anything else."""
+    done = {key(line): line["verdict"] for line in read(path)}
+    killed = {line["detail"]["defect"] for line in read(path) if line["verdict"] == "fail"}
+    plan = [list(cases(defect, quick)) for defect in chosen]
+    queue = [case for row in plan for case in row[:1]] + [case for row in plan for case in row[1:]]
+    queue = [case for case in queue if case.key not in done and (not checks or case.check.name in checks)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = read(path)
+    revision, last = commit(), None
+    with path.open("w", encoding="utf-8") as file:
+        for line in kept:
+            file.write(json.dumps(line, sort_keys=True) + "\n")
+        file.flush()
+        for case in tqdm(queue, unit="check", disable=not sys.stderr.isatty(), mininterval=1.0):
+            if first and case.defect.name in killed:
+                continue
+            if case.defect is not last:
+                jax.clear_caches()  # compiled steps of a bug that is done
+                last = case.defect
+            result = decide(case, revision)
+            if result.verdict == "fail":
+                killed.add(case.defect.name)
+            file.write(result.to_json() + "\n")
+            file.flush()
+
+
+# The page -----------------------------------------------------------------------------------------------------------
+
+
+def page(lines: Iterable[dict[str, Any]], defects: Sequence[Defect] = DEFECTS) -> str:
+    """The Markdown page of a file of results."""
+    by_name: dict[str, list[dict[str, Any]]] = {d.name: [] for d in defects}
+    for line in lines:
+        if line["detail"]["defect"] in by_name:
+            by_name[line["detail"]["defect"]].append(line)
+    everything = [line for rows in by_name.values() for line in rows]
+    kills = {name: [r for r in rows if r["verdict"] == "fail"] for name, rows in by_name.items()}
+    run_at_all = [name for name, rows in by_name.items() if rows]
+    survivors = [name for name in run_at_all if not kills[name]]
+    times = [min(r["seconds"] for r in rows) for rows in kills.values() if rows]
+    revisions = sorted({line["detail"]["commit"] for line in everything})
+    versions = sorted({f"{k} {v}" for line in everything for k, v in line["versions"].items()})
+    text = [
+        "# Kill matrix",
+        "",
+        "Generated by `python -m reports.kill_matrix` from the JSON lines of the same name; do not edit.",
+        "",
+        f"{len(run_at_all)} planted bugs of {len(by_name)}, {len(everything)} checks run; commit "
+        f"{', '.join(r[:12] + ('+' if r.endswith('+') else '') for r in revisions)} (+: with uncommitted changes); "
+        f"{', '.join(versions)}.",
+        "",
+        f"**Killed: {len(run_at_all) - len(survivors)} of {len(run_at_all)}.** Survivors: "
+        f"{', '.join(f'`{s}`' for s in survivors) or 'none'}.",
+        "",
+    ]
+    if times:
+        text += [
+            "Seconds of the fastest check that kills, compilation included, one process: "
+            f"median {statistics.median(times):.1f}, largest {max(times):.1f}.",
+            "",
+        ]
+    text += ["## By tier", "", "| tier | bugs that it was run on | killed by it | only by it |", "|---|---|---|---|"]
+    for tier in DETERMINISTIC_TIERS:
+        tried = [n for n, rows in by_name.items() if any(r["tier"] == tier and _ran(r) for r in rows)]
+        mine = [n for n in tried if any(r["tier"] == tier for r in kills[n])]
+        alone = [n for n in mine if all(r["tier"] == tier for r in kills[n])]
+        text.append(f"| {tier} | {len(tried)} | {len(mine)} | {len(alone)} |")
+    text += ["", "## By check", "", "| check | tier | bugs that it was run on | killed by it |", "|---|---|---|---|"]
+    for check in CHECKS:
+        tried = {r["detail"]["defect"] for r in everything if r["check"] == check.name and _ran(r)}
+        mine = {r["detail"]["defect"] for r in everything if r["check"] == check.name and r["verdict"] == "fail"}
+        if check.tier in DETERMINISTIC_TIERS:
+            text.append(f"| {check.name} | {check.tier} | {len(tried)} | {len(mine)} |")
+    text += ["", "## By class", "", "| class | what hides the bug | bugs | killed |", "|---|---|---|---|"]
+    for name, words in CLASSES.items():
+        members = [d.name for d in defects if name in d.classes and by_name[d.name]]
+        text.append(f"| {name} | {words} | {len(members)} | {sum(bool(kills[m]) for m in members)} |")
+    text += [
+        "",
+        "## Bug by bug",
+        "",
+        "**bold**: the check that has to kill it. An empty cell: no check of the tier failed (or none applies).",
+        "",
+        f"| planted bug | error | source | {' | '.join(DETERMINISTIC_TIERS)} | s |",
+        f"|---|---|---|{'---|' * len(DETERMINISTIC_TIERS)}---|",
+    ]
+    for defect in defects:
+        cells = [_cell(defect, kills[defect.name], tier) for tier in DETERMINISTIC_TIERS]
+        seconds = f"{min(r['seconds'] for r in kills[defect.name]):.1f}" if kills[defect.name] else ""
+        error = defect.error.replace("|", "\\|")
+        text.append(f"| `{defect.name}` | {error} | {defect.source} | {' | '.join(cells)} | {seconds} |")
+    return "\n".join(text) + "\n"
+
+
+def _ran(line: dict[str, Any]) -> bool:
+    return line["verdict"] != "not-applicable"
+
+
+def _cell(defect: Defect, kills: list[dict[str, Any]], tier: str) -> str:
+    names = dict.fromkeys(r["check"] for r in kills if r["tier"] == tier)
+    return ", ".join(f"**{n}**" if n == defect.killed_by.check else n for n in names)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m reports.kill_matrix", description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "--quick", action="store_true", help="each check at the options and the target of the kill only"
+    )
+    parser.add_argument("--first", action="store_true", help="stop at the first kill of each planted bug")
+    parser.add_argument("--defect", action="append", default=[], metavar="NAME", help="only this bug; repeatable")
+    parser.add_argument("--check", action="append", default=[], metavar="NAME", help="only this check; repeatable")
+    parser.add_argument("--out", type=Path, default=PUBLISHED, metavar="FILE.jsonl", help="default: the published file")
+    given = parser.parse_args(arguments)
+    if given.out.suffix != ".jsonl":
+        parser.error(f"--out {given.out}: the name must end in .jsonl; the page is written beside it")
+    try:
+        chosen = [find_defect(name) for name in given.defect] or list(DEFECTS)
+        for name in given.check:
+            find_check(name)
+    except (KeyError, BadInput) as error:
+        parser.error(str(error.args[0]))
+    jax.config.update("jax_enable_x64", True)
+    run(chosen, given.out, given.quick, given.first, given.check)
+    text = page(read(given.out))
+    given.out.with_suffix(".md").write_text(text, encoding="utf-8")
+    print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
