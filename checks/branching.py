@@ -8,7 +8,9 @@ path.
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
+
+from targets.rules import jacobi_rule
 
 MAX_PATHS = 200_000
 
@@ -56,26 +58,29 @@ class BranchingGenerator:
         return loc + scale * self.standard_normal(shape)
 
     def poisson(self, lam=1.0, size=None):
-        """Poisson by its probabilities, to a tail below 1e-17."""
+        """Poisson by the Gauss rule of its Charlier polynomials.
 
-        def rule(rate):
-            values = np.arange(int(stats.poisson.isf(1e-17, rate)) + 2)
-            return values, stats.poisson.pmf(values, rate)
-
+        The nodes are not integers: code that indexes with the draw fails on them rather than passing wrongly.
+        """
+        k = np.arange(self.points)
+        rule = lambda rate: jacobi_rule(k + rate, np.sqrt(k[1:] * rate)) if rate > 0 else (np.zeros(1), np.ones(1))
         return self._fill(size, lam, rule=rule)
 
     def standard_gamma(self, shape, size=None):
         """Gamma(shape, 1) by generalised Gauss-Laguerre."""
-
-        def rule(a):
-            x, w = special.roots_genlaguerre(self.points, a - 1)
-            return x, w / w.sum()
-
+        k = np.arange(self.points)
+        rule = lambda a: jacobi_rule(2.0 * k + a, np.sqrt(k[1:] * (k[1:] + a - 1)))
         return self._fill(size, shape, rule=rule)
 
     def gamma(self, shape, scale=1.0, size=None):
         """Gamma(shape, scale) by generalised Gauss-Laguerre."""
         return scale * self.standard_gamma(shape, size)
+
+    def standard_exponential(self, size=None):
+        """Exponential(1) by Gauss-Laguerre, with more nodes: such draws usually stand in an exponent."""
+        k = np.arange(3 * self.points)
+        rule = jacobi_rule(2.0 * k + 1, 1.0 * k[1:])
+        return self._fill(() if size is None else size, rule=lambda: rule)
 
     def integers(self, low, high=None, size=None):
         """Uniform integers by enumeration."""

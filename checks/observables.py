@@ -5,16 +5,17 @@ import numpy as np
 
 
 def observables(v):
-    """Test functions of a vector (n,): monomials of degree 1 to 4 and bounded oscillating ones, as one vector.
+    """Test functions of vectors (..., n): monomials of degree 1 to 4 and bounded oscillating ones, on the last axis.
 
     Contains v_i, v_i v_j (i <= j), v_i^3, v_i^4, and two sines along fixed generic directions; `observable_names` has
-    their names.
+    their names. NumPy arrays stay NumPy arrays.
     """
-    n = v.shape[0]
+    xp = np if isinstance(v, np.ndarray) else jnp
+    n = v.shape[-1]
     i, j = np.triu_indices(n)
-    first, second = _directions(n)
-    waves = jnp.stack([jnp.sin(v @ jnp.asarray(first, v.dtype) + 0.3), jnp.sin(v @ jnp.asarray(second, v.dtype) - 1.1)])
-    return jnp.concatenate([v, v[i] * v[j], v**3, v**4, waves])
+    first, second = (d.astype(v.dtype) for d in _directions(n))
+    waves = xp.stack([xp.sin(v @ first + 0.3), xp.sin(v @ second - 1.1)], axis=-1)
+    return xp.concatenate([v, v[..., i] * v[..., j], v**3, v**4, waves], axis=-1)
 
 
 def observable_names(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -26,7 +27,10 @@ def observable_names(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _directions(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two generic directions of length 0.8: multiples of irrational numbers modulo one, centred."""
+    """Two generic directions of length 0.4: multiples of irrational numbers modulo one, centred.
+
+    Short, so that the quadrature rules of the checks resolve the waves in every dimension.
+    """
     k = np.arange(1, n + 1)
     raw = [np.modf(k * np.sqrt(2.0))[0] - 0.35, np.modf(k * np.sqrt(5.0))[0] - 0.45]
-    return tuple(0.8 * r / np.linalg.norm(r) for r in raw)  # pyright: ignore[reportReturnType]
+    return tuple(0.4 * r / np.linalg.norm(r) for r in raw)  # pyright: ignore[reportReturnType]

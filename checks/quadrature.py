@@ -62,8 +62,7 @@ def neville(h: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for level in range(1, len(h)):
         previous = column
         column = [
-            (h[i] * previous[i + 1] - h[i + level] * previous[i]) / (h[i] - h[i + level])
-            for i in range(len(h) - level)
+            (h[i] * previous[i + 1] - h[i + level] * previous[i]) / (h[i] - h[i + level]) for i in range(len(h) - level)
         ]
         change = np.maximum(np.abs(column[-1] - previous[-1]), np.abs(column[-1] - previous[-2]))
         take = change < error

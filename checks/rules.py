@@ -11,40 +11,61 @@ from checks.stepmap import HostStep, JaxStep
 from samplers.types import Claims
 from targets.target import Target
 
-POSITION_NODES = {1: 120, 2: 24, 3: 10}
+POSITION_NODES = {1: 120, 2: 24, 3: 7}
 """Nodes a dimension for the position: a one-dimensional law need not be Gaussian and gets many."""
+HOST_NODES = 7
+"""Nodes for a host sampler, whose step is run once a path in Python."""
+GAUSSIAN_NODES = {1: 40, 2: 14, 3: 8}
+"""Nodes a dimension for a Gaussian position; a position-only sampler can afford more (`law_rule`)."""
 AUXILIARY_NODES = {1: 12, 2: 7, 3: 5, 4: 4}
 
 
-def position_rule(target: Target, temperature: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+def position_rule(target: Target, temperature: float = 1.0, refine: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Points (m, d) and weights (m,) for expectations under exp(-U / temperature).
+
+    `refine` adds nodes to the rule; the change tells its error.
 
     Raises:
         NotApplicable: if no rule of moderate size is known.
     """
     if target.gaussian is not None and target.size in POSITION_NODES:
-        nodes, weights = gauss_hermite(target.size, 10)
+        nodes, weights = gauss_hermite(target.size, GAUSSIAN_NODES[target.size] + 3 * refine)
         root = np.linalg.cholesky(temperature * np.linalg.inv(target.gaussian.precision))
         return target.gaussian.mean + nodes @ root.T, weights
     if temperature == 1.0 and target.quadrature is not None and target.size in POSITION_NODES:
-        return target.quadrature(POSITION_NODES[target.size])
+        return target.quadrature(POSITION_NODES[target.size] + 5 * refine)
     if target.interval is not None and target.size == 1:
-        return _tempered(target, temperature)
+        return _tempered(target, temperature, 240 + 20 * refine)
+    if target.quadrature is not None and target.manifold.dim < target.size:
+        # On a compact manifold the rule of the law at T = 1 has nodes everywhere: reweighted by exp(-(1/T - 1) U).
+        points, weights = target.quadrature(POSITION_NODES[target.size] + 3 * refine)
+        weights = weights * np.exp(-(1 / temperature - 1) * _energy(target, points))
+        return points, weights / weights.sum()
     raise NotApplicable(f"no quadrature rule for this target at temperature {temperature}")
 
 
-def _tempered(target: Target, temperature: float) -> tuple[np.ndarray, np.ndarray]:
+def _energy(target: Target, points: np.ndarray) -> np.ndarray:
+    """U at `points`, less its minimum over them."""
+    energy = np.asarray(jax.vmap(target.flat_potential)(jnp.asarray(points)))
+    return energy - energy.min()
+
+
+def _tempered(target: Target, temperature: float, nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """Gauss-Legendre for exp(-U / T) on the interval, stretched where the law is hotter."""
     low, high = target.interval  # pyright: ignore[reportGeneralTypeIssues]
-    centre, half = (low + high) / 2, (high - low) / 2 * max(1.0, temperature)
-    x, w = np.polynomial.legendre.leggauss(240)
-    points = (centre + half * x)[:, None]
-    energy = np.asarray(jax.vmap(target.flat_potential)(jnp.asarray(points)))
-    density = w * np.exp(-(energy - energy.min()) / temperature)
+    t, w = np.polynomial.legendre.leggauss(nodes)
+    stretch = max(1.0, temperature)
+    if target.manifold.name.startswith("positive"):
+        # x = high s^6 turns an algebraic singularity of the density at 0 into a harmless one.
+        s = (t + 1) / 2
+        points, w = stretch * high * s[:, None] ** 6, w * s**5
+    else:
+        points = ((low + high) / 2 + (high - low) / 2 * stretch * t)[:, None]
+    density = w * np.exp(-_energy(target, points) / temperature)
     return points, density / density.sum()
 
 
-def law_rule(step: JaxStep | HostStep, claims: Claims) -> tuple[np.ndarray, np.ndarray]:
+def law_rule(step: JaxStep | HostStep, claims: Claims, refine: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Points (m, n) and weights (m,) for expectations under the claimed law of z.
 
     With declared dynamics the auxiliary variables are Gaussian and independent of the position whenever H is quadratic
@@ -55,28 +76,33 @@ def law_rule(step: JaxStep | HostStep, claims: Claims) -> tuple[np.ndarray, np.n
         NotApplicable: if the law of z is not known, or too large for a grid.
     """
     target = step.target
-    points, weights = position_rule(target, claims.temperature)
+    if isinstance(step, HostStep) and target.quadrature is not None and claims.temperature == 1.0 and target.size == 1:
+        return target.quadrature(HOST_NODES + 3 * refine)
+    points, weights = position_rule(target, claims.temperature, refine)
     size = step.size
     if size == target.size:
         return points, weights
     if claims.dynamics is not None:
-        nodes, w = _auxiliary_rule(claims.dynamics(target).H, points, size - target.size)
+        nodes, w = _auxiliary_rule(claims.dynamics(target).H, points, size - target.size, refine)
         full = np.concatenate([np.repeat(points, len(nodes), axis=0), np.tile(nodes, (len(points), 1))], axis=1)
         return full, np.repeat(weights, len(nodes)) * np.tile(w, len(points))
     if size == 2 * target.size and target.manifold.dim < target.size:
-        nodes, w = gauss_hermite(target.size, 4)
-        tangent = jax.vmap(jax.vmap(target.manifold.tangent, (None, 0)), (0, None))(
-            jnp.asarray(points), jnp.asarray(nodes)
-        )
-        root = np.sqrt(claims.temperature)
-        full = np.concatenate(
-            [np.repeat(points, len(nodes), axis=0), root * np.asarray(tangent).reshape(-1, target.size)], axis=1
-        )
+        nodes, w = gauss_hermite(target.manifold.dim, 5 + refine)
+        frames = _tangent_frames(target, points)
+        velocities = np.sqrt(claims.temperature) * np.einsum("pij,mj->pmi", frames, nodes)
+        full = np.concatenate([np.repeat(points, len(nodes), axis=0), velocities.reshape(-1, target.size)], axis=1)
         return full, np.repeat(weights, len(nodes)) * np.tile(w, len(points))
     raise NotApplicable("the law of the auxiliary variables is not declared")
 
 
-def _auxiliary_rule(H, points, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _tangent_frames(target: Target, points: np.ndarray) -> np.ndarray:
+    """An orthonormal basis (P, d, m) of the tangent space at each point: the range of the projection."""
+    project = jax.vmap(jax.vmap(target.manifold.tangent, (None, 0)), (0, None))
+    left, _, _ = np.linalg.svd(np.asarray(project(jnp.asarray(points), jnp.eye(target.size))))
+    return left[:, :, : target.manifold.dim]
+
+
+def _auxiliary_rule(H, points, count: int, refine: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes of the auxiliary variables, whose law is read off H at two positions and two auxiliary values."""
     if count not in AUXILIARY_NODES:
         raise NotApplicable(f"{count} auxiliary variables are too many for a grid")
@@ -92,7 +118,7 @@ def _auxiliary_rule(H, points, count: int) -> tuple[np.ndarray, np.ndarray]:
     if any(np.abs(s - precision).max() > scale for s in same) or np.abs(slope[0] - slope[1]).max() > scale:
         raise NotApplicable("the auxiliary variables are not Gaussian and independent of the position")
     mean, covariance = -np.linalg.solve(precision, slope[0]), np.linalg.inv(precision)
-    nodes, weights = gauss_hermite(count, AUXILIARY_NODES[count])
+    nodes, weights = gauss_hermite(count, AUXILIARY_NODES[count] + refine)
     return mean + nodes @ np.linalg.cholesky(covariance).T, weights
 
 

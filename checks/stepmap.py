@@ -18,7 +18,11 @@ from checks.tape import Noise, Program, record
 from targets.target import Target
 
 CHUNK = 400_000
-"""Largest number of (point, noise node) pairs that are evaluated at once."""
+"""Largest number of (point, noise node) pairs that one call evaluates."""
+
+
+BLOCK = 128
+"""Points that one call evaluates."""
 
 
 class StepMoments(NamedTuple):
@@ -106,11 +110,12 @@ class JaxStep:
             nodes, weights = noise_rule(self.noise_size)
         except ValueError:
             raise NotApplicable(f"{self.noise_size} normals a step are too many for quadrature") from None
-        batch = max(1, CHUNK // len(nodes))
+        # Always the same shape, whatever the number of points, so that one compilation serves all checks.
+        batch = max(1, min(BLOCK, CHUNK // len(nodes)))
         parts = []
         for start in range(0, len(points), batch):
             block = points[start : start + batch]
-            padded = np.concatenate([block, np.repeat(block[-1:], min(batch, len(points)) - len(block), axis=0)])
+            padded = np.concatenate([block, np.repeat(block[-1:], batch - len(block), axis=0)])
             out = self._compiled(jnp.asarray(padded), jnp.asarray(nodes), jnp.asarray(weights), jnp.asarray(float(h)))
             parts.append([np.asarray(a)[: len(block)] for a in out])
         return StepMoments(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -163,12 +168,16 @@ class JaxStep:
 
 @dataclass(frozen=True, eq=False)
 class HostStep:
-    """The step of a host sampler, its draws branched or scripted."""
+    """The step of a host sampler, its draws branched or scripted.
+
+    `points` is the number of nodes for each draw of a continuous law.
+    """
 
     target: Target
     sampler: Any
     estimator: Any
     template: Any
+    points: int = 6
 
     @property
     def size(self) -> int:
@@ -187,10 +196,10 @@ class HostStep:
         for z in points:
             total: Any = None
             try:
-                paths = branches(lambda g, z=z: self._step(g, z, h), points=12)
+                paths = branches(lambda g, z=z: self._step(g, z, h), points=self.points)
                 for weight, (new_z, x) in paths:
                     dz = new_z - z
-                    part = [dz, np.outer(dz, dz), _host_observables(new_z), _host_observables(x)]
+                    part = [dz, np.outer(dz, dz), observables(new_z), observables(x)]
                     total = (
                         [weight * p for p in part]
                         if total is None
@@ -341,7 +350,3 @@ def _affine_readout(read, flat) -> tuple[np.ndarray, np.ndarray]:
     origin = read(base)
     matrix = np.stack([read(base + e) - origin for e in np.eye(len(base))], axis=1)
     return matrix, origin - matrix @ base
-
-
-def _host_observables(v):
-    return np.asarray(observables(jnp.asarray(v)))

@@ -7,6 +7,7 @@ random primitive that is not intercepted is listed in `Program.unintercepted`; w
 inconclusive. Misuse of keys is invisible here (the contract tier looks for it).
 """
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -96,13 +97,16 @@ def record(function: Callable, *args) -> Program:
     """
     jaxpr, shape = jax.make_jaxpr(function, return_shape=True)(*args)
     recorder = _Recorder()
-    _evaluate(jaxpr.jaxpr, jaxpr.consts, jax.tree.leaves(args), recorder)
+    # Evaluated abstractly: nothing is computed but the bounds of integer draws.
+    jax.eval_shape(lambda *flat: _evaluate(jaxpr.jaxpr, jaxpr.consts, flat, recorder), *jax.tree.leaves(args))
     structure = jax.tree.structure(shape)
     return Program(tuple(recorder.draws), tuple(sorted(set(recorder.unintercepted))), jaxpr, structure)
 
 
 class _Recorder:
     """Evaluates draws as they are and notes them."""
+
+    abstract = True
 
     def __init__(self):
         self.draws: list[Draw] = []
@@ -112,12 +116,14 @@ class _Recorder:
         shape = tuple(equation.outvars[0].aval.shape)
         number = 0
         if kind == "integer":
+            if any(isinstance(bound, jax.core.Tracer) for bound in inputs[1:3]):
+                raise NotImplementedError("integer draws with bounds that depend on the state")
             span = np.asarray(inputs[2]) - np.asarray(inputs[1])
             if not np.all(span == span.flat[0]):
                 raise NotImplementedError("integer draws with bounds that differ between entries")
             number = int(span.flat[0])
         self.draws.append(Draw(kind, shape, number))
-        return jax.jit(core.jaxpr_as_fun(equation.params["jaxpr"]))(*inputs)
+        return core.jaxpr_as_fun(equation.params["jaxpr"])(*inputs)
 
     def unknown(self, primitive: str) -> None:
         self.unintercepted.append(primitive)
@@ -125,6 +131,8 @@ class _Recorder:
 
 class _Player:
     """Replaces draws by the values on the tape."""
+
+    abstract = False
 
     def __init__(self, noise: Noise):
         self.noise = noise
@@ -184,7 +192,9 @@ def _apply(equation, inputs, tape) -> Sequence[Any]:
     bound = equation.primitive.get_bind_params(equation.params)
     # jax 0.9 returns (subfunctions, parameters), jax 0.10 the parameters alone.
     subfunctions, parameters = bound if isinstance(bound, tuple) else ((), bound)
-    out = equation.primitive.bind(*subfunctions, *inputs, **parameters)
+    constant = not any(isinstance(v, jax.core.Tracer) or _is_key(v) for v in inputs)
+    with jax.ensure_compile_time_eval() if constant and tape.abstract else contextlib.nullcontext():
+        out = equation.primitive.bind(*subfunctions, *inputs, **parameters)
     return out if equation.primitive.multiple_results else [out]
 
 
@@ -200,6 +210,10 @@ def _unrolled(params, inputs, tape) -> list[Any]:
         carry, outputs[i] = results[:n_carry], results[n_carry:]
     stacked = [jnp.stack(column) for column in zip(*outputs, strict=True)] if length else []
     return [*carry, *stacked]
+
+
+def _is_key(value) -> bool:
+    return jnp.issubdtype(jax.typeof(value).dtype, jax.dtypes.prng_key)
 
 
 def _subjaxprs(params):

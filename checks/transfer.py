@@ -92,7 +92,7 @@ def discrete_law(step: JaxStep, h: float, temperature: float, shape: tuple[int, 
     right = np.zeros(len(points))
     right[-1] = 1.0
     law = splu(system.tocsc()).solve(right)
-    values = np.asarray(jax.vmap(jax.vmap(observables))(jnp.asarray(read)))
+    values = observables(read)
     expectations = law @ np.tensordot(values, weights, axes=([1], [0]))
     marginal = law.reshape(shape).sum(axis=1) if len(shape) == 2 else law
     energy = np.asarray(jax.vmap(target.flat_potential)(jnp.asarray(axes[0][:, None])))
@@ -107,6 +107,8 @@ def transfer_operator(check: Check, subject: Subject, target: Target, seed: int)
     del seed
     if target.size != 1 or target.interval is None or target.gaussian is not None:
         raise NotApplicable("for one-dimensional targets that are not Gaussian")
+    if subject.sampler(target).claims.kind == "particle":
+        raise NotApplicable("a particle method moves all particles at once")
     step = step_map(subject, target)
     claims = step.sampler.claims
     if not isinstance(step, JaxStep):
@@ -120,7 +122,7 @@ def transfer_operator(check: Check, subject: Subject, target: Target, seed: int)
         raise NotApplicable(f"{step.noise_size} normals a step are too many for the grid")
     temperature = claims.temperature
     points, weights = position_rule(target, temperature)
-    exact = np.asarray(jax.vmap(observables)(jnp.asarray(points)))
+    exact = observables(points)
     scale, exact = 1 + weights @ np.abs(exact), weights @ exact
     hs = step_sizes(subject, target, 4 if step.size == 1 else 3)
     coarse, fine = GRIDS[step.size]

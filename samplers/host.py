@@ -1,9 +1,12 @@
 """What samplers with `backend == "host"` share: random numbers from NumPy, estimators of either kind."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
+
+from samplers.gradients import Exact
 
 
 def estimator_key(generator: np.random.Generator, estimator: Any) -> Any:
@@ -11,3 +14,10 @@ def estimator_key(generator: np.random.Generator, estimator: Any) -> Any:
     if getattr(estimator, "backend", "jax") == "host":
         return generator
     return jax.random.key(int(generator.integers(2**63)))
+
+
+@dataclass(frozen=True, eq=False)
+class HostExact(Exact):
+    """`Exact` for host samplers: it takes their generator, and draws nothing from it."""
+
+    backend: ClassVar = "host"

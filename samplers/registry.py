@@ -2,16 +2,16 @@
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from samplers.badodab import BADODAB
-from samplers.gradients import Exact, KnownNoise
+from samplers.gradients import KnownNoise
 from samplers.hmc import HMC
+from samplers.host import HostExact
 from samplers.host_sgld import HostSGLD
 from samplers.leimkuhler_matthews import LeimkuhlerMatthews
 from samplers.mala import MALA
@@ -20,6 +20,7 @@ from samplers.msgnht import MSGNHT
 from samplers.recipe import Recipe
 from samplers.row import Row
 from samplers.saga import SAGA, SAGALD
+from samplers.scir import SCIR, ExactCounts
 from samplers.sggmc import SGGMC
 from samplers.sghmc import SGHMC
 from samplers.sgld import SGLD
@@ -95,13 +96,6 @@ def _recipe_sgrhmc(target: Target, temperature: float = 1.0) -> Any:
         raise ValueError(f"target: the metric is for 2 coordinates, {target.name} has {target.size}")
     model = SGRHMC(NonHessian2D(), temperature=temperature).dynamics
     return Recipe(model, target, temperature, auxiliary=_momentum(temperature, 2))
-
-
-@dataclass(frozen=True, eq=False)
-class HostExact(Exact):
-    """`Exact` for host samplers: it takes their generator, and draws nothing from it."""
-
-    backend: ClassVar = "host"
 
 
 def full_saga(target: Target) -> SAGA:
@@ -201,6 +195,21 @@ SAMPLERS: tuple[Row, ...] = (
     Row("recipe-sgrhmc", _recipe_sgrhmc, targets=PLANE, variants=TEMPERATURES, step_size=0.05, step_power=0.5),
     # an estimator with a memory; all data in every batch make it exact, which is what the noise-free checks ask of it
     Row("saga-ld", plain(SAGALD), targets=("tiny-gaussian-data",), variants=TEMPERATURES, estimator=full_saga),
+    # conditionally conjugate: reads counts, not gradients
+    Row(
+        "scir",
+        plain(SCIR, alpha=2.5),
+        tiers=("contract", "order"),
+        unsupported={
+            "recipe": "an exact transition of the Cox-Ingersoll-Ross process: nothing is discretised",
+            "generator": "draws Poisson and Gamma variates, not normals",
+            "law": "its draws are not normal; invariance is decided exactly in the order tier (defect)",
+        },
+        targets=POSITIVE,
+        step_size=0.5,
+        step_power=0.0,
+        estimator=lambda target: ExactCounts(np.zeros(target.size)),
+    ),
     # manifolds
     Row(
         "sggmc",
