@@ -71,8 +71,9 @@ def reduce_constant(maps: list[Affine], readout: np.ndarray) -> tuple[list[Affin
 
 def position_law(step: JaxStep | HostStep, h: float) -> tuple[np.ndarray, np.ndarray, StationaryLaw]:
     """Mean (d,), covariance (d, d) of `position(state)` under the exact stationary law at step size h."""
+    maps = step.affine(h)  # first: it says why a step has no such law, and `readout_at` has to run one
     matrix, offset = step.readout_at(h)
-    maps, matrix = reduce_constant(step.affine(h), matrix)
+    maps, matrix = reduce_constant(maps, matrix)
     law = stationary_law(maps)
     return matrix @ law.mean + offset, matrix @ law.covariance @ matrix.T, law
 

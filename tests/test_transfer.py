@@ -14,7 +14,7 @@ from scipy import integrate
 from scipy.stats import norm
 
 from checks.check import Check, NotApplicable
-from checks.stepmap import step_map
+from checks.stepmap import JaxStep, step_map
 from checks.subject import Subject
 from checks.transfer import STENCIL, _interpolation, discrete_law, transfer_operator
 from samplers.registry import sampler_row
@@ -33,11 +33,17 @@ def _second_moment():
     return over(lambda x: x * x) / over(lambda x: 1.0)
 
 
+def step_of(name, on):
+    step = step_map(Subject(sampler_row(name)), on)
+    assert isinstance(step, JaxStep)
+    return step
+
+
 @pytest.mark.parametrize("h", [0.05, 0.4])
 def test_euler_on_a_gaussian_has_its_exact_variance_and_mean(h):
     """(1 - h lambda)^2 s + 2 h = s, with lambda = 2.5 and mean 0.7."""
     gaussian = dataclasses.replace(target("gaussian-1d-scaled"), gaussian=None)
-    law = discrete_law(step_map(Subject(sampler_row("sgld")), gaussian), h, 1.0, (120,))
+    law = discrete_law(step_of("sgld", gaussian), h, 1.0, (120,))
     mean, square = law.expectations[:2]
     assert mean == pytest.approx(0.7, abs=1e-6)
     assert square - mean**2 == pytest.approx(1 / (2.5 * (1 - h * 2.5 / 2)), rel=1e-6)
@@ -47,7 +53,7 @@ def test_distances_of_the_law_of_euler_are_those_of_two_gaussians():
     """KS and total variation of N(0, s) and N(0, 1/lambda), at their closed-form crossing point."""
     h, lam = 0.2, 2.5
     gaussian = dataclasses.replace(target("gaussian-1d-scaled"), gaussian=None)
-    law = discrete_law(step_map(Subject(sampler_row("sgld")), gaussian), h, 1.0, (280,))
+    law = discrete_law(step_of("sgld", gaussian), h, 1.0, (280,))
     s, t = 1 / (lam * (1 - h * lam / 2)), 1 / lam
     cross = np.sqrt(np.log(s / t) * s * t / (s - t))  # where the two densities are equal
     gap = norm.cdf(cross / np.sqrt(t)) - norm.cdf(cross / np.sqrt(s))
@@ -71,7 +77,7 @@ def test_distances_of_the_law_of_euler_are_those_of_two_gaussians():
 )
 def test_biases_on_the_quartic_oscillator_are_those_of_long_simulations(name, h, bias):
     """E x^2 on U = x^4 / 4 + x^2 / 2 at friction 1; the simulated biases have a standard error of 2e-4."""
-    step = step_map(Subject(sampler_row(name)), target("anharmonic"))
+    step = step_of(name, target("anharmonic"))
     law = discrete_law(step, h, 1.0, (120,) if step.size == 1 else (48, 40))
     assert law.expectations[SQUARE] - _second_moment() == pytest.approx(bias, abs=5 * 2e-4)
 
