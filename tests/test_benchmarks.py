@@ -85,7 +85,7 @@ def test_params_cover_every_sampler_row():
     assert list(Steps.params) == NAMES
     assert list(Memory.params) == NAMES
     assert sorted((*Order.params, *subjects.NO_ORDER)) == sorted(NAMES)
-    assert sorted((*Defect.params, *subjects.NO_DEFECT)) == sorted(NAMES)
+    assert sorted((*Defect.params, *subjects.NO_DEFECT, *subjects.COSTLY_DEFECT)) == sorted(NAMES)
     assert set(CheckCost.params) <= set(NAMES)
     assert set(SLOW) <= set(NAMES)
 
