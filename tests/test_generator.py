@@ -9,6 +9,7 @@ from checks.check import Check, NotApplicable
 from checks.generator import code_generator, generator_of_code, step_sizes
 from checks.stepmap import JaxStep, step_map
 from checks.subject import Subject
+from checks.verdict import decide
 from samplers.registry import sampler_row
 from samplers.row import Row
 from samplers.sghmc import SGHMC
@@ -158,6 +159,28 @@ def test_without_declared_dynamics_there_is_nothing_to_compare():
     subject = Subject(Row("local", lambda _: simple_sampler(lambda key, x, h, estimator: x)))
     with pytest.raises(NotApplicable, match="no dynamics"):
         generator_of_code(CHECK, subject, WELL, 0)
+
+
+@pytest.mark.parametrize(
+    ("effect", "detectable", "verdict"),
+    [
+        (0.5e-3, 2e-3, "pass"),
+        (2e-3, 2e-3, "fail"),
+        (0.5e-3, 0.2, "inconclusive"),
+        (0.5, 0.2, "fail"),
+        (np.nan, 2e-3, "fail"),
+        (np.inf, 2e-3, "fail"),
+        (0.5e-3, np.nan, "inconclusive"),
+    ],
+)
+def test_a_verdict_weighs_the_effect_its_allowance_and_what_could_be_seen(effect, detectable, verdict):
+    """Allowed 1e-3, promised 0.1: no pass without the promised sight, and what is not a number never passes."""
+    result = decide(
+        CHECK, langevin(), WELL, effect=effect, allowance=1e-3, allowance_source="", reason="because", statistic="",
+        unit="", detectable=detectable, promised=0.1,
+    )  # fmt: skip
+    assert result.verdict == verdict
+    assert "because" in result.reason
 
 
 def test_one_compilation_serves_all_points_and_step_sizes():
