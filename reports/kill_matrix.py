@@ -237,7 +237,9 @@ def _cell(defect: Defect, kills: list[dict[str, Any]], tier: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m reports.kill_matrix", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m reports.kill_matrix", description="Which checks catch which planted bugs, and how fast."
+    )
     parser.add_argument(
         "--quick", action="store_true", help="each check at the options and the target of the kill only"
     )

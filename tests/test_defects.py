@@ -13,8 +13,10 @@ from checks.defects.defect import CLASSES
 from checks.defects.registry import DEFECTS
 from checks.execute import execute
 from checks.registry import CHECKS, find_check
+from checks.result import Result
 from checks.stepmap import step_map
 from checks.subject import Subject
+from reports import kill_matrix
 from samplers.dynamics import fokker_planck_residual
 from samplers.metrics import RecipeMetric
 from samplers.registry import RECIPE_OFFSET, SAMPLERS, sampler_row
@@ -129,3 +131,32 @@ def test_published_kill_matrix_has_every_row_of_the_registry_and_its_kill():
     named = {(d.name, d.killed_by.check, d.killed_by.target) for d in DEFECTS}
     assert named - kills == set()
     assert all(r["detail"]["commit"] for r in lines)
+
+
+def test_kill_matrix_resumes_and_counts_a_kill_only_for_the_verdict_fail(tmp_path, monkeypatch):
+    defect, other = DEFECTS[0], DEFECTS[1]
+    runs = []
+
+    def planned(case, revision):
+        runs.append(case.key)
+        named = case.check.name == defect.killed_by.check and case.defect is defect
+        verdict = "fail" if named else "inconclusive"
+        detail = {"commit": revision, "defect": case.defect.name}
+        check = case.check
+        return Result(
+            check.name, check.tier, "", case.subject.name, verdict, "", case.target, seconds=1.0, detail=detail
+        )
+
+    monkeypatch.setattr(kill_matrix, "decide", planned)
+    path = tmp_path / "matrix.jsonl"
+    kill_matrix.run([defect, other], path, quick=True, first=False)
+    everything, lines = list(runs), path.read_text(encoding="utf-8").splitlines()
+    assert len(set(everything)) == len(everything) == len(lines)
+    # an interruption in the middle of a line: that line, and what came after it, is run again
+    path.write_text("\n".join([*lines[:3], lines[3][:20]]), encoding="utf-8")
+    runs.clear()
+    kill_matrix.run([defect, other], path, quick=True, first=False)
+    assert runs == everything[3:]
+    text = kill_matrix.page(kill_matrix.read(path), [defect, other])
+    assert "**Killed: 1 of 2.**" in text
+    assert f"Survivors: `{other.name}`" in text
