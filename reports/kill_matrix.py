@@ -187,6 +187,8 @@ def page(lines: Iterable[dict[str, Any]], defects: Sequence[Defect] = DEFECTS) -
         f"{', '.join(f'`{s}`' for s in survivors) or 'none'}.",
         "",
     ]
+    if all(line["detail"].get("named_kill") for line in everything):
+        text += ["Only the named kill of each bug was run: the other cells, and `only by it`, say nothing yet.", ""]
     if times:
         text += [
             "Seconds of the fastest check that kills, compilation included, one process: "
