@@ -275,7 +275,7 @@ def _step(row, subject_target):
     return lambda key, state: sampler.step(key, state, jnp.asarray(0.1), estimator), state
 
 
-OURS = [sampler_row(name) for name in ("sgld", "baoab", "ubu", "badodab", "mala", "hmc")]
+OURS = [sampler_row(name) for name in ("sgld", "baoab", "badodab", "hmc")]
 THEIRS = [row for row in ADAPTERS if row.name in ("blackjax/sgld", "blackjax/sghmc", "blackjax/sgnht")]
 # A loop is compiled as a whole where the tape runs its iterations one by one: equal up to rounding only.
 LOOPS = ("hmc", "blackjax/sghmc")
