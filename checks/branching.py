@@ -6,13 +6,17 @@ path.
 """
 
 from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import special
 
 from targets.rules import jacobi_rule
 
+T = TypeVar("T")
+
 MAX_PATHS = 200_000
+"""Largest number of paths that are walked."""
 
 
 class Unintercepted(Exception):
@@ -116,7 +120,7 @@ class ScriptedGenerator:
         raise Unintercepted(f"numpy Generator.{name}")
 
 
-def branches(function: Callable, points: int) -> Iterator[tuple[float, object]]:
+def branches(function: Callable[[Any], T], points: int) -> Iterator[tuple[float, T]]:
     """All (weight, function(generator)) over the tree of draws that `function` makes.
 
     Raises:

@@ -190,7 +190,7 @@ def shapes_and_dtypes(check: Check, subject: Subject, target: Target, seed: int)
     """Structure, shapes and dtypes survive init, step, position, unpack and pack, in float32 and float64."""
     found: list[str] = []
     for name in ("float32", "float64"):
-        if name == "float64" and not jax.config.jax_enable_x64:
+        if name == "float64" and jnp.zeros(()).dtype != jnp.float64:
             continue
         law = in_dtype(target, name)
         sampler, estimator = subject.sampler(law), subject.estimator(law)
@@ -244,7 +244,7 @@ def jit_vmap_loop_agree(check: Check, subject: Subject, target: Target, seed: in
     batched = jax.tree.map(lambda *x: jnp.stack(x), *states)
     many = jax.jit(jax.vmap(step))
     for i in range(steps):
-        batched = many(jnp.stack([row[i] for row in keys]), batched)
+        batched = many(jnp.stack([jnp.asarray(row[i]) for row in keys]), batched)
     for c in range(chains):
         one = jax.tree.map(lambda x, c=c: x[c], batched)
         pairs.append((f"vmap against a loop, chain {c}", k.z(one), k.z(looped[c])))

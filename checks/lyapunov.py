@@ -80,15 +80,18 @@ def position_law(step: JaxStep | HostStep, h: float) -> tuple[np.ndarray, np.nda
 
 def variable_law(step: JaxStep | HostStep, h: float) -> tuple[np.ndarray, StationaryLaw]:
     """Covariance of the full variable z = unpack(state) under the exact stationary law at step size h."""
-    matrix = step.unpacking()
-    maps, matrix = reduce_constant(step.affine(h), matrix)
+    maps, matrix = reduce_constant(step.affine(h), step.unpacking())
     law = stationary_law(maps)
     return matrix @ law.covariance @ matrix.T, law
 
 
 def stability_limit(step: JaxStep | HostStep, start: float, refinements: int = 12) -> float:
     """Largest step size below which the recursion of second moments contracts, by doubling and bisection."""
-    stable = lambda h: stationary_law(reduce_constant(step.affine(h), step.readout_at(h)[0])[0]).radius < 1 - 1e-12
+
+    def stable(h: float) -> bool:
+        maps = step.affine(h)
+        return stationary_law(reduce_constant(maps, step.readout_at(h)[0])[0]).radius < 1 - 1e-12
+
     low, high = 0.0, start
     for _ in range(12):
         if not stable(high):

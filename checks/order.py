@@ -62,7 +62,7 @@ def local_errors(subject: Subject, target: Target, order: int, levels: int = 9):
 def slope(hs: np.ndarray, errors: np.ndarray, floor: float) -> tuple[float, float]:
     """Exponent of errors ~ h^s as h -> 0 and its error, from the entries above a round-off floor."""
     usable = np.flatnonzero(errors > floor)
-    if len(usable) < 4:
+    if len(usable) < 3:
         return np.inf, 0.0
     usable = usable[: np.argmax(np.diff(usable) > 1) + 1] if np.any(np.diff(usable) > 1) else usable
     e, h = errors[usable], hs[usable]

@@ -35,10 +35,10 @@ class StepMoments(NamedTuple):
         readout: E[observables(position(state'))], (P, K').
     """
 
-    increment: np.ndarray
-    square: np.ndarray
-    variable: np.ndarray
-    readout: np.ndarray
+    increment: Any
+    square: Any
+    variable: Any
+    readout: Any
 
 
 class Affine(NamedTuple):
@@ -137,7 +137,7 @@ class JaxStep:
         if program.count("uniform"):
             raise NotApplicable("the step draws uniforms (an accept step): its law is not a linear recursion")
         outcomes, weights = _integer_outcomes(program.ranges)
-        start, _ = ravel_floats(self.template.state)
+        start = np.asarray(ravel_floats(self.template.state)[0])
         return [
             _fit_affine(lambda s, e, k=k: self._push(s, e, k, h), start, program.count("normal"), w)
             for k, w in zip(outcomes, weights, strict=True)

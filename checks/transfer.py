@@ -27,7 +27,7 @@ from targets.target import Target
 
 STENCIL = 6
 """Points of the local Lagrange interpolation: error O(dx^6)."""
-GRIDS = {1: ((200,), (280,)), 2: ((48, 40), (64, 50))}
+GRIDS: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {1: ((200,), (280,)), 2: ((48, 40), (64, 50))}
 """Points of the coarse and of the fine grid; their difference is the error estimate."""
 
 
@@ -63,7 +63,7 @@ def discrete_law(step: JaxStep, h: float, temperature: float, shape: tuple[int, 
     centre, half = (low + high) / 2, (high - low) / 2 * max(1.0, temperature) ** 0.5
     axes = [np.linspace(centre - half, centre + half, shape[0])]
     if len(shape) == 2:
-        axes.append(np.linspace(-6.5, 6.5, shape[1]) * np.sqrt(temperature))
+        axes.append(np.linspace(-6.5, 6.5, shape[-1]) * np.sqrt(temperature))
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     nodes, weights = noise_rule(step.noise_size, least=4, most=10 if len(shape) == 1 else 8)
     run = step.run
@@ -83,7 +83,7 @@ def discrete_law(step: JaxStep, h: float, temperature: float, shape: tuple[int, 
         second, v = stencils[1]
         for b in range(STENCIL):
             entries.append(scale * w[:, a] * v[:, b])
-            columns.append((first + a) * shape[1] + second + b)
+            columns.append((first + a) * shape[-1] + second + b)
     matrix = sparse.coo_matrix(
         (np.concatenate(entries), (np.tile(rows, len(entries)), np.concatenate(columns))), (len(points), len(points))
     )

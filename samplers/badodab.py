@@ -1,7 +1,7 @@
 """BADODAB: the symmetric splitting of adaptive Langevin dynamics (Nose-Hoover Langevin thermostat)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -63,8 +63,8 @@ class BADODAB:
     temperature: float = 1.0
     thermal_mass: float | None = None
 
-    backend: ClassVar = "jax"
-    needs: ClassVar = frozenset({"gradient"})
+    backend = "jax"
+    needs = frozenset({"gradient"})
 
     def __post_init__(self):
         require(self.diffusion > 0, "diffusion: must be positive", self.diffusion)

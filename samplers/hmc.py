@@ -1,7 +1,7 @@
 """Hamiltonian Monte Carlo (HMC) with leapfrog steps and a Metropolis test."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -71,8 +71,8 @@ class HMC(MetropolisMixin):
     num_steps: int = 5
     temperature: float = 1.0
 
-    backend: ClassVar = "jax"
-    needs: ClassVar = frozenset({"gradient", "potential"})
+    backend = "jax"
+    needs = frozenset({"gradient", "potential"})
 
     def __post_init__(self):
         require(self.num_steps >= 1, "num_steps: must be at least 1", self.num_steps)

@@ -1,7 +1,7 @@
 """What samplers with `backend == "host"` share: random numbers from NumPy, estimators of either kind."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import numpy as np
@@ -20,4 +20,4 @@ def estimator_key(generator: np.random.Generator, estimator: Any) -> Any:
 class HostExact(Exact):
     """`Exact` for host samplers: it takes their generator, and draws nothing from it."""
 
-    backend: ClassVar = "host"
+    backend = "host"

@@ -1,7 +1,7 @@
 """SGLD as a library outside JAX would write it: NumPy arrays, a mutable state, noise from a NumPy generator."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import numpy as np
@@ -42,8 +42,8 @@ class HostSGLD:
 
     temperature: float = 1.0
 
-    backend: ClassVar = "host"
-    needs: ClassVar = frozenset({"gradient"})
+    backend = "host"
+    needs = frozenset({"gradient"})
 
     def __post_init__(self):
         require(self.temperature > 0, "temperature: must be positive", self.temperature)

@@ -1,7 +1,7 @@
 """The Leimkuhler-Matthews method: overdamped Langevin dynamics with an invariant law of order 2."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -51,8 +51,8 @@ class LeimkuhlerMatthews:
 
     temperature: float = 1.0
 
-    backend: ClassVar = "jax"
-    needs: ClassVar = frozenset({"gradient"})
+    backend = "jax"
+    needs = frozenset({"gradient"})
 
     def __post_init__(self):
         require(self.temperature > 0, "temperature: must be positive", self.temperature)

@@ -1,7 +1,6 @@
 """Metropolis-adjusted Langevin algorithm (MALA)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -39,8 +38,8 @@ class MALA(MetropolisMixin):
 
     temperature: float = 1.0
 
-    backend: ClassVar = "jax"
-    needs: ClassVar = frozenset({"gradient", "potential"})
+    backend = "jax"
+    needs = frozenset({"gradient", "potential"})
 
     def __post_init__(self):
         require(self.temperature > 0, "temperature: must be positive", self.temperature)

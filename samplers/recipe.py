@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -70,7 +70,7 @@ class Recipe:
     compensate: bool = False
     auxiliary: Callable[[jax.Array], jax.Array] | None = None
 
-    backend: ClassVar = "jax"
+    backend = "jax"
 
     def __post_init__(self):
         require(self.temperature > 0, "temperature: must be positive", self.temperature)

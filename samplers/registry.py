@@ -120,7 +120,15 @@ SAMPLERS: tuple[Row, ...] = (
     Row("leimkuhler-matthews", plain(LeimkuhlerMatthews), targets=FLAT, variants=TEMPERATURES),
     # underdamped
     Row("sghmc", plain(SGHMC), targets=FLAT, variants=FRICTIONS, step_power=0.5),
-    Row("sghmc-explicit", plain(SGHMC, scheme="explicit"), targets=FLAT, variants=FRICTIONS, step_power=0.5),
+    Row(
+        "sghmc-explicit",
+        plain(SGHMC, scheme="explicit"),
+        targets=FLAT,
+        # stable for h curvature < friction only
+        variants=({"friction": 2.0, "temperature": 0.5}, {"friction": 1.5, "temperature": 2.0}),
+        step_size=0.05,
+        step_power=0.5,
+    ),
     Row("sghmc-symmetric", plain(SGHMC, scheme="symmetric"), targets=FLAT, variants=FRICTIONS, step_power=0.5),
     Row("baoab", plain(BAOAB), targets=FLAT, variants=SPLITTING, step_power=0.5),
     Row("aboba", plain(ABOBA), targets=FLAT, variants=FRICTIONS, step_power=0.5),

@@ -1,7 +1,7 @@
 """Stochastic Cox-Ingersoll-Ross process (SCIR): conditionally conjugate Gamma and Dirichlet laws."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,8 +67,8 @@ class SCIR:
 
     alpha: Any = 1.0
 
-    backend: ClassVar = "host"
-    needs: ClassVar = frozenset({"statistics"})
+    backend = "host"
+    needs = frozenset({"statistics"})
 
     def __post_init__(self):
         require(bool(np.all(np.asarray(self.alpha) > 0)), "alpha: must be positive", self.alpha)
@@ -117,7 +117,7 @@ class ExactCounts:
 
     counts: np.ndarray
 
-    backend: ClassVar = "host"
+    backend = "host"
 
     def init(self, key, position):
         del key, position
@@ -150,7 +150,7 @@ class CountMinibatch:
     batch_size: int
     replace: bool = True
 
-    backend: ClassVar = "host"
+    backend = "host"
 
     def __post_init__(self):
         total = len(self.labels)

@@ -1,7 +1,7 @@
 """Stochastic gradient geodesic Monte Carlo (SGGMC)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -62,7 +62,7 @@ class SGGMC:
     temperature: float = 1.0
     compensate: bool = False
 
-    backend: ClassVar = "jax"
+    backend = "jax"
 
     def __post_init__(self):
         require(self.friction > 0, "friction: must be positive", self.friction)

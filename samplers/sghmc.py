@@ -1,7 +1,7 @@
 """Stochastic gradient Hamiltonian Monte Carlo (SGHMC), three discretisations."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -49,7 +49,7 @@ class SGHMC(MomentumMixin):
     compensate: bool = False
     scheme: Scheme = "semi-implicit"
 
-    backend: ClassVar = "jax"
+    backend = "jax"
 
     def __post_init__(self):
         require(self.friction > 0, "friction: must be positive", self.friction)

@@ -1,7 +1,7 @@
 """Stochastic gradient Langevin dynamics (SGLD)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 
@@ -46,7 +46,7 @@ class SGLD:
     temperature: float = 1.0
     compensate: bool = False
 
-    backend: ClassVar = "jax"
+    backend = "jax"
 
     def __post_init__(self):
         require(self.temperature > 0, "temperature: must be positive", self.temperature)

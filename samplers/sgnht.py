@@ -1,7 +1,7 @@
 """Stochastic gradient Nose-Hoover thermostat (SGNHT), two discretisations."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -56,8 +56,8 @@ class SGNHT(ThermostatMixin):
     temperature: float = 1.0
     scheme: Scheme = "euler"
 
-    backend: ClassVar = "jax"
-    needs: ClassVar = frozenset({"gradient"})
+    backend = "jax"
+    needs = frozenset({"gradient"})
 
     def __post_init__(self):
         require(self.diffusion > 0, "diffusion: must be positive", self.diffusion)

@@ -1,7 +1,7 @@
 """Generalised stochastic gradient Riemannian Hamiltonian Monte Carlo (gSGRHMC)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -56,7 +56,7 @@ class SGRHMC(MomentumMixin):
     order: Order = "semi-implicit"
     reflect: bool = False
 
-    backend: ClassVar = "jax"
+    backend = "jax"
 
     def __post_init__(self):
         require(self.temperature > 0, "temperature: must be positive", self.temperature)

@@ -1,7 +1,6 @@
 """Stochastic gradient Riemannian Langevin dynamics (SGRLD)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -53,7 +52,7 @@ class SGRLD(PositionMixin):
     compensate: bool = False
     reflect: bool = False
 
-    backend: ClassVar = "jax"
+    backend = "jax"
 
     def __post_init__(self):
         require(self.temperature > 0, "temperature: must be positive", self.temperature)

@@ -1,7 +1,7 @@
 """Splittings of the underdamped Langevin equation, each written as a word over exact sub-flows."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -118,8 +118,8 @@ class LangevinSplitting(MomentumMixin):
     temperature: float = 1.0
     fresh_gradients: bool = False
 
-    backend: ClassVar = "jax"
-    needs: ClassVar = frozenset({"gradient"})
+    backend = "jax"
+    needs = frozenset({"gradient"})
 
     def __post_init__(self):
         require(self.scheme in SOURCES, f"scheme: must be one of {', '.join(SOURCES)}", self.scheme)

@@ -1,7 +1,7 @@
 """Stein variational gradient descent (SVGD)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -79,8 +79,8 @@ class SVGD:
     bandwidth: float | Literal["median"] = "median"
     adagrad: bool = False
 
-    backend: ClassVar = "jax"
-    needs: ClassVar = frozenset({"gradient"})
+    backend = "jax"
+    needs = frozenset({"gradient"})
 
     def __post_init__(self):
         valid = self.bandwidth == "median" if isinstance(self.bandwidth, str) else self.bandwidth > 0

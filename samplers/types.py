@@ -95,10 +95,10 @@ class Claims:
 class Sampler(Protocol):
     """A Markov kernel with its claims.
 
-    `step` is pure, jit-able and unbatched for `backend == "jax"`; chains are vmapped by the runner. For
-    `backend == "host"` (NumPy, numba, torch, another library) `key` is a `numpy.random.Generator` and nothing is
-    traced. `step_size` is the epsilon of dz = f dt + sqrt(2 D) dW (SDE time): SGLD is
-    theta - epsilon grad U + N(0, 2 epsilon).
+    `backend` is `"jax"` or `"host"`, `needs` a subset of `Need`. `step` is pure, jit-able and unbatched for
+    `backend == "jax"`; chains are vmapped by the runner. For `backend == "host"` (NumPy, numba, torch, another library)
+    `key` is a `numpy.random.Generator` and nothing is traced. `step_size` is the epsilon of dz = f dt + sqrt(2 D) dW
+    (SDE time): SGLD is theta - epsilon grad U + N(0, 2 epsilon).
 
     `unpack(state)` gives the full variable z = (theta, r, xi, ...) of the claimed law, a pytree whose
     `ravel_pytree` is the vector that `Claims.dynamics` acts on; `pack` is its inverse and recomputes caches.
@@ -108,10 +108,10 @@ class Sampler(Protocol):
     def claims(self) -> Claims: ...
 
     @property
-    def backend(self) -> Literal["jax", "host"]: ...
+    def backend(self) -> str: ...
 
     @property
-    def needs(self) -> frozenset[Need]: ...
+    def needs(self) -> frozenset[str]: ...
 
     def init(self, key: Any, position: Position, estimator: Estimator) -> State: ...
 

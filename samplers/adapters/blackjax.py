@@ -10,7 +10,7 @@ can hold a minibatch fixed does so; the noise of any other enters as data: U(the
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -81,8 +81,8 @@ class SGLD(PositionMixin):
 
     temperature: float = 1.0
 
-    backend: ClassVar = "jax"
-    needs: ClassVar = frozenset({"gradient"})
+    backend = "jax"
+    needs = frozenset({"gradient"})
 
     def __post_init__(self):
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
@@ -136,8 +136,8 @@ class SGHMC(PositionMixin):
     beta: float = 0.0
     temperature: float = 1.0
 
-    backend: ClassVar = "jax"
-    needs: ClassVar = frozenset({"gradient"})
+    backend = "jax"
+    needs = frozenset({"gradient"})
 
     def __post_init__(self):
         require(self.num_integration_steps >= 1, "num_integration_steps: must be positive", self.num_integration_steps)
@@ -200,8 +200,8 @@ class SGNHT:
     temperature: float = 1.0
     init_xi: float | None = None
 
-    backend: ClassVar = "jax"
-    needs: ClassVar = frozenset({"gradient"})
+    backend = "jax"
+    needs = frozenset({"gradient"})
 
     def __post_init__(self):
         require(self.alpha > 0, "alpha: must be positive", self.alpha)
@@ -277,8 +277,8 @@ class ContourSGLD:
     step_size_stoch: float = 1e-3
     temperature: float = 1.0
 
-    backend: ClassVar = "jax"
-    needs: ClassVar = frozenset({"gradient", "potential"})
+    backend = "jax"
+    needs = frozenset({"gradient", "potential"})
 
     def __post_init__(self):
         require(self.zeta >= 0, "zeta: must not be negative", self.zeta)
@@ -353,8 +353,8 @@ class SVGD:
     length_scale: float | Literal["median"] = "median"
     optimizer: Literal["sgd", "adagrad"] = "sgd"
 
-    backend: ClassVar = "jax"
-    needs: ClassVar = frozenset({"gradient"})
+    backend = "jax"
+    needs = frozenset({"gradient"})
 
     def __post_init__(self):
         valid = self.length_scale == "median" if isinstance(self.length_scale, str) else self.length_scale > 0
