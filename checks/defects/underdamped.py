@@ -165,7 +165,7 @@ DEFECTS: tuple[Defect, ...] = (
         "sghmc",
         sghmc(lambda s, r, g, n, h: r - h * g - h * r + jnp.sqrt(2 * s.temperature * h) * n),
         "friction 1 whatever the option says: the law is right, the dynamics is another",
-        Kill("generator_of_code", "gaussian-1d-scaled", "f_r = -grad U - C r", {"friction": 2.0}),
+        Kill("generator_of_code", "double-well", "f_r = -grad U - C r", {"friction": 2.0}),
         "options",
         "state",
         variants=({"friction": 2.0}, {"friction": 0.4}),
