@@ -32,6 +32,10 @@ def position_rule(target: Target, temperature: float = 1.0, refine: int = 0) -> 
         nodes, weights = gauss_hermite(target.size, GAUSSIAN_NODES[target.size] + 3 * refine)
         root = np.linalg.cholesky(temperature * np.linalg.inv(target.gaussian.precision))
         return target.gaussian.mean + nodes @ root.T, weights
+    positive = target.manifold.name.startswith("positive")
+    if positive and target.interval is not None:
+        # Metrics there are powers of theta, on which the target's own Gauss rule converges slowly.
+        return _tempered(target, temperature, 240 + 20 * refine)
     if temperature == 1.0 and target.quadrature is not None and target.size in POSITION_NODES:
         return target.quadrature(POSITION_NODES[target.size] + 5 * refine)
     if target.interval is not None and target.size == 1:

@@ -85,7 +85,7 @@ class JaxStep:
             raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(self.program.unintercepted)}")
         if self.program.count("uniform"):
             raise NotApplicable("the step draws uniforms (an accept step has kinks): see detailed balance")
-        if self.program.count("integer"):
+        if any(number > 1 for number in self.program.ranges):
             raise NotApplicable("the step draws integers (minibatches): see the gradient noise checks")
 
     @property
@@ -93,8 +93,9 @@ class JaxStep:
         """(z (n,), normals (k,), h) -> (z' (n,), position' (d,)), traceable."""
 
         def run(z, normals, h):
-            empty = jnp.zeros(0)
-            return self.program(Noise(normals, empty, jnp.zeros(0, int)), z, h)
+            # Integers of range 1 (a batch of all data) have one outcome.
+            integers = jnp.zeros(self.program.count("integer"), int)
+            return self.program(Noise(normals, jnp.zeros(0), integers), z, h)
 
         return run
 
@@ -187,29 +188,23 @@ class HostStep:
     def _step(self, generator, z, h):
         state = self.sampler.pack(generator, self.template.unravel(np.asarray(z)), self.estimator)
         state = self.sampler.step(generator, state, float(h), self.estimator)
-        new_z = np.asarray(ravel_pytree(self.sampler.unpack(state))[0])
-        return new_z, np.asarray(ravel_pytree(self.sampler.position(state))[0])
+        return _host_ravel(self.sampler.unpack(state)), _host_ravel(self.sampler.position(state))
 
     def moments(self, points: np.ndarray, h: float) -> StepMoments:
         """Expectations over the noise of one step from each of `points` (P, n), by walking all branches."""
         rows = []
         for z in points:
-            total: Any = None
             try:
-                paths = branches(lambda g, z=z: self._step(g, z, h), points=self.points)
-                for weight, (new_z, x) in paths:
-                    dz = new_z - z
-                    part = [dz, np.outer(dz, dz), observables(new_z), observables(x)]
-                    total = (
-                        [weight * p for p in part]
-                        if total is None
-                        else [t + weight * p for t, p in zip(total, part, strict=True)]
-                    )
+                walked = list(branches(lambda g, z=z: self._step(g, z, h), points=self.points))
             except Unintercepted as error:
                 raise Inconclusive(f"a draw that the generator cannot feed: {error}") from None
             except ValueError as error:
                 raise NotApplicable(f"too many paths: {error}") from None
-            rows.append(total)
+            weights = np.array([weight for weight, _ in walked])
+            new_z, x = (np.stack([ends[i] for _, ends in walked]) for i in (0, 1))
+            dz = new_z - z
+            square = np.einsum("m,mi,mj->ij", weights, dz, dz)
+            rows.append([weights @ dz, square, weights @ observables(new_z), weights @ observables(x)])
         return StepMoments(*(np.array(column) for column in zip(*rows, strict=True)))
 
     def affine(self, h: float) -> list[Affine]:
@@ -230,13 +225,31 @@ class HostStep:
 
         def read(s):
             state = self.sampler.pack(ScriptedGenerator(np.zeros(0)), self.template.unravel(s), self.estimator)
-            return np.asarray(ravel_pytree(self.sampler.position(state))[0])
+            return _host_ravel(self.sampler.position(state))
 
         return _affine_readout(read, flat)
 
     def unpacking(self) -> np.ndarray:
         """The recursion is in z itself."""
         return np.eye(self.size)
+
+
+def _host_ravel(tree) -> np.ndarray:
+    """`ravel_pytree` without JAX arrays: a host step is called once a path."""
+    return np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(tree)])
+
+
+def _host_unravel(tree):
+    """The inverse of `_host_ravel` for trees like this one."""
+    leaves, structure = jax.tree.flatten(tree)
+    shapes = [np.shape(leaf) for leaf in leaves]
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+
+    def unravel(flat):
+        parts = np.split(np.asarray(flat), ends[:-1])
+        return jax.tree.unflatten(structure, [p.reshape(shape) for p, shape in zip(parts, shapes, strict=True)])
+
+    return unravel
 
 
 class _Template(NamedTuple):
@@ -273,7 +286,7 @@ def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep
     if sampler.backend == "host":
         generator = np.random.default_rng(0)
         state = sampler.init(generator, target.example, estimator)
-        flat, unravel = ravel_pytree(sampler.unpack(state))
+        flat, unravel = _host_ravel(sampler.unpack(state)), _host_unravel(sampler.unpack(state))
         return HostStep(target, sampler, estimator, _Template(state, flat, unravel))
     example = jax.tree.map(jnp.asarray, target.example)
     state = sampler.init(jax.random.key(0), example, estimator)

@@ -114,7 +114,10 @@ class _Recorder:
         self.unintercepted: list[str] = []
 
     def draw(self, kind: DrawKind, equation, inputs) -> Sequence[Any]:
-        shape = tuple(equation.outvars[0].aval.shape)
+        aval = equation.outvars[0].aval
+        if not jnp.issubdtype(aval.dtype, jnp.floating if kind != "integer" else jnp.integer):
+            raise NotImplementedError(f"{kind} draws of type {aval.dtype}")
+        shape = tuple(aval.shape)
         number = 0
         if kind == "integer":
             if any(isinstance(bound, jax.core.Tracer) for bound in inputs[1:3]):
@@ -182,10 +185,12 @@ def _apply(equation, inputs, tape) -> Sequence[Any]:
             return _evaluate(inner.jaxpr, inner.consts, inputs, tape)
     elif name == "scan" and _is_random(equation.params["jaxpr"].jaxpr):
         return _unrolled(equation.params, inputs, tape)
-    elif name in ("custom_jvp_call", "custom_vjp_call", "closed_call", "checkpoint", "remat"):
+    elif name in ("custom_jvp_call", "custom_vjp_call", "closed_call", "checkpoint", "remat", "remat2"):
         inner = equation.params.get("call_jaxpr") or equation.params.get("jaxpr")
-        if inner is not None and hasattr(inner, "jaxpr") and _is_random(inner.jaxpr):
-            return _evaluate(inner.jaxpr, inner.consts, inputs, tape)
+        if inner is not None:
+            jaxpr, consts = (inner.jaxpr, inner.consts) if hasattr(inner, "jaxpr") else (inner, ())
+            if _is_random(jaxpr):
+                return _evaluate(jaxpr, consts, inputs, tape)
     elif name in RANDOM_PRIMITIVES:
         tape.unknown(name)
     elif any(_is_random(sub) for sub in _subjaxprs(equation.params)):

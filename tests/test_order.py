@@ -29,7 +29,6 @@ SOURCE = Source("welling2011bayesian", "equation (4)")
 
 # Rows that claim a weak order and whose step has no expansion in the sense of the check, with its reason.
 ELSEWHERE = {
-    "saga-ld": "integers",  # indices of minibatches; with all data in every batch it is Euler's method
     "sggmc": "no dynamics",  # on the sphere: see the test of its order below
 }
 

@@ -3,7 +3,7 @@
 import dataclasses
 import subprocess
 import sys
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -192,8 +192,8 @@ def test_two_positions_apart_and_only_what_is_collected():
 class Clock:
     """Adds the step size to the position: shows which step sizes were used."""
 
-    backend: ClassVar = "jax"
-    needs: ClassVar = frozenset()
+    backend = "jax"
+    needs = frozenset()
 
     def init(self, key, position, estimator):
         return position
