@@ -398,17 +398,21 @@ def every_input_matters(check: Check, subject: Subject, target: Target, seed: in
 
 
 def _perturbed(k: Kit, seed: int, state: Any):
-    """(name, state) with one leaf of z moved by a relative 1e-3, along a geodesic on a curved manifold."""
+    """(name, state) with one leaf of z moved by a relative 1e-3, along a geodesic on a curved manifold.
+
+    A host sampler is moved by 1: it may draw integers, which small changes leave as they are.
+    """
+    size = 1.0 if k.host else 1e-3
     z = k.sampler.unpack(state)
     paths, structure = jax.tree_util.tree_flatten_with_path(z)
     manifold = k.target.manifold
     for i, (path, leaf) in enumerate(paths):
         leaves = [value for _, value in paths]
         if manifold.name.startswith("euclidean") or i > 0:
-            leaves[i] = leaf + 1e-3 * (1 + abs(leaf))
+            leaves[i] = leaf + size * (1 + abs(leaf))
         else:
             tangent = manifold.tangent(leaf, jnp.ones_like(leaf))
-            leaves[i] = manifold.geodesic(leaf, tangent, 1e-3)[0]
+            leaves[i] = manifold.geodesic(leaf, tangent, size)[0]
         moved = jax.tree.unflatten(structure, leaves)
         yield f"z{jax.tree_util.keystr(path)}", k.sampler.pack(k.key(seed, 92), moved, k.estimator)
 

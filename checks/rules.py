@@ -91,7 +91,7 @@ def law_rule(step: JaxStep | HostStep, claims: Claims, refine: int = 0) -> tuple
         full = np.concatenate([np.repeat(points, len(nodes), axis=0), np.tile(nodes, (len(points), 1))], axis=1)
         return full, np.repeat(weights, len(nodes)) * np.tile(w, len(points))
     if size == 2 * target.size and target.manifold.dim < target.size:
-        nodes, w = gauss_hermite(target.manifold.dim, 5 + refine)
+        nodes, w = gauss_hermite(target.manifold.dim, 6 + refine)
         frames = _tangent_frames(target, points)
         velocities = np.sqrt(claims.temperature) * np.einsum("pij,mj->pmi", frames, nodes)
         full = np.concatenate([np.repeat(points, len(nodes), axis=0), velocities.reshape(-1, target.size)], axis=1)

@@ -118,7 +118,7 @@ def transfer_operator(check: Check, subject: Subject, target: Target, seed: int)
         raise NotApplicable(f"z has {step.size} coordinates, too many for a grid")
     if target.manifold.name.startswith("positive"):
         raise NotApplicable("reflection at 0 has a kink that the interpolation does not resolve")
-    if step.noise_size > 4:
+    if step.noise_size > (4 if step.size == 1 else 2):
         raise NotApplicable(f"{step.noise_size} normals a step are too many for the grid")
     temperature = claims.temperature
     points, weights = position_rule(target, temperature)
