@@ -80,8 +80,8 @@ def law_rule(step: JaxStep | HostStep, claims: Claims, refine: int = 0) -> tuple
         NotApplicable: if the law of z is not known, or too large for a grid.
     """
     target = step.target
-    if isinstance(step, HostStep) and target.quadrature is not None and claims.temperature == 1.0 and target.size == 1:
-        return target.quadrature(HOST_NODES + 3 * refine)
+    if isinstance(step, HostStep):
+        return _host_rule(target, claims.temperature, refine)
     points, weights = position_rule(target, claims.temperature, refine)
     size = step.size
     if size == target.size:
@@ -97,6 +97,17 @@ def law_rule(step: JaxStep | HostStep, claims: Claims, refine: int = 0) -> tuple
         full = np.concatenate([np.repeat(points, len(nodes), axis=0), velocities.reshape(-1, target.size)], axis=1)
         return full, np.repeat(weights, len(nodes)) * np.tile(w, len(points))
     raise NotApplicable("the law of the auxiliary variables is not declared")
+
+
+def _host_rule(target: Target, temperature: float, refine: int) -> tuple[np.ndarray, np.ndarray]:
+    """A coarse rule for a position in one dimension, for steps that Python runs one path at a time."""
+    if target.size > 1:
+        raise NotApplicable("too many paths for a host sampler in more than one dimension")
+    if temperature == 1.0 and target.quadrature is not None:
+        return target.quadrature(HOST_NODES + 3 * refine)
+    if target.interval is None:
+        raise NotApplicable(f"no quadrature rule for this target at temperature {temperature}")
+    return _tempered(target, temperature, 60 + 5 * refine)
 
 
 def _tangent_frames(target: Target, points: np.ndarray) -> np.ndarray:

@@ -81,12 +81,11 @@ def test_contour_step_is_the_library_step():
 def test_svgd_steps_are_the_library_steps(optimizer):
     particles = TARGET.sample(jax.random.key(3), 5)
     sampler = adapters.SVGD(TARGET, optimizer=optimizer)
-    state, after = one_step(sampler, particles)
+    _, after = one_step(sampler, particles)
     after = sampler.step(KEY, after, H, ESTIMATOR)
     direct = blackjax.svgd(jax.grad(lambda x: -TARGET.potential(x)), getattr(optax, optimizer)(H))
     expected = direct.step(direct.step(direct.init(particles, {"length_scale": 1.0})))
     assert_close(after.inner.particles, expected.particles)
-    assert state.inner.kernel_parameters["length_scale"] == 1.0, "the step must not write into the state it was given"
 
 
 def test_sgld_drift_and_noise_have_the_stated_step_size():
@@ -153,6 +152,23 @@ def test_gradient_noise_reaches_the_step(sampler):
         outcomes.append(np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(sampler.unpack(after))]))
         assert jax.tree.structure(sampler.unpack(state)) == jax.tree.structure(sampler.unpack(after))
     assert not np.allclose(outcomes[0], outcomes[1], rtol=1e-3)
+
+
+def test_svgd_is_not_shielded_from_what_the_library_writes():
+    state, after = one_step(adapters.SVGD(TARGET), TARGET.sample(jax.random.key(3), 5))
+    assert state.inner.kernel_parameters is after.inner.kernel_parameters
+    fresh = adapters.SVGD(TARGET).init(KEY, TARGET.sample(jax.random.key(3), 5), ESTIMATOR)
+    assert fresh.inner.kernel_parameters["length_scale"] == 1.0, "another start must not see it"
+
+
+@pytest.mark.parametrize("zeta", [0.0, 0.75])
+def test_contour_variable_holds_the_energy_law_where_it_counts(zeta):
+    sampler = adapters.ContourSGLD(TARGET, zeta=zeta, num_partitions=6, energy_gap=0.5, step_size_stoch=0.1)
+    _, after = one_step(sampler, TARGET.example)
+    z = sampler.unpack(after)
+    again = sampler.pack(KEY, z, ESTIMATOR)
+    assert jax.tree.all(jax.tree.map(np.array_equal, sampler.unpack(again), z))
+    assert np.array_equal(again.inner.energy_pdf, after.inner.energy_pdf) == (zeta > 0)
 
 
 def test_sghmc_sees_one_noise_in_all_inner_gradients():

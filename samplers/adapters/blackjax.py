@@ -246,6 +246,13 @@ class SGNHT:
         return PeerState(SGNHTState(z.position, z.momentum, z.thermostat), estimator.init(key, z.position))
 
 
+class ContourPoint(NamedTuple):
+    """(theta, p) of contour SGLD."""
+
+    position: Any
+    energy_pdf: Any
+
+
 @dataclass(frozen=True)
 class ContourSGLD:
     """`blackjax.csgld`: SGLD whose gradient is scaled by the slope of an adaptive estimate p of the energy's law,
@@ -255,7 +262,8 @@ class ContourSGLD:
 
     Conventions: g = -grad U~(theta), h and noise as in `SGLD`; omega does not decrease. The law of the positions is
     the flattened one, exp(-U / T) / p_J(U)^zeta; exp(-U / T) is had by reweighting with p_J^zeta. With zeta = 0 the
-    library promises SGLD.
+    library promises SGLD, and the full variable is theta; otherwise it is (theta, p), and `pack` starts from the
+    partition that `init` starts from.
 
     Source: the module `blackjax.sgmcmc.csgld`; its docs cite the contour SGLD paper of Deng, Lin and Liang (2020).
 
@@ -326,10 +334,15 @@ class ContourSGLD:
         return state.inner.position
 
     def unpack(self, state):
-        return state.inner.position
+        if self.zeta == 0:
+            return state.inner.position
+        return ContourPoint(state.inner.position, state.inner.energy_pdf)
 
     def pack(self, key, z, estimator):
-        return self.init(key, z, estimator)
+        if self.zeta == 0:
+            return self.init(key, z, estimator)
+        state = self.init(key, z.position, estimator)
+        return state._replace(inner=state.inner._replace(energy_pdf=z.energy_pdf))
 
 
 @dataclass(frozen=True)
@@ -339,7 +352,8 @@ class SVGD:
     Conventions: k(x, y) = exp(-|x - y|^2 / length_scale), so length_scale is a squared length, twice the bandwidth of
     this suite's SVGD; the step size is the learning rate of the optimiser (`sgd`: x_j' = x_j + h phi); the median rule
     (median of |x_i - x_j|, i < j)^2 / log M is applied *after* each step, and the first step has length_scale 1. All
-    particles see the same minibatch.
+    particles see the same minibatch. Outside of `jit` the library's step writes the new length_scale into the state that
+    it is given; the adapter does not shield the state.
 
     Source: the module `blackjax.vi.svgd`; liu2016stein, Algorithm 1.
 
@@ -380,7 +394,7 @@ class SVGD:
 
     def init(self, key, position, estimator):
         scale = 1.0 if isinstance(self.length_scale, str) else self.length_scale
-        # a fresh dictionary: the library writes into the one it gets
+        # a fresh dictionary: the library's default one is shared between all samplers and keeps what they write
         parameters = {"length_scale": jnp.asarray(scale, jnp.result_type(*jax.tree.leaves(position)))}
         inner = self._sampler(None, 1.0).init(position, parameters)
         return PeerState(inner, estimator.init(key, _first(position)))
@@ -388,8 +402,7 @@ class SVGD:
     def step(self, key, state, step_size, estimator):
         potential, estate = frozen(self.target, estimator, key, state.estate, _first(state.inner.particles))
         gradient = lambda particle: jax.tree.map(jnp.negative, potential(particle)[1])
-        inner = state.inner._replace(kernel_parameters=dict(state.inner.kernel_parameters))
-        return PeerState(self._sampler(gradient, step_size).step(inner), estate)
+        return PeerState(self._sampler(gradient, step_size).step(state.inner), estate)
 
     def position(self, state):
         return state.inner.particles

@@ -62,20 +62,21 @@ ADAPTERS: tuple[Row, ...] = (
         _on(blackjax.ContourSGLD),
         tiers=("contract",),
         unsupported=_ADAPTIVE,
+        # each value has to show beside the other defaults too: min_energy by at least one energy_gap of 100
         variants=(
             {
                 "zeta": 0.75,
                 "num_partitions": 50,
-                "energy_gap": 0.5,
-                "min_energy": -2.0,
+                "energy_gap": 50.0,
+                "min_energy": -150.0,
                 "step_size_stoch": 0.01,
                 "temperature": 0.5,
             },
             {
                 "zeta": 0.5,
                 "num_partitions": 20,
-                "energy_gap": 1.0,
-                "min_energy": -3.0,
+                "energy_gap": 20.0,
+                "min_energy": -250.0,
                 "step_size_stoch": 0.02,
                 "temperature": 2.0,
             },
@@ -92,6 +93,7 @@ ADAPTERS: tuple[Row, ...] = (
         _on(blackjax.SVGD),
         tiers=("contract", "law"),
         unsupported=_PARTICLES,
+        targets=("gaussian-1d-scaled", "anharmonic", "double-well"),
         variants=({"length_scale": 0.5, "optimizer": "adagrad"}, {"length_scale": 2.0}),
     ),
 )
