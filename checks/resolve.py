@@ -39,13 +39,17 @@ def closest(name: str, known: tuple[str, ...]) -> str:
 
 
 def find_target(name: str) -> Target:
-    """A target of the catalogue. Raises BadInput with the closest names."""
-    from targets.registry import TARGETS, target
+    """A target of the catalogue. Raises BadInput with the closest names, or with what its data file lacks."""
+    from targets.data import DataError
+    from targets.registry import POSTERIORS, TARGETS, target
 
-    known = tuple(row.name for row in TARGETS)
+    known = tuple(row.name for row in TARGETS + POSTERIORS)
     if name not in known:
         raise BadInput(f"--target {name}: no such target; {closest(name, known)}")
-    return target(name)
+    try:
+        return target(name)
+    except DataError as error:
+        raise BadInput(f"--target {name}: {error}") from None
 
 
 def adapter_rows() -> tuple[Row, ...]:

@@ -352,8 +352,8 @@ class SVGD:
     Conventions: k(x, y) = exp(-|x - y|^2 / length_scale), so length_scale is a squared length, twice the bandwidth of
     this suite's SVGD; the step size is the learning rate of the optimiser (`sgd`: x_j' = x_j + h phi); the median rule
     (median of |x_i - x_j|, i < j)^2 / log M is applied *after* each step, and the first step has length_scale 1. All
-    particles see the same minibatch. Outside of `jit` the library's step writes the new length_scale into the state that
-    it is given; the adapter does not shield the state.
+    particles see the same minibatch. Outside of `jit` the library's step writes the new length_scale into the state
+    that it is given; the adapter does not shield the state.
 
     Source: the module `blackjax.vi.svgd`; liu2016stein, Algorithm 1.
 

@@ -93,7 +93,6 @@ ADAPTERS: tuple[Row, ...] = (
         _on(blackjax.SVGD),
         tiers=("contract", "law"),
         unsupported=_PARTICLES,
-        targets=("gaussian-1d-scaled", "anharmonic", "double-well"),
         variants=({"length_scale": 0.5, "optimizer": "adagrad"}, {"length_scale": 2.0}),
     ),
 )
