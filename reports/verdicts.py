@@ -1,0 +1,53 @@
+"""The verdicts of a run of the checks as one Markdown table, from what `--report` wrote.
+
+python -m reports.verdicts FILE.jsonl
+"""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from checks.report_terminal import Outcome, overall
+from checks.result import VERDICTS, Result
+from samplers.row import TIERS
+
+LETTERS = {"pass": "pass", "fail": "fail", "inconclusive": "inconclusive", "not-applicable": "n/a", "error": "error"}
+
+
+def read(path: Path) -> list[Outcome]:
+    """The results of a file, each with the row that it belongs to: the sampler's name without its options."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    results = [Result(**json.loads(line)) for line in lines]
+    return [Outcome(result.sampler.partition("[")[0], result) for result in results]
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """A line a sampler: the counts of its verdicts in each tier, and its overall verdict without known deviations."""
+    rows = tuple(dict.fromkeys(o.row for o in outcomes))
+    tiers = tuple(t for t in TIERS if any(o.result.tier == t for o in outcomes))
+    plan: Any = SimpleNamespace(rows=rows, tiers=tiers)
+    lines = [f"| sampler | {' | '.join(tiers)} | overall |", f"|---|{'---|' * len(tiers)}---|"]
+    for verdict in overall(plan, outcomes):
+        counts = {
+            t: Counter(o.result.verdict for o in outcomes if (o.row, o.result.tier) == (verdict.sampler, t))
+            for t in tiers
+        }
+        cells = [", ".join(f"{c[v]} {LETTERS[v]}" for v in VERDICTS if c[v]) for c in counts.values()]
+        lines.append(f"| {verdict.sampler} | {' | '.join(cells)} | **{verdict.verdict}** |")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m reports.verdicts", description=__doc__)
+    parser.add_argument("file", type=Path)
+    print(table(read(parser.parse_args(arguments).file)))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
