@@ -1,6 +1,6 @@
 """SGLD as a library outside JAX would write it: NumPy arrays, a mutable state, noise from a NumPy generator."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -8,7 +8,6 @@ import numpy as np
 
 from samplers.host import estimator_key
 from samplers.sgld import SGLD
-from samplers.types import Claims, Source
 from samplers.validate import require
 from targets.target import Target
 
@@ -50,18 +49,7 @@ class HostSGLD:
 
     @property
     def claims(self):
-        T = self.temperature
-        return Claims(
-            kind="fixed-step",
-            source=Source("welling2011bayesian", "equation (4)"),
-            weak_order=1,
-            invariant_order=1,
-            temperature=T,
-            dynamics=self.dynamics,
-            # (1 - h lambda)^2 s + 2 h T = s: the fixed point of the recursion of the variance
-            discrete_law=lambda h, curvature: {"position": T / curvature / (1 - h * curvature / 2)},
-            conditions=("exact gradient",),
-        )
+        return replace(SGLD(self.temperature).claims, conditions=("exact gradient",))
 
     def dynamics(self, target: Target):
         """D = T I, Q = 0, H = U / T."""
