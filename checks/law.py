@@ -169,8 +169,7 @@ def gradient_noise_limit(check: Check, subject: Subject, target: Target, seed: i
     plain = step_map(subject, target)
     if not isinstance(plain, JaxStep):
         raise NotApplicable("host samplers meet gradient noise in the statistical tier")
-    if plain.sampler.claims.kind == "exact":
-        raise NotApplicable("an exact kernel needs exact gradients")
+    _require_diffusion(plain)
     root = np.linalg.cholesky(target.gaussian.precision)
     covariance = target.curvature * root @ root.T  # full, of the scale at which h V is of the order of h curvature
     clean = step_map(subject, target, KnownNoise(target, np.zeros_like(covariance)))
@@ -184,6 +183,15 @@ def gradient_noise_limit(check: Check, subject: Subject, target: Target, seed: i
     # No scheme keeps second order with noise of order one in the gradient: the bias is O(h V).
     bias = lambda h: whitened_bias(noisy, h, claims.temperature)
     return _limit(check, subject, target, bias, 1, f"; gradient noise changes the law by {gap:.3g}")
+
+
+def _require_diffusion(step: JaxStep | HostStep) -> None:
+    """Raise for samplers that gradient noise is no business of."""
+    kind = step.sampler.claims.kind
+    if kind == "exact":
+        raise NotApplicable("an exact kernel needs exact gradients")
+    if kind == "particle":
+        raise NotApplicable("a particle method moves all particles at once")
 
 
 def _absent(check: Check, subject: Subject, target: Target, reason: str) -> Result:
@@ -204,8 +212,7 @@ def minibatch_limit(check: Check, subject: Subject, target: Target, seed: int) -
     clean = step_map(subject, target)
     if clean.sampler.backend == "host":
         raise NotApplicable("host samplers meet minibatches in the statistical tier")
-    if clean.sampler.claims.kind == "exact":
-        raise NotApplicable("an exact kernel needs exact gradients")
+    _require_diffusion(clean)
     compensated = "covariance" in clean.sampler.needs
     estimator = Minibatch(target.terms, 2, replace=False, fisher=compensated)
     noisy = step_map(subject, target, estimator)
