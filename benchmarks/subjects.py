@@ -12,7 +12,7 @@ SMALL_GAUSSIANS = ("gaussian-correlated-2d", "gaussian-1d-scaled")
 NO_ORDER = {
     "hmc": "exact: no weak order is claimed",
     "mala": "exact: no weak order is claimed",
-    "saga-ld": "draws minibatches, which the noise quadrature of one step does not feed",
+    "scir": "exact: no weak order is claimed",
     "sggmc": "declares no dynamics of one step in coordinates",
     "svgd": "a deterministic flow of particles: no diffusion",
 }
@@ -21,7 +21,7 @@ NO_ORDER = {
 NO_DEFECT = {
     "hmc": "one step refreshes the momentum: it is judged by its limit h -> 0",
     "mala": "draws uniforms",
-    "saga-ld": "draws minibatches, which the noise quadrature of one step does not feed",
+    "scir": "exact: one step from the target stays there, there is no series",
     "svgd": "a deterministic flow of particles: no diffusion",
 }
 """Rows without a defect series, with the reason."""

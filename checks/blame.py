@@ -54,4 +54,7 @@ def _short(path: Path) -> str:
     for base in (Path.cwd(), SUITE):
         if path.is_absolute() and path.is_relative_to(base):
             return str(path.relative_to(base))
+    parts = path.parts
+    if "site-packages" in parts:  # the same text on every machine
+        return "/".join(parts[parts.index("site-packages") + 1 :])
     return str(path)

@@ -82,12 +82,13 @@ def unmatched(
     """
     cases, known = list(cases), list(known)
     rows = {(sampler, row) for sampler, row, _, _ in cases}
+    selected = {row for _, row in rows}
     return tuple(
         entry
         for entry in entries
         if not any(entry.matches(*case) for case in cases)
         and (
             any(entry.matches_sampler(*pair) for pair in rows)
-            or not any(entry.matches_sampler(name, name) for name in known)
+            or not any(fnmatchcase(name, entry.sampler.partition("[")[0]) for name in known if name not in selected)
         )
     )

@@ -187,11 +187,8 @@ def gradient_noise_limit(check: Check, subject: Subject, target: Target, seed: i
 
 def _require_diffusion(step: JaxStep | HostStep) -> None:
     """Raise for samplers that gradient noise is no business of."""
-    kind = step.sampler.claims.kind
-    if kind == "exact":
+    if step.sampler.claims.kind == "exact":
         raise NotApplicable("an exact kernel needs exact gradients")
-    if kind == "particle":
-        raise NotApplicable("a particle method moves all particles at once")
 
 
 def _absent(check: Check, subject: Subject, target: Target, reason: str) -> Result:

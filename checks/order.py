@@ -183,8 +183,6 @@ def defect(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     claims = step.sampler.claims
     if claims.composite:
         raise NotApplicable("a composite step is judged by its limit h -> 0")
-    if claims.kind == "particle":
-        raise NotApplicable("a particle method has a mean-field fixed point instead")
     names = claims.dynamics(target).names if claims.dynamics is not None else tuple(f"z[{i}]" for i in range(step.size))
     if claims.kind == "exact":
         return _invariance(check, subject, target, observable_names(names))

@@ -280,8 +280,14 @@ def ravel_floats(tree):
 
 @lru_cache(maxsize=16)
 def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep | HostStep:
-    """The step of a subject on a target; `estimator` overrides the one of its row."""
+    """The step of a subject on a target; `estimator` overrides the one of its row.
+
+    Raises:
+        NotApplicable: for a particle method, whose step is of all particles.
+    """
     sampler = subject.sampler(target)
+    if sampler.claims.kind == "particle":
+        raise NotApplicable("a particle method moves all particles at once: see its mean-field fixed point")
     estimator = estimator or subject.estimator(target)
     if sampler.backend == "host":
         generator = np.random.default_rng(0)

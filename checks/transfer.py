@@ -107,8 +107,6 @@ def transfer_operator(check: Check, subject: Subject, target: Target, seed: int)
     del seed
     if target.size != 1 or target.interval is None or target.gaussian is not None:
         raise NotApplicable("for one-dimensional targets that are not Gaussian")
-    if subject.sampler(target).claims.kind == "particle":
-        raise NotApplicable("a particle method moves all particles at once")
     step = step_map(subject, target)
     claims = step.sampler.claims
     if not isinstance(step, JaxStep):
