@@ -20,11 +20,9 @@ from checks.proof import CONSTANTS, EQUATIONS, RATIONAL_POINTS, Finding, Symboli
 from checks.result import Result
 from checks.subject import Subject
 from samplers.dynamics import Dynamics, MatrixField, ScalarField, VectorField
-from targets.registry import target as find_target
 from targets.target import Target
 
 __all__ = [
-    "CHECKS",
     "agree",
     "autodiff_findings",
     "autodiff_recipe",
@@ -385,41 +383,3 @@ BULK = 1e-6
 """Where the density is above this fraction of its maximum, Q = psi / p is compared."""
 PROMISED = 1e-4
 """A gap in Q of this relative size is promised to be seen."""
-
-
-def _all(subject: Subject) -> tuple[str, ...]:
-    return subject.row.targets
-
-
-def _largest(subject: Subject) -> tuple[str, ...]:
-    """The target with the most coordinates: SymPy covers the others."""
-    return (max(subject.row.targets, key=lambda name: find_target(name).size),)
-
-
-def _planar(subject: Subject) -> tuple[str, ...]:
-    """The first target on which z is in R^2, else the first (and the check does not apply)."""
-    for name in subject.row.targets:
-        target = find_target(name)
-        claims = subject.sampler(target).claims
-        if claims.dynamics is not None and claims.dynamics(target).dim == 2 and not _is_positive(target):
-            return (name,)
-    return subject.row.targets[:1]
-
-
-CHECKS: tuple[Check, ...] = (
-    Check(
-        "symbolic_recipe",
-        "recipe",
-        "Q + Q^T = 0, D >= 0, f = -(D + Q) grad H + Gamma, Fokker-Planck residual = 0 (SymPy)",
-        symbolic_recipe,
-        _all,
-    ),
-    Check(
-        "autodiff_recipe",
-        "recipe",
-        "Q + Q^T = 0, D >= 0, f = -(D + Q) grad H + Gamma, Fokker-Planck residual = 0 (autodiff)",
-        autodiff_recipe,
-        _largest,
-    ),
-    Check("completeness", "recipe", "F_0 = d_1 (Q_01 p), F_1 = -d_0 (Q_01 p) (theorem 2)", completeness, _planar),
-)

@@ -33,7 +33,7 @@ class Dynamics:
         D: z -> (n, n), symmetric positive semidefinite.
         Q: z -> (n, n), skew-symmetric.
         names: a name for each coordinate of z, such as `("theta[0]", "r[0]", "xi")`.
-        size: number of leading coordinates of z that are the position theta (gradient noise enters through them).
+        size: number of leading coordinates of z that are the position theta.
     """
 
     H: ScalarField
@@ -62,14 +62,6 @@ class Dynamics:
     def residual(self, z: jax.Array) -> jax.Array:
         """Fokker-Planck residual of the drift at z; zero everywhere iff exp(-H) is stationary."""
         return fokker_planck_residual(self.drift, self.D, self.H, z)
-
-    def gradient_noise(self, z: jax.Array, covariance: jax.Array) -> jax.Array:
-        """B (n, n): covariance that gradient noise N(0, V) adds to the drift estimate, (D+Q)_{.t} V (D+Q)_{.t}^T.
-
-        Source: ma2015complete, below equation (9).
-        """
-        columns = (self.D(z) + self.Q(z))[:, : self.size]
-        return columns @ covariance @ columns.T
 
 
 def fokker_planck_residual(drift: VectorField, D: MatrixField, H: ScalarField, z: jax.Array) -> jax.Array:

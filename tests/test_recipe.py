@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from checks import registry
 from checks.check import Check, NotApplicable
 from checks.proof import EQUATIONS, prove
 from checks.recipe import (
-    CHECKS,
     agree,
     autodiff_findings,
     autodiff_recipe,
@@ -35,6 +35,8 @@ from samplers.sghmc import SGHMC
 from samplers.types import Claims, Source
 from targets.registry import target as find_target
 from tests.dynamics_examples import gsgrhmc, named_dynamics, sghmc, sgrld
+
+CHECKS = tuple(check for check in registry.CHECKS if check.tier == "recipe")
 
 EXAMPLES = named_dynamics()
 

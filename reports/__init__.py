@@ -1,0 +1,1 @@
+"""Results to tables and pages: commands that produce what `reports/published/` keeps."""
