@@ -10,8 +10,9 @@ from jax.flatten_util import ravel_pytree
 from samplers.dynamics import Dynamics, coordinate_names, row_divergence
 from samplers.metrics import Metric
 from samplers.noise import normal_like
+from samplers.riemannian import RiemannianMixin
 from samplers.roots import positive_root
-from samplers.types import Claims, Source
+from samplers.types import Source
 from samplers.underdamped import MomentumMixin, MomentumState
 from samplers.validate import require
 from targets.target import Target
@@ -20,7 +21,7 @@ Order = Literal["semi-implicit", "explicit"]
 
 
 @dataclass(frozen=True)
-class SGRHMC(MomentumMixin):
+class SGRHMC(RiemannianMixin, MomentumMixin):
     """Euler on underdamped dynamics with mass and friction from a Riemannian metric, B = G^-1/2 symmetric.
 
         r' = r + h [-B grad U~ + T div B - G^-1 r] + N(0, 2 h T G^-1 - h^2 B V^ B),  all matrices at theta
@@ -57,28 +58,11 @@ class SGRHMC(MomentumMixin):
     reflect: bool = False
 
     backend = "jax"
+    source = Source("ma2015complete", "Algorithm 1")
 
     def __post_init__(self):
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         require(self.order in ("semi-implicit", "explicit"), "order: unknown", self.order)
-
-    @property
-    def needs(self):
-        return frozenset({"gradient", "covariance"} if self.compensate else {"gradient"})
-
-    @property
-    def claims(self):
-        smooth = ("exact gradient or compensated noise",)
-        return Claims(
-            kind="fixed-step",
-            source=Source("ma2015complete", "Algorithm 1"),
-            weak_order=1,
-            invariant_order=1,
-            temperature=self.temperature,
-            dynamics=self.dynamics,
-            conditions=(*smooth, "density bounded at the boundary") if self.reflect else smooth,
-            spaces=("positive",) if self.reflect else ("euclidean",),
-        )
 
     def dynamics(self, target: Target) -> Dynamics:
         """H = (U + |r|^2 / 2) / T, D = T diag(0, G^-1), Q = T [[0, -B], [B, 0]]."""

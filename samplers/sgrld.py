@@ -9,15 +9,16 @@ from jax.flatten_util import ravel_pytree
 from samplers.dynamics import Dynamics, coordinate_names, row_divergence
 from samplers.metrics import Metric
 from samplers.noise import normal_like
+from samplers.riemannian import RiemannianMixin
 from samplers.roots import positive_root
 from samplers.simple import PositionMixin, PositionState
-from samplers.types import Claims, Source
+from samplers.types import Source
 from samplers.validate import require
 from targets.target import Target
 
 
 @dataclass(frozen=True)
-class SGRLD(PositionMixin):
+class SGRLD(RiemannianMixin, PositionMixin):
     """Euler-Maruyama on the Langevin equation of a Riemannian metric.
 
         theta' = theta - h (G^-1 grad U~ - T Gamma) + N(0, 2 h T G^-1 - h^2 G^-1 V^ G^-1),
@@ -53,27 +54,10 @@ class SGRLD(PositionMixin):
     reflect: bool = False
 
     backend = "jax"
+    source = Source("patterson2013stochastic", "stochastic gradient Riemannian Langevin dynamics")
 
     def __post_init__(self):
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
-
-    @property
-    def needs(self):
-        return frozenset({"gradient", "covariance"} if self.compensate else {"gradient"})
-
-    @property
-    def claims(self):
-        smooth = ("exact gradient or compensated noise",)
-        return Claims(
-            kind="fixed-step",
-            source=Source("patterson2013stochastic", "stochastic gradient Riemannian Langevin dynamics"),
-            weak_order=1,
-            invariant_order=1,
-            temperature=self.temperature,
-            dynamics=self.dynamics,
-            conditions=(*smooth, "density bounded at the boundary") if self.reflect else smooth,
-            spaces=("positive",) if self.reflect else ("euclidean",),
-        )
 
     def dynamics(self, target: Target) -> Dynamics:
         """D = T G^-1, Q = 0, H = U / T."""
