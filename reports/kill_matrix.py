@@ -65,8 +65,8 @@ def cases(defect: Defect, quick: bool = False) -> Iterator[Case]:
     for number, chosen in enumerate(options):
         subject = Subject(defect.row, chosen, defect.name)
         for check in sorted(applicable(defect), key=lambda c: ORDER.index(c.tier)):
-            if check.once and number > 0:
-                continue
+            if check.once and (chosen or number > 0):
+                continue  # as in `pytest checks`: these run at the default options only
             targets = check.targets(subject)
             if quick:
                 targets = (kill.target,) if kill.target in targets else targets[:1]
