@@ -89,11 +89,14 @@ def local_weak_order(check: Check, subject: Subject, target: Target, seed: int) 
     floor = 1e4 * np.finfo(float).eps * np.sqrt(errors.size)
     exponent, error = slope(hs, errors, floor)
     measured = exponent - 1
+    effect = max(0.0, p - measured) if np.isfinite(measured) else 0.0  # no error above round-off: every order holds
+    if not np.all(np.isfinite(errors)):
+        effect = np.nan
     return decide(
         check,
         subject,
         target,
-        effect=max(0.0, p - measured) if np.isfinite(measured) else 0.0,
+        effect=effect,
         allowance=0.1,
         allowance_source="orders are integers: a slope extrapolated to h = 0 within 0.1 of one decides",
         reason=f"measured local weak order {measured:.3f}, claimed {p}",
@@ -195,7 +198,7 @@ def defect(check: Check, subject: Subject, target: Target, seed: int) -> Result:
         size = np.abs(value) * hs[0] ** j
         k = int(np.argmax(size))
         numerical = max(numerical, float((error * hs[0] ** j).max()))
-        if size[k] > effect:
+        if not size[k] <= effect:  # also where it is not a number
             effect, worst = float(size[k]), f"c_{j} = {value[k]:.3g} for f = {labels[k]}"
     roundoff = 1e3 * np.finfo(float).eps * 2.0 ** (len(hs) * p)
     allowance = 10 * (numerical + quadrature) + roundoff

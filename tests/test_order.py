@@ -227,3 +227,17 @@ def test_observables_tell_every_coordinate_apart():
     z = np.array([0.4, -1.2, 0.9])
     for other in ([-1.2, 0.4, 0.9], [0.4, 1.2, 0.9], [0.4, 0.9, -1.2]):
         assert np.abs(observables(z) - observables(np.array(other))).max() > 0.1
+
+
+class NaNAtSmallSteps(SGLD):
+    """Euler's method that returns NaN below a step size, as an unguarded 0 / 0 would."""
+
+    def step(self, key, state, step_size, estimator):
+        moved = super().step(key, state, step_size, estimator)
+        return moved._replace(position=jnp.where(step_size < 1e-3, jnp.nan, moved.position))
+
+
+@pytest.mark.parametrize("check", [WEAK, DEFECT], ids=lambda check: check.name)
+def test_a_step_that_is_not_a_number_fails(check):
+    subject = Subject(Row("nan", lambda target: NaNAtSmallSteps()))
+    assert check.run(check, subject, target("anharmonic"), 0).verdict == "fail"
