@@ -117,10 +117,17 @@ def _tangent_frames(target: Target, points: np.ndarray) -> np.ndarray:
     return left[:, :, : target.manifold.dim]
 
 
-def _auxiliary_rule(H, points, count: int, refine: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes of the auxiliary variables, whose law is read off H at two positions and two auxiliary values."""
-    if count not in AUXILIARY_NODES:
-        raise NotApplicable(f"{count} auxiliary variables are too many for a grid")
+def auxiliary_law(H, points, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (count,) and covariance (count, count) of the auxiliary variables, read off H(theta, auxiliary).
+
+    Args:
+        H: flat z = (theta, auxiliary) -> scalar.
+        points: (m, d) positions; the law has to be the same at the first and at the last one.
+        count: number of auxiliary variables.
+
+    Raises:
+        NotApplicable: if they are not Gaussian, or not independent of the position.
+    """
     of = lambda aux, theta: H(jnp.concatenate([theta, aux]))
     gradient = jax.jit(jax.grad(of))
     hessian = jax.jit(jax.hessian(of))
@@ -132,7 +139,14 @@ def _auxiliary_rule(H, points, count: int, refine: int) -> tuple[np.ndarray, np.
     scale = 1e3 * np.finfo(float).eps * (1 + np.abs(precision).max() + np.abs(slope[0]).max())
     if any(np.abs(s - precision).max() > scale for s in same) or np.abs(slope[0] - slope[1]).max() > scale:
         raise NotApplicable("the auxiliary variables are not Gaussian and independent of the position")
-    mean, covariance = -np.linalg.solve(precision, slope[0]), np.linalg.inv(precision)
+    return -np.linalg.solve(precision, slope[0]), np.linalg.inv(precision)
+
+
+def _auxiliary_rule(H, points, count: int, refine: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes of the auxiliary variables."""
+    if count not in AUXILIARY_NODES:
+        raise NotApplicable(f"{count} auxiliary variables are too many for a grid")
+    mean, covariance = auxiliary_law(H, points, count)
     nodes, weights = gauss_hermite(count, AUXILIARY_NODES[count] + refine)
     return mean + nodes @ np.linalg.cholesky(covariance).T, weights
 

@@ -188,7 +188,7 @@ class HostStep:
     def _step(self, generator, z, h):
         state = self.sampler.pack(generator, self.template.unravel(np.asarray(z)), self.estimator)
         state = self.sampler.step(generator, state, float(h), self.estimator)
-        return _host_ravel(self.sampler.unpack(state)), _host_ravel(self.sampler.position(state))
+        return host_ravel(self.sampler.unpack(state)), host_ravel(self.sampler.position(state))
 
     def moments(self, points: np.ndarray, h: float) -> StepMoments:
         """Expectations over the noise of one step from each of `points` (P, n), by walking all branches."""
@@ -225,7 +225,7 @@ class HostStep:
 
         def read(s):
             state = self.sampler.pack(ScriptedGenerator(np.zeros(0)), self.template.unravel(s), self.estimator)
-            return _host_ravel(self.sampler.position(state))
+            return host_ravel(self.sampler.position(state))
 
         return _affine_readout(read, flat)
 
@@ -234,13 +234,13 @@ class HostStep:
         return np.eye(self.size)
 
 
-def _host_ravel(tree) -> np.ndarray:
+def host_ravel(tree) -> np.ndarray:
     """`ravel_pytree` without JAX arrays: a host step is called once a path."""
     return np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(tree)])
 
 
 def _host_unravel(tree):
-    """The inverse of `_host_ravel` for trees like this one."""
+    """The inverse of `host_ravel` for trees like this one."""
     leaves, structure = jax.tree.flatten(tree)
     shapes = [np.shape(leaf) for leaf in leaves]
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
@@ -292,7 +292,7 @@ def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep
     if sampler.backend == "host":
         generator = np.random.default_rng(0)
         state = sampler.init(generator, target.example, estimator)
-        flat, unravel = _host_ravel(sampler.unpack(state)), _host_unravel(sampler.unpack(state))
+        flat, unravel = host_ravel(sampler.unpack(state)), _host_unravel(sampler.unpack(state))
         return HostStep(target, sampler, estimator, _Template(state, flat, unravel))
     example = jax.tree.map(jnp.asarray, target.example)
     state = sampler.init(jax.random.key(0), example, estimator)

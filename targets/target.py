@@ -84,6 +84,8 @@ class Target:
         terms: the sum over data, if there is one.
         curvature: an upper bound of the largest eigenvalue of the Hessian of U in the bulk; 1 / sqrt of it is
             the length and time scale that step sizes are quoted in.
+        tempered: `temperature -> Target` with density exp(-U / temperature) and its own exact sampler, for laws that
+            are neither Gaussian nor one-dimensional (those need no such help); None where none is known.
         separated: True for a law with modes that a local move does not connect in reasonable time.
         source: where the law and its oracles come from (references.bib key, equation), or a short derivation.
     """
@@ -100,6 +102,7 @@ class Target:
     gaussian: GaussianLaw | None = None
     terms: DataTerms | None = None
     curvature: float = 1.0
+    tempered: Callable[[float], "Target"] | None = None
     separated: bool = False
     source: str = ""
 

@@ -98,6 +98,7 @@ def von_mises_fisher(direction: Any = (2.0, -1.0, 2.0), concentration: float = 3
         },
         quadrature=quadrature,
         curvature=float(kappa),
+        tempered=lambda temperature: von_mises_fisher(direction, concentration / temperature),
         source="mardia2000directional, section 9.3; closed form",
     )
 
