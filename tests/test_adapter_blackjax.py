@@ -1,7 +1,7 @@
 """The BlackJAX adapters call the library's own step, and its conventions are the ones that they state."""
 
-import builtins
 import math
+import sys
 from pathlib import Path
 
 import blackjax
@@ -195,14 +195,7 @@ def test_every_deterministic_tier_is_run_or_has_a_reason():
 
 
 def test_missing_library_is_one_error_that_names_the_extra(monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name == "blackjax":
-            raise ModuleNotFoundError("No module named 'blackjax'", name="blackjax")
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "blackjax", None)
     with pytest.raises(ImportError, match=r"pip install '\.\[peers\]'"):
         adapters.SGLD()
 

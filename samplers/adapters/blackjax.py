@@ -8,15 +8,13 @@ One call of a library's step sees one minibatch, also where it evaluates the gra
 can hold a minibatch fixed does so; the noise of any other enters as data: U(theta) + eta . theta with one eta a step.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.flatten_util import ravel_pytree
 
-from samplers.gradients import Minibatch
+from samplers.adapters.shared import PeerState, first, frozen, load
 from samplers.overdamped import overdamped_dynamics
 from samplers.simple import PositionMixin, PositionState
 from samplers.thermostat import ThermostatPoint, thermostat_dynamics
@@ -27,31 +25,7 @@ from targets.target import Target
 
 def library() -> Any:
     """The module `blackjax`. Raises ImportError that says how to install it."""
-    try:
-        import blackjax
-    except ImportError as error:
-        raise ImportError("blackjax is not installed; the adapters need it: pip install '.[peers]'") from error
-    return blackjax
-
-
-def frozen(target: Target, estimator, key, estate, position) -> tuple[Callable, Any]:
-    """The potential with the gradient noise of one minibatch held fixed, and the estimator's new state.
-
-    Returns:
-        `theta -> (U~(theta), grad U~(theta))` and the state. `Minibatch` keeps its data; the noise of any other
-        estimator is additive: U~(theta) = U(theta) + eta . theta, eta = estimate - grad U at `position`.
-    """
-    if isinstance(estimator, Minibatch):
-        indices = estimator.draw(key)
-
-        def at_minibatch(theta):
-            estimate = estimator.at(indices, theta)
-            return estimate.potential, estimate.gradient
-
-        return at_minibatch, estate
-    estimate, estate = estimator.estimate(key, estate, position)
-    eta = ravel_pytree(jax.tree.map(jnp.subtract, estimate.gradient, jax.grad(target.potential)(position)))[0]
-    return jax.value_and_grad(lambda theta: target.potential(theta) + eta @ ravel_pytree(theta)[0]), estate
+    return load("blackjax")
 
 
 def ascent(estimator, key, estate, position):
@@ -167,13 +141,6 @@ class SGHMC(PositionMixin):
 
         sampler = library().sghmc(grad_estimator, self.num_integration_steps, self.alpha, self.beta)
         return PositionState(sampler.step(step_key, state.position, None, step_size, self.temperature), estate)
-
-
-class PeerState(NamedTuple):
-    """The library's own state and the estimator's."""
-
-    inner: Any
-    estate: Any
 
 
 @dataclass(frozen=True)
@@ -397,10 +364,10 @@ class SVGD:
         # a fresh dictionary: the library's default one is shared between all samplers and keeps what they write
         parameters = {"length_scale": jnp.asarray(scale, jnp.result_type(*jax.tree.leaves(position)))}
         inner = self._sampler(None, 1.0).init(position, parameters)
-        return PeerState(inner, estimator.init(key, _first(position)))
+        return PeerState(inner, estimator.init(key, first(position)))
 
     def step(self, key, state, step_size, estimator):
-        potential, estate = frozen(self.target, estimator, key, state.estate, _first(state.inner.particles))
+        potential, estate = frozen(self.target, estimator, key, state.estate, first(state.inner.particles))
         gradient = lambda particle: jax.tree.map(jnp.negative, potential(particle)[1])
         return PeerState(self._sampler(gradient, step_size).step(state.inner), estate)
 
@@ -412,8 +379,3 @@ class SVGD:
 
     def pack(self, key, z, estimator):
         return self.init(key, z, estimator)
-
-
-def _first(particles):
-    """The first particle."""
-    return jax.tree.map(lambda leaf: leaf[0], particles)

@@ -1,0 +1,54 @@
+"""What the adapters share: importing a library, the state, and the gradient noise of one minibatch as data."""
+
+import importlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from samplers.gradients import Minibatch
+from targets.target import Target
+
+
+def load(module: str, distribution: str | None = None) -> Any:
+    """The module of a library. Raises ImportError that says how to install `distribution` (default: the module)."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = distribution or module.partition(".")[0]
+        raise ImportError(f"{name} is not installed; the adapters need it: pip install '.[peers]'") from error
+
+
+class PeerState(NamedTuple):
+    """The library's own state and the estimator's."""
+
+    inner: Any
+    estate: Any
+
+
+def frozen(target: Target, estimator, key, estate, position) -> tuple[Callable, Any]:
+    """The potential with the gradient noise of one minibatch held fixed, and the estimator's new state.
+
+    Returns:
+        `theta -> (U~(theta), grad U~(theta))` and the state. `Minibatch` keeps its data; the noise of any other
+        estimator is additive: U~(theta) = U(theta) + eta . theta, eta = estimate - grad U at `position`. A library
+        that differentiates a log-density itself is given -U~.
+    """
+    if isinstance(estimator, Minibatch):
+        indices = estimator.draw(key)
+
+        def at_minibatch(theta):
+            estimate = estimator.at(indices, theta)
+            return estimate.potential, estimate.gradient
+
+        return at_minibatch, estate
+    estimate, estate = estimator.estimate(key, estate, position)
+    eta = ravel_pytree(jax.tree.map(jnp.subtract, estimate.gradient, jax.grad(target.potential)(position)))[0]
+    return jax.value_and_grad(lambda theta: target.potential(theta) + eta @ ravel_pytree(theta)[0]), estate
+
+
+def first(particles):
+    """The first particle."""
+    return jax.tree.map(lambda leaf: leaf[0], particles)
