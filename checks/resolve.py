@@ -39,12 +39,15 @@ def closest(name: str, known: tuple[str, ...]) -> str:
 
 
 def find_target(name: str) -> Target:
-    """A target of the catalogue. Raises BadInput with the closest names, or with what its data file lacks."""
+    """A target of the catalogue, or `FOLDER:NAME`, a posterior of a folder in the layout of posteriordb.
+
+    Raises BadInput with the closest names, or with what its data file lacks.
+    """
     from targets.data import DataError
     from targets.registry import POSTERIORS, TARGETS, target
 
     known = tuple(row.name for row in TARGETS + POSTERIORS)
-    if name not in known:
+    if name not in known and ":" not in name:
         raise BadInput(f"--target {name}: no such target; {closest(name, known)}")
     try:
         return target(name)

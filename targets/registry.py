@@ -9,6 +9,7 @@ import jax
 
 from targets import banana, funnel, gamma, gaussian, log_normal, mixture, quartic, student_t, tiny_data, workloads
 from targets import von_mises_fisher as vmf
+from targets.posteriordb.registry import ROWS, posteriordb_target
 from targets.target import Target
 
 
@@ -50,13 +51,14 @@ POSTERIORS: tuple[TargetRow, ...] = (
     TargetRow("logistic-synthetic", workloads.logistic_synthetic),
     TargetRow("logistic-splice", workloads.logistic_splice),
     TargetRow("logistic-covertype", workloads.logistic_covertype),
+    *(TargetRow(name, build) for name, build in ROWS),
 )
 """Posteriors without an exact sampler, known by expectations. Building one may read data and raise
 `targets.data.DataError`; listing them does not."""
 
 
 def target(name: str) -> Target:
-    """The target of a name, built once per precision.
+    """The target of a name, built once per precision; `FOLDER:NAME` is a posterior of a folder of posteriordb's layout.
 
     Raises:
         ValueError: if there is no such target.
@@ -72,6 +74,9 @@ def _build(name: str, dtype: str) -> Target:
     for row in TARGETS + POSTERIORS:
         if row.name == name:
             return row.build()
+    if ":" in name:
+        folder, _, posterior = name.rpartition(":")
+        return posteriordb_target(folder, posterior)
     known = [row.name for row in TARGETS + POSTERIORS]
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""

@@ -206,7 +206,7 @@ def test_a_posterior_without_its_data_is_one_error_and_listing_needs_none(tmp_pa
     absent = dataclasses.replace(splice.TRAIN, url="http://127.0.0.1:1/splice")
     monkeypatch.setattr(splice, "FILES", (absent,))
     rows = {row.name: row for row in POSTERIORS}
-    assert sorted(rows) == sorted(w.name for w in WORKLOADS.values())
+    assert {w.name for w in WORKLOADS.values()} <= set(rows)
     with pytest.raises(DataError, match=rf"splice/splice\.libsvm.*{DATA_VARIABLE}"):
         rows["logistic-splice"].build()
 

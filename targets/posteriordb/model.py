@@ -1,0 +1,74 @@
+"""The density of a model: its constrained parameters, its prior, and the likelihood of one datum."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from targets.posteriordb.bijections import Bijection
+
+Values = Mapping[str, jax.Array]
+"""Constrained parameters, or reported quantities, by name."""
+
+
+class Parameter(NamedTuple):
+    """Where a parameter lives, and its shape."""
+
+    bijection: Bijection
+    shape: tuple[int, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """The number of its entries."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A model with its data.
+
+        log p(x | data) = log_prior(y) + sum_i log_likelihood(y, data[i]) + log |det T'(x)|,  y = T(x)
+
+    Densities are normalised, with respect to Lebesgue measure of the constrained parameters y; flat priors are 0.
+
+    Attributes:
+        parameters: by name, in the order of the position x in R^d.
+        log_prior: y -> scalar.
+        log_likelihood: (y, datum) -> scalar; the floating-point arrays of the datum come in the dtype of y.
+        data: pytree of NumPy arrays with a common leading axis.
+        quantities: y -> what the reference draws hold, by name.
+        parameters_of: its inverse.
+    """
+
+    parameters: Mapping[str, Parameter]
+    log_prior: Callable[[Values], jax.Array]
+    log_likelihood: Callable[[Values, Any], jax.Array]
+    data: Any
+    quantities: Callable[[Values], Values] = lambda values: values
+    parameters_of: Callable[[Values], Values] = lambda values: values
+
+    @property
+    def dim(self) -> int:
+        """d."""
+        return sum(parameter.size for parameter in self.parameters.values())
+
+    def constrain(self, position: jax.Array) -> Values:
+        """y = T(x) for a position (d,)."""
+        return {name: p.bijection.forward(x) for name, p, x in self._blocks(position)}
+
+    def log_jacobian(self, position: jax.Array) -> jax.Array:
+        """log |det T'(x)|."""
+        return sum((p.bijection.log_jacobian(x) for _, p, x in self._blocks(position)), jnp.zeros((), position.dtype))
+
+    def unconstrain(self, values: Values) -> jax.Array:
+        """x = T^-1(y), (d,)."""
+        return jnp.concatenate([jnp.ravel(p.bijection.inverse(values[name])) for name, p in self.parameters.items()])
+
+    def _blocks(self, position: jax.Array):
+        start = 0
+        for name, parameter in self.parameters.items():
+            yield name, parameter, position[start : start + parameter.size].reshape(parameter.shape)
+            start += parameter.size

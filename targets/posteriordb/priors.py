@@ -1,0 +1,24 @@
+"""Log densities of priors that JAX has not: normalised, on the half-line, and flat."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jax.scipy import stats
+
+from targets.posteriordb.model import Values
+
+
+def half_normal(value: jax.Array, scale: float) -> jax.Array:
+    """log 2 N(value; 0, scale^2) for a value > 0."""
+    return math.log(2) + stats.norm.logpdf(value, 0.0, scale)
+
+
+def half_cauchy(value: jax.Array, scale: float) -> jax.Array:
+    """log 2 / (pi scale (1 + value^2 / scale^2)) for a value > 0."""
+    return math.log(2) + stats.cauchy.logpdf(value, 0.0, scale)
+
+
+def flat(values: Values) -> jax.Array:
+    """Zero: the improper prior of all parameters."""
+    return jnp.zeros((), next(iter(values.values())).dtype)
