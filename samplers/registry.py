@@ -123,6 +123,15 @@ SAMPLERS: tuple[Row, ...] = (
     # underdamped
     Row("sghmc", plain(SGHMC), targets=FLAT, variants=FRICTIONS, step_power=0.5),
     Row(
+        "sghmc-compensated",
+        plain(SGHMC, compensate=True),
+        targets=FLAT,
+        variants=FRICTIONS,
+        step_size=0.015,  # h V^ <= 2 C T for the strongest noise that the checks feed, else it cannot be compensated
+        step_power=0.5,
+        estimator=known_noise,
+    ),
+    Row(
         "sghmc-explicit",
         plain(SGHMC, scheme="explicit"),
         targets=FLAT,
@@ -188,6 +197,15 @@ SAMPLERS: tuple[Row, ...] = (
         variants=TEMPERATURES,
         step_size=0.05,
         step_power=0.5,
+    ),
+    Row(
+        "sgrhmc-compensated",
+        with_metric(SGRHMC, _recipe, compensate=True),
+        targets=("double-well",),
+        variants=TEMPERATURES,
+        step_size=0.05,
+        step_power=0.5,
+        estimator=known_noise,
     ),
     # exact
     Row(

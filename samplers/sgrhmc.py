@@ -84,6 +84,15 @@ class SGRHMC(RiemannianMixin, MomentumMixin):
             size=n,
         )
 
+    def injected(self, key, theta, estimate, step_size):
+        """The injected noise N(0, 2 h T G^-1 - h^2 B V^ B) at theta (n,), (n,)."""
+        h, T, root = step_size, self.temperature, self.metric.inverse_sqrt(theta)
+        white = normal_like(key, theta)
+        if not self.compensate:
+            return jnp.sqrt(2 * T * h) * (root @ white)
+        inverse = self.metric.inverse(theta)
+        return jnp.sqrt(h) * positive_root(2 * T * inverse - h * root @ estimate.covariance @ root) @ white
+
     def step(self, key, state, step_size, estimator):
         gradient_key, noise_key = jax.random.split(key)
         h, T = step_size, self.temperature
@@ -92,11 +101,7 @@ class SGRHMC(RiemannianMixin, MomentumMixin):
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
         gradient = ravel_pytree(estimate.gradient)[0]
         inverse, root = self.metric.inverse(theta), self.metric.inverse_sqrt(theta)
-        white = normal_like(noise_key, theta)
-        if self.compensate:
-            noise = jnp.sqrt(h) * positive_root(2 * T * inverse - h * root @ estimate.covariance @ root) @ white
-        else:
-            noise = jnp.sqrt(2 * T * h) * (root @ white)
+        noise = self.injected(noise_key, theta, estimate, h)
         divergence = row_divergence(self.metric.inverse_sqrt, theta)
         new_r = r + h * (T * divergence - root @ gradient - inverse @ r) + noise
         theta = theta + h * (root @ (new_r if self.order == "semi-implicit" else r))

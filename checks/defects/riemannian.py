@@ -44,7 +44,7 @@ class PlantedSGRLD(SGRLD):
 
 @dataclass(frozen=True)
 class PlantedSGRHMC(SGRHMC):
-    """r' = r + h [-B grad U~ + gamma T div B - friction G^-1 r] + sqrt(2 T h) B R, theta' = theta + h B r'."""
+    """r' = r + h [-B grad U~ + gamma T div B - drag G^-1 r] + N(0, 2 h T G^-1 - h^2 B V^ B), theta' = theta + h B r'."""
 
     gamma: float = 1.0
     drag: float = 1.0
@@ -58,7 +58,7 @@ class PlantedSGRHMC(SGRHMC):
         inverse, root = self.metric.inverse(theta), self.metric.inverse_sqrt(theta)
         divergence = row_divergence(self.metric.inverse_sqrt, theta)
         force = self.gamma * T * divergence - root @ ravel_pytree(estimate.gradient)[0] - self.drag * (inverse @ r)
-        r = r + h * force + jnp.sqrt(2 * T * h) * (root @ normal_like(noise_key, theta))
+        r = r + h * force + self.injected(noise_key, theta, estimate, h)
         return MomentumState(unravel(theta + h * (root @ r)), unravel(r), estate)
 
 
