@@ -11,16 +11,15 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import special
 
+from samplers.host import Unintercepted
 from targets.rules import jacobi_rule
+
+__all__ = ["BranchingGenerator", "ScriptedGenerator", "Unintercepted", "branches"]
 
 T = TypeVar("T")
 
 MAX_PATHS = 200_000
 """Largest number of paths that are walked."""
-
-
-class Unintercepted(Exception):
-    """The step drew from a law that has no rule here; the message names it."""
 
 
 class BranchingGenerator:
@@ -85,6 +84,16 @@ class BranchingGenerator:
         k = np.arange(3 * self.points)
         rule = jacobi_rule(2.0 * k + 1, 1.0 * k[1:])
         return self._fill(() if size is None else size, rule=lambda: rule)
+
+    def binomial(self, n, p, size=None):
+        """Binomial by enumeration of its outcomes of positive probability; a coin for n = 1."""
+
+        def rule(count, chance):
+            values = np.arange(int(count) + 1)
+            weights = special.comb(count, values) * chance**values * (1 - chance) ** (count - values)
+            return values[weights > 0], weights[weights > 0]
+
+        return self._fill(size, n, p, rule=rule)
 
     def integers(self, low, high=None, size=None):
         """Uniform integers by enumeration."""

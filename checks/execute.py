@@ -16,6 +16,7 @@ from checks.preflight import dtype_of, preflight
 from checks.resolve import BadInput, find_target, resolve
 from checks.result import Result
 from checks.subject import Subject
+from samplers.host import Unintercepted
 from targets.target import Target
 
 
@@ -117,6 +118,8 @@ def execute(
             result = blank("not-applicable", str(reason))
         except Inconclusive as reason:
             result = blank("inconclusive", str(reason))
+        except Unintercepted as draw:
+            result = blank("inconclusive", f"a draw that the generator cannot feed: {draw}")
         except BadInput as reason:
             result = blank("error", str(reason))
         except Exception as error:

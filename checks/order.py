@@ -19,6 +19,8 @@ from targets.target import Target
 
 MAX_EVALUATIONS = 1_200_000
 """Largest number of (point, noise node, step size) triples of a defect series."""
+MAX_HOST_POINTS = 2000
+"""Largest number of (point, step size) pairs of it for a host sampler, whose paths are run in Python."""
 
 
 def taylor_terms(dynamics, points: np.ndarray, order: int) -> list[np.ndarray]:
@@ -169,8 +171,9 @@ def _affordable_rule(step: JaxStep | HostStep, levels: int, refine: int = 0) -> 
     points, weights = law_rule(step, step.sampler.claims, refine)
     keep = weights > 1e-18
     points, weights = points[keep], weights[keep]
-    nodes = 4**step.noise_size if isinstance(step, JaxStep) else 1
-    if len(points) * nodes * levels > MAX_EVALUATIONS:
+    host = isinstance(step, HostStep)
+    nodes = 1 if host else 4**step.noise_size
+    if len(points) * nodes * levels > (MAX_HOST_POINTS if host else MAX_EVALUATIONS):
         raise NotApplicable(f"{len(points)} points times {nodes} noise nodes is too large a grid")
     return points, weights
 

@@ -15,6 +15,8 @@ POSITION_NODES = {1: 120, 2: 24, 3: 7}
 """Nodes a dimension for the position: a one-dimensional law need not be Gaussian and gets many."""
 HOST_NODES = 7
 """Nodes for a host sampler, whose step is run once a path in Python."""
+HOST_AUXILIARY = 5
+"""Nodes for each auxiliary variable of a host sampler."""
 GAUSSIAN_NODES = {1: 40, 2: 14, 3: 8}
 """Nodes a dimension for a Gaussian position; a position-only sampler can afford more (`law_rule`)."""
 AUXILIARY_NODES = {1: 12, 2: 7, 3: 5, 4: 4}
@@ -80,14 +82,15 @@ def law_rule(step: JaxStep | HostStep, claims: Claims, refine: int = 0) -> tuple
         NotApplicable: if the law of z is not known, or too large for a grid.
     """
     target = step.target
-    if isinstance(step, HostStep):
-        return _host_rule(target, claims.temperature, refine)
-    points, weights = position_rule(target, claims.temperature, refine)
+    host = isinstance(step, HostStep)
+    points, weights = (_host_rule if host else position_rule)(target, claims.temperature, refine)
     size = step.size
     if size == target.size:
         return points, weights
     if claims.dynamics is not None:
-        nodes, w = _auxiliary_rule(claims.dynamics(target).H, points, size - target.size, refine)
+        count = size - target.size
+        per_axis = HOST_AUXILIARY if host else AUXILIARY_NODES.get(count)
+        nodes, w = _auxiliary_rule(claims.dynamics(target).H, points, count, per_axis, refine)
         full = np.concatenate([np.repeat(points, len(nodes), axis=0), np.tile(nodes, (len(points), 1))], axis=1)
         return full, np.repeat(weights, len(nodes)) * np.tile(w, len(points))
     if size == 2 * target.size and target.manifold.dim < target.size:
@@ -142,12 +145,12 @@ def auxiliary_law(H, points, count: int) -> tuple[np.ndarray, np.ndarray]:
     return -np.linalg.solve(precision, slope[0]), np.linalg.inv(precision)
 
 
-def _auxiliary_rule(H, points, count: int, refine: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes of the auxiliary variables."""
-    if count not in AUXILIARY_NODES:
+def _auxiliary_rule(H, points, count: int, per_axis: int | None, refine: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes of the auxiliary variables, `per_axis` for each; None for too many of them."""
+    if per_axis is None:
         raise NotApplicable(f"{count} auxiliary variables are too many for a grid")
     mean, covariance = auxiliary_law(H, points, count)
-    nodes, weights = gauss_hermite(count, AUXILIARY_NODES[count] + refine)
+    nodes, weights = gauss_hermite(count, per_axis + refine)
     return mean + nodes @ np.linalg.cholesky(covariance).T, weights
 
 

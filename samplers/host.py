@@ -1,12 +1,18 @@
 """What samplers with `backend == "host"` share: random numbers from NumPy, estimators of either kind."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import jax
 import numpy as np
 
 from samplers.gradients import Exact
+from samplers.types import Estimate
+
+
+class Unintercepted(Exception):
+    """The step drew from a law that the given generator cannot feed; the message names it."""
 
 
 def estimator_key(generator: np.random.Generator, estimator: Any) -> Any:
@@ -21,3 +27,14 @@ class HostExact(Exact):
     """`Exact` for host samplers: it takes their generator, and draws nothing from it."""
 
     backend = "host"
+
+    def estimate(self, key, estate, position):
+        del key
+        value, gradient = _value_and_gradient(self.target)(position)
+        return Estimate(gradient, value), estate
+
+
+@lru_cache(maxsize=32)
+def _value_and_gradient(target):
+    """Compiled once a target: a host sampler asks for one gradient at a time."""
+    return jax.jit(jax.value_and_grad(target.potential))

@@ -25,6 +25,9 @@ LAWS = {
     "gamma, shape below one": (lambda g: g.gamma(0.2, 2.0), stats.gamma(0.2, scale=2.0)),
     "standard_gamma": (lambda g: g.standard_gamma(1.0), stats.expon()),
     "integers": (lambda g: g.integers(2, 7), stats.randint(2, 7)),
+    "coin": (lambda g: g.binomial(1, 0.3), stats.bernoulli(0.3)),
+    "sure coin": (lambda g: g.binomial(1, 1.0), stats.bernoulli(1.0)),
+    "binomial": (lambda g: g.binomial(5, 0.7), stats.binom(5, 0.7)),
     "integers from 0": (lambda g: g.integers(4), stats.randint(0, 4)),
 }
 
