@@ -1,0 +1,46 @@
+"""The environments of the bridge: what is installed in each, pinned, and the file that knows its library."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+FAR = Path(__file__).parent / "far"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """An environment under a name.
+
+    Attributes:
+        name: what the command line and the rows call it.
+        requirements: pinned; installed together, in a fresh virtual environment.
+        far: the file that the worker loads there.
+        python: versions of Python that the pins have wheels for, (first, last).
+    """
+
+    name: str
+    requirements: tuple[str, ...]
+    far: Path
+    python: tuple[tuple[int, int], tuple[int, int]] = ((3, 10), (3, 13))
+
+
+# mpmath, scipy, numpy: what the suite's targets import
+_JAX = ("jax==0.4.35", "jaxlib==0.4.35", "numpy==2.2.6", "scipy==1.15.3", "ml_dtypes==0.5.1", "mpmath==1.3.0")
+
+ENVIRONMENTS: tuple[Environment, ...] = (
+    Environment(
+        "sgmcmcjax",
+        ("SGMCMCJax==0.2.13", *_JAX, "tqdm==4.67.1", "optax==0.2.4", "chex==0.1.88", "opt_einsum==3.4.0"),
+        FAR / "sgmcmcjax.py",
+    ),
+    Environment("jax-sgmc", ("jax-sgmc==0.1.5", *_JAX, "opt_einsum==3.4.0"), FAR / "jax_sgmc.py"),
+)
+"""All of them."""
+
+
+def environment(name: str) -> Environment:
+    """The environment of that name. Raises ValueError with the known names."""
+    for candidate in ENVIRONMENTS:
+        if candidate.name == name:
+            return candidate
+    known = ", ".join(e.name for e in ENVIRONMENTS)
+    raise ValueError(f"environment {name}: there is none of that name; known: {known}")

@@ -1,0 +1,234 @@
+"""JaxSGMC behind the bridge: its integrators and solvers, in the units of the suite. Runs in its own environment.
+
+Integrators and solvers are the library's, put together as its module `alias` does. Data reach them through a
+`batch_fn` and a `full_data_map` of this file (the library's need host callbacks): one datum eta with log-likelihood
+-U(theta) - eta . theta, so that gradients are exact but for eta and full potentials exact. The step size h is the
+library's `step_size` throughout. A temperature goes where the library's schedules put it.
+
+    kernel              z
+    sgld                theta
+    sgld_rms            theta, v
+    re_sgld             theta of the cold and of the hot chain
+    sghmc               theta (a full refresh each step)
+    obabo, sggmc        theta, r
+    amagold             theta, r
+"""
+
+import importlib
+from importlib import metadata
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+
+def module(name):
+    return importlib.import_module(f"jax_sgmc.{name}")
+
+
+def versions():
+    """The library's version; imports it."""
+    module("alias")
+    return {"jax-sgmc": metadata.version("jax-sgmc")}
+
+
+class Kernel:
+    """One solver; `advance` is the library's update."""
+
+    map_index = 1
+    parts = ()
+
+    def __init__(self, law, options):
+        self.law, self.options = law, dict(options)
+        self.integrator, self.solver = module("integrator"), module("solver")
+        self.schedule = module("scheduler").schedule
+        information = module("data.core").MiniBatchInformation
+        self.information = information(observation_count=1, mask=jnp.ones(1), batch_size=1)
+        flat = lambda theta: ravel_pytree(theta)[0]
+        likelihood = lambda theta, row: -law.potential(flat(theta)) - row @ flat(theta)
+        prior = lambda theta: 0.0 * jnp.sum(flat(theta))
+        potential = module("potential")
+        self.potential = potential.minibatch_potential(prior, likelihood, strategy="vmap")
+        self.full = potential.full_potential(prior, likelihood, strategy="vmap")
+
+    def batch(self):
+        """(init, get, release): the state of the data is eta itself."""
+        init = lambda **kwargs: jnp.zeros_like(self.law.example)
+        get = lambda eta, information=False: (eta, (eta[None], self.information))
+        return init, get, None
+
+    def full_map(self):
+        """(init, map, release) over the one datum, without gradient noise."""
+        rows = jnp.zeros((1, len(self.law.example)))
+
+        def apply(body, data_state, carry, masking=False, information=False):
+            result, carry = body((rows, self.information), jnp.ones(1), carry)
+            return data_state, (result, carry)
+
+        return (lambda **kwargs: jnp.zeros(1)), apply, None
+
+    def tree(self, x):
+        return self.law.unravel(x)
+
+    def flat(self, tree):
+        return ravel_pytree(tree)[0]
+
+    def at(self, h, temperature=None):
+        temperature = self.options.get("temperature", 1.0) if temperature is None else temperature
+        return self.schedule(step_size=h, temperature=temperature, burn_in=1.0, accept=True)
+
+    def first(self, key, x, h):
+        return self.read(self.begin(key, x), h)
+
+    def start(self, key, z, h, eta):
+        return self.with_eta(self.placed(self.begin(key, z[0]), z), eta)
+
+    def begin(self, key, x):
+        raise NotImplementedError
+
+    def placed(self, state, z):
+        return state
+
+    def with_eta(self, state, eta):
+        raise NotImplementedError
+
+    def advance(self, i, key, state, h, eta):
+        state = self.with_eta(self.with_key(state, key), eta)
+        return self.update(state, self.at(h))[0]
+
+
+class Langevin(Kernel):
+    """alias.sgld."""
+
+    def __init__(self, law, options, rms=False):
+        super().__init__(law, options)
+        self.rms = rms
+        adaption = module("adaption").rms_prop() if rms else None
+        self.init, self.update, _ = self.solver.sgmc(
+            self.integrator.langevin_diffusion(self.potential, self.batch(), adaption=adaption)
+        )
+
+    def begin(self, key, x):
+        kwargs = {k: v for k, v in self.options.items() if k in ("alpha", "lmbd")} if self.rms else None
+        return self.init(self.tree(x), key=key, adaption_kwargs=kwargs)
+
+    def placed(self, state, z):
+        if not self.rms:
+            return state
+        adapt = state.adapt_state
+        return state._replace(adapt_state=adapt._replace(state=(z[1], *adapt.state[1:])))
+
+    def with_eta(self, state, eta):
+        return state._replace(data_state=eta)
+
+    def with_key(self, state, key):
+        return state._replace(key=key)
+
+    def read(self, state, h):
+        theta = self.flat(state.latent_variables)
+        return (theta, state.adapt_state.state[0]) if self.rms else (theta,)
+
+
+class Hamiltonian(Kernel):
+    """alias.sghmc and alias.obabo: an integrator alone."""
+
+    def __init__(self, law, options, name):
+        super().__init__(law, options)
+        self.name = name
+        build = {"sghmc": self.integrator.friction_leapfrog, "obabo": self.integrator.obabo}[name]
+        self.init, self.update, _ = self.solver.sgmc(
+            build(
+                self.potential,
+                self.batch(),
+                steps=int(self.options["integration_steps"]),
+                friction=self.options["friction"],
+            )
+        )
+
+    def begin(self, key, x):
+        return self.init(self.tree(x), key=key)
+
+    def placed(self, state, z):
+        return state._replace(momentum=self.tree(z[1])) if self.name == "obabo" else state
+
+    def with_eta(self, state, eta):
+        return state._replace(data_state=eta)
+
+    def with_key(self, state, key):
+        return state._replace(key=key)
+
+    def read(self, state, h):
+        theta = self.flat(state.positions)
+        return (theta, self.flat(state.momentum)) if self.name == "obabo" else (theta,)
+
+
+class Metropolis(Kernel):
+    """alias.amagold and alias.sggmc."""
+
+    def __init__(self, law, options, name):
+        super().__init__(law, options)
+        steps, friction = int(self.options["integration_steps"]), self.options["friction"]
+        build = {"amagold": self.integrator.reversible_leapfrog, "sggmc": self.integrator.obabo}[name]
+        integrator = build(self.potential, self.batch(), steps, friction)
+        self.init, self.update, _ = getattr(self.solver, name)(integrator, self.full, self.full_map())
+
+    def begin(self, key, x):
+        return self.init(self.tree(x), key=key)
+
+    def placed(self, state, z):
+        return state._replace(integrator_state=state.integrator_state._replace(momentum=self.tree(z[1])))
+
+    def with_eta(self, state, eta):
+        return state._replace(integrator_state=state.integrator_state._replace(data_state=eta))
+
+    def with_key(self, state, key):
+        one, two = jax.random.split(key)
+        return state._replace(key=one, integrator_state=state.integrator_state._replace(key=two))
+
+    def read(self, state, h):
+        inner = state.integrator_state
+        return self.flat(inner.positions), self.flat(inner.momentum)
+
+
+class ReplicaExchange(Kernel):
+    """alias.re_sgld: both chains start at the given position."""
+
+    def __init__(self, law, options):
+        super().__init__(law, options)
+        integrator = self.integrator.langevin_diffusion(self.potential, self.batch())
+        self.init, self.update, _ = self.solver.parallel_tempering(integrator)
+
+    def begin(self, key, x):
+        return self.init(self.tree(x), self.tree(x), key=key)
+
+    def placed(self, state, z):
+        hot = state[1]._replace(latent_variables=self.tree(z[1]))
+        return (state[0], hot, *state[2:])
+
+    def with_eta(self, state, eta):
+        return (*(chain._replace(data_state=eta) for chain in state[:2]), *state[2:])
+
+    def with_key(self, state, key):
+        keys = jax.random.split(key, 3)
+        chains = (chain._replace(key=k) for chain, k in zip(state[:2], keys[:2], strict=True))
+        return (*chains, *state[2:5], keys[2])
+
+    def advance(self, i, key, state, h, eta):
+        state = self.with_eta(self.with_key(state, key), eta)
+        return self.update(state, self.at(h), self.at(h, self.options["hot_temperature"]))[0]
+
+    def read(self, state, h):
+        return tuple(self.flat(chain.latent_variables) for chain in state[:2])
+
+
+def kernel(name, law, options):
+    """The kernel that a request names."""
+    if name in ("sgld", "sgld_rms"):
+        return Langevin(law, options, rms=name == "sgld_rms")
+    if name in ("sghmc", "obabo"):
+        return Hamiltonian(law, options, name)
+    if name in ("amagold", "sggmc"):
+        return Metropolis(law, options, name)
+    if name == "re_sgld":
+        return ReplicaExchange(law, options)
+    raise ValueError(f"no such kernel: {name}")

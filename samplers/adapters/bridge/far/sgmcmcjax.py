@@ -1,0 +1,141 @@
+"""SGMCMCJax behind the bridge: its kernels, in the units of the suite. Runs in the library's own environment.
+
+Every kernel is built by the library's own `build_*_kernel`, with `data` a single row eta and the log-likelihood
+-U(theta) - eta . theta: one datum, batch size 1, so that the gradient is exact but for eta. With the option
+`batch_size` on a target that is a sum over data the rows are the target's data and the minibatches the library's own.
+
+    kernel      dt of the library, in the step size h of the suite     z
+    sgld*       h                                                      theta
+    psgld       2 h (its drift is dt / 2)                              theta, v
+    sgldAdam    2 h                                                    theta, m, v
+    sghmc*      h^2, alpha = friction h; a velocity is h r             theta (a full refresh each step)
+    sgnht*      h^2, a = A h; velocity h r, thermostat h xi            theta, r, xi
+    baoab       h                                                      theta, r
+    badodab*    h                                                      theta, r, xi
+"""
+
+import importlib
+from importlib import metadata
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+
+def versions():
+    """The library's version; imports it."""
+    importlib.import_module("sgmcmcjax.kernels")
+    return {"sgmcmcjax": metadata.version("sgmcmcjax")}
+
+
+PARTS = {
+    "sgld": (),
+    "psgld": ("v",),
+    "sgldAdam": ("m", "v"),
+    "sghmc": (),
+    "sgnht": ("r", "xi"),
+    "baoab": ("r",),
+    "badodab": ("r", "xi"),
+}
+"""What a state of a diffusion holds beside theta, in the library's order."""
+
+
+class Kernel:
+    """One kernel; `advance` is the library's."""
+
+    map_index = 1
+
+    def __init__(self, name, law, options):
+        self.kernels = importlib.import_module("sgmcmcjax.kernels")
+        self.family = name.removesuffix("CV").removesuffix("_SVRG")
+        self.name, self.law, self.options = name, law, dict(options)
+        self.batch_size = self.options.pop("batch_size", None)
+        self.parts = PARTS[self.family]
+        if self.family == "sgldAdam":
+            self.map_index = 10**6  # beyond the bias correction of the first steps
+        if self.batch_size is not None and law.data is None:
+            raise ValueError("batch_size: the target is not a sum over data")
+
+    def tree(self, x):
+        return self.law.unravel(x)
+
+    def flat(self, tree):
+        return ravel_pytree(tree)[0]
+
+    def built(self, h, eta):
+        """The library's (init, kernel, get_params) at step size h."""
+        law, options = self.law, dict(self.options)
+        if self.batch_size is None:
+            loglikelihood = lambda theta, row: -law.potential(self.flat(theta)) - row @ self.flat(theta)
+            logprior = lambda theta: 0.0 * jnp.sum(self.flat(theta))
+            data, batch_size = (eta[None],), 1
+        else:
+            leaves, structure = jax.tree_util.tree_flatten(law.data)
+            row_of = lambda rows: jax.tree_util.tree_unflatten(structure, rows)
+            loglikelihood = lambda theta, *rows: -law.datum(self.flat(theta), row_of(rows))
+            logprior = lambda theta: -law.prior(self.flat(theta)) - eta @ self.flat(theta)
+            data, batch_size = tuple(jnp.asarray(leaf) for leaf in leaves), self.batch_size
+        model = {"loglikelihood": loglikelihood, "logprior": logprior, "data": data, "batch_size": batch_size}
+        if self.family == "sghmc":
+            options["alpha"] = options.pop("friction") * h
+            model["dt"] = h * h
+        elif self.family == "sgnht":
+            options["a"] = options["a"] * h
+            model["dt"] = h * h
+        elif self.family in ("psgld", "sgldAdam"):
+            model["dt"] = 2 * h
+        else:
+            model["dt"] = h
+        if self.name.endswith("CV"):
+            options["centering_value"] = self.tree(law.example)
+        return getattr(self.kernels, f"build_{self.name}_kernel")(**model, **options)
+
+    def scales(self, h):
+        """What the library holds for one unit of each part."""
+        return {"sgnht": (h, h)}.get(self.family, (1.0,) * len(self.parts))
+
+    def assembled(self, z, h, diffusion_state):
+        """The library's diffusion state with the parts of z."""
+        if not self.parts:
+            return diffusion_state
+        leaves = jax.tree_util.tree_leaves(self.tree(z[0]))
+        columns = [leaves]
+        for name, part, scale in zip(self.parts, z[1:], self.scales(h), strict=True):
+            if name == "xi":
+                columns.append([scale * t for t in jnp.atleast_1d(part)])
+            else:
+                columns.append([scale * leaf for leaf in jax.tree_util.tree_leaves(self.tree(part))])
+        packed = tuple(list(row) for row in zip(*columns, strict=True))  # as the library packs it
+        return diffusion_state._replace(packed_state=packed)
+
+    def first(self, key, x, h):
+        init, _, _ = self.built(h, jnp.zeros_like(x))
+        return self.read(init(key, self.tree(x)), h)
+
+    def start(self, key, z, h, eta):
+        init, _, _ = self.built(h, eta)
+        state = init(key, self.tree(z[0]))
+        return state._replace(diffusion_state=self.assembled(z, h, state.diffusion_state))
+
+    def advance(self, i, key, state, h, eta):
+        _, kernel, _ = self.built(h, eta)
+        return kernel(i, key, state)
+
+    def read(self, state, h):
+        packed = state.diffusion_state.packed_state
+        theta = self.flat([row[0] for row in packed])
+        out = [theta]
+        for k, (name, scale) in enumerate(zip(self.parts, self.scales(h), strict=True), start=1):
+            if name == "xi":
+                xi = jnp.stack([jnp.asarray(row[k], theta.dtype) for row in packed]) / scale
+                out.append(xi[0] if len(packed) == 1 else xi)
+            else:
+                out.append(self.flat([row[k] for row in packed]) / scale)
+        return tuple(out)
+
+
+def kernel(name, law, options):
+    """The kernel that a request names."""
+    if name.removesuffix("CV").removesuffix("_SVRG") not in PARTS:
+        raise ValueError(f"no such kernel: {name}")
+    return Kernel(name, law, options)

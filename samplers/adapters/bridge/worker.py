@@ -1,0 +1,405 @@
+"""The far end of the bridge: a stand-alone program, run by the Python of the other environment.
+
+    python worker.py FAR.py TARGETS
+
+FAR.py knows the library (see `Kernel`), TARGETS is a folder that holds the package `targets`, or `-`. It imports
+nothing else of the suite. A line on standard input names a request, an .npz file with a JSON text `meta`; the answer
+is written beside it, and a line on standard output says so. What the library prints goes to standard error.
+
+Targets are evaluated from their own source: it is plain JAX and imports under older versions, unlike StableHLO,
+which an older jax does not read, and unlike tables of coefficients, it covers every target. The near end compares
+potential and gradient at the example position on both sides before anything else.
+"""
+
+# It runs under another jax, whose functions it replaces: the types of this one's do not apply.
+# pyright: reportAttributeAccessIssue=false, reportOptionalMemberAccess=false, reportArgumentType=false
+
+import contextlib
+import importlib.util
+import json
+import os
+import sys
+import traceback
+from typing import Any, NamedTuple, Protocol
+
+SAMPLES_AT_ONCE = 200_000
+"""Chains that one compiled call advances."""
+
+
+class Kernel(Protocol):
+    """A library's transition at fixed options, on one target, in the units of the suite.
+
+    z is a tuple of arrays, each shaped like the flat position or a scalar; `h` the step size in SDE time; `eta` a flat
+    vector that is added to the gradient of U (gradient noise as data).
+    """
+
+    map_index: int
+    """The number of the step that the one-step map takes: not the first, in which some samplers draw a momentum."""
+
+    def first(self, key, x, h) -> tuple:
+        """z as the library starts it at the flat position x."""
+        ...
+
+    def start(self, key, z, h, eta) -> Any:
+        """The library's own state at z, its caches computed."""
+        ...
+
+    def advance(self, i, key, state, h, eta) -> Any:
+        """The library's own step number i."""
+        ...
+
+    def read(self, state, h) -> tuple:
+        """z of a state."""
+        ...
+
+
+class Law(NamedTuple):
+    """A target, flat: U(x), the example position, and prior, datum and data where U is a sum over data."""
+
+    potential: Any
+    example: Any
+    unravel: Any
+    prior: Any = None
+    datum: Any = None
+    data: Any = None
+
+
+def volume(shape) -> int:
+    """Number of entries of an array."""
+    total = 1
+    for n in shape:
+        total *= int(n)
+    return total
+
+
+class Tape:
+    """Values for the random draws of a step; None outside of a one-step map."""
+
+    def __init__(self, values=None):
+        self.values = values or {}
+        self.used = {"normal": 0, "uniform": 0, "integer": 0}
+        self.ranges, self.other = [], []
+
+    def draw(self, kind, shape, dtype):
+        """The next values of a kind; zeros while a step is only counted."""
+        import jax.numpy as jnp
+
+        size = volume(shape)
+        start = self.used[kind]
+        self.used[kind] += size
+        if kind not in self.values:
+            return jnp.zeros(shape, dtype)
+        return self.values[kind][start : start + size].reshape(shape).astype(dtype)
+
+    def integer(self, shape, span):
+        self.ranges.extend([int(span)] * volume(shape))
+        return self.draw("integer", shape, "int32")
+
+
+TAPE: Tape | None = None
+
+
+@contextlib.contextmanager
+def playing(tape: Tape):
+    """Random draws come from `tape`, jit compiles nothing of its own, scan is unrolled, cond decides what it can."""
+    global TAPE
+    TAPE, before = tape, TAPE
+    try:
+        yield tape
+    finally:
+        TAPE = before
+
+
+def install_tape() -> None:
+    """Replace what libraries call by versions that ask the tape. Has to run before a library is imported."""
+    import functools
+
+    import jax
+    import numpy as np
+
+    random, lax = jax.random, jax.lax
+    normal, uniform, choice, randint = random.normal, random.uniform, random.choice, random.randint
+    scan, cond, jit = lax.scan, lax.cond, jax.jit
+
+    def shape_of(shape):
+        return (shape,) if isinstance(shape, int) else tuple(shape)
+
+    def new_normal(key, shape=(), dtype=float):
+        if TAPE is None:
+            return normal(key, shape, dtype)
+        return TAPE.draw("normal", shape_of(shape), jax.dtypes.canonicalize_dtype(dtype))
+
+    def new_uniform(key, shape=(), dtype=float, minval=0.0, maxval=1.0):
+        if TAPE is None:
+            return uniform(key, shape, dtype, minval, maxval)
+        return minval + (maxval - minval) * TAPE.draw("uniform", shape_of(shape), jax.dtypes.canonicalize_dtype(dtype))
+
+    def new_choice(key, a, shape=(), replace=True, p=None, axis=0):
+        if TAPE is None:
+            return choice(key, a, shape, replace, p, axis)
+        values = jax.numpy.arange(a) if np.ndim(a) == 0 else jax.numpy.asarray(a)
+        if p is not None or not (replace or int(np.prod(shape_of(shape))) == 1) or axis != 0:
+            TAPE.other.append("choice with weights or without replacement")
+            return choice(key, a, shape, replace, p, axis)
+        return values[TAPE.integer(shape_of(shape), len(values))]
+
+    def new_randint(key, shape, minval, maxval, dtype=int):
+        if TAPE is None:
+            return randint(key, shape, minval, maxval, dtype)
+        span = int(maxval) - int(minval)
+        return (minval + TAPE.integer(shape_of(shape), span)).astype(jax.dtypes.canonicalize_dtype(dtype))
+
+    def unfed(name, original):
+        def call(*args, **kwargs):
+            if TAPE is not None:
+                TAPE.other.append(name)
+            return original(*args, **kwargs)
+
+        return functools.wraps(original)(call)
+
+    def new_scan(f, init, xs=None, length=None, *args, **kwargs):
+        if TAPE is None:
+            return scan(f, init, xs, length, *args, **kwargs)
+        leaves = jax.tree_util.tree_leaves(xs)
+        count = len(leaves[0]) if leaves else length
+        carry, outputs = init, []
+        for k in range(count):
+            carry, y = f(carry, jax.tree_util.tree_map(lambda x, k=k: x[k], xs))
+            outputs.append(y)
+        return carry, jax.tree_util.tree_map(lambda *y: jax.numpy.stack(y), *outputs) if outputs else None
+
+    def new_cond(pred, true_fun, false_fun, *operands, **kwargs):
+        if TAPE is None or isinstance(pred, jax.core.Tracer):
+            return cond(pred, true_fun, false_fun, *operands, **kwargs)
+        if not operands and "operand" in kwargs:
+            operands = (kwargs["operand"],)
+        return (true_fun if bool(pred) else false_fun)(*operands)
+
+    def new_jit(fun=None, **kwargs):
+        if fun is None:
+            return lambda f: new_jit(f, **kwargs)
+        compiled = jit(fun, **kwargs)
+
+        @functools.wraps(fun)
+        def call(*args, **kw):
+            # a traced body is cached: its draws would be taken from the tape once for all calls
+            return (compiled if TAPE is None else fun)(*args, **kw)
+
+        return call
+
+    random.normal, random.uniform, random.choice, random.randint = new_normal, new_uniform, new_choice, new_randint
+    for name in ("bernoulli", "gamma", "exponential", "permutation", "categorical", "bits", "poisson"):
+        setattr(random, name, unfed(name, getattr(random, name)))
+    lax.scan, lax.cond, jax.jit = new_scan, new_cond, new_jit
+
+
+def find_law(spec: dict, folder: str):
+    """The target that a request names."""
+    import jax
+    import jax.numpy as jnp
+    from jax.flatten_util import ravel_pytree
+
+    if spec.get("precision") is not None:  # a Gaussian as data: needs no source
+        precision, mean = jnp.asarray(spec["precision"]), jnp.asarray(spec["mean"])
+        return Law(lambda x: 0.5 * (x - mean) @ precision @ (x - mean), mean, lambda x: x)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    from targets.registry import target
+
+    found = target(spec["name"])
+    example, unravel = ravel_pytree(jax.tree_util.tree_map(jnp.asarray, found.example))
+    terms = found.terms
+    if terms is None:
+        return Law(lambda x: found.potential(unravel(x)), example, unravel)
+    return Law(
+        lambda x: found.potential(unravel(x)),
+        example,
+        unravel,
+        lambda x: terms.prior(unravel(x)),
+        lambda x, row: terms.datum(unravel(x), row),
+        terms.data,
+    )
+
+
+class Held:
+    """One kernel on one target with its compiled functions."""
+
+    def __init__(self, kernel: Kernel, law: Law):
+        import jax
+        import jax.numpy as jnp
+
+        self.kernel, self.law = kernel, law
+        self.size = len(law.example)
+        h, eta = jnp.asarray(0.1), jnp.zeros(self.size)
+        z = jax.eval_shape(lambda: kernel.first(jax.random.PRNGKey(0), law.example, h))
+        self.shapes = [tuple(part.shape) for part in z]
+        flat = jnp.zeros(sum(volume(s) for s in self.shapes))
+        tape = Tape()
+        with playing(tape):
+            out = jax.eval_shape(lambda z, e: self.mapped(z, e, h, jax.random.PRNGKey(0)), flat, eta)
+        if out.shape != flat.shape:
+            raise ValueError(f"a step turns z of length {len(flat)} into one of shape {out.shape}")
+        self.draws = {"normals": tape.used["normal"], "uniforms": tape.used["uniform"], "ranges": tape.ranges}
+        self.other = sorted(set(tape.other))
+
+        def one(z, eta, normals, uniforms, integers, h, key):
+            with playing(Tape({"normal": normals, "uniform": uniforms, "integer": integers})):
+                return self.mapped(z, eta, h, key)
+
+        self.many = jax.jit(jax.vmap(one, (0, 0, 0, 0, 0, None, None)))
+        self.free = jax.jit(lambda i, key, z, eta, h: self.stepped(i, key, z, h, eta))
+        self.firsts = jax.jit(lambda key, x, h: self.join(kernel.first(key, x, h)))
+
+        def chain(key, x, h, steps, root, noisy):
+            first_key, start_key, key = jax.random.split(key, 3)
+
+            def noise(key):
+                return root @ jax.random.normal(key, (self.size,)) if noisy else jnp.zeros(self.size)
+
+            def body(i, carry):
+                key, state = carry
+                key, step_key, eta_key = jax.random.split(key, 3)
+                return key, kernel.advance(i, step_key, state, h, noise(eta_key))
+
+            state = kernel.start(start_key, kernel.first(first_key, x, h), h, noise(start_key))
+            state = jax.lax.fori_loop(0, steps, body, (key, state))[1]
+            return self.join(kernel.read(state, h))
+
+        over = lambda noisy: jax.vmap(lambda k, x, h, n, r: chain(k, x, h, n, r, noisy), (0, 0, None, None, None))
+        self.chained = {noisy: jax.jit(over(noisy)) for noisy in (False, True)}
+
+    def split(self, flat):
+        parts, at = [], 0
+        for shape in self.shapes:
+            parts.append(flat[at : at + volume(shape)].reshape(shape))
+            at += volume(shape)
+        return tuple(parts)
+
+    def join(self, z):
+        import jax.numpy as jnp
+
+        return jnp.concatenate([jnp.ravel(part) for part in z])
+
+    def stepped(self, i, key, flat, h, eta):
+        import jax
+
+        start_key, step_key = jax.random.split(key)
+        state = self.kernel.start(start_key, self.split(flat), h, eta)
+        return self.join(self.kernel.read(self.kernel.advance(i, step_key, state, h, eta), h))
+
+    def mapped(self, flat, eta, h, key):
+        """One step from z, under the tape."""
+        return self.stepped(self.kernel.map_index, key, flat, h, eta)
+
+
+class Worker:
+    """Answers requests."""
+
+    def __init__(self, far, folder: str):
+        self.far, self.folder, self.held = far, folder, []
+
+    def load(self, meta, arrays):
+        import jax
+        import numpy as np
+
+        law = find_law(meta["target"], self.folder)
+        kernel = self.far.kernel(meta["kernel"], law, meta["options"])
+        held = Held(kernel, law)
+        self.held.append(held)
+        value, gradient = jax.value_and_grad(law.potential)(law.example)
+        return {"gradient": np.asarray(gradient)}, {
+            "handle": len(self.held) - 1,
+            **held.draws,
+            "other": held.other,
+            "shapes": held.shapes,
+            "potential": float(value),
+        }
+
+    def map(self, meta, arrays):
+        import jax
+        import numpy as np
+
+        held = self.held[meta["handle"]]
+        key = jax.random.PRNGKey(meta["seed"])  # decides nothing, unless a draw escapes the tape
+        columns = (arrays[name] for name in ("z", "eta", "normals", "uniforms", "integers"))
+        out = held.many(*columns, float(meta["h"]), key)
+        return {"z": np.asarray(out)}, {}
+
+    def first(self, meta, arrays):
+        import jax
+        import numpy as np
+
+        held = self.held[meta["handle"]]
+        return {"z": np.asarray(held.firsts(jax.random.PRNGKey(meta["seed"]), arrays["x"], float(meta["h"])))}, {}
+
+    def step(self, meta, arrays):
+        import jax
+        import numpy as np
+
+        held = self.held[meta["handle"]]
+        key = jax.random.PRNGKey(meta["seed"])
+        return {"z": np.asarray(held.free(meta["index"], key, arrays["z"], arrays["eta"], float(meta["h"])))}, {}
+
+    def chains(self, meta, arrays):
+        import jax
+        import numpy as np
+
+        held = self.held[meta["handle"]]
+        x, ends = arrays["x"], []
+        key, root = jax.random.PRNGKey(meta["seed"]), arrays["root"]
+        run = held.chained[bool(np.any(root))]
+        for begin in range(0, len(x), SAMPLES_AT_ONCE):
+            block = x[begin : begin + SAMPLES_AT_ONCE]
+            keys = jax.random.split(jax.random.fold_in(key, begin), len(block))
+            ends.append(np.asarray(run(keys, block, float(meta["h"]), meta["steps"], root)))
+        return {"z": np.concatenate(ends)}, {}
+
+
+def answer(worker: Worker, path: str) -> None:
+    """Read a request and write its answer; errors are answers too."""
+    import numpy as np
+
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files if name != "meta"}
+        meta = json.loads(str(file["meta"]))
+    try:
+        if meta["op"] not in ("load", "map", "first", "step", "chains"):
+            raise ValueError(f"no such request: {meta['op']}")
+        out, reply = getattr(worker, meta["op"])(meta, arrays)
+    except Exception as error:
+        traceback.print_exc()
+        out, reply = {}, {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"}
+    with open(path + ".part", "wb") as file:
+        np.savez(file, meta=json.dumps(reply), **out)
+    os.replace(path + ".part", path + ".answer.npz")
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    channel = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what the library prints must not look like an answer
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    far_path, folder = sys.argv[1:3]
+    try:
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        install_tape()
+        spec = importlib.util.spec_from_file_location("far_side", far_path)
+        far = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(far)
+        hello = {"versions": {**far.versions(), "jax": jax.__version__}}
+    except Exception as error:
+        traceback.print_exc()
+        hello = {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"}
+    print(json.dumps(hello), file=channel)
+    if "error" in hello:
+        return
+    worker = Worker(far, folder)
+    for line in sys.stdin:
+        answer(worker, line.strip())
+        print("done", file=channel)
+
+
+if __name__ == "__main__":
+    main()
