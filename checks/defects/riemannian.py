@@ -44,7 +44,7 @@ class PlantedSGRLD(SGRLD):
 
 @dataclass(frozen=True)
 class PlantedSGRHMC(SGRHMC):
-    """r' = r + h [-B grad U~ + gamma T div B - drag G^-1 r] + N(0, 2 h T G^-1 - h^2 B V^ B), theta' = theta + h B r'."""
+    """r' = r + h [-B grad U~ + gamma T div B - drag G^-1 r] + N(0, 2hT G^-1 - h^2 B V^ B), theta' = theta + h B r'."""
 
     gamma: float = 1.0
     drag: float = 1.0
