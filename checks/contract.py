@@ -278,7 +278,7 @@ def key_discipline(check: Check, subject: Subject, target: Target, seed: int) ->
     if np.array_equal(ends[0], ends[2]) and not k.deterministic:
         found.append("another key gives the same result: the key is ignored")
     # An exact estimator consumes no key: a noisy one shows whether the gradient and the injected noise share theirs.
-    reused = None if k.host else _reuse(k, seed) or _reuse(kit(_with_noise(subject, target), target), seed)
+    reused = None if k.host else _reuse(k, seed) or _reuse(kit(with_noise(subject, target), target), seed)
     if reused:
         found.append(reused)
     statistic = "key reuse" if reused else "violations"
@@ -428,7 +428,7 @@ def every_option_matters(check: Check, subject: Subject, target: Target, seed: i
     if not values:
         raise NotApplicable("the row has no options")
     # with gradient noise, options that only matter when there is some (compensation, fresh gradients) are seen too
-    row = _with_noise(subject, target).row
+    row = with_noise(subject, target).row
     base = kit(Subject(row, subject.options, subject.reference), target)
     steps = 8 if base.rejecting else 3
     end, claims = base.z(base.run(seed, base.start(seed), steps)), _plain(base.sampler)
@@ -449,7 +449,7 @@ def every_option_matters(check: Check, subject: Subject, target: Target, seed: i
     return _count(check, subject, target, found, f"{tried} option values each change the result")
 
 
-def _with_noise(subject: Subject, target: Target) -> Subject:
+def with_noise(subject: Subject, target: Target) -> Subject:
     """The subject with a noisy estimator, where its sampler can run on one."""
     sampler = subject.sampler(target)
     keep = sampler.needs & {"potential", "statistics"} or sampler.backend == "host" or target.terms is not None
