@@ -13,8 +13,9 @@ def observables(v):
     xp = np if isinstance(v, np.ndarray) else jnp
     n = v.shape[-1]
     i, j = np.triu_indices(n)
-    first, second = (d.astype(v.dtype) for d in _directions(n))
-    waves = xp.stack([xp.sin(v @ first + 0.3), xp.sin(v @ second - 1.1)], axis=-1)
+    waves = xp.stack(
+        [xp.sin(v @ d.astype(v.dtype) + phase) for d, phase in zip(*wave_directions(n), strict=True)], axis=-1
+    )
     return xp.concatenate([v, v[..., i] * v[..., j], v**3, v**4, waves], axis=-1)
 
 
@@ -26,11 +27,11 @@ def observable_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return (*names, *products, *cubes, *fourths, "sin(w.z + 0.3)", "sin(w'.z - 1.1)")
 
 
-def _directions(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two generic directions of length 0.4: multiples of irrational numbers modulo one, centred.
+def wave_directions(n: int) -> tuple[list[np.ndarray], tuple[float, float]]:
+    """Two generic directions (n,) of length 0.4, multiples of irrational numbers modulo one, centred; their phases.
 
     Short, so that the quadrature rules of the checks resolve the waves in every dimension.
     """
     k = np.arange(1, n + 1)
     raw = [np.modf(k * np.sqrt(2.0))[0] - 0.35, np.modf(k * np.sqrt(5.0))[0] - 0.45]
-    return tuple(0.4 * r / np.linalg.norm(r) for r in raw)  # pyright: ignore[reportReturnType]
+    return [0.4 * r / np.linalg.norm(r) for r in raw], (0.3, -1.1)

@@ -149,6 +149,19 @@ class JaxStep:
             _compiled_push(self)(jnp.asarray(state), jnp.asarray(normals), jnp.asarray(integers), jnp.asarray(float(h)))
         )
 
+    def pair(self, h: float) -> Affine:
+        """(z', position') as an affine map of z and the noise of one step that starts from `pack(z)`.
+
+        Raises:
+            NotApplicable: if it is not affine, or draws something else than normals.
+            Inconclusive: if a random primitive escaped the tape.
+        """
+        self.require_gaussian()
+        push = lambda z, e: np.concatenate(
+            [np.asarray(a) for a in _compiled_pair(self)(jnp.asarray(z), jnp.asarray(e), jnp.asarray(float(h)))]
+        )
+        return _fit_affine(push, np.asarray(self.template.flat, np.float64), self.noise_size, 1.0)
+
     def readout_at(self, h: float) -> tuple[np.ndarray, np.ndarray]:
         """`position(state) = P state + q` with P (d, m), q (d,), at a state that a step of size h has produced.
 
@@ -209,12 +222,20 @@ class HostStep:
 
     def affine(self, h: float) -> list[Affine]:
         """The step as an affine map of z; raises as `JaxStep.affine`."""
+        return [self._affine(lambda new_z, position: new_z, h)]
+
+    def pair(self, h: float) -> Affine:
+        """As `JaxStep.pair`."""
+        return self._affine(lambda new_z, position: np.concatenate([new_z, position]), h)
+
+    def _affine(self, read, h: float) -> Affine:
+        """What `read(z', position')` makes of one step, as an affine map of z and the noise."""
         start = np.asarray(self.template.flat, np.float64)
         try:
             counter = ScriptedGenerator(np.zeros(0))
             self._step(counter, start, h)
-            push = lambda s, e: self._step(ScriptedGenerator(e), s, h)[0]
-            return [_fit_affine(push, start, counter.used, 1.0)]
+            push = lambda s, e: read(*self._step(ScriptedGenerator(e), s, h))
+            return _fit_affine(push, start, counter.used, 1.0)
         except Unintercepted as error:
             raise NotApplicable(f"the step draws from a law that is not normal: {error}") from None
 
@@ -334,6 +355,11 @@ def _compiled_reading(step: JaxStep):
 
 
 @lru_cache(maxsize=16)
+def _compiled_pair(step: JaxStep):
+    return jax.jit(step.run)
+
+
+@lru_cache(maxsize=16)
 def _compiled_push(step: JaxStep):
     return jax.jit(lambda s, e, k, h: step.state_program(Noise(e, jnp.zeros(0), k), s, h))
 
@@ -353,7 +379,7 @@ def _fit_affine(push, start: np.ndarray, noise_size: int, weight: float) -> Affi
     origin = push(base, zero)
     matrix = np.stack([push(base + e, zero) - origin for e in np.eye(len(base))], axis=1)
     columns = [push(base, e) - origin for e in np.eye(noise_size)]
-    noise = np.stack(columns, axis=1) if columns else np.zeros((len(base), 0))
+    noise = np.stack(columns, axis=1) if columns else np.zeros((len(origin), 0))
     generic = np.cos(1.7 * np.arange(len(base)) + 0.4)
     shock = np.cos(2.3 * np.arange(noise_size) + 0.9)
     predicted = origin + matrix @ generic + noise @ shock

@@ -5,6 +5,7 @@ Lagrange interpolation P is a sparse matrix whose left eigenvector at eigenvalue
 Works for z = theta and for z = (theta, r), that is for momentum samplers too.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import jax
@@ -20,14 +21,14 @@ from checks.order import slope
 from checks.quadrature import neville, noise_rule
 from checks.result import Result
 from checks.rules import position_rule
-from checks.stepmap import JaxStep, step_map
+from checks.stepmap import HostStep, JaxStep, step_map
 from checks.subject import Subject
 from checks.verdict import decide
 from targets.target import Target
 
 STENCIL = 6
 """Points of the local Lagrange interpolation: error O(dx^6)."""
-GRIDS: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {1: ((200,), (280,)), 2: ((48, 40), (64, 50))}
+GRIDS: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {1: ((280,), (400,)), 2: ((48, 40), (64, 50))}
 """Points of the coarse and of the fine grid; their difference is the error estimate."""
 
 
@@ -56,19 +57,52 @@ def _interpolation(grid: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndar
     return first, weights
 
 
-def discrete_law(step: JaxStep, h: float, temperature: float, shape: tuple[int, ...]) -> DiscreteLaw:
-    """The stationary law at step size h on a grid of the given shape (one or two axes: theta, then r)."""
+def require_grid(step: JaxStep | HostStep) -> None:
+    """Raise NotApplicable, with the reason, for a step whose transfer operator does not fit on a grid."""
     target = step.target
+    if target.size != 1 or target.interval is None or target.gaussian is not None:
+        raise NotApplicable("for one-dimensional targets that are not Gaussian")
+    if not isinstance(step, JaxStep):
+        raise NotApplicable("host samplers are not traced")
+    step.require_gaussian()
+    if step.size not in GRIDS:
+        raise NotApplicable(f"z has {step.size} coordinates, too many for a grid")
+    if target.manifold.name.startswith("positive"):
+        raise NotApplicable("reflection at 0 has a kink that the interpolation does not resolve")
+    if step.noise_size > (4 if step.size == 1 else 2):
+        raise NotApplicable(f"{step.noise_size} normals a step are too many for the grid")
+
+
+def grid_axes(target: Target, temperature: float, shape: tuple[int, ...]) -> list[np.ndarray]:
+    """The axes of the grid: theta, then r where there is one."""
     low, high = target.interval  # pyright: ignore[reportGeneralTypeIssues]
     centre, half = (low + high) / 2, (high - low) / 2 * max(1.0, temperature) ** 0.5
     axes = [np.linspace(centre - half, centre + half, shape[0])]
     if len(shape) == 2:
         axes.append(np.linspace(-6.5, 6.5, shape[-1]) * np.sqrt(temperature))
+    return axes
+
+
+class Transition(NamedTuple):
+    """One step on the grid.
+
+    Attributes:
+        matrix: P (m, m): row i is the law of z' from grid point i, on the grid.
+        read: positions (m, k, 1) that the step reads off, for each node of the noise.
+        weights: of the nodes (k,).
+    """
+
+    matrix: sparse.csr_matrix
+    read: np.ndarray
+    weights: np.ndarray
+
+
+def transition(step: JaxStep, h: float, axes: list[np.ndarray]) -> Transition:
+    """The transfer operator of one step of size h."""
+    shape = tuple(len(axis) for axis in axes)
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     nodes, weights = noise_rule(step.noise_size, least=4, most=10 if len(shape) == 1 else 8)
-    run = step.run
-    push = jax.jit(jax.vmap(lambda z, h: jax.vmap(lambda e: run(z, e, h))(jnp.asarray(nodes)), (0, None)))
-    new, read = (np.asarray(a) for a in push(jnp.asarray(points), jnp.asarray(h)))
+    new, read = (np.asarray(a) for a in _compiled_push(step)(jnp.asarray(points), jnp.asarray(nodes), jnp.asarray(h)))
     flat = new.reshape(-1, len(axes))
     stencils = [_interpolation(axis, flat[:, i]) for i, axis in enumerate(axes)]
     rows = np.repeat(np.arange(len(points)), len(nodes))
@@ -87,9 +121,23 @@ def discrete_law(step: JaxStep, h: float, temperature: float, shape: tuple[int, 
     matrix = sparse.coo_matrix(
         (np.concatenate(entries), (np.tile(rows, len(entries)), np.concatenate(columns))), (len(points), len(points))
     )
-    system = (matrix.T - sparse.identity(len(points))).tolil()
+    return Transition(matrix.tocsr(), read, weights)
+
+
+@lru_cache(maxsize=16)
+def _compiled_push(step: JaxStep):
+    """(points (m, n), nodes (k, q), h) -> new z (m, k, n) and positions (m, k, d)."""
+    return jax.jit(jax.vmap(lambda z, nodes, h: jax.vmap(lambda e: step.run(z, e, h))(nodes), (0, None, None)))
+
+
+def discrete_law(step: JaxStep, h: float, temperature: float, shape: tuple[int, ...]) -> DiscreteLaw:
+    """The stationary law at step size h on a grid of the given shape (one or two axes: theta, then r)."""
+    target = step.target
+    axes = grid_axes(target, temperature, shape)
+    matrix, read, weights = transition(step, h, axes)
+    system = (matrix.T - sparse.identity(matrix.shape[0])).tolil()
     system[-1] = 1.0
-    right = np.zeros(len(points))
+    right = np.zeros(matrix.shape[0])
     right[-1] = 1.0
     law = splu(system.tocsc()).solve(right)
     values = observables(read)
@@ -105,19 +153,10 @@ def discrete_law(step: JaxStep, h: float, temperature: float, shape: tuple[int, 
 def transfer_operator(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """The exact stationary law of the scheme on a non-Gaussian target tends to it as h -> 0, at the claimed order."""
     del seed
-    if target.size != 1 or target.interval is None or target.gaussian is not None:
-        raise NotApplicable("for one-dimensional targets that are not Gaussian")
     step = step_map(subject, target)
     claims = step.sampler.claims
-    if not isinstance(step, JaxStep):
-        raise NotApplicable("host samplers are not traced")
-    step.require_gaussian()
-    if step.size not in GRIDS:
-        raise NotApplicable(f"z has {step.size} coordinates, too many for a grid")
-    if target.manifold.name.startswith("positive"):
-        raise NotApplicable("reflection at 0 has a kink that the interpolation does not resolve")
-    if step.noise_size > (4 if step.size == 1 else 2):
-        raise NotApplicable(f"{step.noise_size} normals a step are too many for the grid")
+    require_grid(step)
+    assert isinstance(step, JaxStep)
     temperature = claims.temperature
     points, weights = position_rule(target, temperature)
     exact = observables(points)

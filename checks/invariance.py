@@ -1,0 +1,177 @@
+"""The invariance tier: independent chains from the claimed law end in the law that theory gives.
+
+The chains are independent and start exactly from the claimed law, so their end points are an i.i.d. sample whatever the
+autocorrelation of a chain. The null law is `checks.null_law`: the scheme's own exact discrete law, of which only the
+part that vanishes as h -> 0 is granted; for an exact kernel, the target itself.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from checks.check import Check
+from checks.chains import end_points
+from checks.null_law import NUM_STEPS, NullLaw, null_law
+from checks.observables import observable_names, observables
+from checks.result import Result
+from checks.starts import draw_variables
+from checks.statistical import CHAINS, chains_for, decide_statistically, not_finite, promise, stage_seed
+from checks.statistics.distribution import anderson_darling_test, ks_test
+from checks.statistics.moments import mean_test
+from checks.statistics.outcome import Outcome
+from checks.stepmap import HostStep, JaxStep, step_map
+from checks.subject import Subject
+from targets.target import Target
+
+VARIANCE, DISTANCE, WEIGHTED = 0.01, 0.005, 0.01
+"""Promised: relative error of a variance, KS distance, and its weighted L2 relative."""
+LEAST_MOVEMENT = 1e-3
+MOVING = 1 << 16
+"""Chains for the test of movement, which is about effects of order one."""
+PROJECTIONS = 3
+"""Random directions, besides the coordinates, in which joint laws are projected."""
+
+
+@lru_cache(maxsize=2)
+def sample(step: JaxStep | HostStep, h: float, num_steps: int, seed: int, stage: int, count: int):
+    """Starting values z and end points of `count` independent chains."""
+    starts = draw_variables(step, np.random.default_rng(stage_seed(seed, stage, 1)), count)
+    return starts, end_points(step, starts, h, num_steps, stage_seed(seed, stage, 2))
+
+
+def standardised(step: JaxStep | HostStep, law: NullLaw, h: float, seed: int, stage: int, count: int) -> np.ndarray:
+    """End points y (count, k) in the coordinates of the null law."""
+    _, ends = sample(step, h, NUM_STEPS, seed, stage, count)
+    return law.standardise(ends.variable if law.variable else ends.position)
+
+
+def _judge(
+    check: Check,
+    subject: Subject,
+    target: Target,
+    seed: int,
+    tests: Callable[[NullLaw, np.ndarray, int], Sequence[Outcome]],
+    *,
+    promised: float,
+    unit: str,
+    most: int = CHAINS,
+    primary: Callable[[Outcome], bool] = lambda outcome: True,
+) -> Result:
+    """Run `tests(law, y, stage)` on the end points."""
+    step, h = step_map(subject, target), subject.step_size(target)
+    law = null_law(step, h)
+    count = chains_for(step, most)
+
+    def run(stage: int, n: int) -> Sequence[Outcome]:
+        y = standardised(step, law, h, seed, stage, n)
+        if not np.isfinite(y).all():
+            return [not_finite("end points that are not finite", n, unit)]
+        return tests(law, y, stage)
+
+    def reason(worst: Outcome) -> str:
+        found = f"{worst.name}: {worst.effect:.3g} {worst.unit}"
+        if worst.measured is not None and worst.expected is not None:
+            found = f"{worst.name} is {worst.measured:.6g}, expected {worst.expected:.6g}"
+        return f"{found} after {NUM_STEPS} steps of size {h:.4g} ({law.source}; granted {law.granted:.2g})"
+
+    return decide_statistically(
+        check, subject, target, run,
+        first_n=count, promised=promise(promised, count, most), allowance_source=law.source, reason=reason,
+        primary=primary, steps=NUM_STEPS, step_size=h,
+        detail={"chains": count, "granted": law.granted, "limit_of_code": law.limit},
+    )  # fmt: skip
+
+
+def end_point_moments(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """z tests of means, second to fourth moments and waves of the end points, standardised by the claimed law."""
+
+    def tests(law, y, stage):
+        values = observables(y)
+        return [
+            # numerical error of the null law, relative to the size of f
+            mean_test(values[:, j], float(mu), name=name, unit="standardised", allowance=law.error)
+            for j, (name, mu) in enumerate(zip(names(law), law.expectations, strict=True))
+        ]
+
+    return _judge(
+        check, subject, target, seed, tests,
+        promised=VARIANCE, unit="standardised", primary=lambda o: o.name.endswith("^2") or not np.isfinite(o.effect),
+    )  # fmt: skip
+
+
+def names(law: NullLaw) -> tuple[str, ...]:
+    """Names of the observables of the standardised coordinates."""
+    return observable_names(tuple(f"y[{i}]" for i in range(law.size)))
+
+
+def directions(law: NullLaw) -> list[tuple[str, np.ndarray]]:
+    """The coordinates of y and a few fixed random directions, where the law of the projection is known."""
+    size = law.size
+    axes = [(f"y[{i}]", np.eye(size)[i]) for i in range(size)]
+    if size > 1:
+        raw = np.random.default_rng(size).standard_normal((PROJECTIONS, size))
+        axes += [(f"projection {i}", a / np.linalg.norm(a)) for i, a in enumerate(raw)]
+    return [(name, a) for name, a in axes if law.cdf(a) is not None]
+
+
+def _levels(law: NullLaw, y: np.ndarray):
+    """(name, u) with u uniform under the null, for each direction."""
+    for name, a in directions(law):
+        cdf = law.cdf(a)
+        assert cdf is not None  # `directions` keeps no other
+        yield name, np.clip(cdf(y @ a), 0.0, 1.0)
+
+
+def end_point_ks(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """Kolmogorov-Smirnov distances of the marginals and of random projections of the end points."""
+
+    def tests(law, y, stage):
+        return [ks_test(u, name=name, allowance=law.cdf_error) for name, u in _levels(law, y)]
+
+    return _judge(check, subject, target, seed, tests, promised=DISTANCE, unit="KS distance")
+
+
+def end_point_anderson_darling(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """Anderson-Darling distances of the marginals and of random projections of the end points."""
+
+    law = null_law(step_map(subject, target), subject.step_size(target))
+    # The statistic has no allowance: it is given no more chains than would see the numerical error of the null law.
+    most = int(min(CHAINS, 0.01 / max(law.cdf_error, 1e-9) ** 2))
+
+    def tests(law, y, stage):
+        return [anderson_darling_test(u, name=name) for name, u in _levels(law, y[:most])]
+
+    return _judge(check, subject, target, seed, tests, promised=WEIGHTED, unit="weighted L2 distance")
+
+
+def chains_move(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """The chains leave their starts: the identity map leaves every law invariant.
+
+        LEAST_MOVEMENT <= E (x_n - x_0)^2 / (2 Var x) <= 2
+
+    for every coordinate of the position: one minus an autocorrelation. The lower bound is far below that of any claimed
+    law: the slowest direction of the catalogue relaxes in some fifty times the time that the chains have.
+    """
+    step, h = step_map(subject, target), subject.step_size(target)
+    count = chains_for(step, MOVING)
+
+    def run(stage: int, n: int) -> Sequence[Outcome]:
+        starts, ends = sample(step, h, NUM_STEPS, seed, stage, n)
+        before = starts[:, : target.size]
+        moved = (ends.position - before) ** 2 / (2 * before.var(axis=0))
+        if not np.isfinite(moved).all():
+            return [not_finite("end points that are not finite", n, "of twice the variance")]
+        half = LEAST_MOVEMENT / 2
+        return [
+            mean_test(moved[:, i], 1 + half, name=f"x[{i}]", unit="of twice the variance", allowance=1 - half)
+            for i in range(target.size)
+        ]
+
+    return decide_statistically(
+        check, subject, target, run,
+        first_n=count, promised=1.2,
+        allowance_source="an autocorrelation lies between -1 and 1 - LEAST_MOVEMENT",
+        reason=lambda o: f"{o.name} has a mean square displacement of {o.measured:.4g} in {NUM_STEPS} steps",
+        steps=NUM_STEPS, step_size=h,
+    )  # fmt: skip

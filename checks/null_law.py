@@ -1,0 +1,270 @@
+"""The exact law of independent chains after n steps of size h, under the null hypothesis that the sampler is correct.
+
+The chains start from the claimed law pi of z. A correct scheme of positive order leaves pi up to a bias b(h) that
+vanishes as h -> 0 at fixed time n h. The bias is computed noise-free from the code, and only the part of it that
+vanishes is granted:
+
+    E f(z_n) = pi(f) + b_f(h) - lim_{h -> 0} b_f(h)
+
+A correct sampler has the limit 0, so this is its own exact discrete law; a wrong one, whose bias has a limit that is
+not 0, meets a null law that it cannot have. An exact kernel is granted nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.interpolate import make_interp_spline
+from scipy.special import ndtr
+
+from checks.check import Inconclusive, NotApplicable
+from checks.observables import observables, wave_directions
+from checks.quadrature import neville
+from checks.starts import Gaussian, gaussian_start, line_grid
+from checks.stepmap import HostStep, JaxStep
+from checks.transfer import GRIDS, grid_axes, require_grid, transition
+
+LEVELS = 5
+"""Step sizes h / 2^k, k < LEVELS, from which the limit of the bias is extrapolated."""
+NUM_STEPS = 50
+"""Steps of the usual size that the chains make: a few relaxation times of the stiffest direction, so that an error of
+the step has had time to become one of the law."""
+
+
+@dataclass(frozen=True)
+class NullLaw:
+    """The law of a vector w of the end points under the null.
+
+    Attributes:
+        variable: True if w is z = (theta, r, ..), False if w is the position alone.
+        centre: mean (k,) of w under the claimed law.
+        root: matrix (k, k) with root (w - centre) of unit covariance under the claimed law.
+        expectations: of `observables(y)`, y = root (w - centre).
+        characteristic: omega (J, k) -> E exp(i omega . y), complex (J,).
+        cdf: unit vector a (k,) -> distribution function of a . y, or None where only coordinates are known.
+        error: of `expectations`, numerical; and of the distribution functions.
+        granted: the largest change of `expectations` that discretisation is granted.
+        limit: the largest limit bias of `expectations`, which is not granted.
+        source: where the law comes from.
+    """
+
+    variable: bool
+    centre: np.ndarray
+    root: np.ndarray
+    expectations: np.ndarray
+    characteristic: Callable[[np.ndarray], np.ndarray]
+    cdf: Callable[[np.ndarray], Callable[[np.ndarray], np.ndarray] | None]
+    error: float
+    cdf_error: float
+    granted: float
+    limit: float
+    source: str
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates of w."""
+        return len(self.centre)
+
+    def standardise(self, w: np.ndarray) -> np.ndarray:
+        """w (N, k) -> y (N, k)."""
+        return (w - self.centre) @ self.root.T
+
+
+@lru_cache(maxsize=32)
+def null_law(step: JaxStep | HostStep, h: float, num_steps: int = NUM_STEPS) -> NullLaw:
+    """The null law of the end points of `num_steps` steps of size h.
+
+    Raises:
+        NotApplicable: where the exact discrete law is not known; the reason says why.
+    """
+    claims, target = step.sampler.claims, step.target
+    if claims.kind == "exact":
+        if target.gaussian is not None:
+            covariance = claims.temperature * np.linalg.inv(target.gaussian.precision)
+            law = Gaussian(target.gaussian.mean, covariance)
+            return _of_gaussians(False, law, [(1.0, law)], "an exact kernel leaves the target invariant")
+        return _of_line(step)
+    if target.gaussian is not None:
+        return _of_affine(step, h, num_steps)
+    if isinstance(step, JaxStep):
+        return _of_grid(step, h, num_steps)
+    raise NotApplicable("no exact discrete law: a host sampler on a target that is not Gaussian")
+
+
+def _of_line(step) -> NullLaw:
+    """The law exp(-U / T) on a line."""
+    x, mass = line_grid(step.target, step.sampler.claims.temperature)
+    weights = np.diff(mass)
+    middle = (x[1:] + x[:-1]) / 2
+    centre = weights @ middle
+    scale = 1 / np.sqrt(weights @ (middle - centre) ** 2)
+    y = ((middle - centre) * scale)[:, None]
+    return NullLaw(
+        variable=False,
+        centre=np.array([centre]),
+        root=np.array([[scale]]),
+        expectations=weights @ observables(y),
+        characteristic=lambda omega: weights @ np.exp(1j * (y @ omega.T)),
+        cdf=lambda a: _signed(a, lambda u: np.interp(u / scale + centre, x, mass)),
+        error=0.0,
+        cdf_error=0.0,
+        granted=0.0,
+        limit=0.0,
+        source="an exact kernel leaves the target invariant",
+    )
+
+
+def _signed(a: np.ndarray, cdf):
+    """Distribution function of a y for a = +1 or -1 from that of y."""
+    return cdf if a[0] > 0 else lambda t: 1 - cdf(-t)
+
+
+def _moments(law: Gaussian) -> np.ndarray:
+    """E `observables(y)`, y ~ N(m, S): moments by Isserlis' theorem, waves by the characteristic function."""
+    m, s = law.mean, law.covariance
+    i, j = np.triu_indices(len(m))
+    v = np.diag(s)
+    waves = [
+        np.imag(np.exp(1j * (phase + d @ m) - d @ s @ d / 2)) for d, phase in zip(*wave_directions(len(m)), strict=True)
+    ]
+    return np.concatenate([m, s[i, j] + m[i] * m[j], m**3 + 3 * m * v, m**4 + 6 * m**2 * v + 3 * v**2, waves])
+
+
+def _of_gaussians(variable: bool, claimed: Gaussian, terms: list[tuple[float, Gaussian]], source: str) -> NullLaw:
+    """A signed sum of Gaussian laws, standardised by the claimed one."""
+    root = np.linalg.inv(np.linalg.cholesky(claimed.covariance))
+    laws = [(c, Gaussian(root @ (g.mean - claimed.mean), root @ g.covariance @ root.T)) for c, g in terms]
+
+    def characteristic(omega):
+        return sum(c * np.exp(1j * omega @ g.mean - np.einsum("ji,ik,jk->j", omega, g.covariance, omega) / 2)
+                   for c, g in laws)  # fmt: skip
+
+    def cdf(a):
+        parts = [(c, a @ g.mean, np.sqrt(max(a @ g.covariance @ a, 0.0))) for c, g in laws]
+        return lambda t: sum(c * ndtr((t - m) / s) for c, m, s in parts)
+
+    ideal = _moments(Gaussian(np.zeros(len(root)), np.eye(len(root))))
+    expected = sum(c * _moments(g) for c, g in laws)
+    limit = _moments(laws[-1][1]) - ideal if len(laws) > 1 else np.zeros_like(ideal)
+    return NullLaw(
+        variable, claimed.mean, root, expected, characteristic, cdf,
+        0.0, 0.0, float(np.abs(expected - ideal).max()), float(np.abs(limit).max()), source,
+    )  # fmt: skip
+
+
+def _of_affine(step, h: float, num_steps: int) -> NullLaw:
+    """Gaussian start, affine steps: the law after n steps is Gaussian, by recursion of mean and covariance."""
+    start = gaussian_start(step)
+    size, d = step.size, step.target.size
+    hs, ends = h / 2.0 ** np.arange(LEVELS), []
+    for k, small in enumerate(hs):
+        maps = step.pair(small)
+        mean, covariance = start
+        for _ in range(num_steps * 2**k - 1):
+            mean = maps.matrix[:size] @ mean + maps.offset[:size]
+            covariance = (
+                maps.matrix[:size] @ covariance @ maps.matrix[:size].T + maps.noise[:size] @ maps.noise[:size].T
+            )
+        ends.append(
+            Gaussian(
+                maps.matrix @ mean + maps.offset, maps.matrix @ covariance @ maps.matrix.T + maps.noise @ maps.noise.T
+            )
+        )
+    # The position is part of z, unless a scheme reads it off with a correction of its own.
+    same = np.allclose(ends[0].mean[size:], ends[0].mean[:d], rtol=1e-9, atol=1e-9) and np.allclose(
+        ends[0].covariance[size:, size:], ends[0].covariance[:d, :d], rtol=1e-9, atol=1e-9
+    )
+    part = slice(0, size) if same else slice(size, size + d)
+    claimed = start if same else Gaussian(start.mean[:d], start.covariance[:d, :d])
+    means = np.array([e.mean[part] for e in ends])
+    covariances = np.array([e.covariance[part, part] for e in ends])
+    if not (np.isfinite(means).all() and np.isfinite(covariances).all()):
+        raise Inconclusive("the exact law of the scheme is not finite")
+    limit = Gaussian(neville(hs, means)[0], neville(hs, covariances)[0])
+    own = Gaussian(means[0], covariances[0])
+    terms = [(1.0, claimed), (1.0, own), (-1.0, limit)]
+    return _of_gaussians(same, claimed, terms, "exact discrete law of the affine step, its limit h -> 0 removed")
+
+
+def _of_grid(step: JaxStep, h: float, num_steps: int) -> NullLaw:
+    """The law after n steps on a grid of z, by the transfer operator, on a one-dimensional target.
+
+    Its numerical error is ten times that of the extrapolation plus the change from a coarser grid.
+    """
+    require_grid(step)
+    coarse, fine = (_grid_law(step, h, num_steps, shape) for shape in GRIDS[step.size])
+    axes, points, start, laws = fine
+    shape = tuple(len(a) for a in axes)
+    hs = h / 2.0 ** np.arange(len(laws))
+    limit, _ = neville(hs, laws)
+    law = start + laws[0] - limit
+    centre = start @ points
+    spread = np.sqrt(start @ (points - centre) ** 2)
+    y = (points - centre) / spread
+    values = observables(y)
+    limits, errors = neville(hs, laws @ values)
+    below, uncertain = neville(
+        hs, np.cumsum(laws.reshape(-1, *shape).sum(axis=tuple(range(2, 1 + len(shape)))), axis=1)
+    )
+    rough = coarse[3][0] @ observables((coarse[1] - centre) / spread)
+    error = 10 * float(errors.max()) + float(np.abs(rough - laws[0] @ values).max())
+
+    def cdf(a):
+        index = int(np.argmax(np.abs(a)))
+        if np.count_nonzero(a) != 1:
+            return None
+        other = tuple(i for i in range(len(shape)) if i != index)
+        marginal = law.reshape(shape).sum(axis=other)
+        t = (axes[index] - centre[index]) / spread[index]
+        # The weights are densities times the spacing: their spline is integrated, not summed.
+        primitive = make_interp_spline(t, marginal / (t[1] - t[0]), k=5).antiderivative()
+        low, high = primitive(t[0]), primitive(t[-1])
+        return _signed(a[[index]], lambda u: np.clip((primitive(np.clip(u, t[0], t[-1])) - low) / (high - low), 0, 1))
+
+    return NullLaw(
+        variable=True,
+        centre=centre,
+        root=np.diag(1 / spread),
+        expectations=law @ values,
+        characteristic=lambda omega: law @ np.exp(1j * (y @ omega.T)),
+        cdf=cdf,
+        error=error,
+        cdf_error=10 * float(uncertain.max()),
+        granted=float(np.abs((law - start) @ values).max()),
+        limit=float(np.abs(limits - start @ values).max()),
+        source="exact discrete law from the transfer operator, its limit h -> 0 removed",
+    )
+
+
+def _grid_law(step: JaxStep, h: float, num_steps: int, shape: tuple[int, ...]):
+    """Axes, points (m, n), claimed weights (m,) and the weights (LEVELS - 1, m) after n 2^k steps of size h / 2^k."""
+    axes = grid_axes(step.target, step.sampler.claims.temperature, shape)
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    start = _claimed_on_grid(step, points)
+    laws = []
+    for k in range(LEVELS - 1):
+        matrix = transition(step, h / 2**k, axes).matrix.T.tocsr()
+        law = start
+        for _ in range(num_steps * 2**k):
+            law = matrix @ law
+        laws.append(law)
+    if not np.isfinite(laws).all():
+        raise Inconclusive("the exact law of the scheme is not finite on the grid")
+    return axes, points, start, np.array(laws)
+
+
+def _claimed_on_grid(step: JaxStep, points: np.ndarray) -> np.ndarray:
+    """Weights of the claimed law of z on the grid, exp(-H), summing to one."""
+    claims, target = step.sampler.claims, step.target
+    if step.size == target.size:
+        energy = lambda z: target.flat_potential(z) / claims.temperature
+    elif claims.dynamics is not None:
+        energy = claims.dynamics(target).H
+    else:
+        raise NotApplicable("the law of the auxiliary variables is not declared")
+    values = np.asarray(jax.vmap(energy)(jnp.asarray(points)))
+    weights = np.exp(-(values - values.min()))
+    return weights / weights.sum()

@@ -1,0 +1,102 @@
+"""The limit h -> 0 of the law of independent chains, extrapolated with its standard error.
+
+Chains that start from the claimed law and run for a fixed time T = n h end in it up to a bias b(h) = c_q h^q + ..,
+q the claimed order, with everything else (friction, steps a refresh, batch fraction) held fixed. The means of three step
+sizes h, h/2, h/4 are combined so that the two leading powers cancel; what is left is compared with the exact
+expectations. It needs no exact discrete law, so it covers every target with an exact sampler and every sampler that can
+be run; it is the only check of the tier for a law that nothing else is known about.
+"""
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from checks.chains import end_points
+from checks.check import Check, NotApplicable
+from checks.observables import observable_names, observables
+from checks.result import Result
+from checks.rules import position_rule
+from checks.starts import draw_variables
+from checks.statistical import CHAINS, chains_for, decide_statistically, not_finite, promise, stage_seed
+from checks.statistics.moments import mean_test
+from checks.statistics.outcome import Outcome
+from checks.stepmap import step_map
+from checks.subject import Subject
+from targets.target import Target
+
+NUM_STEPS = 10
+"""Steps of the largest size; the smaller ones take 2 and 4 times as many."""
+MOST = CHAINS // 4
+"""Chains of each step size."""
+PROMISED = 0.1
+"""Relative error of a variance that is seen: the extrapolation costs a factor of up to 3.3 in the standard error."""
+
+
+def extrapolation(order: int) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (3,) on the means at h, h/2, h/4 of the limit and of its last correction.
+
+    With A(h) = (2^q m(h/2) - m(h)) / (2^q - 1) the power h^q cancels; C = (2^(q+1) A(h/2) - A(h)) / (2^(q+1) - 1) has
+    the error O(h^(q+2)). The correction C - A(h/2) is the term of order h^(q+1): an estimate of the size of the terms
+    that were cancelled last, hence a bound of those that follow once h is in the asymptotic regime.
+    """
+    lead = np.array([[-1.0, 2.0**order, 0.0], [0.0, -1.0, 2.0**order]]) / (2.0**order - 1)
+    limit = (2.0 ** (order + 1) * lead[1] - lead[0]) / (2.0 ** (order + 1) - 1)
+    return limit, limit - lead[1]
+
+
+def exact_expectations(target: Target, temperature: float, functions) -> np.ndarray:
+    """Expectations of vectorised `functions` of flat positions under exp(-U / T) by quadrature. Raises NotApplicable."""
+    points, weights = position_rule(target, temperature)
+    return weights @ functions(points)
+
+
+def step_size_limit(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """With everything else fixed, the law of the position tends to the target as h -> 0, within its standard error."""
+    step, h = step_map(subject, target), subject.step_size(target)
+    claims = step.sampler.claims
+    if claims.kind not in ("fixed-step", "exact"):
+        raise NotApplicable(f"a {claims.kind} sampler has no law at a fixed step size")
+    order = 1 if claims.kind == "exact" else (claims.invariant_order or claims.weak_order or 1)
+    points, weights = position_rule(target, claims.temperature)
+    centre = weights @ points
+    spread = np.sqrt(weights @ (points - centre) ** 2)
+    functions = lambda x: observables((x - centre) / spread)
+    expected = weights @ functions(points)
+    names = observable_names(tuple(f"y[{i}]" for i in range(target.size)))
+    limit, correction = extrapolation(order)
+    count = chains_for(step, MOST)
+
+    def run(stage: int, n: int) -> Sequence[Outcome]:
+        means, values = [], []
+        for k in range(3):
+            generator = np.random.default_rng(stage_seed(seed, stage, 10 + k))
+            starts = draw_variables(step, generator, n)
+            ends = end_points(step, starts, h / 2**k, NUM_STEPS * 2**k, stage_seed(seed, stage, 20 + k))
+            if not np.isfinite(ends.position).all():
+                return [not_finite("end points that are not finite", n, "standardised")]
+            values.append(functions(ends.position))
+            means.append(values[-1].mean(axis=0))
+        # Chain i of each step size makes one independent value of the extrapolated statistic.
+        combined = np.tensordot(limit, np.stack(values), axes=1)
+        bound = np.abs(correction @ np.array(means))
+        noise = np.sqrt(sum(c**2 * v.var(axis=0) for c, v in zip(correction, values, strict=True)) / n)
+        return [
+            mean_test(combined[:, j], float(expected[j]), name=name, unit="standardised",
+                      allowance=float(bound[j] + 3 * noise[j]))
+            for j, name in enumerate(names)
+        ]  # fmt: skip
+
+    return decide_statistically(
+        check, subject, target, run,
+        first_n=count, promised=promise(PROMISED, count, MOST),
+        allowance_source="the correction of order h^(q+1), extrapolated away last, and its noise",
+        reason=lambda o: (
+            f"the limit h -> 0 of {o.name} is {o.measured:.5g}, exact {o.expected:.5g}"
+            if o.measured is not None
+            else o.name
+        ) + f" (T = {NUM_STEPS * h:.3g}, order {order} assumed)",
+        primary=lambda o: o.name.endswith("^2") or not np.isfinite(o.effect),
+        steps=7 * NUM_STEPS, step_size=h,
+    )  # fmt: skip
