@@ -130,16 +130,21 @@ def _compiled_push(step: JaxStep):
     return jax.jit(jax.vmap(lambda z, nodes, h: jax.vmap(lambda e: step.run(z, e, h))(nodes), (0, None, None)))
 
 
+def stationary(matrix: sparse.csr_matrix) -> np.ndarray:
+    """The stationary law (m,) of a transfer operator P (m, m): w P = w with sum w = 1."""
+    system = (matrix.T - sparse.identity(matrix.shape[0])).tolil()
+    system[-1] = 1.0
+    right = np.zeros(matrix.shape[0])
+    right[-1] = 1.0
+    return splu(system.tocsc()).solve(right)
+
+
 def discrete_law(step: JaxStep, h: float, temperature: float, shape: tuple[int, ...]) -> DiscreteLaw:
     """The stationary law at step size h on a grid of the given shape (one or two axes: theta, then r)."""
     target = step.target
     axes = grid_axes(target, temperature, shape)
     matrix, read, weights = transition(step, h, axes)
-    system = (matrix.T - sparse.identity(matrix.shape[0])).tolil()
-    system[-1] = 1.0
-    right = np.zeros(matrix.shape[0])
-    right[-1] = 1.0
-    law = splu(system.tocsc()).solve(right)
+    law = stationary(matrix)
     values = observables(read)
     expectations = law @ np.tensordot(values, weights, axes=([1], [0]))
     marginal = law.reshape(shape).sum(axis=1) if len(shape) == 2 else law
