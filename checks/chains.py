@@ -36,7 +36,7 @@ def end_points(step: JaxStep | HostStep, starts: np.ndarray, step_size: float, n
     Returns:
         The end points.
     """
-    if isinstance(step, JaxStep):
+    if step.sampler.backend == "jax":
         return _jax_end_points(step, starts, step_size, num_steps, seed)
     return _host_end_points(step, starts, step_size, num_steps, seed)
 
@@ -80,9 +80,14 @@ def _compiled_chains(step: JaxStep, width: int):
     return jax.jit(chains)
 
 
-def _host_end_points(step: HostStep, starts, step_size, num_steps, seed) -> EndPoints:
+def _host_end_points(step: JaxStep | HostStep, starts, step_size, num_steps, seed) -> EndPoints:
     sampler, estimator, target = step.sampler, step.estimator, step.target
     generator = np.random.default_rng(seed)
+    whole = getattr(sampler, "chain_variables", None)
+    if whole is not None:
+        # the sampler moves independent chains at once, from z or from positions
+        ends = np.asarray(whole(generator, starts, step_size, num_steps, estimator), np.float64)
+        return EndPoints(ends[:, : target.size], ends)
     many = getattr(sampler, "chains", None)
     if many is not None:
         # the sampler moves independent chains at once; they start from positions

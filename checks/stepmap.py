@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 
 from checks.branching import ScriptedGenerator, Unintercepted, branches
 from checks.check import Inconclusive, NotApplicable
+from checks.mapped import MappedProgram, MappedRecursion, mapped_program
 from checks.observables import observables
 from checks.quadrature import noise_rule
 from checks.subject import Subject
@@ -60,14 +61,14 @@ def _moments_of(z, new_z, x):
 
 @dataclass(frozen=True, eq=False)
 class JaxStep:
-    """The step of a JAX sampler under the noise tape."""
+    """The step of a JAX sampler under the noise tape, or of one whose one-step map another process evaluates."""
 
     target: Target
     sampler: Any
     estimator: Any
     template: Any
-    program: Program
-    state_program: Program
+    program: Program | MappedProgram
+    state_program: Program | MappedRecursion
 
     @property
     def size(self) -> int:
@@ -314,6 +315,10 @@ def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep
         generator = np.random.default_rng(0)
         state = sampler.init(generator, target.example, estimator)
         flat, unravel = host_ravel(sampler.unpack(state)), _host_unravel(sampler.unpack(state))
+        if hasattr(sampler, "one_step"):  # the map itself is to be had from where the sampler runs
+            program = mapped_program(target, sampler, estimator)
+            template = _Template(state, flat, ravel_pytree(jax.tree.map(jnp.asarray, sampler.unpack(state)))[1])
+            return JaxStep(target, sampler, estimator, template, program, MappedRecursion(program))
         return HostStep(target, sampler, estimator, _Template(state, flat, unravel))
     example = jax.tree.map(jnp.asarray, target.example)
     state = sampler.init(jax.random.key(0), example, estimator)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from samplers.adapters import blackjax
+from samplers.adapters.bridge.rows import BRIDGED
 from samplers.row import Row
 
 _COMPOSITE = {
@@ -95,5 +96,6 @@ ADAPTERS: tuple[Row, ...] = (
         unsupported=_PARTICLES,
         variants=({"length_scale": 0.5, "optimizer": "adagrad"}, {"length_scale": 2.0}),
     ),
+    *BRIDGED,
 )
 """The rows, in the order in which they are run."""

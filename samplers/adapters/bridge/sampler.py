@@ -138,12 +138,13 @@ class Bridged:
         out, _ = held.worker.request("map", arrays, handle=held.handle, h=float(step_size), seed=seed)
         return out["z"]
 
-    def chain_variables(self, rng, positions, step_size, num_steps, estimator) -> np.ndarray:
+    def chain_variables(self, rng, starts, step_size, num_steps, estimator) -> np.ndarray:
         """z (N, n) of independent chains after `num_steps` steps of the library's own, its own state kept throughout.
 
         Args:
             rng: `numpy.random.Generator`.
-            positions: (N, d) or a pytree of arrays (N, ...).
+            starts: (N, n) values of z, or positions: (N, d) or a pytree of arrays (N, ...), from which the library
+                makes the rest of its state.
             step_size: h > 0.
             num_steps: steps of each chain.
             estimator: exact, or `KnownNoise`.
@@ -151,16 +152,18 @@ class Bridged:
         Raises:
             BridgeError: for another estimator.
         """
-        leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(positions)]
-        starts = np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1)
-        root = np.zeros((starts.shape[1], starts.shape[1]))
+        leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(starts)]
+        rows = np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1)
+        root = np.zeros((self.target.size, self.target.size))
         if isinstance(estimator, KnownNoise):
-            root = np.linalg.cholesky(estimator.covariance)
+            if np.any(estimator.covariance):
+                root = np.linalg.cholesky(estimator.covariance)
         elif not isinstance(estimator, Exact):
             raise BridgeError(f"estimator: chains of a bridged sampler take Exact or KnownNoise, not {estimator!r}")
         held = self.loaded
         meta = {"handle": held.handle, "h": float(step_size), "steps": int(num_steps), "seed": _seed(rng)}
-        return held.worker.request("chains", {"x": starts, "root": root}, **meta)[0]["z"]
+        full = rows.shape[1] != self.target.size
+        return held.worker.request("chains", {"starts": rows, "root": root}, full=full, **meta)[0]["z"]
 
     def chains(self, rng, positions, step_size, num_steps, estimator) -> np.ndarray:
         """End positions (N, d) of independent chains; see `chain_variables`."""

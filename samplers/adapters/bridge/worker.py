@@ -16,6 +16,7 @@ potential and gradient at the example position on both sides before anything els
 
 import contextlib
 import importlib.util
+import itertools
 import json
 import os
 import sys
@@ -250,8 +251,11 @@ class Held:
         self.free = jax.jit(lambda i, key, z, eta, h: self.stepped(i, key, z, h, eta))
         self.firsts = jax.jit(lambda key, x, h: self.join(kernel.first(key, x, h)))
 
-        def chain(key, x, h, steps, root, noisy):
+        def chain(key, begin, h, steps, root, noisy, full):
             first_key, start_key, key = jax.random.split(key, 3)
+            z = self.split(begin) if full else kernel.first(first_key, begin, h)
+            # a given momentum must not be drawn over, as some libraries do in step 0
+            number = kernel.map_index if full else 0
 
             def noise(key):
                 return root @ jax.random.normal(key, (self.size,)) if noisy else jnp.zeros(self.size)
@@ -259,14 +263,18 @@ class Held:
             def body(i, carry):
                 key, state = carry
                 key, step_key, eta_key = jax.random.split(key, 3)
-                return key, kernel.advance(i, step_key, state, h, noise(eta_key))
+                return key, kernel.advance(i + number, step_key, state, h, noise(eta_key))
 
-            state = kernel.start(start_key, kernel.first(first_key, x, h), h, noise(start_key))
+            state = kernel.start(start_key, z, h, noise(start_key))
             state = jax.lax.fori_loop(0, steps, body, (key, state))[1]
             return self.join(kernel.read(state, h))
 
-        over = lambda noisy: jax.vmap(lambda k, x, h, n, r: chain(k, x, h, n, r, noisy), (0, 0, None, None, None))
-        self.chained = {noisy: jax.jit(over(noisy)) for noisy in (False, True)}
+        def compiled(noisy, full):
+            return jax.jit(
+                jax.vmap(lambda key, z, h, n, root: chain(key, z, h, n, root, noisy, full), (0, 0, None, None, None))
+            )
+
+        self.chained = {kind: compiled(*kind) for kind in itertools.product((False, True), repeat=2)}
 
     def split(self, flat):
         parts, at = [], 0
@@ -345,11 +353,11 @@ class Worker:
         import numpy as np
 
         held = self.held[meta["handle"]]
-        x, ends = arrays["x"], []
+        starts, ends = arrays["starts"], []
         key, root = jax.random.PRNGKey(meta["seed"]), arrays["root"]
-        run = held.chained[bool(np.any(root))]
-        for begin in range(0, len(x), SAMPLES_AT_ONCE):
-            block = x[begin : begin + SAMPLES_AT_ONCE]
+        run = held.chained[bool(np.any(root)), bool(meta["full"])]
+        for begin in range(0, len(starts), SAMPLES_AT_ONCE):
+            block = starts[begin : begin + SAMPLES_AT_ONCE]
             keys = jax.random.split(jax.random.fold_in(key, begin), len(block))
             ends.append(np.asarray(run(keys, block, float(meta["h"]), meta["steps"], root)))
         return {"z": np.concatenate(ends)}, {}

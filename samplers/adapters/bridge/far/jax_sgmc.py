@@ -92,6 +92,15 @@ class Kernel:
     def with_eta(self, state, eta):
         raise NotImplementedError
 
+    def with_key(self, state, key):
+        raise NotImplementedError
+
+    def read(self, state, h):
+        raise NotImplementedError
+
+    def update(self, state, *schedules):
+        raise NotImplementedError
+
     def advance(self, i, key, state, h, eta):
         state = self.with_eta(self.with_key(state, key), eta)
         return self.update(state, self.at(h))[0]

@@ -1,0 +1,127 @@
+"""JaxSGMC 0.1.5 across the bridge: the solvers of its module `alias`, held to what their documentation says they are.
+
+The release needs an older jax, so it runs in an environment of its own:
+`python -m samplers.adapters.bridge build jax-sgmc`.
+
+What all of them share: the library differentiates a potential itself, - log-prior - N mean_S log-likelihood, summed
+over the data; its `step_size` is the h of SDE time, and its schedules of step size, burn-in and thinning are left out
+(constant h, every sample kept). Data are handed over without its host callbacks; gradient noise enters as data.
+Noise adaption (`adapt_noise_model`), masses and adaptive step sizes are not exercised.
+"""
+
+from typing import Any, NamedTuple
+
+from samplers.adapters.bridge.sampler import Bridged
+from samplers.adapters.sgmcmcjax import PreconditionedPoint
+from samplers.sgld import SGLD
+from samplers.splitting import OBABO
+from samplers.types import Claims, Source
+from samplers.underdamped import PhasePoint
+from samplers.validate import require
+from targets.target import Target
+
+
+class ReplicaPoint(NamedTuple):
+    """Positions of the cold and of the hot chain."""
+
+    position: Any
+    hot: Any
+
+
+def _bridged(kernel: str, target: Target, claims: Claims, point: Any = None, **options: Any) -> Bridged:
+    return Bridged("jax-sgmc", kernel, target, claims, options, point)
+
+
+def _require_steps(integration_steps: int, friction: float) -> None:
+    require(integration_steps >= 1, "integration_steps: must be positive", integration_steps)
+    require(friction > 0, "friction: must be positive", friction)
+
+
+def sgld(target: Target, temperature: float = 1.0) -> Bridged:
+    """`alias.sgld`: theta' = theta - h grad U + sqrt(2 T h) xi."""
+    require(temperature > 0, "temperature: must be positive", temperature)
+    return _bridged("sgld", target, SGLD(temperature).claims, temperature=temperature)
+
+
+def sgld_rms(target: Target, alpha: float = 0.9, lmbd: float = 1e-5, temperature: float = 1.0) -> Bridged:
+    """`alias.sgld(rms_prop=True)`: with v' = alpha v + (1 - alpha) g^2 and G = 1 / (lmbd + sqrt(v')),
+
+        theta' = theta - h G grad U + sqrt(2 T h G) xi
+
+    without Gamma = div G, the term that li2016preconditioned drops too.
+    """
+    require(0 <= alpha < 1, "alpha: must lie in [0, 1)", alpha)
+    require(lmbd > 0, "lmbd: must be positive", lmbd)
+    require(temperature > 0, "temperature: must be positive", temperature)
+    claims = Claims(
+        kind="adaptive",
+        source=Source("li2016preconditioned", "Algorithm 1"),
+        temperature=temperature,
+        conditions=("exact gradient", "Gamma dropped"),
+    )
+    options = {"alpha": alpha, "lmbd": lmbd, "temperature": temperature}
+    return _bridged("sgld_rms", target, claims, PreconditionedPoint, **options)
+
+
+def re_sgld(target: Target, hot_temperature: float = 1000.0) -> Bridged:
+    """`alias.re_sgld`: SGLD at temperatures 1 and tau, and after each step a swap of the two states."""
+    require(hot_temperature > 1, "hot_temperature: must exceed 1", hot_temperature)
+    claims = Claims(
+        kind="fixed-step",
+        source=Source("deng2020nonconvex", "Algorithm 1"),
+        invariant_order=1,
+        composite=True,
+        conditions=("exact gradient",),
+    )
+    return _bridged("re_sgld", target, claims, ReplicaPoint, hot_temperature=hot_temperature)
+
+
+def sghmc(target: Target, integration_steps: int = 10, friction: float = 1.0) -> Bridged:
+    """`alias.sghmc`: momentum r ~ N(0, I), then L times, with the gradient at the *new* theta,
+
+    theta' = theta + h r,   r' = (1 - friction h) r - h grad U(theta') + friction sqrt(2 h) xi.
+    """
+    _require_steps(integration_steps, friction)
+    claims = Claims(
+        kind="fixed-step",
+        source=Source("chen2014stochastic", "Algorithm 2"),
+        invariant_order=1,
+        composite=True,
+        conditions=("exact gradient",),
+    )
+    return _bridged("sghmc", target, claims, integration_steps=integration_steps, friction=friction)
+
+
+def obabo(target: Target, integration_steps: int = 1, friction: float = 1.0, temperature: float = 1.0) -> Bridged:
+    """`alias.obabo`: OBABO, `integration_steps` of them a step (the library's default is 10; 1 has a generator)."""
+    _require_steps(integration_steps, friction)
+    require(temperature > 0, "temperature: must be positive", temperature)
+    one = OBABO(friction=friction, temperature=temperature).claims
+    many = Claims(
+        kind="fixed-step",
+        source=one.source,
+        invariant_order=2,
+        temperature=temperature,
+        composite=True,
+        discrete_law=one.discrete_law,
+        conditions=one.conditions,
+    )
+    claims = one if integration_steps == 1 else many
+    options = {"integration_steps": integration_steps, "friction": friction, "temperature": temperature}
+    return _bridged("obabo", target, claims, PhasePoint, **options)
+
+
+def amagold(target: Target, integration_steps: int = 10, friction: float = 0.25) -> Bridged:
+    """`alias.amagold`: L steps of the reversible leapfrog, one Metropolis test, the momentum flipped on rejection."""
+    _require_steps(integration_steps, friction)
+    claims = Claims(kind="exact", source=Source("zhang2020amagold", "Algorithm 1"))
+    return _bridged("amagold", target, claims, PhasePoint, integration_steps=integration_steps, friction=friction)
+
+
+def sggmc(target: Target, integration_steps: int = 10, friction: float = 1.0, temperature: float = 1.0) -> Bridged:
+    """`alias.sggmc`: L steps of OBABO and one Metropolis test."""
+    _require_steps(integration_steps, friction)
+    require(temperature > 0, "temperature: must be positive", temperature)
+    claims = Claims(kind="exact", source=Source("garrigaalonso2021exact", "GGMC"), temperature=temperature)
+    options = {"integration_steps": integration_steps, "friction": friction, "temperature": temperature}
+    return _bridged("sggmc", target, claims, PhasePoint, **options)
