@@ -1,9 +1,9 @@
 """Samplers of other libraries, one row each, named `library/name`. Building one imports its library."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from samplers.adapters import blackjax
+from samplers.adapters import blackjax, numpyro, optax, tfp
 from samplers.adapters.bridge.rows import BRIDGED
 from samplers.row import Row
 
@@ -14,6 +14,11 @@ _COMPOSITE = {
 }
 _FLATTENED = "with zeta > 0 the positions follow an adaptively flattened law; the target is had only by reweighting"
 _ADAPTIVE: dict[str, str] = dict.fromkeys(("recipe", "generator", "order", "law"), _FLATTENED)
+_PERTURBED: dict[str, str] = dict.fromkeys(
+    ("recipe", "generator", "order", "law"),
+    "an update of the subsample, then a trajectory with accept-reject: tests/test_adapter_numpyro.py holds each of the "
+    "two to the perturbed law that the kernel leaves invariant",
+)
 _PARTICLES = {
     "recipe": "a particle method: no diffusion is declared",
     "generator": "a particle method: no diffusion is declared",
@@ -30,6 +35,12 @@ def _on(adapter: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
     """A builder for an adapter that needs the exact gradient of the target."""
     return lambda target, **options: adapter(target, **fixed, **options)
 
+
+_TEMPERATURES = ({"temperature": 0.5}, {"temperature": 2.0})
+_VOLATILITIES = ({"volatility": "constant"}, {"volatility": "position"})
+_LEAPFROG = ({"num_leapfrog_steps": 1}, {"num_leapfrog_steps": 2})
+_FLAT = ("gaussian-1d-scaled", "gaussian-correlated-2d", "double-well", "tiny-gaussian-data")
+_FEW = ("gaussian-1d-scaled", "gaussian-correlated-2d", "double-well")  # each step of TFP compiles for seconds
 
 ADAPTERS: tuple[Row, ...] = (
     Row(
@@ -96,6 +107,82 @@ ADAPTERS: tuple[Row, ...] = (
         unsupported=_PARTICLES,
         variants=({"length_scale": 0.5, "optimizer": "adagrad"}, {"length_scale": 2.0}),
     ),
+    Row(
+        "numpyro/hmcecs",
+        _on(numpyro.HMCECS),
+        tiers=("contract",),
+        unsupported=_PERTURBED,
+        targets=("tiny-gaussian-data",),
+        variants=(
+            {"subsample_size": 3, "num_blocks": 3, "num_steps": 1, "taylor": 1, "reference": (0.3, -0.2)},
+            {"subsample_size": 4, "num_blocks": 2, "num_steps": 2, "taylor": 0, "reference": (1.0, 0.5)},
+        ),
+        step_size=0.3,
+        step_power=0.5,
+    ),
+    Row(
+        "numpyro/svgd",
+        _on(numpyro.SVGD),
+        tiers=("contract", "law"),
+        unsupported=_PARTICLES,
+        variants=(
+            {"kernel": "imq", "optimizer": "adagrad"},
+            {"kernel": "rbf-vector"},
+            {"kernel": "mixture"},
+            {"kernel": "random-feature"},
+        ),
+    ),
+    # a site with support (0, inf), which the library moves in log coordinates
+    Row(
+        "numpyro/svgd-positive",
+        _on(numpyro.SVGD, constraint="positive"),
+        tiers=("contract", "law"),
+        unsupported=_PARTICLES,
+        targets=("gamma",),
+    ),
+    Row(
+        "tfp/uncalibrated_langevin",
+        _on(tfp.UncalibratedLangevin),
+        targets=_FEW,
+        variants=_VOLATILITIES,
+    ),
+    Row("tfp/mala", _on(tfp.MALA), targets=_FEW, variants=_VOLATILITIES),
+    Row(
+        "tfp/uncalibrated_hmc",
+        _on(tfp.UncalibratedHMC),
+        tiers=("contract", "law"),
+        unsupported=_COMPOSITE,
+        targets=_FEW,
+        variants=_LEAPFROG,
+        step_size=0.2,
+        step_power=0.5,
+    ),
+    Row("tfp/hmc", _on(tfp.HMC), targets=_FEW, variants=_LEAPFROG, step_size=0.2, step_power=0.5),
+    # not samplers by claim: at the settings of samplers/adapters/optax.py they are SGLD and SGHMC
+    Row("optax/noisy_sgd", _plain(optax.NoisySGD), targets=_FLAT, variants=_TEMPERATURES),
+    Row(
+        "optax/differentially_private_aggregate",
+        _plain(optax.DifferentiallyPrivate),
+        targets=_FLAT,
+        variants=_TEMPERATURES,
+    ),
+    Row(
+        "optax/add_noise-momentum",
+        _plain(optax.AddNoise),
+        targets=_FLAT,
+        variants=({"friction": 2.0, "temperature": 0.5}, {"friction": 0.4, "temperature": 2.0}),
+        step_power=0.5,
+    ),
     *BRIDGED,
 )
 """The rows, in the order in which they are run."""
+
+_TENSORFLOW = "an optimiser of TensorFlow's graph mode (tf_keras legacy), absent from tfp.substrates.jax"
+UNSUPPORTED: Mapping[str, str] = {
+    "tfp/stochastic_gradient_langevin_dynamics": _TENSORFLOW,
+    "tfp/variational_sgd": f"{_TENSORFLOW}; constant SGD, whose law is a fitted approximation by claim",
+    "numpyro/steinvi": "a mixture of guides fitted to the posterior: no law is claimed for its particles; with a Delta "
+    "guide and loss_temperature = 1 / M it is numpyro/svgd",
+    "numpyro/asvgd": "numpyro/svgd while a temperature is annealed; its last cycle is numpyro/svgd",
+}
+"""Public samplers of the libraries above that have no row, each with its reason."""

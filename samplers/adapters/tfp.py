@@ -1,0 +1,235 @@
+"""TensorFlow Probability (nightly 0.26) on JAX: `tfp.substrates.jax.mcmc` under the interface of this suite.
+
+What all of them share: the library takes a log-density and differentiates it itself; it is given -U~ of one minibatch,
+which the whole step sees (see `frozen`). A position goes in as the list of its leaves. Step sizes are arguments of the
+kernel, and the results of a step hold quantities that were computed with them (the drift of the Langevin kernels): a
+kernel with another step size must not be given the old results. Here every step starts from `bootstrap_results`.
+
+There is no temperature: one is had by dividing the log-density. `StochasticGradientLangevinDynamics` and
+`VariationalSGD` are not in the JAX substrate (see UNSUPPORTED in the registry).
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from samplers.adapters.shared import frozen, load
+from samplers.dynamics import Dynamics, coordinate_names
+from samplers.simple import PositionMixin, PositionState
+from samplers.types import Claims, Source
+from samplers.validate import require
+from targets.target import Target
+
+Volatility = Literal["one", "constant", "position"]
+CONSTANT = 0.7
+
+
+def library() -> Any:
+    """The module `tfp.mcmc` of the JAX substrate. Raises ImportError that says how to install it."""
+    return load("tensorflow_probability.substrates.jax", "tfp-nightly").mcmc
+
+
+def volatility_function(name: Volatility):
+    """sigma of the Langevin kernels, for leaves: 1 (the library's default), 0.7, or 1 / sqrt(1 + |theta|^2 / 4)."""
+    if name == "one":
+        return None
+
+    def volatility(*leaves):
+        if name == "constant":
+            return [jnp.full_like(leaf, CONSTANT) for leaf in leaves]
+        square = sum(jnp.sum(leaf**2) for leaf in leaves)
+        return [jnp.broadcast_to(jax.lax.rsqrt(1 + square / 4), leaf.shape) for leaf in leaves]
+
+    return volatility
+
+
+def langevin_dynamics(target: Target, name: Volatility) -> Dynamics:
+    """H = U, D = diag(sigma^2), Q = 0."""
+    n = target.size
+
+    def D(z):
+        sigma = volatility_function(name)
+        return jnp.eye(n, dtype=z.dtype) if sigma is None else jnp.diag(sigma(z)[0] ** 2)
+
+    Q = lambda z: jnp.zeros((n, n), z.dtype)
+    return Dynamics(target.flat_potential, D, Q, coordinate_names(n), n)
+
+
+class KernelMixin(PositionMixin):
+    """One step of a kernel of the library, from fresh results."""
+
+    target: Target
+
+    def kernel(self, log_density, step_size) -> Any:
+        raise NotImplementedError
+
+    def step(self, key, state, step_size, estimator):
+        gradient_key, step_key = jax.random.split(key)
+        potential, estate = frozen(self.target, estimator, gradient_key, state.estate, state.position)
+        leaves, structure = jax.tree.flatten(state.position)
+        log_density = lambda *leaves: -potential(jax.tree.unflatten(structure, leaves))[0]
+        kernel = self.kernel(log_density, step_size)
+        moved, _ = kernel.one_step(leaves, kernel.bootstrap_results(leaves), seed=step_key)
+        return PositionState(jax.tree.unflatten(structure, moved), estate)
+
+
+@dataclass(frozen=True)
+class UncalibratedLangevin(KernelMixin):
+    """`tfp.mcmc.UncalibratedLangevin`: with g = -grad U~ and the volatility sigma, a vector,
+
+        theta' = theta + (s / 2) (sigma^2 g + d sigma^2) + sigma sqrt(s) xi,   (d sigma^2)_i = d sigma_i^2 / d theta_i
+
+    Conventions: the library's step size s is *twice* the epsilon of SDE time; the adapter passes s = 2 h. sigma = 1 is
+    SGLD with epsilon = h; otherwise D = diag(sigma^2), and d sigma^2 is its divergence, the Gamma of the recipe.
+
+    Source: the module `tfp.mcmc.langevin`; roberts1996exponential, section 1.4; ma2015complete, section 3.1.
+
+    Args:
+        target: gives the exact gradient, from which the noise of an estimator is told.
+        volatility: `"one"` (the library's default), `"constant"` 0.7, or `"position"` 1 / sqrt(1 + |theta|^2 / 4).
+    """
+
+    target: Target
+    volatility: Volatility = "one"
+
+    backend = "jax"
+    needs = frozenset({"gradient"})
+
+    def __post_init__(self):
+        require(self.volatility in ("one", "constant", "position"), "volatility: unknown", self.volatility)
+        library()
+
+    @property
+    def claims(self):
+        return Claims(
+            kind="fixed-step",
+            source=Source("roberts1996exponential", "section 1.4"),
+            weak_order=1,
+            invariant_order=1,
+            dynamics=lambda target: langevin_dynamics(target, self.volatility),
+            discrete_law=None if self.volatility == "position" else self.discrete_law,
+            conditions=("exact gradient",),
+        )
+
+    def discrete_law(self, h: float, curvature: float) -> dict[str, float]:
+        """As for SGLD, of step size h sigma^2 with a constant sigma."""
+        square = CONSTANT**2 if self.volatility == "constant" else 1.0
+        return {"position": 1 / curvature / (1 - h * square * curvature / 2)}
+
+    def kernel(self, log_density, step_size):
+        sigma = volatility_function(self.volatility)
+        return library().UncalibratedLangevin(log_density, 2 * step_size, volatility_fn=sigma)
+
+
+@dataclass(frozen=True)
+class MALA(KernelMixin):
+    """`tfp.mcmc.MetropolisAdjustedLangevinAlgorithm`: the step of `UncalibratedLangevin` as a proposal.
+
+    Conventions: as in `UncalibratedLangevin`; unlike it exact at every step size, for an exact log-density.
+
+    Source: the module `tfp.mcmc.langevin`; roberts1996exponential, section 1.4.
+
+    Args:
+        target: as in `UncalibratedLangevin`.
+        volatility: as in `UncalibratedLangevin`.
+    """
+
+    target: Target
+    volatility: Volatility = "one"
+
+    backend = "jax"
+    needs = frozenset({"gradient", "potential"})
+
+    def __post_init__(self):
+        require(self.volatility in ("one", "constant", "position"), "volatility: unknown", self.volatility)
+        library()
+
+    @property
+    def claims(self):
+        return Claims(
+            kind="exact",
+            source=Source("roberts1996exponential", "section 1.4"),
+            dynamics=lambda target: langevin_dynamics(target, self.volatility),
+            discrete_law=lambda h, curvature: {"position": 1 / curvature},
+            conditions=("exact potential and gradient",),
+        )
+
+    def kernel(self, log_density, step_size):
+        sigma = volatility_function(self.volatility)
+        return library().MetropolisAdjustedLangevinAlgorithm(log_density, 2 * step_size, volatility_fn=sigma)
+
+
+@dataclass(frozen=True)
+class UncalibratedHMC(KernelMixin):
+    """`tfp.mcmc.UncalibratedHamiltonianMonteCarlo`: r ~ N(0, I), then L leapfrog steps of size h; no accept-reject.
+
+    Conventions: unit mass; h is the leapfrog step, not the length of the trajectory; the state is the position alone.
+
+    Source: the module `tfp.mcmc.hmc`; neal2011mcmc, section 5.3.2.
+
+    Args:
+        target: gives the exact gradient, from which the noise of an estimator is told.
+        num_leapfrog_steps: L >= 1.
+    """
+
+    target: Target
+    num_leapfrog_steps: int = 3
+
+    backend = "jax"
+    needs = frozenset({"gradient"})
+
+    def __post_init__(self):
+        require(self.num_leapfrog_steps >= 1, "num_leapfrog_steps: must be positive", self.num_leapfrog_steps)
+        library()
+
+    @property
+    def claims(self):
+        return Claims(
+            kind="fixed-step",
+            source=Source("neal2011mcmc", "section 5.3.2"),
+            invariant_order=2,
+            # leapfrog conserves r^2 + curvature x^2 (1 - h^2 curvature / 4), and r ~ N(0, 1) is drawn afresh
+            discrete_law=lambda h, curvature: {"position": 1 / curvature / (1 - h * h * curvature / 4)},
+            composite=True,
+            conditions=("exact gradient",),
+        )
+
+    def kernel(self, log_density, step_size):
+        return library().UncalibratedHamiltonianMonteCarlo(log_density, step_size, self.num_leapfrog_steps)
+
+
+@dataclass(frozen=True)
+class HMC(KernelMixin):
+    """`tfp.mcmc.HamiltonianMonteCarlo`: the step of `UncalibratedHMC` as proposal, then accept-reject.
+
+    Source: the module `tfp.mcmc.hmc`; neal2011mcmc, section 5.3.2.
+
+    Args:
+        target: as in `UncalibratedHMC`.
+        num_leapfrog_steps: as in `UncalibratedHMC`.
+    """
+
+    target: Target
+    num_leapfrog_steps: int = 3
+
+    backend = "jax"
+    needs = frozenset({"gradient", "potential"})
+
+    def __post_init__(self):
+        require(self.num_leapfrog_steps >= 1, "num_leapfrog_steps: must be positive", self.num_leapfrog_steps)
+        library()
+
+    @property
+    def claims(self):
+        return Claims(
+            kind="exact",
+            source=Source("neal2011mcmc", "section 5.3.2"),
+            discrete_law=lambda h, curvature: {"position": 1 / curvature},
+            composite=True,
+            conditions=("exact potential and gradient",),
+        )
+
+    def kernel(self, log_density, step_size):
+        return library().HamiltonianMonteCarlo(log_density, step_size, self.num_leapfrog_steps)
