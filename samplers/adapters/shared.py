@@ -12,13 +12,13 @@ from samplers.gradients import Minibatch
 from targets.target import Target
 
 
-def load(module: str, distribution: str | None = None) -> Any:
+def load(module: str, distribution: str | None = None, extra: str = "peers") -> Any:
     """The module of a library. Raises ImportError that says how to install `distribution` (default: the module)."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         name = distribution or module.partition(".")[0]
-        raise ImportError(f"{name} is not installed; the adapters need it: pip install '.[peers]'") from error
+        raise ImportError(f"{name} is not installed; the adapters need it: pip install '.[{extra}]'") from error
 
 
 class PeerState(NamedTuple):
