@@ -278,18 +278,21 @@ def key_discipline(check: Check, subject: Subject, target: Target, seed: int) ->
     if np.array_equal(ends[0], ends[2]) and not k.deterministic:
         found.append("another key gives the same result: the key is ignored")
     # An exact estimator consumes no key: a noisy one shows whether the gradient and the injected noise share theirs.
-    reused = None if k.host else _reuse(k, seed) or _reuse(kit(with_noise(subject, target), target), seed)
+    reused = key_reuse(subject, target, seed) or key_reuse(with_noise(subject, target), target, seed)
     if reused:
         found.append(reused)
     statistic = "key reuse" if reused else "violations"
     return _count(check, subject, target, found, "keys are used once and decide the result", statistic=statistic)
 
 
-def _reuse(k: Kit, seed: int) -> str | None:
-    """What JAX's key-reuse checker says of one unbatched init and step, from a typed key.
+def key_reuse(subject: Subject, target: Target, seed: int = 0) -> str | None:
+    """What JAX's key-reuse checker says of one unbatched init and step, from a typed key; nothing of host samplers.
 
     The checker of `jax.debug_key_reuse` is called on the traced program, which spares the compilation.
     """
+    k = kit(subject, target)
+    if k.host:
+        return None
     state = k.start(seed)
     position = k.position(seed)
     programs = (
