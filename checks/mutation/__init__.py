@@ -1,0 +1,1 @@
+"""Systematic mutation: every small change of the code that a sampler's step runs, generated from its source."""

@@ -1,0 +1,73 @@
+"""The mutants of a sampler: every edit of every function that its step runs."""
+
+import ast
+import hashlib
+from collections import Counter
+from dataclasses import dataclass
+
+from checks.mutation.build import mutated_row
+from checks.mutation.operators import Swaps, edits
+from checks.mutation.source import Place, places, scope
+from samplers.row import Row
+
+
+@dataclass(frozen=True, eq=False)
+class Mutant:
+    """One change of the code that the step of a sampler runs.
+
+    Attributes:
+        sampler: name of the row.
+        place: the function that is changed.
+        operator: name among `checks.mutation.operators.OPERATORS`.
+        line: of the source, for the reader: the id does not depend on it.
+        before: the source that is replaced.
+        after: what it becomes.
+        number: counts equal changes of one function.
+        swaps: see `Edit`.
+    """
+
+    sampler: str
+    place: Place
+    operator: str
+    line: int
+    before: str
+    after: str
+    number: int
+    swaps: Swaps
+
+    @property
+    def change(self) -> str:
+        """`sgld/SGLD.step/flip-term/1f0c2a9b`: the same for every sampler that runs the function."""
+        text = f"{self.before} -> {self.after} #{self.number}"
+        digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+        module = self.place.module.removeprefix("samplers.").removeprefix("targets.")
+        return f"{module}/{self.place.qualname}/{self.operator}/{digest}"
+
+    @property
+    def id(self) -> str:
+        """`sghmc:noise/injected_noise/missing-root/5d2e11f0`."""
+        return f"{self.sampler}:{self.change}"
+
+    def row(self, base: Row) -> Row:
+        """The row of the mutated sampler. Raises what the changed module raises when it is imported."""
+        return mutated_row(base, self.place.module, self.swaps)
+
+
+def catalogue(row: Row) -> tuple[Mutant, ...]:
+    """Every mutant of a sampler, function by function."""
+    found = []
+    for place in places(row):
+        seen: Counter[tuple[str, str, str]] = Counter()
+        for edit in edits(scope(place)):
+            key = (edit.operator, edit.before, edit.after)
+            found.append(Mutant(row.name, place, *edit[:4], seen[key], edit.swaps))
+            seen[key] += 1
+    return tuple(found)
+
+
+def sources(mutant: Mutant) -> str:
+    """The changed module as text."""
+    from checks.mutation.operators import substitute
+    from checks.mutation.source import tree
+
+    return ast.unparse(ast.fix_missing_locations(substitute(tree(mutant.place.module), mutant.swaps)))

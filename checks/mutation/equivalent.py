@@ -1,0 +1,253 @@
+"""Proofs that a mutant has the law of the sampler that it is a change of.
+
+A step is a function of state, noise and step size. A mutant is equivalent if that function is the same one, or the
+same one of a noise that has the same law: normals with their signs changed, independent normals exchanged. Whether it
+is is decided under the noise tape, for everything that the state lets out (`position` and `unpack`) over the first
+steps from `pack`, at random points, noises and step sizes over four decades (so that every branch on a step size is
+taken). The functions are analytic on each branch: agreeing to round-off at random points they are equal. For an accept
+step the uniform is put just above and just below the acceptance probability. That a law is nearly the same, or the same
+to the claimed order, proves nothing here.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from checks.contract import key_reuse
+from checks.execute import cached_target
+from checks.mutation.catalogue import Mutant
+from checks.mutation.program import Setting, settings, start
+from checks.tape import Draw, Noise, Program, record
+from samplers.metrics import RecipeMetric
+from samplers.registry import RECIPE_OFFSET
+from samplers.row import Row
+
+POINTS = 5
+FACTORS = (0.3, 1.0, 3.0, 30.0)
+"""Step sizes, in units of the usual one."""
+EPS = float(np.finfo(float).eps)
+SAME = "the same function of state, noise and step size"
+SIGNS = "the same function but for the signs of symmetric noise"
+EXCHANGED = "the same function but for the order (and signs) of independent normals"
+METRIC = "the unmutated sampler with another valid metric"
+
+
+def proof(row: Row, mutant: Mutant) -> str | None:
+    """Why the mutant has the law of the sampler of `row`, at every setting of the row; None if that is not shown."""
+    if mutant.place.module == "samplers.metrics" and _valid_metric(mutant):
+        return METRIC
+    changed = mutant.row(row)
+    found = []
+    for setting in settings(row):
+        try:
+            found.append(_same_law(row, changed, setting))
+        except Exception:  # whatever the changed code raises: nothing is shown
+            return None
+        # the tape does not see which key a draw comes from
+        if found[-1] is None or key_reuse(setting.subject(changed), cached_target(setting.target)):
+            return None
+    return max(found, key=[SAME, SIGNS, EXCHANGED].index)
+
+
+def _same_law(row: Row, changed: Row, setting: Setting) -> str | None:
+    sampler = setting.subject(row).sampler(cached_target(setting.target))
+    if sampler.backend == "host":
+        return _same_host(row, changed, setting)
+    return _same_program(row, changed, setting)
+
+
+# Under the tape -----------------------------------------------------------------------------------------------------
+
+
+def _states(row: Row, setting: Setting) -> Iterator[np.ndarray]:
+    """The full variable of states that the unmutated sampler reaches."""
+    subject, target = setting.subject(row), cached_target(setting.target)
+    sampler, estimator = subject.sampler(target), subject.estimator(target)
+    state = start(sampler, target, estimator)
+    step = jax.jit(lambda key, state: sampler.step(key, state, subject.step_size(target), estimator))
+    for i in range(POINTS):
+        for j in range(3):
+            state = step(jax.random.key(100 * i + j), state)
+        yield np.asarray(ravel_pytree(sampler.unpack(state))[0])
+
+
+def _program(row: Row, setting: Setting, steps: int) -> Program:
+    """pack, then some steps: everything that is let out after each of them, as a function of (z, h) and the noise."""
+    subject, target = setting.subject(row), cached_target(setting.target)
+    sampler, estimator = subject.sampler(target), subject.estimator(target)
+    state = start(sampler, target, estimator)
+    z, unravel = ravel_pytree(sampler.unpack(state))
+
+    def run(z, h):
+        keys = jax.random.split(jax.random.key(0), steps + 1)
+        state, seen = sampler.pack(keys[0], unravel(z), estimator), []
+        for key in keys[1:]:
+            state = sampler.step(key, state, h, estimator)
+            seen.append(ravel_pytree((sampler.position(state), sampler.unpack(state)))[0])
+        return jnp.concatenate(seen)
+
+    return record(run, z, jnp.asarray(0.1))
+
+
+def _same_program(row: Row, changed: Row, setting: Setting) -> str | None:
+    subject, target = setting.subject(row), cached_target(setting.target)
+    accepting = bool(_program(row, setting, 1).count("uniform"))
+    steps = 1 if accepting else 2
+    one, two = _program(row, setting, steps), _program(changed, setting, steps)
+    if one.unintercepted or two.unintercepted:
+        return None
+    if sorted(map(str, one.draws)) != sorted(map(str, two.draws)):
+        return None
+    hs = [f * subject.step_size(target) for f in FACTORS]
+    cases = [(z, h) for z in _states(row, setting) for h in hs]
+    rng = np.random.default_rng(0)
+    normals = rng.standard_normal((len(cases), one.count("normal")))
+    uniforms = rng.random((len(cases), one.count("uniform")))
+    integers = np.array([[rng.integers(r) for r in one.ranges] for _ in cases], int).reshape(len(cases), -1)
+    zs, steps_sizes = np.stack([z for z, _ in cases]), np.array([h for _, h in cases])
+    first, second = _batched(one), _batched(two)
+    if accepting:
+        if uniforms.shape[1] != 1:
+            return None
+        level = _acceptance(first, normals, integers, zs, steps_sizes)
+        sides = [np.clip(level * (1 + s) + s, 0.0, 1 - EPS)[:, None] for s in (-1e-11, 1e-11)]
+    else:
+        sides = [uniforms]
+    expected = [first(normals, side, integers, zs, steps_sizes) for side in sides]
+    for order, signs in _relabellings(one, two):
+        moved = normals[:, order] * signs
+        got = [second(moved, side, integers, zs, steps_sizes) for side in sides]
+        if all(_equal(a, b) for a, b in zip(expected, got, strict=True)):
+            if not np.array_equal(order, np.arange(len(order))):
+                return EXCHANGED
+            return SAME if np.all(signs == 1) else SIGNS
+    return None
+
+
+def _batched(program: Program) -> Callable[..., np.ndarray]:
+    run = jax.jit(jax.vmap(lambda n, u, k, z, h: program(Noise(n, u, k), z, h)))
+    return lambda *arguments: np.asarray(run(*(jnp.asarray(a) for a in arguments)))
+
+
+def _equal(a: np.ndarray, b: np.ndarray) -> bool:
+    """Equal to round-off, row by row; what is not finite is so in both."""
+    if not np.array_equal(np.isfinite(a), np.isfinite(b)):
+        return False
+    a, b = np.nan_to_num(a, posinf=0, neginf=0), np.nan_to_num(b, posinf=0, neginf=0)
+    scale = np.abs(a).max(axis=1, initial=1.0)
+    return bool(np.all(np.abs(a - b).max(axis=1, initial=0.0) <= 1e4 * EPS * scale))
+
+
+def _acceptance(run, normals, integers, zs, hs) -> np.ndarray:
+    """The largest uniform that still accepts, by bisection."""
+    low, high = np.zeros(len(zs)), np.ones(len(zs))
+    proposal = run(normals, low[:, None], integers, zs, hs)
+    for _ in range(52):
+        middle = 0.5 * (low + high)
+        took = np.all(run(normals, middle[:, None], integers, zs, hs) == proposal, axis=1)
+        low, high = np.where(took, middle, low), np.where(took, high, middle)
+    return 0.5 * (low + high)
+
+
+def _relabellings(one: Program, two: Program) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """(order, signs): the k-th normal of the mutant is `signs[k]` times the `order[k]`-th of the sampler.
+
+    Whole draws are exchanged (with draws of the same size) and change their sign.
+    """
+    mine = [d for d in one.draws if d.kind == "normal"]
+    its = [d for d in two.draws if d.kind == "normal"]
+    starts = np.cumsum([0, *(d.size for d in mine)])
+    orders: Iterable[tuple[int, ...]] = itertools.permutations(range(len(mine))) if len(mine) <= 6 else ()
+    straight = tuple(range(len(mine)))
+    signs = list(itertools.product((1.0, -1.0), repeat=len(mine))) if len(mine) <= 8 else [(1.0,) * len(mine)]
+    for order in itertools.chain([straight], (o for o in orders if o != straight)):
+        if not _fits(order, mine, its):
+            continue
+        index = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in order] or [np.zeros(0, int)]).astype(int)
+        # all sign patterns for the order as it is, equal signs for the others
+        for sign in signs if order == straight else signs[:1]:
+            yield index, np.concatenate([np.full(d.size, s) for d, s in zip(its, sign, strict=True)] or [np.zeros(0)])
+
+
+def _fits(order: tuple[int, ...], mine: list[Draw], its: list[Draw]) -> bool:
+    return all(mine[i].shape == d.shape for i, d in zip(order, its, strict=True))
+
+
+# Host samplers ------------------------------------------------------------------------------------------------------
+
+
+class _Flipped:
+    """A NumPy generator whose standard normals have the other sign."""
+
+    def __init__(self, generator: np.random.Generator):
+        self._generator = generator
+
+    def standard_normal(self, *args, **kwargs):
+        return -self._generator.standard_normal(*args, **kwargs)
+
+    def __getattr__(self, name):
+        return getattr(self._generator, name)
+
+
+def _same_host(row: Row, changed: Row, setting: Setting) -> str | None:
+    """The same numbers from the same stream of the generator, or from that with the other sign of all normals."""
+    subject, target = setting.subject(row), cached_target(setting.target)
+    hs = [f * subject.step_size(target) for f in FACTORS]
+
+    def ends(which: Row, wrap: Callable[[Any], Any]) -> np.ndarray:
+        chosen = setting.subject(which)
+        sampler, estimator = chosen.sampler(target), chosen.estimator(target)
+        rows = []
+        for seed, h in itertools.product(range(POINTS), hs):
+            state = sampler.init(np.random.default_rng(seed), target.example, estimator)
+            for i in range(2):
+                state = sampler.step(wrap(np.random.default_rng([seed, i])), state, float(h), estimator)
+                rows.append(np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(sampler.position(state))]))
+        return np.stack(rows)
+
+    expected = ends(row, lambda g: g)
+    for family, wrap in ((SAME, lambda g: g), (SIGNS, _Flipped)):
+        if _equal(expected, ends(changed, wrap)):
+            return family
+    return None
+
+
+# Arguments of a sampler ---------------------------------------------------------------------------------------------
+
+
+def _valid_metric(mutant: Mutant) -> bool:
+    """True if the changed metric is one: symmetric, positive definite, with its square root, at random points.
+
+    A sampler takes any metric as an argument; with another one it is another correct sampler of the same law.
+    """
+    from checks.mutation.build import load
+
+    name = mutant.place.qualname.split(".")[0]
+    copy = getattr(load(mutant.place.module, mutant.swaps)[mutant.place.module], name)
+    rng = np.random.default_rng(0)
+    if name == "RecipeMetric":
+        law = cached_target("double-well")
+        assert isinstance(RecipeMetric(law, offset=RECIPE_OFFSET), RecipeMetric)
+        metric, points = copy(law, offset=RECIPE_OFFSET), rng.normal(size=(20, 1))
+    elif name == "PositiveMetric":
+        metric, points = copy(), rng.exponential(size=(20, 2))
+    else:
+        metric, points = copy(), 2 * rng.normal(size=(20, 2))
+    try:
+        inverse = np.asarray(jax.vmap(metric.inverse)(jnp.asarray(points)))
+        root = np.asarray(jax.vmap(metric.inverse_sqrt)(jnp.asarray(points)))
+    except Exception:
+        return False
+    if inverse.shape != root.shape or inverse.shape[1:] != (points.shape[1],) * 2:
+        return False
+    if not (np.all(np.isfinite(inverse)) and np.all(np.isfinite(root))):
+        return False
+    scale = 1e3 * EPS * (1 + np.abs(inverse).max())
+    symmetric = np.abs(root - root.swapaxes(1, 2)).max() <= scale
+    squared = np.abs(root @ root - inverse).max() <= scale
+    return bool(symmetric and squared and np.linalg.eigvalsh((inverse + inverse.swapaxes(1, 2)) / 2).min() > 0)

@@ -1,0 +1,87 @@
+"""The program that a step is: traced, printed and compared, to tell whether a change of its source changes anything."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from checks.contract import structured_targets, with_noise
+from checks.execute import cached_target
+from checks.preflight import start_position
+from checks.subject import Subject
+from samplers.row import Row
+from targets.target import Target
+
+PREFERRED = ("gaussian-correlated-2d",)
+
+
+class Setting(NamedTuple):
+    """Options, the name of a target, and whether the gradient is noisy."""
+
+    options: Mapping[str, Any]
+    target: str
+    noisy: bool = False
+
+    def subject(self, row: Row) -> Subject:
+        """The sampler of a row at these options with this estimator."""
+        subject = Subject(row, dict(self.options))
+        return with_noise(subject, cached_target(self.target)) if self.noisy else subject
+
+
+def main_target(row: Row) -> str:
+    """A target of the row of more than one dimension if it has one, else the first."""
+    return next((name for name in PREFERRED if name in row.targets), row.targets[0])
+
+
+def settings(row: Row) -> tuple[Setting, ...]:
+    """The defaults and every variant on the main target, the defaults on one with several leaves and with noise."""
+    name = main_target(row)
+    every = [Setting({}, name), *(Setting(v, name) for v in row.variants)]
+    every += [Setting({}, other) for other in structured_targets(Subject(row)) if other != name]
+    noisy = Setting({}, name, noisy=True)
+    if noisy.subject(row).row.estimator is not row.estimator:
+        every.append(noisy)
+    return tuple(every)
+
+
+def start(sampler: Any, target: Target, estimator: Any) -> Any:
+    """A state of `init`."""
+    generator = np.random.default_rng(0) if sampler.backend == "host" else jax.random.key(0)
+    return sampler.init(generator, start_position(sampler, target), estimator)
+
+
+def trace(row: Row, setting: Setting) -> Any:
+    """Run (host) or trace one step and the reading of the position; the jaxpr, or the numbers of a host step."""
+    subject, target = setting.subject(row), cached_target(setting.target)
+    sampler, estimator = subject.sampler(target), subject.estimator(target)
+    state = start(sampler, target, estimator)
+    h = subject.step_size(target)
+
+    def move(key, state, h):
+        new = sampler.step(key, state, h, estimator)
+        return new, sampler.position(new)
+
+    if sampler.backend == "host":
+        new, position = move(np.random.default_rng(1), state, h)
+        return [np.asarray(leaf) for leaf in jax.tree.leaves((getattr(new, "__dict__", new), position))]
+    return jax.make_jaxpr(move)(jax.random.key(1), state, jnp.asarray(h))
+
+
+def fingerprint(row: Row, setting: Setting) -> str:
+    """The same text for the same traced program: variables are named in order, addresses are taken out."""
+    traced = trace(row, setting)
+    if isinstance(traced, list):
+        text = "".join(repr(leaf.tolist()) for leaf in traced)
+    else:
+        text = re.sub(r"0x[0-9a-f]+", "", str(traced)) + "".join(_constant(c) for c in traced.consts)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _constant(value: Any) -> str:
+    if jnp.issubdtype(jax.typeof(value).dtype, jax.dtypes.prng_key):
+        value = jax.random.key_data(value)
+    return repr(np.asarray(value).tolist())

@@ -1,0 +1,121 @@
+"""Where the code of a step is: the functions that it runs, and their syntax trees."""
+
+import ast
+import dataclasses
+import importlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from checks.mutation.operators import Scope
+from checks.mutation.program import settings, trace
+from samplers.row import Row
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FOLDERS = ("samplers", "targets/manifolds")
+APART = frozenset(
+    {"samplers.gradients", "samplers.registry", "samplers.host", "samplers.validate", "samplers.simple"}
+    | {"samplers.types", "samplers.row"}
+)
+"""Not the step: estimators of others than the sampler, argument checks, glue."""
+ENTRANCES = frozenset({"step", "position"})
+NOT_STEP = frozenset(
+    {"__post_init__", "claims", "init", "pack", "unpack", "needs", "name", "dynamics"}
+    | {"langevin_dynamics", "thermostat_dynamics", "elementwise_thermostat_dynamics", "overdamped_dynamics"}
+)
+"""No part of a step: its start, and what is claimed of it (H, D and Q, which a `Recipe` is given)."""
+NEUTRAL = {"friction": 1.0, "temperature": 1.0, "diffusion": 1.0}
+"""Options that free functions take as arguments, with the default that all samplers give them."""
+
+
+class Place(NamedTuple):
+    """A function: `samplers.sgld`, `SGLD.step`."""
+
+    module: str
+    qualname: str
+
+
+@cache
+def tree(module: str) -> ast.Module:
+    """The syntax tree of a module of the suite, parsed once: edits refer to its nodes."""
+    path = file_of(module)
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def file_of(module: str) -> Path:
+    """The file of a module of the suite."""
+    return ROOT / (module.replace(".", "/") + ".py")
+
+
+def definition(place: Place) -> ast.FunctionDef:
+    """The tree of a function or of a method."""
+    body: list[Any] = tree(place.module).body
+    *classes, name = place.qualname.split(".")
+    for part in classes:
+        body = next(node.body for node in body if isinstance(node, ast.ClassDef) and node.name == part)
+    return next(node for node in body if isinstance(node, ast.FunctionDef) and node.name == name)
+
+
+def scope(place: Place) -> Scope:
+    """A function with the options that it can see."""
+    owner = importlib.import_module(place.module)
+    *classes, _ = place.qualname.split(".")
+    for part in classes:
+        owner = getattr(owner, part)
+    options = {}
+    if classes and dataclasses.is_dataclass(owner):
+        options = {f.name: f.default for f in dataclasses.fields(owner) if f.default is not dataclasses.MISSING}
+    function = definition(place)
+    arguments = {a.arg for a in function.args.args}
+    free = {} if classes else {name: value for name, value in NEUTRAL.items() if name in arguments}
+    return Scope(function, options, free)
+
+
+@cache
+def places(row: Row) -> tuple[Place, ...]:
+    """The functions that the step of a row and the reading of its position run, at any of its options and targets."""
+    found: set[Place] = set()
+    for setting in settings(row):
+        with called(found):
+            trace(row, setting)
+    return tuple(sorted(found))
+
+
+@contextmanager
+def called(found: set[Place]) -> Iterator[None]:
+    """Note the functions of the suite's step code that run between a `step` or `position` and its return."""
+    folders = {str(ROOT / folder): folder.replace("/", ".") for folder in FOLDERS}
+    known: dict[Any, Place | None] = {}
+    depth = 0
+
+    def place(code) -> Place | None:
+        path = Path(code.co_filename)
+        folder = folders.get(str(path.parent))
+        name = code.co_qualname.split(".<locals>")[0]
+        if folder is None or f"{folder}.{path.stem}" in APART or "<" in name or name.split(".")[-1] in NOT_STEP:
+            return None
+        return Place(f"{folder}.{path.stem}", name)
+
+    def note(frame, event, _):
+        nonlocal depth
+        if event not in ("call", "return"):
+            return
+        code = frame.f_code
+        if code not in known:
+            known[code] = place(code)
+        where = known[code]
+        if where is None:
+            return
+        entrance = where.qualname.split(".")[-1] in ENTRANCES
+        depth += (1 if event == "call" else -1) if entrance else 0
+        if event == "call" and depth > 0:
+            found.add(where)
+
+    sys.setprofile(note)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)

@@ -1,0 +1,212 @@
+"""One mutant through the checks: in the order of their cost, until it is killed."""
+
+import hashlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+from checks.check import Check
+from checks.execute import default_seed, execute
+from checks.mutation.catalogue import Mutant
+from checks.mutation.equivalent import proof
+from checks.mutation.program import fingerprint, settings
+from checks.registry import CHECKS, seconds
+from checks.result import Result
+from checks.subject import Subject
+from samplers.row import Row
+
+Status = Literal["stillborn", "identical", "duplicate", "equivalent", "killed", "survived"]
+SOUND = ("pass", "not-applicable")
+"""What the unmutated sampler must get in a case that counts as a kill."""
+KILLS = ("fail", "error")
+PATIENCE = 4
+"""Cases that are run in vain before a proof of equivalence is tried."""
+
+
+class Case(NamedTuple):
+    """A check of a mutant at given options on one target."""
+
+    check: Check
+    options: Mapping[str, Any]
+    target: str
+
+
+class Kill(NamedTuple):
+    """A case that the mutant fails and the unmutated sampler does not."""
+
+    check: str
+    tier: str
+    target: str
+    options: Mapping[str, Any]
+    verdict: str
+    reason: str
+
+
+@dataclass
+class Outcome:
+    """What became of a mutant.
+
+    Attributes:
+        status: `stillborn` if it cannot be traced at any setting, `identical` if its traced step is that of the
+            unmutated sampler at every setting, `duplicate` if it is that of another mutant, `equivalent` if it is
+            proved to have the same law, else `killed` or `survived`.
+        proof: the family of the proof of an equivalent mutant.
+        kills: the first kill of each tier.
+        tiers: tier -> True (killed), False (all its cases were run in vain), None (not run to the end).
+        undecided: cases that were inconclusive where the unmutated sampler passes.
+        checks: number of cases that were run.
+        seconds: of processor time until the first kill (or until the end), building and tracing included.
+        settings: numbers of the settings at which the traced step differs.
+        program: a hash of the traced step at all settings.
+        twin: the mutant that is the same program.
+    """
+
+    status: Status
+    proof: str | None = None
+    kills: list[Kill] = field(default_factory=list)
+    tiers: dict[str, bool | None] = field(default_factory=dict)
+    undecided: list[str] = field(default_factory=list)
+    checks: int = 0
+    seconds: float = 0.0
+    settings: tuple[int, ...] = ()
+    program: str = ""
+    twin: str | None = None
+
+
+class Runner:
+    """Runs mutants of one row; what the unmutated sampler gets is computed once."""
+
+    def __init__(self, row: Row):
+        self.row = row
+        self.settings = settings(row)
+        self.prints = {i: fingerprint(row, setting) for i, setting in enumerate(self.settings)}
+        self._verdicts: dict[tuple[str, str, str], str] = {}
+        self._subjects: dict[str, Subject] = {}
+
+    def verdict(self, case: Case) -> str:
+        """The verdict of the unmutated sampler."""
+        key = (case.check.name, repr(sorted(case.options.items())), case.target)
+        if key not in self._verdicts:
+            subject = self._subjects.setdefault(key[1], Subject(self.row, dict(case.options)))
+            self._verdicts[key] = self._execute(case, subject).verdict
+        return self._verdicts[key]
+
+    def _execute(self, case: Case, subject: Subject) -> Result:
+        return execute(case.check, subject, case.target, default_seed(self.row.name))
+
+    def trial(
+        self, mutant: Mutant, tiers: Sequence[str], first: bool = True, programs: dict[str, str] | None = None
+    ) -> Outcome:
+        """Put a mutant through the checks of some tiers.
+
+        Args:
+            mutant: of this row.
+            tiers: names of tiers.
+            first: stop at the first kill, else at the first kill of each tier.
+            programs: program -> the mutant that it belongs to, of those that have been tried; this one is added.
+        """
+        began = time.process_time()
+        try:
+            row = mutant.row(self.row)
+        except Exception:
+            return Outcome("stillborn", seconds=time.process_time() - began)
+        prints: dict[int, str] = {}
+        for i, setting in enumerate(self.settings):
+            try:
+                prints[i] = fingerprint(row, setting)
+            except Exception as error:
+                prints[i] = f"raises {type(error).__name__}"
+        if all(p.startswith("raises") for p in prints.values()):
+            return Outcome("stillborn", seconds=time.process_time() - began)
+        differing = tuple(i for i, p in prints.items() if p != self.prints[i])
+        if not differing:
+            return Outcome("identical", seconds=time.process_time() - began)
+        program = hashlib.sha256(repr(sorted(prints.items())).encode()).hexdigest()[:16]
+        known = {} if programs is None else programs
+        if known.setdefault(program, mutant.id) != mutant.id:
+            return Outcome("duplicate", seconds=time.process_time() - began, program=program, twin=known[program])
+        out = Outcome("survived", settings=differing, program=program, tiers=dict.fromkeys(tiers))
+        subjects: dict[str, Subject] = {}
+        pending = list(self.cases(row, differing, tiers, mutant))
+        for number, case in enumerate(pending):
+            tier = case.check.tier
+            if out.tiers[tier]:
+                continue
+            subject = subjects.setdefault(repr(sorted(case.options.items())), Subject(row, dict(case.options)))
+            if out.status == "survived" and out.checks == PATIENCE:
+                out.proof = proof(self.row, mutant)
+                if out.proof:
+                    out.status, out.seconds, out.tiers = "equivalent", time.process_time() - began, {}
+                    return out
+            result = self._execute(case, subject)
+            out.checks += 1
+            if result.verdict in KILLS and self.verdict(case) in SOUND:
+                out.tiers[tier] = True
+                reason = result.reason[:200]
+                out.kills.append(Kill(case.check.name, tier, case.target, case.options, result.verdict, reason))
+                if out.status == "survived":
+                    out.status, out.seconds = "killed", time.process_time() - began
+                if first:
+                    return out
+            elif result.verdict == "inconclusive" and self.verdict(case) == "pass":
+                out.undecided.append(f"{case.check.name} on {case.target}: {result.reason[:120]}")
+            if not out.tiers[tier] and not any(c.check.tier == tier for c in pending[number + 1 :]):
+                out.tiers[tier] = False
+        if out.status == "survived":
+            out.seconds = time.process_time() - began
+        return out
+
+    def cases(self, row: Row, differing: Sequence[int], tiers: Sequence[str], mutant: Mutant) -> Iterator[Case]:
+        """The cases of a mutant: at the defaults if they show it, then at one variant; first targets first."""
+        shown = [self.settings[i].options for i in differing]
+        options = [o for i, o in enumerate(shown) if o not in shown[:i]][:2]
+        for place, chosen in enumerate(options):
+            subject = Subject(row, dict(chosen))
+            checks = [c for c in applicable(row, tiers) if not (c.once and chosen)]
+            rest = []
+            for check in sorted(checks, key=lambda c: _priority(c, mutant)):
+                try:
+                    names = _ordered(check.targets(subject))
+                except Exception:
+                    names = check.targets(Subject(self.row, dict(chosen)))
+                yield from (Case(check, chosen, name) for name in names[:1])
+                # more targets at the first options only: of a variant it is the value that is new
+                rest += [Case(check, chosen, name) for name in names[1:]] if place == 0 else []
+            yield from rest
+
+
+def _ordered(names: Sequence[str]) -> tuple[str, ...]:
+    """Two dimensions first: one-dimensional Gaussians show less."""
+    return tuple(sorted(names, key=lambda name: name != "gaussian-correlated-2d"))
+
+
+FIRST = {"reused-key": "key_discipline"}
+"""Operator -> the check that is meant for it."""
+ORDER = (
+    "stationary_covariance",
+    "gaussian_limit",
+    "detailed_balance",
+    "mean_field_fixed_point",
+    "generator_of_code",
+    "gradient_noise_limit",
+    "local_weak_order",
+    "defect",
+)
+"""The checks that kill most for their cost; then the others, the cheapest first."""
+
+
+def _priority(check: Check, mutant: Mutant) -> tuple[bool, int, float]:
+    place = ORDER.index(check.name) if check.name in ORDER else len(ORDER)
+    return FIRST.get(mutant.operator) != check.name, place, seconds(check)
+
+
+@cache
+def _of_tiers(tiers: tuple[str, ...]) -> tuple[Check, ...]:
+    return tuple(c for c in CHECKS if c.tier in tiers)
+
+
+def applicable(row: Row, tiers: Sequence[str]) -> list[Check]:
+    """The checks of some tiers that the row lists."""
+    return [c for c in _of_tiers(tuple(tiers)) if c.tier in row.tiers and c.tier not in row.unsupported]
