@@ -138,8 +138,8 @@ def log_tail(z: float, n: int, skewness: float) -> float:
     gamma-distributed f (kappa = 3 gamma^2/2) p is on the safe side.
 
     The expansion is used up to z* = min(1/|gamma|, 1) sqrt(n)/2, half way to where its exponent turns or less. Beyond,
-    on the side of the heavy tail of T (gamma z < 0), p stays at its value at z*, so that a sample that is too small for a
-    level cannot reject at it: 1e-10 takes n > 300, and more with skewness. On the light side the correction stays at
+    on the side of the heavy tail of T (gamma z < 0), p stays at its value at z*: a sample that is too small for a
+    level cannot reject at it; 1e-10 takes n > 300, and more with skewness. On the light side the correction stays at
     its value at z*.
 
     Source: jing2003selfnormalized (theorem 2.1: 1 - Phi is right as long as (1 + z)^3 E|f|^3/sqrt(n) is small);

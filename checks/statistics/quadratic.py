@@ -1,12 +1,15 @@
-"""The law of a weighted sum of chi-squares, exact in its far tail."""
+"""The law of a weighted sum of chi-squares, exact in its far tail, and the test of a mean vector that it decides."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import root_scalar
 
-STEP, REACH = 0.05, 14.0
+from checks.statistics.outcome import Outcome, checked_allowance, normal_quantile
+
+STEP, REACH = 0.05, 11.0
 """Spacing and half-length of the trapezoidal rule, in standard deviations of the tilted law."""
 APART = 0.3
 """How far the contour stays from the pole at 0, in the same unit."""
@@ -97,3 +100,88 @@ def _saddle(x: float, weights: np.ndarray) -> float:
     while excess(upper) < 0:
         upper = 0.5 - (0.5 - upper) / 4
     return root_scalar(excess, bracket=(lower, upper), xtol=1e-14, rtol=1e-10).root
+
+
+def norm_test(
+    name: str,
+    unit: str,
+    difference: np.ndarray,
+    covariance: np.ndarray,
+    variance: float,
+    n: int,
+    allowance: float = 0.0,
+    bound: float | None = None,
+) -> Outcome:
+    """Test of |E phi - mu| <= a from the mean of a vector of features, in the Euclidean norm.
+
+        d = mean phi - mu ~ N(E phi - mu, v C),    P(|d| >= a + r) <= P(sum_j lambda_j chi2_1 >= r^2/v)
+
+    by the triangle inequality, lambda_j the eigenvalues of C. The effect is sqrt(max(0, |d|^2 - v tr C)), the square
+    root of the unbiased estimate of |E phi - mu|^2 (the U-statistic, if C is the covariance of the sample).
+
+    A true distance of threshold + z_power sqrt(v lambda_1) is seen with the stated power: along the direction e of the
+    true difference, |d| >= e.d, a normal variable of variance at most v lambda_1 (to first order in the difference,
+    which moves the covariance as well).
+
+    Args:
+        name: what was tested.
+        unit: of the effect.
+        difference: (k,), d.
+        covariance: (k, k), C, of one feature vector under the null hypothesis.
+        variance: v, 1/n for one sample and 1/n + 1/m for two.
+        n: sample size.
+        allowance: a, the largest norm that is no error.
+        bound: where given, the largest |phi(x) - phi(y)|; the tail is then the one of bounded differences,
+            P(|d - E d| >= sqrt(v tr C) + r) <= exp(-2 r^2/(v bound^2)), which holds for every n.
+
+    Raises:
+        ValueError: as `checked_allowance`; a covariance without positive eigenvalue.
+    """
+    allowance = checked_allowance(allowance)
+    weights = np.maximum(np.linalg.eigvalsh(covariance), 0.0)
+    distance, trace = float(np.linalg.norm(difference)), variance * float(np.sum(weights))
+    noise = math.sqrt(trace)
+
+    def tail(excess: float) -> float:
+        if excess <= 0:
+            return 0.0
+        if bound is None:
+            return log_sf(excess**2 / variance, weights)
+        return -2 * max(0.0, excess - noise) ** 2 / (variance * bound**2)
+
+    def critical(alpha: float) -> float:
+        if bound is None:
+            return allowance + math.sqrt(variance * quantile(math.log(alpha), weights))
+        return allowance + noise + bound * math.sqrt(-variance * math.log(alpha) / 2)
+
+    def detectable(alpha: float, power: float) -> float:
+        if bound is None:
+            error = math.sqrt(variance * float(weights[-1])) * normal_quantile(math.log1p(-power))
+        else:
+            error = noise + bound * math.sqrt(-variance * math.log1p(-power) / 2)
+        return critical(alpha) + error
+
+    return Outcome(
+        name,
+        math.sqrt(max(0.0, distance**2 - trace)),
+        unit,
+        None,
+        allowance,
+        tail(distance - allowance),
+        n,
+        lambda alpha: math.sqrt(max(0.0, critical(alpha) ** 2 - trace)),
+        detectable,
+    )
+
+
+def moments_of(
+    features: Callable[..., np.ndarray], *arrays: np.ndarray, block: int = 8192
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (k,) and covariance (k, k) of features(*arrays) (n, k), a block of samples at a time."""
+    n, total, square = arrays[0].shape[0], 0.0, 0.0
+    for start in range(0, n, block):
+        phi = features(*(a[start : start + block] for a in arrays))
+        total = total + np.sum(phi, axis=0)
+        square = square + phi.T @ phi
+    mean = np.asarray(total) / n
+    return mean, (np.asarray(square) - n * np.outer(mean, mean)) / (n - 1)
