@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from samplers.adapters import blackjax, numpyro, optax, tfp
+from samplers.adapters import blackjax, devinterp, geoopt, numpyro, optax, posteriors, tfp
 from samplers.adapters.bridge.rows import BRIDGED
+from samplers.host import HostExact
 from samplers.row import Row
 
 _COMPOSITE = {
@@ -36,11 +37,23 @@ def _on(adapter: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
     return lambda target, **options: adapter(target, **fixed, **options)
 
 
+def _torch(name: str, adapter: Callable[..., Any], fixed: Mapping[str, Any] | None = None, **more: Any) -> Row:
+    """A row of a torch library: a host sampler, run once a path in Python, on few targets."""
+    return Row(name, _on(adapter, **(fixed or {})), targets=_FEW, estimator=HostExact, **more)
+
+
 _TEMPERATURES = ({"temperature": 0.5}, {"temperature": 2.0})
 _VOLATILITIES = ({"volatility": "constant"}, {"volatility": "position"})
 _LEAPFROG = ({"num_leapfrog_steps": 1}, {"num_leapfrog_steps": 2})
 _FLAT = ("gaussian-1d-scaled", "gaussian-correlated-2d", "double-well", "tiny-gaussian-data")
-_FEW = ("gaussian-1d-scaled", "gaussian-correlated-2d", "double-well")  # each step of TFP compiles for seconds
+# each step of TFP compiles for seconds, and one of torch runs for a millisecond
+_FEW = ("gaussian-1d-scaled", "gaussian-correlated-2d", "double-well")
+_TEMPERED_LOSS = ({"nbeta": 2.0, "noise_level": 0.8}, {"nbeta": 0.5, "noise_level": 1.2})
+_LOCALISED = {"localization": 5.0, "weight_decay": 3.0}
+_REMEMBERED: dict[str, str] = dict.fromkeys(
+    ("recipe", "generator", "order", "law"),
+    "a moving average over a fixed number of steps has no limit h -> 0 in the full variable, and no affine step",
+)
 
 ADAPTERS: tuple[Row, ...] = (
     Row(
@@ -171,6 +184,74 @@ ADAPTERS: tuple[Row, ...] = (
         _plain(optax.AddNoise),
         targets=_FLAT,
         variants=({"friction": 2.0, "temperature": 0.5}, {"friction": 0.4, "temperature": 2.0}),
+        step_power=0.5,
+    ),
+    _torch(
+        "posteriors/sgld",
+        posteriors.SGLD,
+        variants=({"beta": 0.2, "temperature": 0.5}, {"beta": 0.1, "temperature": 2.0}),
+    ),
+    # steps at which its probabilities are not clipped where the target has mass
+    _torch("posteriors/sglrw", posteriors.SGLRW, variants=_TEMPERATURES, step_size=0.02),
+    _torch(
+        "posteriors/sghmc",
+        posteriors.SGHMC,
+        variants=(
+            {"alpha": 2.0, "beta": 0.2, "sigma": 0.8, "temperature": 0.5, "momenta": 0.3},
+            {"alpha": 2.5, "beta": 0.1, "sigma": 1.3, "temperature": 2.0, "momenta": -0.5},
+        ),
+        step_size=0.05,
+        step_power=0.5,
+    ),
+    _torch(
+        "posteriors/sgnht",
+        posteriors.SGNHT,
+        variants=(
+            {"alpha": 1.0, "beta": 0.2, "sigma": 0.8, "temperature": 0.5, "momenta": 0.3, "xi": 0.3},
+            {"alpha": 0.5, "beta": 0.1, "sigma": 1.3, "temperature": 2.0, "momenta": -0.5, "xi": 0.7},
+        ),
+        step_power=0.5,
+    ),
+    _torch(
+        "posteriors/baoa",
+        posteriors.BAOA,
+        variants=(
+            {"alpha": 2.0, "sigma": 0.8, "temperature": 0.5, "momenta": 0.3},
+            {"alpha": 0.4, "sigma": 1.3, "temperature": 2.0, "momenta": -0.5},
+        ),
+        step_power=0.5,
+    ),
+    _torch("geoopt/rsgld", geoopt.RSGLD),
+    _torch(
+        "geoopt/sgrhmc",
+        geoopt.SGRHMC,
+        tiers=("contract", "law"),
+        unsupported=_COMPOSITE,
+        variants=({"n_steps": 3, "alpha": 0.5}, {"n_steps": 5, "alpha": 1.0}),
+        step_power=0.5,
+    ),
+    _torch("geoopt/rhmc", geoopt.RHMC, variants=({"n_steps": 2}, {"n_steps": 5}), step_size=0.2, step_power=0.5),
+    _torch("devinterp/sgmcmc-sgld", devinterp.SGMCMCSGLD, variants=_TEMPERED_LOSS),
+    # the loss for which the localised law is the target
+    _torch("devinterp/sgmcmc-sgld-localised", devinterp.SGMCMCSGLD, _LOCALISED, variants=_TEMPERED_LOSS),
+    _torch(
+        "devinterp/sgmcmc-rmsprop",
+        devinterp.SGMCMCRMSprop,
+        tiers=("contract",),
+        unsupported=_REMEMBERED,
+        variants=({"alpha": 0.9, "eps": 0.5, **_TEMPERED_LOSS[0]}, {"alpha": 0.5, "eps": 0.2, **_TEMPERED_LOSS[1]}),
+    ),
+    _torch(
+        "devinterp/sgmcmc-sgnht",
+        devinterp.SGMCMCSGNHT,
+        variants=({"nbeta": 2.0, "diffusion_factor": 0.1}, {"nbeta": 0.5, "diffusion_factor": 0.5}),
+    ),
+    _torch("devinterp/sgld", devinterp.SGLD, variants=_TEMPERED_LOSS),
+    _torch("devinterp/sgld-localised", devinterp.SGLD, _LOCALISED, variants=_TEMPERED_LOSS),
+    _torch(
+        "devinterp/sgnht",
+        devinterp.SGNHT,
+        variants=({"nbeta": 2.0, "diffusion": 1.0}, {"nbeta": 0.5, "diffusion": 0.5}),
         step_power=0.5,
     ),
     *BRIDGED,
