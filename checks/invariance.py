@@ -10,25 +10,28 @@ from functools import lru_cache
 
 import numpy as np
 
-from checks.check import Check
 from checks.chains import end_points
+from checks.check import Check
 from checks.null_law import NUM_STEPS, NullLaw, null_law
 from checks.observables import observable_names, observables
 from checks.result import Result
 from checks.starts import draw_variables
 from checks.statistical import CHAINS, chains_for, decide_statistically, not_finite, promise, stage_seed
 from checks.statistics.distribution import anderson_darling_test, ks_test
+from checks.statistics.mmd import fourier_frequencies, mmd_test
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
 from checks.stepmap import HostStep, JaxStep, step_map
 from checks.subject import Subject
 from targets.target import Target
 
-VARIANCE, DISTANCE, WEIGHTED = 0.01, 0.005, 0.01
-"""Promised: relative error of a variance, KS distance, and its weighted L2 relative."""
+VARIANCE, DISTANCE, WEIGHTED, DISCREPANCY = 0.01, 0.005, 0.01, 0.015
+"""Promised: relative error of a variance, KS distance, its weighted L2 relative, and MMD."""
 LEAST_MOVEMENT = 1e-3
 MOVING = 1 << 16
 """Chains for the test of movement, which is about effects of order one."""
+JOINT = 1 << 17
+"""Chains for the MMD, whose features take 80 numbers a chain."""
 PROJECTIONS = 3
 """Random directions, besides the coordinates, in which joint laws are projected."""
 
@@ -143,6 +146,22 @@ def end_point_anderson_darling(check: Check, subject: Subject, target: Target, s
         return [anderson_darling_test(u, name=name) for name, u in _levels(law, y[:most])]
 
     return _judge(check, subject, target, seed, tests, promised=WEIGHTED, unit="weighted L2 distance")
+
+
+def end_point_mmd(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """Maximum mean discrepancy of the joint law of the end points, a mixture of Gaussian kernels of five bandwidths.
+
+    The mean features are exact values of the characteristic function of the null law, and the tail of the statistic is
+    that of a weighted sum of chi-squares: nothing is resampled.
+    """
+
+    def tests(law, y, stage):
+        # the median distance of two points of a standard normal law; the frequencies do not depend on the data
+        frequencies = fourier_frequencies(law.size, law.size, np.sqrt(2 * law.size), count=8)
+        values = law.characteristic(frequencies) / np.sqrt(len(frequencies))
+        return [mmd_test(y, frequencies, np.concatenate([values.real, values.imag]), allowance=law.error)]
+
+    return _judge(check, subject, target, seed, tests, promised=DISCREPANCY, unit="MMD", most=JOINT)
 
 
 def chains_move(check: Check, subject: Subject, target: Target, seed: int) -> Result:

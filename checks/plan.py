@@ -16,8 +16,8 @@ from samplers.registry import SAMPLERS
 from samplers.row import DETERMINISTIC_TIERS, STATISTICAL_TIERS, TIERS
 
 GROUPS = {"deterministic": DETERMINISTIC_TIERS, "statistical": STATISTICAL_TIERS, "all": TIERS}
-LAW_TIERS = ("order", "law")
-"""A sampler passes only if a check of one of these tiers passed."""
+LAW_TIERS = {"deterministic": ("order", "law"), "statistical": STATISTICAL_TIERS}
+"""A sampler passes only if a check of the law of each kind passed, as far as tiers of this kind were selected."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,11 +6,13 @@ from checks import contract
 from checks.check import Check
 from checks.detailed_balance import detailed_balance
 from checks.generator import generator_of_code
+from checks.invariance import chains_move, end_point_anderson_darling, end_point_ks, end_point_mmd, end_point_moments
 from checks.law import gaussian_limit, gradient_noise_limit, minibatch_limit, stability, stationary_covariance
 from checks.order import defect, local_weak_order
 from checks.particles import mean_field_fixed_point
 from checks.recipe import autodiff_recipe, completeness, symbolic_recipe
 from checks.resolve import BadInput, closest, find_target
+from checks.step_size_limit import step_size_limit
 from checks.subject import Subject
 from checks.transfer import transfer_operator
 from targets.target import Target
@@ -50,7 +52,10 @@ def last(targets: Callable[[Subject], tuple[str, ...]]) -> Callable[[Subject], t
     return lambda subject: targets(subject)[-1:]
 
 
-gaussian = where(lambda target: target.gaussian is not None and target.terms is None)
+def gaussian(subject: Subject) -> tuple[str, ...]:
+    """The Gaussian targets; those that are sums over data only where the row has no others."""
+    names = where(lambda target: target.gaussian is not None)(subject)
+    return tuple(n for n in names if find_target(n).terms is None) or names
 
 
 def spread(subject: Subject) -> tuple[str, ...]:
@@ -147,6 +152,31 @@ CHECKS: tuple[Check, ...] = (
         mean_field_fixed_point,
         of_kind("particle", line),
     ),
+    Check(
+        "end_point_moments",
+        "invariance",
+        "E f(z_n) = pi_h(f) for means, second to fourth moments and waves f",
+        end_point_moments,
+        informative,
+    ),
+    Check("end_point_ks", "invariance", "a . z_n has the distribution function of pi_h", end_point_ks, informative),
+    Check(
+        "end_point_anderson_darling",
+        "invariance",
+        "a . z_n has the distribution function of pi_h, tails included",
+        end_point_anderson_darling,
+        informative,
+        once=True,
+    ),
+    Check("end_point_mmd", "invariance", "E exp(i w . z_n) is that of the joint law pi_h", end_point_mmd, informative),
+    Check(
+        "step_size_limit",
+        "invariance",
+        "E f(z_n) -> pi(f) as h -> 0 at fixed time and everything else fixed",
+        step_size_limit,
+        informative,
+    ),
+    Check("chains_move", "invariance", "E (x_n - x_0)^2 > 0", chains_move, last(informative)),
 )
 """The full registry; the error rate of a statistical check is the family-wise rate divided by its size."""
 

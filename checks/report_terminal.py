@@ -61,8 +61,8 @@ def _duration(seconds: float) -> str:
 def overall(plan: Plan, outcomes: Sequence[Outcome]) -> list[Verdict]:
     """One verdict a sampler.
 
-    A sampler passes only if nothing failed and, when a tier that looks at the law was selected, at least one check of
-    such a tier passed: a run in which no law check applied is inconclusive, not green.
+    A sampler passes only if nothing failed and at least one check of the law passed of each kind, deterministic and
+    statistical, of which a tier was selected: a run in which no law check applied is inconclusive, not green.
     """
     return [_overall(row, plan, [o for o in outcomes if o.row == row]) for row in plan.rows]
 
@@ -75,10 +75,12 @@ def _overall(row: str, plan: Plan, mine: Sequence[Outcome]) -> Verdict:
     if bad["inconclusive"]:
         return Verdict(row, "inconclusive", f"undecided: {_names(bad['inconclusive'])}")
     known = [o for o in mine if o.kind == "known deviation"]
-    law = [o for o in mine if o.result.tier in LAW_TIERS and o.kind in ("pass", "known deviation")]
-    selected = [t for t in plan.tiers if t in LAW_TIERS]
-    if selected and not law:
-        return Verdict(row, "inconclusive", f"no check of the law passed (tiers {', '.join(selected)})")
+    selected = []
+    for kind, tiers in LAW_TIERS.items():
+        chosen = [t for t in plan.tiers if t in tiers]
+        selected += chosen
+        if chosen and not any(o.result.tier in chosen and o.kind in ("pass", "known deviation") for o in mine):
+            return Verdict(row, "inconclusive", f"no {kind} check of the law passed (tiers {', '.join(chosen)})")
     if not any(o.kind in ("pass", "known deviation") for o in mine):
         return Verdict(row, "inconclusive", "no check was run")
     notes = [f"{len(known)} known deviations: {_names(known)}"] if known else []

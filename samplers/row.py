@@ -11,6 +11,8 @@ from targets.target import Target
 DETERMINISTIC_TIERS = ("contract", "recipe", "generator", "order", "law")
 STATISTICAL_TIERS = ("invariance", "noise", "geometry", "convergence", "workload")
 TIERS = (*DETERMINISTIC_TIERS, *STATISTICAL_TIERS)
+USUAL_TIERS = (*DETERMINISTIC_TIERS, "invariance", "noise", "convergence")
+"""What applies to a sampler on a flat space without latent variables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +35,7 @@ class Row:
 
     name: str
     build: Callable[..., Sampler]
-    tiers: tuple[str, ...] = DETERMINISTIC_TIERS
+    tiers: tuple[str, ...] = USUAL_TIERS
     unsupported: Mapping[str, str] = field(default_factory=dict)
     targets: tuple[str, ...] = ("gaussian-correlated-2d", "anharmonic", "double-well")
     variants: tuple[Mapping[str, Any], ...] = ()
