@@ -20,9 +20,11 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 from scipy.special import ndtr
 
+from checks.affine_law import end_law
 from checks.check import Inconclusive, NotApplicable
 from checks.observables import observables, wave_directions
 from checks.quadrature import neville
+from checks.sde_law import declared_dynamics, law_on_grid, linear_law
 from checks.starts import Gaussian, gaussian_start, line_grid
 from checks.stepmap import HostStep, JaxStep
 from checks.transfer import GRIDS, grid_axes, require_grid, transition
@@ -32,6 +34,8 @@ LEVELS = 5
 NUM_STEPS = 50
 """Steps of the usual size that the chains make: a few relaxation times of the stiffest direction, so that an error of
 the step has had time to become one of the law."""
+
+NO_GRID = "no exact discrete law: a host sampler on a target that is not Gaussian"
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,26 @@ def null_law(step: JaxStep | HostStep, h: float, num_steps: int = NUM_STEPS) -> 
         return _of_affine(step, h, num_steps)
     if isinstance(step, JaxStep):
         return _of_grid(step, h, num_steps)
-    raise NotApplicable("no exact discrete law: a host sampler on a target that is not Gaussian")
+    raise NotApplicable(NO_GRID)
+
+
+def null_law_from(step: JaxStep | HostStep, h: float, num_steps: int, start: Gaussian) -> NullLaw:
+    """The null law of the end points of chains that start from z ~ `start` instead of the claimed law.
+
+        E f(z_n) = E f(Z_T) + b_f(h) - lim_{h -> 0} b_f(h),   T = n h
+
+    where Z_T is the declared dynamics at time T from the same start, which no code of the sampler enters: a sampler
+    that leaves the claimed law invariant but does not move, moves at another speed, or never crosses from one mode to
+    another, cannot have this law.
+
+    Raises:
+        NotApplicable: where the exact discrete law is not known, or no dynamics are declared.
+    """
+    if step.target.gaussian is not None:
+        return _of_affine(step, h, num_steps, start)
+    if isinstance(step, JaxStep):
+        return _of_grid(step, h, num_steps, start)
+    raise NotApplicable(NO_GRID)
 
 
 def _of_line(step) -> NullLaw:
@@ -134,20 +157,21 @@ def _moments(law: Gaussian) -> np.ndarray:
 
 
 def _of_gaussians(variable: bool, claimed: Gaussian, terms: list[tuple[float, Gaussian]], source: str) -> NullLaw:
-    """A signed sum of Gaussian laws, standardised by the claimed one."""
+    """A signed sum of Gaussian laws, standardised by the claimed one; the first is the law as h -> 0."""
     root = np.linalg.inv(np.linalg.cholesky(claimed.covariance))
     laws = [(c, Gaussian(root @ (g.mean - claimed.mean), root @ g.covariance @ root.T)) for c, g in terms]
 
     def characteristic(omega):
-        return sum(c * np.exp(1j * omega @ g.mean - np.einsum("ji,ik,jk->j", omega, g.covariance, omega) / 2)
-                   for c, g in laws)  # fmt: skip
+        waves = [c * np.exp(1j * omega @ g.mean - np.einsum("ji,ik,jk->j", omega, g.covariance, omega) / 2)
+                 for c, g in laws]  # fmt: skip
+        return np.sum(waves, axis=0)
 
     def cdf(a):
         parts = [(c, a @ g.mean, np.sqrt(max(a @ g.covariance @ a, 0.0))) for c, g in laws]
-        return lambda t: sum(c * ndtr((t - m) / s) for c, m, s in parts)
+        return lambda t: np.sum([c * ndtr((t - m) / s) for c, m, s in parts], axis=0)
 
-    ideal = _moments(Gaussian(np.zeros(len(root)), np.eye(len(root))))
-    expected = sum(c * _moments(g) for c, g in laws)
+    ideal = _moments(laws[0][1])
+    expected = np.sum([c * _moments(g) for c, g in laws], axis=0)
     limit = _moments(laws[-1][1]) - ideal if len(laws) > 1 else np.zeros_like(ideal)
     return NullLaw(
         variable, claimed.mean, root, expected, characteristic, cdf,
@@ -155,62 +179,52 @@ def _of_gaussians(variable: bool, claimed: Gaussian, terms: list[tuple[float, Ga
     )  # fmt: skip
 
 
-def _of_affine(step, h: float, num_steps: int) -> NullLaw:
-    """Gaussian start, affine steps: the law after n steps is Gaussian, by recursion of mean and covariance."""
-    start = gaussian_start(step)
-    size, d = step.size, step.target.size
-    hs, ends = h / 2.0 ** np.arange(LEVELS), []
-    for k, small in enumerate(hs):
-        maps = step.pair(small)
-        mean, covariance = start
-        for _ in range(num_steps * 2**k - 1):
-            mean = maps.matrix[:size] @ mean + maps.offset[:size]
-            covariance = (
-                maps.matrix[:size] @ covariance @ maps.matrix[:size].T + maps.noise[:size] @ maps.noise[:size].T
-            )
-        ends.append(
-            Gaussian(
-                maps.matrix @ mean + maps.offset, maps.matrix @ covariance @ maps.matrix.T + maps.noise @ maps.noise.T
-            )
-        )
+def _of_affine(step, h: float, num_steps: int, start: Gaussian | None = None) -> NullLaw:
+    """Affine steps from a Gaussian start: the law after n steps, by recursion of mean and covariance."""
+    claimed, size, d = gaussian_start(step), step.size, step.target.size
+    hs = h / 2.0 ** np.arange(LEVELS)
+    source = "exact discrete law of the affine step, its limit h -> 0 removed"
+    reference = claimed
+    if start is not None:
+        reference = linear_law(declared_dynamics(step), start, num_steps * h)
+        source = "exact law of the declared dynamics from this start, and the step's own bias that vanishes as h -> 0"
+    ends = [end_law(step, small, num_steps * 2**k, claimed if start is None else start) for k, small in enumerate(hs)]
     # The position is part of z, unless a scheme reads it off with a correction of its own.
     same = np.allclose(ends[0].mean[size:], ends[0].mean[:d], rtol=1e-9, atol=1e-9) and np.allclose(
         ends[0].covariance[size:, size:], ends[0].covariance[:d, :d], rtol=1e-9, atol=1e-9
     )
     part = slice(0, size) if same else slice(size, size + d)
-    claimed = start if same else Gaussian(start.mean[:d], start.covariance[:d, :d])
+    if not same:
+        claimed, reference = (Gaussian(g.mean[:d], g.covariance[:d, :d]) for g in (claimed, reference))
     means = np.array([e.mean[part] for e in ends])
     covariances = np.array([e.covariance[part, part] for e in ends])
     if not (np.isfinite(means).all() and np.isfinite(covariances).all()):
         raise Inconclusive("the exact law of the scheme is not finite")
     limit = Gaussian(neville(hs, means)[0], neville(hs, covariances)[0])
     own = Gaussian(means[0], covariances[0])
-    terms = [(1.0, claimed), (1.0, own), (-1.0, limit)]
-    return _of_gaussians(same, claimed, terms, "exact discrete law of the affine step, its limit h -> 0 removed")
+    return _of_gaussians(same, claimed, [(1.0, reference), (1.0, own), (-1.0, limit)], source)
 
 
-def _of_grid(step: JaxStep, h: float, num_steps: int) -> NullLaw:
+def _of_grid(step: JaxStep, h: float, num_steps: int, start: Gaussian | None = None) -> NullLaw:
     """The law after n steps on a grid of z, by the transfer operator, on a one-dimensional target.
 
     Its numerical error is ten times that of the extrapolation plus the change from a coarser grid.
     """
     require_grid(step)
-    coarse, fine = (_grid_law(step, h, num_steps, shape) for shape in GRIDS[step.size])
-    axes, points, start, laws = fine
+    coarse, fine = (_grid_law(step, h, num_steps, shape, start) for shape in GRIDS[step.size])
+    axes, points, claimed, reference, laws = fine
     shape = tuple(len(a) for a in axes)
     hs = h / 2.0 ** np.arange(len(laws))
     limit, _ = neville(hs, laws)
-    law = start + laws[0] - limit
-    centre = start @ points
-    spread = np.sqrt(start @ (points - centre) ** 2)
+    law = reference + laws[0] - limit
+    centre = claimed @ points
+    spread = np.sqrt(claimed @ (points - centre) ** 2)
     y = (points - centre) / spread
     values = observables(y)
     limits, errors = neville(hs, laws @ values)
-    below, uncertain = neville(
-        hs, np.cumsum(laws.reshape(-1, *shape).sum(axis=tuple(range(2, 1 + len(shape)))), axis=1)
-    )
-    rough = coarse[3][0] @ observables((coarse[1] - centre) / spread)
-    error = 10 * float(errors.max()) + float(np.abs(rough - laws[0] @ values).max())
+    _, uncertain = neville(hs, np.cumsum(laws.reshape(-1, *shape).sum(axis=tuple(range(2, 1 + len(shape)))), axis=1))
+    rough = np.array([coarse[4][0], coarse[3]]) @ observables((coarse[1] - centre) / spread)
+    error = 10 * float(errors.max()) + float(np.abs(rough - [laws[0] @ values, reference @ values]).sum(axis=0).max())
 
     def cdf(a):
         index = int(np.argmax(np.abs(a)))
@@ -233,27 +247,37 @@ def _of_grid(step: JaxStep, h: float, num_steps: int) -> NullLaw:
         cdf=cdf,
         error=error,
         cdf_error=10 * float(uncertain.max()),
-        granted=float(np.abs((law - start) @ values).max()),
-        limit=float(np.abs(limits - start @ values).max()),
-        source="exact discrete law from the transfer operator, its limit h -> 0 removed",
+        granted=float(np.abs((law - reference) @ values).max()),
+        limit=float(np.abs(limits - reference @ values).max()),
+        source="exact discrete law from the transfer operator, its limit h -> 0 removed"
+        if start is None
+        else "exact law of the declared dynamics from this start, and the step's own bias that vanishes as h -> 0",
     )
 
 
-def _grid_law(step: JaxStep, h: float, num_steps: int, shape: tuple[int, ...]):
-    """Axes, points (m, n), claimed weights (m,) and the weights (LEVELS - 1, m) after n 2^k steps of size h / 2^k."""
+def _grid_law(step: JaxStep, h: float, num_steps: int, shape: tuple[int, ...], start: Gaussian | None):
+    """Axes, points (m, n), claimed weights (m,), the weights as h -> 0 and those (levels, m) of the step itself.
+
+    The latter are after n 2^k steps of size h / 2^k.
+    """
     axes = grid_axes(step.target, step.sampler.claims.temperature, shape)
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-    start = _claimed_on_grid(step, points)
+    claimed = reference = first = _claimed_on_grid(step, points)
+    if start is not None:
+        gap = points - start.mean
+        first = np.exp(-np.einsum("pi,ij,pj->p", gap, np.linalg.inv(start.covariance), gap) / 2)
+        first = first / first.sum()
+        reference = law_on_grid(declared_dynamics(step), axes, first, num_steps * h)
     laws = []
-    for k in range(LEVELS - 1):
+    for k in range(LEVELS - 1 if start is None else LEVELS - 2):
         matrix = transition(step, h / 2**k, axes).matrix.T.tocsr()
-        law = start
+        law = first
         for _ in range(num_steps * 2**k):
             law = matrix @ law
         laws.append(law)
     if not np.isfinite(laws).all():
         raise Inconclusive("the exact law of the scheme is not finite on the grid")
-    return axes, points, start, np.array(laws)
+    return axes, points, claimed, reference, np.array(laws)
 
 
 def _claimed_on_grid(step: JaxStep, points: np.ndarray) -> np.ndarray:

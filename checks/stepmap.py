@@ -54,6 +54,20 @@ class Affine(NamedTuple):
     weight: float
 
 
+class AffineChain(NamedTuple):
+    """A chain as affine maps, each for every value of its discrete draws.
+
+    Attributes:
+        pack: z (n,) -> state (m,).
+        step: state -> state.
+        last: state -> (z, position) (n + d,), after the last step.
+    """
+
+    pack: list[Affine]
+    step: list[Affine]
+    last: list[Affine]
+
+
 def _moments_of(z, new_z, x):
     dz = new_z - z
     return StepMoments(dz, jnp.outer(dz, dz), observables(new_z), observables(x))
@@ -74,6 +88,11 @@ class JaxStep:
     def size(self) -> int:
         """Length of z."""
         return self.template.size
+
+    @property
+    def start(self) -> np.ndarray:
+        """The floating-point entries of a state of `init`."""
+        return np.asarray(ravel_floats(self.template.state)[0], np.float64)
 
     @property
     def noise_size(self) -> int:
@@ -176,9 +195,38 @@ class JaxStep:
 
     def unpacking(self) -> np.ndarray:
         """`unpack(state) = P state + q`: the matrix P (n, m)."""
+        return self._unpack_map()[0]
+
+    def _unpack_map(self) -> tuple[np.ndarray, np.ndarray]:
         start, unravel = ravel_floats(self.template.state)
         read = lambda s: np.asarray(ravel_pytree(self.sampler.unpack(unravel(jnp.asarray(s))))[0])
-        return _affine_readout(read, np.asarray(start))[0]
+        return _affine_readout(read, np.asarray(start))
+
+    def chain(self, h: float) -> "AffineChain":
+        """A chain that starts from `pack(z)`, with all that its state carries from one step to the next.
+
+        Unlike in a recursion of `pair`, what `pack` computes is computed once: a gradient that is kept from one step
+        to the next keeps its noise, and an estimator keeps its memory.
+
+        Raises:
+            NotApplicable: if pack or step is not affine in state and noise, or draws uniforms.
+            Inconclusive: if a random primitive escaped the tape.
+        """
+        steps = self.affine(h)
+        pack = lambda z: ravel_floats(
+            self.sampler.pack(jax.random.key(0), self.template.unravel(z), self.estimator)
+        )[0]  # fmt: skip
+        program = record(pack, jnp.asarray(self.template.flat))
+        run = jax.jit(lambda z, e, k: program(Noise(e, jnp.zeros(0), k), z))
+        base = np.asarray(self.template.flat, np.float64)
+        packing = [
+            _fit_affine(lambda z, e, k=k: np.asarray(run(z, e, jnp.asarray(k))), base, program.count("normal"), w)
+            for k, w in zip(*_integer_outcomes(program.ranges), strict=True)
+        ]
+        rows = [self._unpack_map(), self.readout_at(h)]
+        matrix, offset = (np.concatenate(part) for part in zip(*rows, strict=True))
+        last = [Affine(matrix @ m.matrix, matrix @ m.noise, matrix @ m.offset + offset, m.weight) for m in steps]
+        return AffineChain(packing, steps, last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +246,11 @@ class HostStep:
     def size(self) -> int:
         """Length of z."""
         return self.template.size
+
+    @property
+    def start(self) -> np.ndarray:
+        """The z of a state of `init`."""
+        return np.asarray(self.template.flat, np.float64)
 
     def _step(self, generator, z, h):
         state = self.sampler.pack(generator, self.template.unravel(np.asarray(z)), self.estimator)
@@ -254,6 +307,12 @@ class HostStep:
     def unpacking(self) -> np.ndarray:
         """The recursion is in z itself."""
         return np.eye(self.size)
+
+    def chain(self, h: float) -> "AffineChain":
+        """A chain in z itself; raises as `JaxStep.chain`."""
+        pair, n = self.pair(h), self.size
+        start = Affine(np.eye(n), np.zeros((n, 0)), np.zeros(n), 1.0)
+        return AffineChain([start], [Affine(pair.matrix[:n], pair.noise[:n], pair.offset[:n], 1.0)], [pair])
 
 
 def host_ravel(tree) -> np.ndarray:

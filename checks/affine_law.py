@@ -1,0 +1,45 @@
+"""Mean and covariance of an affine chain after n steps, by recursion; no simulation."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from checks.starts import Gaussian
+from checks.stepmap import Affine, HostStep, JaxStep
+
+
+def propagate(maps: Sequence[Affine], law: Gaussian, times: int = 1) -> Gaussian:
+    """Mean and covariance after `times` maps, each drawn afresh with its weight.
+
+        m' = E[A m + c],    S' = E[A S A^T + B B^T] + Cov(A m + c)
+
+    over the discrete draws. For a single map a Gaussian law stays Gaussian; for several of them these are the first two
+    moments of a mixture.
+
+    Args:
+        maps: one for each value of the discrete draws, their weights summing to one.
+        law: before the first map.
+        times: number of maps.
+    """
+    weights = np.array([m.weight for m in maps])
+    matrices, offsets = np.stack([m.matrix for m in maps]), np.stack([m.offset for m in maps])
+    forcing = sum(m.weight * m.noise @ m.noise.T for m in maps)
+    mean, covariance = law
+    for _ in range(times):
+        means = matrices @ mean + offsets
+        mean = weights @ means
+        gaps = means - mean
+        spread = np.einsum("k,kij->ij", weights, matrices @ covariance @ matrices.transpose(0, 2, 1))
+        covariance = spread + forcing + np.einsum("k,ki,kj->ij", weights, gaps, gaps)
+    return Gaussian(mean, covariance)
+
+
+def end_law(step: JaxStep | HostStep, h: float, num_steps: int, start: Gaussian) -> Gaussian:
+    """Mean and covariance of (z, position) after `num_steps` >= 1 steps of size h from z ~ `start`.
+
+    Raises:
+        NotApplicable: if the step is not affine.
+        Inconclusive: if a random primitive escaped the tape.
+    """
+    chain = step.chain(h)
+    return propagate(chain.last, propagate(chain.step, propagate(chain.pack, start), num_steps - 1))
