@@ -10,11 +10,11 @@ from scipy import special, stats
 def effective_sample_size(values: np.ndarray) -> float:
     """The number of independent draws whose mean has the variance of the mean of these.
 
-        n_eff = m n / tau,  tau = -1 + 2 sum_{t <= T} (rho_2t + rho_2t+1),
+        n_eff = m n / tau,  tau = -1 + 2 sum_{t < T} (rho_2t + rho_2t+1) + max(rho_2T, 0),
         rho_t = 1 - (W - c_t) / V,  V = (1 - 1/n) W + B / n
 
     c_t is the autocovariance at lag t averaged over the m chains of length n, W the variance within and B / n that
-    between chains; sums of neighbours are cut at the first that is not positive and made non-increasing (Geyer).
+    between chains; the pair at T is the first whose sum is not positive, and pairs before it are made non-increasing.
 
     Source: vehtari2021rank, section 3.2, on halves of the chains, which turns a drift within
     chains into a difference between them. Differs from the source in:
@@ -34,13 +34,13 @@ def effective_sample_size(values: np.ndarray) -> float:
     spectrum = np.abs(np.fft.rfft(centred, 2 * n, axis=1)) ** 2
     covariance = np.fft.irfft(spectrum, 2 * n, axis=1)[:, :n].mean(axis=0) / n
     within = covariance[0] * n / (n - 1)
-    total = covariance[0] + halves.mean(axis=1).var(ddof=1)
-    correlation = 1 - (within - covariance * n / (n - 1)) / total
+    correlation = 1 - (within - covariance) / (covariance[0] + halves.mean(axis=1).var(ddof=1))
     correlation[0] = 1
-    pairs = correlation[: n // 2 * 2].reshape(-1, 2).sum(axis=1)
-    ends = np.flatnonzero(pairs <= 0)
-    pairs = np.minimum.accumulate(pairs[: ends[0] if ends.size else len(pairs)])
-    return float(min(m * n, m * n / max(2 * pairs.sum() - 1, 1e-300)))
+    pairs = correlation[: n // 2 * 2].reshape(-1, 2)
+    cut = int(np.argmax(np.append(pairs.sum(axis=1) <= 0, True)))
+    after = max(pairs[cut, 0], 0.0) if cut < len(pairs) else 0.0
+    tau = 2 * np.minimum.accumulate(pairs[:cut].sum(axis=1)).sum() - 1 + after
+    return m * n / max(tau, 1.0)
 
 
 def standard_error(values: np.ndarray) -> float:

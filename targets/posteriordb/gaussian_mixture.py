@@ -8,7 +8,7 @@ from jax.scipy import stats
 from targets.posteriordb.bijections import Ordered, Positive, UnitInterval
 from targets.posteriordb.layout import Fields
 from targets.posteriordb.model import Model, Parameter
-from targets.posteriordb.priors import half_normal
+from targets.posteriordb.priors import beta, half_normal
 
 
 def low_dim_gauss_mix(data: Fields) -> Model:
@@ -20,7 +20,7 @@ def low_dim_gauss_mix(data: Fields) -> Model:
 
     def log_prior(values):
         mu = jnp.sum(stats.norm.logpdf(values["mu"], 0.0, 2.0)) + math.log(2)
-        return mu + jnp.sum(half_normal(values["sigma"], 2.0)) + stats.beta.logpdf(values["theta"], 5.0, 5.0)
+        return mu + jnp.sum(half_normal(values["sigma"], 2.0)) + beta(values["theta"], 5.0, 5.0)
 
     def log_likelihood(values, row):
         parts = stats.norm.logpdf(row["y"], values["mu"], values["sigma"])

@@ -61,14 +61,36 @@ class Model:
 
     def log_jacobian(self, position: jax.Array) -> jax.Array:
         """log |det T'(x)|."""
-        return sum((p.bijection.log_jacobian(x) for _, p, x in self._blocks(position)), jnp.zeros((), position.dtype))
+        return sum(
+            (p.bijection.log_jacobian(x) for _, p, x in self._blocks(position)),
+            jnp.zeros((), jnp.result_type(position)),
+        )
 
     def unconstrain(self, values: Values) -> jax.Array:
         """x = T^-1(y), (d,)."""
         return jnp.concatenate([jnp.ravel(p.bijection.inverse(values[name])) for name, p in self.parameters.items()])
 
+    def prior(self, position: jax.Array) -> jax.Array:
+        """- log_prior(T(x)) - log |det T'(x)|."""
+        return -self.log_prior(self.constrain(position)) - self.log_jacobian(position)
+
+    def datum(self, position: jax.Array, row: Any) -> jax.Array:
+        """- log_likelihood(T(x), row)."""
+        return -self.log_likelihood(self.constrain(position), _in_dtype(row, jnp.result_type(position)))
+
+    def potential(self, position: jax.Array) -> jax.Array:
+        """U(x) = - log p(x | data), `prior` plus the sum of `datum`."""
+        values, rows = self.constrain(position), _in_dtype(self.data, jnp.result_type(position))
+        return self.prior(position) - jnp.sum(jax.vmap(self.log_likelihood, (None, 0))(values, rows))
+
     def _blocks(self, position: jax.Array):
-        start = 0
+        position, start = jnp.asarray(position), 0
         for name, parameter in self.parameters.items():
             yield name, parameter, position[start : start + parameter.size].reshape(parameter.shape)
             start += parameter.size
+
+
+def _in_dtype(rows: Any, dtype: Any) -> Any:
+    """Floating-point arrays in the dtype of the position; indices as they are."""
+    cast = lambda leaf: jnp.asarray(leaf, dtype if jnp.issubdtype(jnp.result_type(leaf), jnp.floating) else None)
+    return jax.tree.map(cast, rows)

@@ -43,24 +43,14 @@ def posterior_target(posterior: Posterior, model: Model, name: str) -> Target:
     # off the mode, where the gradient would vanish, but in the bulk however strongly the coordinates are correlated
     start = flat.mean(axis=0) + root @ (0.5 * (-1.0) ** np.arange(model.dim))
 
-    def prior(position):
-        return -model.log_prior(model.constrain(position)) - model.log_jacobian(position)
-
-    def datum(position, row):
-        return -model.log_likelihood(model.constrain(position), _in_dtype(row, position.dtype))
-
-    def potential(position):
-        values, rows = model.constrain(position), _in_dtype(model.data, position.dtype)
-        return prior(position) - jnp.sum(jax.vmap(model.log_likelihood, (None, 0))(values, rows))
-
     return Target(
         name=name,
         manifold=Euclidean(model.dim),
         example=jnp.asarray(start, jnp.result_type(float)),
-        potential=potential,
+        potential=model.potential,
         moments=_moments(posterior, model),
-        terms=DataTerms(prior, datum, model.data, len(jax.tree.leaves(model.data)[0])),
-        curvature=_curvature(potential, flat),
+        terms=DataTerms(model.prior, model.datum, model.data, len(jax.tree.leaves(model.data)[0])),
+        curvature=_curvature(model, flat),
         source=f"magnusson2024posteriordb; {posterior.name}: {posterior.title}",
     )
 
@@ -111,13 +101,7 @@ def _quantity(model: Model, name: str, index: tuple[int, ...]):
     return lambda position: model.quantities(model.constrain(position))[name][index]
 
 
-def _curvature(potential, draws: np.ndarray) -> float:
+def _curvature(model: Model, draws: np.ndarray) -> float:
     points = jnp.asarray(draws[:: max(1, len(draws) // CURVATURES)], jnp.result_type(float))
-    hessians = jax.jit(lambda x: jax.lax.map(jax.hessian(potential), x, batch_size=50))(points)
+    hessians = jax.jit(lambda x: jax.lax.map(jax.hessian(model.potential), x, batch_size=50))(points)
     return float(np.quantile(np.linalg.eigvalsh(np.asarray(hessians))[:, -1], 0.99))
-
-
-def _in_dtype(rows, dtype):
-    """Floating-point arrays in the dtype of the position; indices as they are."""
-    cast = lambda leaf: jnp.asarray(leaf, dtype if jnp.issubdtype(jnp.result_type(leaf), jnp.floating) else None)
-    return jax.tree.map(cast, rows)
