@@ -1,0 +1,1 @@
+"""Experiments of papers, run again: one module a figure or table."""
