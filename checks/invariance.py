@@ -12,11 +12,11 @@ import numpy as np
 
 from checks.chains import end_points
 from checks.check import Check
+from checks.judge import is_variance, judge, moment_tests
 from checks.null_law import NUM_STEPS, NullLaw, null_law
-from checks.observables import observable_names, observables
 from checks.result import Result
 from checks.starts import draw_variables
-from checks.statistical import CHAINS, chains_for, decide_statistically, not_finite, promise, stage_seed
+from checks.statistical import CHAINS, chains_for, decide_statistically, not_finite, stage_seed
 from checks.statistics.distribution import anderson_darling_test, ks_test
 from checks.statistics.mmd import fourier_frequencies, mmd_test
 from checks.statistics.moments import mean_test
@@ -43,69 +43,33 @@ def sample(step: JaxStep | HostStep, h: float, num_steps: int, seed: int, stage:
     return starts, end_points(step, starts, h, num_steps, stage_seed(seed, stage, 2))
 
 
-def standardised(step: JaxStep | HostStep, law: NullLaw, h: float, seed: int, stage: int, count: int) -> np.ndarray:
-    """End points y (count, k) in the coordinates of the null law."""
-    _, ends = sample(step, h, NUM_STEPS, seed, stage, count)
-    return law.standardise(ends.variable if law.variable else ends.position)
-
-
 def _judge(
     check: Check,
     subject: Subject,
     target: Target,
     seed: int,
-    tests: Callable[[NullLaw, np.ndarray, int], Sequence[Outcome]],
+    tests: Callable[[NullLaw, np.ndarray], Sequence[Outcome]],
     *,
     promised: float,
     unit: str,
     most: int = CHAINS,
     primary: Callable[[Outcome], bool] = lambda outcome: True,
 ) -> Result:
-    """Run `tests(law, y, stage)` on the end points."""
+    """Run `tests(law, y)` on the end points."""
     step, h = step_map(subject, target), subject.step_size(target)
-    law = null_law(step, h)
-    count = chains_for(step, most)
-
-    def run(stage: int, n: int) -> Sequence[Outcome]:
-        y = standardised(step, law, h, seed, stage, n)
-        if not np.isfinite(y).all():
-            return [not_finite("end points that are not finite", n, unit)]
-        return tests(law, y, stage)
-
-    def reason(worst: Outcome) -> str:
-        found = f"{worst.name}: {worst.effect:.3g} {worst.unit}"
-        if worst.measured is not None and worst.expected is not None:
-            found = f"{worst.name} is {worst.measured:.6g}, expected {worst.expected:.6g}"
-        return f"{found} after {NUM_STEPS} steps of size {h:.4g} ({law.source}; granted {law.granted:.2g})"
-
-    return decide_statistically(
-        check, subject, target, run,
-        first_n=count, promised=promise(promised, count, most), allowance_source=law.source, reason=reason,
-        primary=primary, steps=NUM_STEPS, step_size=h,
-        detail={"chains": count, "granted": law.granted, "limit_of_code": law.limit},
+    return judge(
+        check, subject, target,
+        step=step, law=null_law(step, h), ends=lambda stage, n: sample(step, h, NUM_STEPS, seed, stage, n)[1],
+        tests=tests, num_steps=NUM_STEPS, step_size=h, promised=promised, unit=unit, most=most, primary=primary,
     )  # fmt: skip
 
 
 def end_point_moments(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """z tests of means, second to fourth moments and waves of the end points, standardised by the claimed law."""
 
-    def tests(law, y, stage):
-        values = observables(y)
-        return [
-            # numerical error of the null law, relative to the size of f
-            mean_test(values[:, j], float(mu), name=name, unit="standardised", allowance=law.error)
-            for j, (name, mu) in enumerate(zip(names(law), law.expectations, strict=True))
-        ]
-
     return _judge(
-        check, subject, target, seed, tests,
-        promised=VARIANCE, unit="standardised", primary=lambda o: o.name.endswith("^2") or not np.isfinite(o.effect),
-    )  # fmt: skip
-
-
-def names(law: NullLaw) -> tuple[str, ...]:
-    """Names of the observables of the standardised coordinates."""
-    return observable_names(tuple(f"y[{i}]" for i in range(law.size)))
+        check, subject, target, seed, moment_tests, promised=VARIANCE, unit="standardised", primary=is_variance
+    )
 
 
 def directions(law: NullLaw) -> list[tuple[str, np.ndarray]]:
@@ -129,7 +93,7 @@ def _levels(law: NullLaw, y: np.ndarray):
 def end_point_ks(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """Kolmogorov-Smirnov distances of the marginals and of random projections of the end points."""
 
-    def tests(law, y, stage):
+    def tests(law, y):
         return [ks_test(u, name=name, allowance=law.cdf_error) for name, u in _levels(law, y)]
 
     return _judge(check, subject, target, seed, tests, promised=DISTANCE, unit="KS distance")
@@ -142,7 +106,7 @@ def end_point_anderson_darling(check: Check, subject: Subject, target: Target, s
     # The statistic has no allowance: it is given no more chains than would see the numerical error of the null law.
     most = int(min(CHAINS, 0.01 / max(law.cdf_error, 1e-9) ** 2))
 
-    def tests(law, y, stage):
+    def tests(law, y):
         return [anderson_darling_test(u, name=name) for name, u in _levels(law, y[:most])]
 
     return _judge(check, subject, target, seed, tests, promised=WEIGHTED, unit="weighted L2 distance")
@@ -155,7 +119,7 @@ def end_point_mmd(check: Check, subject: Subject, target: Target, seed: int) -> 
     that of a weighted sum of chi-squares: nothing is resampled.
     """
 
-    def tests(law, y, stage):
+    def tests(law, y):
         # the median distance of two points of a standard normal law; the frequencies do not depend on the data
         frequencies = fourier_frequencies(law.size, law.size, np.sqrt(2 * law.size), count=8)
         values = law.characteristic(frequencies) / np.sqrt(len(frequencies))

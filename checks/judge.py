@@ -77,7 +77,7 @@ def names(law: NullLaw) -> tuple[str, ...]:
 
 def moment_tests(law: NullLaw, y: np.ndarray) -> list[Outcome]:
     """z tests of means, second to fourth moments and waves of y (n, k)."""
-    return _tests(law, observables(y), len(law.expectations))
+    return _tests(law, np.asarray(observables(y)), len(law.expectations))
 
 
 def second_moment_tests(law: NullLaw, y: np.ndarray) -> list[Outcome]:

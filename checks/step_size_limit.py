@@ -14,6 +14,7 @@ import numpy as np
 
 from checks.chains import end_points
 from checks.check import Check, NotApplicable
+from checks.judge import is_variance
 from checks.null_law import null_law
 from checks.observables import observable_names, observables
 from checks.result import Result
@@ -99,6 +100,14 @@ def step_size_limit(check: Check, subject: Subject, target: Target, seed: int) -
     if known(step, h) and (target.gaussian is not None or claims.kind == "exact"):
         raise NotApplicable("the exact discrete law is known here, and the end points are compared with it")
     order = 1 if claims.kind == "exact" else (claims.invariant_order or claims.weak_order or 1)
+    return limit_of_chains(check, subject, target, seed, step, order)
+
+
+def limit_of_chains(
+    check: Check, subject: Subject, target: Target, seed: int, step: JaxStep | HostStep, order: int, extra: str = ""
+) -> Result:
+    """Judge the extrapolated end points of the chains of `step`, whose bias has the order `order`."""
+    claims, h = step.sampler.claims, subject.step_size(target)
     points, weights = position_rule(target, claims.temperature)
     centre = weights @ points
     spread = np.sqrt(weights @ (points - centre) ** 2)
@@ -127,7 +136,7 @@ def step_size_limit(check: Check, subject: Subject, target: Target, seed: int) -
             f"the limit h -> 0 of {o.name} is {o.measured:.5g}, exact {o.expected:.5g}"
             if o.measured is not None
             else o.name
-        ) + f" (T = {NUM_STEPS * h:.3g}, order {order} assumed)",
-        primary=lambda o: o.name.endswith("^2") or not np.isfinite(o.effect),
+        ) + f" (T = {NUM_STEPS * h:.3g}, order {order} assumed){extra}",
+        primary=is_variance,
         steps=7 * NUM_STEPS, step_size=h,
     )  # fmt: skip
