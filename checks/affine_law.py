@@ -21,6 +21,9 @@ def propagate(maps: Sequence[Affine], law: Gaussian, times: int = 1) -> Gaussian
         law: before the first map.
         times: number of maps.
     """
+    if len(maps) == 1:
+        matrix, offset, noise = _power(maps[0], times)
+        return Gaussian(matrix @ law.mean + offset, matrix @ law.covariance @ matrix.T + noise)
     weights = np.array([m.weight for m in maps])
     matrices, offsets = np.stack([m.matrix for m in maps]), np.stack([m.offset for m in maps])
     forcing = sum(m.weight * m.noise @ m.noise.T for m in maps)
@@ -32,6 +35,29 @@ def propagate(maps: Sequence[Affine], law: Gaussian, times: int = 1) -> Gaussian
         spread = np.einsum("k,kij->ij", weights, matrices @ covariance @ matrices.transpose(0, 2, 1))
         covariance = spread + forcing + np.einsum("k,ki,kj->ij", weights, gaps, gaps)
     return Gaussian(mean, covariance)
+
+
+def _power(step: Affine, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Matrix, offset and covariance of the noise of `times` steps together, by repeated squaring.
+
+    For one step, from m to m': A = matrix (m', m); more than one need m' = m.
+    """
+    base = step.matrix, step.offset, step.noise @ step.noise.T
+    if times == 1:
+        return base
+    size = len(step.offset)
+    whole = np.eye(size), np.zeros(size), np.zeros((size, size))
+    while times:
+        if times & 1:
+            whole = _after(base, whole)
+        base, times = _after(base, base), times >> 1
+    return whole
+
+
+def _after(second, first):
+    """Two affine steps as one."""
+    (a, b, n), (matrix, offset, noise) = second, first
+    return a @ matrix, a @ offset + b, a @ noise @ a.T + n
 
 
 def end_law(step: JaxStep | HostStep, h: float, num_steps: int, start: Gaussian) -> Gaussian:

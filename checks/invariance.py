@@ -12,12 +12,12 @@ import numpy as np
 
 from checks.chains import end_points
 from checks.check import Check
-from checks.judge import is_variance, judge, moment_tests
+from checks.judge import is_variance, judge, ks_tests, levels, moment_tests
 from checks.null_law import NUM_STEPS, NullLaw, null_law
 from checks.result import Result
 from checks.starts import draw_variables
 from checks.statistical import CHAINS, chains_for, decide_statistically, not_finite, stage_seed
-from checks.statistics.distribution import anderson_darling_test, ks_test
+from checks.statistics.distribution import anderson_darling_test
 from checks.statistics.mmd import fourier_frequencies, mmd_test
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
@@ -32,8 +32,6 @@ MOVING = 1 << 16
 """Chains for the test of movement, which is about effects of order one."""
 JOINT = 1 << 17
 """Chains for the MMD, whose features take 80 numbers a chain."""
-PROJECTIONS = 3
-"""Random directions, besides the coordinates, in which joint laws are projected."""
 
 
 @lru_cache(maxsize=2)
@@ -72,31 +70,10 @@ def end_point_moments(check: Check, subject: Subject, target: Target, seed: int)
     )
 
 
-def directions(law: NullLaw) -> list[tuple[str, np.ndarray]]:
-    """The coordinates of y and a few fixed random directions, where the law of the projection is known."""
-    size = law.size
-    axes = [(f"y[{i}]", np.eye(size)[i]) for i in range(size)]
-    if size > 1:
-        raw = np.random.default_rng(size).standard_normal((PROJECTIONS, size))
-        axes += [(f"projection {i}", a / np.linalg.norm(a)) for i, a in enumerate(raw)]
-    return [(name, a) for name, a in axes if law.cdf(a) is not None]
-
-
-def _levels(law: NullLaw, y: np.ndarray):
-    """(name, u) with u uniform under the null, for each direction."""
-    for name, a in directions(law):
-        cdf = law.cdf(a)
-        assert cdf is not None  # `directions` keeps no other
-        yield name, np.clip(cdf(y @ a), 0.0, 1.0)
-
-
 def end_point_ks(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """Kolmogorov-Smirnov distances of the marginals and of random projections of the end points."""
 
-    def tests(law, y):
-        return [ks_test(u, name=name, allowance=law.cdf_error) for name, u in _levels(law, y)]
-
-    return _judge(check, subject, target, seed, tests, promised=DISTANCE, unit="KS distance")
+    return _judge(check, subject, target, seed, ks_tests, promised=DISTANCE, unit="KS distance")
 
 
 def end_point_anderson_darling(check: Check, subject: Subject, target: Target, seed: int) -> Result:
@@ -107,7 +84,7 @@ def end_point_anderson_darling(check: Check, subject: Subject, target: Target, s
     most = int(min(CHAINS, 0.01 / max(law.cdf_error, 1e-9) ** 2))
 
     def tests(law, y):
-        return [anderson_darling_test(u, name=name) for name, u in _levels(law, y[:most])]
+        return [anderson_darling_test(u, name=name) for name, u in levels(law, y[:most])]
 
     return _judge(check, subject, target, seed, tests, promised=WEIGHTED, unit="weighted L2 distance")
 

@@ -1,6 +1,6 @@
 """Judge the end points of independent chains against a null law: what the statistical checks have in common."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -10,11 +10,15 @@ from checks.null_law import NullLaw
 from checks.observables import observable_names, observables
 from checks.result import Result
 from checks.statistical import CHAINS, chains_for, decide_statistically, not_finite, promise
+from checks.statistics.distribution import ks_test
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
 from checks.stepmap import HostStep, JaxStep
 from checks.subject import Subject
 from targets.target import Target
+
+PROJECTIONS = 3
+"""Random directions, besides the coordinates, in which joint laws are projected."""
 
 
 def judge(
@@ -92,3 +96,26 @@ def _tests(law: NullLaw, values: np.ndarray, count: int) -> list[Outcome]:
         mean_test(values[:, k], float(mu), name=name, unit="standardised", allowance=law.error)
         for k, (name, mu) in enumerate(zip(names(law)[:count], law.expectations[:count], strict=True))
     ]
+
+
+def directions(law: NullLaw) -> list[tuple[str, np.ndarray]]:
+    """The coordinates of y and a few fixed random directions, where the law of the projection is known."""
+    size = law.size
+    axes = [(f"y[{i}]", np.eye(size)[i]) for i in range(size)]
+    if size > 1:
+        raw = np.random.default_rng(size).standard_normal((PROJECTIONS, size))
+        axes += [(f"projection {i}", a / np.linalg.norm(a)) for i, a in enumerate(raw)]
+    return [(name, a) for name, a in axes if law.cdf(a) is not None]
+
+
+def levels(law: NullLaw, y: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """(name, u) with u uniform under the null, for each direction."""
+    for name, a in directions(law):
+        cdf = law.cdf(a)
+        assert cdf is not None  # `directions` keeps no other
+        yield name, np.clip(cdf(y @ a), 0.0, 1.0)
+
+
+def ks_tests(law: NullLaw, y: np.ndarray) -> list[Outcome]:
+    """Kolmogorov-Smirnov distances of the marginals and of projections of y (n, k)."""
+    return [ks_test(u, name=name, allowance=law.cdf_error) for name, u in levels(law, y)]

@@ -23,7 +23,7 @@ from scipy.special import ndtr
 from checks.affine_law import end_law
 from checks.check import Inconclusive, NotApplicable
 from checks.observables import observables, wave_directions
-from checks.quadrature import neville
+from checks.quadrature import gauss_hermite, neville
 from checks.sde_law import declared_dynamics, law_on_grid, linear_law
 from checks.starts import Gaussian, gaussian_start, line_grid
 from checks.stepmap import HostStep, JaxStep
@@ -35,6 +35,8 @@ NUM_STEPS = 50
 """Steps of the usual size that the chains make: a few relaxation times of the stiffest direction, so that an error of
 the step has had time to become one of the law."""
 
+POSITION_NODES = {1: 80, 2: 40, 3: 20}
+"""Nodes a dimension for expectations of a function of a Gaussian position."""
 NO_GRID = "no exact discrete law: a host sampler on a target that is not Gaussian"
 
 
@@ -49,6 +51,7 @@ class NullLaw:
         expectations: of `observables(y)`, y = root (w - centre).
         characteristic: omega (J, k) -> E exp(i omega . y), complex (J,).
         cdf: unit vector a (k,) -> distribution function of a . y, or None where only coordinates are known.
+        position: f (m, d) -> (m, k), vectorised over positions -> E f(position) (k,).
         error: of `expectations`, numerical; and of the distribution functions.
         granted: the largest change of `expectations` that discretisation is granted.
         limit: the largest limit bias of `expectations`, which is not granted.
@@ -61,6 +64,7 @@ class NullLaw:
     expectations: np.ndarray
     characteristic: Callable[[np.ndarray], np.ndarray]
     cdf: Callable[[np.ndarray], Callable[[np.ndarray], np.ndarray] | None]
+    position: Callable[[Callable[[np.ndarray], np.ndarray]], np.ndarray]
     error: float
     cdf_error: float
     granted: float
@@ -89,7 +93,7 @@ def null_law(step: JaxStep | HostStep, h: float, num_steps: int = NUM_STEPS) -> 
         if target.gaussian is not None:
             covariance = claims.temperature * np.linalg.inv(target.gaussian.precision)
             law = Gaussian(target.gaussian.mean, covariance)
-            return _of_gaussians(False, law, [(1.0, law)], "an exact kernel leaves the target invariant")
+            return _of_gaussians(False, target.size, law, [(1.0, law)], "an exact kernel leaves the target invariant")
         return _of_line(step)
     if target.gaussian is not None:
         return _of_affine(step, h, num_steps)
@@ -132,6 +136,7 @@ def _of_line(step) -> NullLaw:
         expectations=weights @ observables(y),
         characteristic=lambda omega: weights @ np.exp(1j * (y @ omega.T)),
         cdf=lambda a: _signed(a, lambda u: np.interp(u / scale + centre, x, mass)),
+        position=lambda f: weights @ f(middle[:, None]),
         error=0.0,
         cdf_error=0.0,
         granted=0.0,
@@ -156,7 +161,15 @@ def _moments(law: Gaussian) -> np.ndarray:
     return np.concatenate([m, s[i, j] + m[i] * m[j], m**3 + 3 * m * v, m**4 + 6 * m**2 * v + 3 * v**2, waves])
 
 
-def _of_gaussians(variable: bool, claimed: Gaussian, terms: list[tuple[float, Gaussian]], source: str) -> NullLaw:
+def _root(covariance: np.ndarray) -> np.ndarray:
+    """R with R R^T = covariance, which may be singular."""
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors * np.sqrt(np.clip(values, 0, None))
+
+
+def _of_gaussians(
+    variable: bool, size: int, claimed: Gaussian, terms: list[tuple[float, Gaussian]], source: str
+) -> NullLaw:
     """A signed sum of Gaussian laws, standardised by the claimed one; the first is the law as h -> 0."""
     root = np.linalg.inv(np.linalg.cholesky(claimed.covariance))
     laws = [(c, Gaussian(root @ (g.mean - claimed.mean), root @ g.covariance @ root.T)) for c, g in terms]
@@ -173,8 +186,17 @@ def _of_gaussians(variable: bool, claimed: Gaussian, terms: list[tuple[float, Ga
     ideal = _moments(laws[0][1])
     expected = np.sum([c * _moments(g) for c, g in laws], axis=0)
     limit = _moments(laws[-1][1]) - ideal if len(laws) > 1 else np.zeros_like(ideal)
+
+    def position(f):
+        if size not in POSITION_NODES:
+            raise NotApplicable(f"expectations of functions of {size} coordinates need too large a grid")
+        nodes, w = gauss_hermite(size, POSITION_NODES[size])
+        return np.sum(
+            [c * w @ f(g.mean[:size] + nodes @ _root(g.covariance[:size, :size]).T) for c, g in terms], axis=0
+        )
+
     return NullLaw(
-        variable, claimed.mean, root, expected, characteristic, cdf,
+        variable, claimed.mean, root, expected, characteristic, cdf, position,
         0.0, 0.0, float(np.abs(expected - ideal).max()), float(np.abs(limit).max()), source,
     )  # fmt: skip
 
@@ -202,7 +224,7 @@ def _of_affine(step, h: float, num_steps: int, start: Gaussian | None = None) ->
         raise Inconclusive("the exact law of the scheme is not finite")
     limit = Gaussian(neville(hs, means)[0], neville(hs, covariances)[0])
     own = Gaussian(means[0], covariances[0])
-    return _of_gaussians(same, claimed, [(1.0, reference), (1.0, own), (-1.0, limit)], source)
+    return _of_gaussians(same, d, claimed, [(1.0, reference), (1.0, own), (-1.0, limit)], source)
 
 
 def _of_grid(step: JaxStep, h: float, num_steps: int, start: Gaussian | None = None) -> NullLaw:
@@ -245,6 +267,7 @@ def _of_grid(step: JaxStep, h: float, num_steps: int, start: Gaussian | None = N
         expectations=law @ values,
         characteristic=lambda omega: law @ np.exp(1j * (y @ omega.T)),
         cdf=cdf,
+        position=lambda f: law @ f(points[:, : step.target.size]),
         error=error,
         cdf_error=10 * float(uncertain.max()),
         granted=float(np.abs((law - reference) @ values).max()),

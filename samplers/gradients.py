@@ -56,12 +56,12 @@ class KnownNoise:
     def estimate(self, key, estate, position):
         flat, unravel = ravel_pytree(jax.grad(self.target.potential)(position))
         covariance = jnp.asarray(self.covariance, flat.dtype)
-        root = jnp.asarray(_square_root(self.covariance), flat.dtype)
+        root = jnp.asarray(square_root(self.covariance), flat.dtype)
         noisy = flat + root @ jax.random.normal(key, flat.shape, flat.dtype)
         return Estimate(unravel(noisy), None, covariance if self.report else None), estate
 
 
-def _square_root(covariance: np.ndarray) -> np.ndarray:
+def square_root(covariance: np.ndarray) -> np.ndarray:
     """Symmetric square root of a positive semidefinite matrix."""
     values, vectors = np.linalg.eigh(np.asarray(covariance, np.float64))
     if values.min() < -1e-12 * max(1.0, values.max()):

@@ -1,0 +1,235 @@
+"""The noise tier: chains with noisy gradients end in the law that theory gives, and the noise is there.
+
+Where the step is affine the null law is exact, with the noise of the gradient and all that the state carries from one
+step to the next; a sampler that compensates the noise has to have the law without it. Elsewhere the limit h -> 0 is
+extrapolated, which gradient noise must not change.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from checks.chains import EndPoints, end_points
+from checks.check import Check, NotApplicable
+from checks.judge import is_variance, judge, moment_tests, names, second_moment_tests
+from checks.null_law import NUM_STEPS, NullLaw, null_law
+from checks.result import Result
+from checks.starts import draw_variables
+from checks.statistical import CHAINS, stage_seed
+from checks.step_size_limit import limit_of_chains
+from checks.stepmap import HostStep, JaxStep, step_map
+from checks.subject import Subject
+from checks.verdict import decide
+from samplers.gradients import KnownNoise, Minibatch, square_root
+from samplers.host import HostExact
+from samplers.registry import known_noise
+from samplers.saga import SAGA
+from samplers.types import Estimate, Estimator
+from targets.target import DataTerms, Target
+
+MOST = CHAINS // 4
+"""Chains."""
+PROMISED = 0.02
+"""Relative error of a variance that is seen."""
+FEW = 64
+"""Chains that tell whether noise enters at all."""
+BATCH = 2
+"""Data of a minibatch."""
+LARGE_STEP = 3.0
+"""Times the usual step size: the memory of an estimator shows in terms of order h^2."""
+
+
+@dataclass(frozen=True, eq=False)
+class HostNoise(HostExact):
+    """`KnownNoise` for host samplers: it draws from their generator."""
+
+    covariance: np.ndarray
+
+    def estimate(self, key, estate, position):
+        estimate, estate = super().estimate(key, estate, position)
+        flat, unravel = ravel_pytree(estimate.gradient)
+        noisy = np.asarray(flat) + square_root(self.covariance) @ key.standard_normal(flat.shape)
+        return Estimate(unravel(noisy), None, jnp.asarray(self.covariance)), estate
+
+
+def _noisy(subject: Subject, target: Target, scale: float = 1.0) -> JaxStep | HostStep:
+    """The step with gradient noise N(0, scale V) of known, correlated V."""
+    covariance = scale * known_noise(target).covariance
+    sampler = subject.sampler(target)
+    if sampler.backend == "host":
+        return step_map(subject, target, HostNoise(target, covariance))
+    return step_map(subject, target, KnownNoise(target, covariance))
+
+
+def _require_noisy_gradients(subject: Subject, target: Target) -> None:
+    """Raise NotApplicable for samplers that gradient noise is no business of."""
+    sampler = subject.sampler(target)
+    if sampler.claims.kind == "exact":
+        raise NotApplicable("an exact kernel needs exact gradients")
+    if sampler.claims.kind != "fixed-step":
+        raise NotApplicable(f"a {sampler.claims.kind} sampler has no law at a fixed step size")
+    if "statistics" in sampler.needs:
+        raise NotApplicable("reads counts, not gradients")
+
+
+def _ends(step: JaxStep | HostStep, h: float, seed: int, stage: int, count: int) -> EndPoints:
+    starts = draw_variables(step, np.random.default_rng(stage_seed(seed, stage, 1)), count)
+    return end_points(step, starts, h, NUM_STEPS, stage_seed(seed, stage, 2))
+
+
+def _enters(first: JaxStep | HostStep, second: JaxStep | HostStep, h: float, seed: int) -> bool:
+    """True if a few chains with the same starts and keys end elsewhere with another estimator."""
+    starts = draw_variables(first, np.random.default_rng(stage_seed(seed, 0, 3)), FEW)
+    ends = [end_points(step, starts, h, 3, stage_seed(seed, 0, 4)).variable for step in (first, second)]
+    return not np.array_equal(ends[0], ends[1])
+
+
+def _absent(check: Check, subject: Subject, target: Target, what: str) -> Result:
+    """Failure of a check whose noise does not enter."""
+    return decide(
+        check, subject, target,
+        effect=1.0, allowance=0.0, allowance_source=f"{what} has to move the chain",
+        reason=f"{what} does not enter the step: the estimate is not used",
+        statistic="gradient noise absent", unit="yes or no", detectable=0.0, promised=1.0,
+        step_size=subject.step_size(target),
+    )  # fmt: skip
+
+
+def gradient_noise_end_points(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """With gradient noise N(0, V), V known and correlated, the end points have their exact law; the noise is there.
+
+    A sampler that compensates the noise is compared with its law without any, one that does not with the law that the
+    noise gives it. Where the step is not affine the limit h -> 0 is compared with the target; the bias is then of order
+    one, whatever the order with exact gradients.
+    """
+    _require_noisy_gradients(subject, target)
+    h = subject.step_size(target)
+    noisy, clean = _noisy(subject, target), _noisy(subject, target, 0.0)
+    if not _enters(noisy, clean, h, seed):
+        return _absent(check, subject, target, "noise of the gradient")
+    compensated = "covariance" in noisy.sampler.needs
+    try:
+        law, without = null_law(noisy, h), null_law(clean, h)
+    except NotApplicable as reason:
+        extra = f"; extrapolated, since {reason}"
+        return limit_of_chains(check, subject, target, seed, noisy, 1, extra)
+    gap = float(np.abs(law.expectations - without.expectations).max())
+    null = without if compensated else law
+    return judge(
+        check, subject, target,
+        step=noisy, law=null, ends=lambda stage, n: _ends(noisy, h, seed, stage, n),
+        tests=moment_tests, num_steps=NUM_STEPS, step_size=h, promised=_promised(null), unit="standardised", most=MOST,
+        primary=is_variance, detail={"compensated": compensated, "change_by_noise": gap},
+    )  # fmt: skip
+
+
+def minibatch_end_points(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """With minibatches of a tiny data set the first two moments of the end points are those of the exact recursion.
+
+    The recursion runs over all minibatches. Where the step is not affine the limit h -> 0 is compared with the target.
+    """
+    _require_noisy_gradients(subject, target)
+    if target.terms is None:
+        raise NotApplicable("needs a target that is a sum over data")
+    h, clean = subject.step_size(target), step_map(subject, target)
+    if clean.sampler.backend == "host":
+        raise NotApplicable("a host sampler would draw its minibatches one chain at a time in Python")
+    compensated = "covariance" in clean.sampler.needs
+    batch = Minibatch(target.terms, BATCH, replace=False, fisher=compensated)
+    noisy = step_map(subject, target, batch)
+    everything = step_map(
+        subject, target, Minibatch(target.terms, target.terms.size, replace=False, fisher=compensated)
+    )
+    if not _enters(noisy, everything, h, seed):
+        return _absent(check, subject, target, "the minibatch")
+    return _against_recursion(check, subject, target, seed, noisy, noisy, h)
+
+
+def _against_recursion(check, subject, target, seed, step, reference, h: float) -> Result:
+    """The end points of `step` against the exact law of `reference`, else against the target as h -> 0."""
+    try:
+        law: NullLaw = null_law(reference, h)
+    except NotApplicable as reason:
+        return limit_of_chains(check, subject, target, seed, step, 1, f"; extrapolated, since {reason}")
+    return judge(
+        check, subject, target,
+        step=step, law=law, ends=lambda stage, n: _ends(step, h, seed, stage, n), tests=second_moment_tests,
+        num_steps=NUM_STEPS, step_size=h, promised=_promised(law), unit="standardised", most=MOST, primary=is_variance,
+    )  # fmt: skip
+
+
+def _promised(law: NullLaw) -> float:
+    """`PROMISED` of the largest variance that the noise makes."""
+    squares = [mu for name, mu in zip(names(law), law.expectations, strict=True) if name.endswith("^2")]
+    return PROMISED * max(1.0, *squares)
+
+
+class Points(NamedTuple):
+    """Where every datum was last evaluated (N, ...)."""
+
+    positions: Any
+
+
+@dataclass(frozen=True, eq=False)
+class PointSAGA:
+    """SAGA by its definition: the table holds points phi_i, and their gradients are computed when they are needed.
+
+        grad U_0(x) + (N/n) sum_{i in S} (grad U_i(x) - grad U_i(phi_i)) + sum_i grad U_i(phi_i),  phi_i <- x for i in S
+
+    An oracle for an estimator that keeps a table of gradients and their sum up to date.
+
+    Source: dubey2016variance, Algorithm 1.
+
+    Args:
+        terms: prior and datum potentials with the data.
+        batch_size: n, drawn without replacement.
+    """
+
+    terms: DataTerms
+    batch_size: int
+
+    def init(self, key, position):
+        del key
+        return Points(jax.tree.map(lambda x: jnp.stack([x] * self.terms.size), position))
+
+    def estimate(self, key, estate, position):
+        table = jnp.asarray(Minibatch(self.terms, self.batch_size, replace=False).indices())
+        chosen = table[jax.random.randint(key, (), 0, len(table))]
+        gradient = jax.vmap(jax.grad(self.terms.datum))
+        fresh = gradient(jax.tree.map(lambda x: jnp.stack([x] * self.terms.size), position), self.terms.data)
+        stored = gradient(estate.positions, self.terms.data)
+        drawn = jnp.zeros(self.terms.size).at[chosen].set(1.0)
+
+        def total(prior, new, old):
+            weights = drawn.reshape(-1, *[1] * (new.ndim - 1)).astype(new.dtype)
+            return prior + jnp.sum(self.terms.size / self.batch_size * weights * (new - old) + old, axis=0)
+
+        estimate = jax.tree.map(total, jax.grad(self.terms.prior)(position), fresh, stored)
+        moved = jax.tree.map(lambda table, x: table.at[chosen].set(x), estate.positions, position)
+        return Estimate(estimate), Points(moved)
+
+
+def estimator_memory(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """With minibatches an estimator that remembers gradients gives the law of the recursion that includes its table.
+
+    The noise-free checks rebuild the table from the position and see none of its memory. The reference is the sampler
+    with `PointSAGA`, whose first two moments follow from a recursion in position and table over all minibatches.
+    """
+    _require_noisy_gradients(subject, target)
+    estimator = subject.estimator(target)
+    if not isinstance(estimator, SAGA):
+        raise NotApplicable("the estimator of this row has no memory")
+    memory = _with_batches(estimator)
+    h = LARGE_STEP * subject.step_size(target)
+    step = step_map(subject, target, memory)
+    reference = step_map(subject, target, PointSAGA(estimator.terms, BATCH))
+    return _against_recursion(check, subject, target, seed, step, reference, h)
+
+
+def _with_batches(estimator: SAGA) -> Estimator:
+    """The same estimator with minibatches."""
+    return type(estimator)(estimator.terms, BATCH, replace=False)
