@@ -7,7 +7,9 @@ included (a test counts them). Inside a case the outcomes share the level by Bon
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -32,9 +34,26 @@ HOST_CHAINS = 2_000
 """The same for a host sampler that moves one chain at a time in Python: its promises are wider by the square root."""
 
 
+_fraction: ContextVar[float] = ContextVar("fraction of the chains", default=1.0)
+
+
+@contextmanager
+def fraction_of_chains(fraction: float) -> Iterator[None]:
+    """Run every statistical check with this fraction of its chains, and with promises that are wider accordingly.
+
+    For calibration, kill matrices and tests, whose many runs are about error rates and not about one sampler.
+    """
+    token = _fraction.set(fraction)
+    try:
+        yield
+    finally:
+        _fraction.reset(token)
+
+
 def chains_for(step: JaxStep | HostStep, most: int = CHAINS) -> int:
     """Number of chains of the first stage for this kind of sampler."""
-    return most if isinstance(step, JaxStep) or hasattr(step.sampler, "chains") else min(most, HOST_CHAINS)
+    fast = isinstance(step, JaxStep) or hasattr(step.sampler, "chains")
+    return max(256, int(_fraction.get() * (most if fast else min(most, HOST_CHAINS))))
 
 
 def promise(at_full_size: float, count: int, full: int = CHAINS) -> float:

@@ -27,7 +27,7 @@ from checks.stepmap import HostStep, JaxStep, step_map
 from checks.subject import Subject
 from targets.target import Target
 
-NUM_STEPS = 10
+NUM_STEPS = 20
 """Steps of the largest size; the smaller ones take 2 and 4 times as many."""
 MOST = CHAINS // 4
 """Chains of each step size."""
