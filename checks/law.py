@@ -5,6 +5,8 @@ with the scheme's published closed form where there is one, and its limit h -> 0
 the target. In one dimension the law on a target that is not Gaussian comes from the transfer operator.
 """
 
+import dataclasses
+
 import numpy as np
 
 from checks.check import Check, NotApplicable
@@ -17,6 +19,7 @@ from checks.stepmap import HostStep, JaxStep, step_map
 from checks.subject import Subject
 from checks.verdict import decide
 from samplers.gradients import KnownNoise, Minibatch
+from samplers.saga import SAGA
 from targets.target import Target
 
 EPS = np.finfo(float).eps
@@ -202,7 +205,11 @@ def _absent(check: Check, subject: Subject, target: Target, reason: str) -> Resu
 
 
 def minibatch_limit(check: Check, subject: Subject, target: Target, seed: int) -> Result:
-    """With every minibatch of a tiny data set enumerated, the exact law tends to the posterior as h -> 0."""
+    """With every minibatch of a tiny data set enumerated, the exact law tends to the posterior as h -> 0.
+
+    Minibatches of two data: those of the row's own estimator if it has a memory (SAGA, with replacement, so that a
+    datum may be drawn twice), without replacement otherwise.
+    """
     del seed
     if target.terms is None or target.gaussian is None:
         raise NotApplicable("needs a Gaussian posterior with its data")
@@ -211,7 +218,11 @@ def minibatch_limit(check: Check, subject: Subject, target: Target, seed: int) -
         raise NotApplicable("host samplers meet minibatches in the statistical tier")
     _require_diffusion(clean)
     compensated = "covariance" in clean.sampler.needs
-    estimator = Minibatch(target.terms, 2, replace=False, fisher=compensated)
+    own = clean.estimator
+    if isinstance(own, SAGA):
+        estimator = dataclasses.replace(own, batch_size=2, replace=True)
+    else:
+        estimator = Minibatch(target.terms, 2, replace=False, fisher=compensated)
     noisy = step_map(subject, target, estimator)
     temperature = noisy.sampler.claims.temperature
     gap = np.abs(

@@ -5,7 +5,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import solve_discrete_lyapunov
 
-from checks.stepmap import Affine, HostStep, JaxStep
+from checks.stepmap import Affine, HostStep, JaxStep, ravel_floats
+
+EPS = np.finfo(float).eps
+CONTRACTING = 1 - 1e-12
+"""A recursion of moments with a smaller spectral radius has a stationary law."""
+SAME_DIRECTION = 1e-9
+"""A unit vector that is nearer than this to a subspace lies in it: round-off, far below any power of a step size."""
 
 
 class StationaryLaw(NamedTuple):
@@ -35,7 +41,7 @@ def stationary_law(maps: list[Affine]) -> StationaryLaw:
     eigenvalues = np.abs(np.linalg.eigvals(second))
     radius = float(eigenvalues.max(initial=0.0)) ** (2 if single else 1)
     condition = 1 / max(1 - radius, np.finfo(float).tiny)
-    if not radius < 1 - 1e-12:
+    if not radius < CONTRACTING:
         nan = np.full((size, size), np.nan)
         return StationaryLaw(nan[0], nan, radius, np.inf)
     mean = np.linalg.solve(eye - mean_matrix, offset)
@@ -69,28 +75,73 @@ def reduce_constant(maps: list[Affine], readout: np.ndarray) -> tuple[list[Affin
     return reduced, readout[:, keep]
 
 
+def reachable(
+    maps: list[Affine], readout: np.ndarray, start: np.ndarray
+) -> tuple[list[Affine], np.ndarray, np.ndarray]:
+    """The recursion on the affine set that it reaches from `start`: (maps, readout, readout of `start`).
+
+    A state may hold a quantity that every step keeps, such as the difference of a table's sum and the sum that is
+    stored beside it: the whole space then has no stationary law, and what the chain can reach has one. With
+    s = start + V y the set is spanned by the noise, by the moves of `start` and by what the matrices make of them.
+    """
+    moves = np.column_stack([part for m in maps for part in (m.noise, m.matrix @ start + m.offset - start)])
+    sizes = np.linalg.norm(moves, axis=0)
+    kept = sizes > 1e3 * EPS * (1 + np.abs(start).max(initial=0.0))
+    rest = moves[:, kept] / sizes[kept]
+    span = np.zeros((len(start), 0))
+    while rest.shape[1]:
+        # the one farthest outside first: a short remainder, made a unit vector, would be mostly round-off
+        lengths = np.linalg.norm(rest, axis=0)
+        farthest = int(np.argmax(lengths))
+        if lengths[farthest] < SAME_DIRECTION:
+            break
+        unit = rest[:, farthest] / lengths[farthest]
+        span = np.linalg.qr(np.column_stack([span, unit]))[0]
+        rest = np.column_stack([rest, *(m.matrix @ unit for m in maps)])
+        for _ in range(2):  # twice is enough
+            rest = rest - span @ (span.T @ rest)
+    inside = [
+        Affine(span.T @ m.matrix @ span, span.T @ m.noise, span.T @ (m.matrix @ start + m.offset - start), m.weight)
+        for m in maps
+    ]
+    return inside, readout @ span, readout @ start
+
+
+def _start(step: JaxStep | HostStep) -> np.ndarray:
+    """The state of `init` that the recursion is one of: its floating-point entries, or z of a host sampler."""
+    if isinstance(step, HostStep):
+        return np.asarray(step.template.flat, np.float64)
+    return np.asarray(ravel_floats(step.template.state)[0], np.float64)
+
+
+def _law(step: JaxStep | HostStep, maps: list[Affine], readout: np.ndarray):
+    """Mean and covariance of what `readout` reads of the state, and the law of the recursion."""
+    inside, matrix = reduce_constant(maps, readout)
+    law, shift = stationary_law(inside), np.zeros(len(readout))
+    if not law.radius < CONTRACTING:
+        inside, matrix, shift = reachable(maps, readout, _start(step))
+        law = stationary_law(inside)
+    return shift + matrix @ law.mean, matrix @ law.covariance @ matrix.T, law
+
+
 def position_law(step: JaxStep | HostStep, h: float) -> tuple[np.ndarray, np.ndarray, StationaryLaw]:
     """Mean (d,), covariance (d, d) of `position(state)` under the exact stationary law at step size h."""
     maps = step.affine(h)  # first: it says why a step has no such law, and `readout_at` has to run one
     matrix, offset = step.readout_at(h)
-    maps, matrix = reduce_constant(maps, matrix)
-    law = stationary_law(maps)
-    return matrix @ law.mean + offset, matrix @ law.covariance @ matrix.T, law
+    mean, covariance, law = _law(step, maps, matrix)
+    return mean + offset, covariance, law
 
 
 def variable_law(step: JaxStep | HostStep, h: float) -> tuple[np.ndarray, StationaryLaw]:
     """Covariance of the full variable z = unpack(state) under the exact stationary law at step size h."""
-    maps, matrix = reduce_constant(step.affine(h), step.unpacking())
-    law = stationary_law(maps)
-    return matrix @ law.covariance @ matrix.T, law
+    return _law(step, step.affine(h), step.unpacking())[1:]
 
 
 def stability_limit(step: JaxStep | HostStep, start: float, refinements: int = 12) -> float:
     """Largest step size below which the recursion of second moments contracts, by doubling and bisection."""
 
     def stable(h: float) -> bool:
-        maps = step.affine(h)
-        return stationary_law(reduce_constant(maps, step.readout_at(h)[0])[0]).radius < 1 - 1e-12
+        return _law(step, step.affine(h), step.readout_at(h)[0])[2].radius < CONTRACTING
 
     low, high = 0.0, start
     for _ in range(12):

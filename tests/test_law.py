@@ -17,7 +17,7 @@ from checks.law import (
     stationary_covariance,
     whitened_bias,
 )
-from checks.lyapunov import position_law, reduce_constant, stationary_law
+from checks.lyapunov import position_law, reachable, reduce_constant, stationary_law
 from checks.stepmap import Affine, step_map
 from checks.subject import Subject
 from samplers.gradients import Exact, KnownNoise
@@ -149,6 +149,17 @@ def test_a_counter_that_moves_is_kept():
         [Affine(np.diag([0.5, 1.0]), np.eye(2)[:, :1], np.array([0.0, 1.0]), 1.0)], np.array([[1.0, 0.0]])
     )
     assert kept.matrix.shape == (2, 2)
+
+
+def test_a_kept_quantity_does_not_hide_the_law_of_what_the_chain_reaches():
+    """x' = x / 2 + xi and y' = y + x' - x keep y - x: radius 1 on the plane, a law on the line."""
+    matrix, noise = np.array([[0.5, 0.0], [-0.5, 1.0]]), np.array([[1.0], [1.0]])
+    whole = Affine(matrix, noise, np.zeros(2), 1.0)
+    assert stationary_law([whole]).radius >= 1
+    (line,), read, shift = reachable([whole], np.eye(2), np.array([0.0, 3.0]))
+    law = stationary_law([line])
+    np.testing.assert_allclose(shift + read @ law.mean, [0.0, 3.0], atol=1e3 * np.finfo(float).eps)
+    np.testing.assert_allclose(read @ law.covariance @ read.T, np.full((2, 2), 4 / 3), rtol=1e-12)
 
 
 def test_the_bias_is_in_units_of_the_target():
