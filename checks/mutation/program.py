@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -37,6 +38,7 @@ def main_target(row: Row) -> str:
     return next((name for name in PREFERRED if name in row.targets), row.targets[0])
 
 
+@lru_cache(maxsize=64)
 def settings(row: Row) -> tuple[Setting, ...]:
     """The defaults and every variant on the main target, the defaults on one with several leaves and with noise."""
     name = main_target(row)

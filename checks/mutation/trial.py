@@ -21,6 +21,8 @@ Status = Literal["stillborn", "identical", "duplicate", "equivalent", "killed", 
 SOUND = ("pass", "not-applicable")
 """What the unmutated sampler must get in a case that counts as a kill."""
 KILLS = ("fail", "error")
+CLAIMED = ("samplers.metrics", "samplers.dynamics")
+"""Modules of the step that the declared dynamics use too."""
 PATIENCE = 4
 """Cases that are run in vain before a proof of equivalence is tried."""
 
@@ -129,6 +131,8 @@ class Runner:
             return Outcome("duplicate", seconds=time.process_time() - began, program=program, twin=known[program])
         out = Outcome("survived", settings=differing, program=program, tiers=dict.fromkeys(tiers))
         subjects: dict[str, Subject] = {}
+        if mutant.place.module not in CLAIMED:
+            tiers = [t for t in tiers if t != "recipe"]  # of the declared H, D and Q, which are what they were
         pending = list(self.cases(row, differing, tiers, mutant))
         for number, case in enumerate(pending):
             tier = case.check.tier
@@ -156,6 +160,8 @@ class Runner:
                 out.tiers[tier] = False
         if out.status == "survived":
             out.seconds = time.process_time() - began
+        for tier in set(out.tiers) - set(tiers):
+            out.tiers[tier] = False
         return out
 
     def cases(self, row: Row, differing: Sequence[int], tiers: Sequence[str], mutant: Mutant) -> Iterator[Case]:
