@@ -406,7 +406,7 @@ def tuning(quick: bool) -> list[Setting]:
 
 def equal_steps() -> list[list[Setting]]:
     """The methods of the right panel at one and the same step size."""
-    return [[plane(m, h) for m in ("SGLD", "SGHMC", "gSGRHMC") if (m, h) != ("SGLD", 0.05)] for h in (0.02, 0.05)]
+    return [[plane(m, h) for m in ("SGLD", "SGHMC", "gSGRHMC")] for h in (0.02, 0.05)]
 
 
 def tuned(lines: dict[str, dict], quick: bool, sizes: Sizes) -> list[Setting]:
