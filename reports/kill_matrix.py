@@ -1,10 +1,12 @@
 """The kill matrix: which checks catch which planted bugs, and how fast.
 
-    python -m reports.kill_matrix [--quick] [--first] [--defect NAME ...] [--check NAME ...] [--out FILE]
+    python -m reports.kill_matrix [--quick] [--first] [--defect NAME ...] [--check NAME ...] [--tier TIER ...]
+                                  [--fraction F] [--out FILE]
 
-Every planted bug of `checks.defects` is put through the checks of the deterministic tiers; each result is appended to
-FILE as a JSON line as soon as it is there, and a run that is started again skips what FILE already has. A Markdown page
-of the same name is written beside it. A kill is the verdict `fail`; `error` and `inconclusive` are none.
+Every planted bug of `checks.defects` is put through the checks of all tiers; each result is appended to FILE as a JSON
+line as soon as it is there, and a run that is started again skips what FILE already has. A Markdown page of the same
+name is written beside it. A kill is the verdict `fail`; `error` and `inconclusive` are none. Checks that sample use the
+fraction F of their chains, so that they see effects that are larger by 1 / sqrt(F).
 """
 
 import argparse
@@ -27,13 +29,27 @@ from checks.execute import default_seed, execute
 from checks.registry import CHECKS, find_check
 from checks.resolve import BadInput
 from checks.result import Result
+from checks.statistical import fraction_of_chains
 from checks.subject import Subject
-from samplers.row import DETERMINISTIC_TIERS
+from samplers.row import TIERS
 
 ROOT = Path(__file__).resolve().parent.parent
 PUBLISHED = ROOT / "reports" / "published" / "kill-matrix.jsonl"
-ORDER = ("law", "order", "generator", "contract", "recipe")
-"""Tiers in the order in which they are run after the named kills: what decides the law comes first."""
+ORDER = (
+    "law",
+    "order",
+    "generator",
+    "contract",
+    "recipe",
+    "invariance",
+    "noise",
+    "convergence",
+    "geometry",
+    "workload",
+)
+"""Tiers in the order in which they are run after the named kills: what decides the law without sampling comes first."""
+FRACTION = 1 / 16
+"""Of the chains of the checks that sample, by default: errors of 4% in a variance are seen."""
 
 
 class Case(NamedTuple):
@@ -76,9 +92,9 @@ def cases(defect: Defect, quick: bool = False) -> Iterator[Case]:
 
 
 def applicable(defect: Defect) -> list[Check]:
-    """The checks of the deterministic tiers that the row of a planted bug lists."""
+    """The checks of the tiers that the row of a planted bug lists."""
     row = defect.row
-    tiers = [t for t in DETERMINISTIC_TIERS if t in row.tiers and t not in row.unsupported]
+    tiers = [t for t in TIERS if t in row.tiers and t not in row.unsupported]
     return [c for c in CHECKS if c.tier in tiers]
 
 
@@ -98,15 +114,22 @@ def commit() -> str:
     return head + ("+" if changed else "")
 
 
-def decide(case: Case, revision: str) -> Result:
-    """The result of a case, with the commit and the named kill in its detail."""
-    result = execute(case.check, case.subject, case.target, default_seed(case.defect.name))
+def decide(case: Case, revision: str, fraction: float = FRACTION) -> Result:
+    """The result of a case, with the commit, the named kill and the fraction of the chains in its detail."""
+    with fraction_of_chains(fraction):
+        result = execute(case.check, case.subject, case.target, default_seed(case.defect.name))
     kill = case.defect.killed_by
     named = case.check.name == kill.check and case.target == kill.target and case.subject.options == kill.options
     line = f"python -m reports.kill_matrix --defect {case.defect.name} --check {case.check.name} --out FILE.jsonl"
     return dataclasses.replace(
         result,
-        detail={**result.detail, "commit": revision, "defect": case.defect.name, "named_kill": named},
+        detail={
+            **result.detail,
+            "commit": revision,
+            "defect": case.defect.name,
+            "named_kill": named,
+            "fraction": fraction,
+        },
         reproduction=line,
     )
 
@@ -131,8 +154,24 @@ def key(line: dict[str, Any]) -> tuple[str, str, str]:
     return line["sampler"], line["check"], line["target"]
 
 
-def run(chosen: Sequence[Defect], path: Path, quick: bool, first: bool, checks: Sequence[str] = ()) -> None:
-    """Run what the file lacks and append it, the named kills of all planted bugs before anything else."""
+def run(
+    chosen: Sequence[Defect],
+    path: Path,
+    quick: bool,
+    first: bool,
+    checks: Sequence[str] = (),
+    fraction: float = FRACTION,
+) -> None:
+    """Run what the file lacks and append it, the named kills of all planted bugs before anything else.
+
+    Args:
+        chosen: the bugs.
+        path: the file of JSON lines.
+        quick: see `cases`.
+        first: stop at the first kill of each bug.
+        checks: names of the checks to run; none for all.
+        fraction: of the chains of checks that sample.
+    """
     done = {key(line): line["verdict"] for line in read(path)}
     killed = {line["detail"]["defect"] for line in read(path) if line["verdict"] == "fail"}
     plan = [list(cases(defect, quick)) for defect in chosen]
@@ -151,7 +190,7 @@ def run(chosen: Sequence[Defect], path: Path, quick: bool, first: bool, checks: 
             if case.defect is not last:
                 jax.clear_caches()  # compiled steps of a bug that is done
                 last = case.defect
-            result = decide(case, revision)
+            result = decide(case, revision, fraction)
             if result.verdict == "fail":
                 killed.add(case.defect.name)
             file.write(result.to_json() + "\n")
@@ -196,7 +235,8 @@ def page(lines: Iterable[dict[str, Any]], defects: Sequence[Defect] = DEFECTS) -
             "",
         ]
     text += ["## By tier", "", "| tier | bugs that it was run on | killed by it | only by it |", "|---|---|---|---|"]
-    for tier in DETERMINISTIC_TIERS:
+    tiers = [t for t in TIERS if any(line["tier"] == t for line in everything)]
+    for tier in tiers:
         tried = [n for n, rows in by_name.items() if any(r["tier"] == tier and _ran(r) for r in rows)]
         mine = [n for n in tried if any(r["tier"] == tier for r in kills[n])]
         alone = [n for n in mine if all(r["tier"] == tier for r in kills[n])]
@@ -205,7 +245,7 @@ def page(lines: Iterable[dict[str, Any]], defects: Sequence[Defect] = DEFECTS) -
     for check in CHECKS:
         tried = {r["detail"]["defect"] for r in everything if r["check"] == check.name and _ran(r)}
         mine = {r["detail"]["defect"] for r in everything if r["check"] == check.name and r["verdict"] == "fail"}
-        if check.tier in DETERMINISTIC_TIERS:
+        if check.tier in tiers:
             text.append(f"| {check.name} | {check.tier} | {len(tried)} | {len(mine)} |")
     text += ["", "## By class", "", "| class | what hides the bug | bugs | killed |", "|---|---|---|---|"]
     for name, words in CLASSES.items():
@@ -217,11 +257,11 @@ def page(lines: Iterable[dict[str, Any]], defects: Sequence[Defect] = DEFECTS) -
         "",
         "**bold**: the check that has to kill it. An empty cell: no check of the tier failed (or none applies).",
         "",
-        f"| planted bug | error | source | {' | '.join(DETERMINISTIC_TIERS)} | s |",
-        f"|---|---|---|{'---|' * len(DETERMINISTIC_TIERS)}---|",
+        f"| planted bug | error | source | {' | '.join(tiers)} | s |",
+        f"|---|---|---|{'---|' * len(tiers)}---|",
     ]
     for defect in defects:
-        cells = [_cell(defect, kills[defect.name], tier) for tier in DETERMINISTIC_TIERS]
+        cells = [_cell(defect, kills[defect.name], tier) for tier in tiers]
         seconds = f"{min(r['seconds'] for r in kills[defect.name]):.1f}" if kills[defect.name] else ""
         error = defect.error.replace("|", "\\|")
         text.append(f"| `{defect.name}` | {error} | {defect.source} | {' | '.join(cells)} | {seconds} |")
@@ -248,10 +288,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", action="store_true", help="stop at the first kill of each planted bug")
     parser.add_argument("--defect", action="append", default=[], metavar="NAME", help="only this bug; repeatable")
     parser.add_argument("--check", action="append", default=[], metavar="NAME", help="only this check; repeatable")
+    parser.add_argument("--tier", action="append", default=[], choices=TIERS, help="only this tier; repeatable")
+    parser.add_argument(
+        "--fraction", type=float, default=FRACTION, metavar="F", help="of the chains of checks that sample"
+    )
     parser.add_argument("--out", type=Path, default=PUBLISHED, metavar="FILE.jsonl", help="default: the published file")
     given = parser.parse_args(arguments)
     if given.out.suffix != ".jsonl":
         parser.error(f"--out {given.out}: the name must end in .jsonl; the page is written beside it")
+    if not 0 < given.fraction <= 1:
+        parser.error(f"--fraction {given.fraction}: give a number above 0 and up to 1")
     try:
         chosen = [find_defect(name) for name in given.defect] or list(DEFECTS)
         for name in given.check:
@@ -259,7 +305,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyError, BadInput) as error:
         parser.error(str(error.args[0]))
     jax.config.update("jax_enable_x64", True)
-    run(chosen, given.out, given.quick, given.first, given.check)
+    named = given.check or [c.name for c in CHECKS if not given.tier or c.tier in given.tier]
+    run(chosen, given.out, given.quick, given.first, named, given.fraction)
     text = page(read(given.out))
     given.out.with_suffix(".md").write_text(text, encoding="utf-8")
     print(text)

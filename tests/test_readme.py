@@ -103,8 +103,7 @@ def test_tables_name_the_verdicts_and_the_tiers_that_exist():
     with_checks = {check.tier for check in CHECKS}
     reserved = re.search(r"The tiers (.*?) are reserved", README, re.DOTALL)
     assert reserved
-    assert tuple(re.findall(r"`(\w+)`", reserved.group(1))) == STATISTICAL_TIERS
-    assert with_checks.isdisjoint(STATISTICAL_TIERS)
+    assert tuple(re.findall(r"`(\w+)`", reserved.group(1))) == tuple(t for t in STATISTICAL_TIERS if t not in with_checks)
 
 
 def test_continuous_integration_runs_the_test_command_of_the_readme():
