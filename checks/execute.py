@@ -105,13 +105,16 @@ def execute(
         Result, check.name, check.tier, check.equation, subject.name, target=target, options=dict(subject.options)
     )
     backend = dtype = None
+    found = versions(subject)
     if unsupported is not None:
         result = blank("not-applicable", unsupported)
     else:
         try:
             law = cached_target(target or subject.row.targets[0])
             preflight(subject, law)
-            backend = getattr(subject.sampler(law), "backend", "jax")
+            sampler = subject.sampler(law)
+            backend = getattr(sampler, "backend", "jax")
+            found |= getattr(sampler, "library_versions", {})  # of an environment of its own
             dtype = dtype_of(law)
             result = check.run(check, subject, law, seed)
         except NotApplicable as reason:
@@ -132,7 +135,7 @@ def execute(
         backend=result.backend or backend,
         dtype=result.dtype or dtype,
         seed=seed,
-        versions=versions(subject),
+        versions=found,
         reproduction=reproduction(subject, check, target, seed, step_size),
     )
 

@@ -144,6 +144,12 @@ def baoab(target: Target, gamma: float = 1.0, tau: float = 1.0) -> Bridged:
     return _bridged("baoab", target, BAOAB(friction=gamma, temperature=tau).claims, PhasePoint, gamma=gamma, tau=tau)
 
 
+def diffusions_baoab(target: Target, gamma: float = 1.0, tau: float = 1.0) -> Bridged:
+    """`diffusions.baoab`: as `baoab`, its two halves called one after the other, as the documentation has it."""
+    claims = BAOAB(friction=gamma, temperature=tau).claims
+    return _bridged("diffusions.baoab", target, claims, PhasePoint, gamma=gamma, tau=tau)
+
+
 def _badodab(kernel: str, target: Target, a: float) -> Bridged:
     # the library fixes sigma = 1, that is A = sigma^2 / 2, and the thermal mass mu = 1
     claims = BADODAB(diffusion=0.5, thermal_mass=1.0).claims
@@ -158,3 +164,8 @@ def badodab(target: Target, a: float = 0.01) -> Bridged:
 def badodab_cv(target: Target, a: float = 0.01) -> Bridged:
     """`build_badodabCV_kernel`: `badodab` with control variates."""
     return _badodab("badodabCV", target, a)
+
+
+def diffusions_badodab(target: Target, a: float = 0.01) -> Bridged:
+    """`diffusions.badodab`: as `badodab`, its two halves called one after the other."""
+    return _badodab("diffusions.badodab", target, a)

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from samplers.adapters.bridge import environments
 from samplers.adapters.bridge.build import python_of
-from samplers.adapters.bridge.environments import environment
 from samplers.adapters.bridge.errors import BridgeCrash, BridgeError, BridgeTimeout
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -154,12 +154,15 @@ class Client:
 @functools.lru_cache(maxsize=8)
 def _started(name: str, process: int) -> Client:
     del process
-    env = environment(name)
+    env = environments.environment(name)
     return Client(python_of(name), env.far, name=name)
 
 
-def client(name: str) -> Client:
+def client(environment: str | Client) -> Client:
     """The worker of an environment, one a process, started when it is first asked for and again if it has ended."""
+    if isinstance(environment, Client):
+        return environment
+    name = environment
     found = _started(name, os.getpid())
     if not found.alive:
         _started.cache_clear()

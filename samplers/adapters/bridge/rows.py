@@ -77,6 +77,14 @@ BRIDGED: tuple[Row, ...] = (
     _momentum("sgmcmcjax", "baoab", sgmcmcjax.baoab, variants=({"gamma": 0.5, "tau": 0.5}, {"gamma": 2.0, "tau": 2.0})),
     _momentum("sgmcmcjax", "badodab", sgmcmcjax.badodab, variants=({"a": 0.5}, {"a": 2.0})),
     _momentum("sgmcmcjax", "badodabCV", sgmcmcjax.badodab_cv, variants=({"a": 0.5}, {"a": 2.0})),
+    # the splitting schemes themselves, which the kernels of the release do not run
+    _momentum(
+        "sgmcmcjax",
+        "diffusions.baoab",
+        sgmcmcjax.diffusions_baoab,
+        variants=({"gamma": 0.5, "tau": 0.5}, {"gamma": 2.0, "tau": 2.0}),
+    ),
+    _momentum("sgmcmcjax", "diffusions.badodab", sgmcmcjax.diffusions_badodab, variants=({"a": 0.5}, {"a": 2.0})),
     _row("jax-sgmc", "sgld", jax_sgmc.sgld, variants=({"temperature": 0.5}, {"temperature": 2.0})),
     _contract(
         "jax-sgmc",

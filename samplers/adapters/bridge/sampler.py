@@ -1,5 +1,6 @@
 """A sampler on the far side of the bridge, under the interface of this suite (`backend == "host"`)."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +15,9 @@ from samplers.gradients import Exact, KnownNoise
 from samplers.host import estimator_key
 from samplers.types import Claims
 from targets.target import Target
+
+BATCHES = (8, 512, 8192, 65536)
+"""Sizes that a batch of one-step maps is filled up to."""
 
 
 class BridgeState(NamedTuple):
@@ -50,13 +54,14 @@ class Loaded(NamedTuple):
 
 
 def describe(target: Target) -> dict[str, Any]:
-    """What the other environment needs to evaluate a target: its name, or a Gaussian's mean and precision."""
+    """What the other environment needs to evaluate a target: its name, or a Gaussian as numbers."""
     from targets.registry import TARGETS
 
     if target.name in {row.name for row in TARGETS}:
         return {"name": target.name}
     if target.gaussian is not None and isinstance(target.example, np.ndarray | jax.Array):
-        return {"precision": target.gaussian.precision.tolist(), "mean": target.gaussian.mean.tolist()}
+        law = {"precision": target.gaussian.precision, "mean": target.gaussian.mean, "example": target.example}
+        return {name: np.asarray(value, np.float64).tolist() for name, value in law.items()}
     raise BridgeError(
         f"target {target.name}: only the suite's own analytic targets, and Gaussians, exist in the other environment"
     )
@@ -70,7 +75,7 @@ class Bridged:
     a step, whatever the number of its inner iterations.
 
     Args:
-        environment: of `bridge.environments`.
+        environment: of `bridge.environments`, or a worker that is running already.
         kernel: the name that its far side knows.
         target: what it samples.
         claims: of the sampler.
@@ -78,7 +83,7 @@ class Bridged:
         point: the NamedTuple of z = (position, ...); None if z is the position.
     """
 
-    environment: str
+    environment: str | Client
     kernel: str
     target: Target
     claims: Claims
@@ -95,7 +100,13 @@ class Bridged:
         Raises:
             BridgeMissing: if the environment is not built.
         """
-        return _load(self, client(self.environment))
+        return _load(client(self.environment), self.kernel, self.target, json.dumps(self.options, sort_keys=True))
+
+    @property
+    def library_versions(self) -> dict[str, str]:
+        """Versions in the other environment: the library's, and that of its jax."""
+        worker = client(self.environment)
+        return {f"jax of {worker.name}" if name == "jax" else name: v for name, v in worker.versions.items()}
 
     def init(self, key, position, estimator):
         flat = np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(position)])
@@ -135,8 +146,12 @@ class Bridged:
         """
         held = self.loaded
         arrays = {"z": z, "normals": normals, "uniforms": uniforms, "integers": integers, "eta": eta}
-        out, _ = held.worker.request("map", arrays, handle=held.handle, h=float(step_size), seed=seed)
-        return out["z"]
+        rows = len(z)
+        # few shapes, so that few of them are compiled
+        size = next((n for n in BATCHES if n >= rows), rows)
+        padded = {name: np.concatenate([a, np.repeat(a[-1:], size - rows, axis=0)]) for name, a in arrays.items()}
+        out, _ = held.worker.request("map", padded, handle=held.handle, h=float(step_size), seed=seed)
+        return out["z"][:rows]
 
     def chain_variables(self, rng, starts, step_size, num_steps, estimator) -> np.ndarray:
         """z (N, n) of independent chains after `num_steps` steps of the library's own, its own state kept throughout.
@@ -211,10 +226,9 @@ def _seed(generator: np.random.Generator) -> int:
 
 
 @lru_cache(maxsize=64)
-def _load(sampler: Bridged, worker: Client) -> Loaded:
-    target = sampler.target
-    meta = {"target": describe(target), "kernel": sampler.kernel, "options": dict(sampler.options)}
-    out, reply = worker.request("load", {}, **meta)
+def _load(worker: Client, kernel: str, target: Target, options: str) -> Loaded:
+    """A kernel in the worker; the same one for equal options, so that it is compiled once."""
+    out, reply = worker.request("load", {}, target=describe(target), kernel=kernel, options=json.loads(options))
     here = _flat(jax.grad(target.potential)(jax.tree.map(jax.numpy.asarray, target.example)))
     gap = np.abs(out["gradient"] - here).max()
     # two versions of jax may order a handful of operations differently

@@ -201,8 +201,8 @@ def find_law(spec: dict, folder: str):
     from jax.flatten_util import ravel_pytree
 
     if spec.get("precision") is not None:  # a Gaussian as data: needs no source
-        precision, mean = jnp.asarray(spec["precision"]), jnp.asarray(spec["mean"])
-        return Law(lambda x: 0.5 * (x - mean) @ precision @ (x - mean), mean, lambda x: x)
+        precision, mean, example = (jnp.asarray(spec[name]) for name in ("precision", "mean", "example"))
+        return Law(lambda x: 0.5 * (x - mean) @ precision @ (x - mean), example, lambda x: x)
     if folder not in sys.path:
         sys.path.append(folder)
     from targets.registry import target

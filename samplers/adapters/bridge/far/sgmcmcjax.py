@@ -12,6 +12,7 @@ Every kernel is built by the library's own `build_*_kernel`, with `data` a singl
     sgnht*      h^2, a = A h; velocity h r, thermostat h xi            theta, r, xi
     baoab       h                                                      theta, r
     badodab*    h                                                      theta, r, xi
+    diffusions.baoab, diffusions.badodab: the same without the library's kernel, which calls the second half twice
 """
 
 import importlib
@@ -122,7 +123,10 @@ class Kernel:
         return kernel(i, key, state)
 
     def read(self, state, h):
-        packed = state.diffusion_state.packed_state
+        return self.parts_of(state.diffusion_state.packed_state, h)
+
+    def parts_of(self, packed, h):
+        """z from the library's packed state."""
         theta = self.flat([row[0] for row in packed])
         out = [theta]
         for k, (name, scale) in enumerate(zip(self.parts, self.scales(h), strict=True), start=1):
@@ -134,8 +138,44 @@ class Kernel:
         return tuple(out)
 
 
+class Palindrome(Kernel):
+    """A splitting scheme of the module `diffusions`, its two halves put together as the library documents it.
+
+    `update1` with the gradient at theta, then `update2` with the gradient at the new theta.
+    """
+
+    def __init__(self, name, law, options):
+        super().__init__(name, law, options)
+        self.diffusions = importlib.import_module("sgmcmcjax.diffusions")
+
+    def gradient(self, theta, eta):
+        return jax.tree_util.tree_map(jnp.negative, self.tree(jax.grad(self.law.potential)(self.flat(theta)) + eta))
+
+    def halves(self, h):
+        return getattr(self.diffusions, self.name)(h, **self.options)
+
+    def first(self, key, x, h):
+        return self.read((self.halves(h)[0](self.tree(x)), None), h)
+
+    def start(self, key, z, h, eta):
+        state = self.assembled(z, h, self.halves(h)[0](self.tree(z[0])))
+        return state, self.gradient(self.tree(z[0]), eta)
+
+    def advance(self, i, key, state, h, eta):
+        _, (update1, update2), theta = self.halves(h)
+        inner, gradient = state
+        inner = update1(i, key, gradient, inner)
+        gradient = self.gradient(theta(inner), eta)
+        return update2(i, key, gradient, inner), gradient
+
+    def read(self, state, h):
+        return self.parts_of(state[0].packed_state, h)
+
+
 def kernel(name, law, options):
     """The kernel that a request names."""
+    if name in ("diffusions.baoab", "diffusions.badodab"):
+        return Palindrome(name.removeprefix("diffusions."), law, options)
     if name.removesuffix("CV").removesuffix("_SVRG") not in PARTS:
         raise ValueError(f"no such kernel: {name}")
     return Kernel(name, law, options)
