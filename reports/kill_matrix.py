@@ -31,7 +31,7 @@ from checks.resolve import BadInput
 from checks.result import Result
 from checks.statistical import fraction_of_chains
 from checks.subject import Subject
-from samplers.row import STATISTICAL_TIERS, TIERS
+from samplers.row import TIERS
 
 ROOT = Path(__file__).resolve().parent.parent
 PUBLISHED = ROOT / "reports" / "published" / "kill-matrix.jsonl"
