@@ -49,12 +49,12 @@ def _power(step: Affine, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
     whole = np.eye(size), np.zeros(size), np.zeros((size, size))
     while times:
         if times & 1:
-            whole = _after(base, whole)
-        base, times = _after(base, base), times >> 1
+            whole = composed(base, whole)
+        base, times = composed(base, base), times >> 1
     return whole
 
 
-def _after(second, first):
+def composed(second, first):
     """Two affine steps as one."""
     (a, b, n), (matrix, offset, noise) = second, first
     return a @ matrix, a @ offset + b, a @ noise @ a.T + n

@@ -44,13 +44,16 @@ def end_points(step: JaxStep | HostStep, starts: np.ndarray, step_size: float, n
 def _jax_end_points(step, starts, step_size, num_steps, seed) -> EndPoints:
     run = _compiled_chains(step, starts.shape[1])
     key = jax.random.key(seed)
+    dtype = step.template.flat.dtype
     count = len(starts)
     block = min(BLOCK, count)
     parts = []
     for number, first in enumerate(range(0, count, block)):
         part = starts[first : first + block]
         padded = np.concatenate([part, np.repeat(part[-1:], block - len(part), axis=0)])
-        ends = run(jax.random.fold_in(key, number), jnp.asarray(padded), jnp.asarray(step_size), num_steps)
+        ends = run(
+            jax.random.fold_in(key, number), jnp.asarray(padded, dtype), jnp.asarray(step_size, dtype), num_steps
+        )
         parts.append([np.asarray(end)[: len(part)] for end in ends])
     return EndPoints(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 

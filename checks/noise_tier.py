@@ -5,6 +5,7 @@ step to the next; a sampler that compensates the noise has to have the law witho
 extrapolated, which gradient noise must not change.
 """
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ from samplers.gradients import KnownNoise, Minibatch, square_root
 from samplers.host import HostExact
 from samplers.registry import known_noise
 from samplers.saga import SAGA
-from samplers.types import Estimate, Estimator
+from samplers.types import Estimate
 from targets.target import DataTerms, Target
 
 MOST = CHAINS // 4
@@ -223,13 +224,8 @@ def estimator_memory(check: Check, subject: Subject, target: Target, seed: int) 
     estimator = subject.estimator(target)
     if not isinstance(estimator, SAGA):
         raise NotApplicable("the estimator of this row has no memory")
-    memory = _with_batches(estimator)
+    memory = dataclasses.replace(estimator, batch_size=BATCH, replace=False)
     h = LARGE_STEP * subject.step_size(target)
     step = step_map(subject, target, memory)
     reference = step_map(subject, target, PointSAGA(estimator.terms, BATCH))
     return _against_recursion(check, subject, target, seed, step, reference, h)
-
-
-def _with_batches(estimator: SAGA) -> Estimator:
-    """The same estimator with minibatches."""
-    return type(estimator)(estimator.terms, BATCH, replace=False)

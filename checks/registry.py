@@ -4,15 +4,19 @@ from collections.abc import Callable
 
 from checks import contract
 from checks.check import Check
+from checks.convergence import bad_start, kernel_stein_discrepancy, separated_modes
 from checks.detailed_balance import detailed_balance
+from checks.float32 import float32_law
 from checks.generator import generator_of_code
 from checks.invariance import chains_move, end_point_anderson_darling, end_point_ks, end_point_mmd, end_point_moments
 from checks.law import gaussian_limit, gradient_noise_limit, minibatch_limit, stability, stationary_covariance
+from checks.noise_tier import estimator_memory, gradient_noise_end_points, minibatch_end_points
 from checks.order import defect, local_weak_order
 from checks.particles import mean_field_fixed_point
 from checks.recipe import autodiff_recipe, completeness, symbolic_recipe
 from checks.resolve import BadInput, closest, find_target
 from checks.step_size_limit import step_size_limit
+from checks.streams import streams_independent
 from checks.subject import Subject
 from checks.transfer import transfer_operator
 from targets.target import Target
@@ -63,6 +67,11 @@ def spread(subject: Subject) -> tuple[str, ...]:
     names, rows = gaussian(subject), subject.row.targets
     any_dimension = {"gaussian-1d-scaled", "gaussian-correlated-2d"} <= set(rows)
     return (*names, "gaussian-anisotropic") if any_dimension and not subject.options else names
+
+
+def several(subject: Subject) -> tuple[str, ...]:
+    """The Gaussian targets of the row, a correlated one last; all of its targets where there are none."""
+    return gaussian(subject) or subject.row.targets
 
 
 gaussian_line = where(lambda target: target.gaussian is not None and target.size == 1)
@@ -176,7 +185,71 @@ CHECKS: tuple[Check, ...] = (
         step_size_limit,
         informative,
     ),
+    Check(
+        "streams_independent",
+        "invariance",
+        "noise of chains, seeds, keys, steps and leaves is not correlated",
+        streams_independent,
+        contract.structured_targets,
+        once=True,
+    ),
+    Check(
+        "float32_law",
+        "invariance",
+        "E f(z_n) in single precision = E f(z_n) in double precision, up to round-off",
+        float32_law,
+        last(several),
+        once=True,
+    ),
     Check("chains_move", "invariance", "E (x_n - x_0)^2 > 0", chains_move, last(informative)),
+    Check(
+        "gradient_noise_end_points",
+        "noise",
+        "E f(z_n) = pi_h(f) with gradient noise N(0, V), which is present",
+        gradient_noise_end_points,
+        last(several),
+        once=True,
+    ),
+    Check(
+        "minibatch_end_points",
+        "noise",
+        "E z_n and E z_n z_n^T are those of the recursion over all minibatches",
+        minibatch_end_points,
+        with_data,
+        once=True,
+    ),
+    Check(
+        "estimator_memory",
+        "noise",
+        "E z_n and E z_n z_n^T are those of the recursion of position and table",
+        estimator_memory,
+        with_data,
+        once=True,
+    ),
+    Check(
+        "bad_start",
+        "convergence",
+        "E f(z_n) from a point = E f(Z_T) of the declared dynamics + O(h^q)",
+        bad_start,
+        last(several),
+        once=True,
+    ),
+    Check(
+        "separated_modes",
+        "convergence",
+        "the weight of each mode after n steps is that of the declared dynamics at T = n h",
+        separated_modes,
+        last(curved_line),
+        once=True,
+    ),
+    Check(
+        "kernel_stein_discrepancy",
+        "convergence",
+        "E [s(z_n) k(z_n, v) + grad k(z_n, v)] = 0 at the target",
+        kernel_stein_discrepancy,
+        last(several),
+        once=True,
+    ),
 )
 """The full registry; the error rate of a statistical check is the family-wise rate divided by its size."""
 
@@ -203,6 +276,14 @@ COSTS: dict[str, float] = {
     "mean_field_fixed_point": 0.1,
     "minibatch_limit": 0.4,
     "transfer_operator": 1.4,
+    "streams_independent": 5.0,
+    "float32_law": 6.0,
+    "gradient_noise_end_points": 6.0,
+    "minibatch_end_points": 6.0,
+    "estimator_memory": 1.0,
+    "bad_start": 6.0,
+    "separated_modes": 8.0,
+    "kernel_stein_discrepancy": 6.0,
 }
 """Mean seconds of one run of a check over the reference samplers, compilation included: for the estimate only."""
 
