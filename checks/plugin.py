@@ -278,6 +278,11 @@ def pytest_terminal_summary(terminalreporter, config):
         out.write_sep("=", "did not apply")
         for line in why:
             out.write_line(line)
+    seen = text.detectables(outcomes)
+    if seen:
+        out.write_sep("=", "the smallest effects that the passes would have caught")
+        for line in seen:
+            out.write_line(line)
     out.write_sep("=", "verdicts")
     for line in text.table(plan, outcomes):
         out.write_line(line)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from checks.deviations import Deviation
 from checks.plan import LAW_TIERS, Plan
 from checks.result import VERDICTS, Result
+from samplers.row import STATISTICAL_TIERS
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,20 @@ def reasons(outcomes: Iterable[Outcome]) -> list[str]:
     return [
         f"{sum(n for _, n in found):4d}  {row}: {', '.join(c for c, _ in found)}: {reason}"
         for (row, reason), found in merged.items()
+    ]
+
+
+def detectables(outcomes: Iterable[Outcome]) -> list[str]:
+    """What the passing checks that sample would have seen: a line a check, the worst over samplers and targets."""
+    worst: dict[str, Result] = {}
+    for r in (o.result for o in outcomes):
+        if r.tier in STATISTICAL_TIERS and r.verdict == "pass" and r.detectable is not None:
+            if r.check not in worst or r.detectable > (worst[r.check].detectable or 0.0):
+                worst[r.check] = r
+    return [
+        f"{r.check}: {r.detectable:.2g} {r.unit}, with probability {r.power:g} at level {r.alpha:.1g} "
+        f"({r.sampler} on {r.target}, {r.n:,} chains)"
+        for r in worst.values()
     ]
 
 

@@ -16,7 +16,7 @@ from checks.deviations import Deviation
 from checks.execute import default_seed, execute
 from checks.plan import make_plan
 from checks.registry import CHECKS
-from checks.report_terminal import Outcome, block, overall
+from checks.report_terminal import Outcome, block, detectables, overall
 from checks.result import Result
 from checks.subject import Subject
 from samplers.registry import SAMPLERS, sampler_row
@@ -101,6 +101,26 @@ def test_overall_verdict_needs_a_passing_check_of_the_law():
     assert decide(outcome("pass"), outcome("error")) == "error"
     assert decide(outcome("pass"), outcome("fail", known=known)) == "pass"
     assert decide(outcome("pass", known=known)) == "fail"
+
+
+def test_overall_verdict_needs_a_statistical_check_too_where_such_a_tier_was_selected():
+    plan = make_plan(["sgld"], tiers=["law", "invariance"])
+    decide = lambda *outcomes: overall(plan, outcomes)[0].verdict
+    assert decide(outcome("pass")) == "inconclusive"
+    assert decide(outcome("pass", "invariance")) == "inconclusive"
+    assert decide(outcome("pass"), outcome("pass", "invariance")) == "pass"
+
+
+def test_detectable_effects_of_statistical_passes_are_printed_and_the_worst_is_named():
+    def passed(sampler, tier, effect):
+        return Outcome(sampler, Result(
+            "ks", tier, "e", sampler, "pass", "r", target="t", unit="KS distance", detectable=effect, power=0.99,
+            alpha=1e-10, n=1000,
+        ))  # fmt: skip
+
+    (line,) = detectables([passed("a", "invariance", 0.003), passed("b", "invariance", 0.004), passed("c", "law", 9.0)])
+    for word in ("ks", "0.004 KS distance", "0.99", "1e-10", "b on t", "1,000 chains"):
+        assert word in line
 
 
 def test_block_names_equation_effect_allowance_and_reproduction():
