@@ -90,11 +90,6 @@ class JaxStep:
         return self.template.size
 
     @property
-    def start(self) -> np.ndarray:
-        """The floating-point entries of a state of `init`."""
-        return np.asarray(ravel_floats(self.template.state)[0], np.float64)
-
-    @property
     def noise_size(self) -> int:
         """Number of standard normals that pack and step draw."""
         return self.program.count("normal")
@@ -247,11 +242,6 @@ class HostStep:
         """Length of z."""
         return self.template.size
 
-    @property
-    def start(self) -> np.ndarray:
-        """The z of a state of `init`."""
-        return np.asarray(self.template.flat, np.float64)
-
     def _step(self, generator, z, h):
         state = self.sampler.pack(generator, self.template.unravel(np.asarray(z)), self.estimator)
         state = self.sampler.step(generator, state, float(h), self.estimator)
@@ -392,7 +382,7 @@ def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep
     def from_state(s, h):
         return ravel_floats(sampler.step(jax.random.key(0), restore(s), h, estimator))[0]
 
-    h = jnp.asarray(0.1)
+    h = jnp.asarray(0.1, z.dtype)
     program, state_program = record(from_variable, z, h), record(from_state, flat_state, h)
     return JaxStep(target, sampler, estimator, _Template(state, z, unravel), program, state_program)
 
