@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from checks.deviations import Deviation
-from checks.plan import LAW_TIERS, Plan
+from checks.plan import LAW_TIERS, NO_LAW, Plan
 from checks.result import VERDICTS, Result
 from samplers.row import STATISTICAL_TIERS
 
@@ -80,7 +80,8 @@ def _overall(row: str, plan: Plan, mine: Sequence[Outcome]) -> Verdict:
     for kind, tiers in LAW_TIERS.items():
         chosen = [t for t in plan.tiers if t in tiers]
         selected += chosen
-        if chosen and not any(o.result.tier in chosen and o.kind in ("pass", "known deviation") for o in mine):
+        decides = [o for o in mine if o.result.tier in chosen and o.result.check not in NO_LAW]
+        if chosen and not any(o.kind in ("pass", "known deviation") for o in decides):
             return Verdict(row, "inconclusive", f"no {kind} check of the law passed (tiers {', '.join(chosen)})")
     if not any(o.kind in ("pass", "known deviation") for o in mine):
         return Verdict(row, "inconclusive", "no check was run")
@@ -166,11 +167,10 @@ def reasons(outcomes: Iterable[Outcome]) -> list[str]:
 
 def detectables(outcomes: Iterable[Outcome]) -> list[str]:
     """What the passing checks that sample would have seen: a line a check, the worst over samplers and targets."""
+    passed = [o.result for o in outcomes if o.result.tier in STATISTICAL_TIERS and o.result.verdict == "pass"]
     worst: dict[str, Result] = {}
-    for r in (o.result for o in outcomes):
-        if r.tier in STATISTICAL_TIERS and r.verdict == "pass" and r.detectable is not None:
-            if r.check not in worst or r.detectable > (worst[r.check].detectable or 0.0):
-                worst[r.check] = r
+    for r in sorted(passed, key=lambda r: r.detectable or 0.0):
+        worst[r.check] = r
     return [
         f"{r.check}: {r.detectable:.2g} {r.unit}, with probability {r.power:g} at level {r.alpha:.1g} "
         f"({r.sampler} on {r.target}, {r.n:,} chains)"
