@@ -226,7 +226,7 @@ SAMPLERS: tuple[Row, ...] = (
     Row(
         "scir",
         plain(SCIR, alpha=2.5),
-        tiers=("contract", "order"),
+        tiers=("contract", "order", "invariance"),
         unsupported={
             "recipe": "an exact transition of the Cox-Ingersoll-Ross process: nothing is discretised",
             "generator": "draws Poisson and Gamma variates, not normals",
