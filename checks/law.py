@@ -6,7 +6,10 @@ the target. In one dimension the law on a target that is not Gaussian comes from
 """
 
 import dataclasses
+import itertools
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from checks.check import Check, NotApplicable
@@ -17,9 +20,9 @@ from checks.quadrature import neville
 from checks.result import Result
 from checks.stepmap import HostStep, JaxStep, step_map
 from checks.subject import Subject
+from checks.tape import Noise, record
 from checks.verdict import decide
 from samplers.gradients import KnownNoise, Minibatch
-from samplers.saga import SAGA
 from targets.target import Target
 
 EPS = np.finfo(float).eps
@@ -204,11 +207,27 @@ def _absent(check: Check, subject: Subject, target: Target, reason: str) -> Resu
     )  # fmt: skip
 
 
+def estimate_bias(estimator, target: Target) -> tuple[float, float]:
+    """Largest |E grad U~ - grad U| over all minibatches, and what round-off allows, relative to the largest entry.
+
+    The estimator's state is that of `init` at the example; the estimate is at a point half a standard deviation away.
+    """
+    start = jnp.asarray(target.example, float)
+    x = start + 0.5 / np.sqrt(target.curvature)
+    program = record(lambda y: estimator.estimate(jax.random.key(0), estimator.init(jax.random.key(1), start), y)[0], x)
+    outcomes = np.array(list(itertools.product(*(range(r) for r in program.ranges))))
+    none = jnp.zeros(0)
+    gradients = jax.vmap(lambda k: program(Noise(none, none, k), x).gradient)(jnp.asarray(outcomes))
+    exact = jax.grad(target.potential)(x)
+    scale = 1 + float(jnp.abs(gradients).max())
+    return float(jnp.abs(gradients.mean(axis=0) - exact).max()) / scale, 1e2 * EPS * len(outcomes)
+
+
 def minibatch_limit(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """With every minibatch of a tiny data set enumerated, the exact law tends to the posterior as h -> 0.
 
     Minibatches of two data: those of the row's own estimator if it has a memory (SAGA, with replacement, so that a
-    datum may be drawn twice), without replacement otherwise.
+    datum may be drawn twice; its estimate has to be unbiased whatever the memory holds), without replacement otherwise.
     """
     del seed
     if target.terms is None or target.gaussian is None:
@@ -219,8 +238,17 @@ def minibatch_limit(check: Check, subject: Subject, target: Target, seed: int) -
     _require_diffusion(clean)
     compensated = "covariance" in clean.sampler.needs
     own = clean.estimator
-    if isinstance(own, SAGA):
+    if hasattr(own, "batch_size"):
         estimator = dataclasses.replace(own, batch_size=2, replace=True)
+        bias, allowance = estimate_bias(estimator, target)
+        if not bias <= allowance:
+            return decide(
+                check, subject, target,
+                effect=bias, allowance=allowance, allowance_source="round-off of a mean over all minibatches",
+                reason=f"the estimate is biased by {bias:.3g} away from where its memory was filled",
+                statistic="|E grad U~ - grad U|", unit="relative to the largest entry", detectable=2 * allowance,
+                promised=1e-6,
+            )  # fmt: skip
     else:
         estimator = Minibatch(target.terms, 2, replace=False, fisher=compensated)
     noisy = step_map(subject, target, estimator)

@@ -10,6 +10,7 @@ import pytest
 
 from checks.check import Check, NotApplicable
 from checks.law import (
+    estimate_bias,
     gaussian_limit,
     gradient_noise_limit,
     minibatch_limit,
@@ -23,6 +24,7 @@ from checks.subject import Subject
 from samplers.gradients import Exact, KnownNoise
 from samplers.registry import sampler_row
 from samplers.row import Row
+from samplers.saga import SAGA
 from samplers.simple import simple_sampler
 from samplers.types import Claims, Source
 from targets.registry import target
@@ -160,6 +162,14 @@ def test_a_kept_quantity_does_not_hide_the_law_of_what_the_chain_reaches():
     law = stationary_law([line])
     np.testing.assert_allclose(shift + read @ law.mean, [0.0, 3.0], atol=1e3 * np.finfo(float).eps)
     np.testing.assert_allclose(read @ law.covariance @ read.T, np.full((2, 2), 4 / 3), rtol=1e-12)
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_an_estimator_with_a_memory_is_unbiased_and_one_that_counts_a_datum_too_many_is_not(replace):
+    assert DATA.terms is not None
+    bias, allowance = estimate_bias(SAGA(DATA.terms, 2, replace=replace), DATA)
+    assert bias <= allowance < 1e-12
+    assert estimate_bias(SAGA(DATA.terms._replace(size=6), 2, replace=replace), DATA)[0] > 1e-2
 
 
 def test_the_bias_is_in_units_of_the_target():
