@@ -1,7 +1,7 @@
 """Systematic mutation: which share of the small changes of the samplers' code the checks notice, and how fast.
 
     python -m reports.mutation [--sampler NAME ...] [--tier TIER ...] [--rounds K | --all] [--every-tier K]
-                               [--survivors] [--minutes M] [--out FILE.jsonl] [--page]
+                               [--survivors] [--prove] [--minutes M] [--out FILE.jsonl] [--page]
 
 A mutant is one generated change (`checks.mutation.operators`) of one function that the step of a sampler runs. It is
 put through the checks of the selected tiers, cheapest first, until one says `fail` or `error` where it does not of the
@@ -27,6 +27,7 @@ from tqdm import tqdm
 from checks.execute import versions
 from checks.mutation.catalogue import Mutant, catalogue
 from checks.mutation.operators import OPERATORS
+from checks.mutation.survivors import REASONS
 from checks.mutation.trial import Outcome, Runner
 from checks.plan import parse_tiers
 from checks.resolve import BadInput
@@ -81,6 +82,9 @@ class Session:
     def __init__(self, path: Path, tiers: Sequence[str], minutes: float | None):
         self.path, self.tiers = path, tuple(tiers)
         self.lines = read(path)
+        if self.lines:  # without a last line that was cut off by an interruption
+            kept = "".join(json.dumps(line, sort_keys=True) + "\n" for line in self.lines)
+            path.write_text(kept, encoding="utf-8")
         self.done = {line["mutant"]: line for line in self.lines if set(tiers) <= set(line["asked"])}
         self.runners: dict[str, Runner] = {}
         self.programs: dict[str, dict[str, str]] = {}
@@ -185,6 +189,20 @@ def rerun_survivors(session: Session, rows: Sequence[Row]) -> None:
             session.decide(found[name], first=True)
 
 
+def unproved(session: Session, rows: Sequence[Row]) -> list[str]:
+    """The mutants of the file that are called equivalent and whose proof does not go through any more."""
+    from checks.mutation.equivalent import proof
+
+    names = {row.name: row for row in rows}
+    claimed = {k: r for k, r in merge(session.lines).items() if r["status"] == "equivalent" and r["sampler"] in names}
+    found = {mutant.id: mutant for row in rows for mutant in catalogue(row)}
+    lost = []
+    for name, line in tqdm(claimed.items(), unit="proof", disable=not sys.stderr.isatty()):
+        if name not in found or proof(names[line["sampler"]], found[name]) is None:
+            lost.append(name)
+    return lost
+
+
 # The page -----------------------------------------------------------------------------------------------------------
 
 
@@ -221,9 +239,8 @@ def quantile(values: Sequence[float], q: float) -> float:
     return ordered[max(0, -int(-q * len(ordered) // 1) - 1)]
 
 
-def page(lines: Sequence[dict[str, Any]], reasons: dict[str, str] | None = None) -> str:
+def page(lines: Sequence[dict[str, Any]]) -> str:
     """The Markdown page of a file of mutants."""
-    reasons = reasons or {}
     everything = list(merge(lines).values())
     counted = [r for r in everything if r["status"] in ("killed", "survived")]
     killed = [r for r in counted if r["status"] == "killed"]
@@ -314,7 +331,7 @@ def page(lines: Sequence[dict[str, Any]], reasons: dict[str, str] | None = None)
     else:
         text += ["| mutant | line | before | after | why it survives |", "|---|---|---|---|---|"]
     for r in sorted(survivors, key=lambda r: (r["file"], r["line"], r["mutant"])):
-        why = reasons.get(r["change"], "") or "; ".join(r["undecided"][:1])
+        why = REASONS.get(r["change"], "") or "; ".join(r["undecided"][:1])
         cells = [f"`{_cell(r[name], 90)}`" for name in ("before", "after")]
         where = f"{r['file']}:{r['line']}"
         text.append(f"| `{r['mutant']}` | {where} | {' | '.join(cells)} | {why.replace('|', chr(92) + '|')} |")
@@ -345,6 +362,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--all", action="store_true", help="try each change on every sampler that runs it")
     add("--every-tier", type=int, default=0, metavar="K", help="one mutant in K meets all tiers, even if dead already")
     add("--survivors", action="store_true", help="put the survivors of the file through the selected tiers")
+    add("--prove", action="store_true", help="run the proofs of all equivalent mutants of the file again")
     add("--minutes", type=float, metavar="M", help="stop after M minutes; the same command goes on")
     add("--page", action="store_true", help="only write the page")
     add("--out", type=Path, default=PUBLISHED, metavar="FILE.jsonl", help="default: the published file")
@@ -360,6 +378,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyError, BadInput) as error:
         parser.error(str(error.args[0]))
     jax.config.update("jax_enable_x64", True)
+    if given.prove:
+        lost = unproved(Session(given.out, tiers, given.minutes), rows)
+        print("\n".join(f"not proved: {name}" for name in lost) or "every equivalent mutant is proved to be one")
+        return 1 if lost else 0
     if not given.page:
         session = Session(given.out, tiers, given.minutes)
         if given.survivors:
