@@ -48,7 +48,7 @@ _LEAPFROG = ({"num_leapfrog_steps": 1}, {"num_leapfrog_steps": 2})
 _FLAT = ("gaussian-1d-scaled", "gaussian-correlated-2d", "double-well", "tiny-gaussian-data")
 # each step of TFP compiles for seconds, and one of torch runs for a millisecond
 _FEW = ("gaussian-1d-scaled", "gaussian-correlated-2d", "double-well")
-_TEMPERED_LOSS = ({"nbeta": 2.0, "noise_level": 0.8}, {"nbeta": 0.5, "noise_level": 1.2})
+_TEMPERED_LOSS = ({"nbeta": 2.0, "noise_level": 0.8}, {"nbeta": 0.8, "noise_level": 1.2})
 _LOCALISED = {"localization": 5.0, "weight_decay": 3.0}
 _REMEMBERED: dict[str, str] = dict.fromkeys(
     ("recipe", "generator", "order", "law"),

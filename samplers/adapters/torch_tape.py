@@ -40,6 +40,11 @@ class Tape(TorchDispatchMode):
         self.generator = generator
         self.uniforms = WeakIdKeyDictionary()
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """False: nothing is compiled here, and torch's guard against that costs more than an operation."""
+        return False
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # pyright: ignore[reportIncompatibleMethodOverride]
         del types
         kwargs = dict(kwargs or {})
