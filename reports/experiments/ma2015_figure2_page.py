@@ -204,17 +204,17 @@ def claim_fastest(found: Results) -> list[tuple[str, str, str]]:
     rows = []
     for name, settings in groups:
         mine = next(s for s in settings if s.method == "gSGRHMC")
-        words, holds = [], True
+        words, ratios = [], []
         for other in settings:
             if other.method == "gSGRHMC":
                 continue
             ratio, error = log_ratio(found, mine, other)
-            holds &= ratio + 2 * error < 0
+            ratios.append(ratio / error)
             words.append(f"{np.exp(ratio):.2f} (± {np.exp(ratio) * error:.2f}) of that of {other.method}")
         rows.append(
             (
                 f"gSGRHMC most rapidly explores the space, {name}",
-                "holds" if holds else "does not hold",
+                "holds" if max(ratios) < -2 else "does not hold" if max(ratios) > 2 else "not decided",
                 f"its KL, geometric mean over the numbers of steps, is {' and '.join(words)}",
             )
         )
@@ -290,7 +290,9 @@ def notes(found: Results) -> list[str]:
         "- A step size that suits one method does not suit another. SGLD needs the smallest: at h = 0.02 its "
         "discretisation error on two peaks is of the size of the error of the naive sampler, but it vanishes with h.",
         "- Who is fastest on the plane is decided by the step size that each is given, which the paper's text does not "
-        "state; see the last rows of the table above.",
+        "state. At one step size gSGRHMC is ahead of SGHMC at every number of steps; at h = 0.02 SGLD is ahead of both "
+        "for the first ten thousand steps (it moves by √(2h) a step, the others by about h). SGHMC takes larger steps "
+        "than gSGRHMC, which loses chains at h = 0.1 (see the grid), and that makes up for the metric.",
         f"- With the constant C = {SINGULAR}, the closed form of the naive bars is {number(limits[0])} and "
         f"{number(limits[1])} on these cells (0.0076 and 0.039 without cells). The axis of the paper ends at 0.02, so "
         "its bar on two peaks is of another metric, another law or another estimate.",
