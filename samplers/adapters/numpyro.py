@@ -188,13 +188,13 @@ class SVGD:
     Args:
         target: gives the exact gradient, from which the noise of an estimator is told.
         kernel: `rbf`, `rbf-vector`, `imq`, `random-feature` or `mixture`.
-        optimizer: `"sgd"` or `"adagrad"` of the library.
+        optimizer: `"sgd"`, `"momentum"` (0.9) or `"adagrad"` of the library; the last divides the velocity by its size.
         constraint: support of the site, `"real"` or `"positive"`.
     """
 
     target: Target
     kernel: Kernel = "rbf"
-    optimizer: Literal["sgd", "adagrad"] = "sgd"
+    optimizer: Literal["sgd", "momentum", "adagrad"] = "sgd"
     constraint: Literal["real", "positive"] = "real"
 
     backend = "jax"
@@ -202,7 +202,8 @@ class SVGD:
 
     def __post_init__(self):
         require(self.kernel in KERNELS, f"kernel: must be one of {', '.join(KERNELS)}", self.kernel)
-        require(self.optimizer in ("sgd", "adagrad"), "optimizer: must be sgd or adagrad", self.optimizer)
+        known = ("sgd", "momentum", "adagrad")
+        require(self.optimizer in known, f"optimizer: must be one of {', '.join(known)}", self.optimizer)
         require(self.constraint in ("real", "positive"), "constraint: must be real or positive", self.constraint)
         library()
 
@@ -215,9 +216,16 @@ class SVGD:
             spaces=("positive",) if self.constraint == "positive" else ("euclidean",),
         )
 
+    def _optimizer(self, step_size):
+        """The library's optimiser."""
+        optim = load("numpyro.optim")
+        if self.optimizer == "momentum":
+            return optim.Momentum(step_size, 0.9)
+        return {"sgd": optim.SGD, "adagrad": optim.Adagrad}[self.optimizer](step_size)
+
     def _sampler(self, potential, step_size, count: int):
         """The library's sampler, initialised (it keeps what it found in the model), and a state of it."""
-        numpyro, einstein, optim = library(), load("numpyro.contrib.einstein"), load("numpyro.optim")
+        numpyro, einstein = library(), load("numpyro.contrib.einstein")
         kernel = {
             "rbf": einstein.RBFKernel,
             "rbf-vector": lambda: einstein.RBFKernel(mode="vector"),
@@ -225,7 +233,7 @@ class SVGD:
             "random-feature": einstein.RandomFeatureKernel,
             "mixture": lambda: einstein.MixtureKernel([0.5, 0.5], [einstein.RBFKernel(), einstein.IMQKernel()]),
         }[self.kernel]()
-        optimizer = {"sgd": optim.SGD, "adagrad": optim.Adagrad}[self.optimizer](step_size)
+        optimizer = self._optimizer(step_size)
 
         def model():
             numpyro.factor("potential", -potential(self.target.unravel(latent(self.target, self.constraint)))[0])
@@ -249,9 +257,7 @@ class SVGD:
         return PeerState(inner, estate)
 
     def position(self, state):
-        optim = load("numpyro.optim")
-        free = {"sgd": optim.SGD, "adagrad": optim.Adagrad}[self.optimizer](1.0).get_params(state.inner.optim_state)
-        flat = free[_PARAMETER]
+        flat = self._optimizer(1.0).get_params(state.inner.optim_state)[_PARAMETER]
         return jax.vmap(self.target.unravel)(jnp.exp(flat) if self.constraint == "positive" else flat)
 
     def unpack(self, state):

@@ -139,7 +139,7 @@ ADAPTERS: tuple[Row, ...] = (
         tiers=("contract", "law"),
         unsupported=_PARTICLES,
         variants=(
-            {"kernel": "imq", "optimizer": "adagrad"},
+            {"kernel": "imq", "optimizer": "momentum"},
             {"kernel": "rbf-vector"},
             {"kernel": "mixture"},
             {"kernel": "random-feature"},
