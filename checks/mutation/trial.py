@@ -193,6 +193,7 @@ FIRST = {"reused-key": "key_discipline"}
 ORDER = (
     "stationary_covariance",
     "gaussian_limit",
+    "minibatch_limit",
     "detailed_balance",
     "mean_field_fixed_point",
     "generator_of_code",
