@@ -409,8 +409,8 @@ def equal_steps() -> list[list[Setting]]:
     return [[plane(m, h) for m in ("SGLD", "SGHMC", "gSGRHMC")] for h in (0.02, 0.05)]
 
 
-def tuned(lines: dict[str, dict], quick: bool, sizes: Sizes) -> list[Setting]:
-    """For each method the setting of the grid with the smallest mean of log KL over the numbers of steps.
+def tuned(lines: dict[str, dict], quick: bool, sizes: Sizes, last: bool = False) -> list[Setting]:
+    """For each method the setting of the grid with the smallest log KL, mean over the numbers of steps or at the last.
 
     Settings in which a chain left the finite numbers do not count. The chosen ones are run again with fresh random
     numbers, so that the choice does not flatter the result.
@@ -418,7 +418,8 @@ def tuned(lines: dict[str, dict], quick: bool, sizes: Sizes) -> list[Setting]:
     best: dict[str, tuple[float, Setting]] = {}
     for setting in tuning(quick):
         result = lines[Cell("path", setting, sizes.tuning, 1).key]["result"]
-        score = float(np.mean(np.log(result["kl"])))
+        logs = np.log(result["kl"])
+        score = float(np.mean(logs[:, -1] if last else logs))
         if not result["nonfinite"] and score < best.get(setting.method, (np.inf,))[0]:
             best[setting.method] = score, setting
     return [setting for _, setting in best.values()]
@@ -458,9 +459,10 @@ def plan(quick: bool, sizes: Sizes) -> list[Cell]:
 
 
 def last_cells(lines: dict[str, dict], quick: bool, sizes: Sizes) -> list[Cell]:
-    """The cells that depend on the tuning: its choices again, and their first samples."""
+    """The cells that depend on the tuning: its choices again, and the first samples of those for the mean."""
     chosen = tuned(lines, quick, sizes)
-    return [Cell("path", s, sizes.right, 2) for s in chosen] + [Cell("first samples", s, (10,)) for s in chosen]
+    everything = dict.fromkeys(chosen + tuned(lines, quick, sizes, last=True))
+    return [Cell("path", s, sizes.right, 2) for s in everything] + [Cell("first samples", s, (10,)) for s in chosen]
 
 
 # Running -----------------------------------------------------------------------------------------------------------
