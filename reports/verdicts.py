@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from checks.report_terminal import Outcome, overall
+from checks.report_terminal import Outcome, Verdict, overall
 from checks.result import VERDICTS, Result
 from samplers.row import TIERS
 
@@ -25,13 +25,22 @@ def read(path: Path) -> list[Outcome]:
     return [Outcome(result.sampler.partition("[")[0], result) for result in results]
 
 
+def tiers_of(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    """The tiers that have results."""
+    return tuple(t for t in TIERS if any(o.result.tier == t for o in outcomes))
+
+
+def judged(outcomes: Sequence[Outcome]) -> list[Verdict]:
+    """The overall verdict of each sampler, without known deviations."""
+    plan: Any = SimpleNamespace(rows=tuple(dict.fromkeys(o.row for o in outcomes)), tiers=tiers_of(outcomes))
+    return overall(plan, outcomes)
+
+
 def table(outcomes: Sequence[Outcome]) -> str:
     """A line a sampler: the counts of its verdicts in each tier, and its overall verdict without known deviations."""
-    rows = tuple(dict.fromkeys(o.row for o in outcomes))
-    tiers = tuple(t for t in TIERS if any(o.result.tier == t for o in outcomes))
-    plan: Any = SimpleNamespace(rows=rows, tiers=tiers)
+    tiers = tiers_of(outcomes)
     lines = [f"| sampler | {' | '.join(tiers)} | overall |", f"|---|{'---|' * len(tiers)}---|"]
-    for verdict in overall(plan, outcomes):
+    for verdict in judged(outcomes):
         counts = {
             t: Counter(o.result.verdict for o in outcomes if (o.row, o.result.tier) == (verdict.sampler, t))
             for t in tiers

@@ -1,0 +1,81 @@
+"""The index of the findings: library x sampler x verdict, from the published results; as Markdown.
+
+python -m reports.findings_index [--write]
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from checks.report_terminal import Outcome
+from reports.verdicts import LETTERS, judged, read
+
+PUBLISHED = Path(__file__).resolve().parent / "published"
+FINDINGS = Path(__file__).resolve().parent / "findings"
+PAGE = FINDINGS / "README.md"
+START, END = "<!-- made by python -m reports.findings_index --write -->", "<!-- end -->"
+BAD = ("fail", "error", "inconclusive")
+
+
+def libraries() -> tuple[Path, ...]:
+    """The published results of libraries: the files `<library>-<version>.jsonl` whose results are of adapters."""
+    return tuple(path for path in sorted(PUBLISHED.glob("*-*.jsonl")) if _of_adapters(path))
+
+
+def _of_adapters(path: Path) -> bool:
+    """True if the first line of the file is the result of a check of a sampler `library/name`."""
+    with path.open(encoding="utf-8") as lines:
+        first = json.loads(next(lines, "null"))
+    return isinstance(first, dict) and {"sampler", "check", "verdict"} <= set(first) and "/" in str(first["sampler"])
+
+
+def rows(path: Path) -> list[str]:
+    """A line of the table for each sampler of a file."""
+    outcomes = read(path)
+    page = FINDINGS / f"{path.stem}.md"
+    name, _, version = path.stem.rpartition("-")
+    library = f"[{name} {version}]({page.name})" if page.exists() else f"{name} {version}"
+    return [
+        f"| {library} | {verdict.sampler} | **{verdict.verdict}** | {_failing(outcomes, verdict.sampler)} |"
+        for verdict in judged(outcomes)
+    ]
+
+
+def _failing(outcomes: Sequence[Outcome], sampler: str) -> str:
+    """The checks that did not pass, each with its verdict, once."""
+    found: dict[str, set[str]] = {}
+    for outcome in outcomes:
+        if outcome.row == sampler and outcome.result.verdict in BAD:
+            found.setdefault(outcome.result.verdict, set()).add(outcome.result.check)
+    return "; ".join(f"{LETTERS[v]}: {', '.join(sorted(found[v]))}" for v in BAD if v in found) or "none"
+
+
+def table() -> str:
+    """All libraries, in the order of their names."""
+    lines = ["| library | sampler | verdict | checks that did not pass |", "|---|---|---|---|"]
+    return "\n".join([*lines, *(line for path in libraries() for line in rows(path))])
+
+
+def page(text: str) -> str:
+    """The page with its table replaced. Raises ValueError if it has no place for one."""
+    before, start, rest = text.partition(START)
+    _, end, after = rest.partition(END)
+    if not (start and end):
+        raise ValueError(f"{PAGE.name}: needs the lines {START!r} and {END!r}, between which the table stands")
+    return f"{before}{START}\n\n{table()}\n\n{END}{after}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m reports.findings_index", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="put the table into reports/findings/README.md")
+    if parser.parse_args(arguments).write:
+        PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    else:
+        print(table())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

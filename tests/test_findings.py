@@ -1,0 +1,43 @@
+"""The pages of reports/findings are what the published results say."""
+
+from pathlib import Path
+
+import pytest
+
+from checks import deviations
+from reports import findings_index, verdicts
+
+
+def test_index_is_the_one_of_the_published_results():
+    text = findings_index.PAGE.read_text(encoding="utf-8")
+    assert findings_index.page(text) == text, "run python -m reports.findings_index --write"
+
+
+@pytest.mark.parametrize("path", findings_index.libraries(), ids=lambda path: path.stem)
+def test_a_page_that_shows_verdicts_shows_those_of_its_results(path: Path):
+    page = findings_index.FINDINGS / f"{path.stem}.md"
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    assert "## Verdicts" not in text or verdicts.table(verdicts.read(path)) in text
+
+
+def _with_deviations():
+    return [p for p in findings_index.libraries() if p.with_suffix(".deviations.toml").exists()]
+
+
+@pytest.mark.parametrize("path", _with_deviations(), ids=lambda path: path.stem)
+def test_each_failure_of_a_library_is_a_stated_deviation_and_each_deviation_a_failure(path: Path):
+    entries = deviations.read(path.with_suffix(".deviations.toml"))
+    hits = set()
+    for outcome in verdicts.read(path):
+        r = outcome.result
+        known = [e for e in entries if e.matches(r.sampler, outcome.row, r.check, r.target)]
+        hits.update(known)
+        # an error that is not stated is one of the suite, not of the library
+        if r.verdict != "not-applicable" and (known or r.verdict != "error"):
+            assert bool(known) == (r.verdict != "pass"), (r.sampler, r.check, r.target)
+    assert hits == set(entries)
+
+
+def test_a_page_without_a_place_for_the_table_is_refused():
+    with pytest.raises(ValueError, match="needs the lines"):
+        findings_index.page("# Findings")
