@@ -268,7 +268,7 @@ def test_the_example_is_in_the_bulk(name):
     assert law.name == f"posteriordb/{name}"
     assert law.size == model.dim
     assert bool(law.manifold.contains(law.example))
-    root = np.linalg.cholesky(np.cov(flat.T))
+    root = np.linalg.cholesky(np.cov(flat.T, ddof=0))
     distance = np.linalg.solve(root, np.asarray(law.example) - flat.mean(axis=0))
     assert abs(distance @ distance - law.size / 4) < 64 * EPS * np.linalg.cond(root) * law.size
 

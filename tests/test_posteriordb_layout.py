@@ -190,6 +190,13 @@ def flipped(value):
 
 
 diagnostic = lambda key, value: changed("draws_info", lambda record: record["diagnostics"].update({key: value}))
+EXTRA = (
+    changed("posterior", lambda v: v["dimensions"].update(gamma=1)),
+    changed("draws", lambda chains: [c | {"gamma": c["sigma"]} for c in chains]),
+    diagnostic("diagnostic_information", {"names": [*COLUMNS, "gamma"]}),
+    *(diagnostic(f"effective_sample_size_{part}", [2000.0] * 4) for part in ("bulk", "tail")),
+    diagnostic("r_hat", [1.0] * 4),
+)
 DAMAGE = {
     "posterior is not JSON": (changed("posterior", lambda v: b"{"), "posteriors/toy-blr.json: not JSON"),
     "posterior is a list": (changed("posterior", lambda v: [1]), "posteriors/toy-blr.json: must hold an object"),
@@ -258,6 +265,14 @@ DAMAGE = {
         lost("posterior", "dimensions", "beta"),
         "draws/toy-reference.json.zip: beta: the model blr has shape (2,), the draws lack it",
     ),
+    "a quantity that the model has not": (
+        lambda content: [f(content) for f in EXTRA],
+        "posteriors/toy-blr.json: dimensions: gamma: the model blr reports beta, sigma only",
+    ),
+    "one coordinate twice": (
+        changed("draws", lambda chains: [c | {"beta[2]": c["beta[1]"]} for c in chains]),
+        "draws/toy-reference.json.zip: the draws lie in fewer than 3 dimensions",
+    ),
     "outside the support": (
         column("sigma", lambda v: np.append(-v[:1], v[1:])),
         "draws/toy-reference.json.zip: draw 1 of chain 2 lies outside the support of blr",
@@ -276,7 +291,7 @@ def test_a_damaged_folder_is_one_error_that_names_the_file_and_a_remedy(tmp_path
     assert message in text
     assert text.startswith(str(tmp_path))
     assert "\n" not in text
-    assert any(word in text for word in ("replace", "put", "choose", "name ", "correct"))
+    assert any(word in text for word in ("replace", "put", "choose", "name ", "correct", "leave"))
 
 
 @pytest.mark.parametrize("kind", FLAT)

@@ -35,11 +35,17 @@ def posterior_target(posterior: Posterior, model: Model, name: str) -> Target:
         A target on R^d, positions (d,), without an exact sampler.
 
     Raises:
-        DataError: if the draws do not have the quantities of the model, or lie outside of its support.
+        DataError: if the draws do not have the quantities of the model, lie outside of its support, or do not fill it.
     """
     draws = unconstrained_draws(posterior, model)
     flat = draws.reshape(-1, model.dim)
-    root = np.linalg.cholesky(np.cov(flat.T).reshape(model.dim, model.dim))
+    spread = flat.std(axis=0)
+    scaled = (flat - flat.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    if np.linalg.matrix_rank(scaled.T @ scaled) < model.dim:
+        raise DataError(
+            f"{posterior.draws.where}: the draws lie in fewer than {model.dim} dimensions; put the published file there"
+        )
+    root = spread[:, None] * np.linalg.cholesky(scaled.T @ scaled / len(flat))
     # off the mode, where the gradient would vanish, but in the bulk however strongly the coordinates are correlated
     start = flat.mean(axis=0) + root @ (0.5 * (-1.0) ** np.arange(model.dim))
 
@@ -59,10 +65,16 @@ def unconstrained_draws(posterior: Posterior, model: Model) -> np.ndarray:
     """The reference draws as positions, (chains, draws, d).
 
     Raises:
-        DataError: if a quantity of the model is not among the draws, has another shape, or lies outside its support.
+        DataError: if the quantities of model and draws differ in name or shape, or a draw lies outside the support.
     """
     draws = posterior.draws
     expected = jax.eval_shape(lambda x: model.quantities(model.constrain(x)), jnp.zeros(model.dim))
+    for name in draws.values:
+        if name not in expected:
+            raise DataError(
+                f"{posterior.where}: dimensions: {name}: the model {posterior.model} reports {', '.join(expected)} "
+                "only; leave it out, or put it among the quantities of the model"
+            )
     for name, values in expected.items():
         found = draws.values[name].shape[2:] if name in draws.values else None
         if found != values.shape:
