@@ -106,6 +106,26 @@ class SCIR:
     def pack(self, key, z, estimator):
         return self.init(key, z, estimator)
 
+    def chains(self, key, positions, step_size, num_steps, estimator):
+        """End positions (N, d) of N independent chains: `step` acts on each number by itself, so it moves all at once.
+
+        Args:
+            key: a `numpy.random.Generator`.
+            positions: starts, (N, d).
+            step_size: SDE time of a step.
+            num_steps: number of steps.
+            estimator: exact counts; the random counts of a minibatch would be the same for all chains.
+
+        Raises:
+            ValueError: for any other estimator.
+        """
+        if not isinstance(estimator, ExactCounts):
+            raise ValueError(f"estimator: chains that share {type(estimator).__name__} would not be independent")
+        state = self.init(key, positions, estimator)
+        for _ in range(num_steps):
+            state = self.step(key, state, step_size, estimator)
+        return self.position(state)
+
 
 @dataclass(frozen=True, eq=False)
 class ExactCounts:

@@ -100,6 +100,12 @@ def test_grid_law_of_euler_is_its_gaussian_law_when_the_target_hides_that_it_is_
     assert np.abs(grid.characteristic(omega) - exact.characteristic(omega)).max() <= max(grid.error, 1e-6)
 
 
+def test_fourth_moments_are_found_among_the_expectations():
+    law = null_law(step_map(reference("baoab"), target("gaussian-correlated-2d")), 0.02)
+    assert law.expectations[invariance.fourth_moments(law)] == pytest.approx(3.0, abs=0.1)
+    assert law.size == 4
+
+
 def test_null_law_grants_no_bias_that_does_not_vanish():
     """Half of the noise: the code's own variance tends to a quarter, the null law stays at one."""
     step = step_map(planted("sgld-noise-halved"), target("double-well"))

@@ -538,3 +538,16 @@ def test_claims_name_their_kind_and_temperature():
         assert sampler.claims.temperature == T
         with pytest.raises(ValueError, match="temperature"):
             dataclasses.replace(sampler, temperature=0.0)
+
+
+def test_chains_of_scir_end_in_the_stationary_gamma_law_whatever_their_start():
+    """Two starts, one far out; the end points are independent draws of Gamma(alpha, 1)."""
+    from samplers.scir import SCIR, CountMinibatch, ExactCounts
+
+    n = 20_000
+    starts = np.repeat([[0.01], [30.0]], n // 2, axis=0)
+    ends = SCIR(alpha=2.5).chains(np.random.default_rng(4), starts, 4.0, 6, ExactCounts(np.zeros(1)))
+    assert stats.kstest(ends[:, 0], stats.gamma(2.5).cdf).pvalue > 1e-6
+    assert stats.kstest(ends[:, 0], stats.gamma(2.6).cdf).pvalue < 1e-6
+    with pytest.raises(ValueError, match="independent"):
+        SCIR().chains(np.random.default_rng(0), starts, 0.1, 1, CountMinibatch(np.zeros(4, int), 1, 2))
