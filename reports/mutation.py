@@ -1,7 +1,8 @@
 """Systematic mutation: which share of the small changes of the samplers' code the checks notice, and how fast.
 
     python -m reports.mutation [--sampler NAME ...] [--tier TIER ...] [--rounds K | --all] [--every-tier K]
-                               [--survivors] [--prove] [--minutes M] [--out FILE.jsonl] [--page]
+                               [--survivors] [--prove] [--minutes M] [--budget S]
+                               [--out FILE.jsonl] [--page]
 
 A mutant is one generated change (`checks.mutation.operators`) of one function that the step of a sampler runs. It is
 put through the checks of the selected tiers, cheapest first, until one says `fail` or `error` where it does not of the
@@ -37,6 +38,8 @@ from samplers.registry import SAMPLERS, sampler_row
 from samplers.row import DETERMINISTIC_TIERS, TIERS, Row
 
 PUBLISHED = ROOT / "reports" / "published" / "mutation.jsonl"
+ALIVE_OR_DEAD = ("killed", "survived", "open")
+"""What counts: the mutants that are programs of their own with another law."""
 NOT_COUNTED = ("stillborn", "identical", "duplicate")
 """No programs of their own: they cannot be traced, or are the program of the sampler or of another mutant."""
 CHUNK = 8
@@ -79,13 +82,14 @@ def turns(groups: list[list[list[Mutant]]]) -> Iterator[list[Mutant]]:
 class Session:
     """One run: the runners of the samplers, what is done, and the file."""
 
-    def __init__(self, path: Path, tiers: Sequence[str], minutes: float | None):
-        self.path, self.tiers = path, tuple(tiers)
+    def __init__(self, path: Path, tiers: Sequence[str], minutes: float | None, budget: float = float("inf")):
+        self.path, self.tiers, self.budget = path, tuple(tiers), budget
         self.lines = read(path)
         if self.lines:  # without a last line that was cut off by an interruption
             kept = "".join(json.dumps(line, sort_keys=True) + "\n" for line in self.lines)
             path.write_text(kept, encoding="utf-8")
         self.done = {line["mutant"]: line for line in self.lines if set(tiers) <= set(line["asked"])}
+        self.open = {name for name, line in merge(self.lines).items() if line["status"] == "open"}
         self.runners: dict[str, Runner] = {}
         self.programs: dict[str, dict[str, str]] = {}
         for line in self.lines:
@@ -109,13 +113,13 @@ class Session:
     def decide(self, mutant: Mutant, first: bool) -> dict[str, Any]:
         """The line of a mutant, which is appended to the file if it is new."""
         before = self.done.get(mutant.id)
-        if before and (first or before["every_tier"] or before["status"] not in ("killed", "survived")):
+        if before and (first or before["every_tier"] or before["status"] not in ALIVE_OR_DEAD):
             return before
         self.count += 1
         if self.count % FORGET == 0:
             jax.clear_caches()
         runner = self.runner(mutant.sampler)
-        outcome = runner.trial(mutant, self.tiers, first, self.programs.setdefault(mutant.sampler, {}))
+        outcome = runner.trial(mutant, self.tiers, first, self.programs.setdefault(mutant.sampler, {}), self.budget)
         line = to_line(mutant, outcome, self.tiers, first, self.revision, runner.row)
         self.done[mutant.id] = line
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -177,15 +181,16 @@ def run(session: Session, rows: Sequence[Row], wanted: int | None, every: int) -
 
 
 def rerun_survivors(session: Session, rows: Sequence[Row]) -> None:
-    """Put the survivors of the file through the selected tiers."""
+    """Put the survivors of the file, and what was left open, through the selected tiers."""
     merged = merge(session.lines)
     names = {row.name for row in rows}
-    survivors = [m for m, line in merged.items() if line["status"] == "survived" and line["sampler"] in names]
+    alive = [m for m, line in merged.items() if line["status"] in ("survived", "open") and line["sampler"] in names]
     found = {mutant.id: mutant for row in rows for mutant in catalogue(row)}
-    for name in tqdm(survivors, unit="mutant", disable=not sys.stderr.isatty()):
+    for name in tqdm(alive, unit="mutant", disable=not sys.stderr.isatty()):
         if session.late:
             return
-        if name in found and name not in session.done:
+        if name in found and (name in session.open or name not in session.done):
+            session.done.pop(name, None)
             session.decide(found[name], first=True)
 
 
@@ -220,8 +225,8 @@ def merge(lines: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for tier, value in (*before["tiers"].items(), *line["tiers"].items()):
             if both["tiers"][tier] is None and value is not None:
                 both["tiers"][tier] = value
-        if line["status"] in ("killed", "survived"):
-            both["status"] = "killed" if both["kills"] else "survived"
+        if line["status"] in ALIVE_OR_DEAD:
+            both["status"] = "killed" if both["kills"] else line["status"]
             both["seconds"] = before["seconds"] if before["kills"] else before["seconds"] + line["seconds"]
         both["undecided"] = [*before["undecided"], *line["undecided"]]
         merged[line["mutant"]] = both
@@ -242,7 +247,7 @@ def quantile(values: Sequence[float], q: float) -> float:
 def page(lines: Sequence[dict[str, Any]]) -> str:
     """The Markdown page of a file of mutants."""
     everything = list(merge(lines).values())
-    counted = [r for r in everything if r["status"] in ("killed", "survived")]
+    counted = [r for r in everything if r["status"] in ALIVE_OR_DEAD]
     killed = [r for r in counted if r["status"] == "killed"]
     by_deterministic = [r for r in killed if any(k["tier"] in DETERMINISTIC_TIERS for k in r["kills"])]
     survivors = [r for r in counted if r["status"] == "survived"]
@@ -270,6 +275,7 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
         f"| **counted** | **{len(counted)}** |",
         f"| killed | {len(killed)} |",
         f"| survived | {len(survivors)} |",
+        f"| open: not dead when its time was over, counted as not killed | {count('open')} |",
         "",
         "A mutant is one change of one function that the step of a sampler runs; a kill is the verdict `fail` or "
         "`error` in a case in which the unmutated sampler gets `pass` or `not-applicable`. A function that several "
@@ -361,9 +367,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--rounds", type=int, default=1, metavar="K", help="try each change on K samplers that run it (default 1)")
     add("--all", action="store_true", help="try each change on every sampler that runs it")
     add("--every-tier", type=int, default=0, metavar="K", help="one mutant in K meets all tiers, even if dead already")
-    add("--survivors", action="store_true", help="put the survivors of the file through the selected tiers")
+    add(
+        "--survivors", action="store_true", help="put survivors and open mutants of the file through the selected tiers"
+    )
     add("--prove", action="store_true", help="run the proofs of all equivalent mutants of the file again")
     add("--minutes", type=float, metavar="M", help="stop after M minutes; the same command goes on")
+    add("--budget", type=float, default=float("inf"), metavar="S", help="leave a mutant open after S processor seconds")
     add("--page", action="store_true", help="only write the page")
     add("--out", type=Path, default=PUBLISHED, metavar="FILE.jsonl", help="default: the published file")
     given = parser.parse_args(arguments)
@@ -383,7 +392,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(f"not proved: {name}" for name in lost) or "every equivalent mutant is proved to be one")
         return 1 if lost else 0
     if not given.page:
-        session = Session(given.out, tiers, given.minutes)
+        session = Session(given.out, tiers, given.minutes, given.budget)
         if given.survivors:
             rerun_survivors(session, rows)
         else:

@@ -42,9 +42,10 @@ def main_target(row: Row) -> str:
 def settings(row: Row) -> tuple[Setting, ...]:
     """The defaults and every variant on the main target, the defaults on one with several leaves and with noise."""
     name = main_target(row)
-    every = [Setting({}, name), *(Setting(v, name) for v in row.variants)]
-    every += [Setting({}, other) for other in structured_targets(Subject(row)) if other != name]
-    noisy = Setting({}, name, noisy=True)
+    none: Mapping[str, Any] = {}
+    every = [Setting(none, name), *(Setting(v, name) for v in row.variants)]
+    every += [Setting(none, other) for other in structured_targets(Subject(row)) if other != name]
+    noisy = Setting(none, name, noisy=True)
     if noisy.subject(row).row.estimator is not row.estimator:
         every.append(noisy)
     return tuple(every)

@@ -17,7 +17,7 @@ from checks.result import Result
 from checks.subject import Subject
 from samplers.row import Row
 
-Status = Literal["stillborn", "identical", "duplicate", "equivalent", "killed", "survived"]
+Status = Literal["stillborn", "identical", "duplicate", "equivalent", "killed", "survived", "open"]
 SOUND = ("pass", "not-applicable")
 """What the unmutated sampler must get in a case that counts as a kill."""
 KILLS = ("fail", "error")
@@ -53,7 +53,7 @@ class Outcome:
     Attributes:
         status: `stillborn` if it cannot be traced at any setting, `identical` if its traced step is that of the
             unmutated sampler at every setting, `duplicate` if it is that of another mutant, `equivalent` if it is
-            proved to have the same law, else `killed` or `survived`.
+            proved to have the same law, else `killed`, `survived`, or `open` if its time was over before all checks.
         proof: the family of the proof of an equivalent mutant.
         kills: the first kill of each tier.
         tiers: tier -> True (killed), False (all its cases were run in vain), None (not run to the end).
@@ -99,7 +99,12 @@ class Runner:
         return execute(case.check, subject, case.target, default_seed(self.row.name))
 
     def trial(
-        self, mutant: Mutant, tiers: Sequence[str], first: bool = True, programs: dict[str, str] | None = None
+        self,
+        mutant: Mutant,
+        tiers: Sequence[str],
+        first: bool = True,
+        programs: dict[str, str] | None = None,
+        budget: float = float("inf"),
     ) -> Outcome:
         """Put a mutant through the checks of some tiers.
 
@@ -108,6 +113,7 @@ class Runner:
             tiers: names of tiers.
             first: stop at the first kill, else at the first kill of each tier.
             programs: program -> the mutant that it belongs to, of those that have been tried; this one is added.
+            budget: processor seconds after which a mutant that is not dead is left open.
         """
         began = time.process_time()
         try:
@@ -144,6 +150,9 @@ class Runner:
                 if out.proof:
                     out.status, out.seconds, out.tiers = "equivalent", time.process_time() - began, {}
                     return out
+            if out.status == "survived" and out.checks > PATIENCE and time.process_time() - began > budget:
+                out.status = "open"
+                break
             result = self._execute(case, subject)
             out.checks += 1
             if result.verdict in KILLS and self.verdict(case) in SOUND:
@@ -158,29 +167,33 @@ class Runner:
                 out.undecided.append(f"{case.check.name} on {case.target}: {result.reason[:120]}")
             if not out.tiers[tier] and not any(c.check.tier == tier for c in pending[number + 1 :]):
                 out.tiers[tier] = False
-        if out.status == "survived":
+        if out.status in ("survived", "open"):
             out.seconds = time.process_time() - began
-        for tier in set(out.tiers) - set(tiers):
-            out.tiers[tier] = False
+        if out.status != "open":
+            out.tiers |= dict.fromkeys(set(out.tiers) - set(tiers), False)
         return out
 
     def cases(self, row: Row, differing: Sequence[int], tiers: Sequence[str], mutant: Mutant) -> Iterator[Case]:
-        """The cases of a mutant: at the defaults if they show it, then at one variant; first targets first."""
+        """The cases of a mutant: the checks that kill most at all options that show it, then the others.
+
+        Further targets are met at the first of these options only: of a variant it is the value that is new.
+        """
         shown = [self.settings[i].options for i in differing]
-        options = [o for i, o in enumerate(shown) if o not in shown[:i]][:2]
-        for place, chosen in enumerate(options):
-            subject = Subject(row, dict(chosen))
-            checks = [c for c in applicable(row, tiers) if not (c.once and chosen)]
-            rest = []
-            for check in sorted(checks, key=lambda c: _priority(c, mutant)):
-                try:
-                    names = _ordered(check.targets(subject))
-                except Exception:
-                    names = check.targets(Subject(self.row, dict(chosen)))
-                yield from (Case(check, chosen, name) for name in names[:1])
-                # more targets at the first options only: of a variant it is the value that is new
-                rest += [Case(check, chosen, name) for name in names[1:]] if place == 0 else []
-            yield from rest
+        rest: list[Case] = []
+        for place, chosen in enumerate(o for i, o in enumerate(shown) if o not in shown[:i]):
+            for check in sorted(applicable(row, tiers), key=lambda c: _priority(c, mutant)):
+                if check.once and chosen:
+                    continue
+                names = _ordered(check.targets(Subject(self.row, dict(chosen))))
+                found = [Case(check, chosen, name) for name in names]
+                if check.name in (*QUICK, FIRST.get(mutant.operator)):
+                    yield from found[:1]
+                    found = found[1:]
+                rest += found if place == 0 else found[:1]
+        seen: set[str] = set()
+        later = [c for c in rest if c.check.name in seen or seen.add(c.check.name)]
+        yield from (c for c in rest if c not in later)
+        yield from later
 
 
 def _ordered(names: Sequence[str]) -> tuple[str, ...]:
@@ -190,18 +203,17 @@ def _ordered(names: Sequence[str]) -> tuple[str, ...]:
 
 FIRST = {"reused-key": "key_discipline"}
 """Operator -> the check that is meant for it."""
-ORDER = (
+QUICK = (
     "stationary_covariance",
     "gaussian_limit",
     "minibatch_limit",
     "detailed_balance",
     "mean_field_fixed_point",
     "generator_of_code",
-    "gradient_noise_limit",
-    "local_weak_order",
-    "defect",
 )
-"""The checks that kill most for their cost; then the others, the cheapest first."""
+"""The checks that kill most for their cost."""
+ORDER = (*QUICK, "gradient_noise_limit", "local_weak_order", "defect")
+"""What comes first; then the others, the cheapest first."""
 
 
 def _priority(check: Check, mutant: Mutant) -> tuple[bool, int, float]:
