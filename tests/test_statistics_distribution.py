@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -19,6 +18,7 @@ from checks.statistics.distribution import (
     ks_two_sample_test,
 )
 from checks.statistics.outcome import bonferroni
+from reports.tails import anderson_darling_tail, ks_tail, ks_two_sample_exact
 from tests.statistics_tools import assert_rate_at_least, assert_super_uniform, assert_uniform
 
 LEVEL = 1e-10
@@ -35,11 +35,10 @@ def test_ks_distance_is_that_of_scipy():
 
 @pytest.mark.parametrize("n", [50, 1000, 20_000])
 def test_ks_level_is_kept_and_nothing_is_lost_at_1e_minus_10(n):
-    threshold = ks_test(np.linspace(0, 1, n)).threshold(LEVEL)
-    exact = stats.kstwo.sf(threshold, n)  # the law of D for finite n
+    exact = ks_tail(n).estimate  # the law of D for finite n
     assert exact <= LEVEL * (1 + 1e-6)
     # The first correction to the limit law is 2x/(3 sqrt n) in the exponent's derivative: x = D sqrt n.
-    x = threshold * math.sqrt(n)
+    x = ks_test(np.linspace(0, 1, n)).threshold(LEVEL) * math.sqrt(n)
     assert math.log(exact / LEVEL) >= -(4 * x * 2 / 3) * x / math.sqrt(n) * 1.5
 
 
@@ -92,8 +91,7 @@ def test_two_sample_tail_is_the_exact_one_in_the_tail_and_above_it_in_the_bulk(n
     for k in range(1, n + 1):
         found = ks_two_sample_test(y + k, y)
         assert round(found.effect * n) == k
-        terms = [special.comb(2 * n, n + j * k, exact=True) for j in range(1, n // k + 1)]
-        exact = 2 * float(Fraction(sum(t * (-1) ** j for j, t in enumerate(terms)), special.comb(2 * n, n, exact=True)))
+        exact = ks_two_sample_exact(n, k)
         assert found.p >= exact * (1 - 1e-9)
         if exact < 1e-3:  # the next term of the series is C(2n, n + 2k)/C(2n, n + k) smaller
             assert found.p == pytest.approx(exact, rel=0.01)
@@ -164,24 +162,11 @@ def test_anderson_darling_p_values_are_uniform():
 
 
 def test_anderson_darling_tail_is_right_at_1e_minus_10():
-    """n = 1e4, by importance sampling: u is tilted by exp(+-t (2u - 1)), the direction of the largest weight."""
-    rng, n, runs = np.random.default_rng(10), 10_000, 300
-    goal = math.log(LEVEL)
-    # A^2 = (sqrt(n) mean of sqrt(3) (2u - 1))^2/2 + ...: the mean of 2u - 1 that reaches the quantile, by t/3 = mean.
-    t = 3 * math.sqrt(2 * anderson_darling_quantile(goal) / 3 / n)
-    normaliser = math.log(math.sinh(t) / t)
-    weights = np.zeros(runs)
-    for r in range(runs):
-        sign = 1 if r % 2 else -1
-        y = np.log1p(rng.random(n) * math.expm1(2 * t)) / t - 1  # 2u - 1 by the inverse of its tilted law
-        u = (1 + sign * y) / 2
-        if anderson_darling_test(u).rejects(LEVEL):
-            exponent = t * sign * float(np.sum(2 * u - 1))
-            weights[r] = math.exp(n * normaliser) / math.cosh(exponent)  # a half of each sign
-    estimate, error = float(np.mean(weights)), float(np.std(weights)) / math.sqrt(runs)
-    next_order = anderson_darling_quantile(goal) ** 2 / n
-    assert abs(estimate - LEVEL) <= 4.9 * error + math.expm1(next_order) * LEVEL
-    assert error < 0.2 * LEVEL  # the estimate has seen the tail
+    """n = 1e4, by importance sampling; what finite n leaves is of order (A^2)^2/n."""
+    found = anderson_darling_tail(10_000, 300)
+    next_order = anderson_darling_quantile(math.log(LEVEL)) ** 2 / 10_000
+    assert abs(found.estimate - LEVEL) <= 4.9 * found.error + math.expm1(next_order) * LEVEL
+    assert found.error < 0.2 * LEVEL  # the estimate has seen the tail
 
 
 def test_a_weighted_distance_is_detected_at_the_promised_rate():

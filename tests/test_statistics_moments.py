@@ -5,10 +5,11 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import stats
 
 from checks.statistics.moments import critical_value, log_tail, mean_test, mean_tests
 from checks.statistics.outcome import bonferroni
+from reports.tails import mean_tail, standardised
 from tests.statistics_tools import assert_rate_at_least, assert_uniform
 
 LEVEL = 1e-10
@@ -24,39 +25,18 @@ def test_p_values_of_skewed_values_are_uniform_with_the_skewness_of_the_sample()
     assert_uniform([mean_test(row, 1.0).p for row in x])
 
 
-def tail_by_importance_sampling(base: np.ndarray, n: int, z: float, side: int, runs: int) -> tuple[float, float, float]:
-    """(estimate, its standard error, what `log_tail` gives) of the level of rejecting at z, with the sample's skewness.
-
-    `base` are equally likely atoms, mean 0 and variance 1. They are tilted by exp(th X - (th X)^2/2), th = z/sqrt(n):
-    under that law the self-normalised statistic is near z.
-    """
-    rng = np.random.default_rng(3)
-    tilt = side * z / math.sqrt(n)
-    log_weight = tilt * base - (tilt * base) ** 2 / 2
-    normaliser = float(special.logsumexp(log_weight)) - math.log(base.size)
-    cumulative = np.cumsum(np.exp(log_weight - normaliser)) / base.size
-    nominal = log_tail(z, n, side * float(np.mean(base**3)))
-    weights = np.zeros(runs)
-    for r in range(runs):
-        drawn = np.minimum(np.searchsorted(cumulative, rng.random(n) * cumulative[-1]), base.size - 1)
-        outcome = mean_test(base[drawn], 0.0)
-        assert outcome.measured is not None
-        if outcome.measured * side > 0 and outcome.log_p <= math.log(2) + nominal:
-            weights[r] = math.exp(n * normaliser - float(np.sum(log_weight[drawn])))
-    return float(np.mean(weights)), float(np.std(weights)) / math.sqrt(runs), math.exp(nominal)
-
-
 @pytest.mark.parametrize("side", [1, -1])
 def test_tail_of_a_second_moment_is_right_at_1e_minus_10(side):
     """Each side at n = 1e4, where the normal tail is off by a factor of 13; the expansion leaves c z^4/n."""
-    atoms = special.ndtri((np.arange(200_000) + 0.5) / 200_000) ** 2
-    atoms = (atoms - atoms.mean()) / atoms.std()
-    n, z = 10_000, 6.4
-    estimate, error, nominal = tail_by_importance_sampling(atoms, n, z, side, 400)
+    atoms, n = standardised("square of a normal"), 10_000
     gamma, kappa = float(np.mean(atoms**3)), float(np.mean(atoms**4)) - 3
-    next_order = (abs(kappa / 4 - gamma**2 / 2) + kappa / 12 + 0.25) * z**4 / n
-    assert abs(estimate - nominal) <= 4.9 * error + math.expm1(next_order) * nominal
-    assert not abs(estimate - stats.norm.sf(z)) <= 4.9 * error + math.expm1(next_order) * stats.norm.sf(z)
+    z = critical_value(LEVEL / 2, n, side * gamma)
+    found = mean_tail("square of a normal", n, side, 400)
+    assert found.nominal == pytest.approx(LEVEL / 2, rel=1e-6)
+    next_order = math.expm1((abs(kappa / 4 - gamma**2 / 2) + kappa / 12 + 0.25) * z**4 / n)
+    assert abs(found.estimate - found.nominal) <= 4.9 * found.error + next_order * found.nominal
+    normal = stats.norm.sf(z)  # what the normal tail would have claimed
+    assert not abs(found.estimate - normal) <= 4.9 * found.error + next_order * normal
 
 
 @pytest.mark.parametrize("n", [5, 50, 2000])
