@@ -227,10 +227,10 @@ ADAPTERS: tuple[Row, ...] = (
         geoopt.SGRHMC,
         tiers=("contract", "law"),
         unsupported=_COMPOSITE,
-        variants=({"n_steps": 3, "alpha": 0.5}, {"n_steps": 5, "alpha": 1.0}),
+        variants=({"n_steps": 3, "alpha": 0.5}, {"n_steps": 5, "alpha": 0.8}),
         step_power=0.5,
     ),
-    _torch("geoopt/rhmc", geoopt.RHMC, variants=({"n_steps": 2}, {"n_steps": 5}), step_size=0.2, step_power=0.5),
+    _torch("geoopt/rhmc", geoopt.RHMC, variants=({"n_steps": 2}, {"n_steps": 3}), step_size=0.2, step_power=0.5),
     _torch("devinterp/sgmcmc-sgld", devinterp.SGMCMCSGLD, variants=_TEMPERED_LOSS),
     # the loss for which the localised law is the target
     _torch("devinterp/sgmcmc-sgld-localised", devinterp.SGMCMCSGLD, _LOCALISED, variants=_TEMPERED_LOSS),
@@ -244,7 +244,7 @@ ADAPTERS: tuple[Row, ...] = (
     _torch(
         "devinterp/sgmcmc-sgnht",
         devinterp.SGMCMCSGNHT,
-        variants=({"nbeta": 2.0, "diffusion_factor": 0.1}, {"nbeta": 0.5, "diffusion_factor": 0.5}),
+        variants=({"nbeta": 2.0, "diffusion_factor": 0.1}, {"nbeta": 0.5, "diffusion_factor": 0.25}),
     ),
     _torch("devinterp/sgld", devinterp.SGLD, variants=_TEMPERED_LOSS),
     _torch("devinterp/sgld-localised", devinterp.SGLD, _LOCALISED, variants=_TEMPERED_LOSS),
