@@ -152,7 +152,7 @@ def separated_modes(check: Check, subject: Subject, target: Target, seed: int) -
     return judge(
         check, subject, target,
         step=step, law=law, ends=_ends(step, start, h, num_steps, seed), tests=tests, num_steps=num_steps, step_size=h,
-        promised=WEIGHT + law.cdf_error, unit="weight", most=MOST, primary=lambda o: o.unit == "weight",
+        promised=WEIGHT, unit="weight", most=MOST, primary=lambda o: o.unit == "weight",
         detail={"weights": cdf(below).tolist(), "start": start.mean.tolist()},
     )  # fmt: skip
 

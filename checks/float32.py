@@ -36,7 +36,7 @@ def float32_law(check: Check, subject: Subject, target: Target, seed: int) -> Re
     Chain i starts at the same point in both, so that the difference of f at the two end points has a small variance. A
     coordinate is rounded `OPERATIONS` times a step, so that after n steps it is off by at most
 
-        delta = n k (u / 2) max(|x|, |m|) / sigma,   u = 2^-23
+        delta = n k (u / 2) max |x| / sigma,   u = 2^-23
 
     standard deviations, and E f(y) by at most E |f(y + delta sign y) - f(y)|. Smaller steps lose the drift where
     h |f| < u |x| / 2, larger ones show nothing of it.
@@ -51,20 +51,21 @@ def float32_law(check: Check, subject: Subject, target: Target, seed: int) -> Re
     assert isinstance(single, JaxStep)
     h = subject.step_size(target) / 2**HALVINGS
     count = chains_for(double, MOST)
-    names = observable_names(tuple(f"y[{i}]" for i in range(target.size)))
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
         starts = draw_variables(double, np.random.default_rng(stage_seed(seed, stage, 1)), n)
         starts = starts.astype(np.float32).astype(float)  # the same points in both precisions
         x, y = (
-            end_points(step, starts, h, NUM_STEPS, stage_seed(seed, stage, 2 + k)).position.astype(float)
+            end_points(step, starts, h, NUM_STEPS, stage_seed(seed, stage, 2 + k)).variable.astype(float)
             for k, step in enumerate((double, single))
         )
         if not (np.isfinite(x).all() and np.isfinite(y).all()):
             return [not_finite("end points that are not finite", n, "standardised")]
-        centre, spread = starts[:, : target.size].mean(axis=0), starts[:, : target.size].std(axis=0)
+        centre, spread = x.mean(axis=0), x.std(axis=0)
+        names = observable_names(tuple(f"z[{i}]" for i in range(len(centre))))
+        largest = np.abs(x).max(axis=0)
         x, y = (x - centre) / spread, (y - centre) / spread
-        delta = _roundoff() * np.abs(starts[:, : target.size]).max(axis=0) / spread
+        delta = _roundoff() * largest / spread
         first, second = np.asarray(observables(x)), np.asarray(observables(y))
         moved = np.abs(np.asarray(observables(x + delta * np.sign(x))) - first).mean(axis=0)
         return [

@@ -149,6 +149,13 @@ def root(s: SGLD, h):
     return jnp.sqrt(2 * s.temperature * h)
 
 
+def slow_at_zero(s: SGLD, x, g, n, h):
+    """D(x) = 1 - 0.95 exp(-5 x^2) for D = 1, with the drift -D grad U + T D'."""
+    bump = 0.95 * jnp.exp(-5 * x**2)
+    drift = -(1 - bump) * g + s.temperature * 10 * x * bump
+    return x + h * drift + root(s, h) * jnp.sqrt(1 - bump) * n
+
+
 LIMIT = "pi_h -> pi as h -> 0"
 EULER_LAW = "Var x = (T / lambda) / (1 - h lambda / 2)"
 LINE = ("gaussian-1d-scaled", "double-well")
@@ -365,5 +372,23 @@ DEFECTS: tuple[Defect, ...] = (
         "non-gaussian",
         "metric",
         targets=LINE,
+    ),
+    planted(
+        "sgld-half-speed",
+        "sgld",
+        sgld(lambda s, x, g, n, h: x - 0.5 * h * g + jnp.sqrt(s.temperature * h) * n),
+        "a step of h/2 for one of h: the law is right, the chain half as fast as declared",
+        Kill("bad_start", "gaussian-correlated-2d", "E f(z_n) from a point = E f(Z_T) of the declared dynamics"),
+        "claims",
+        targets=("gaussian-correlated-2d", "double-well"),
+    ),
+    planted(
+        "sgld-slow-at-the-barrier",
+        "sgld",
+        sgld(slow_at_zero),
+        "a diffusion that nearly vanishes at 0, with its correction: the law is right, the wells are hardly connected",
+        Kill("separated_modes", "double-well", "the weight of each mode after n steps is that of the dynamics"),
+        "non-gaussian",
+        "claims",
     ),
 )

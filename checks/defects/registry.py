@@ -1,6 +1,16 @@
 """Every planted bug, one row each."""
 
-from checks.defects import metropolis, overdamped, particles, riemannian, splitting, streams, thermostats, underdamped
+from checks.defects import (
+    estimators,
+    metropolis,
+    overdamped,
+    particles,
+    riemannian,
+    splitting,
+    streams,
+    thermostats,
+    underdamped,
+)
 from checks.defects.defect import Defect
 
 DEFECTS: tuple[Defect, ...] = (
@@ -12,6 +22,7 @@ DEFECTS: tuple[Defect, ...] = (
     *thermostats.DEFECTS,
     *particles.DEFECTS,
     *streams.DEFECTS,
+    *estimators.DEFECTS,
 )
 """The rows, family by family."""
 
