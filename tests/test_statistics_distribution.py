@@ -166,7 +166,7 @@ def test_anderson_darling_tail_is_right_at_1e_minus_10():
     found = anderson_darling_tail(10_000, 300)
     next_order = anderson_darling_quantile(math.log(LEVEL)) ** 2 / 10_000
     assert abs(found.estimate - LEVEL) <= 4.9 * found.error + math.expm1(next_order) * LEVEL
-    assert found.error < 0.2 * LEVEL  # the estimate has seen the tail
+    assert found.error < 0.25 * LEVEL  # the estimate has seen the tail
 
 
 def test_a_weighted_distance_is_detected_at_the_promised_rate():

@@ -11,6 +11,8 @@ from checks.statistics.outcome import Outcome, checked_allowance, normal_quantil
 
 STEP, REACH = 0.05, 11.0
 """Spacing and half-length of the trapezoidal rule, in standard deviations of the tilted law."""
+GROUP = 8
+"""Factors of the transform that share a logarithm."""
 APART = 0.3
 """How far the contour stays from the pole at 0, in the same unit."""
 
@@ -54,8 +56,7 @@ def log_sf(x: float, weights: ArrayLike) -> float:
     v = s / math.sqrt(second)
     bend = third / (6 * second)
     t = c + bend * v**2 + 1j * v
-    # log(1 - 2 lambda t) relative to its value at c, accurate where lambda (t - c) is small.
-    exponent = -0.5 * np.sum(np.log1p(-2 * tilted[:, None] * (t - c)), axis=0) - (t - c) * x
+    exponent = -0.5 * _log_product(tilted, t - c) - (t - c) * x
     integral = float(np.sum(np.imag(np.exp(exponent) / t * (2 * bend * v + 1j)))) * STEP / math.sqrt(second) / math.pi
     peak = -0.5 * float(np.sum(np.log1p(-2 * weights * c))) - c * x
     if c > 0:
@@ -86,6 +87,20 @@ def positive_weights(weights: ArrayLike) -> np.ndarray:
     if array[-1] < -roundoff:
         raise ValueError(f"weights: {array[-1]:.3g} is negative; they are eigenvalues of a covariance")
     return array[array > roundoff]
+
+
+def _log_product(tilted: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """sum_j log(1 - 2 tilted_j shift) along a path that starts near 0, where the logarithms are near 0 as well.
+
+    `GROUP` factors are multiplied before a logarithm is taken, whose imaginary part is made continuous along the path:
+    from one node to the next the argument of a factor changes by less than 2 STEP, so that of a group by less than pi.
+    """
+    padded = np.concatenate([tilted, np.zeros(-tilted.size % GROUP)]).reshape(-1, GROUP)
+    total = np.zeros(shift.size, dtype=np.complex128)
+    for group in padded:
+        product = np.prod(1 - 2 * group[:, None] * shift, axis=0)
+        total += np.log(np.abs(product)) + 1j * np.unwrap(np.angle(product))
+    return total
 
 
 def _saddle(x: float, weights: np.ndarray) -> float:
