@@ -1,7 +1,7 @@
 """Known failures of a library, kept by the library: they still run, and an unexpected pass fails.
 
 [[deviation]]
-sampler = "library/name"          # glob
+sampler = "library/name"          # glob; "library/name[]" is the default options alone
 check = "local_weak_order"        # glob
 target = "anharmonic"             # optional, glob
 reason = "what is wrong"
@@ -29,6 +29,8 @@ class Deviation:
 
     def matches_sampler(self, sampler: str, row: str) -> bool:
         """True if it is about this subject; `sampler` may hold options in brackets, `row` is its name without."""
+        if self.sampler.endswith("[]"):
+            return sampler == row == self.sampler[:-2]
         return self.sampler in (sampler, row) or fnmatchcase(sampler, self.sampler) or fnmatchcase(row, self.sampler)
 
     def matches(self, sampler: str, row: str, check: str, target: str | None) -> bool:

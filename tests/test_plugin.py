@@ -169,6 +169,12 @@ def test_contract_sees_the_planted_defect(sampler, run, where, words):
     assert words in result.reason
 
 
+def test_a_deviation_can_be_of_the_default_options_alone():
+    entry = Deviation("a/b[]", "stability", "reason", "issue")
+    assert entry.matches("a/b", "a/b", "stability", "any")
+    assert not entry.matches("a/b[alpha=2.0]", "a/b", "stability", "any")
+
+
 def test_end_to_end_report_deviation_and_exit_code(tmp_path):
     known = tmp_path / "known.toml"
     known.write_text('[[deviation]]\nsampler="sgld"\ncheck="movement"\nreason="r"\nissue="i"\n', encoding="utf-8")
