@@ -601,7 +601,7 @@ def curves(found: Results, axis: Any, target: str) -> None:
 def draw_right(found: Results, path: Path) -> None:
     """KL against steps at equal and at chosen settings, and the first samples over the contours."""
     groups = [] if found.quick else [(f"all with h = {g[0].step_size}", g) for g in experiment.equal_steps()]
-    groups.append((f"each at its best setting for up to {found.horizon} steps (grey line)", found.tuned))
+    groups.append((f"best up to {found.horizon} steps (grey line)", found.tuned))
     figure, axes = _figure(2, 3, (10.8, 6.8))
     floor = found.path(plane("SGLD", 0.02), kind="independent path")
     assert floor is not None
