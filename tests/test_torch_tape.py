@@ -6,6 +6,12 @@ import numpy as np
 import pytest
 
 from checks.branching import ScriptedGenerator, Unintercepted, branches
+from checks.execute import execute
+from checks.registry import CHECKS
+from checks.subject import Subject
+from samplers.host import HostExact
+from samplers.row import Row
+from samplers.simple import simple_sampler
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install '.[bridges]'")
 
@@ -166,3 +172,16 @@ def test_an_ordinary_generator_makes_torch_reproducible():
 
     assert np.array_equal(draw(1), draw(1))
     assert not np.array_equal(draw(1), draw(2))
+
+
+def test_a_step_with_a_draw_that_cannot_be_fed_is_inconclusive():
+    def step(rng, position, step_size, estimator):
+        del step_size, estimator
+        with draws_from(rng):
+            return position + torch.bernoulli(torch.full((1,), 0.5)).numpy()
+
+    sampler = simple_sampler(step, backend="host")
+    subject = Subject(Row("coin", lambda target: sampler, estimator=HostExact))
+    (movement,) = (check for check in CHECKS if check.name == "movement")
+    result = execute(movement, subject, "gaussian-1d-scaled", seed=0)
+    assert (result.verdict, "bernoulli" in result.reason) == ("inconclusive", True), result.reason
