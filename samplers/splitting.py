@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from samplers.noise import normal_like
 from samplers.ornstein import decay_ratio, tanh_excess
@@ -31,6 +32,25 @@ _QUADRATIC_LAWS = {
     "OBABO": lambda q: (1 / (1 - q), 1.0),
     "OABAO": lambda q: (1 - q, 1.0),
 }
+
+
+def _pair_law(word: str, h: float, curvature: float, friction: float, temperature: float) -> dict[str, float]:
+    """Stationary second moments of UBU or BUB on U = curvature x^2 / 2: S = A S A^T + N.
+
+    Source: sanzserna2021wasserstein, the covariance of the flow U as printed (`free_langevin` computes it otherwise).
+    """
+    matrix, noise = np.eye(2), np.zeros((2, 2))
+    for letter in word:
+        t = h / word.count(letter)
+        a, e = friction * t, np.exp(-friction * t)
+        flow, own = np.array([[1.0, 0.0], [-t * curvature, 1.0]]), np.zeros((2, 2))
+        if letter == "U":
+            flow = np.array([[1.0, (1 - e) / friction], [0.0, e]])
+            across = (1 - e) ** 2 / friction
+            own = temperature * np.array([[(2 * a - 3 + 4 * e - e * e) / friction**2, across], [across, 1 - e * e]])
+        matrix, noise = flow @ matrix, flow @ noise @ flow.T + own
+    law = np.linalg.solve(np.eye(4) - np.kron(matrix, matrix), noise.ravel())
+    return {"position": float(law[0]), "momentum": float(law[3]), "covariance": float(law[1])}
 
 
 class SplittingState(NamedTuple):
@@ -135,7 +155,7 @@ class LangevinSplitting(MomentumMixin):
             invariant_order=2,
             temperature=self.temperature,
             dynamics=self.dynamics,
-            discrete_law=self.discrete_law if self.scheme in _QUADRATIC_LAWS else None,
+            discrete_law=self.discrete_law,
             conditions=("exact gradient",),
         )
 
@@ -144,7 +164,12 @@ class LangevinSplitting(MomentumMixin):
         return langevin_dynamics(target, self.friction, self.temperature)
 
     def discrete_law(self, h: float, curvature: float) -> dict[str, float]:
-        """Stationary variances on U = curvature x^2 / 2: fixed point of the 2 x 2 Lyapunov equation, solved by hand."""
+        """Stationary variances on U = curvature x^2 / 2: fixed point of the 2 x 2 Lyapunov equation.
+
+        Solved by hand for the words in A, B, O; for those in U, B numerically, with the printed moments of the flow U.
+        """
+        if self.scheme not in _QUADRATIC_LAWS:
+            return _pair_law(self.scheme, h, curvature, self.friction, self.temperature)
         position, momentum = _QUADRATIC_LAWS[self.scheme](h * h * curvature / 4)
         T = self.temperature
         return {"position": T * position / curvature, "momentum": T * momentum, "covariance": 0.0}
