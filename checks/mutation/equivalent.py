@@ -3,7 +3,7 @@
 A step is a function of state, noise and step size. A mutant is equivalent if that function is the same one, or the
 same one of a noise that has the same law (normals with their signs changed, independent normals exchanged), or if the
 transition is the same Gaussian. Whether it is is decided under the noise tape, for everything that the state lets out
-(`position` and `unpack`) over the first steps from `pack`, at random points, noises and step sizes over two decades (so
+(`position` and `unpack`) over the first steps from `pack`, at random points, noises and step sizes over three decades (so
 that every branch on a step size is taken), at every setting of the row. The functions are analytic on each branch:
 agreeing to round-off at random points they are equal. For an accept step the uniform is put just above and just below
 the acceptance probability. The tape does not see which key a draw comes from, so that no key may be used twice. That a
@@ -30,7 +30,7 @@ from samplers.registry import RECIPE_OFFSET
 from samplers.row import Row
 
 POINTS = 5
-FACTORS = (0.3, 1.0, 3.0, 30.0)
+FACTORS = (0.3, 1.0, 3.0, 30.0, 300.0)
 """Step sizes, in units of the usual one."""
 EPS = float(np.finfo(float).eps)
 SAME = "the same function of state, noise and step size"
