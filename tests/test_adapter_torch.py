@@ -239,6 +239,19 @@ def test_chains_at_once_are_independent_and_have_the_law_of_chains_one_at_a_time
     assert_close([cross], [single[0][0] * single[1][0]])
 
 
+@pytest.mark.parametrize("name", ["posteriors/sghmc", "posteriors/baoa", "posteriors/sgnht"])
+def test_chains_from_given_variables_have_the_law_of_the_step(name):
+    sampler, estimator = MANY[name], HostExact(LINE)
+    step = step_of(sampler, LINE, points=2)
+    z = np.array([[0.3, -1.1, 0.4], [-0.8, 0.6, 1.7]])[:, : step.size]
+    pairs = list(branches(lambda g: sampler.chain_variables(g, z, H, 1, estimator), points=2))
+    expected = step.moments(z, H)
+    assert_close(sum(w * ends for w, ends in pairs).ravel(), z + expected.increment)
+    moved = [ends - z for _, ends in pairs]
+    square = sum(w * np.einsum("pi,pj->pij", m, m) for (w, _), m in zip(pairs, moved, strict=True))
+    assert_close(square.ravel(), expected.square)
+
+
 @pytest.mark.parametrize("name", ["posteriors/sgld", "geoopt/rsgld", "devinterp/sgmcmc-sgld"])
 def test_gradient_noise_reaches_the_step_and_differs_between_chains(name):
     """h^2 V = 4 against an injected variance of at most 2 h = 0.06: 400 chains show it beyond doubt."""

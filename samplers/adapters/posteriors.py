@@ -6,8 +6,8 @@ epsilon of SDE time, and `temperature` T means the law exp(-(U + kinetic energy)
 the law N(0, sigma^2 T) and the mass sigma^2; in the unit-mass variables of this suite r = m / sigma, friction
 C = alpha / sigma, thermostat xi / sigma and h = lr / sigma.
 
-`chains` of samplers that act on each coordinate alone move one batch of N chains with the library's own step; SGNHT,
-whose thermostat is a mean over coordinates, is vectorised by `torch.func.vmap`.
+`chain_variables` of samplers that act on each coordinate alone moves one batch of N chains with the library's own step;
+SGNHT, whose thermostat is a mean over coordinates, is vectorised by `torch.func.vmap`.
 """
 
 import warnings
@@ -98,26 +98,39 @@ class _Adapter:
         return jax.tree.map(lambda leaf: scale * leaf, arrays(self.target, leaves))
 
     def chains(self, rng, positions, step_size, num_steps, estimator):
-        """End positions (N, d) of N independent chains: the library's own update on a batch.
+        """End positions (N, d) of N independent chains; arguments as of `chain_variables`."""
+        return self.chain_variables(rng, positions, step_size, num_steps, estimator)[:, : self.target.size]
+
+    def chain_variables(self, rng, starts, step_size, num_steps, estimator):
+        """End values (N, n) of z of N independent chains: the library's own update on a batch.
 
         Args:
             rng: `numpy.random.Generator`, of everything random.
-            positions: (N, d) starts.
+            starts: (N, n) values of z, or (N, d) positions, from which the library's `init` goes on.
             step_size: as in `step`.
             num_steps: number of updates.
             estimator: exact, or one that JAX can vectorise.
         """
         import torch
 
-        from samplers.adapters.torch_bridge import Batch, tensor
+        from samplers.adapters.torch_bridge import Batch
         from samplers.adapters.torch_tape import draws_from
 
-        source = Batch(self.target, estimator, rng, len(positions))
-        transform = self._transform(source, float(step_size))
+        transform = self._transform(Batch(self.target, estimator, rng, len(starts)), float(step_size))
         with draws_from(rng):
-            state = transform.init({"leaf0": tensor(np.asarray(positions, np.float64))})
+            state = self._batch(transform, np.asarray(starts, np.float64))
             for _ in range(num_steps):
                 state, _ = transform.update(state, torch.tensor([]))
+        return self._columns(state)
+
+    def _batch(self, transform, starts):
+        """A state of the library whose parameters are those of all chains."""
+        from samplers.adapters.torch_bridge import tensor
+
+        return transform.init({"leaf0": tensor(starts)})
+
+    def _columns(self, state):
+        """z of all chains, (N, n)."""
         return state.params["leaf0"].numpy().copy()
 
 
@@ -228,6 +241,16 @@ class _Momentum(_Adapter):
         from samplers.adapters.torch_bridge import tensors
 
         return tensors(jax.tree.map(lambda leaf: self.sigma * np.asarray(leaf), r))
+
+    def _batch(self, transform, starts):
+        from samplers.adapters.torch_bridge import tensor
+
+        x, r = starts[:, : self.target.size], starts[:, self.target.size :]
+        given = replace(self, momenta={"leaf0": tensor(self.sigma * r)}) if r.size else self
+        return given._transform(None, 0.0).init({"leaf0": tensor(x)})
+
+    def _columns(self, state):
+        return np.concatenate([super()._columns(state), state.momenta["leaf0"].numpy() / self.sigma], axis=1)
 
     def pack(self, key, z, estimator):
         # the library's `init` draws nothing when it is given the momenta
@@ -371,20 +394,27 @@ class SGNHT(_Momentum):
         inner = library().sgnht.SGNHTState(dict(state.inner.params), dict(state.inner.momenta), xi)
         return replace(state, inner=inner)
 
-    def chains(self, rng, positions, step_size, num_steps, estimator):
-        """End positions (N, d) of N independent chains, a thermostat each: `torch.func.vmap` of the update."""
+    def chain_variables(self, rng, starts, step_size, num_steps, estimator):
+        """As of the other samplers, with a thermostat for each chain: `torch.func.vmap` of the library's update."""
         import torch
 
         from samplers.adapters.torch_bridge import Batch, tensor
         from samplers.adapters.torch_tape import draws_from
 
-        source = Batch(self.target, estimator, rng, len(positions))
-        transform = self._transform(source, float(step_size))
+        transform, d = (
+            self._transform(Batch(self.target, estimator, rng, len(starts)), float(step_size)),
+            starts.shape[1],
+        )
         update = torch.func.vmap(lambda state: transform.update(state, torch.tensor([]))[0], randomness="different")
+        # tensors, not dictionaries, which the vectorised library does not hand back
+        parts = [tensor(part) for part in np.split(np.asarray(starts, np.float64), [self.target.size, d - 1], axis=1)]
         with draws_from(rng):
-            # a tensor, not a dictionary, which the vectorised library does not hand back
-            starts = tensor(np.asarray(positions, np.float64))
-            state = torch.func.vmap(transform.init, randomness="different")(starts)
+            if d == self.target.size:
+                state = torch.func.vmap(transform.init, randomness="different")(tensor(starts))
+            else:
+                x, r, xi = parts
+                state = torch.func.vmap(library().sgnht.SGNHTState)(x, self.sigma * r, self.sigma * xi[:, 0])
             for _ in range(num_steps):
                 state = update(state)
-        return state.params.numpy().copy()
+        columns = (state.params, state.momenta / self.sigma, state.xi[:, None] / self.sigma)
+        return np.concatenate([column.numpy() for column in columns], axis=1)
