@@ -180,7 +180,7 @@ def _skewness(centred: np.ndarray, square: np.ndarray, variance: float) -> float
 def _log_student(z: float, nu: int) -> float:
     """log P(t_nu >= z)."""
     if z < FAR:
-        return float(stats.t.logsf(z, nu))
+        return math.log(float(special.stdtr(nu, -z)))
     # With r = -f'/f = (nu + 1) z/(nu + z^2) of the density f, two integrations by parts give P = (f/r)/(1 - (1/r)') but
     # for a relative error of (1/r)''/r, which is below 2 (nu + z^2)/(nu z^4).
     rate = (nu + 1) * z / (nu + z * z)
