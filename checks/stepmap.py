@@ -208,20 +208,26 @@ class JaxStep:
             Inconclusive: if a random primitive escaped the tape.
         """
         steps = self.affine(h)
+        packing = self._packing()
+        rows = [self._unpack_map(), self.readout_at(h)]
+        matrix, offset = (np.concatenate(part) for part in zip(*rows, strict=True))
+        last = [Affine(matrix @ m.matrix, matrix @ m.noise, matrix @ m.offset + offset, m.weight) for m in steps]
+        return AffineChain(packing, steps, last)
+
+    def _packing(self) -> list[Affine]:
+        """The state of `pack(z)` as an affine map of z and noise, for each value of its discrete draws."""
+        if isinstance(self.state_program, MappedRecursion):  # its state is z
+            return [Affine(np.eye(self.size), np.zeros((self.size, 0)), np.zeros(self.size), 1.0)]
         pack = lambda z: ravel_floats(
             self.sampler.pack(jax.random.key(0), self.template.unravel(z), self.estimator)
         )[0]  # fmt: skip
         program = record(pack, jnp.asarray(self.template.flat))
         run = jax.jit(lambda z, e, k: program(Noise(e, jnp.zeros(0), k), z))
         base = np.asarray(self.template.flat, np.float64)
-        packing = [
+        return [
             _fit_affine(lambda z, e, k=k: np.asarray(run(z, e, jnp.asarray(k))), base, program.count("normal"), w)
             for k, w in zip(*_integer_outcomes(program.ranges), strict=True)
         ]
-        rows = [self._unpack_map(), self.readout_at(h)]
-        matrix, offset = (np.concatenate(part) for part in zip(*rows, strict=True))
-        last = [Affine(matrix @ m.matrix, matrix @ m.noise, matrix @ m.offset + offset, m.weight) for m in steps]
-        return AffineChain(packing, steps, last)
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,7 +69,7 @@ def streams_independent(check: Check, subject: Subject, target: Target, seed: in
         outcomes = list(_pairs("chains i and i + 1", first[0::4], first[1::4], first[2::4], first[3::4], labels))
         outcomes += _pairs("chain i + 1 of seed n, chain i of seed n + 1",
                            first[1::4], second[0::4], first[3::4], second[2::4], labels)  # fmt: skip
-        if isinstance(step, JaxStep):
+        if step.sampler.backend == "jax":
             for name, pair in _keys(stage_seed(seed, stage, 1), n):
                 a, b = (np.asarray(_one_step(step)(keys, jnp.asarray(start), jnp.asarray(h))) for keys in pair)
                 own = a.std(axis=0)

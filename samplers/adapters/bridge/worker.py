@@ -262,8 +262,11 @@ class Held:
 
             def body(i, carry):
                 key, state = carry
-                key, step_key, eta_key = jax.random.split(key, 3)
-                return key, kernel.advance(i + number, step_key, state, h, noise(eta_key))
+                key, step_key, eta_key, start_key = jax.random.split(key, 4)
+                eta = noise(eta_key)
+                if noisy:  # one eta a step: the cached gradient has to have it too, as in the one-step map
+                    state = kernel.start(start_key, kernel.read(state, h), h, eta)
+                return key, kernel.advance(i + number, step_key, state, h, eta)
 
             state = kernel.start(start_key, z, h, noise(start_key))
             state = jax.lax.fori_loop(0, steps, body, (key, state))[1]
