@@ -169,7 +169,10 @@ PRIMITIVES: dict[str, Callable[[np.random.Generator], Sequence[Outcome]]] = {
         mean_test(rng.normal(size=50), 0.0, name="normal f, n = 50", skewness=0.0),
         mean_test(rng.normal(size=1000) ** 2, 1.0, name="square of a normal, n = 1000"),
         mean_test(rng.exponential(size=1000), 1.0, name="exponential f, n = 1000"),
-        mean_test(rng.normal(size=1000) ** 4, 3.0, name="fourth power of a normal, n = 1000"),
+        mean_test(rng.normal(size=500) ** 3, 0.0, name="cube of a normal, n = 500"),
+        mean_test(rng.normal(size=20_000) ** 3, 0.0, name="cube of a normal, n = 20000"),
+        mean_test(rng.normal(size=500) ** 4, 3.0, name="fourth power of a normal, n = 500"),
+        mean_test(rng.normal(size=20_000) ** 4, 3.0, name="fourth power of a normal, n = 20000"),
         mean_test(rng.normal(0.1, 1.0, 1000), 0.0, name="an error of the allowance, n = 1000", allowance=0.1),
     ],
     "ks_test": lambda rng: [ks_test(rng.random(500), name="n = 500")],
@@ -431,7 +434,9 @@ def page(lines: Sequence[dict[str, Any]], figure: str) -> str:
         levels = " | ".join(f"p ≤ {level}" for level in LEVELS)
         text += [
             "Bonferroni over the outcomes of a check makes its own p-value a bound: the last two columns should not "
-            "exceed their level times the runs by more than chance.",
+            "exceed their level times the runs by more than chance. With so few chains the p-values of third and "
+            "fourth moments carry an error of order kurtosis/n, which is below 1e-3 for the chains of `pytest checks`: "
+            "compare n = 500 with n = 20000 in the next table.",
             "",
             "| check | sampler | target | chains | runs | false alarms | rate below | worst, exact | worst, bounds | "
             f"{levels} |",
