@@ -13,7 +13,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.tape import Noise, Program, record
-from samplers.gradients import Exact
+from samplers.gradients import Exact, KnownNoise
+from samplers.host import HostExact
 from targets.target import Target
 
 
@@ -90,8 +91,11 @@ class MappedRecursion:
 
 def mapped_program(target: Target, sampler: Any, estimator: Any) -> MappedProgram:
     """The one-step map of `sampler` with the gradients of `estimator`, which must have no state of its own."""
-    if isinstance(estimator, Exact):
+    if type(estimator) in (Exact, HostExact):
         return MappedProgram(sampler, target.size, None)
+    covariance = getattr(estimator, "covariance", None)
+    if covariance is not None:  # also of a host estimator, whose own draws cannot be traced
+        estimator = KnownNoise(target, covariance)
     if jax.tree.leaves(estimator.init(jax.random.key(0), target.example)):
         raise NotImplementedError("the map of another process with an estimator that has a state of its own")
 

@@ -16,6 +16,7 @@ from scipy import stats
 from checks.chains import end_points
 from checks.generator import generator_of_code
 from checks.law import gaussian_limit, gradient_noise_limit
+from checks.noise_tier import HostNoise
 from checks.registry import CHECKS
 from checks.stepmap import step_map
 from checks.subject import Subject
@@ -27,6 +28,7 @@ from samplers.adapters.bridge.errors import BridgeCrash, BridgeError, BridgeMiss
 from samplers.adapters.bridge.sampler import Bridged
 from samplers.adapters.registry import ADAPTERS
 from samplers.gradients import Exact, KnownNoise
+from samplers.host import HostExact
 from samplers.registry import SAMPLERS
 from samplers.row import Row
 from samplers.sgld import SGLD
@@ -108,6 +110,14 @@ def test_the_right_scheme_passes_and_the_wrong_noise_scale_is_caught(worker):
 def test_gradient_noise_enters_as_data(worker):
     result = run(gradient_noise_limit, subject(worker), PLANE)
     assert (result.verdict, "changes the law by" in result.reason) == ("pass", True)
+
+
+def test_noise_on_top_of_the_exact_gradient_is_not_taken_for_the_exact_gradient(worker):
+    """An estimator of a host sampler that inherits from the exact one and adds noise to it."""
+    exact, noisy = (step_map(subject(worker), PLANE, e) for e in (HostExact(PLANE), HostNoise(PLANE, np.eye(2))))
+    assert (exact.program.count("normal"), noisy.program.count("normal")) == (2, 4)
+    ends = [end_points(step, np.zeros((5, 2)), 0.01, 3, seed=4).position for step in (exact, noisy)]
+    assert not np.array_equal(*ends)
 
 
 def test_a_draw_that_the_tape_cannot_give_is_named(worker):

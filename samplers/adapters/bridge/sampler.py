@@ -11,8 +11,8 @@ import numpy as np
 
 from samplers.adapters.bridge.client import Client, client
 from samplers.adapters.bridge.errors import BridgeError
-from samplers.gradients import Exact, KnownNoise
-from samplers.host import estimator_key
+from samplers.gradients import Exact
+from samplers.host import HostExact, estimator_key
 from samplers.types import Claims
 from targets.target import Target
 
@@ -162,7 +162,7 @@ class Bridged:
                 makes the rest of its state.
             step_size: h > 0.
             num_steps: steps of each chain.
-            estimator: exact, or `KnownNoise`.
+            estimator: exact, or with Gaussian noise of a known `covariance` (d, d).
 
         Raises:
             BridgeError: for another estimator.
@@ -170,11 +170,13 @@ class Bridged:
         leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(starts)]
         rows = np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1)
         root = np.zeros((self.target.size, self.target.size))
-        if isinstance(estimator, KnownNoise):
-            if np.any(estimator.covariance):
-                root = np.linalg.cholesky(estimator.covariance)
-        elif not isinstance(estimator, Exact):
-            raise BridgeError(f"estimator: chains of a bridged sampler take Exact or KnownNoise, not {estimator!r}")
+        covariance = getattr(estimator, "covariance", None)
+        if covariance is not None and np.any(covariance):
+            root = np.linalg.cholesky(covariance)
+        elif covariance is None and not is_exact(estimator):
+            raise BridgeError(
+                f"estimator: bridged chains take exact gradients or noise of known covariance, not {estimator!r}"
+            )
         held = self.loaded
         meta = {"handle": held.handle, "h": float(step_size), "steps": int(num_steps), "seed": _seed(rng)}
         full = rows.shape[1] != self.target.size
@@ -203,9 +205,14 @@ class Bridged:
         return jax.tree.unflatten(structure, [p.reshape(np.shape(x)) for p, x in zip(parts, leaves, strict=True)])
 
 
+def is_exact(estimator: Any) -> bool:
+    """True for the exact gradient itself; subclasses may add noise to it."""
+    return type(estimator) in (Exact, HostExact)
+
+
 def gradient_noise(target: Target, estimator, generator, estate, position) -> tuple[np.ndarray, Any]:
     """eta (d,) = estimate - grad U at `position`, and the estimator's new state."""
-    if isinstance(estimator, Exact):
+    if is_exact(estimator):
         return np.zeros(target.size), estate
     estimate, estate = estimator.estimate(estimator_key(generator, estimator), estate, position)
     return _flat(estimate.gradient) - _flat(_gradient(target)(position)), estate
