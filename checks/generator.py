@@ -24,16 +24,19 @@ def step_sizes(subject: Subject, target: Target, levels: int = LEVELS) -> np.nda
 
 
 def code_generator(subject: Subject, target: Target, points: np.ndarray):
-    """Drift (P, n) and diffusion D (P, n, n) of the code at `points`, each with an error estimate.
+    """Drift (P, n) and diffusion D (P, n, n) of the code at `points`, each with an error estimate, and the jump.
 
     (E[z'] - z) / h -> f and E[(z' - z)(z' - z)^T] / h -> 2 D as h -> 0, extrapolated polynomially in h (the
-    expectation over the noise removes the half powers).
+    expectation over the noise removes the half powers). The jump (P, n) is the limit of E[z'] - z itself, less its
+    error and round-off: zero, unless the step of size 0 is not the identity and no drift exists.
     """
     step, hs = step_map(subject, target), step_sizes(subject, target)
     moments = [step.moments(points, h) for h in hs]
     drift, drift_error = neville(hs, np.array([m.increment / h for m, h in zip(moments, hs, strict=True)]))
     square, square_error = neville(hs, np.array([m.square / h for m, h in zip(moments, hs, strict=True)]))
-    return drift, drift_error, square / 2, square_error / 2
+    jump, jump_error = neville(hs, np.array([m.increment for m in moments]))
+    roundoff = 100 * np.finfo(float).eps * (1 + np.abs(points).max())
+    return drift, drift_error, square / 2, square_error / 2, np.maximum(np.abs(jump) - 10 * jump_error - roundoff, 0)
 
 
 def generator_of_code(check: Check, subject: Subject, target: Target, seed: int) -> Result:
@@ -50,7 +53,19 @@ def generator_of_code(check: Check, subject: Subject, target: Target, seed: int)
         raise NotApplicable("no dynamics are declared")
     dynamics = claims.dynamics(target)
     points = generic_points(step)
-    drift, drift_error, diffusion, diffusion_error = code_generator(subject, target, points)
+    drift, drift_error, diffusion, diffusion_error, jump = code_generator(subject, target, points)
+    if jump.max() > 0:
+        p, i = np.unravel_index(np.argmax(jump), jump.shape)
+        return decide(
+            check, subject, target,
+            effect=float(jump.max()), allowance=0.0, allowance_source="beyond the error of the extrapolation to h = 0",
+            reason=(
+                f"a step of size 0 moves {dynamics.names[i]} by at least {jump[p, i]:.3g} at "
+                f"z = {np.round(points[p], 3).tolist()}: there is no drift"
+            ),
+            statistic="limit of E[z'] - z", unit="coordinates", detectable=0.0, promised=1e-4,
+            step_size=float(step_sizes(subject, target)[0]),
+        )  # fmt: skip
     z = jnp.asarray(points)
     declared = np.asarray(jax.jit(jax.vmap(dynamics.drift))(z))
     declared_d = np.asarray(jax.jit(jax.vmap(dynamics.D))(z))

@@ -68,7 +68,9 @@ EQUATIONS = {
 @pytest.mark.parametrize("name", EQUATIONS)
 def test_drift_and_diffusion_of_the_code_are_those_of_the_equation(name):
     options, points, equation = EQUATIONS[name]
-    drift, drift_error, diffusion, diffusion_error = code_generator(Subject(sampler_row(name), options), WELL, points)
+    subject = Subject(sampler_row(name), options)
+    drift, drift_error, diffusion, diffusion_error, jump = code_generator(subject, WELL, points)
+    assert not jump.any()
     expected_drift, expected_diffusion = equation(points)
     for found, error, expected in (
         (drift, drift_error, expected_drift),
@@ -91,7 +93,7 @@ def test_step_sizes_are_the_usual_one_and_its_halvings():
 # --- verdicts -------------------------------------------------------------------------------------------------------
 
 
-def langevin(damp=1.0, noise=1.0, force=1.0, move=1.0, leak=0.0, half=0.0):
+def langevin(damp=1.0, noise=1.0, force=1.0, move=1.0, leak=0.0, half=0.0, keep=1.0):
     """Semi-implicit SGHMC of friction 1 with planted factors, held to the dynamics of the right one."""
 
     def step(key, state, h, estimator):
@@ -99,7 +101,7 @@ def langevin(damp=1.0, noise=1.0, force=1.0, move=1.0, leak=0.0, half=0.0):
         gradient = estimator.estimate(key, (), x)[0].gradient
         xi = jax.random.normal(key, x.shape)
         new = r - force * h * gradient - damp * h * r + noise * jnp.sqrt(2 * h) * xi + half * h**1.5
-        return PhasePoint(x + move * h * new + leak * jnp.sqrt(h) * xi, new)
+        return PhasePoint(keep * x + move * h * new + leak * jnp.sqrt(h) * xi, new)
 
     claims = Claims("fixed-step", SOURCE, weak_order=1, dynamics=SGHMC().dynamics)
     sampler = simple_sampler(
@@ -129,6 +131,8 @@ def test_the_right_step_passes():
         ({"move": 1.01}, r"drift of theta[0]"),
         ({"noise": np.sqrt(0.5)}, r"diffusion D[r[0], r[0]]"),
         ({"leak": 0.1}, r"diffusion D["),
+        ({"keep": 0.9}, r"a step of size 0 moves theta[0]"),
+        ({"keep": 0.0}, r"a step of size 0 moves theta[0]"),
     ],
     ids=str,
 )
