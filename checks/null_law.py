@@ -1,13 +1,13 @@
 """The exact law of independent chains after n steps of size h, under the null hypothesis that the sampler is correct.
 
-The chains start from the claimed law pi of z. A correct scheme of positive order leaves pi up to a bias b(h) that
-vanishes as h -> 0 at fixed time n h. The bias is computed noise-free from the code, and only the part of it that
-vanishes is granted:
+The chains start from the claimed law pi of z. A correct scheme of positive order has a stationary law pi_h that tends
+to pi as h -> 0. Both pi_h and its limit pi_0 are computed noise-free from the code, and only what vanishes is granted:
 
-    E f(z_n) = pi(f) + b_f(h) - lim_{h -> 0} b_f(h)
+    E f(z_n) = pi(f) + E[f(z_n) | z_0 ~ pi_0] - pi_0(f)
 
-A correct sampler has the limit 0, so this is its own exact discrete law; a wrong one, whose bias has a limit that is
-not 0, meets a null law that it cannot have. An exact kernel is granted nothing.
+For a correct sampler pi_0 = pi, so this is its own exact discrete law; a wrong one, whose stationary law has another
+limit, meets a null law that it cannot have, however slowly it moves. Where the code has no stationary law, its law
+after the fixed time n h takes the place of pi_h. An exact kernel is granted nothing.
 """
 
 from collections.abc import Callable
@@ -27,10 +27,12 @@ from checks.quadrature import gauss_hermite, neville
 from checks.sde_law import declared_dynamics, law_on_grid, linear_law
 from checks.starts import Gaussian, gaussian_start, line_grid
 from checks.stepmap import HostStep, JaxStep
-from checks.transfer import GRIDS, grid_axes, require_grid, transition
+from checks.transfer import GRIDS, grid_axes, require_grid, stationary, transition
 
 LEVELS = 5
 """Step sizes h / 2^k, k < LEVELS, from which the limit of the bias is extrapolated."""
+FOREVER = 1 << 24
+"""Steps after which an affine chain has settled; they cost 24 products of matrices."""
 NUM_STEPS = 50
 """Steps of the usual size that the chains make: a few relaxation times of the stiffest direction, so that an error of
 the step has had time to become one of the law."""
@@ -180,7 +182,7 @@ def _of_gaussians(
         return np.sum(waves, axis=0)
 
     def cdf(a):
-        parts = [(c, a @ g.mean, np.sqrt(max(a @ g.covariance @ a, 0.0))) for c, g in laws]
+        parts = [(c, a @ g.mean, np.sqrt(max(a @ g.covariance @ a, 1e-30))) for c, g in laws]
         return lambda t: np.sum([c * ndtr((t - m) / s) for c, m, s in parts], axis=0)
 
     ideal = _moments(laws[0][1])
@@ -210,7 +212,11 @@ def _of_affine(step, h: float, num_steps: int, start: Gaussian | None = None) ->
     if start is not None:
         reference = linear_law(declared_dynamics(step), start, num_steps * h)
         source = "exact law of the declared dynamics from this start, and the step's own bias that vanishes as h -> 0"
-    ends = [end_law(step, small, num_steps * 2**k, claimed if start is None else start) for k, small in enumerate(hs)]
+    ends = _stationary(step, hs, claimed) if start is None else None
+    settles = ends is not None
+    if ends is None:
+        first = claimed if start is None else start
+        ends = [end_law(step, small, num_steps * 2**k, first) for k, small in enumerate(hs)]
     # The position is part of z, unless a scheme reads it off with a correction of its own.
     same = np.allclose(ends[0].mean[size:], ends[0].mean[:d], rtol=1e-9, atol=1e-9) and np.allclose(
         ends[0].covariance[size:, size:], ends[0].covariance[:d, :d], rtol=1e-9, atol=1e-9
@@ -224,7 +230,26 @@ def _of_affine(step, h: float, num_steps: int, start: Gaussian | None = None) ->
         raise Inconclusive("the exact law of the scheme is not finite")
     limit = Gaussian(neville(hs, means)[0], neville(hs, covariances)[0])
     own = Gaussian(means[0], covariances[0])
+    if settles:
+        whole = Gaussian(*(neville(hs, np.array(column))[0] for column in zip(*ends, strict=True)))
+        moved = end_law(step, h, num_steps, Gaussian(whole.mean[:size], whole.covariance[:size, :size]))
+        own = Gaussian(moved.mean[part], moved.covariance[part, part])
     return _of_gaussians(same, d, claimed, [(1.0, reference), (1.0, own), (-1.0, limit)], source)
+
+
+def _stationary(step, hs: np.ndarray, start: Gaussian) -> list[Gaussian] | None:
+    """The stationary laws of (z, position) at step sizes hs; None if the chain does not settle, or is a mixture."""
+    if len(step.chain(hs[0]).step) > 1:
+        return None
+    laws = []
+    for h in hs:
+        with np.errstate(over="ignore", invalid="ignore"):
+            law, later = (end_law(step, h, n, start) for n in (FOREVER, 2 * FOREVER))
+        for now, then in zip(law, later, strict=True):
+            if not (np.isfinite(then).all() and np.abs(then - now).max() <= 1e-9 * (1 + np.abs(now).max())):
+                return None
+        laws.append(law)
+    return laws
 
 
 def _of_grid(step: JaxStep, h: float, num_steps: int, start: Gaussian | None = None) -> NullLaw:
@@ -234,19 +259,19 @@ def _of_grid(step: JaxStep, h: float, num_steps: int, start: Gaussian | None = N
     """
     require_grid(step)
     coarse, fine = (_grid_law(step, h, num_steps, shape, start) for shape in GRIDS[step.size])
-    axes, points, claimed, reference, laws = fine
+    axes, points, claimed, reference, laws, own = fine
     shape = tuple(len(a) for a in axes)
     hs = h / 2.0 ** np.arange(len(laws))
     limit, _ = neville(hs, laws)
-    law = reference + laws[0] - limit
+    law = reference + own - limit
     centre = claimed @ points
     spread = np.sqrt(claimed @ (points - centre) ** 2)
     y = (points - centre) / spread
     values = observables(y)
     limits, errors = neville(hs, laws @ values)
     _, uncertain = neville(hs, np.cumsum(laws.reshape(-1, *shape).sum(axis=tuple(range(2, 1 + len(shape)))), axis=1))
-    rough = np.array([coarse[4][0], coarse[3]]) @ observables((coarse[1] - centre) / spread)
-    error = 10 * float(errors.max()) + float(np.abs(rough - [laws[0] @ values, reference @ values]).sum(axis=0).max())
+    rough = np.array([coarse[5], coarse[3]]) @ observables((coarse[1] - centre) / spread)
+    error = 10 * float(errors.max()) + float(np.abs(rough - [own @ values, reference @ values]).sum(axis=0).max())
 
     def cdf(a):
         index = int(np.argmax(np.abs(a)))
@@ -279,9 +304,11 @@ def _of_grid(step: JaxStep, h: float, num_steps: int, start: Gaussian | None = N
 
 
 def _grid_law(step: JaxStep, h: float, num_steps: int, shape: tuple[int, ...], start: Gaussian | None):
-    """Axes, points (m, n), claimed weights (m,), the weights as h -> 0 and those (levels, m) of the step itself.
+    """Axes, points (m, n), the weights (m,) that are claimed and those as h -> 0, the step's (levels, m), its own (m,).
 
-    The latter are after n 2^k steps of size h / 2^k.
+    From the claimed law the step's weights are its stationary laws at h / 2^k, and its own those that n steps of size h
+    make of their limit. From another start, or if it does not settle, they are those after n 2^k steps of size h / 2^k,
+    and its own the first of them.
     """
     axes = grid_axes(step.target, step.sampler.claims.temperature, shape)
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
@@ -291,16 +318,35 @@ def _grid_law(step: JaxStep, h: float, num_steps: int, shape: tuple[int, ...], s
         first = np.exp(-np.einsum("pi,ij,pj->p", gap, np.linalg.inv(start.covariance), gap) / 2)
         first = first / first.sum()
         reference = law_on_grid(declared_dynamics(step), axes, first, num_steps * h)
-    laws = []
-    for k in range(LEVELS - 1 if start is None else LEVELS - 2):
-        matrix = transition(step, h / 2**k, axes).matrix.T.tocsr()
-        law = first
-        for _ in range(num_steps * 2**k):
-            law = matrix @ law
-        laws.append(law)
+    levels = range(LEVELS - 1 if start is None else LEVELS - 2)
+    matrices = [transition(step, h / 2**k, axes).matrix for k in levels]
+    laws = None if start is not None else _settled(matrices)
+    if laws is not None:
+        limit, _ = neville(h / 2.0 ** np.arange(len(laws)), laws)
+        own = _pushed(matrices[0], limit, num_steps)
+    else:
+        laws = np.array([_pushed(matrix, first, num_steps * 2**k) for k, matrix in zip(levels, matrices, strict=True)])
+        own = laws[0]
     if not np.isfinite(laws).all():
         raise Inconclusive("the exact law of the scheme is not finite on the grid")
-    return axes, points, claimed, reference, np.array(laws)
+    return axes, points, claimed, reference, laws, own
+
+
+def _pushed(matrix, law: np.ndarray, times: int) -> np.ndarray:
+    """The weights after `times` steps."""
+    transposed = matrix.T.tocsr()
+    for _ in range(times):
+        law = transposed @ law
+    return law
+
+
+def _settled(matrices) -> np.ndarray | None:
+    """The stationary weights of each transfer operator; None if one has none, or several."""
+    try:
+        laws = np.array([stationary(matrix) for matrix in matrices])
+    except RuntimeError:  # the factorisation found the equations singular
+        return None
+    return laws if np.isfinite(laws).all() else None
 
 
 def _claimed_on_grid(step: JaxStep, points: np.ndarray) -> np.ndarray:

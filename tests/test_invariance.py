@@ -39,6 +39,7 @@ from checks.stepmap import step_map
 from checks.subject import Subject
 from samplers.registry import SAMPLERS, sampler_row
 from samplers.row import STATISTICAL_TIERS
+from samplers.simple import simple_sampler
 from targets.registry import target
 
 
@@ -104,6 +105,24 @@ def test_fourth_moments_are_found_among_the_expectations():
     law = null_law(step_map(reference("baoab"), target("gaussian-correlated-2d")), 0.02)
     assert law.expectations[invariance.fourth_moments(law)] == pytest.approx(3.0, abs=0.1)
     assert law.size == 4
+
+
+def test_null_law_of_a_wrong_sampler_that_slows_down_with_the_step_size_is_not_its_own():
+    """Drift and noise variance of order h^2: at fixed time n h the chain stands still as h -> 0, and keeps its start.
+
+    x' = x - h^2 k x + h xi has the variance 1 / (2 k) as h -> 0, half of the target's.
+    """
+
+    def step(key, position, step_size, estimator):
+        gradient = estimator.estimate(key, (), position)[0].gradient
+        return position - step_size**2 * gradient + step_size * jax.random.normal(key, position.shape, position.dtype)
+
+    row = dataclasses.replace(sampler_row("sgld"), name="slow", build=lambda target, **options: simple_sampler(step))
+    law = null_law(step_map(Subject(row), target("gaussian-1d-scaled")), 0.2)
+    assert law.limit > 0.4
+    assert law.expectations[1] == pytest.approx(1.0, abs=0.03)
+    with fraction_of_chains(1 / 40):
+        assert run("end_point_moments", Subject(row), "gaussian-1d-scaled").verdict == "fail"
 
 
 def test_null_law_grants_no_bias_that_does_not_vanish():
