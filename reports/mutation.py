@@ -279,7 +279,9 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
         "",
         "A mutant is one change of one function that the step of a sampler runs; a kill is the verdict `fail` or "
         "`error` in a case in which the unmutated sampler gets `pass` or `not-applicable`. A function that several "
-        "samplers run is changed under one of them a round, the order being that of a hash.",
+        "samplers run is changed under one of them a round. The changes of a sampler are tried in the order of a hash, "
+        "so that a run that was stopped is a fair sample of them: "
+        f"{len({r['change'] for r in everything})} changes are in here, and the same command goes on with the others.",
         "",
     ]
     if killed:

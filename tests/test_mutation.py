@@ -1,6 +1,7 @@
 """Mutants are what they say, copies leave the samplers alone, proofs reject what is not equivalent, runs go on."""
 
 import ast
+import dataclasses
 import json
 import sys
 from functools import cache
@@ -109,8 +110,7 @@ def test_ids_are_unique_and_depend_on_no_line_number():
     ids = [m.id for name in ("sgld", "sgnht") for m in mutants(name)]
     assert len(set(ids)) == len(ids) > 50
     first = mutants("sgld")[0]
-    moved = Mutant(*(getattr(first, f) for f in ("sampler", "place", "operator")), 999, *list(vars(first).values())[4:])
-    assert moved.id == first.id
+    assert dataclasses.replace(first, line=999).id == first.id
 
 
 def test_a_copy_is_changed_and_the_real_modules_are_not():
@@ -153,7 +153,8 @@ def test_trial_tells_the_dead_from_the_unborn_and_the_unchanged():
     assert runner.trial(unreached, DETERMINISTIC_TIERS).status == "identical"
     again = runner.trial(mutant("sgld", "scale-term", NOISE), DETERMINISTIC_TIERS, programs={dead.program: "other"})
     assert (again.status, again.twin) == ("duplicate", "other")
-    broken = Mutant(*list(vars(mutants("sgld")[-1]).values())[:-1], {id(_first_name("samplers.sgld")): ast.Name("no")})
+    step = next(m for m in mutants("sgld") if m.place == Place("samplers.sgld", "SGLD.step"))
+    broken = dataclasses.replace(step, swaps={id(_first_name("samplers.sgld")): ast.Name("no", ast.Load())})
     assert runner.trial(broken, DETERMINISTIC_TIERS).status == "stillborn"
 
 

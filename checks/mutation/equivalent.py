@@ -3,8 +3,8 @@
 A step is a function of state, noise and step size. A mutant is equivalent if that function is the same one, or the
 same one of a noise that has the same law (normals with their signs changed, independent normals exchanged), or if the
 transition is the same Gaussian. Whether it is is decided under the noise tape, for everything that the state lets out
-(`position` and `unpack`) over the first steps from `pack`, at random points, noises and step sizes over three decades (so
-that every branch on a step size is taken), at every setting of the row. The functions are analytic on each branch:
+(`position` and `unpack`) over the first steps from `pack`, at random points, noises and step sizes over three decades
+(so that every branch on a step size is taken), at every setting of the row. The functions are analytic on each branch:
 agreeing to round-off at random points they are equal. For an accept step the uniform is put just above and just below
 the acceptance probability. The tape does not see which key a draw comes from, so that no key may be used twice. That a
 law is nearly the same, or the same to the claimed order, proves nothing here.
@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.contract import key_reuse
+from checks.contract import Shifted, key_reuse
 from checks.execute import cached_target
 from checks.mutation.catalogue import Mutant
 from checks.mutation.program import Setting, settings, start
@@ -243,8 +243,8 @@ def _same_host(row: Row, changed: Row, number: int) -> str | None:
         rows = []
         for seed, h in itertools.product(range(POINTS), hs):
             state = sampler.init(np.random.default_rng(seed), target.example, estimator)
-            for i in range(2):
-                state = sampler.step(wrap(np.random.default_rng([seed, i])), state, float(h), estimator)
+            for i, used in enumerate((estimator, Shifted(estimator, 0.731))):
+                state = sampler.step(wrap(np.random.default_rng([seed, i])), state, float(h), used)
                 rows.append(np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(sampler.position(state))]))
         return np.stack(rows)
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.contract import structured_targets, with_noise
+from checks.contract import Shifted, structured_targets, with_noise
 from checks.execute import cached_target
 from checks.preflight import start_position
 from checks.subject import Subject
@@ -69,8 +69,13 @@ def trace(row: Row, setting: Setting) -> Any:
         return new, sampler.position(new)
 
     if sampler.backend == "host":
-        new, position = move(np.random.default_rng(1), state, h)
-        return [np.asarray(leaf) for leaf in jax.tree.leaves((getattr(new, "__dict__", new), position))]
+        seen: list[np.ndarray] = []
+        # with other gradients or counts too: those of the row may be zero
+        for used in (estimator, Shifted(estimator, 0.731)):
+            new = sampler.step(np.random.default_rng(1), start(sampler, target, estimator), h, used)
+            found = (getattr(new, "__dict__", new), sampler.position(new))
+            seen += [np.asarray(leaf) for leaf in jax.tree.leaves(found)]
+        return seen
     return jax.make_jaxpr(move)(jax.random.key(1), state, jnp.asarray(h))
 
 
