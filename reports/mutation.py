@@ -333,16 +333,19 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
         dead = [r for r in mine if r["status"] == "killed"]
         median = f"{statistics.median(r['seconds'] for r in dead):.1f}" if dead else ""
         text.append(f"| {row.name} | {len(tried)} | {len(mine)} | {rate(len(dead), len(mine))} | {median} |")
-    text += ["", "## Survivors", ""]
-    if not survivors:
+    text += ["", "## Survivors and open mutants", ""]
+    alive = [r for r in counted if r["status"] != "killed"]
+    if not alive:
         text += ["None."]
     else:
-        text += ["| mutant | line | before | after | why it survives |", "|---|---|---|---|---|"]
-    for r in sorted(survivors, key=lambda r: (r["file"], r["line"], r["mutant"])):
+        text += ["| mutant | status | line | before | after | why |", "|---|---|---|---|---|---|"]
+    for r in sorted(alive, key=lambda r: (r["file"], r["line"], r["mutant"])):
         why = REASONS.get(r["change"], "") or "; ".join(r["undecided"][:1])
         cells = [f"`{_cell(r[name], 90)}`" for name in ("before", "after")]
         where = f"{r['file']}:{r['line']}"
-        text.append(f"| `{r['mutant']}` | {where} | {' | '.join(cells)} | {why.replace('|', chr(92) + '|')} |")
+        text.append(
+            f"| `{r['mutant']}` | {r['status']} | {where} | {' | '.join(cells)} | {why.replace('|', chr(92) + '|')} |"
+        )
     return "\n".join(text) + "\n"
 
 
