@@ -196,7 +196,7 @@ def test_published_equivalents_are_proved_again():
 def test_a_run_goes_on_and_later_tiers_turn_survivors(tmp_path, monkeypatch):
     asked = []
 
-    def decided(self, mutant, tiers, first=True, programs=None):
+    def decided(self, mutant, tiers, first, programs, budget):
         asked.append(mutant.id)
         if "flip" in mutant.operator:
             kill = Kill("gaussian_limit", "law", "gaussian-1d-scaled", {}, "fail", "wrong")
