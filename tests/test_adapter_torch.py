@@ -21,8 +21,9 @@ from samplers.row import Row
 from targets.registry import target as find_target
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install '.[bridges]'")
-for module in ("posteriors", "geoopt", "devinterp"):
+for module in ("posteriors", "geoopt"):
     pytest.importorskip(module, reason=f"{module} is not installed: pip install '.[bridges]'")
+pytest.importorskip("devinterp", reason="devinterp is not installed: pip install --no-deps devinterp==2.0.1")
 
 LINE, PLANE = find_target("gaussian-1d-scaled"), find_target("gaussian-correlated-2d")
 LAMBDA = float(LINE.gaussian.precision[0, 0])
