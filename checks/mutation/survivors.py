@@ -5,8 +5,8 @@ UNCOMPENSATED = (
     "is compared exactly only where a closed form is claimed on a Gaussian target"
 )
 REFLECTION = (
-    "the mirror at zero is met by paths to which the target gives next to no mass: at the step sizes in use less than the "
-    "error of the quadrature; a target with mass at zero would show it"
+    "the mirror at zero is met by paths to which the target gives next to no mass, less than the error of the "
+    "quadrature at the step sizes in use; a target with mass at zero would show it"
 )
 REASONS: dict[str, str] = {
     "sgnht/SGNHT._euler/swapped-stages/c19f05c5": (
