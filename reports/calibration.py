@@ -70,8 +70,8 @@ SUBJECTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("sgld", "gaussian-standard", ("kernel_stein_discrepancy",)),
     ("sgld", "tiny-gaussian-data", ("minibatch_end_points",)),
     ("saga-ld", "tiny-gaussian-data", ("estimator_memory",)),
-    ("mala", "double-well", (*END_POINTS, "chains_move")),
-    ("sgld", "double-well", (*END_POINTS, "step_size_limit", "separated_modes")),
+    ("mala", "double-well", ("end_point_moments", "end_point_ks", "chains_move")),
+    ("sgld", "double-well", ("end_point_mmd", "step_size_limit", "separated_modes")),
 )
 """Sampler, target, and the checks that are calibrated on them: every statistical check, on what is quickest to run."""
 
