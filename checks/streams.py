@@ -110,7 +110,8 @@ def _covariances(z, reference, labels) -> Iterator[Outcome]:
 
 def _keys(seed: int, n: int) -> Iterator[tuple[str, tuple[jax.Array, jax.Array]]]:
     """Pairs of neighbouring keys, n of each kind, with nothing in common between different pairs."""
-    raw = jnp.asarray(2 * np.random.default_rng(seed).permutation(4 * n)[:n], jnp.uint32)
+    # from all even 32-bit numbers: stages and seeds of the check have to be independent, so they may not share keys
+    raw = jnp.asarray(2 * np.random.default_rng(seed).choice(1 << 31, n, replace=False), jnp.uint32)
     make = jax.vmap(jax.random.key)
     yield "keys s and s + 1", (make(raw), make(raw + 1))
     child = jax.vmap(jax.random.fold_in, (0, None))
