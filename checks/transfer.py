@@ -92,7 +92,7 @@ class Transition(NamedTuple):
         weights: of the nodes (k,).
     """
 
-    matrix: sparse.csr_matrix
+    matrix: sparse.csr_array
     read: np.ndarray
     weights: np.ndarray
 
@@ -118,7 +118,7 @@ def transition(step: JaxStep, h: float, axes: list[np.ndarray]) -> Transition:
         for b in range(STENCIL):
             entries.append(scale * w[:, a] * v[:, b])
             columns.append((first + a) * shape[-1] + second + b)
-    matrix = sparse.coo_matrix(
+    matrix = sparse.coo_array(
         (np.concatenate(entries), (np.tile(rows, len(entries)), np.concatenate(columns))), (len(points), len(points))
     )
     return Transition(matrix.tocsr(), read, weights)
@@ -130,11 +130,12 @@ def _compiled_push(step: JaxStep):
     return jax.jit(jax.vmap(lambda z, nodes, h: jax.vmap(lambda e: step.run(z, e, h))(nodes), (0, None, None)))
 
 
-def stationary(matrix: sparse.csr_matrix) -> np.ndarray:
+def stationary(matrix: sparse.csr_array) -> np.ndarray:
     """The stationary law (m,) of a transfer operator P (m, m): w P = w with sum w = 1."""
-    system = (matrix.T - sparse.identity(matrix.shape[0])).tolil()
+    count = len(matrix.indptr) - 1
+    system = (matrix.T - sparse.eye_array(count)).tolil()
     system[-1] = 1.0
-    right = np.zeros(matrix.shape[0])
+    right = np.zeros(count)
     right[-1] = 1.0
     return splu(system.tocsc()).solve(right)
 

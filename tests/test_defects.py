@@ -137,7 +137,7 @@ def test_kill_matrix_resumes_and_counts_a_kill_only_for_the_verdict_fail(tmp_pat
     defect, other = DEFECTS[0], DEFECTS[1]
     runs = []
 
-    def planned(case, revision):
+    def planned(case, revision, fraction):
         runs.append(case.key)
         named = case.check.name == defect.killed_by.check and case.defect is defect
         verdict = "fail" if named else "inconclusive"
