@@ -17,7 +17,7 @@ from checks.null_law import NUM_STEPS, NullLaw, null_law
 from checks.observables import observable_names
 from checks.result import Result
 from checks.starts import draw_variables
-from checks.statistical import CHAINS, chains_for, decide_statistically, not_finite, stage_seed
+from checks.statistical import CHAINS, chains_for, decide_statistically, for_kurtosis, not_finite, stage_seed
 from checks.statistics.distribution import anderson_darling_test
 from checks.statistics.mmd import fourier_frequencies, mmd_test
 from checks.statistics.moments import mean_test
@@ -66,14 +66,13 @@ def _judge(
 def end_point_moments(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """z tests of means, second to fourth moments and waves of the end points, standardised by the claimed law.
 
-    A relative error of `VARIANCE` in a variance is promised for a normal law, and sqrt((kurtosis - 1) / 2) of it for
-    one with heavier tails, whose sample variance is that much noisier.
+    A relative error of `VARIANCE` in a variance is promised for a normal law, a larger one for heavier tails.
     """
     law = null_law(step_map(subject, target), subject.step_size(target))
     kurtosis = float(law.expectations[fourth_moments(law)].max())
     return _judge(
         check, subject, target, seed, moment_tests,
-        promised=VARIANCE * max(1.0, (kurtosis - 1) / 2) ** 0.5, unit="standardised", primary=is_variance,
+        promised=for_kurtosis(VARIANCE, kurtosis), unit="standardised", primary=is_variance,
     )  # fmt: skip
 
 

@@ -61,6 +61,14 @@ def promise(at_full_size: float, count: int, full: int = CHAINS) -> float:
     return at_full_size * math.sqrt(full / count)
 
 
+def for_kurtosis(promised: float, kurtosis: float) -> float:
+    """The relative error of a variance that is promised at this kurtosis, if `promised` is for a normal law.
+
+    The variance of a sample variance is (kurtosis - 1) / n, which is 2 / n for a normal law.
+    """
+    return promised * max(1.0, (kurtosis - 1) / 2) ** 0.5
+
+
 def stage_seed(seed: int, stage: int, stream: int = 0) -> int:
     """Seeds of the stages of a check: independent of each other, and of those of other seeds."""
     return int(np.random.SeedSequence([seed, stage, stream]).generate_state(1)[0]) >> 1

@@ -20,7 +20,7 @@ from checks.observables import observable_names, observables
 from checks.result import Result
 from checks.rules import position_rule
 from checks.starts import draw_variables
-from checks.statistical import CHAINS, chains_for, decide_statistically, not_finite, promise, stage_seed
+from checks.statistical import CHAINS, chains_for, decide_statistically, for_kurtosis, not_finite, promise, stage_seed
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
 from checks.stepmap import HostStep, JaxStep, step_map
@@ -115,6 +115,7 @@ def limit_of_chains(
     expected = weights @ functions(points)
     names = observable_names(tuple(f"y[{i}]" for i in range(target.size)))
     count = chains_for(step, MOST)
+    kurtosis = float((weights @ ((points - centre) / spread) ** 4).max())
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
         values = []
@@ -130,7 +131,7 @@ def limit_of_chains(
 
     return decide_statistically(
         check, subject, target, run,
-        first_n=count, promised=promise(PROMISED, count, MOST),
+        first_n=count, promised=promise(for_kurtosis(PROMISED, kurtosis), count, MOST),
         allowance_source="the correction of order h^(q+1), extrapolated away last",
         reason=lambda o: (
             f"the limit h -> 0 of {o.name} is {o.measured:.5g}, exact {o.expected:.5g}"
