@@ -29,7 +29,7 @@ from checks.starts import Gaussian, gaussian_start, line_grid
 from checks.stepmap import HostStep, JaxStep
 from checks.transfer import GRIDS, grid_axes, require_grid, stationary, transition
 
-LEVELS = 5
+LEVELS = 6
 """Step sizes h / 2^k, k < LEVELS, from which the limit of the bias is extrapolated."""
 FOREVER = 1 << 24
 """Steps after which an affine chain has settled; they cost 24 products of matrices."""
