@@ -66,8 +66,8 @@ def _judge(
 def end_point_moments(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """z tests of means, second to fourth moments and waves of the end points, standardised by the claimed law.
 
-    A relative error of `VARIANCE` in a variance is promised for a normal law, a larger one for heavier tails, beyond the
-    numerical error of the null law as long as that is smaller itself.
+    A relative error of `VARIANCE` in a variance is promised for a normal law, a larger one for heavier tails; it is
+    beyond the numerical error of the null law, as long as that is smaller itself.
     """
     law = null_law(step_map(subject, target), subject.step_size(target))
     kurtosis = float(law.expectations[fourth_moments(law)].max())

@@ -31,6 +31,8 @@ from checks.transfer import GRIDS, grid_axes, require_grid, stationary, transiti
 
 LEVELS = 6
 """Step sizes h / 2^k, k < LEVELS, from which the limit of the bias is extrapolated."""
+FINER = {1: GRIDS[1], 2: ((56, 44), (72, 56))}
+"""Points of the coarse and of the fine grid: what is an allowance here has to be below a hundredth of a variance."""
 FOREVER = 1 << 24
 """Steps after which an affine chain has settled; they cost 24 products of matrices."""
 NUM_STEPS = 50
@@ -258,7 +260,7 @@ def _of_grid(step: JaxStep, h: float, num_steps: int, start: Gaussian | None = N
     Its numerical error is ten times that of the extrapolation plus the change from a coarser grid.
     """
     require_grid(step)
-    coarse, fine = (_grid_law(step, h, num_steps, shape, start) for shape in GRIDS[step.size])
+    coarse, fine = (_grid_law(step, h, num_steps, shape, start) for shape in FINER[step.size])
     axes, points, claimed, reference, laws, own = fine
     shape = tuple(len(a) for a in axes)
     hs = h / 2.0 ** np.arange(len(laws))
