@@ -21,7 +21,7 @@ from checks.result import Result
 from checks.stepmap import HostStep, JaxStep, step_map
 from checks.subject import Subject
 from checks.tape import Noise, record
-from checks.verdict import decide
+from checks.verdict import absent, decide
 from samplers.gradients import KnownNoise, Minibatch
 from targets.target import Target
 
@@ -185,7 +185,7 @@ def gradient_noise_limit(check: Check, subject: Subject, target: Target, seed: i
     active = [int(np.count_nonzero(s.affine(h)[0].noise.any(axis=0))) for s in (clean, noisy)]
     compensated = "covariance" in noisy.sampler.needs
     if active[1] <= active[0] or (not compensated and gap < 1e3 * EPS):
-        return _absent(check, subject, target, "the gradient noise does not enter the step: the estimate is not used")
+        return absent(check, subject, target, "the gradient noise does not enter the step: the estimate is not used")
     # No scheme keeps second order with noise of order one in the gradient: the bias is O(h V).
     bias = lambda h: whitened_bias(noisy, h, claims.temperature)
     return _limit(check, subject, target, bias, 1, f"; gradient noise changes the law by {gap:.3g}")
@@ -195,16 +195,6 @@ def _require_diffusion(step: JaxStep | HostStep) -> None:
     """Raise for samplers that gradient noise is no business of."""
     if step.sampler.claims.kind == "exact":
         raise NotApplicable("an exact kernel needs exact gradients")
-
-
-def _absent(check: Check, subject: Subject, target: Target, reason: str) -> Result:
-    """Failure of a check whose noise has no effect."""
-    return decide(
-        check, subject, target,
-        effect=1.0, allowance=0.0, allowance_source="noise of the gradient has to change the law",
-        reason=reason, statistic="gradient noise absent", unit="yes or no", detectable=0.0, promised=1.0,
-        step_size=subject.step_size(target),
-    )  # fmt: skip
 
 
 def estimate_bias(estimator, target: Target) -> tuple[float, float]:
@@ -258,6 +248,6 @@ def minibatch_limit(check: Check, subject: Subject, target: Target, seed: int) -
         - whitened_bias(clean, subject.step_size(target), temperature)[0]
     ).max()
     if not compensated and gap < 1e3 * EPS:
-        return _absent(check, subject, target, "the minibatch does not enter the step: the law is that of all data")
+        return absent(check, subject, target, "the minibatch does not enter the step: the law is that of all data")
     bias = lambda h: whitened_bias(noisy, h, temperature)
     return _limit(check, subject, target, bias, 1, f"; minibatches change the law by {gap:.3g}")

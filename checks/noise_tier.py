@@ -24,7 +24,7 @@ from checks.statistical import CHAINS, stage_seed
 from checks.step_size_limit import limit_of_chains
 from checks.stepmap import HostStep, JaxStep, step_map
 from checks.subject import Subject
-from checks.verdict import decide
+from checks.verdict import absent
 from samplers.gradients import KnownNoise, Minibatch, square_root
 from samplers.host import HostExact
 from samplers.registry import known_noise
@@ -40,6 +40,7 @@ FEW = 64
 """Chains that tell whether noise enters at all."""
 BATCH = 2
 """Data of a minibatch."""
+UNUSED = "does not enter the step: the estimate is not used"
 LARGE_STEP = 3.0
 """Times the usual step size: the memory of an estimator shows in terms of order h^2."""
 
@@ -89,17 +90,6 @@ def _enters(first: JaxStep | HostStep, second: JaxStep | HostStep, h: float, see
     return not np.array_equal(ends[0], ends[1])
 
 
-def _absent(check: Check, subject: Subject, target: Target, what: str) -> Result:
-    """Failure of a check whose noise does not enter."""
-    return decide(
-        check, subject, target,
-        effect=1.0, allowance=0.0, allowance_source=f"{what} has to move the chain",
-        reason=f"{what} does not enter the step: the estimate is not used",
-        statistic="gradient noise absent", unit="yes or no", detectable=0.0, promised=1.0,
-        step_size=subject.step_size(target),
-    )  # fmt: skip
-
-
 def gradient_noise_end_points(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """With gradient noise N(0, V), V known and correlated, the end points have their exact law; the noise is there.
 
@@ -111,7 +101,7 @@ def gradient_noise_end_points(check: Check, subject: Subject, target: Target, se
     h = subject.step_size(target)
     noisy, clean = _noisy(subject, target), _noisy(subject, target, 0.0)
     if not _enters(noisy, clean, h, seed):
-        return _absent(check, subject, target, "noise of the gradient")
+        return absent(check, subject, target, f"noise of the gradient {UNUSED}")
     compensated = "covariance" in noisy.sampler.needs
     try:
         law, without = null_law(noisy, h), null_law(clean, h)
@@ -146,7 +136,7 @@ def minibatch_end_points(check: Check, subject: Subject, target: Target, seed: i
         subject, target, Minibatch(target.terms, target.terms.size, replace=False, fisher=compensated)
     )
     if not _enters(noisy, everything, h, seed):
-        return _absent(check, subject, target, "the minibatch")
+        return absent(check, subject, target, f"the minibatch {UNUSED}")
     return _against_recursion(check, subject, target, seed, noisy, noisy, h)
 
 

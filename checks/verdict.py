@@ -65,3 +65,13 @@ def decide(
         gradients=gradients,
         detail=detail or {},
     )
+
+
+def absent(check: Check, subject: Subject, target: Target, reason: str) -> Result:
+    """Failure of a check whose noise of the gradient has no effect; `reason` says which noise and what of it."""
+    return decide(
+        check, subject, target,
+        effect=1.0, allowance=0.0, allowance_source="noise of the gradient has to change the law",
+        reason=reason, statistic="gradient noise absent", unit="yes or no", detectable=0.0, promised=1.0,
+        step_size=subject.step_size(target),
+    )  # fmt: skip
