@@ -58,7 +58,7 @@ class HostNoise(HostExact):
         return Estimate(unravel(noisy), None, jnp.asarray(self.covariance)), estate
 
 
-def _noisy(subject: Subject, target: Target, scale: float = 1.0) -> JaxStep | HostStep:
+def noisy_step(subject: Subject, target: Target, scale: float = 1.0) -> JaxStep | HostStep:
     """The step with gradient noise N(0, scale V) of known, correlated V."""
     covariance = scale * known_noise(target).covariance
     sampler = subject.sampler(target)
@@ -99,7 +99,7 @@ def gradient_noise_end_points(check: Check, subject: Subject, target: Target, se
     """
     _require_noisy_gradients(subject, target)
     h = subject.step_size(target)
-    noisy, clean = _noisy(subject, target), _noisy(subject, target, 0.0)
+    noisy, clean = noisy_step(subject, target), noisy_step(subject, target, 0.0)
     if not _enters(noisy, clean, h, seed):
         return absent(check, subject, target, f"noise of the gradient {UNUSED}")
     compensated = "covariance" in noisy.sampler.needs

@@ -14,6 +14,9 @@ from checks.verdict import decide
 from targets.target import Target
 
 COUNTS = (64, 128, 256, 512)
+"""Numbers of particles."""
+DISPLACED = {"shifted up": (1.0, 1.0), "shifted down": (1.0, -1.0), "narrowed": (0.5, 0.0), "widened": (1.5, 0.0)}
+"""Laws other than the target: the factor of the distance from the mean, the shift in standard deviations."""
 
 
 def quantile_particles(target: Target, count: int) -> np.ndarray:
@@ -26,9 +29,8 @@ def quantile_particles(target: Target, count: int) -> np.ndarray:
     return np.interp(levels, cumulative / cumulative[-1], grid)[:, None]
 
 
-def velocity_field(subject: Subject, target: Target, count: int, h: float) -> np.ndarray:
-    """(particles' - particles) / h of one step from the quantiles of the target, (count, 1)."""
-    particles = quantile_particles(target, count)
+def velocity_field(subject: Subject, target: Target, particles: np.ndarray, h: float) -> np.ndarray:
+    """(particles' - particles) / h of one step from `particles` (count, 1), of the same shape."""
     sampler, estimator = subject.sampler(target), subject.estimator(target)
     position = jax.vmap(target.unravel)(jnp.asarray(particles))
     state = sampler.init(jax.random.key(0), position, estimator)
@@ -53,7 +55,7 @@ def mean_field_fixed_point(check: Check, subject: Subject, target: Target, seed:
     h = 1e-4 * subject.step_size(target)
     speeds = []
     for count in COUNTS:
-        v = velocity_field(subject, target, count, h)
+        v = velocity_field(subject, target, quantile_particles(target, count), h)
         speeds.append(float(np.sqrt(np.mean(v[count // 10 : -count // 10] ** 2))))
     ratio = speeds[-1] / speeds[-3]
     return decide(
@@ -70,4 +72,53 @@ def mean_field_fixed_point(check: Check, subject: Subject, target: Target, seed:
         promised=0.9,
         step_size=h,
         detail={"speeds": speeds},
+    )
+
+
+def divergence_rate(subject: Subject, target: Target, particles: np.ndarray, h: float) -> float:
+    """d KL(q || p) / dt = E_q[v U' - v'] along the velocity of one step from `particles` (count, 1) in order, over
+    E_q|v U'| + E_q|v'|: a number between -1 and 1.
+    """
+    v = velocity_field(subject, target, particles, h)[:, 0]
+    slope = np.asarray(jax.vmap(jax.grad(target.flat_potential))(jnp.asarray(particles)))[:, 0]
+    drift, spread = v * slope, np.gradient(v, particles[:, 0])
+    return float((drift - spread).mean() / (np.abs(drift).mean() + np.abs(spread).mean()))
+
+
+def divergence_falls(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """Particles of another law than the target move towards it: the Kullback-Leibler divergence falls.
+
+    Along a velocity v the divergence changes at the rate E_q[v U' - v'] (continuity equation), for v of SVGD minus the
+    squared kernelised Stein discrepancy of q (liu2016stein, theorem 3.1), negative for every q other than the target.
+    A fixed point alone would also be one of the reversed flow.
+    """
+    del seed
+    if subject.sampler(target).claims.kind != "particle":
+        raise NotApplicable("not a particle method")
+    if target.size != 1 or target.interval is None:
+        raise NotApplicable("quantiles need a one-dimensional target")
+    h = 1e-4 * subject.step_size(target)
+    rates, worst, error = {}, -np.inf, 0.0
+    for name, (scale, shift) in DISPLACED.items():
+        found = []
+        for count in COUNTS[-2:]:
+            x = quantile_particles(target, count)
+            moved = x.mean() + scale * (x - x.mean()) + shift * x.std()
+            found.append(divergence_rate(subject, target, moved, h))
+        rates[name] = found[-1]
+        worst, error = max(worst, found[-1]), max(error, abs(found[1] - found[0]))
+    return decide(
+        check,
+        subject,
+        target,
+        effect=worst,
+        allowance=error,
+        allowance_source=f"change of the rate from {COUNTS[-2]} to {COUNTS[-1]} particles",
+        reason="rate of the divergence for the target " + ", ".join(f"{n} {r:.3g}" for n, r in rates.items()),
+        statistic="largest d KL / dt",
+        unit="relative to E|v U'| + E|v'|",
+        detectable=2 * error,
+        promised=0.1,
+        step_size=h,
+        detail={"rates": rates},
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from checks import contract
 from checks.check import Check
+from checks.compensation import compensated_step
 from checks.convergence import bad_start, kernel_stein_discrepancy, separated_modes
 from checks.detailed_balance import detailed_balance
 from checks.float32 import float32_law
@@ -12,7 +13,7 @@ from checks.invariance import chains_move, end_point_anderson_darling, end_point
 from checks.law import gaussian_limit, gradient_noise_limit, minibatch_limit, stability, stationary_covariance
 from checks.noise_tier import estimator_memory, gradient_noise_end_points, minibatch_end_points
 from checks.order import defect, local_weak_order
-from checks.particles import mean_field_fixed_point
+from checks.particles import divergence_falls, mean_field_fixed_point
 from checks.recipe import autodiff_recipe, completeness, symbolic_recipe
 from checks.resolve import BadInput, closest, find_target
 from checks.step_size_limit import step_size_limit
@@ -138,6 +139,13 @@ CHECKS: tuple[Check, ...] = (
         gaussian,
     ),
     Check(
+        "compensated_step",
+        "law",
+        "E z' and Cov z' with gradient noise of reported covariance are those of exact gradients",
+        compensated_step,
+        last(several),
+    ),
+    Check(
         "minibatch_limit",
         "law",
         "pi_h -> pi as h -> 0 with all minibatches enumerated",
@@ -159,6 +167,13 @@ CHECKS: tuple[Check, ...] = (
         "law",
         "E_p[k grad log p + grad k] = 0 at the target",
         mean_field_fixed_point,
+        of_kind("particle", line),
+    ),
+    Check(
+        "divergence_falls",
+        "law",
+        "d KL(q || p) / dt = E_q[v U' - v'] < 0 away from the target",
+        divergence_falls,
         of_kind("particle", line),
     ),
     Check(
@@ -274,6 +289,8 @@ COSTS: dict[str, float] = {
     "gradient_noise_limit": 0.3,
     "detailed_balance": 0.1,
     "mean_field_fixed_point": 0.1,
+    "divergence_falls": 0.1,
+    "compensated_step": 0.1,
     "minibatch_limit": 0.4,
     "transfer_operator": 1.4,
     "end_point_moments": 6.0,

@@ -95,6 +95,8 @@ def test_a_table_of_gradients_and_a_table_of_points_give_one_law():
     [
         ("sgld-gradient-ignored", "gradient_noise_end_points", "gaussian-correlated-2d", 0.01),
         ("sgld-compensation-sign", "gradient_noise_end_points", "gaussian-correlated-2d", 0.2),
+        ("sgld-compensation-sign", "compensated_step", "gaussian-1d-scaled", 1.0),
+        ("sgrhmc-compensation-dropped", "compensated_step", "double-well", 1.0),
         ("sgld-minibatch-not-rescaled", "minibatch_end_points", "tiny-gaussian-data", 0.01),
         ("sgld-target-over-data-size", "minibatch_end_points", "tiny-gaussian-data", 0.05),
         ("saga-table-updated-first", "estimator_memory", "tiny-gaussian-data", 0.05),
@@ -114,3 +116,4 @@ def test_exact_kernels_and_estimators_without_memory_are_left_out():
         verdict("gradient_noise_end_points", Subject(sampler_row("hmc")), LINE.name, 0.01).verdict == "not-applicable"
     )
     assert verdict("estimator_memory", Subject(sampler_row("sgld")), DATA.name, 0.01).verdict == "not-applicable"
+    assert verdict("compensated_step", Subject(sampler_row("sgld")), LINE.name, 1.0).verdict == "not-applicable"

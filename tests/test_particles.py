@@ -7,7 +7,13 @@ from scipy import stats
 
 import samplers.svgd
 from checks.check import Check, NotApplicable
-from checks.particles import mean_field_fixed_point, quantile_particles, velocity_field
+from checks.particles import (
+    divergence_falls,
+    divergence_rate,
+    mean_field_fixed_point,
+    quantile_particles,
+    velocity_field,
+)
 from checks.subject import Subject
 from samplers.registry import sampler_row
 from samplers.svgd import squared_distances
@@ -73,8 +79,35 @@ def test_the_velocity_of_two_particles_is_the_formula_of_the_paper():
     expected = np.array(
         [-slope[0] - kernel * slope[1] + kernel * gap / h, -slope[1] - kernel * slope[0] - kernel * gap / h]
     )
-    found = velocity_field(Subject(sampler_row("svgd"), {"bandwidth": h}), line, 2, 1e-3)[:, 0]
+    found = velocity_field(Subject(sampler_row("svgd"), {"bandwidth": h}), line, x[:, None], 1e-3)[:, 0]
     np.testing.assert_allclose(found, expected / 2, rtol=1e-11)
+
+
+def test_the_rate_of_the_divergence_is_minus_the_squared_stein_discrepancy():
+    """q = N(m, s^2), p = N(0, 1) scaled: E_q E_q[u_p] over its two parts, by quadrature with another rule."""
+    line, h = target("gaussian-1d-scaled"), 0.8
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights, shift, scale = weights / weights.sum(), 0.5, 0.4
+    x = 0.7 + shift + scale * nodes
+    score, gap = -2.5 * (x - 0.7), x[:, None] - x[None, :]
+    kernel = np.exp(-(gap**2) / (2 * h))
+    # v(y) = E_q[k(x, y) score(x) + d_x k(x, y)] and its derivative in y
+    v = weights @ (kernel * (score[:, None] - gap / h))
+    slope = weights @ (kernel * gap / h * (score[:, None] - gap / h) + kernel / h)
+    expected = -(weights @ (v * score + slope)) / (weights @ (np.abs(v * score) + np.abs(slope)))
+    count = 512
+    particles = 0.7 + shift + scale * stats.norm.ppf((np.arange(count) + 0.5) / count)
+    found = divergence_rate(Subject(sampler_row("svgd"), {"bandwidth": h}), line, particles[:, None], 1e-4)
+    assert expected < 0
+    assert found == pytest.approx(expected, abs=10 / count)  # n quantiles represent the law to O(1/n)
+
+
+@pytest.mark.parametrize(("sign", "verdict"), [(1.0, "pass"), (-1.0, "fail")], ids=["descent", "ascent"])
+def test_the_divergence_falls_for_the_right_direction_only(monkeypatch, sign, verdict):
+    right = direction()
+    monkeypatch.setattr(samplers.svgd, "stein_direction", lambda *a: sign * right(*a))
+    check = Check("divergence_falls", "law", "d KL / dt < 0", divergence_falls, lambda s: ())
+    assert divergence_falls(check, SVGD, target("anharmonic"), 0).verdict == verdict
 
 
 def test_a_sampler_of_one_chain_is_no_particle_method():

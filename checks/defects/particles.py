@@ -50,6 +50,7 @@ def gaussian_kernel(distances, h):
 
 
 POINT = "E_p[k grad log p + grad k] = 0 at the target"
+FALLS = "d KL(q || p) / dt < 0 away from the target"
 TARGETS = ("gaussian-1d-scaled", "anharmonic")
 
 DEFECTS: tuple[Defect, ...] = (
@@ -90,6 +91,15 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("mean_field_fixed_point", "anharmonic", POINT),
         "particles",
         source="pyro-ppl/numpyro#843",
+        targets=TARGETS,
+    ),
+    planted(
+        "svgd-reversed",
+        "svgd",
+        svgd(lambda x, g, h: -stein(gaussian_kernel, lambda k, d, b: k * d / b)(x, g, h)),
+        "x - h phi for x + h phi: the target is a fixed point still, but a repelling one",
+        Kill("divergence_falls", "anharmonic", FALLS),
+        "particles",
         targets=TARGETS,
     ),
     planted(

@@ -62,6 +62,15 @@ class PlantedSGRHMC(SGRHMC):
         return MomentumState(unravel(theta + h * (root @ r)), unravel(r), estate)
 
 
+@dataclass(frozen=True)
+class Uncompensated(SGRHMC):
+    """The injected noise of exact gradients, whatever the covariance of the gradient."""
+
+    def injected(self, key, theta, estimate, step_size):
+        white = normal_like(key, theta)
+        return jnp.sqrt(2 * self.temperature * step_size) * (self.metric.inverse_sqrt(theta) @ white)
+
+
 def signed_dynamics(factor: float):
     """`Dynamics` whose Gamma is multiplied by `factor`, in what is declared and in what is run."""
 
@@ -252,6 +261,16 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("generator_of_code", PLANE, GENERATOR),
         "metric",
         source="ma2015complete, equation (17) as printed",
+    ),
+    planted(
+        "sgrhmc-compensation-dropped",
+        "sgrhmc-compensated",
+        lambda target, **options: Uncompensated(_recipe_metric(target), compensate=True, **options),
+        "injected covariance 2 h T G^-1 for 2 h T G^-1 - h^2 B V^ B: a bias of the claimed order",
+        Kill("compensated_step", LINE, "Cov z' = 2 h T G^-1 with gradient noise of reported covariance"),
+        "metric",
+        "gradient-noise",
+        "order",
     ),
     planted(
         "recipe-code-without-gamma",
