@@ -243,7 +243,7 @@ def test_the_command_line_lists_environments_and_refuses_others(capsys, tmp_path
 
 
 def test_every_requirement_is_pinned():
-    assert all(pin.count("==") == 1 for env in ENVIRONMENTS for pin in env.requirements)
+    assert all(pin.count("==") == 1 for env in ENVIRONMENTS for pin in (*env.requirements, *env.alone))
 
 
 def test_every_environment_has_rows_and_their_samplers_can_be_described_without_it(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from samplers.adapters import jax_sgmc, sgmcmcjax
+from samplers.adapters import fortuna, jax_sgmc, sgmcmcjax
 from samplers.adapters.bridge.build import command, home, is_built
 from samplers.adapters.bridge.client import Client
 from samplers.adapters.bridge.environments import environment
@@ -146,3 +146,45 @@ def test_jax_sgmc_sghmc_multiplies_its_noise_by_the_friction_and_not_by_its_root
         x = x + H * r
         r = (1 - 4.0 * H) * r - H * gradient(x, eta) + 4.0 * np.sqrt(2 * H) * shock
     close(step(sampler, z, noise, eta), x)
+
+
+def fortuna_step(z, noise, eta, decay, s):
+    """m' = a m + sqrt(s) g + sqrt(2 (1 - a)) xi, theta' = theta + sqrt(s) m', on (theta, m)."""
+    m = decay * z[:, 2:] - np.sqrt(s) * gradient(z[:, :2], eta) + np.sqrt(2 * (1 - decay)) * noise
+    return np.concatenate([z[:, :2] + np.sqrt(s) * m, m], axis=1)
+
+
+@needs("fortuna")
+def test_fortuna_sghmc_is_semi_implicit_with_s_equal_h_squared_and_no_momentum_kept_is_sgld():
+    sampler = fortuna.sghmc(LAW, friction=0.8)
+    z, noise, eta = draws(sampler)
+    close(step(sampler, z, noise, eta), fortuna_step(z, noise, eta, 1 - 0.8 * H, H * H))
+    for sampler in (fortuna.sgld(LAW), fortuna.cyclical_sgld(LAW)):
+        z, noise, eta = draws(sampler)
+        close(step(sampler, z, noise, eta), z - H * gradient(z, eta) + np.sqrt(2 * H) * noise)
+
+
+@needs("fortuna")
+def test_fortuna_resamples_the_momentum_as_zero():
+    """The finding, at its root; see reports/findings."""
+    sampler = fortuna.sghmc_resampled(LAW, integration_steps=3, friction=0.8)
+    z, noise, eta = draws(sampler)
+    assert noise.shape[1] == 3 * 2  # no draw for the momentum
+    point = np.concatenate([z, np.zeros_like(z)], axis=1)
+    for shock in np.split(noise, 3, axis=1):
+        point = fortuna_step(point, shock, eta, 1 - 0.8 * H, H * H)
+    close(step(sampler, z, noise, eta), point[:, :2])
+
+
+@needs("fortuna")
+def test_fortuna_preconditions_by_the_moving_average_without_the_divergence():
+    sampler = fortuna.sgld_rms(LAW, alpha=0.6, eps=0.1)
+    z, noise, eta = draws(sampler)
+    z = np.abs(z)  # a second moment is positive
+    g = gradient(z[:, :2], eta)
+    v = 0.6 * z[:, 2:] + 0.4 * g**2
+    G = 1 / (0.1 + np.sqrt(v))
+    close(
+        step(sampler, z, noise, eta),
+        np.concatenate([z[:, :2] - H * G * g + np.sqrt(2 * H * G) * noise, v], axis=1),
+    )

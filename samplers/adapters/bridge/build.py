@@ -28,7 +28,7 @@ def home(name: str) -> Path:
 
 
 def _fingerprint(env: Environment) -> str:
-    return hashlib.sha256("\n".join(env.requirements).encode()).hexdigest()
+    return hashlib.sha256("\n".join((*env.requirements, *env.alone)).encode()).hexdigest()
 
 
 def _interpreter(folder: Path) -> Path:
@@ -93,8 +93,10 @@ def build(name: str, say: Callable[[str], None] = print, force: bool = False) ->
         else:
             _run(name, [sys.executable, "-m", "venv", str(folder)])
             install = [str(_interpreter(folder)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        say(f"{name}: installing {', '.join(env.requirements)}")
+        say(f"{name}: installing {', '.join((*env.requirements, *env.alone))}")
         _run(name, [*install, *env.requirements])
+        if env.alone:
+            _run(name, [*install, "--no-deps", *env.alone])
         say(f"{name}: starting it once")
         from samplers.adapters.bridge.client import Client
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from samplers.adapters import jax_sgmc, sgmcmcjax
+from samplers.adapters import fortuna, jax_sgmc, sgmcmcjax
 from samplers.row import Row
 
 _REFRESHED = {
@@ -153,5 +153,30 @@ BRIDGED: tuple[Row, ...] = (
         step_power=0.5,
         step_size=0.3,
     ),
+    _row("fortuna", "sgld", fortuna.sgld),
+    _momentum("fortuna", "sghmc", fortuna.sghmc, variants=({"friction": 0.5}, {"friction": 2.0})),
+    _composite(
+        "fortuna",
+        "sghmc-momentum_resample_steps",
+        fortuna.sghmc_resampled,
+        variants=({"integration_steps": 3, "friction": 0.5}, {"integration_steps": 5, "friction": 2.0}),
+    ),
+    _contract(
+        "fortuna",
+        "sgld-rmsprop",
+        fortuna.sgld_rms,
+        _PRECONDITIONED,
+        variants=({"alpha": 0.9, "eps": 0.1}, {"alpha": 0.5, "eps": 1.0}),
+    ),
+    _contract(
+        "fortuna",
+        "sghmc-rmsprop",
+        fortuna.sghmc_rms,
+        _PRECONDITIONED,
+        variants=({"friction": 0.5, "alpha": 0.9, "eps": 0.1}, {"friction": 2.0, "alpha": 0.5, "eps": 1.0}),
+        step_power=0.5,
+    ),
+    # its options choose which step of a cycle is looked at, and the step size is that of this step
+    _row("fortuna", "cyclical_sgld", fortuna.cyclical_sgld),
 )
 """In the order in which they are run."""

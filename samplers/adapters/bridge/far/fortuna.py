@@ -1,0 +1,156 @@
+"""Fortuna behind the bridge: its SG-MCMC integrators, in the units of the suite. Runs in its own environment.
+
+The integrators are the library's optax transformations, applied as its trainer applies them: the gradient of the log
+joint density, summed over the data, goes in, and what comes out is added to the parameters. Their `step_schedule` is a
+function of the number of the step; here it is constant. Schedules and preconditioners are the library's.
+
+    kernel              step size s of the library, decay a         z
+    sgld                s = h, a = 0                                theta
+    sghmc               s = h^2, a = 1 - friction h                 theta, r
+    sghmc_resampled     the same, L steps from momentum zero        theta
+    sgld_rms            s = h, a = 0                                theta, v
+    sghmc_rms           s = h^2, a = 1 - friction h                 theta, r, v
+    cyclical_sgld       step number `count`, whose s is h           theta
+"""
+
+import importlib
+from importlib import metadata
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+
+def module(name):
+    return importlib.import_module(f"fortuna.prob_model.posterior.sgmcmc.{name}")
+
+
+def versions():
+    """The library's version; imports it."""
+    module("cyclical_sgld.cyclical_sgld_integrator")
+    return {"aws-fortuna": metadata.version("aws-fortuna")}
+
+
+class Kernel:
+    """An integrator on positions; `advance` is its update."""
+
+    map_index = 1
+
+    def __init__(self, name, law, options):
+        self.name, self.law, self.options = name, law, dict(options)
+        self.family, _, self.more = name.partition("_")
+        preconditioners = module("sgmcmc_preconditioner")
+        self.preconditioner = preconditioners.identity_preconditioner()
+        if self.more == "rms":
+            chosen = {"running_average_factor": self.options["alpha"], "eps": self.options["eps"]}
+            self.preconditioner = preconditioners.rmsprop_preconditioner(**chosen)
+
+    def tree(self, x):
+        return self.law.unravel(x)
+
+    def flat(self, tree):
+        return ravel_pytree(tree)[0]
+
+    def integrator(self, key, h):
+        """The library's transformation at a step size."""
+        overdamped = self.family == "sgld"
+        size = h if overdamped else h * h
+        return module("sghmc.sghmc_integrator").sghmc_integrator(
+            momentum_decay=0.0 if overdamped else 1 - self.options["friction"] * h,
+            momentum_resample_steps=self.options.get("integration_steps"),
+            rng_key=key,
+            step_schedule=lambda count: size,
+            preconditioner=self.preconditioner,
+        )
+
+    def begin(self, key, x, h):
+        params = self.tree(x)
+        return params, self.integrator(key, h).init(params)
+
+    def first(self, key, x, h):
+        return self.read(self.begin(key, x, h), h)
+
+    def start(self, key, z, h, eta):
+        params, inner = self.begin(key, z[0], h)
+        rest = list(z[1:])
+        if self.family == "sghmc" and self.more != "resampled":
+            inner = inner._replace(momentum=self.tree(rest.pop(0)))
+        if self.more == "rms":
+            held = inner.preconditioner_state._replace(grad_moment_estimates=self.tree(rest.pop(0)))
+            inner = inner._replace(preconditioner_state=held)
+        return params, inner
+
+    def update(self, integrator, params, inner, eta):
+        optax = importlib.import_module("optax")
+        gradient = jnp.negative(jax.grad(self.law.potential)(self.flat(params)) + eta)
+        updates, inner = integrator.update(self.tree(gradient), inner, params)
+        return optax.apply_updates(params, updates), inner
+
+    def advance(self, i, key, state, h, eta):
+        integrator = self.integrator(key, h)
+        params, inner = state
+        inner = inner._replace(rng_key=key, count=i)
+        if self.more != "resampled":
+            return self.update(integrator, params, inner, eta)
+        for count in range(self.options["integration_steps"]):
+            params, inner = self.update(integrator, params, inner._replace(count=count), eta)
+        return params, inner
+
+    def read(self, state, h):
+        params, inner = state
+        out = [self.flat(params)]
+        if self.family == "sghmc" and self.more != "resampled":
+            out.append(self.flat(inner.momentum))
+        if self.more == "rms":
+            out.append(self.flat(inner.preconditioner_state.grad_moment_estimates))
+        return tuple(out)
+
+
+class Positive:
+    """A step size that is being traced: the library's test of its argument, s >= 0, needs a number."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __ge__(self, other):
+        return True
+
+    def __rmul__(self, other):
+        return other * self.value
+
+
+class Cyclical(Kernel):
+    """The integrator of cyclical SGLD at one step of its cycle, of which the library's schedule makes h."""
+
+    def integrator(self, key, h):
+        length, count = self.options["cycle_length"], self.options["count"]
+        cosine = module("sgmcmc_step_schedule").cyclical_cosine_schedule_with_const_burnin
+        share = cosine(init_step_size=1.0, burnin_steps=0, cycle_length=length)(count)
+        return module("cyclical_sgld.cyclical_sgld_integrator").cyclical_sgld_integrator(
+            rng_key=key,
+            init_step_size=Positive(h / share),
+            cycle_length=length,
+            exploration_ratio=self.options["exploration_ratio"],
+            preconditioner=self.preconditioner,
+        )
+
+    def start(self, key, z, h, eta):
+        return self.begin(key, z[0], h)
+
+    def advance(self, i, key, state, h, eta):
+        params, inner = state
+        # every step is the one of that number: a chain of them has a constant step size
+        sgld = inner.sgld_state._replace(rng_key=key, count=self.options["count"])
+        return self.update(self.integrator(key, h), params, inner._replace(sgld_state=sgld), eta)
+
+    def read(self, state, h):
+        return (self.flat(state[0]),)
+
+
+def kernel(name, law, options):
+    """The kernel that a request names."""
+    if name == "cyclical_sgld":
+        return Cyclical(name, law, options)
+    if name not in ("sgld", "sghmc", "sghmc_resampled", "sgld_rms", "sghmc_rms"):
+        raise ValueError(f"no such kernel: {name}")
+    return Kernel(name, law, options)

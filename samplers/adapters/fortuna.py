@@ -1,0 +1,106 @@
+"""Fortuna (aws-fortuna 0.2.0) across the bridge: its SG-MCMC integrators, held to what its documentation says they are.
+
+The release asks for numpy < 2, jax < 0.5 and optax 0.1, so it runs in an environment of its own:
+`python -m samplers.adapters.bridge build fortuna`.
+
+What all of them share: the integrator ascends the gradient of the log joint density that it is handed, summed over the
+data (the library multiplies the log-likelihood of a minibatch by N / n itself). With the step size s of its schedule
+and `momentum_decay` a, the share of the momentum that a step *keeps*,
+
+    m' = a m + sqrt(s) g + sqrt(2 (1 - a)) xi,   theta' = theta + sqrt(s) m'
+
+so that s = h^2 and a = 1 - C h for a friction C, and s = h for a = 0. Momenta start from 0.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from samplers.adapters.bridge.sampler import Bridged
+from samplers.adapters.sgmcmcjax import PreconditionedPoint
+from samplers.sghmc import SGHMC
+from samplers.sgld import SGLD
+from samplers.types import Claims, Source
+from samplers.underdamped import PhasePoint
+from samplers.validate import require
+from targets.target import Target
+
+
+class PreconditionedPhasePoint(NamedTuple):
+    """(theta, r, v): v the moving average of squared gradients."""
+
+    position: Any
+    momentum: Any
+    second_moment: Any
+
+
+def _bridged(kernel: str, target: Target, claims: Claims, point: Any = None, **options: Any) -> Bridged:
+    return Bridged("fortuna", kernel, target, claims, options, point)
+
+
+def _require_friction(friction: float) -> None:
+    require(friction > 0, "friction: must be positive", friction)
+
+
+def sgld(target: Target) -> Bridged:
+    """`sghmc_integrator` with `momentum_decay=0`: "recovers the overdamped Langevin dynamics"."""
+    return _bridged("sgld", target, SGLD().claims)
+
+
+def sghmc(target: Target, friction: float = 1.0) -> Bridged:
+    """`sghmc_integrator`, as `SGHMCPosterior` builds it: the gradient at the old theta, the momentum moved first."""
+    _require_friction(friction)
+    return _bridged("sghmc", target, SGHMC(friction).claims, PhasePoint, friction=friction)
+
+
+def sghmc_resampled(target: Target, integration_steps: int = 10, friction: float = 1.0) -> Bridged:
+    """`sghmc_integrator` with `momentum_resample_steps`; one step is that many of the library's."""
+    require(integration_steps >= 1, "integration_steps: must be positive", integration_steps)
+    _require_friction(friction)
+    claims = Claims(
+        kind="fixed-step",
+        source=Source("chen2014stochastic", "Algorithm 2"),
+        invariant_order=1,
+        composite=True,
+        conditions=("exact gradient",),
+    )
+    return _bridged("sghmc_resampled", target, claims, integration_steps=integration_steps, friction=friction)
+
+
+def _preconditioned(where: str, alpha: float, eps: float) -> Claims:
+    require(0 <= alpha < 1, "alpha: must lie in [0, 1)", alpha)
+    require(eps > 0, "eps: must be positive", eps)
+    return Claims(
+        kind="adaptive",
+        source=Source("li2016preconditioned", where),
+        conditions=("exact gradient", "Gamma dropped"),
+    )
+
+
+def sgld_rms(target: Target, alpha: float = 0.99, eps: float = 1e-7) -> Bridged:
+    """`rmsprop_preconditioner`, `momentum_decay=0`: with v' = alpha v + (1 - alpha) g^2 and G = 1 / (eps + sqrt(v')),
+
+        theta' = theta + h G g + sqrt(2 h G) xi
+
+    without Gamma = div G, the term that li2016preconditioned drops too.
+    """
+    claims = _preconditioned("Algorithm 1", alpha, eps)
+    return _bridged("sgld_rms", target, claims, PreconditionedPoint, alpha=alpha, eps=eps)
+
+
+def sghmc_rms(target: Target, friction: float = 1.0, alpha: float = 0.99, eps: float = 1e-7) -> Bridged:
+    """`sghmc_integrator` and `rmsprop_preconditioner`: the mass is 1 / G, G as in `sgld_rms`."""
+    _require_friction(friction)
+    claims = _preconditioned("the preconditioner of Algorithm 1", alpha, eps)
+    return _bridged("sghmc_rms", target, claims, PreconditionedPhasePoint, friction=friction, alpha=alpha, eps=eps)
+
+
+def cyclical_sgld(target: Target, cycle_length: int = 10, exploration_ratio: float = 0.25, count: int = 5) -> Bridged:
+    """`cyclical_sgld_integrator` at step number `count` of its cycle, in its sampling stage, where it is SGLD.
+
+    `step_size` is what the library's schedule makes of its `init_step_size` there.
+    """
+    require(cycle_length >= 1, "cycle_length: must be positive", cycle_length)
+    require(0 <= exploration_ratio <= count / cycle_length < 1, "count: must be in the sampling stage", count)
+    claims = replace(SGLD().claims, source=Source("zhang2020cyclical", "Algorithm 1"))
+    options = {"cycle_length": cycle_length, "exploration_ratio": exploration_ratio, "count": count}
+    return _bridged("cyclical_sgld", target, claims, **options)
