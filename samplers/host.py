@@ -34,6 +34,11 @@ class HostExact(Exact):
         return Estimate(gradient, value), estate
 
 
+def is_exact(estimator: Any) -> bool:
+    """True for the exact gradient itself; subclasses may add noise to it."""
+    return type(estimator) in (Exact, HostExact)
+
+
 @lru_cache(maxsize=32)
 def _value_and_gradient(target):
     """Compiled once a target: a host sampler asks for one gradient at a time."""

@@ -12,6 +12,7 @@ import pytest
 
 from checks.branching import ScriptedGenerator, branches
 from checks.lyapunov import position_law
+from checks.noise_tier import HostNoise
 from checks.stepmap import HostStep, step_map
 from checks.subject import Subject
 from samplers.adapters import devinterp, geoopt, posteriors
@@ -256,14 +257,16 @@ def test_chains_from_given_variables_have_the_law_of_the_step(name):
 @pytest.mark.parametrize("name", ["posteriors/sgld", "geoopt/rsgld", "devinterp/sgmcmc-sgld"])
 def test_gradient_noise_reaches_the_step_and_differs_between_chains(name):
     """h^2 V = 4 against an injected variance of at most 2 h = 0.06: 400 chains show it beyond doubt."""
-    noisy, variances = KnownNoise(LINE, np.array([[4 / H**2]])), []
-    for estimator in (HostExact(LINE), noisy):
+    covariance, variances = np.array([[4 / H**2]]), []
+    noisy = KnownNoise(LINE, covariance)
+    for estimator in (HostExact(LINE), noisy, HostNoise(LINE, covariance)):
         rng = np.random.default_rng(3)
         ends = MANY[name].chains(rng, np.full((400, 1), 0.3), H, 1, estimator)
         variances.append(ends.var())
         assert len(np.unique(ends)) == 400
     assert variances[0] < 0.12
     assert 2 < variances[1] < 8
+    assert 2 < variances[2] < 8
     state = MANY[name].init(rng, np.array([0.3]), noisy)
     moves = [np.ravel(MANY[name].position(MANY[name].step(rng, state, H, noisy)))[0] for _ in range(20)]
     assert 0.5 < np.var(moves) < 20

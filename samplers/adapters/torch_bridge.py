@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
-from samplers.gradients import Exact
-from samplers.host import estimator_key
+from samplers.gradients import KnownNoise
+from samplers.host import estimator_key, is_exact
 from targets.target import Target
 
 
@@ -114,15 +114,14 @@ class Batch:
     `potential` is the sum over the chains, whose gradient is each chain's own; `each` keeps one value a chain.
 
     Raises:
-        ValueError: for an estimator of the host that is not exact: it cannot be asked for all chains at once.
+        ValueError: for an estimator of the host that is neither exact nor of known covariance: it cannot be asked for
+            all chains at once.
     """
 
     def __init__(self, target: Target, estimator: Any, generator: np.random.Generator, chains: int, change=None):
-        if getattr(estimator, "backend", "jax") == "host" and not isinstance(estimator, Exact):
-            raise ValueError("estimator: one with backend 'host' serves one chain at a time; loop over `step` instead")
         # an exact estimator draws nothing
-        self.generator, self.change = None if isinstance(estimator, Exact) else generator, change
-        self.init, self.estimate = _batched(target, estimator, chains)
+        self.generator, self.change = None if is_exact(estimator) else generator, change
+        self.init, self.estimate = _batched(target, _vectorised(target, estimator), chains)
         self.estate = None
 
     def _key(self):
@@ -143,6 +142,17 @@ class Batch:
     def potential(self, leaves) -> torch.Tensor:
         """The sum of U~ over the chains as a scalar tensor that autograd can go through."""
         return Potential.apply(self, *leaves)[0]  # pyright: ignore[reportReturnType]
+
+
+@lru_cache(maxsize=16)
+def _vectorised(target: Target, estimator: Any) -> Any:
+    """The same estimator in a form that JAX can vectorise, one for each given one."""
+    if getattr(estimator, "backend", "jax") != "host" or is_exact(estimator):
+        return estimator
+    covariance = getattr(estimator, "covariance", None)
+    if covariance is None:
+        raise ValueError("estimator: one with backend 'host' serves one chain at a time; loop over `step` instead")
+    return KnownNoise(target, covariance)
 
 
 @lru_cache(maxsize=16)

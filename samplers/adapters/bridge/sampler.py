@@ -11,8 +11,7 @@ import numpy as np
 
 from samplers.adapters.bridge.client import Client, client
 from samplers.adapters.bridge.errors import BridgeError
-from samplers.gradients import Exact
-from samplers.host import HostExact, estimator_key
+from samplers.host import estimator_key, is_exact
 from samplers.types import Claims
 from targets.target import Target
 
@@ -203,11 +202,6 @@ class Bridged:
         ends = np.cumsum([int(np.size(leaf)) for leaf in leaves])[:-1]
         parts = np.split(flat, ends)
         return jax.tree.unflatten(structure, [p.reshape(np.shape(x)) for p, x in zip(parts, leaves, strict=True)])
-
-
-def is_exact(estimator: Any) -> bool:
-    """True for the exact gradient itself; subclasses may add noise to it."""
-    return type(estimator) in (Exact, HostExact)
 
 
 def gradient_noise(target: Target, estimator, generator, estate, position) -> tuple[np.ndarray, Any]:
