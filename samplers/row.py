@@ -11,7 +11,9 @@ from targets.target import Target
 DETERMINISTIC_TIERS = ("contract", "recipe", "generator", "order", "law")
 STATISTICAL_TIERS = ("invariance", "noise", "geometry", "convergence", "workload")
 TIERS = (*DETERMINISTIC_TIERS, *STATISTICAL_TIERS)
-USUAL_TIERS = (*DETERMINISTIC_TIERS, "invariance", "noise", "convergence")
+SAMPLED_TIERS = ("invariance", "noise", "convergence")
+"""The statistical tiers that apply to a sampler on a flat space without latent variables."""
+USUAL_TIERS = (*DETERMINISTIC_TIERS, *SAMPLED_TIERS)
 """What applies to a sampler on a flat space without latent variables."""
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from samplers.adapters import blackjax, devinterp, geoopt, numpyro, optax, posteriors, tfp
 from samplers.adapters.bridge.rows import BRIDGED
 from samplers.host import HostExact
-from samplers.row import Row
+from samplers.row import SAMPLED_TIERS, Row
 
 _COMPOSITE = {
     "recipe": "the state is the position alone: the momentum is drawn afresh in every step",
@@ -64,7 +64,7 @@ ADAPTERS: tuple[Row, ...] = (
     Row(
         "blackjax/sghmc",
         _on(blackjax.SGHMC),
-        tiers=("contract", "law"),
+        tiers=("contract", "law", *SAMPLED_TIERS),
         unsupported=_COMPOSITE,
         variants=(
             {"num_integration_steps": 1, "alpha": 1.0, "beta": 0.2},
@@ -164,7 +164,7 @@ ADAPTERS: tuple[Row, ...] = (
     Row(
         "tfp/uncalibrated_hmc",
         _on(tfp.UncalibratedHMC),
-        tiers=("contract", "law"),
+        tiers=("contract", "law", *SAMPLED_TIERS),
         unsupported=_COMPOSITE,
         targets=_FEW,
         variants=_LEAPFROG,
@@ -226,7 +226,7 @@ ADAPTERS: tuple[Row, ...] = (
     _torch(
         "geoopt/sgrhmc",
         geoopt.SGRHMC,
-        tiers=("contract", "law"),
+        tiers=("contract", "law", *SAMPLED_TIERS),
         unsupported=_COMPOSITE,
         variants=({"n_steps": 3, "alpha": 0.5}, {"n_steps": 5, "alpha": 0.8}),
         step_power=0.5,

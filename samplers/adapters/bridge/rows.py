@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from samplers.adapters import fortuna, jax_sgmc, sgmcmcjax
-from samplers.row import Row
+from samplers.row import SAMPLED_TIERS, Row
 
 _REFRESHED = {
     "recipe": "the state is the position alone: the momentum is drawn afresh in every step",
@@ -43,7 +43,7 @@ def _momentum(library: str, name: str, build: Callable[..., Any], **given: Any) 
 
 
 def _composite(library: str, name: str, build: Callable[..., Any], **given: Any) -> Row:
-    return _momentum(library, name, build, tiers=("contract", "law"), unsupported=_REFRESHED, **given)
+    return _momentum(library, name, build, tiers=("contract", "law", *SAMPLED_TIERS), unsupported=_REFRESHED, **given)
 
 
 def _contract(library: str, name: str, build: Callable[..., Any], why: dict[str, str], **given: Any) -> Row:
