@@ -23,16 +23,15 @@ def double_well() -> Target:
     Source: chen2014stochastic, figure 1; ma2015complete, section 4.1.
     """
 
+    def radii(key, n):
+        return 1 + math.sqrt(0.5) * jax.random.normal(key, (n, 1))
+
+    def log_accept(a):
+        a = a[0]
+        return jnp.where(a > 0, (a - 1) ** 2 - (a**2 - 1) ** 2, -jnp.inf)
+
     def sample(key, n):
         radius_key, sign_key = jax.random.split(key)
-
-        def radii(key, n):
-            return 1 + math.sqrt(0.5) * jax.random.normal(key, (n, 1))
-
-        def log_accept(a):
-            a = a[0]
-            return jnp.where(a > 0, (a - 1) ** 2 - (a**2 - 1) ** 2, -jnp.inf)
-
         radius = rejection(radius_key, n, radii, log_accept)
         return radius * jax.random.rademacher(sign_key, (n, 1), radius.dtype)
 
@@ -49,8 +48,14 @@ def anharmonic() -> Target:
     Source: closed form; the quartic oscillator.
     """
 
+    def propose(key, n):
+        return jax.random.normal(key, (n, 1))
+
+    def log_accept(x):
+        return -(x[0] ** 4) / 4
+
     def sample(key, n):
-        return rejection(key, n, lambda k, m: jax.random.normal(k, (m, 1)), lambda x: -(x[0] ** 4) / 4)
+        return rejection(key, n, propose, log_accept)
 
     return _quartic("anharmonic", 0.25, 0.5, sample, 3.4)
 

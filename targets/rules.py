@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -122,8 +122,9 @@ class DensityLaw:
         return x[:, None], w
 
 
+@partial(jax.jit, static_argnums=(1, 2, 3))
 def rejection(key, n: int, propose: Callable, log_accept: Callable):
-    """n exact draws by rejection.
+    """n exact draws by rejection, compiled once for each n and pair of functions: define these outside of the sampler.
 
     Args:
         key: typed key.

@@ -92,16 +92,14 @@ def tiny_logistic() -> Target:
     terms = DataTerms(prior, datum, (jnp.asarray(LOGISTIC_FEATURES), jnp.asarray(LOGISTIC_LABELS)), len(signed))
     potential = _total(terms)
 
+    def propose(key, n):
+        return jnp.asarray(mode) + math.sqrt(variance) * jax.random.normal(key, (n, 2))
+
+    def log_accept(x):
+        start = jnp.asarray(mode, x.dtype)
+        return potential(start) + (x - start) @ (x - start) / (2 * variance) - potential(x)
+
     def sample(key, n):
-        start = jnp.asarray(mode)
-        least = potential(start)
-
-        def propose(key, n):
-            return start + math.sqrt(variance) * jax.random.normal(key, (n, 2))
-
-        def log_accept(x):
-            return least + (x - start) @ (x - start) / (2 * variance) - potential(x)
-
         return rejection(key, n, propose, log_accept)
 
     def marginal(i):
