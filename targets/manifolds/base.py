@@ -9,8 +9,9 @@ import jax
 class Manifold(Protocol):
     """A Riemannian manifold embedded in R^n, described by what a sampler needs of it.
 
-    Points and tangent vectors are arrays of the embedding space (or pytrees of them, for `Euclidean`); a
-    density on the manifold is with respect to its Hausdorff measure (for an open subset of R^n: Lebesgue).
+    Points and tangent vectors are arrays of the embedding space (or pytrees of them); the metric is always that of the
+    embedding, <u, v> = sum of u_i v_i. A density on the manifold is with respect to its Hausdorff measure (for an open
+    subset of R^n: Lebesgue). Where there is a boundary, geodesics are reflected at it.
 
     Attributes:
         name: registry name, such as `"sphere(2)"`.
@@ -29,7 +30,11 @@ class Manifold(Protocol):
         ...
 
     def geodesic(self, point: Any, velocity: Any, time: Any) -> tuple[Any, Any]:
-        """Exact geodesic flow for a time: `(point, velocity) -> (point, velocity)`."""
+        """Exact geodesic flow for a time, of either sign: `(point, velocity) -> (point, velocity)`.
+
+        It keeps the speed and, after `velocity -> -velocity`, runs back. Relative to its scale the point is known to
+        eps times one plus the length of the path, |velocity time|.
+        """
         ...
 
     def random(self, key: jax.Array) -> Any:
@@ -42,4 +47,14 @@ class Manifold(Protocol):
 
     def contains(self, point: Any) -> jax.Array:
         """True where `point` satisfies the constraint up to round-off, with finite entries."""
+        ...
+
+    def mean_curvature(self, point: Any) -> Any:
+        """Mean curvature vector: the trace of the second fundamental form over an orthonormal tangent frame.
+
+            H = sum_i (second derivative of the geodesic from x in the direction e_i) = Laplacian of the embedding
+            Laplace-Beltrami of f:  tr(P Hessian f) + <H, grad f>,  P the tangent projection, f on the ambient space
+
+        It is a normal vector of the shape of `point`, zero on a flat manifold.
+        """
         ...

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from targets.manifolds.sizes import require_whole
+
 
 @dataclass(frozen=True)
 class Euclidean:
@@ -12,15 +14,19 @@ class Euclidean:
 
         geodesic: (x, v) -> (x + t v, v)
 
+    Source: liu2016stochastic, section 3.1 (the identity embedding). Numerical range: all finite numbers.
+
     Args:
         dim: n.
+
+    Raises:
+        ValueError: if `dim` is not an integer of at least 1.
     """
 
     dim: int
 
     def __post_init__(self):
-        if self.dim < 1:
-            raise ValueError(f"dim: must be at least 1, got {self.dim!r}")
+        require_whole("dim", self.dim, 1)
 
     @property
     def name(self) -> str:
@@ -47,3 +53,7 @@ class Euclidean:
     def contains(self, point):
         """True where every entry is finite."""
         return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(point)]))
+
+    def mean_curvature(self, point):
+        """Zero: the space is flat."""
+        return jax.tree.map(jnp.zeros_like, point)
