@@ -88,13 +88,13 @@ class Kernel:
 
     def advance(self, i, key, state, h, eta):
         integrator = self.integrator(key, h)
-        params, inner = state
-        inner = inner._replace(rng_key=key, count=i)
+        params, inner = state[0], state[1]._replace(rng_key=key)
         if self.more != "resampled":
             return self.update(integrator, params, inner, eta)
-        for count in range(self.options["integration_steps"]):
+        begun = inner.count
+        for count in range(self.options["integration_steps"]):  # numbers: the library branches on them
             params, inner = self.update(integrator, params, inner._replace(count=count), eta)
-        return params, inner
+        return params, inner._replace(count=begun)
 
     def read(self, state, h):
         params, inner = state
@@ -140,8 +140,10 @@ class Cyclical(Kernel):
     def advance(self, i, key, state, h, eta):
         params, inner = state
         # every step is the one of that number: a chain of them has a constant step size
+        begun = inner.sgld_state.count
         sgld = inner.sgld_state._replace(rng_key=key, count=self.options["count"])
-        return self.update(self.integrator(key, h), params, inner._replace(sgld_state=sgld), eta)
+        params, inner = self.update(self.integrator(key, h), params, inner._replace(sgld_state=sgld), eta)
+        return params, inner._replace(sgld_state=inner.sgld_state._replace(count=begun))
 
     def read(self, state, h):
         return (self.flat(state[0]),)
