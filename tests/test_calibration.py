@@ -22,15 +22,12 @@ def test_every_statistical_check_is_calibrated_on_some_sampler():
     assert set(STATISTICAL) <= planned
 
 
-def test_published_calibration_has_every_test_and_tail_and_names_the_checks_that_it_lacks():
+def test_published_calibration_has_every_test_tail_and_check():
     done = {(line["kind"], line["case"]) for line in PUBLISHED}
     assert {("primitive", name) for name in calibration.PRIMITIVES} <= done
     assert {("tail", name) for name in calibration.TAILS} <= done
+    assert set(STATISTICAL) <= {line["check"] for line in PUBLISHED if line["kind"] == "check" and "runs" in line}
     assert not any(line["quick"] for line in PUBLISHED)
-    page = calibration.PUBLISHED.with_suffix(".md").read_text(encoding="utf-8")
-    lacking = set(STATISTICAL) - {line["check"] for line in PUBLISHED if "runs" in line and line["kind"] == "check"}
-    named = [line for line in page.splitlines() if line.startswith("No p-values of: ")]
-    assert all(f"`{name}`" in named[0] for name in lacking)
 
 
 def test_published_p_values_are_calibrated():
