@@ -202,7 +202,7 @@ def test_a_missing_environment_is_one_line_with_the_command_that_builds_it(tmp_p
 def test_building_is_idempotent_follows_the_pins_and_leaves_nothing_behind_when_it_fails(tmp_path, monkeypatch):
     monkeypatch.setenv("SGMCMC_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(building.shutil, "which", lambda name: None)
-    pins = Environment("fake", ("nothing==1.0",), FAR)
+    pins = Environment("fake", ("nothing==1.0",), FAR, alone=("lonely==2.0",))
     monkeypatch.setattr(building, "environment", lambda name: pins)
     done, said = [], []
 
@@ -216,13 +216,16 @@ def test_building_is_idempotent_follows_the_pins_and_leaves_nothing_behind_when_
 
     monkeypatch.setattr(building, "_run", commands)
     folder = building.build("fake", said.append)
-    assert done[-1][-1] == "nothing==1.0"
+    assert done[-2][-1] == "nothing==1.0"
+    assert done[-1][-2:] == ["--no-deps", "lonely==2.0"]
     assert json.loads((folder / building.STAMP).read_text())["versions"]["fake"] == "1.0"
     assert building.python_of("fake").exists()
     before = len(done)
     building.build("fake", said.append)
     assert (len(done), said[-1]) == (before, f"fake: already built in {folder}")
-    pins = Environment("fake", ("nothing==1.1",), FAR)
+    pins = Environment("fake", ("nothing==1.0",), FAR, alone=("lonely==2.1",))
+    assert not building.is_built("fake")
+    pins = Environment("fake", ("nothing==1.1",), FAR, alone=("lonely==2.0",))
     assert not building.is_built("fake")
 
     def failing(name, arguments):
