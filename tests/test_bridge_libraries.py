@@ -3,13 +3,15 @@
 Oracles are the formulas of the adapters' docstrings, evaluated in NumPy, and the same library under this process's jax.
 """
 
+import json
+import subprocess
 import sys
 
 import numpy as np
 import pytest
 
 from samplers.adapters import fortuna, jax_sgmc, sgmcmcjax
-from samplers.adapters.bridge.build import command, home, is_built
+from samplers.adapters.bridge.build import command, home, is_built, python_of
 from samplers.adapters.bridge.client import Client
 from samplers.adapters.bridge.environments import environment
 from samplers.adapters.bridge.sampler import Bridged
@@ -188,3 +190,30 @@ def test_fortuna_preconditions_by_the_moving_average_without_the_divergence():
         step(sampler, z, noise, eta),
         np.concatenate([z[:, :2] - H * G * g + np.sqrt(2 * H * G) * noise, v], axis=1),
     )
+
+
+CYCLES = """
+import json, jax, jax.numpy as jnp
+from fortuna.prob_model.posterior.sgmcmc.cyclical_sgld import cyclical_sgld_callback, cyclical_sgld_integrator
+from fortuna.prob_model.posterior.sgmcmc.sgmcmc_preconditioner import identity_preconditioner
+ends = []
+for seed in (0, 1):
+    integrator = cyclical_sgld_integrator.cyclical_sgld_integrator(
+        jax.random.PRNGKey(seed), 0.1, 8, 0.25, identity_preconditioner())
+    state, ends = integrator.init(jnp.zeros(())), [*ends, []]
+    for _ in range(16):
+        update, state = integrator.update(jnp.ones(()), state)
+        ends[-1].append(float(update))
+callback = cyclical_sgld_callback.CyclicalSGLDSamplingCallback(2, 8, 4, 1, 8, 0.25, None, None, 1)
+sampled = [k for k in range(1, 17) if ends[0][k - 1] != ends[1][k - 1]]
+print(json.dumps([sampled, [k for k in range(1, 17) if callback._do_sample(k, 0)]]))
+"""
+
+
+@needs("fortuna")
+def test_fortuna_records_the_steps_of_a_cycle_that_come_one_before_those_with_noise():
+    """The finding, at its root: steps are numbered from 1, and two keys tell which have noise; see reports/findings."""
+    done = subprocess.run([python_of("fortuna"), "-c", CYCLES], capture_output=True, text=True, check=True)
+    sampled, recorded = json.loads(done.stdout.splitlines()[-1])
+    assert sampled == [*range(3, 9), *range(11, 17)]
+    assert recorded == [k - 1 for k in sampled]
