@@ -89,12 +89,17 @@ def mixture_2d() -> Target:
     return gaussian_mixture([0.5, 0.3, 0.2], means, covariances, "gaussian-mixture-2d")
 
 
+def require_weights(weights: np.ndarray, count: int) -> None:
+    """Raise ValueError unless `weights` are `count` positive numbers with sum one."""
+    if weights.shape != (count,) or not np.all(weights > 0) or abs(weights.sum() - 1) > 1e-12:
+        raise ValueError(f"weights: must be {count} positive numbers with sum one, got {weights}")
+
+
 def _validate(weights: np.ndarray, means: np.ndarray, covariances: np.ndarray) -> None:
     if means.ndim != 2 or means.size == 0 or not np.all(np.isfinite(means)):
         raise ValueError(f"means: must be a finite (k, d) array, got shape {means.shape}")
     count, dim = means.shape
-    if weights.shape != (count,) or not np.all(weights > 0) or abs(weights.sum() - 1) > 1e-12:
-        raise ValueError(f"weights: must be {count} positive numbers with sum one, got {weights}")
+    require_weights(weights, count)
     if covariances.shape != (count, dim, dim) or not np.all(np.isfinite(covariances)):
         raise ValueError(f"covariances: must be a finite ({count}, {dim}, {dim}) array, got shape {covariances.shape}")
     for matrix in covariances:

@@ -7,7 +7,20 @@ from typing import NamedTuple
 
 import jax
 
-from targets import banana, funnel, gamma, gaussian, log_normal, mixture, quartic, student_t, tiny_data, workloads
+from targets import (
+    banana,
+    bingham,
+    funnel,
+    gamma,
+    gaussian,
+    log_normal,
+    mixture,
+    quartic,
+    student_t,
+    tiny_data,
+    vmf_mixture,
+    workloads,
+)
 from targets import von_mises_fisher as vmf
 from targets.posteriordb.registry import ROWS, posteriordb_target
 from targets.target import Target
@@ -42,7 +55,14 @@ TARGETS: tuple[TargetRow, ...] = (
     TargetRow("gamma", gamma.gamma_smooth),
     TargetRow("gamma-sparse", gamma.gamma_sparse),
     TargetRow("log-normal", log_normal.log_normal),
+    TargetRow("vmf-s1", vmf.circle),
     TargetRow("vmf-s2", vmf.von_mises_fisher),
+    TargetRow("vmf-s49", vmf.sphere_49),
+    TargetRow("vmf-s4999", vmf.sphere_4999),
+    TargetRow("vmf-mixture-s1", vmf_mixture.circle_mixture),
+    TargetRow("vmf-mixture-s2", vmf_mixture.sphere_mixture),
+    TargetRow("bingham-s2", bingham.bingham_s2),
+    TargetRow("bingham-s9", bingham.bingham_s9),
     TargetRow("tiny-gaussian-data", tiny_data.tiny_gaussian_data),
     TargetRow("tiny-logistic", tiny_data.tiny_logistic),
 )

@@ -143,6 +143,20 @@ def rejection(key, n: int, propose: Callable, log_accept: Callable):
         levels = jax.vmap(log_accept)(values)
         return values, jnp.log(jax.random.uniform(accept_key, (n,), levels.dtype)) < levels
 
+    return until_accepted(key, attempt)
+
+
+def until_accepted(key, attempt: Callable):
+    """Draws by rejection where each has a law of its own; call it under jit, for it compiles its loop.
+
+    Args:
+        key: typed key.
+        attempt: key -> proposals (n, d), one for each draw, and whether they are accepted, (n,).
+
+    Returns:
+        Draws (n, d). Every round proposes to all and fills those that are still empty.
+    """
+
     def body(carry):
         key, values, done = carry
         key, attempt_key = jax.random.split(key)

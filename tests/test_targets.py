@@ -148,7 +148,7 @@ def test_the_logistic_potential_is_the_textbook_one():
         assert abs(float(law.potential(jnp.array(x))) - reference(x)) <= 16 * EPS * reference(x)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if target(name).size <= 8])
 def test_the_curvature_bounds_the_hessian_on_nearly_all_of_the_mass(name):
     law = target(name)
     draws = np.asarray(jax.vmap(law.ravel)(law.sample(jax.random.key(11), 2000)))
@@ -201,7 +201,7 @@ def test_the_double_well_has_the_known_constant_and_second_moment(order, digits)
         (lambda: funnel(leaves=0), "leaves"),
         (lambda: funnel(scale=0.0), "scale"),
         (lambda: von_mises_fisher(direction=(0.0, 0.0, 0.0)), "direction"),
-        (lambda: von_mises_fisher(direction=(1.0, 0.0)), "direction"),
+        (lambda: von_mises_fisher(direction=(1.0,)), "direction"),
         (lambda: von_mises_fisher(concentration=0.0), "concentration"),
     ],
 )
