@@ -1,4 +1,4 @@
-"""Manifolds: geodesics keep constraint, tangency and speed, and run backwards; edge cases of the sphere."""
+"""Every manifold: its flow, projection, dimension and curvature against its constraint; bad sizes are refused."""
 
 import jax
 import jax.numpy as jnp
@@ -10,140 +10,190 @@ from hypothesis import strategies as st
 from targets.manifolds.base import Manifold
 from targets.manifolds.euclidean import Euclidean
 from targets.manifolds.positive import Positive
+from targets.manifolds.product import Product
+from targets.manifolds.product_of_spheres import ProductOfSpheres
+from targets.manifolds.simplex import Simplex
 from targets.manifolds.sphere import Sphere
+from targets.manifolds.stiefel import Stiefel
+from tests.manifold_examples import EPS, Space, flow_violations, jet_violations, simplex, spaces, spheres
 
-EPS = np.finfo(np.float64).eps
-EXAMPLES = settings(deadline=None, max_examples=25, derandomize=True)
-seeds = st.integers(0, 2**32 - 1)
-times = st.floats(-10, 10, allow_subnormal=False)
-
-
-def tangent_vector(n, seed, speed):
-    """A unit point and a tangent vector of given speed, from NumPy."""
-    rng = np.random.default_rng(seed)
-    point = rng.normal(size=n)
-    point /= np.linalg.norm(point)
-    vector = rng.normal(size=n)
-    vector -= point * (point @ vector)
-    return point, speed * vector / np.linalg.norm(vector)
+pytestmark = pytest.mark.xdist_group("manifolds")
+EXAMPLES = settings(deadline=None, max_examples=12, derandomize=True)
+NAMES = sorted(spaces())
+seeds = st.integers(0, 2**31 - 1)
+TYPICAL = ["positive(2)", "sphere(4)", "sphere(2)^2", "simplex(4)", "stiefel(3,2)"]
+every_space = pytest.mark.parametrize("name", NAMES)
 
 
 @pytest.mark.parametrize(
     ("manifold", "name", "dim"),
-    [(Euclidean(3), "euclidean(3)", 3), (Positive(2), "positive(2)", 2), (Sphere(3), "sphere(2)", 2)],
+    [
+        (Euclidean(3), "euclidean(3)", 3),
+        (Positive(2), "positive(2)", 2),
+        (Sphere(3), "sphere(2)", 2),
+        (ProductOfSpheres(4, 3), "sphere(2)^4", 8),
+        (Simplex(4), "simplex(3)", 3),
+        (Stiefel(3, 2), "stiefel(3,2)", 3),
+        (Stiefel(4, 4), "stiefel(4,4)", 6),
+        (Product((Sphere(3), Positive(2))), "product(sphere(2),positive(2))", 4),
+    ],
 )
 def test_manifolds_follow_the_protocol_with_their_intrinsic_dimension(manifold, name, dim):
     assert isinstance(manifold, Manifold)
     assert (manifold.name, manifold.dim) == (name, dim)
-    point = manifold.random(jax.random.key(3))
-    assert bool(manifold.contains(point))
-    assert not bool(manifold.contains(point * jnp.nan))
     assert hash(manifold) == hash(type(manifold)(*vars(manifold).values()))
 
 
-@pytest.mark.parametrize(("build", "argument"), [(Euclidean, "dim"), (Positive, "dim"), (Sphere, "n")])
-def test_a_dimension_out_of_range_is_refused_by_name(build, argument):
+@pytest.mark.parametrize(
+    ("build", "argument"),
+    [
+        (lambda: Euclidean(0), "dim"),
+        (lambda: Euclidean(2.5), "dim"),  # type: ignore[arg-type]
+        (lambda: Positive(0), "dim"),
+        (lambda: Sphere(1), "n"),
+        (lambda: ProductOfSpheres(0, 3), "count"),
+        (lambda: ProductOfSpheres(2, 1), "n"),
+        (lambda: Simplex(1), "size"),
+        (lambda: Simplex(3, -1), "max_reflections"),
+        (lambda: Stiefel(1, 1), "n"),
+        (lambda: Stiefel(3, 0), "p"),
+        (lambda: Stiefel(3, 4), "p"),
+        (lambda: Product(()), "factors"),
+        (lambda: Product([Sphere(3)]), "factors"),  # type: ignore[arg-type]
+        (lambda: Product((Sphere(3), 3)), "factors"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_size_out_of_range_is_refused_by_name(build, argument):
     with pytest.raises(ValueError, match=f"^{argument}: "):
-        build(0)
+        build()
 
 
-def test_geodesics_of_flat_space_are_straight_on_pytrees():
-    manifold = Euclidean(3)
-    point = {"a": np.array([1.0, -2.0]), "b": np.array(0.5)}
-    velocity = {"a": np.array([0.25, 4.0]), "b": np.array(-1.5)}
-    moved, kept = manifold.geodesic(point, velocity, 2.0)
-    np.testing.assert_array_equal(moved["a"], [1.5, 6.0])
-    assert moved["b"] == -2.5
-    assert kept is velocity
-    assert manifold.tangent(point, velocity) is velocity
-    assert manifold.project_roundoff(point) is point
-    assert bool(manifold.contains(point))
-    assert not bool(manifold.contains({"a": np.array([1.0, np.inf]), "b": np.array(0.5)}))
-
-
-def test_a_line_may_leave_the_positive_orthant_and_contains_says_so():
-    manifold = Positive(2)
-    point, velocity = np.array([1.0, 2.0]), np.array([-1.0, 1.0])
-    inside, _ = manifold.geodesic(point, velocity, 0.5)
-    edge, _ = manifold.geodesic(point, velocity, 1.0)
-    outside, _ = manifold.geodesic(point, velocity, 2.0)
-    np.testing.assert_array_equal(outside, [-1.0, 4.0])
-    assert [bool(manifold.contains(x)) for x in (inside, edge, outside)] == [True, False, False]
-    assert not bool(manifold.contains(np.array([1.0, np.inf])))
-
-
+@every_space
 @EXAMPLES
-@given(st.integers(2, 6), seeds, st.floats(1e-3, 5), times)
-def test_great_circles_keep_constraint_tangency_and_speed_and_run_backwards(n, seed, speed, time):
-    manifold = Sphere(n)
-    x, v = tangent_vector(n, seed, speed)
-    y, w = manifold.geodesic(x, v, time)
-    # the angle speed * time is known to eps * |angle|
-    tolerance = 8 * n * EPS * (1 + abs(speed * time))
-    assert abs(y @ y - 1) <= tolerance
-    assert abs(y @ w) <= tolerance * speed
-    assert abs(np.linalg.norm(w) - speed) <= tolerance * speed
-    back, velocity = manifold.geodesic(y, -w, time)
-    assert np.max(np.abs(back - x)) <= 4 * tolerance
-    assert np.max(np.abs(velocity + v)) <= 4 * tolerance * speed
+@given(seeds, st.floats(-6, 2), st.floats(-20, 20))
+def test_geodesics_keep_constraint_tangency_and_speed_run_backwards_and_compose(name, seed, exponent, length):
+    found = flow_violations(spaces()[name], seed, 10**exponent, length)
+    assert {prop: v for prop, v in found.items() if not v.holds} == {}
 
 
-@EXAMPLES
-@given(seeds, st.floats(0.1, 3), st.floats(-3, 3))
-def test_a_great_circle_is_the_rotation_in_its_plane(seed, speed, time):
-    x, v = tangent_vector(4, seed, speed)
-    generator = np.outer(v, x) - np.outer(x, v)  # skew, takes x to v
-    values, vectors = np.linalg.eigh(1j * generator)
-    rotation = (vectors * np.exp(-1j * values * time)) @ vectors.conj().T
-    y, w = Sphere(4).geodesic(x, v, time)
-    tolerance = 64 * EPS * (1 + abs(speed * time))
-    np.testing.assert_allclose(y, (rotation @ x).real, rtol=0, atol=tolerance)
-    np.testing.assert_allclose(w, (rotation @ v).real, rtol=0, atol=tolerance * speed)
+@pytest.mark.parametrize("at", [0.0, 0.03, 0.7])
+@pytest.mark.parametrize("name", TYPICAL)
+def test_acceleration_is_normal_and_the_exponential_map_is_smooth_at_zero_velocity(name, at):
+    found = jet_violations(spaces()[name], 7, at)
+    assert {prop: v for prop, v in found.items() if not v.holds} == {}
 
 
-@EXAMPLES
-@given(st.integers(2, 6), seeds)
-def test_the_tangent_projection_is_orthogonal(n, seed):
-    rng = np.random.default_rng(seed)
-    x, _ = tangent_vector(n, seed, 1.0)
-    u, w = rng.normal(size=(2, n))
-    project = Sphere(n).tangent
-    tolerance = 8 * n * EPS * (1 + np.linalg.norm(u)) * (1 + np.linalg.norm(w))
-    assert abs(x @ project(x, u)) <= tolerance
-    assert np.max(np.abs(project(x, project(x, u)) - project(x, u))) <= tolerance
-    assert abs(w @ project(x, u) - project(x, w) @ u) <= tolerance  # symmetric
+@every_space
+def test_the_projection_is_onto_the_null_space_of_the_constraint_whose_dimension_is_dim(name):
+    space = spaces()[name]
+    for seed in range(3):
+        x = space.draw(seed)
+        basis = space.tangent_basis(x)
+        projection = np.stack([space.point_maps(x, e)[1] for e in np.eye(len(x))], axis=1)
+        np.testing.assert_allclose(projection, basis.T @ basis, rtol=0, atol=16 * len(x) * EPS)
+        assert space.manifold.dim == len(basis) == np.linalg.matrix_rank(projection)
 
 
-def test_at_zero_speed_the_point_stays_and_derivatives_are_finite():
-    manifold, x = Sphere(3), jnp.array([0.6, 0.0, 0.8])
-    y, w = manifold.geodesic(x, jnp.zeros(3), 2.0)
-    np.testing.assert_array_equal(y, x)
-    np.testing.assert_array_equal(w, np.zeros(3))
-    derivative = jax.jacobian(lambda v: manifold.geodesic(x, v, 2.0)[0])(jnp.zeros(3))
-    np.testing.assert_array_equal(derivative, 2.0 * np.eye(3))  # x + t v to first order
+@every_space
+def test_mean_curvature_is_the_trace_of_the_second_fundamental_form(name):
+    space = spaces()[name]
+    for seed in range(3):
+        x = space.draw(seed)
+        trace = sum(space.acceleration(x, e) for e in space.tangent_basis(x))
+        np.testing.assert_allclose(space.point_maps(x, x)[2], trace, rtol=0, atol=64 * len(x) ** 2 * EPS)
 
 
-def test_roundoff_projection_returns_to_the_sphere_and_moves_a_valid_point_by_roundoff():
-    manifold = Sphere(3)
-    x = manifold.random(jax.random.key(0))
-    assert np.max(np.abs(manifold.project_roundoff(x) - x)) <= 2 * EPS
-    drifted = x * (1 + 1e-9)
-    assert not bool(manifold.contains(drifted))
-    assert bool(manifold.contains(manifold.project_roundoff(drifted)))
+@every_space
+def test_roundoff_projection_returns_to_the_constraint_and_moves_a_valid_point_by_roundoff(name):
+    space = spaces()[name]
+    rng = np.random.default_rng(5)
+    x = space.draw(5)
+    moved, _, _, inside = space.point_maps(x, x)
+    assert inside
+    assert not space.point_maps(x * np.nan, x)[3]
+    assert np.max(np.abs(moved - x)) <= 4 * len(x) * EPS
+    drifted = x + 1e-9 * rng.uniform(0.5, 1, size=len(x)) * np.sign(x)
+    assert bool(space.point_maps(drifted, x)[3]) == (len(space.constraint(x)) == 0)
+    again = space.point_maps(drifted, x)[0]
+    assert space.point_maps(again, x)[3]
+    assert np.max(np.abs(space.constraint(again)), initial=0) <= 4 * len(x) * EPS
+    # no further than twice the distance of the nearest point, which is no further than x
+    assert np.linalg.norm(again - drifted) <= 2 * np.linalg.norm(drifted - x)
 
 
-def test_random_points_of_the_sphere_are_uniform():
-    points = jax.vmap(Sphere(3).random)(jax.random.split(jax.random.key(1), 20_000))
-    # on the two-sphere each coordinate is uniform on (-1, 1) [Archimedes]
-    distance = np.max(np.abs(np.sort(points, axis=0) - np.linspace(-1, 1, 20_000)[:, None])) / 2
-    # DKW: P(distance > e) <= 2 exp(-2 n e^2), here 3e-7 per coordinate; 1/n for the step of the empirical law
-    assert distance <= np.sqrt(np.log(2 / 3e-7) / (2 * 20_000)) + 1 / 20_000
-
-
-@pytest.mark.parametrize("manifold", [Euclidean(3), Positive(3), Sphere(3)])
-def test_single_precision_stays_single(manifold):
-    x = jnp.array([0.6, 0.64, 0.48], jnp.float32)
+@pytest.mark.parametrize("name", TYPICAL)
+def test_single_precision_stays_single_and_agrees_with_double(name):
+    space = spaces()[name]
+    x = space.draw(4)
+    v = space.tangent_vector(x, 5, 1.0)
+    exact = space.flow(x, v, 0.75)
+    point, velocity = (space.unravel(part).astype(jnp.float32) for part in (x, v))
     with jax.numpy_dtype_promotion("strict"):
-        y, w = manifold.geodesic(x, manifold.tangent(x, jnp.ones(3, jnp.float32)), 0.5)
-        assert {y.dtype, w.dtype, manifold.project_roundoff(y).dtype} == {jnp.dtype("float32")}
-        assert bool(manifold.contains(y))
+        m = space.manifold
+
+        @jax.jit
+        def step(point, velocity):
+            point, velocity = m.geodesic(point, m.tangent(point, velocity), 0.75)
+            return m.project_roundoff(point), velocity, m.mean_curvature(point), m.contains(point)
+
+        *parts, inside = step(point, velocity)
+    assert {part.dtype for part in parts} == {jnp.dtype("float32")}
+    assert bool(inside)
+    for part, value in zip(parts[:2], exact, strict=True):
+        allowance = 16 * len(x) * float(np.finfo(np.float32).eps) * (1 + np.abs(x).max()) * space.growth(0.75)
+        assert np.max(np.abs(np.ravel(part) - value)) <= allowance
+
+
+class Renormalised(Sphere):
+    """Planted: a retraction in place of the exponential."""
+
+    def geodesic(self, point, velocity, time):
+        end = self.project_roundoff(point + time * velocity)
+        w = self.tangent(end, velocity)
+        return end, w * jnp.sqrt((velocity @ velocity) / (w @ w))
+
+
+class AmbientDimension(Sphere):
+    """Planted: the number of coordinates."""
+
+    @property
+    def dim(self):
+        return self.n
+
+
+class FlatAtZero(Sphere):
+    """Planted: the cosine is constant at zero speed, so the second derivative there is lost."""
+
+    def geodesic(self, point, velocity, time):
+        squared = velocity @ velocity
+        moving = squared > 0
+        speed = jnp.sqrt(jnp.where(moving, squared, 1))
+        cosine = jnp.where(moving, jnp.cos(speed * time), 1)
+        sine = jnp.where(moving, jnp.sin(speed * time) / speed, time)
+        return point * cosine + velocity * sine, velocity * cosine - point * (squared * sine)
+
+
+class AmbientReflection(Simplex):
+    """Planted: the reflection of R^K in x_j = 0, then projected: the factor 2 / K in place of 2 / (K - 1)."""
+
+    def reflected(self, velocity, hit):
+        return self.tangent(velocity, jnp.where(hit, -velocity, velocity))
+
+
+@pytest.mark.parametrize(
+    ("space", "broken"),
+    [
+        (Space(Renormalised(3), spheres(1, 3)), {"composed point", "composed velocity"}),
+        (Space(AmbientReflection(3), simplex(3)), {"speed", "reversed velocity", "inverse point"}),
+    ],
+    ids=["retraction", "reflection"],
+)
+def test_a_flow_that_is_no_geodesic_is_seen(space, broken):
+    found = [flow_violations(space, seed, 1.0, 1.5) for seed in range(4)]
+    assert broken <= {prop for violations in found for prop, v in violations.items() if not v.holds}
+
+
+def test_derivatives_that_are_lost_and_a_dimension_that_is_ambient_are_seen():
+    wrong = Space(FlatAtZero(3), spheres(1, 3))
+    assert not jet_violations(wrong, 0, 0.0)["acceleration"].holds
+    assert AmbientDimension(3).dim != len(wrong.tangent_basis(wrong.draw(0)))

@@ -74,8 +74,7 @@ class Simplex:
             x, v, remaining, first, face, count = path
             hit = jnp.arange(self.size) == face
             x = jnp.where(hit, 0, _advance(x, v, first))
-            into = jnp.sum(jnp.where(hit, v, 0))
-            v = jnp.where(hit, -v, v + 2 / (self.size - 1) * into)
+            v = self.reflected(v, hit)
             return x, v, remaining - first, *_next_face(x, v), count + 1
 
         start = (point, sign * velocity, sign * time, *_next_face(point, sign * velocity), 0)
@@ -83,6 +82,11 @@ class Simplex:
         arrived = ~(first < remaining)
         x = jnp.where(arrived, _advance(x, v, remaining), point)
         return x, jnp.where(arrived, sign * v, -velocity)
+
+    def reflected(self, velocity, hit):
+        """The tangent velocity after a reflection in the face x_j = 0; `hit` (K,) is True at j alone."""
+        into = jnp.sum(jnp.where(hit, velocity, 0))
+        return jnp.where(hit, -velocity, velocity + 2 / (self.size - 1) * into)
 
     def random(self, key):
         """A uniform point: Dirichlet(1, ..., 1), by independent exponentials over their sum."""

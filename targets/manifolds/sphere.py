@@ -16,9 +16,9 @@ class Sphere:
         tangent projection: I - x x^T
         mean curvature: -(n - 1) x
 
-    Source: liu2016stochastic, section 3.3, equation (7) (geodesic flow) and what follows it (projection). Numerical range: any n that
-    fits in memory, single and double precision; the angle a t is known to eps |a t|, so a point is at random once
-    |a t| reaches 1 / eps, and its square must not overflow (|a t| < 1e154, in single precision 1e19).
+    Source: liu2016stochastic, section 3.3, equation (7) (geodesic flow) and what follows it (projection). Numerical
+    range: any n that fits in memory, single and double precision; the angle a t is known to eps |a t|, so a point is at
+    random once |a t| reaches 1 / eps, and its square must not overflow (|a t| < 1e154, in single precision 1e19).
 
     Args:
         n: dimension of the embedding space, at least 2; the intrinsic dimension is n - 1.
