@@ -28,7 +28,7 @@ class Simplex:
     first K - 1 coordinates; the constant does not matter to a potential.
 
     Source: neal2011mcmc, section 5.5.1 (reflections), with the normal of the face taken within the hyperplane.
-    Numerical range: coordinates down to the smallest number of the precision, zero included; after a path of length L
+    Numerical range: coordinates down to the smallest normal number, and zero; after a path of length L
     with r reflections the point is known to (1 + L) (1 + r) eps in absolute terms.
 
     Args:
