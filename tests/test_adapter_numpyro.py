@@ -12,10 +12,12 @@ import numpyro.distributions as dist
 import pytest
 from numpyro.contrib import einstein
 from numpyro.infer import HMC, HMCECS
+from numpyro.infer.autoguide import AutoDelta
 from scipy import special, stats
 
 from checks.tape import Noise, record
 from samplers.adapters import numpyro as adapters
+from samplers.adapters.registry import UNSUPPORTED
 from samplers.gradients import Exact, KnownNoise
 from targets import tiny_data
 from targets.registry import target as find_target
@@ -277,6 +279,33 @@ def test_svgd_steps_are_the_library_steps_of_the_model_as_a_user_writes_it():
         theirs, _ = jax.jit(svgd.update)(theirs)
         ours, moved = svgd_step(sampler, ours, 0.1)
     assert_close(moved, svgd.get_params(theirs)["x_auto_loc"], 1e4)
+
+
+def test_steinvi_with_a_delta_guide_at_temperature_one_over_the_particles_is_svgd():
+    """Why `numpyro/steinvi` is among the unsupported ones and has no row of its own."""
+    law = dist.MultivariateNormal(GAUSSIAN.gaussian.mean, precision_matrix=GAUSSIAN.gaussian.precision)
+    model = lambda: numpyro.sample("x", law)
+    x, ends = jnp.asarray(particles_of()), []
+    for build in (
+        lambda: einstein.SVGD(model, numpyro.optim.SGD(0.1), einstein.RBFKernel(), num_stein_particles=7),
+        lambda: einstein.SteinVI(
+            model,
+            AutoDelta(model),
+            numpyro.optim.SGD(0.1),
+            einstein.RBFKernel(),
+            num_stein_particles=7,
+            num_elbo_particles=1,
+            loss_temperature=1 / 7,
+            non_mixture_guide_params_fn=lambda name: False,
+        ),
+    ):
+        sampler = build()
+        state = sampler.init(KEY)
+        state = state._replace(optim_state=sampler.optim.init({"x_auto_loc": x}))
+        ends.append(np.asarray(sampler.get_params(jax.jit(sampler.update)(state)[0])["x_auto_loc"]))
+    assert np.array_equal(*ends)
+    assert not np.array_equal(ends[0], x)
+    assert "numpyro/svgd" in UNSUPPORTED["numpyro/steinvi"]
 
 
 def test_gradient_noise_reaches_all_particles_of_svgd_as_one_draw():
