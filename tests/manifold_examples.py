@@ -189,7 +189,7 @@ def flow_violations(space: Space, seed: int, speed: float, length: float) -> dic
     time = length / speed
     y, w = space.flow(x, v, time)
     size = len(x) * EPS * (1 + np.abs(x).max())
-    allowance = 16 * size * space.growth(abs(length))
+    allowance = 4 * size * space.growth(abs(length))
     normal = space.jacobian(y) @ w
     back, reverse = space.flow(y, -w, time)
     undone, forwards = space.flow(y, w, -time)

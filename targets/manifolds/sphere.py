@@ -17,8 +17,8 @@ class Sphere:
         mean curvature: -(n - 1) x
 
     Source: liu2016stochastic, section 3.3, equation (7) (geodesic flow) and what follows it (projection). Numerical
-    range: any n that fits in memory, single and double precision; the angle a t is known to eps |a t|, so a point is at
-    random once |a t| reaches 1 / eps, and its square must not overflow (|a t| < 1e154, in single precision 1e19).
+    range: any n that fits in memory; speeds from 1e-150 to 1e150, in single precision from 1e-15 to 1e15 (a slower one
+    counts as zero: the path is straight). The angle a t is known to eps |a t|: beyond 1 / eps the point is at random.
 
     Args:
         n: dimension of the embedding space, at least 2; the intrinsic dimension is n - 1.
@@ -48,10 +48,10 @@ class Sphere:
 
     def geodesic(self, point, velocity, time):
         """The great circle; smooth in the velocity, at zero speed too."""
-        # written in the arc u = t v, so that nothing is divided by the speed
-        arc = time * velocity
-        cosine, sinc = _cosine_and_sinc(arc @ arc)
-        return point * cosine + arc * sinc, velocity * cosine - point * ((velocity @ arc) * sinc)
+        # in powers of |v|^2 and t, so that nothing is divided by the speed and one sum over n does for all
+        change = time * (velocity @ velocity)
+        cosine, sinc = _cosine_and_sinc(time * change)
+        return point * cosine + velocity * (time * sinc), velocity * cosine - point * (change * sinc)
 
     def random(self, key):
         """A uniform point."""
