@@ -17,7 +17,7 @@ class Sphere:
         mean curvature: -(n - 1) x
 
     Source: liu2016stochastic, section 3.3, equation (7) (geodesic flow) and what follows it (projection). Numerical
-    range: any n that fits in memory; speeds from 1e-150 to 1e150, in single precision from 1e-15 to 1e15 (a slower one
+    range: any n that fits in memory; speeds from 1e-140 to 1e140, in single precision from 1e-15 to 1e15 (a slower one
     counts as zero: the path is straight). The angle a t is known to eps |a t|: beyond 1 / eps the point is at random.
 
     Args:
