@@ -13,7 +13,6 @@ NO_ORDER = {
     "hmc": "exact: no weak order is claimed",
     "mala": "exact: no weak order is claimed",
     "scir": "exact: no weak order is claimed",
-    "sggmc": "declares no dynamics of one step in coordinates",
     "svgd": "a deterministic flow of particles: no diffusion",
 }
 """Rows that have no local weak order to measure, with the reason."""

@@ -69,6 +69,8 @@ def detailed_balance(check: Check, subject: Subject, target: Target, seed: int) 
     uniforms, normals = step.program.count("uniform"), step.program.count("normal")
     if uniforms != 1:
         raise NotApplicable("not a Metropolis kernel: the step draws no single uniform")
+    if target.manifold.dim < target.size:
+        raise NotApplicable("the density of the proposal is with respect to Lebesgue measure: needs a flat space")
     if step.size != target.size or normals != target.size:
         raise NotApplicable("needs one normal a coordinate, and the position as the full variable")
     temperature, h = step.sampler.claims.temperature, subject.step_size(target)

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.check import Check, NotApplicable
+from checks.geodesic import dynamics_of
 from checks.quadrature import neville
 from checks.recipe import diagnose_drift
 from checks.result import Result
@@ -12,6 +13,7 @@ from checks.rules import generic_points
 from checks.stepmap import step_map
 from checks.subject import Subject
 from checks.verdict import decide
+from samplers.dynamics import Dynamics
 from targets.target import Target
 
 LEVELS = 8
@@ -49,9 +51,7 @@ def generator_of_code(check: Check, subject: Subject, target: Target, seed: int)
     claims = step.sampler.claims
     if claims.composite:
         raise NotApplicable("a composite step has no generator in the full variable")
-    if claims.dynamics is None:
-        raise NotApplicable("no dynamics are declared")
-    dynamics = claims.dynamics(target)
+    dynamics = dynamics_of(claims, target)
     points = generic_points(step)
     drift, drift_error, diffusion, diffusion_error, jump = code_generator(subject, target, points)
     if jump.max() > 0:
@@ -82,7 +82,7 @@ def generator_of_code(check: Check, subject: Subject, target: Target, seed: int)
             f"drift of {dynamics.names[i]} at z = {np.round(points[p], 3).tolist()}: "
             f"the code has {drift[p, i]:.6g}, the dynamics {declared[p, i]:.6g}"
         )
-        if effect > allowance:
+        if effect > allowance and isinstance(dynamics, Dynamics):
             reason += diagnose_drift(dynamics, points, drift, tolerance=10 * allowance * f_scale)
     else:
         p, i, j = np.unravel_index(np.argmax(d_gap), d_gap.shape)

@@ -8,6 +8,7 @@ import numpy as np
 
 from checks.check import Check, NotApplicable
 from checks.generator import step_sizes
+from checks.geodesic import dynamics_of, generator_of
 from checks.observables import observable_names, observables
 from checks.quadrature import neville
 from checks.result import Result
@@ -28,19 +29,7 @@ KINK_POINTS, KINK_REFINE = 20, 3
 def taylor_terms(dynamics, points: np.ndarray, order: int) -> list[np.ndarray]:
     """[phi, L phi, .., L^order phi] at `points` for the observables, each (P, K), by automatic differentiation."""
 
-    def generator(phi):
-        def along(direction, y):
-            return jax.jvp(phi, (y,), (direction,))[1]
-
-        def applied(z):
-            # sum_ij D_ij d_i d_j phi as n second derivatives along (D e_j, e_j): far fewer terms than full Hessians
-            # when L is applied to L phi.
-            D, basis = dynamics.D(z), jnp.eye(z.size, dtype=z.dtype)
-            second = jax.vmap(lambda d, e: jax.jvp(lambda y: along(d, y), (z,), (e,))[1])(D.T, basis)
-            return along(dynamics.drift(z), z) + jnp.sum(second, axis=0)
-
-        return applied
-
+    generator = generator_of(dynamics)
     terms, phi = [], observables
     for _ in range(order + 1):
         terms.append(phi)
@@ -52,7 +41,7 @@ def taylor_terms(dynamics, points: np.ndarray, order: int) -> list[np.ndarray]:
 def local_errors(subject: Subject, target: Target, order: int, levels: int = 9):
     """Step sizes and |E phi(z') - sum_{j <= order} h^j L^j phi / j!|, scaled, over a vector of points and functions."""
     step = step_map(subject, target)
-    dynamics = step.sampler.claims.dynamics(target)
+    dynamics = dynamics_of(step.sampler.claims, target)
     points, hs = generic_points(step), step_sizes(subject, target, levels)
     terms = taylor_terms(dynamics, points, order)
     scale = 1 + np.abs(terms[0])
@@ -85,7 +74,7 @@ def local_weak_order(check: Check, subject: Subject, target: Target, seed: int) 
     claims = step.sampler.claims
     if claims.weak_order is None:
         raise NotApplicable("no weak order is claimed")
-    if claims.composite or claims.dynamics is None:
+    if claims.composite or not (claims.dynamics or claims.embedded):
         raise NotApplicable("no dynamics are declared for one step")
     p = claims.weak_order
     hs, errors = local_errors(subject, target, p)
@@ -194,7 +183,8 @@ def defect(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     claims = step.sampler.claims
     if claims.composite:
         raise NotApplicable("a composite step is judged by its limit h -> 0")
-    names = claims.dynamics(target).names if claims.dynamics is not None else tuple(f"z[{i}]" for i in range(step.size))
+    known = claims.dynamics or claims.embedded
+    names = known(target).names if known else tuple(f"z[{i}]" for i in range(step.size))
     if claims.kind == "exact":
         return _invariance(check, subject, target, observable_names(names))
     p = max(1, claims.weak_order or 1)

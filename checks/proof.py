@@ -126,7 +126,10 @@ def rational_points(points: np.ndarray, denominator: int = 64) -> list[list[sp.R
 
 
 def prove(
-    dynamics: Dynamics, points: np.ndarray, positive: tuple[bool, ...] | None = None
+    dynamics: Dynamics,
+    points: np.ndarray,
+    positive: tuple[bool, ...] | None = None,
+    largest_expression: int = LARGEST_EXPRESSION,
 ) -> tuple[dict[str, Finding], Symbolic]:
     """Every equation of the recipe, symbolically: by name, with what is proved told from what is only evaluated.
 
@@ -134,6 +137,7 @@ def prove(
         dynamics: what to prove it for.
         points: (m, n), where to evaluate (rounded to rationals) what SymPy cannot decide, and what it refutes.
         positive: which coordinates are positive.
+        largest_expression: operations up to which an expression is simplified.
 
     Raises:
         Untranslatable: naming the primitive.
@@ -162,23 +166,26 @@ def prove(
         largest = [max((abs(v) for v in row[start:end]), default=0) for row in values]
         for terms, label in group:
             stop = start + len(terms)
-            findings.append(_decide(terms, [row[start:stop] for row in values], largest, label, places))
+            findings.append(
+                _decide(terms, [row[start:stop] for row in values], largest, label, places, largest_expression)
+            )
             start = stop
-        found[key] = _worst(findings)
-    found["semidefinite"] = _semidefinite(s, places)
+        found[key] = worst_of(findings)
+    found["semidefinite"] = _semidefinite(s, places, largest_expression)
     return {key: found[key] for key in EQUATIONS}, s
 
 
 _ORDER: tuple[Status, ...] = ("proved", "verified", "round-off", "violated")
 
 
-def _worst(findings: list[Finding]) -> Finding:
+def worst_of(findings: list[Finding]) -> Finding:
+    """The worst status, and of those the largest effect."""
     if not findings:
         return Finding("proved", 0.0)
     return max(findings, key=lambda f: (_ORDER.index(f.status), f.effect))
 
 
-def _decide(terms: Sequence[sp.Expr], values, largest, label: str, places) -> Finding:
+def _decide(terms: Sequence[sp.Expr], values, largest, label: str, places, largest_expression: int) -> Finding:
     """Whether a sum of terms vanishes identically.
 
     `values` are those of the terms at the rational points, `largest` the largest ones of the equation there.
@@ -196,15 +203,15 @@ def _decide(terms: Sequence[sp.Expr], values, largest, label: str, places) -> Fi
         z = [float(v) for v in places[where]]
         return Finding("violated", worst, f"{label} is {mpmath.nstr(at, 6)} at z = {z}")
     expression = sp.Add(*terms)
-    if worst <= VERIFIED and _proved_zero(expression):
+    if worst <= VERIFIED and _proved_zero(expression, largest_expression):
         return Finding("proved", 0.0)
     return Finding("verified" if worst <= VERIFIED else "round-off", worst)
 
 
-def _proved_zero(expression: sp.Expr) -> bool:
+def _proved_zero(expression: sp.Expr, largest: int) -> bool:
     if expression.is_zero:
         return True
-    if expression.count_ops() > LARGEST_EXPRESSION:
+    if expression.count_ops() > largest:
         return False
     try:
         return vanishes(expression)
@@ -212,10 +219,10 @@ def _proved_zero(expression: sp.Expr) -> bool:
         return False
 
 
-def _semidefinite(s: Symbolic, places) -> Finding:
+def _semidefinite(s: Symbolic, places, largest: int) -> Finding:
     """All principal minors of D nonnegative: proved by sign, or evaluated."""
     n = s.D.shape[0]
-    if all(_nonnegative(minor) for minor in _principal_minors(s.D)):
+    if all(_nonnegative(minor, largest) for minor in _principal_minors(s.D)):
         return Finding("proved", 0.0)
     evaluate = evaluator(s.symbols, list(s.D))
     shortfall, least, where = 0.0, 0.0, 0
@@ -250,10 +257,10 @@ def _principal_minors(matrix: sp.Matrix):
             yield matrix.extract(list(rows), list(rows)).det(method="berkowitz")
 
 
-def _nonnegative(expression: sp.Expr) -> bool:
+def _nonnegative(expression: sp.Expr, largest: int) -> bool:
     if expression.is_nonnegative:
         return True
-    if expression.is_number or expression.count_ops() > LARGEST_EXPRESSION:
+    if expression.is_number or expression.count_ops() > largest:
         return bool(expression.is_number and expression >= 0)
     try:
         return bool(sp.factor(sp.together(expression)).is_nonnegative)

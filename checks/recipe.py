@@ -8,6 +8,10 @@ drift that comes from anywhere.
 # pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportOperatorIssue=false
 # pyright: reportReturnType=false, reportCallIssue=false, reportIndexIssue=false
 
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import mpmath
@@ -16,9 +20,20 @@ import numpy as np
 from checks.check import Check, NotApplicable
 from checks.completeness import ROUND_OFF, NotStationary, construct_q, residual_at
 from checks.drift_terms import DRIFT, diagnose_drift, drift_terms, explain_drift, gamma_terms, without_term
-from checks.proof import CONSTANTS, EQUATIONS, RATIONAL_POINTS, Finding, Symbolic, evaluator, prove
+from checks.proof import (
+    CONSTANTS,
+    EQUATIONS,
+    LARGEST_EXPRESSION,
+    RATIONAL_POINTS,
+    Finding,
+    Symbolic,
+    evaluator,
+    prove,
+    worst_of,
+)
 from checks.result import Result
 from checks.subject import Subject
+from samplers.charts import Chart
 from samplers.dynamics import Dynamics, MatrixField, ScalarField, VectorField
 from targets.target import Target
 
@@ -37,6 +52,10 @@ __all__ = [
 ]
 
 EPS = float(np.finfo(float).eps)
+AUTODIFF_POINTS = 12
+"""Random points at which autodiff decides."""
+LARGEST_IN_CHARTS = 150
+"""Operations up to which an expression in a chart is simplified: rational functions there take minutes beyond."""
 LARGEST_SYMBOLIC = 6
 """Largest dimension of z that is proved in SymPy; autodiff decides the others."""
 
@@ -65,11 +84,54 @@ def _is_positive(target: Target) -> bool:
     return target.manifold.name.startswith(("positive", "orthant"))
 
 
-def _dynamics(subject: Subject, target: Target) -> Dynamics:
+class Instance(NamedTuple):
+    """Dynamics that the recipe is decided for.
+
+    Attributes:
+        label: name of the chart of a manifold; empty on a flat space.
+        dynamics: H, D and Q.
+        points: (count, seed) -> (count, dim), where to decide.
+    """
+
+    label: str
+    dynamics: Dynamics
+    points: Callable[[int, int], np.ndarray]
+
+
+def chart_points(chart: Chart, dim: int, count: int, seed: int) -> np.ndarray:
+    """Points (count, dim) of z = (q, p, ..): q spread over the chart, the other coordinates N(0, 1)."""
+    normal = np.random.default_rng(seed).standard_normal((count, dim))
+    normal[:, : chart.dim] = np.asarray(chart.centre) + chart.spread * normal[:, : chart.dim]
+    return normal
+
+
+def instances(subject: Subject, target: Target) -> list[Instance]:
+    """The dynamics of a sampler; on a curved manifold those in its charts, as the recipe is one for Euclidean spaces.
+
+    Raises:
+        NotApplicable: if neither is declared.
+    """
     claims = subject.sampler(target).claims
-    if claims.dynamics is None:
+    if claims.dynamics is not None:
+        dynamics = claims.dynamics(target)
+        return [Instance("", dynamics, partial(broad_points, target, dynamics.dim))]
+    charts = claims.charts(target) if claims.charts is not None else None
+    if charts:
+        return [Instance(c.name, dynamics, partial(chart_points, c, dynamics.dim)) for c, dynamics in charts]
+    if charts is None:
         raise NotApplicable("the sampler declares no dynamics (H, D, Q)")
-    return claims.dynamics(target)
+    raise NotApplicable(f"no charts of {target.manifold.name}: the dynamics are decided in those of spheres")
+
+
+def _merge(parts: list[tuple[str, dict[str, Finding]]]) -> dict[str, Finding]:
+    """The worst finding for each equation, its words with the name of the chart."""
+
+    def named(label: str, finding: Finding) -> Finding:
+        return (
+            finding._replace(words=f"in {label} coordinates, {finding.words}") if label and finding.words else finding
+        )
+
+    return {key: worst_of([named(label, found[key]) for label, found in parts]) for key in EQUATIONS}
 
 
 # Any drift -------------------------------------------------------------------------------------------------------
@@ -157,11 +219,16 @@ def autodiff_recipe(check: Check, subject: Subject, target: Target, seed: int) -
 
     Q + Q^T = 0, D = D^T, D >= 0, f = -(D + Q) grad H + Gamma, and the Fokker-Planck residual of the program's drift.
     """
-    dynamics = _dynamics(subject, target)
-    points = broad_points(target, dynamics.dim, 12, seed)
-    findings = autodiff_findings(dynamics, points)
-    allowance = ROUND_OFF * dynamics.dim * EPS
-    return _result(check, subject, target, findings, allowance, f"autodiff in float64 at {len(points)} points")
+    found = instances(subject, target)
+    parts = [(i.label, autodiff_findings(i.dynamics, i.points(AUTODIFF_POINTS, seed))) for i in found]
+    allowance = ROUND_OFF * max(i.dynamics.dim for i in found) * EPS
+    how = f"autodiff in float64 at {AUTODIFF_POINTS} points{_where(found)}"
+    return _result(check, subject, target, _merge(parts), allowance, how)
+
+
+def _where(found: list[Instance]) -> str:
+    labels = [i.label for i in found if i.label]
+    return f" in {' and '.join(labels)} coordinates" if labels else ""
 
 
 def autodiff_findings(dynamics: Dynamics, points: np.ndarray) -> dict[str, Finding]:
@@ -264,19 +331,26 @@ def symbolic_recipe(check: Check, subject: Subject, target: Target, seed: int) -
         NotApplicable: if no dynamics are declared or z has more than `LARGEST_SYMBOLIC` coordinates.
         Untranslatable: naming the primitive.
     """
-    dynamics = _dynamics(subject, target)
-    if dynamics.dim > LARGEST_SYMBOLIC:
-        raise NotApplicable(f"z has {dynamics.dim} coordinates, more than {LARGEST_SYMBOLIC}: decided by autodiff")
-    points = broad_points(target, dynamics.dim, RATIONAL_POINTS, seed)
-    findings, _ = prove(dynamics, points, _positive(target, dynamics))
-    if findings["drift"].status == "violated":
-        with jax.enable_x64(True):
-            values = np.asarray(jax.jit(jax.vmap(dynamics.drift))(jnp.asarray(points)))
-        tolerance = ROUND_OFF * dynamics.dim * EPS * drift_terms(dynamics, points).scale
-        words = "; ".join([findings["drift"].words, *explain_drift(dynamics, points, values, tolerance)])
-        findings["drift"] = findings["drift"]._replace(words=words)
+    found = instances(subject, target)
+    dim = max(i.dynamics.dim for i in found)
+    if dim > LARGEST_SYMBOLIC:
+        raise NotApplicable(f"z has {dim} coordinates, more than {LARGEST_SYMBOLIC}: decided by autodiff")
+    parts = []
+    for label, dynamics, points_of in found:
+        points = points_of(RATIONAL_POINTS, seed)
+        findings, _ = prove(
+            dynamics, points, _positive(target, dynamics), LARGEST_IN_CHARTS if label else LARGEST_EXPRESSION
+        )
+        if findings["drift"].status == "violated":
+            with jax.enable_x64(True):
+                values = np.asarray(jax.jit(jax.vmap(dynamics.drift))(jnp.asarray(points)))
+            tolerance = ROUND_OFF * dynamics.dim * EPS * drift_terms(dynamics, points).scale
+            words = "; ".join([findings["drift"].words, *explain_drift(dynamics, points, values, tolerance)])
+            findings["drift"] = findings["drift"]._replace(words=words)
+        parts.append((label, findings))
+    findings = _merge(parts)
     unproved = [EQUATIONS[key] for key, f in findings.items() if f.status in ("verified", "round-off")]
-    how = "proved in SymPy for the traced program"
+    how = f"proved in SymPy for the traced program{_where(found)}"
     if unproved:
         how += f", except to 50 digits at {RATIONAL_POINTS} rational points or to round-off: {'; '.join(unproved)}"
     return _result(check, subject, target, findings, CONSTANTS, how)
@@ -327,7 +401,9 @@ def completeness(check: Check, subject: Subject, target: Target, seed: int) -> R
         NotApplicable: if z is not in R^2, no dynamics are declared, or the space has a boundary.
     """
     del seed
-    dynamics = _dynamics(subject, target)
+    label, dynamics, _ = instances(subject, target)[0]
+    if label:
+        raise NotApplicable("a chart leaves out part of the manifold, and the flux does not vanish at its edge")
     if dynamics.dim != 2:
         raise NotApplicable(f"Q is unique in two dimensions only; z has {dynamics.dim}")
     if _is_positive(target):

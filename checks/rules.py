@@ -6,6 +6,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.check import NotApplicable
+from checks.geodesic import on_tangent_bundle, tangent_rule
 from checks.quadrature import gauss_hermite
 from checks.stepmap import HostStep, JaxStep
 from samplers.types import Claims
@@ -76,7 +77,7 @@ def law_rule(step: JaxStep | HostStep, claims: Claims, refine: int = 0) -> tuple
 
     With declared dynamics the auxiliary variables are Gaussian and independent of the position whenever H is quadratic
     in them with a constant Hessian (checked here); their mean and covariance are read off H. On a curved manifold the
-    velocity is a standard normal in the tangent space.
+    velocity is normal in the tangent space.
 
     Raises:
         NotApplicable: if the law of z is not known, or too large for a grid.
@@ -93,12 +94,8 @@ def law_rule(step: JaxStep | HostStep, claims: Claims, refine: int = 0) -> tuple
         nodes, w = _auxiliary_rule(claims.dynamics(target).H, points, count, per_axis, refine)
         full = np.concatenate([np.repeat(points, len(nodes), axis=0), np.tile(nodes, (len(points), 1))], axis=1)
         return full, np.repeat(weights, len(nodes)) * np.tile(w, len(points))
-    if size == 2 * target.size and target.manifold.dim < target.size:
-        nodes, w = gauss_hermite(target.manifold.dim, 6 + refine)
-        frames = _tangent_frames(target, points)
-        velocities = np.sqrt(claims.temperature) * np.einsum("pij,mj->pmi", frames, nodes)
-        full = np.concatenate([np.repeat(points, len(nodes), axis=0), velocities.reshape(-1, target.size)], axis=1)
-        return full, np.repeat(weights, len(nodes)) * np.tile(w, len(points))
+    if claims.embedded is not None or (size == 2 * target.size and target.manifold.dim < target.size):
+        return tangent_rule(target, claims, points, weights, refine)
     raise NotApplicable("the law of the auxiliary variables is not declared")
 
 
@@ -111,13 +108,6 @@ def _host_rule(target: Target, temperature: float, refine: int) -> tuple[np.ndar
     if target.interval is None:
         raise NotApplicable(f"no quadrature rule for this target at temperature {temperature}")
     return _tempered(target, temperature, 60 + 5 * refine)
-
-
-def _tangent_frames(target: Target, points: np.ndarray) -> np.ndarray:
-    """An orthonormal basis (P, d, m) of the tangent space at each point: the range of the projection."""
-    project = jax.vmap(jax.vmap(target.manifold.tangent, (None, 0)), (0, None))
-    left, _, _ = np.linalg.svd(np.asarray(project(jnp.asarray(points), jnp.eye(target.size))))
-    return left[:, :, : target.manifold.dim]
 
 
 def auxiliary_law(H, points, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -164,4 +154,8 @@ def generic_points(step: JaxStep | HostStep, count: int = 4) -> np.ndarray:
     if target.manifold.name.startswith("positive"):
         return np.concatenate([base * (1.0 + 0.35 * (1 + wiggle[:, : target.size])), aux], axis=1)
     scale = 1.0 / np.sqrt(target.curvature) if target.gaussian is not None else 0.7
+    if step.sampler.claims.embedded is not None or target.manifold.dim < target.size:
+        if any(word in target.manifold.name for word in ("simplex", "positive")):
+            scale = 0.5 * base.min()  # within the faces, where the reflections of a small step are not met
+        return on_tangent_bundle(target, scale * wiggle[:, : target.size], aux)
     return np.concatenate([base + scale * wiggle[:, : target.size], aux], axis=1)

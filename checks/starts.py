@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.check import NotApplicable
+from checks.geodesic import draw_tangent
 from checks.rules import auxiliary_law
 from checks.stepmap import HostStep, JaxStep
 from targets.target import Target
@@ -101,9 +102,6 @@ def draw_variables(step: JaxStep | HostStep, generator: np.random.Generator, cou
         mean, covariance = auxiliary_law(claims.dynamics(target).H, positions[:2], extra)
         aux = mean + generator.standard_normal((count, extra)) @ np.linalg.cholesky(covariance).T
         return np.concatenate([positions, aux], axis=1)
-    if extra == target.size and target.manifold.dim < target.size:
-        normals = generator.standard_normal((count, extra))
-        tangent = jax.jit(jax.vmap(target.manifold.tangent))
-        velocity = np.sqrt(claims.temperature) * np.asarray(tangent(jnp.asarray(positions), jnp.asarray(normals)))
-        return np.concatenate([positions, velocity], axis=1)
+    if claims.embedded is not None or (extra == target.size and target.manifold.dim < target.size):
+        return draw_tangent(target, claims, positions, generator, extra)
     return positions

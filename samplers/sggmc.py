@@ -1,32 +1,31 @@
 """Stochastic gradient geodesic Monte Carlo (SGGMC)."""
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jax.scipy.linalg import expm
 
-from samplers.noise import injected_noise, normal_like
+from samplers.charts import langevin_in_charts
+from samplers.embedded import geodesic_langevin, projection
+from samplers.geodesic import (
+    SPACES,
+    GeodesicState,
+    TangentPoint,
+    arrive,
+    boundary_conditions,
+    projected_noise,
+    velocity_like,
+)
 from samplers.sghmc import SGHMC
 from samplers.types import Claims, Source
+from samplers.underdamped import langevin_dynamics
 from samplers.validate import require
 from targets.manifolds.base import Manifold
 from targets.target import Target
-
-
-class TangentPoint(NamedTuple):
-    """The full variable z: a point of the manifold and a tangent vector there, both in ambient coordinates."""
-
-    position: Any
-    velocity: Any
-
-
-class GeodesicState(NamedTuple):
-    """Position, velocity and the estimator's own state."""
-
-    position: Any
-    velocity: Any
-    estate: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,38 +34,54 @@ class SGGMC:
 
         A(h/2) B(h/2) O(h) B(h/2) A(h/2)
         A(t): (x, v) <- geodesic flow for a time t
-        B(t): v <- exp(-C t) v
+        B(t): v <- exp(-P(x) C P(x) t) v;  for a scalar C, v <- exp(-C t) v
         O(h): v <- v + P(x) [-h grad U~(x) + N(0, 2 C T h - h^2 V^)],  P(x) = projection onto the tangent space
 
-    with V^ = 0 unless `compensate`.
+    with V^ = 0 unless `compensate`: then it is what the estimator reports of its noise, the known covariance or the
+    empirical Fisher matrix of the minibatch (`samplers.gradients`).
 
-    Source: liu2016stochastic, Algorithm 1 (scalar friction). Differs from the source in:
+    Source: liu2016stochastic, Algorithm 1; equation (8) for V^. Differs from the source in:
         1. the temperature T;
-        2. after a step, position and velocity are moved back to the constraint, which changes them by round-off.
+        2. after a step, position and velocity are moved back to the constraint, which changes them by round-off;
+        3. exp(-P C P t) for exp(-P C t): they agree on tangent vectors, and the first has a symmetric exponent;
+        4. V^ is projected before it is subtracted, so that only its tangent part has to be below 2 C T / h; where that
+           is not, the negative eigenvalues of the difference are set to zero.
 
     Args:
         manifold: where the position lives; needs `tangent`, `geodesic` and `project_roundoff`.
-        friction: C > 0.
+        friction: C, a positive number, or a symmetric positive definite matrix (n, n) on the ambient space, in ravel
+            order; a matrix costs an exponential (n, n) a step.
         temperature: T > 0; the law is exp(-U / T) with respect to the Hausdorff measure.
         compensate: subtract the estimate's covariance from the injected noise.
 
-    Error: weak order 2 and invariant law O(h^2), for exact gradients or compensated noise. With U = 0, on any
-    manifold, E |v|^2 / dim = T C h / sinh(C h).
+    Error: weak order 2 and invariant law O(h^2), for exact gradients or compensated noise. With U = 0 and a scalar C,
+    on any manifold, E |v|^2 / dim = s T C h / sinh(C h), where s = 1 + h V / (2 C T) for gradient noise of
+    variance V that is not compensated. At a boundary (`positive`, `simplex`) see `samplers.geodesic`.
 
     Raises:
-        ValueError: if `friction` or `temperature` is not positive.
+        ValueError: if `friction` or `temperature` is not positive, or `friction` is no symmetric matrix.
     """
 
     manifold: Manifold
-    friction: float = 1.0
+    friction: Any = 1.0
     temperature: float = 1.0
     compensate: bool = False
+    _root: np.ndarray | None = field(init=False, repr=False, default=None)
 
     backend = "jax"
 
     def __post_init__(self):
-        require(self.friction > 0, "friction: must be positive", self.friction)
+        C = np.asarray(self.friction, np.float64)
+        require(C.ndim in (0, 2), "friction: must be a number or a matrix", self.friction)
+        if C.ndim == 2:
+            symmetric = C.shape[0] == C.shape[1] and np.allclose(C, C.T, rtol=1e-12, atol=0)
+            require(symmetric, "friction: must be a symmetric matrix", self.friction)
+        require(bool(np.all(np.isfinite(C))), "friction: must be finite", self.friction)
+        least = C if C.ndim == 0 else np.linalg.eigvalsh(C)[0]
+        require(bool(least > 0), "friction: must be positive (definite)", self.friction)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        if C.ndim == 2:
+            object.__setattr__(self, "_root", np.linalg.cholesky(C))
 
     @property
     def needs(self):
@@ -79,7 +94,8 @@ class SGGMC:
 
     @property
     def claims(self):
-        twin = SGHMC(self.friction, self.temperature, scheme="symmetric")
+        scalar = self._root is None
+        twin = SGHMC(self.friction, self.temperature, scheme="symmetric") if scalar else None
         return Claims(
             kind="fixed-step",
             source=Source("liu2016stochastic", "Algorithm 1"),
@@ -87,35 +103,56 @@ class SGGMC:
             invariant_order=2,
             temperature=self.temperature,
             dynamics=self.dynamics if self.flat else None,
-            discrete_law=twin.discrete_law if self.flat else None,
-            conditions=("exact gradient or compensated noise",),
-            spaces=("euclidean", "sphere"),
+            embedded=None if self.flat else self.embedded,
+            charts=None if self.flat else self.charts,
+            discrete_law=twin.discrete_law if self.flat and twin else None,
+            conditions=("exact gradient or compensated noise", *boundary_conditions(self.manifold)),
+            spaces=SPACES,
         )
 
     def dynamics(self, target: Target):
         """H = (U + |v|^2 / 2) / T, D = diag(0, C T), Q = T [[0, -I], [I, 0]] on a Euclidean space."""
-        return SGHMC(self.friction, self.temperature).dynamics(target)
+        return langevin_dynamics(target, self.friction, self.temperature)
+
+    def embedded(self, target: Target):
+        """The dynamics in ambient coordinates; see `geodesic_langevin`."""
+        return geodesic_langevin(target, self.friction, self.temperature)
+
+    def charts(self, target: Target):
+        """The dynamics in charts of the manifold; see `langevin_in_charts`."""
+        return langevin_in_charts(target, self.friction, self.temperature)
 
     def init(self, key, position, estimator):
         velocity_key, estimator_key = jax.random.split(key)
-        root = jnp.sqrt(self.temperature)
-        white = jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(velocity_key, position))
-        velocity = self.manifold.tangent(position, white)
+        velocity = velocity_like(velocity_key, self.manifold, position, self.temperature)
         return GeodesicState(position, velocity, estimator.init(estimator_key, position))
 
     def step(self, key, state, step_size, estimator):
         gradient_key, noise_key = jax.random.split(key)
-        h, C = step_size, self.friction
+        h, T = step_size, self.temperature
         x, v = self.manifold.geodesic(state.position, state.velocity, 0.5 * h)
         estimate, estate = estimator.estimate(gradient_key, state.estate, x)
         covariance = estimate.covariance if self.compensate else None
-        noise = injected_noise(noise_key, v, 2 * C * self.temperature * h, h, covariance)
+        noise = projected_noise(noise_key, self.manifold, x, self.friction, self._root, T, h, covariance)
         kick = self.manifold.tangent(x, jax.tree.map(lambda g, n: n - h * g, estimate.gradient, noise))
-        decay = jnp.exp(-0.5 * C * h)
-        v = jax.tree.map(lambda b, k: decay * (decay * b + k), v, kick)
+        damp = self._damping(x, 0.5 * h)
+        v = damp(jax.tree.map(lambda b, k: b + k, damp(v), kick))
         x, v = self.manifold.geodesic(x, v, 0.5 * h)
-        x = self.manifold.project_roundoff(x)
-        return GeodesicState(x, self.manifold.tangent(x, v), estate)
+        return GeodesicState(*arrive(self.manifold, x, v), estate)
+
+    def _damping(self, x, time):
+        """v -> exp(-P C P time) v on the tangent space at x."""
+        if self._root is None:
+            decay = jnp.exp(-self.friction * time)
+            return lambda v: jax.tree.map(lambda b: decay.astype(b.dtype) * b, v)
+        P = projection(self.manifold, x)
+        decay = expm(-time * (P @ jnp.asarray(np.asarray(self.friction), P.dtype) @ P))
+
+        def damp(v):
+            flat, unravel = ravel_pytree(v)
+            return unravel(decay @ flat)
+
+        return damp
 
     def position(self, state):
         return state.position

@@ -10,7 +10,9 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import jax
 
+from samplers.charts import InChart
 from samplers.dynamics import Dynamics
+from samplers.embedded import EmbeddedDynamics
 from targets.target import Target
 
 Position = Any
@@ -69,6 +71,8 @@ class Claims:
         invariant_order: q with pi_h = pi + O(h^q) for the law of `position(state)`; None if no such claim.
         temperature: the law is exp(-U / temperature).
         dynamics: target -> the SDE that the step discretises, in the coordinates of `ravel_pytree(unpack(state))`.
+        embedded: target -> the same on a manifold, where z = (x, v, ..) are ambient coordinates and `dynamics` is None.
+        charts: target -> the dynamics in charts of that manifold, for which the recipe is decided.
         discrete_law: closed form of the exact stationary law on U = curvature x^2 / 2 in one dimension:
             `(step_size, curvature) -> {name: value}`, names among `position`, `momentum` (variances) and
             `covariance`; an oracle independent of the code.
@@ -85,6 +89,8 @@ class Claims:
     invariant_order: int | None = None
     temperature: float = 1.0
     dynamics: Callable[[Target], Dynamics] | None = None
+    embedded: Callable[[Target], EmbeddedDynamics] | None = None
+    charts: Callable[[Target], tuple[InChart, ...]] | None = None
     discrete_law: Callable[[float, float], dict[str, float]] | None = None
     composite: bool = False
     conditions: tuple[str, ...] = ()

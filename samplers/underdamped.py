@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics import Dynamics, coordinate_names
+from samplers.embedded import friction_matrix
 from samplers.noise import normal_like
 from targets.target import Target
 
@@ -25,18 +26,18 @@ class MomentumState(NamedTuple):
     estate: Any
 
 
-def langevin_dynamics(target: Target, friction: float, temperature: float = 1.0) -> Dynamics:
-    """H = (U + |r|^2 / 2) / T, D = diag(0, C T), Q = T [[0, -I], [I, 0]] (unit mass).
+def langevin_dynamics(target: Target, friction: Any, temperature: float = 1.0) -> Dynamics:
+    """H = (U + |r|^2 / 2) / T, D = diag(0, C T), Q = T [[0, -I], [I, 0]] (unit mass); C a number or a matrix (n, n).
 
     Source: ma2015complete, section 3.1 (SGHMC), at temperature T.
     """
-    n, C, T = target.size, friction, temperature
+    n, C, T = target.size, friction_matrix(friction, target.size), temperature
 
     def H(z):
         return (target.flat_potential(z[:n]) + 0.5 * z[n:] @ z[n:]) / T
 
     def D(z):
-        return jnp.diag(jnp.concatenate([jnp.zeros(n, z.dtype), jnp.full(n, C * T, z.dtype)]))
+        return jnp.zeros((2 * n, 2 * n), z.dtype).at[n:, n:].set(jnp.asarray(C * T, z.dtype))
 
     def Q(z):
         zero, one = jnp.zeros((n, n), z.dtype), T * jnp.eye(n, dtype=z.dtype)

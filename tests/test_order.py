@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.check import Check, NotApplicable
+from checks.check import Check
 from checks.observables import observable_names, observables
 from checks.order import defect, defect_series, local_errors, local_weak_order, slope, taylor_terms
 from checks.stepmap import step_map
@@ -27,11 +27,6 @@ WEAK = Check("local_weak_order", "order", "", local_weak_order, lambda subject: 
 DEFECT = Check("defect", "order", "", defect, lambda subject: ())
 SOURCE = Source("welling2011bayesian", "equation (4)")
 
-# Rows that claim a weak order and whose step has no expansion in the sense of the check, with its reason.
-ELSEWHERE = {
-    "sggmc": "no dynamics",  # on the sphere: see the test of its order below
-}
-
 
 def claimed(row):
     on = target("anharmonic" if "anharmonic" in row.targets else row.targets[0])
@@ -42,20 +37,12 @@ def claimed(row):
 FIXED = [row for row in SAMPLERS if claimed(row)[1].kind == "fixed-step" and claimed(row)[1].weak_order is not None]
 
 
-@pytest.mark.parametrize("row", [row for row in FIXED if row.name not in ELSEWHERE], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", FIXED, ids=lambda row: row.name)
 def test_the_measured_weak_order_is_the_claimed_one(row):
     on, claims = claimed(row)
     result = local_weak_order(WEAK, Subject(row), on, 0)
     assert result.verdict == "pass", result.reason
     assert result.detail["measured_order"] == pytest.approx(claims.weak_order, abs=0.1)
-
-
-@pytest.mark.parametrize("name", ELSEWHERE)
-def test_the_rows_whose_order_is_measured_elsewhere_say_why(name):
-    row = sampler_row(name)
-    assert row in FIXED
-    with pytest.raises(NotApplicable, match=ELSEWHERE[name]):
-        local_weak_order(WEAK, Subject(row), claimed(row)[0], 0)
 
 
 class SphereLangevin:
