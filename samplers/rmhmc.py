@@ -1,0 +1,107 @@
+"""Riemann manifold Hamiltonian Monte Carlo (RMHMC): generalised leapfrog and a Metropolis test."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from samplers.hamiltonian import TrajectoryMixin, agree, solve
+from samplers.hmc import MetropolisState, potential_of
+from samplers.metrics import Metric
+from samplers.types import Claims, Source
+from samplers.validate import require
+
+
+@dataclass(frozen=True)
+class RMHMC(TrajectoryMixin):
+    """Trajectories of the generalised leapfrog in a metric, accepted with probability min(1, exp(-(H' - H) / T)).
+
+        H(x, p) = U(x) + K(x, p),   K = p^T G^-1(x) p / 2 + T log |G(x)| / 2,   p ~ N(0, T G(x));  num_steps times:
+        w  = p - (h/2) [grad U(x) + d_x K(x, w)]
+        x' = x + (h/2) [G^-1(x) + G^-1(x')] w
+        p' = w - (h/2) [grad U(x') + d_x K(x', w)]
+
+    The first two equations are implicit and solved by iteration. A step is reversible only if its reverse finds the
+    same solutions. Both are checked: where an iteration does not converge, or the step from (x', -p') does not lead
+    back to (x, -p), the transition is rejected, which leaves the law invariant.
+
+    Source: girolami2011riemann, section 6 (equations (13), (16) to (18)). Differs from the source in:
+        1. the temperature T;
+        2. the iterations run to round-off, and convergence and reversibility are checked;
+        3. a proposal whose potential is not finite is rejected.
+
+    Args:
+        metric: G^-1 and its square root.
+        num_steps: steps of the integrator a transition, at least 1.
+        temperature: T > 0; the law is exp(-U / T), Lebesgue.
+        max_iterations: bound of the iterations for each implicit equation.
+
+    `step_size` is h.
+
+    Error: none, at any step size, for exact potentials and gradients. The energy error of a trajectory of fixed length
+    is O(h^2).
+
+    Raises:
+        ValueError: if `num_steps`, `temperature` or `max_iterations` is not positive, or the estimator returns no
+            potential.
+    """
+
+    metric: Metric
+    num_steps: int = 5
+    temperature: float = 1.0
+    max_iterations: int = 100
+
+    def __post_init__(self):
+        require(self.num_steps >= 1, "num_steps: must be at least 1", self.num_steps)
+        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require(self.max_iterations >= 1, "max_iterations: must be at least 1", self.max_iterations)
+
+    @property
+    def claims(self):
+        T = self.temperature
+        return Claims(
+            kind="exact",
+            source=Source("girolami2011riemann", "section 6, equations (16) to (18)"),
+            temperature=T,
+            discrete_law=lambda h, curvature: {"position": T / curvature},
+            composite=True,
+            conditions=("exact potential and gradient",),
+        )
+
+    def refresh(self, key, position):
+        """p ~ N(0, T G(x)), flat (n,)."""
+        theta = ravel_pytree(position)[0]
+        white = jax.random.normal(key, theta.shape, theta.dtype)
+        root = jnp.sqrt(self.temperature).astype(theta.dtype)
+        return root * jnp.linalg.solve(self.metric.inverse_sqrt(theta), white)
+
+    def kinetic(self, position, momentum):
+        """K(x, p)."""
+        return self._kinetic(ravel_pytree(position)[0], momentum)
+
+    def _kinetic(self, theta, p):
+        inverse = self.metric.inverse(theta)
+        return 0.5 * p @ inverse @ p - 0.5 * self.temperature * jnp.linalg.slogdet(inverse)[1]
+
+    def _move(self, theta, p, gradient, h):
+        """(x, p, grad U(x)) -> (x', w, converged): the two implicit equations."""
+        slope = jax.grad(self._kinetic)
+        half, first = solve(lambda w: p - 0.5 * h * (gradient + slope(theta, w)), p, self.max_iterations)
+        velocity = self.metric.inverse(theta) @ half
+        along = lambda x: theta + 0.5 * h * (velocity + self.metric.inverse(x) @ half)
+        end, second = solve(along, theta + h * velocity, self.max_iterations)
+        return end, half, first & second
+
+    def integrate(self, key, state, momentum, step_size, estimator):
+        """One step of the generalised leapfrog; valid if its reverse leads back."""
+        h = step_size
+        theta, unravel = ravel_pytree(state.position)
+        x, half, converged = self._move(theta, momentum, ravel_pytree(state.gradient)[0], h)
+        estimate, estate = estimator.estimate(key, state.estate, unravel(x))
+        gradient = ravel_pytree(estimate.gradient)[0]
+        p = half - 0.5 * h * (gradient + jax.grad(self._kinetic)(x, half))
+        start, back, returned = self._move(x, -p, gradient, h)
+        same = agree(theta, start) & agree(-half, back)
+        end = MetropolisState(unravel(x), potential_of(estimate), estimate.gradient, estate)
+        return end, p, converged & returned & same
