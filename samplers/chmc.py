@@ -38,7 +38,6 @@ class CHMC(TrajectoryMixin):
         manifold: one that `samplers.constraints.constraint_of` knows; its geodesics are not used.
         num_steps: steps of the integrator a transition, at least 1.
         temperature: T > 0; the law is exp(-U / T) with respect to the Hausdorff measure.
-        max_iterations: bound of Newton's iterations.
 
     `step_size` is h. On a unit sphere a step needs h |p| < 1, about.
 
@@ -46,19 +45,17 @@ class CHMC(TrajectoryMixin):
     is O(h^2).
 
     Raises:
-        ValueError: if `num_steps`, `temperature` or `max_iterations` is not positive, the manifold is not given by
-            equations, or the estimator returns no potential.
+        ValueError: if `num_steps` or `temperature` is not positive, the manifold is not given by equations, or the
+            estimator returns no potential.
     """
 
     manifold: Manifold
     num_steps: int = 5
     temperature: float = 1.0
-    max_iterations: int = 50
 
     def __post_init__(self):
         require(self.num_steps >= 1, "num_steps: must be at least 1", self.num_steps)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
-        require(self.max_iterations >= 1, "max_iterations: must be at least 1", self.max_iterations)
         constraint_of(self.manifold)
 
     @property
@@ -99,7 +96,7 @@ class CHMC(TrajectoryMixin):
 
         if not normal.shape[1]:
             return unravel(free), momentum, jnp.asarray(True)
-        multiplier, converged = solve(newton, jnp.zeros(normal.shape[1], flat.dtype), self.max_iterations)
+        multiplier, converged = solve(newton, jnp.zeros(normal.shape[1], flat.dtype))
         end = free - normal @ multiplier
         return unravel(end), unravel((end - flat) / step_size), converged
 

@@ -9,6 +9,9 @@ import jax.numpy as jnp
 from samplers.hmc import MetropolisMixin, MetropolisState
 from samplers.metropolis import accept, finite_or_reject
 
+MOST_ITERATIONS = 100
+"""Bound of the iterations for an implicit equation of an integrator; a step that needs more is rejected."""
+
 
 class TrajectoryMixin(MetropolisMixin):
     """`step` of a sampler that has `num_steps`, `temperature`, `refresh`, `kinetic` and `integrate`.
@@ -60,7 +63,7 @@ def agree(a: jax.Array, b: jax.Array) -> jax.Array:
     return jnp.max(jnp.abs(a - b)) <= jnp.sqrt(jnp.finfo(a.dtype).eps) * size  # False for NaN
 
 
-def solve(update: Callable[[Any], Any], start: jax.Array, most: int) -> tuple[jax.Array, jax.Array]:
+def solve(update: Callable[[Any], Any], start: jax.Array, most: int = MOST_ITERATIONS) -> tuple[jax.Array, jax.Array]:
     """x = update(x) by iteration, until a change is of the size of the round-off or no longer halves near it.
 
     Args:

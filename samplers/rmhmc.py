@@ -35,7 +35,6 @@ class RMHMC(TrajectoryMixin):
         metric: G^-1 and its square root.
         num_steps: steps of the integrator a transition, at least 1.
         temperature: T > 0; the law is exp(-U / T), Lebesgue.
-        max_iterations: bound of the iterations for each implicit equation.
 
     `step_size` is h.
 
@@ -43,19 +42,16 @@ class RMHMC(TrajectoryMixin):
     is O(h^2).
 
     Raises:
-        ValueError: if `num_steps`, `temperature` or `max_iterations` is not positive, or the estimator returns no
-            potential.
+        ValueError: if `num_steps` or `temperature` is not positive, or the estimator returns no potential.
     """
 
     metric: Metric
     num_steps: int = 5
     temperature: float = 1.0
-    max_iterations: int = 100
 
     def __post_init__(self):
         require(self.num_steps >= 1, "num_steps: must be at least 1", self.num_steps)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
-        require(self.max_iterations >= 1, "max_iterations: must be at least 1", self.max_iterations)
 
     @property
     def claims(self):
@@ -87,10 +83,10 @@ class RMHMC(TrajectoryMixin):
     def _move(self, theta, p, gradient, h):
         """(x, p, grad U(x)) -> (x', w, converged): the two implicit equations."""
         slope = jax.grad(self._kinetic)
-        half, first = solve(lambda w: p - 0.5 * h * (gradient + slope(theta, w)), p, self.max_iterations)
+        half, first = solve(lambda w: p - 0.5 * h * (gradient + slope(theta, w)), p)
         velocity = self.metric.inverse(theta) @ half
         along = lambda x: theta + 0.5 * h * (velocity + self.metric.inverse(x) @ half)
-        end, second = solve(along, theta + h * velocity, self.max_iterations)
+        end, second = solve(along, theta + h * velocity)
         return end, half, first & second
 
     def integrate(self, key, state, momentum, step_size, estimator):
