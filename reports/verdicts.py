@@ -31,13 +31,20 @@ def tiers_of(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
 
 
 def judged(outcomes: Sequence[Outcome]) -> list[Verdict]:
-    """The overall verdict of each sampler, without known deviations."""
-    plan: Any = SimpleNamespace(rows=tuple(dict.fromkeys(o.row for o in outcomes)), tiers=tiers_of(outcomes))
-    return overall(plan, outcomes)
+    """The overall verdict of each sampler in the tiers that it has results of, without known deviations."""
+    found = []
+    for row in dict.fromkeys(o.row for o in outcomes):
+        own = [o for o in outcomes if o.row == row]
+        plan: Any = SimpleNamespace(rows=(row,), tiers=tiers_of(own))
+        found += overall(plan, own)
+    return found
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """A line a sampler: the counts of its verdicts in each tier, and its overall verdict without known deviations."""
+    """A line a sampler: the counts of its verdicts in each tier, and its overall verdict without known deviations.
+
+    An empty cell is a tier without results: it was not run.
+    """
     tiers = tiers_of(outcomes)
     lines = [f"| sampler | {' | '.join(tiers)} | overall |", f"|---|{'---|' * len(tiers)}---|"]
     for verdict in judged(outcomes):

@@ -1,10 +1,13 @@
 """The pages of reports/findings are what the published results say."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from checks import deviations
+from checks.report_terminal import Outcome
+from checks.result import Result
 from reports import findings_index, verdicts
 
 
@@ -41,3 +44,12 @@ def test_each_failure_of_a_library_is_a_stated_deviation_and_each_deviation_a_fa
 def test_a_page_without_a_place_for_the_table_is_refused():
     with pytest.raises(ValueError, match="needs the lines"):
         findings_index.page("# Findings")
+
+
+def test_a_sampler_is_judged_in_the_tiers_that_it_was_run_in():
+    """Two SGLD in one file, the second without statistical tiers: both pass, and its cells are empty."""
+    result = Result(check="gaussian_limit", tier="law", equation="", sampler="a/one", verdict="pass", reason="")
+    sampled = replace(result, check="end_point_moments", tier="invariance")
+    both = [Outcome("a/one", result), Outcome("a/one", sampled), Outcome("a/two", replace(result, sampler="a/two"))]
+    assert [v.verdict for v in verdicts.judged(both)] == ["pass", "pass"]
+    assert verdicts.table(both).splitlines()[-1] == "| a/two | 1 pass |  | **pass** |"
