@@ -33,8 +33,9 @@ LEVELS = 6
 """Step sizes h / 2^k, k < LEVELS, from which the limit of the bias is extrapolated."""
 FINER = {1: GRIDS[1], 2: ((56, 44), (72, 56))}
 """Points of the coarse and of the fine grid: what is an allowance here has to be below a hundredth of a variance."""
-FOREVER = 1 << 24
-"""Steps after which an affine chain has settled; they cost 24 products of matrices."""
+FOREVER = 1 << 32
+"""Steps after which an affine chain has settled, one that moves by h^2 a step included; they cost 32 products of
+matrices."""
 NUM_STEPS = 50
 """Steps of the usual size that the chains make: a few relaxation times of the stiffest direction, so that an error of
 the step has had time to become one of the law."""

@@ -13,6 +13,7 @@ import pytest
 from checks.branching import ScriptedGenerator, branches
 from checks.lyapunov import position_law
 from checks.noise_tier import HostNoise
+from checks.null_law import null_law
 from checks.stepmap import HostStep, step_map
 from checks.subject import Subject
 from samplers.adapters import devinterp, geoopt, posteriors
@@ -200,6 +201,12 @@ def test_geoopt_sgrhmc_has_the_temperature_of_the_closed_form(alpha, n_steps):
     variance = LAMBDA * position_law(step, h)[1][0, 0]
     # the next term is a few n^2 h^2 lambda / alpha
     assert variance == pytest.approx(alpha * (a @ a) / a.sum(), abs=10 * n_steps**2 * 1e-6 / alpha)
+
+
+def test_the_null_law_does_not_grant_the_limit_of_a_chain_that_moves_by_h_squared_a_step():
+    """With one inner step the variance tends to alpha = 0.1; the largest limit bias is that of y^4, 3 alpha^2 - 3."""
+    law = null_law(step_of(geoopt.SGRHMC(LINE, n_steps=1, alpha=0.1), LINE), 0.1 / math.sqrt(LAMBDA))
+    assert law.limit == pytest.approx(3 - 3 * 0.1**2, rel=1e-6)
 
 
 MANY = {

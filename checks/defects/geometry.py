@@ -1,0 +1,185 @@
+"""Planted bugs of samplers on manifolds: flow, projection, dimension, Jacobian, faces."""
+
+from dataclasses import dataclass
+from typing import cast
+
+import jax
+import jax.numpy as jnp
+
+from checks.defects.defect import Defect, Kill, planted
+from samplers.geodesic import GeodesicState, arrive, projected_noise
+from samplers.metrics import PositiveMetric
+from samplers.sggmc import SGGMC
+from samplers.sgrld import SGRLD
+from targets.manifolds.base import Manifold
+
+
+@dataclass(frozen=True, eq=False)
+class PlantedSGGMC(SGGMC):
+    """A(h/2) B(h/2) O(h) B(h/2) A(h/2), of which a subclass changes one part."""
+
+    def flow(self, x, v, time):
+        """A(time)."""
+        return self.manifold.geodesic(x, v, time)
+
+    def kick(self, x, force, noise):
+        """The increment of the velocity in O(h): P(x) (force + noise)."""
+        return self.manifold.tangent(x, force + noise)
+
+    def end(self, x, v):
+        """Back to the constraint."""
+        return arrive(self.manifold, x, v)
+
+    def step(self, key, state, step_size, estimator):
+        gradient_key, noise_key = jax.random.split(key)
+        h, decay = step_size, jnp.exp(-0.5 * self.friction * step_size)
+        x, v = self.flow(state.position, state.velocity, 0.5 * h)
+        estimate, estate = estimator.estimate(gradient_key, state.estate, x)
+        noise = projected_noise(noise_key, self.manifold, x, self.friction, None, self.temperature, h, None)
+        v = decay * (decay * v + self.kick(x, -h * estimate.gradient, noise))
+        x, v = self.flow(x, v, 0.5 * h)
+        return GeodesicState(*self.end(x, v), estate)
+
+
+@dataclass(frozen=True)
+class Retraction:
+    """A sphere whose `geodesic` is x -> (x + t v) / |x + t v|, the velocity projected and brought to its speed."""
+
+    exact: object
+
+    def __getattr__(self, name):
+        return getattr(self.exact, name)
+
+    def geodesic(self, point, velocity, time):
+        """Right to second order in time."""
+        moved = point + time * velocity
+        moved = moved / jnp.linalg.norm(moved)
+        along = velocity - moved * (moved @ velocity)
+        speed = jnp.sqrt(velocity @ velocity)
+        return moved, along * speed / jnp.where(speed > 0, jnp.linalg.norm(along), 1)
+
+
+class Renormalised(PlantedSGGMC):
+    """Straight lines, then the position divided by its length."""
+
+    def flow(self, x, v, time):
+        return self.manifold.project_roundoff(x + time * v), v
+
+
+class AmbientNoise(PlantedSGGMC):
+    """The noise is not projected in O, the velocity is at the end of the step."""
+
+    def kick(self, x, force, noise):
+        return self.manifold.tangent(x, force) + noise
+
+
+class NeverProjected(AmbientNoise):
+    """The noise is not projected, nor is the velocity at the end of the step."""
+
+    def end(self, x, v):
+        return self.manifold.project_roundoff(x), v
+
+
+class AmbientForce(PlantedSGGMC):
+    """The gradient is not projected in O, the velocity is at the end of the step."""
+
+    def kick(self, x, force, noise):
+        return force + self.manifold.tangent(x, noise)
+
+
+class NoiseOnALine(PlantedSGGMC):
+    """The noise has one direction of the tangent space only, at twice its variance."""
+
+    def kick(self, x, force, noise):
+        axis = self.manifold.tangent(x, jnp.roll(x, 1))
+        axis = axis / jnp.linalg.norm(axis)
+        return self.manifold.tangent(x, force) + jnp.sqrt(2.0) * axis * (axis @ noise)
+
+
+class HalfSpeed(PlantedSGGMC):
+    """The flow runs for half the time: the position moves at half the velocity."""
+
+    def flow(self, x, v, time):
+        return super().flow(x, v, 0.5 * time)
+
+
+SPHERE = "vmf-s2"
+ON_BUNDLE = "f = (v, (dP/dt) v - P (grad U + C v)), D = T P C P"
+ORDER = "E phi(z_h) = sum_{j <= 2} h^j L^j phi / j! + O(h^3)"
+
+
+def _on_sphere(method):
+    return lambda target, **options: method(target.manifold, **options)
+
+
+DEFECTS: tuple[Defect, ...] = (
+    planted(
+        "sggmc-retraction",
+        "sggmc",
+        lambda target, **options: SGGMC(cast(Manifold, Retraction(target.manifold)), **options),
+        "(x + t v) / |x + t v| for the exponential map: right to second order",
+        Kill("geodesic_flow", SPHERE, "P x'' = 0"),
+        "manifold",
+        "order",
+    ),
+    planted(
+        "sggmc-renormalised",
+        "sggmc",
+        _on_sphere(Renormalised),
+        "a straight line and a division by the length for a geodesic: the velocity does not turn",
+        Kill("local_weak_order", SPHERE, ORDER),
+        "manifold",
+        "order",
+    ),
+    planted(
+        "sggmc-noise-not-projected",
+        "sggmc",
+        _on_sphere(AmbientNoise),
+        "noise of the ambient space in the velocity, projected at the end of the step only: of order 2 still",
+        Kill("kinetic_energy", "uniform-s2", "E |v|^2 / m = C h / sinh(C h) for U = 0"),
+        "manifold",
+        "order",
+        targets=(SPHERE,),
+    ),
+    planted(
+        "sggmc-never-projected",
+        "sggmc",
+        _on_sphere(NeverProjected),
+        "noise of the ambient space, and no projection at all",
+        Kill("stays_on_the_manifold", SPHERE, "P(x_n) v_n = v_n"),
+        "manifold",
+    ),
+    planted(
+        "sggmc-force-not-projected",
+        "sggmc",
+        _on_sphere(AmbientForce),
+        "the gradient in the ambient space moves the velocity, which is projected at the end of the step only",
+        Kill("local_weak_order", SPHERE, ORDER),
+        "manifold",
+        "order",
+    ),
+    planted(
+        "sggmc-noise-on-a-line",
+        "sggmc",
+        _on_sphere(NoiseOnALine),
+        "noise in one direction of the tangent plane, with the right total variance",
+        Kill("noise_is_tangent", SPHERE, "rank D = dim"),
+        "manifold",
+    ),
+    planted(
+        "sggmc-half-speed",
+        "sggmc",
+        _on_sphere(HalfSpeed),
+        "the flow runs for half the time: the law is right, the dynamics is not",
+        Kill("generator_of_code", SPHERE, ON_BUNDLE),
+        "manifold",
+    ),
+    planted(
+        "sgrld-no-mirror",
+        "sgrld",
+        lambda target, **options: SGRLD(PositiveMetric(), **options),
+        "no mirror at zero: a chain near the boundary leaves the positive numbers",
+        Kill("stays_on_the_manifold", "gamma", "x > 0"),
+        "manifold",
+    ),
+)
