@@ -11,8 +11,8 @@ from functools import lru_cache
 import numpy as np
 
 from checks.chains import end_points
-from checks.check import Check
-from checks.judge import is_variance, judge, ks_tests, levels, moment_tests
+from checks.check import Check, NotApplicable
+from checks.judge import directions, is_variance, judge, ks_tests, levels, moment_tests
 from checks.null_law import NUM_STEPS, NullLaw, null_law
 from checks.observables import observable_names
 from checks.result import Result
@@ -83,9 +83,15 @@ def fourth_moments(law: NullLaw) -> slice:
     return slice(end - law.size, end)
 
 
+def _require_directions(law: NullLaw) -> None:
+    """Raise NotApplicable where no distribution function of a coordinate or projection is known."""
+    if not directions(law):
+        raise NotApplicable("no distribution function of a coordinate is known: see closed_form_marginals")
+
+
 def end_point_ks(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """Kolmogorov-Smirnov distances of the marginals and of random projections of the end points."""
-
+    _require_directions(null_law(step_map(subject, target), subject.step_size(target)))
     return _judge(check, subject, target, seed, ks_tests, promised=DISTANCE, unit="KS distance")
 
 
@@ -93,6 +99,7 @@ def end_point_anderson_darling(check: Check, subject: Subject, target: Target, s
     """Anderson-Darling distances of the marginals and of random projections of the end points."""
 
     law = null_law(step_map(subject, target), subject.step_size(target))
+    _require_directions(law)
     # The statistic has no allowance: it is given no more chains than would see the numerical error of the null law.
     most = int(min(CHAINS, 0.01 / max(law.cdf_error, 1e-9) ** 2))
 

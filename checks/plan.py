@@ -18,8 +18,18 @@ from samplers.row import DETERMINISTIC_TIERS, STATISTICAL_TIERS, TIERS
 GROUPS = {"deterministic": DETERMINISTIC_TIERS, "statistical": STATISTICAL_TIERS, "all": TIERS}
 LAW_TIERS = {"deterministic": ("order", "law"), "statistical": STATISTICAL_TIERS}
 """A sampler passes only if a check of the law of each kind passed, as far as tiers of this kind were selected."""
-NO_LAW = ("chains_move", "streams_independent", "float32_law", "kernel_stein_discrepancy")
-"""Checks of these tiers that do not decide the law, and so do not count: the discrepancy is blind to far modes."""
+NO_LAW = (
+    "chains_move",
+    "streams_independent",
+    "float32_law",
+    "kernel_stein_discrepancy",
+    "stays_on_the_manifold",
+    "geodesic_flow",
+    "noise_is_tangent",
+    "intrinsic_dimension",
+    "riemannian_stein_discrepancy",
+)
+"""Checks of these tiers that do not decide the law, and so do not count: a discrepancy is blind to far modes."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,16 @@ from checks.convergence import bad_start, kernel_stein_discrepancy, separated_mo
 from checks.detailed_balance import detailed_balance
 from checks.float32 import float32_law
 from checks.generator import generator_of_code
+from checks.geometry import geodesic_flow, noise_is_tangent, stays_on_the_manifold
 from checks.invariance import chains_move, end_point_anderson_darling, end_point_ks, end_point_mmd, end_point_moments
 from checks.law import gaussian_limit, gradient_noise_limit, minibatch_limit, stability, stationary_covariance
+from checks.manifold_law import (
+    closed_form_marginals,
+    intrinsic_dimension,
+    kinetic_energy,
+    manifold_limit,
+    riemannian_stein_discrepancy,
+)
 from checks.noise_tier import estimator_memory, gradient_noise_end_points, minibatch_end_points
 from checks.order import defect, local_weak_order
 from checks.particles import divergence_falls, mean_field_fixed_point
@@ -75,6 +83,13 @@ def several(subject: Subject) -> tuple[str, ...]:
     return gaussian(subject) or subject.row.targets
 
 
+def curved(subject: Subject) -> tuple[str, ...]:
+    """The targets that are not on R^n; one target, on which the check says why it does not apply, if there are none."""
+    return where(lambda target: not target.manifold.name.startswith("euclidean"))(subject) or subject.row.targets[:1]
+
+
+UNIFORM = ("uniform-s2",)
+curved_only = where(lambda target: target.manifold.dim < target.size)
 gaussian_line = where(lambda target: target.gaussian is not None and target.size == 1)
 with_data = where(lambda target: target.gaussian is not None and target.terms is not None)
 curved_line = where(lambda target: target.gaussian is None and target.size == 1 and target.interval is not None)
@@ -163,6 +178,20 @@ CHECKS: tuple[Check, ...] = (
         once=True,
     ),
     Check(
+        "manifold_limit",
+        "law",
+        "pi_h P_h = pi_h on the tangent bundle has a solution that tends to pi as h -> 0",
+        manifold_limit,
+        curved_only,
+    ),
+    Check(
+        "kinetic_energy",
+        "law",
+        "E |v|^2 / (m T) has its closed form at every step size for U = 0",
+        kinetic_energy,
+        lambda subject: UNIFORM if curved_only(subject) else (),
+    ),
+    Check(
         "mean_field_fixed_point",
         "law",
         "E_p[k grad log p + grad k] = 0 at the target",
@@ -242,6 +271,51 @@ CHECKS: tuple[Check, ...] = (
         once=True,
     ),
     Check(
+        "stays_on_the_manifold",
+        "geometry",
+        "c(x_n) = 0 and P(x_n) v_n = v_n up to round-off",
+        stays_on_the_manifold,
+        curved,
+    ),
+    Check(
+        "geodesic_flow",
+        "geometry",
+        "P x'' = 0, |x'| constant, and the flow runs back",
+        geodesic_flow,
+        curved,
+        once=True,
+    ),
+    Check(
+        "noise_is_tangent",
+        "geometry",
+        "(I - P) D = 0 and rank D = dim as h -> 0",
+        noise_is_tangent,
+        curved,
+        once=True,
+    ),
+    Check(
+        "intrinsic_dimension",
+        "geometry",
+        "E |v|^2 -> dim T as h -> 0",
+        intrinsic_dimension,
+        curved,
+    ),
+    Check(
+        "closed_form_marginals",
+        "geometry",
+        "s(x_n) has the distribution function of pi_h",
+        closed_form_marginals,
+        curved,
+    ),
+    Check(
+        "riemannian_stein_discrepancy",
+        "geometry",
+        "E [Laplace-Beltrami k(x_n, v) + <grad log p, grad k(x_n, v)>] = 0 at the target",
+        riemannian_stein_discrepancy,
+        curved,
+        once=True,
+    ),
+    Check(
         "bad_start",
         "convergence",
         "E f(z_n) from a point = E f(Z_T) of the declared dynamics + O(h^q)",
@@ -268,6 +342,9 @@ CHECKS: tuple[Check, ...] = (
 )
 """The full registry; the error rate of a statistical check is the family-wise rate divided by its size."""
 
+NOISE_FREE = ("stays_on_the_manifold", "geodesic_flow", "noise_is_tangent")
+"""Checks of the mixed tier `geometry` that decide without an error rate."""
+
 COSTS: dict[str, float] = {
     "shapes_and_dtypes": 0.1,
     "key_discipline": 0.2,
@@ -290,6 +367,14 @@ COSTS: dict[str, float] = {
     "detailed_balance": 0.1,
     "mean_field_fixed_point": 0.1,
     "divergence_falls": 0.1,
+    "manifold_limit": 8.0,
+    "kinetic_energy": 8.0,
+    "stays_on_the_manifold": 2.0,
+    "geodesic_flow": 1.0,
+    "noise_is_tangent": 1.0,
+    "intrinsic_dimension": 8.0,
+    "closed_form_marginals": 8.0,
+    "riemannian_stein_discrepancy": 6.0,
     "compensated_step": 0.1,
     "minibatch_limit": 0.4,
     "transfer_operator": 1.4,

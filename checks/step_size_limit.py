@@ -8,11 +8,12 @@ can be run; it is the only check of the tier for a law that nothing else is know
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from checks.chains import end_points
+from checks.chains import EndPoints, end_points
 from checks.check import Check, NotApplicable
 from checks.judge import is_variance
 from checks.null_law import null_law
@@ -25,6 +26,7 @@ from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
 from checks.stepmap import HostStep, JaxStep, step_map
 from checks.subject import Subject
+from samplers.types import Claims
 from targets.target import Target
 
 NUM_STEPS = 20
@@ -99,23 +101,62 @@ def step_size_limit(check: Check, subject: Subject, target: Target, seed: int) -
         raise NotApplicable(f"a {claims.kind} sampler has no law at a fixed step size")
     if known(step, h) and (target.gaussian is not None or claims.kind == "exact"):
         raise NotApplicable("the exact discrete law is known here, and the end points are compared with it")
-    order = 1 if claims.kind == "exact" else (claims.invariant_order or claims.weak_order or 1)
-    return limit_of_chains(check, subject, target, seed, step, order)
+    return limit_of_chains(check, subject, target, seed, step, order_of(claims))
 
 
-def limit_of_chains(
-    check: Check, subject: Subject, target: Target, seed: int, step: JaxStep | HostStep, order: int, extra: str = ""
-) -> Result:
-    """Judge the extrapolated end points of the chains of `step`, whose bias has the order `order`."""
-    claims, h = step.sampler.claims, subject.step_size(target)
-    points, weights = position_rule(target, claims.temperature)
+def order_of(claims: Claims) -> int:
+    """The order q at which the bias of the invariant law vanishes; 1 for an exact kernel, which has none."""
+    return 1 if claims.kind == "exact" else (claims.invariant_order or claims.weak_order or 1)
+
+
+class Statistics(NamedTuple):
+    """What is extrapolated.
+
+    Attributes:
+        functions: end points -> values (n, K).
+        expected: under the claimed law (K,).
+        names: of the functions.
+        promised: the effect that is seen among the primary outcomes with all chains.
+        primary: the outcomes that this is promised of.
+    """
+
+    functions: Callable[[EndPoints], np.ndarray]
+    expected: np.ndarray
+    names: Sequence[str]
+    promised: float
+    primary: Callable[[Outcome], bool]
+
+
+def standard_statistics(target: Target, temperature: float) -> Statistics:
+    """Observables of the standardised position and their expectations; NotApplicable without a quadrature rule."""
+    points, weights = position_rule(target, temperature)
     centre = weights @ points
     spread = np.sqrt(weights @ (points - centre) ** 2)
     functions = lambda x: observables((x - centre) / spread)
-    expected = weights @ functions(points)
-    names = observable_names(tuple(f"y[{i}]" for i in range(target.size)))
-    count = chains_for(step, MOST)
     kurtosis = float((weights @ ((points - centre) / spread) ** 4).max())
+    return Statistics(
+        lambda ends: np.asarray(functions(ends.position)),
+        weights @ functions(points),
+        observable_names(tuple(f"y[{i}]" for i in range(target.size))),
+        for_kurtosis(PROMISED, kurtosis),
+        is_variance,
+    )
+
+
+def limit_of_chains(
+    check: Check,
+    subject: Subject,
+    target: Target,
+    seed: int,
+    step: JaxStep | HostStep,
+    order: int,
+    extra: str = "",
+    statistics: Statistics | None = None,
+) -> Result:
+    """Judge the extrapolated end points of the chains of `step`, whose bias has the order `order`."""
+    claims, h = step.sampler.claims, subject.step_size(target)
+    what = statistics or standard_statistics(target, claims.temperature)
+    count = chains_for(step, MOST)
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
         values = []
@@ -124,20 +165,23 @@ def limit_of_chains(
             ends = end_points(step, starts, h / 2**k, NUM_STEPS * 2**k, stage_seed(seed, stage, 20 + k))
             if not np.isfinite(ends.position).all():
                 return [not_finite("end points that are not finite", n, "standardised")]
-            values.append(functions(ends.position))
+            values.append(np.asarray(what.functions(ends)))
         # Chain i of each step size makes one independent value of the extrapolated statistic.
         columns = np.stack(values).transpose(2, 0, 1)
-        return [limit_test(v, order, float(mu), name) for v, mu, name in zip(columns, expected, names, strict=True)]
+        return [
+            limit_test(v, order, float(mu), name)
+            for v, mu, name in zip(columns, what.expected, what.names, strict=True)
+        ]
 
     return decide_statistically(
         check, subject, target, run,
-        first_n=count, promised=promise(for_kurtosis(PROMISED, kurtosis), count, MOST),
+        first_n=count, promised=promise(what.promised, count, MOST),
         allowance_source="the correction of order h^(q+1), extrapolated away last",
         reason=lambda o: (
             f"the limit h -> 0 of {o.name} is {o.measured:.5g}, exact {o.expected:.5g}"
             if o.measured is not None
             else o.name
         ) + f" (T = {NUM_STEPS * h:.3g}, order {order} assumed){extra}",
-        primary=is_variance,
+        primary=what.primary,
         steps=7 * NUM_STEPS, step_size=h,
     )  # fmt: skip

@@ -95,6 +95,7 @@ class GSGNHT:
             dynamics=self.dynamics if flat else None,
             embedded=None if flat else self.embedded,
             charts=None if flat else self.charts,
+            kinetic_energy=lambda h: 1.0,
             conditions=("exact gradient", *boundary_conditions(self.manifold)),
             spaces=SPACES,
         )

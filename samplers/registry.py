@@ -18,7 +18,7 @@ from samplers.mala import MALA
 from samplers.metrics import NonHessian2D, PositiveMetric, RecipeMetric
 from samplers.msgnht import MSGNHT
 from samplers.recipe import Recipe
-from samplers.row import Row
+from samplers.row import MANIFOLD_TIERS, Row
 from samplers.saga import SAGA, SAGALD
 from samplers.scir import SCIR, ExactCounts
 from samplers.sggmc import SGGMC
@@ -156,6 +156,7 @@ SAMPLERS: tuple[Row, ...] = (
     Row(
         "sgrld",
         with_metric(SGRLD, lambda target: PositiveMetric(), reflect=True),
+        tiers=MANIFOLD_TIERS,
         targets=POSITIVE,
         variants=TEMPERATURES,
         step_size=0.01,
@@ -177,6 +178,7 @@ SAMPLERS: tuple[Row, ...] = (
     Row(
         "sgrhmc",
         with_metric(SGRHMC, lambda target: PositiveMetric(), reflect=True),
+        tiers=MANIFOLD_TIERS,
         targets=POSITIVE,
         variants=({"temperature": 0.5}, {"temperature": 2.0, "order": "explicit"}),
         step_size=0.02,
@@ -226,7 +228,7 @@ SAMPLERS: tuple[Row, ...] = (
     Row(
         "scir",
         plain(SCIR, alpha=2.5),
-        tiers=("contract", "order", "invariance"),
+        tiers=("contract", "order", "invariance", "geometry"),
         unsupported={
             "recipe": "an exact transition of the Cox-Ingersoll-Ross process: nothing is discretised",
             "generator": "draws Poisson and Gamma variates, not normals",
@@ -241,6 +243,7 @@ SAMPLERS: tuple[Row, ...] = (
     Row(
         "sggmc",
         _on_manifold,
+        tiers=MANIFOLD_TIERS,
         targets=("vmf-s2",),
         variants=FRICTIONS,
         step_size=0.1,

@@ -1,5 +1,6 @@
 """Stochastic gradient geodesic Monte Carlo (SGGMC)."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,6 +107,7 @@ class SGGMC:
             embedded=None if self.flat else self.embedded,
             charts=None if self.flat else self.charts,
             discrete_law=twin.discrete_law if self.flat and twin else None,
+            kinetic_energy=(lambda h: self.friction * h / math.sinh(self.friction * h)) if scalar else None,
             conditions=("exact gradient or compensated noise", *boundary_conditions(self.manifold)),
             spaces=SPACES,
         )

@@ -76,6 +76,8 @@ class Claims:
         discrete_law: closed form of the exact stationary law on U = curvature x^2 / 2 in one dimension:
             `(step_size, curvature) -> {name: value}`, names among `position`, `momentum` (variances) and
             `covariance`; an oracle independent of the code.
+        kinetic_energy: closed form of E |v|^2 / (m T) in the stationary law for U = 0 on a compact manifold of
+            dimension m: `step_size -> value`; an oracle independent of the code.
         composite: True when one step holds inner iterations or a full refresh of the momentum, so that it has no
             generator in the augmented variable (its h -> 0 limit is what counts).
         conditions: what the orders rest on, such as `"exact gradient"`.
@@ -92,6 +94,7 @@ class Claims:
     embedded: Callable[[Target], EmbeddedDynamics] | None = None
     charts: Callable[[Target], tuple[InChart, ...]] | None = None
     discrete_law: Callable[[float, float], dict[str, float]] | None = None
+    kinetic_energy: Callable[[float], float] | None = None
     composite: bool = False
     conditions: tuple[str, ...] = ()
     spaces: tuple[str, ...] = ("euclidean",)

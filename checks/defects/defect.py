@@ -78,6 +78,7 @@ CLASSES: dict[str, str] = {
     "state": "state not kept, an input ignored, a frozen chain",
     "reported": "the chain is right, what it reports is not",
     "particles": "interacting particles",
+    "manifold": "shows only on a curved manifold, or at a boundary",
     "claims": "the declared H, D, Q or order is wrong",
     "precision": "shows in single precision only",
     "data": "the sum over data is scaled wrongly",

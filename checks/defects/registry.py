@@ -2,6 +2,7 @@
 
 from checks.defects import (
     estimators,
+    geometry,
     metropolis,
     overdamped,
     particles,
@@ -23,6 +24,7 @@ DEFECTS: tuple[Defect, ...] = (
     *particles.DEFECTS,
     *streams.DEFECTS,
     *estimators.DEFECTS,
+    *geometry.DEFECTS,
 )
 """The rows, family by family."""
 
