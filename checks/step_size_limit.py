@@ -30,7 +30,7 @@ from samplers.types import Claims
 from targets.target import Target
 
 NUM_STEPS = 20
-"""Steps of the largest size; the smaller ones take 2 and 4 times as many."""
+"""Steps of the largest size; the smaller ones take 2 and 4 times as many, 4 and 16 times with a full refresh."""
 MOST = CHAINS // 4
 """Chains of each step size."""
 PROMISED = 0.1
@@ -156,13 +156,16 @@ def limit_of_chains(
     """Judge the extrapolated end points of the chains of `step`, whose bias has the order `order`."""
     claims, h = step.sampler.claims, subject.step_size(target)
     what = statistics or standard_statistics(target, claims.temperature)
+    # A momentum that is drawn afresh in every step carries the position as far as a time of order h^2 does: in n / h
+    # steps such a chain would stand still as h -> 0, and have the law of its start.
+    more = 4 if claims.composite else 2
     count = chains_for(step, MOST)
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
         values = []
         for k in range(3):
             starts = draw_variables(step, np.random.default_rng(stage_seed(seed, stage, 10 + k)), n)
-            ends = end_points(step, starts, h / 2**k, NUM_STEPS * 2**k, stage_seed(seed, stage, 20 + k))
+            ends = end_points(step, starts, h / 2**k, NUM_STEPS * more**k, stage_seed(seed, stage, 20 + k))
             if not np.isfinite(ends.position).all():
                 return [not_finite("end points that are not finite", n, "standardised")]
             values.append(np.asarray(what.functions(ends)))
@@ -183,5 +186,5 @@ def limit_of_chains(
             else o.name
         ) + f" (T = {NUM_STEPS * h:.3g}, order {order} assumed){extra}",
         primary=what.primary,
-        steps=7 * NUM_STEPS, step_size=h,
+        steps=(1 + more + more**2) * NUM_STEPS, step_size=h,
     )  # fmt: skip
