@@ -182,6 +182,19 @@ def sphere_rule(heights: np.ndarray, weights: np.ndarray, rows: np.ndarray) -> R
     return local.reshape(-1, 3) @ rows, np.repeat(weights / m, m)
 
 
+def frame_rule(m: int) -> Rule:
+    """Rule (m^3, 6) for the uniform law on V_2(R^3), exact for polynomials of degree below m.
+
+    m Gauss heights and m angles for the first column, m angles about it for the second.
+    """
+    heights, weights = legendre_rule(-1.0, 1.0, 1, m)
+    first, weights = sphere_rule(heights, weights / 2, np.eye(3))
+    _, circle = circle_rule(m)
+    second = np.concatenate([circle @ frame(column)[:2] for column in first])
+    both = np.stack([np.repeat(first, m, axis=0), second], axis=2)
+    return both.reshape(-1, 6), np.repeat(weights / m, m)
+
+
 def unit_vector(argument: str, value: Any, n: int | None = None) -> np.ndarray:
     """`value` as a float64 unit vector. Raises ValueError, naming the argument, if it is not a direction."""
     vector = np.array(value, np.float64)

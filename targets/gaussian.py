@@ -34,7 +34,7 @@ def gaussian(mean: Any, covariance: Any, name: str, structure: Any = None) -> Ta
             definite.
     """
     mean, covariance = np.array(mean, np.float64), np.array(covariance, np.float64)
-    _validate(mean, covariance)
+    require_gaussian(mean, covariance)
     dim = mean.size
     flat, unravel = ravel_pytree(jnp.zeros(dim) if structure is None else structure)
     if flat.size != dim:
@@ -129,7 +129,8 @@ def _covariance(scales: list[float], correlations: dict[tuple[int, int], float])
     return matrix * np.outer(scales, scales)
 
 
-def _validate(mean: np.ndarray, covariance: np.ndarray) -> None:
+def require_gaussian(mean: np.ndarray, covariance: np.ndarray) -> None:
+    """Raise ValueError unless they are a finite vector and a symmetric positive definite matrix of its size."""
     if mean.ndim != 1 or mean.size == 0 or not np.all(np.isfinite(mean)):
         raise ValueError(f"mean: must be a vector of finite numbers, got shape {mean.shape} and {mean}")
     if covariance.shape != (mean.size, mean.size) or not np.all(np.isfinite(covariance)):

@@ -168,8 +168,8 @@ def until_accepted(key, attempt: Callable):
     return jax.lax.while_loop(lambda carry: ~jnp.all(carry[2]), body, (key, values, done))[1]
 
 
-def coordinate(index: int) -> Callable:
-    """Statistic: one coordinate of an array position (d,)."""
+def coordinate(index: int | tuple[int, ...]) -> Callable:
+    """Statistic: one entry of an array position."""
     return lambda position: position[index]
 
 

@@ -17,6 +17,7 @@ from targets.von_mises_fisher import von_mises_fisher
 
 EPS = np.finfo(np.float64).eps
 NAMES = [row.name for row in TARGETS]
+WITH_TERMS = [name for name in NAMES if target(name).terms is not None]
 GAUSSIANS = [name for name in NAMES if name.startswith("gaussian") and "mixture" not in name] + ["tiny-gaussian-data"]
 
 
@@ -65,12 +66,11 @@ def test_single_precision_stays_single_under_strict_promotion(name):
             assert all(leaf.dtype == jnp.float32 for leaf in jax.tree.leaves(jax.eval_shape(function, position)))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("uniform")])
 def test_the_example_is_not_a_stationary_point(name):
     law = target(name)
-    gradient = jax.grad(law.flat_potential)(law.ravel(law.example))
-    tangent = law.manifold.tangent(law.ravel(law.example), gradient)
-    assert float(jnp.max(jnp.abs(tangent))) > 0.05
+    tangent = law.manifold.tangent(law.example, jax.grad(law.potential)(law.example))
+    assert float(jnp.max(jnp.abs(law.ravel(tangent)))) > 0.05
 
 
 @pytest.mark.parametrize("name", GAUSSIANS)
@@ -116,7 +116,7 @@ def test_the_pytree_target_has_two_leaves_of_equal_shape_and_is_jointly_correlat
     assert abs(covariance[0, 1]) > 0.1
 
 
-@pytest.mark.parametrize("name", ["tiny-gaussian-data", "tiny-logistic"])
+@pytest.mark.parametrize("name", WITH_TERMS)
 def test_the_terms_sum_to_the_potential(name):
     law = target(name)
     terms = law.terms
@@ -126,7 +126,7 @@ def test_the_terms_sum_to_the_potential(name):
         records = (jax.tree.map(lambda leaf, i=i: leaf[i], terms.data) for i in range(terms.size))
         return terms.prior(x) + sum(terms.datum(x, record) for record in records)
 
-    points = [jnp.array(p) for p in ([0.0, 0.0], [1.5, -0.7], [-2.0, 3.0])]
+    points = [law.unravel(p) for p in np.random.default_rng(3).normal(size=(3, law.size))]
     differences = [float(law.potential(x) - total(x)) for x in points]
     assert np.ptp(differences) <= 32 * EPS * max(abs(float(total(x))) for x in points)
 
@@ -148,7 +148,7 @@ def test_the_logistic_potential_is_the_textbook_one():
         assert abs(float(law.potential(jnp.array(x))) - reference(x)) <= 16 * EPS * reference(x)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if target(name).size <= 8])
+@pytest.mark.parametrize("name", [name for name in NAMES if target(name).manifold.dim == target(name).size])
 def test_the_curvature_bounds_the_hessian_on_nearly_all_of_the_mass(name):
     law = target(name)
     draws = np.asarray(jax.vmap(law.ravel)(law.sample(jax.random.key(11), 2000)))
