@@ -94,4 +94,4 @@ def solve(update: Callable[[Any], Any], start: jax.Array, most: int = MOST_ITERA
     first = update(start)
     carry = (first, jnp.max(jnp.abs(first - start)), infinite, 1)
     x, change, _, _ = jax.lax.while_loop(unfinished, iterate, carry)
-    return x, change <= 1e3 * eps * size(x)
+    return x, jnp.isfinite(change) & (change <= 1e3 * eps * size(x))
