@@ -43,7 +43,7 @@ from checks.statistics.outcome import Outcome
 from checks.statistics.sbc import sbc_test
 from checks.statistics.sequential import decide_sequentially
 from checks.subject import Subject
-from reports.kill_matrix import ROOT, commit, read
+from reports.lines import ROOT, appended, commit, read
 from reports.tails import TAILS
 from samplers.registry import SAMPLERS
 from samplers.row import STATISTICAL_TIERS
@@ -357,18 +357,13 @@ def run(path: Path, quick: bool, only: Sequence[str] = ()) -> None:
     """Run what the file lacks, appending each line as it is done."""
     lines = read(path)
     done = {(line["kind"], line["case"]) for line in lines}
-    path.parent.mkdir(parents=True, exist_ok=True)
     revision = commit()
-    with path.open("w", encoding="utf-8") as file:
-        for line in lines:  # without the last one if it was cut off
-            file.write(json.dumps(line, sort_keys=True) + "\n")
-        file.flush()
+    with appended(path) as append:
         progress = tqdm(unit="case", disable=not sys.stderr.isatty(), mininterval=1.0)
         began = time.perf_counter()
         for line in produce(done, quick, only):
             line = {"seconds": round(time.perf_counter() - began, 1), **line, "quick": quick, "commit": revision}
-            file.write(json.dumps(line, sort_keys=True) + "\n")
-            file.flush()
+            append(json.dumps(line, sort_keys=True))
             progress.update()
             began = time.perf_counter()
 

@@ -11,9 +11,7 @@ fraction F of their chains, so that they see effects that are larger by 1 / sqrt
 
 import argparse
 import dataclasses
-import json
 import statistics
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -31,9 +29,9 @@ from checks.resolve import BadInput
 from checks.result import Result
 from checks.statistical import fraction_of_chains
 from checks.subject import Subject
+from reports.lines import ROOT, appended, commit, read
 from samplers.row import TIERS
 
-ROOT = Path(__file__).resolve().parent.parent
 PUBLISHED = ROOT / "reports" / "published" / "kill-matrix.jsonl"
 ORDER = (
     "law",
@@ -98,22 +96,6 @@ def applicable(defect: Defect) -> list[Check]:
     return [c for c in CHECKS if c.tier in tiers]
 
 
-def commit() -> str:
-    """The commit of the checkout, with `+` if the code that decides has changed since; `unknown` outside of one."""
-    git = ["git", "-C", str(ROOT)]
-    try:
-        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-        changed = subprocess.run(
-            [*git, "status", "--porcelain", "--", "targets", "samplers", "checks"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return head + ("+" if changed else "")
-
-
 def decide(case: Case, revision: str, fraction: float = FRACTION) -> Result:
     """The result of a case, with the commit, the named kill and the fraction of the chains in its detail."""
     with fraction_of_chains(fraction):
@@ -132,21 +114,6 @@ def decide(case: Case, revision: str, fraction: float = FRACTION) -> Result:
         },
         reproduction=line,
     )
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file of results; a last line that was cut off by an interruption is dropped."""
-    if not path.is_file():
-        return []
-    lines = path.read_text(encoding="utf-8").splitlines()
-    found = []
-    for number, line in enumerate(lines):
-        try:
-            found.append(json.loads(line))
-        except json.JSONDecodeError:
-            if number != len(lines) - 1:
-                raise ValueError(f"{path}: line {number + 1} is not JSON; remove it, or give another --out") from None
-    return found
 
 
 def key(line: dict[str, Any]) -> tuple[str, str, str]:
@@ -177,13 +144,8 @@ def run(
     plan = [list(cases(defect, quick)) for defect in chosen]
     queue = [case for row in plan for case in row[:1]] + [case for row in plan for case in row[1:]]
     queue = [case for case in queue if case.key not in done and (not checks or case.check.name in checks)]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    kept = read(path)
     revision, last = commit(), None
-    with path.open("w", encoding="utf-8") as file:
-        for line in kept:
-            file.write(json.dumps(line, sort_keys=True) + "\n")
-        file.flush()
+    with appended(path) as append:
         for case in tqdm(queue, unit="check", disable=not sys.stderr.isatty(), mininterval=1.0):
             if first and case.defect.name in killed:
                 continue
@@ -193,8 +155,7 @@ def run(
             result = decide(case, revision, fraction)
             if result.verdict == "fail":
                 killed.add(case.defect.name)
-            file.write(result.to_json() + "\n")
-            file.flush()
+            append(result.to_json())
 
 
 # The page -----------------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from checks.mutation.trial import Outcome, Runner
 from checks.plan import parse_tiers
 from checks.resolve import BadInput
 from checks.subject import Subject
-from reports.kill_matrix import ROOT, commit, read
+from reports.lines import ROOT, commit, read
 from samplers.registry import SAMPLERS, sampler_row
 from samplers.row import DETERMINISTIC_TIERS, TIERS, Row
 

@@ -1,0 +1,57 @@
+"""Files of results: JSON lines that a run appends to and that the same command goes on with."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def commit() -> str:
+    """The commit of the checkout, with `+` if the code that decides has changed since; `unknown` outside of one."""
+    git = ["git", "-C", str(ROOT)]
+    try:
+        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "--", "targets", "samplers", "checks"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return head + ("+" if changed else "")
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file of results; a last line that was cut off by an interruption is dropped."""
+    if not path.is_file():
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    found = []
+    for number, line in enumerate(lines):
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError:
+            if number != len(lines) - 1:
+                raise ValueError(f"{path}: line {number + 1} is not JSON; remove it, or give another --out") from None
+    return found
+
+
+@contextmanager
+def appended(path: Path) -> Iterator[Callable[[str], None]]:
+    """A function that appends a line of JSON to a file at once; a last line that was cut off is dropped first."""
+    kept = read(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8") as file:
+
+        def append(line: str) -> None:
+            file.write(line + "\n")
+            file.flush()
+
+        for line in kept:
+            append(json.dumps(line, sort_keys=True))
+        yield append
