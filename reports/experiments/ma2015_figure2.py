@@ -14,12 +14,7 @@ Source: ma2015complete, section 4.1 and figure 2. The supplement with the settin
 on the page, with what changes when it is varied.
 """
 
-import argparse
 import dataclasses
-import json
-import sys
-import time
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -29,15 +24,15 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from tqdm import tqdm
 
 from checks.defects.registry import find_defect
 from checks.execute import versions
 from checks.stepmap import JaxStep, step_map
 from checks.subject import Subject
 from checks.transfer import grid_axes, stationary, transition
+from reports.experiments.cells import Keyed, append, command_line, load
 from reports.experiments.partition import Partition, divergence, partition
-from reports.kill_matrix import commit, read
+from reports.lines import commit
 from samplers.gradients import Exact, KnownNoise
 from samplers.metrics import RecipeMetric
 from samplers.registry import sampler_row
@@ -48,7 +43,6 @@ from targets.registry import target as find_target
 from targets.target import Target
 
 NAME = "ma2015-figure2"
-PUBLISHED = Path(__file__).resolve().parent.parent / "published" / "experiments"
 ROWS = {
     "SGLD": ("sgld", "sgld-compensated"),
     "SGHMC": ("sghmc", "sghmc-compensated"),
@@ -93,23 +87,13 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(Keyed):
     """One result: `kind` names the function that computes it, `size` how long, `seed` its random numbers."""
 
     kind: str
     setting: Setting
     size: tuple[int, ...]
     seed: int = 0
-
-    @property
-    def key(self) -> str:
-        """What identifies its line in a file of results."""
-        return json.dumps(dataclasses.asdict(self), sort_keys=True)
-
-    @property
-    def random(self) -> jax.Array:
-        """The key of its random numbers, another one for every cell."""
-        return jax.random.fold_in(jax.random.key(self.seed), zlib.crc32(self.key.encode()))
 
 
 class Sizes(NamedTuple):
@@ -468,49 +452,22 @@ def last_cells(lines: dict[str, dict], quick: bool, sizes: Sizes) -> list[Cell]:
 # Running -----------------------------------------------------------------------------------------------------------
 
 
-def load(file: Path) -> dict[str, dict]:
-    """The lines of a file by the keys of their cells."""
-    return {json.dumps(line["cell"], sort_keys=True): line for line in read(file)}
-
-
 def compute(cells: Iterable[Cell], file: Path, revision: str) -> None:
     """Compute the cells that the file lacks and append them."""
-    kept = load(file)
-    queue = [cell for cell in cells if cell.key not in kept]
-    file.parent.mkdir(parents=True, exist_ok=True)
-    text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in kept.values())
-    file.write_text(text, encoding="utf-8")  # without a last line that was cut off
-    with file.open("a", encoding="utf-8") as out:
-        for cell in tqdm(queue, unit="cell", disable=not sys.stderr.isatty(), mininterval=1.0):
-            began = time.perf_counter()
-            result = KINDS[cell.kind](cell)
-            line = {
-                "cell": json.loads(cell.key),
-                "result": result,
-                "seconds": round(time.perf_counter() - began, 2),
-                "commit": revision,
-                "versions": versions(Subject(row_of("SGLD", False))),
-            }
-            out.write(json.dumps(line, sort_keys=True) + "\n")
-            out.flush()
+    append(cells, file, lambda cell: KINDS[cell.kind](cell), revision, versions(Subject(row_of("SGLD", False))))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog=f"python -m reports.experiments.{Path(__file__).stem}")
-    parser.add_argument("--quick", action="store_true", help="a small version in under a minute; needs --out")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="default: reports/published/experiments")
-    given = parser.parse_args(arguments)
-    if given.quick and given.out is None:
-        parser.error("--quick: give a folder with --out; the published results are of the full run")
+    quick, folder = command_line(arguments, Path(__file__).stem, "a minute")
     from reports.experiments.ma2015_figure2_page import write
 
     jax.config.update("jax_enable_x64", True)
-    folder, sizes = given.out or PUBLISHED, QUICK if given.quick else FULL
+    sizes = QUICK if quick else FULL
     file, revision = folder / f"{NAME}.jsonl", commit()
-    compute(plan(given.quick, sizes), file, revision)
-    compute(last_cells(load(file), given.quick, sizes), file, revision)
-    print(write(load(file), folder, given.quick, sizes))
+    compute(plan(quick, sizes), file, revision)
+    compute(last_cells(load(file), quick, sizes), file, revision)
+    print(write(load(file), folder, quick, sizes))
     return 0
 
 
