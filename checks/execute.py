@@ -15,6 +15,7 @@ from checks.check import Check, Inconclusive, NotApplicable
 from checks.preflight import dtype_of, preflight
 from checks.resolve import BadInput, find_target, resolve
 from checks.result import Result
+from checks.statistical import current_fraction, fraction_of_chains
 from checks.subject import Subject
 from samplers.host import Unintercepted
 from targets.target import Target
@@ -70,11 +71,14 @@ def reproduction(subject: Subject, check: Check, target: str | None, seed: int, 
     shell += [f"--target {target}"] if target else []
     shell += [f"--tier {check.tier}", f"--seed {seed}"]
     shell += [f"--step-size {step_size}"] if step_size is not None else []
+    fraction = current_fraction()
+    shell += [f"--chains {fraction}"] if fraction != 1 else []
     shell += [f'--option "{k}={v!r}"' for k, v in subject.options.items()]
     shell += [f"-k {check.name}"]
     arguments = [repr(reference), repr(check.name), repr(target), f"seed={seed}"]
     arguments += [f"options={dict(subject.options)!r}"] if subject.options else []
     arguments += [f"step_size={step_size}"] if step_size is not None else []
+    arguments += [f"chains={fraction}"] if fraction != 1 else []
     python = f"from checks.execute import run_check\nprint(run_check({', '.join(arguments)}).to_json())"
     return " ".join(shell) + "\n" + python
 
@@ -147,6 +151,7 @@ def run_check(
     seed: int | None = None,
     options: Mapping[str, Any] | None = None,
     step_size: float | None = None,
+    chains: float = 1.0,
 ) -> Result:
     """One check from Python; switches JAX to float64, as `pytest checks` does.
 
@@ -157,6 +162,7 @@ def run_check(
         seed: None for the default seed of the sampler.
         options: options of the sampler.
         step_size: replaces the usual step size.
+        chains: fraction of the chains of a check that samples.
 
     Raises:
         BadInput: for unknown names.
@@ -169,4 +175,7 @@ def run_check(
     subject = resolve(sampler, options, step_size, (target,) if target else ())[0]
     row = find_check(check)
     name = target or row.targets(subject)[0]
-    return execute(row, subject, name, default_seed(subject.row.name) if seed is None else seed, step_size=step_size)
+    with fraction_of_chains(chains):
+        return execute(
+            row, subject, name, default_seed(subject.row.name) if seed is None else seed, step_size=step_size
+        )

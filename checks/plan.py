@@ -18,6 +18,7 @@ from samplers.row import DETERMINISTIC_TIERS, STATISTICAL_TIERS, TIERS
 GROUPS = {"deterministic": DETERMINISTIC_TIERS, "statistical": STATISTICAL_TIERS, "all": TIERS}
 LAW_TIERS = {"deterministic": ("order", "law"), "statistical": STATISTICAL_TIERS}
 """A sampler passes only if a check of the law of each kind passed, as far as tiers of this kind were selected."""
+NO_TARGET = "no target of this sampler suits the check"
 NO_LAW = (
     "chains_move",
     "streams_independent",
@@ -58,6 +59,7 @@ class Plan:
         empty: the tiers that were selected and have none yet.
         deviations: known failures.
         step_size: forced by the caller, or None.
+        chains: fraction of the chains of the checks that sample.
         strangers: the default subjects that no registry knows, for the preflight.
     """
 
@@ -66,6 +68,7 @@ class Plan:
     empty: tuple[str, ...] = ()
     deviations: tuple[Deviation, ...] = ()
     step_size: float | None = None
+    chains: float = 1.0
     strangers: tuple[Subject, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -137,6 +140,7 @@ def make_plan(
     step_size: str | None = None,
     options: Iterable[str] = (),
     deviations_file: str | None = None,
+    chains: str | None = None,
 ) -> Plan:
     """The plan for the values of the command line.
 
@@ -156,6 +160,9 @@ def make_plan(
     for name in only:
         find_target(name)
     number, h = parse_number("--seed", seed, int), parse_number("--step-size", step_size, float)
+    fraction = parse_number("--chains", chains, float) or 1.0
+    if chains is not None and not 0 < float(chains) <= 1:
+        raise BadInput(f"--chains {chains}: must be above 0 and at most 1, a fraction of the usual number")
     entries = read(deviations_file) if deviations_file else ()
     cases: list[Case] = []
     everything: list[Case] = []
@@ -179,12 +186,13 @@ def make_plan(
             f"target={entry.target!r} matches no check; remove it"
         )
     empty = tuple(t for t in chosen if t not in available)
-    return Plan(tuple(cases), available, empty, entries, h, tuple(strangers), parsed)
+    return Plan(tuple(cases), available, empty, entries, h, fraction, tuple(strangers), parsed)
 
 
 def _nothing_runs(cases: list[Case], only: tuple[str, ...], names: tuple[str, ...]) -> str:
-    if cases:
-        return f"--sampler {names[0]}: no selected tier applies ({cases[0].unsupported})"
+    refused = [c for c in cases if c.unsupported != NO_TARGET]
+    if refused:
+        return f"--sampler {names[0]}: no selected tier applies ({refused[0].unsupported})"
     if only:
         return f"--target {only[0]}: no selected check of {', '.join(names)} runs on it"
     return f"--sampler {names[0]}: no selected check applies"
@@ -204,6 +212,6 @@ def _cases(subject: Subject, default: bool, seed: int | None) -> list[Case]:
             continue
         names = check.targets(subject)
         if not names:
-            cases.append(Case(subject, check, None, chosen, "no target of this sampler suits the check"))
+            cases.append(Case(subject, check, None, chosen, NO_TARGET))
         cases += [Case(subject, check, name, chosen) for name in names]
     return cases

@@ -62,6 +62,12 @@ def pytest_addoption(parser):
         help="usual step size on a target of unit curvature, instead of the row's",
     )
     add(
+        "--chains",
+        default=None,
+        metavar="F",
+        help="fraction of the chains of checks that sample; they then see effects larger by 1 / sqrt(F) only",
+    )
+    add(
         "--option",
         action="append",
         default=[],
@@ -82,7 +88,7 @@ def _selected(config) -> bool:
 
 
 def _given(config) -> list[str]:
-    flags = ("sampler", "target", "tier", "seed", "step_size", "option", "report", "deviations")
+    flags = ("sampler", "target", "tier", "seed", "step_size", "chains", "option", "report", "deviations")
     return [f"--{flag.replace('_', '-')}" for flag in flags if config.getoption(flag)]
 
 
@@ -123,6 +129,7 @@ def pytest_configure(config):
             option("step_size"),
             option("option"),
             option("deviations"),
+            option("chains"),
         )
         if not _is_worker(config):
             for subject in plan.strangers:
@@ -191,9 +198,11 @@ def run_case(request):
     def run(case):
         from checks.execute import execute
         from checks.report_terminal import block
+        from checks.statistical import fraction_of_chains
 
         plan = _plan(request.config)
-        result = execute(case.check, case.subject, case.target, case.seed, case.unsupported, plan.step_size)
+        with fraction_of_chains(plan.chains):
+            result = execute(case.check, case.subject, case.target, case.seed, case.unsupported, plan.step_size)
         outcome = _outcome(plan, case.subject.row.name, result)
         record = {"row": case.subject.row.name, "line": result.to_json(), "kind": outcome.kind}
         request.node.user_properties.append((NAME, record))

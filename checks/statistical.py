@@ -50,6 +50,11 @@ def fraction_of_chains(fraction: float) -> Iterator[None]:
         _fraction.reset(token)
 
 
+def current_fraction() -> float:
+    """The fraction of the chains with which checks run now: 1.0 outside of `fraction_of_chains`."""
+    return _fraction.get()
+
+
 def chains_for(step: JaxStep | HostStep, most: int = CHAINS) -> int:
     """Number of chains of the first stage for this kind of sampler."""
     fast = isinstance(step, JaxStep) or hasattr(step.sampler, "chains")

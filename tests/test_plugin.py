@@ -13,11 +13,13 @@ import pytest
 from checks.check import Check, Inconclusive, NotApplicable
 from checks.contract import chains_and_leaves_independent, every_input_matters, key_discipline, movement
 from checks.deviations import Deviation
-from checks.execute import default_seed, execute
+from checks.execute import default_seed, execute, run_check
+from checks.invariance import MOVING
 from checks.plan import make_plan
-from checks.registry import CHECKS
+from checks.registry import CHECKS, find_check
 from checks.report_terminal import Outcome, block, detectables, overall
 from checks.result import Result
+from checks.statistical import fraction_of_chains
 from checks.subject import Subject
 from samplers.registry import SAMPLERS, sampler_row
 from samplers.row import TIERS, Row
@@ -121,6 +123,17 @@ def test_detectable_effects_of_statistical_passes_are_printed_and_the_worst_is_n
     (line,) = detectables([passed("a", "invariance", 0.003), passed("b", "invariance", 0.004), passed("c", "law", 9.0)])
     for word in ("ks", "0.004 KS distance", "0.99", "1e-10", "b on t", "1,000 chains"):
         assert word in line
+
+
+def test_a_fraction_of_the_chains_is_run_and_reproduced():
+    subject, check = Subject(sampler_row("sgld")), find_check("chains_move")
+    with fraction_of_chains(0.01):
+        result = execute(check, subject, "double-well", 3)
+    assert result.n == pytest.approx(0.01 * MOVING, rel=0.01)
+    assert result.reproduction is not None
+    assert "--chains 0.01" in result.reproduction
+    again = run_check("sgld", "chains_move", "double-well", seed=3, chains=0.01)
+    assert (again.n, again.effect) == (result.n, result.effect)
 
 
 def test_block_names_equation_effect_allowance_and_reproduction():
