@@ -1,7 +1,8 @@
 """Stochastic gradient geodesic Monte Carlo (SGGMC)."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -67,7 +68,6 @@ class SGGMC:
     friction: Any = 1.0
     temperature: float = 1.0
     compensate: bool = False
-    _root: np.ndarray | None = field(init=False, repr=False, default=None)
 
     backend = "jax"
 
@@ -82,7 +82,13 @@ class SGGMC:
         require(bool(least > 0), "friction: must be positive (definite)", self.friction)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         if C.ndim == 2:
-            object.__setattr__(self, "_root", np.linalg.cholesky(C))
+            object.__setattr__(self, "friction", tuple(map(tuple, C.tolist())))  # comparable, like every other option
+
+    @cached_property
+    def _root(self) -> np.ndarray | None:
+        """A square root of a matrix C; None for a number."""
+        C = np.asarray(self.friction, np.float64)
+        return np.linalg.cholesky(C) if C.ndim == 2 else None
 
     @property
     def needs(self):
