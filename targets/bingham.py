@@ -65,7 +65,7 @@ def bingham(matrix: Any, name: str) -> Target:
 
     moments = {}
     square, square_error = eigen_squares(rates)
-    fourth, fourth_error = _fourth(rates)
+    fourth, fourth_error = eigen_fourths(rates)
     second = axes * square @ axes.T
     shown = range(n) if n <= 4 else (0, n - 1)
     for i in shown:
@@ -123,7 +123,7 @@ def log_normaliser(rates: np.ndarray) -> float:
     return len(rates) / 2 * math.log(math.pi) + math.log(2 * float(np.real(weights.sum())))
 
 
-def _fourth(rates: np.ndarray) -> tuple[np.ndarray, float]:
+def eigen_fourths(rates: np.ndarray) -> tuple[np.ndarray, float]:
     """E x_i^4 (n,) in the eigenbasis, and an error bound."""
 
     def ratio(count):

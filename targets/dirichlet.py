@@ -16,6 +16,8 @@ from targets.target import Cdf, Moment, Target
 
 LEAST_MASS = 1e-12
 """A coordinate below the smallest float with more than this probability gets no oracle of its own."""
+TOP_MASS = 1e-6
+"""A coordinate that rounds to 1 with more than this probability gets no distribution function."""
 
 
 def dirichlet(alpha: Any, name: str) -> Target:
@@ -42,13 +44,18 @@ def dirichlet(alpha: Any, name: str) -> Target:
     def potential(theta):
         return -jnp.sum(jnp.asarray(alpha - 1, theta.dtype) * jnp.log(theta))
 
+    def place(log_theta, key):
+        del key
+        theta = jnp.exp(log_theta)
+        return _floored(theta / jnp.sum(theta, axis=-1, keepdims=True))
+
     return _target(
         alpha,
         name,
         manifold=Simplex(len(alpha)),
         example=jnp.asarray(_example(alpha)),
         potential=potential,
-        place=lambda log_theta, key: _floored(jnp.exp(log_theta)),
+        place=place,
         theta=lambda position: position,
         quadrature=lambda m: _rule(alpha, m),
         temper=lambda t: dirichlet((alpha - 1) / t + 1, f"{name} at temperature {t:g}"),
@@ -117,7 +124,7 @@ def log_cdf(alpha: Any, index: int, log_theta: np.ndarray) -> np.ndarray:
     """P(log theta_k <= y), vectorised, for y of any size.
 
     Below theta = 1e-20 it is theta^a / (a B(a, b)), the leading term of the Beta integral, to a relative error of 1e-20
-    (1 + |b - 1|).
+    (1 + |b - 1|). Where the other alphas are small too, draws of theta_k round to 1, which this law does not.
     """
     alpha = np.asarray(alpha, np.float64)
     a, b = alpha[index], alpha.sum() - alpha[index]
@@ -163,7 +170,8 @@ def _target(alpha, name, manifold, example, potential, place, theta, quadrature,
         if log_cdf(alpha, k, smallest) < LEAST_MASS:
             value = float(special.digamma(a) - special.digamma(total))
             moments[f"log theta[{k}]"] = Moment(lambda p, f=part: jnp.log(f(p)), value)
-            cdfs[f"theta[{k}]"] = Cdf(part, lambda x, a=a: special.betainc(a, total - a, np.clip(x, 0, 1)))
+            if special.betainc(total - a, a, np.finfo(np.float64).eps) < TOP_MASS:
+                cdfs[f"theta[{k}]"] = Cdf(part, lambda x, a=a: special.betainc(a, total - a, np.clip(x, 0, 1)))
 
     def sample(key, n):
         draw_key, place_key = jax.random.split(key)
@@ -226,8 +234,9 @@ def _curvature(powers: np.ndarray, alpha: np.ndarray, order: int) -> float:
 
     It is powers_k / theta_k^order at the quantile of each theta_k; `order` is 2 on the simplex and 1 on the sphere.
     """
-    edge = stats.beta.ppf(0.01 / len(alpha), alpha, alpha.sum() - alpha)
-    return float(np.max(np.where(powers > 0, powers / edge**order, 1.0)))
+    convex = powers > 0
+    edge = stats.beta.ppf(0.01 / len(alpha), alpha[convex], alpha.sum() - alpha[convex])
+    return float(np.max(powers[convex] / edge**order, initial=0.0)) or 1.0
 
 
 def _example(alpha: np.ndarray) -> np.ndarray:

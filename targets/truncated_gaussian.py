@@ -10,16 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import linalg, optimize, special
 
+from targets.directional import NEGLIGIBLE
 from targets.gaussian import require_gaussian
 from targets.manifolds.positive import Positive
 from targets.rules import DensityLaw, Rule, coordinate, legendre_rule, power, product, until_accepted
 from targets.target import Cdf, Moment, Target
 
-PANELS = 10
 LEAST_LOG = -300.0
 """Least log Phi(mu - l): beyond it (24 standard deviations) the quantile of a draw would underflow."""
-REACH = 9.0
-"""Standard deviations to which the integrals go: the mass beyond is below 1e-18 of the whole Gaussian's."""
 
 
 def truncated_gaussian(mean: Any, covariance: Any, name: str) -> Target:
@@ -64,7 +62,9 @@ def truncated_gaussian(mean: Any, covariance: Any, name: str) -> Target:
     def sample(key, count):
         return _sample(key, count, jnp.asarray(mean), jnp.asarray(root), jnp.asarray(tilt), level)
 
-    highs = np.maximum(mean, 0) + REACH * scales
+    # P(x_i > high) below exp(-NEGLIGIBLE) of the mass of the orthant, whose logarithm is about `level`
+    highs = mean + scales * math.sqrt(2 * (NEGLIGIBLE - level))
+    panels = {1: 10, 2: 10}.get(n, 5)
 
     def rule(panels, order=16):
         axes = [legendre_rule(0.0, high, panels, order) for high in highs]
@@ -77,22 +77,23 @@ def truncated_gaussian(mean: Any, covariance: Any, name: str) -> Target:
     moments, cdfs = {}, {}
     if diagonal:
         for i in range(n):
-            part = _line(mean[i], scales[i], highs[i])
+            high = mean[i] + scales[i] * math.sqrt(2 * (NEGLIGIBLE - special.log_ndtr(mean[i] / scales[i])))
+            part = _line(mean[i], scales[i], high)
             cdfs[f"theta[{i}]"] = Cdf(coordinate(i), part.cdf)
-            x, w = legendre_rule(0.0, highs[i], PANELS)
+            x, w = legendre_rule(0.0, high, part.panels)
             w = w * part.density(x)
             for k in (1, 2, 4):
                 value = float(w @ x**k / w.sum())
                 moments[_power_label(i, k)] = Moment(power(i, k), value, 1e-14 * max(1.0, value))
     elif n <= 3:
-        fine, coarse = rule(PANELS), rule(PANELS - 3)
+        fine, coarse = rule(panels), rule(panels - 2)
         for i in range(n):
             for k in (1, 2, 4):
                 moments[_power_label(i, k)] = _moment(power(i, k), lambda x, i=i, k=k: x[:, i] ** k, fine, coarse)
             for j in range(i):
                 pair = lambda x, i=i, j=j: x[:, i] * x[:, j]
                 moments[f"theta[{j}]*theta[{i}]"] = _moment(product(j, i), pair, fine, coarse)
-            cdfs[f"theta[{i}]"] = Cdf(coordinate(i), _marginal(mean, precision, highs, i).cdf)
+            cdfs[f"theta[{i}]"] = Cdf(coordinate(i), _marginal(mean, precision, highs, i, panels).cdf)
     return Target(
         name=name,
         manifold=Positive(n),
@@ -127,14 +128,14 @@ def _line(mean: float, scale: float, high: float) -> DensityLaw:
     """One coordinate alone; from its largest value, so that nothing underflows far in the tail."""
     top = max(mean, 0.0)
     density = lambda x: np.exp(-(x - top) * (x + top - 2 * mean) / (2 * scale**2))
-    return DensityLaw(density, (0.0, float(high)), PANELS)
+    return DensityLaw(density, (0.0, float(high)), 10)
 
 
-def _marginal(mean: np.ndarray, precision: np.ndarray, highs: np.ndarray, i: int) -> DensityLaw:
+def _marginal(mean: np.ndarray, precision: np.ndarray, highs: np.ndarray, i: int, panels: int) -> DensityLaw:
     """A coordinate, by quadrature over the others."""
     n = len(mean)
     others = [j for j in range(n) if j != i]
-    axes = [legendre_rule(0.0, highs[j], PANELS) for j in others]
+    axes = [legendre_rule(0.0, highs[j], panels) for j in others]
     points = np.array(list(itertools.product(*[x for x, _ in axes])))
     weights = np.prod(np.array(list(itertools.product(*[w for _, w in axes]))), axis=1)
     rest = points - mean[others]
@@ -145,7 +146,7 @@ def _marginal(mean: np.ndarray, precision: np.ndarray, highs: np.ndarray, i: int
         d = np.asarray(x, np.float64) - mean[i]
         return np.array([weights @ np.exp(-quadratic - slope * v - precision[i, i] * v * v / 2) for v in d])
 
-    return DensityLaw(density, (0.0, float(highs[i])), PANELS)
+    return DensityLaw(density, (0.0, float(highs[i])), panels)
 
 
 def _saddle(mean: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, float]:

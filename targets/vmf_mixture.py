@@ -141,6 +141,18 @@ def _draw(key, count, log_weights, directions, concentrations):
     return sample_vmf(draw_key, directions[labels], concentrations[labels])
 
 
+@partial(jax.jit, static_argnums=1)
+def _draw_tempered(key, count, levels, directions, concentrations, hot, p, excess):
+    def attempt(key):
+        draw_key, accept_key = jax.random.split(key)
+        x = _draw(draw_key, count, hot, directions, p * concentrations)
+        terms = levels + x @ (concentrations[:, None] * directions).T
+        level = p * jax.nn.logsumexp(terms, axis=1) - jax.nn.logsumexp(p * terms, axis=1) - excess
+        return x, jnp.log(jax.random.uniform(accept_key, (count,), x.dtype)) < level
+
+    return until_accepted(key, attempt)
+
+
 def _tempered(levels, directions, concentrations, temperature, name) -> Target:
     count, n = directions.shape
     p = 1 / temperature
@@ -148,25 +160,14 @@ def _tempered(levels, directions, concentrations, temperature, name) -> Target:
     potential = _potential(levels, directions, concentrations, p)
     excess = max(0.0, (p - 1) * math.log(count))
 
-    @partial(jax.jit, static_argnums=1)
-    def sample(key, m):
-        slopes = jnp.asarray(concentrations[:, None] * directions)
-
-        def attempt(key):
-            draw_key, accept_key = jax.random.split(key)
-            x = _draw(draw_key, m, jnp.asarray(hot), jnp.asarray(directions), jnp.asarray(p * concentrations))
-            terms = jnp.asarray(levels) + x @ slopes.T
-            level = p * jax.nn.logsumexp(terms, axis=1) - jax.nn.logsumexp(p * terms, axis=1) - excess
-            return x, jnp.log(jax.random.uniform(accept_key, (m,), x.dtype)) < level
-
-        return until_accepted(key, attempt)
+    parts = (levels, directions, concentrations, hot, p, excess)
 
     return Target(
         name=name,
         manifold=Sphere(n),
         example=_example(directions),
         potential=potential,
-        sample=sample,
+        sample=lambda key, m: _draw_tempered(key, m, *(jnp.asarray(part) for part in parts)),
         cdfs={"angle": Cdf(circle_angle, _angle_cdf(levels, directions, concentrations, p))} if n == 2 else {},
         curvature=float(p * concentrations.max()),
         tempered=lambda t: _tempered(levels, directions, concentrations, t * temperature, name),
