@@ -418,7 +418,7 @@ def plane(axis: Any, result: dict, fine: np.ndarray, density: np.ndarray) -> Non
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    quick, folder = command_line(arguments, Path(__file__).stem, "ten seconds")
+    quick, folder = command_line(arguments, Path(__file__).stem, "a minute")
     jax.config.update("jax_enable_x64", True)
     file = folder / f"{NAME}.jsonl"
     append(plan(quick), file, sampled, commit(), versions(Subject(sampler_row("sggmc"))))
