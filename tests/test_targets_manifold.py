@@ -183,7 +183,7 @@ def test_truncated_gaussian_moments_have_their_closed_forms():
 def test_truncated_gaussian_draws_are_exact_far_outside_and_in_more_dimensions():
     covariance = [[1.0, 0.7, -0.2], [0.7, 1.5, 0.3], [-0.2, 0.3, 0.8]]
     law = truncated_gaussian([-4.0, -3.0, 0.5], covariance, "x")
-    draws = np.asarray(law.sample(jax.random.key(5), 20_000))
+    draws = np.asarray(law.sample(jax.random.key(5), 200_000))
     for label, cdf in law.cdfs.items():
         assert stats.kstest(draws[:, int(label[6])], cdf.cdf).pvalue >= LEVEL
     assert_mean(
