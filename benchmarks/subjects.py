@@ -12,6 +12,12 @@ SMALL_GAUSSIANS = ("gaussian-correlated-2d", "gaussian-1d-scaled")
 NO_ORDER = {
     "hmc": "exact: no weak order is claimed",
     "mala": "exact: no weak order is claimed",
+    "mmala": "exact: no weak order is claimed",
+    "mmala-recipe-metric": "exact: no weak order is claimed",
+    "rmhmc": "exact: no weak order is claimed",
+    "rmhmc-recipe-metric": "exact: no weak order is claimed",
+    "gmc": "exact: no weak order is claimed",
+    "chmc": "exact: no weak order is claimed",
     "scir": "exact: no weak order is claimed",
     "svgd": "a deterministic flow of particles: no diffusion",
 }
@@ -20,6 +26,12 @@ NO_ORDER = {
 NO_DEFECT = {
     "hmc": "one step refreshes the momentum: it is judged by its limit h -> 0",
     "mala": "draws uniforms",
+    "mmala": "draws uniforms",
+    "mmala-recipe-metric": "draws uniforms",
+    "rmhmc": "one step refreshes the momentum: it is judged by its limit h -> 0",
+    "rmhmc-recipe-metric": "one step refreshes the momentum: it is judged by its limit h -> 0",
+    "gmc": "one step refreshes the velocity: it is judged by its limit h -> 0",
+    "chmc": "one step refreshes the momentum: it is judged by its limit h -> 0",
     "scir": "exact: one step from the target stays there, there is no series",
     "svgd": "a deterministic flow of particles: no diffusion",
 }
@@ -27,7 +39,10 @@ NO_DEFECT = {
 
 COSTLY_DEFECT = {
     "recipe-sgrhmc": "four variables and four normals a step: millions of points of a grid",
-    "sggmc": "three coordinates and as many velocities: minutes",
+    "sggmc": "two coordinates and as many velocities: minutes",
+    "sggmc-matrix": "two coordinates and as many velocities: minutes",
+    "sggmc-compensated": "two coordinates, as many velocities and as much gradient noise: minutes",
+    "gsgnht": "two coordinates, as many velocities and a thermostat: minutes",
 }
 """Rows whose defect series is left to `pytest checks`, with the reason."""
 

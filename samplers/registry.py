@@ -9,15 +9,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from samplers.badodab import BADODAB
+from samplers.chmc import CHMC
+from samplers.gmc import GMC
 from samplers.gradients import KnownNoise
+from samplers.gsgnht import GSGNHT
 from samplers.hmc import HMC
 from samplers.host import HostExact
 from samplers.host_sgld import HostSGLD
 from samplers.leimkuhler_matthews import LeimkuhlerMatthews
 from samplers.mala import MALA
 from samplers.metrics import NonHessian2D, PositiveMetric, RecipeMetric
+from samplers.mmala import MMALA
 from samplers.msgnht import MSGNHT
 from samplers.recipe import Recipe
+from samplers.rmhmc import RMHMC
 from samplers.row import MANIFOLD_TIERS, Row
 from samplers.saga import SAGA, SAGALD
 from samplers.scir import SCIR, ExactCounts
@@ -45,9 +50,11 @@ THERMAL = (
     {"diffusion": 2.0, "temperature": 0.5, "thermal_mass": 2.5},
     {"diffusion": 0.4, "temperature": 2.0, "thermal_mass": 0.6},
 )
+TRAJECTORIES = ({"num_steps": 1, "temperature": 0.5}, {"num_steps": 2, "temperature": 2.0})
 # The usual Gaussian, oscillator and double well, and one-dimensional data whose minibatches can be enumerated.
 FLAT = ("gaussian-1d-scaled", "gaussian-correlated-2d", "anharmonic", "double-well", "tiny-gaussian-data")
 POSITIVE = ("gamma",)
+CURVED = ("vmf-s1", "gaussian-correlated-2d", "vmf-s2")
 PLANE = ("gaussian-correlated-2d",)
 RECIPE_OFFSET = 1.5
 """Above minus the minimum of the double well, so that the recipe paper's metric is smooth."""
@@ -107,8 +114,19 @@ def full_saga(target: Target) -> SAGA:
     return SAGA(target.terms, target.terms.size, replace=False)
 
 
-def _on_manifold(target: Target, **options: Any) -> Any:
-    return SGGMC(target.manifold, **options)
+def on_manifold(method: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
+    """A builder for a method that takes the manifold of the target."""
+    return lambda target, **options: method(target.manifold, **fixed, **options)
+
+
+def _matrix_friction(target: Target, friction: float = 1.0, temperature: float = 1.0) -> Any:
+    """SGGMC with a friction that is not a multiple of the identity, of size `friction`."""
+    n = target.size
+    return SGGMC(
+        target.manifold,
+        friction * (0.5 * np.eye(n) + 0.3 * np.ones((n, n)) + np.diag(np.linspace(0, 0.8, n))),
+        temperature,
+    )
 
 
 PARTICLES: dict[str, str] = dict.fromkeys(
@@ -214,11 +232,34 @@ SAMPLERS: tuple[Row, ...] = (
         "hmc",
         plain(HMC),
         targets=FLAT,
-        variants=({"num_steps": 1, "temperature": 0.5}, {"num_steps": 2, "temperature": 2.0}),
+        variants=TRAJECTORIES,
         step_size=0.2,
         step_power=0.5,
     ),
     Row("mala", plain(MALA), targets=FLAT, variants=TEMPERATURES),
+    Row(
+        "mmala",
+        with_metric(MMALA, lambda target: NonHessian2D(), size=2),
+        targets=PLANE,
+        variants=TEMPERATURES,
+    ),
+    Row("mmala-recipe-metric", with_metric(MMALA, _recipe), targets=("double-well",), variants=TEMPERATURES),
+    Row(
+        "rmhmc",
+        with_metric(RMHMC, lambda target: NonHessian2D(), size=2),
+        targets=PLANE,
+        variants=TRAJECTORIES,
+        step_size=0.2,
+        step_power=0.5,
+    ),
+    Row(
+        "rmhmc-recipe-metric",
+        with_metric(RMHMC, _recipe),
+        targets=("double-well",),
+        variants=TRAJECTORIES,
+        step_size=0.2,
+        step_power=0.5,
+    ),
     # from H, D and Q alone
     Row("recipe-sghmc", _recipe_sghmc, targets=FLAT[:4], variants=EXPLICIT, step_size=0.05, step_power=0.5),
     Row("recipe-sgrhmc", _recipe_sgrhmc, targets=PLANE, variants=TEMPERATURES, step_size=0.05, step_power=0.5),
@@ -240,13 +281,35 @@ SAMPLERS: tuple[Row, ...] = (
         estimator=lambda target: ExactCounts(np.zeros(target.size)),
     ),
     # manifolds
+    Row("sggmc", on_manifold(SGGMC), tiers=MANIFOLD_TIERS, targets=CURVED, variants=FRICTIONS, step_power=0.5),
+    Row("sggmc-matrix", _matrix_friction, tiers=MANIFOLD_TIERS, targets=CURVED, variants=FRICTIONS, step_power=0.5),
     Row(
-        "sggmc",
-        _on_manifold,
+        "sggmc-compensated",
+        on_manifold(SGGMC, compensate=True),
         tiers=MANIFOLD_TIERS,
-        targets=("vmf-s2",),
+        targets=CURVED,
         variants=FRICTIONS,
-        step_size=0.1,
+        step_size=0.015,  # as for sghmc-compensated
+        step_power=0.5,
+        estimator=known_noise,
+    ),
+    Row("gsgnht", on_manifold(GSGNHT), tiers=MANIFOLD_TIERS, targets=CURVED, variants=THERMAL, step_power=0.5),
+    Row(
+        "gmc",
+        on_manifold(GMC),
+        tiers=MANIFOLD_TIERS,
+        targets=CURVED,
+        variants=TRAJECTORIES,
+        step_size=0.2,
+        step_power=0.5,
+    ),
+    Row(
+        "chmc",
+        on_manifold(CHMC),
+        tiers=MANIFOLD_TIERS,
+        targets=CURVED,
+        variants=TRAJECTORIES,
+        step_size=0.2,
         step_power=0.5,
     ),
     # particles

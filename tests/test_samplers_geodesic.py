@@ -78,7 +78,7 @@ def wavy(manifold) -> Target:
 def velocity_at(law: Target, seed: int):
     """A tangent vector at the example."""
     white = np.random.default_rng(seed).normal(size=law.size)
-    return law.manifold.tangent(law.example, law.unravel(white))
+    return law.manifold.tangent(law.example, law.unravel(jnp.asarray(white)))
 
 
 def symmetric(n: int, seed: int) -> np.ndarray:
@@ -162,6 +162,7 @@ def test_gradient_noise_moves_the_mean_of_the_thermostat_and_not_the_temperature
 def test_sggmc_with_matrix_friction_in_flat_space_is_the_symmetric_splitting():
     law, h = target("gaussian-correlated-2d"), 0.3
     friction = symmetric(2, 3)
+    assert law.gaussian is not None
     x, v = np.array([0.4, -1.1]), np.array([0.8, 0.3])
     sampler = SGGMC(Euclidean(2), friction, T)
     z = TangentPoint(jnp.asarray(x), jnp.asarray(v))

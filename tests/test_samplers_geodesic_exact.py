@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
 from scipy import stats
 
 from checks.check import Check
@@ -174,13 +175,13 @@ def test_a_step_that_cannot_reach_the_manifold_is_rejected():
 def test_constraints_vanish_on_the_manifold_and_their_gradients_span_the_normal_space(manifold):
     x = manifold.random(jax.random.key(3))
     c = constraint_of(manifold)
-    flat, unravel = jax.flatten_util.ravel_pytree(x)
+    flat, unravel = ravel_pytree(x)
     J = np.asarray(jax.jacfwd(lambda y: c(unravel(y)))(flat))
     assert J.shape == (flat.size - manifold.dim, flat.size)
     assert float(jnp.abs(c(x)).max()) <= 10 * EPS
     assert np.linalg.matrix_rank(J) == len(J)
     for row in J:
-        tangent = jax.flatten_util.ravel_pytree(manifold.tangent(x, unravel(jnp.asarray(row))))[0]
+        tangent = ravel_pytree(manifold.tangent(x, unravel(jnp.asarray(row))))[0]
         np.testing.assert_allclose(tangent, 0, atol=10 * EPS)
 
 
@@ -213,7 +214,7 @@ def test_the_proposal_of_mmala_has_the_density_that_it_says():
     gradient = np.asarray(jax.grad(law.potential)(jnp.asarray(x)))
     mean = x - h * (inverse @ gradient - T * gamma)
     density = lambda end: sampler.log_proposal(jnp.asarray(x), jnp.asarray(gradient), jnp.asarray(end), h)
-    normal = stats.multivariate_normal(mean, 2 * h * T * inverse)
+    normal = stats.multivariate_normal(mean, cov=2 * h * T * inverse)  # pyright: ignore[reportArgumentType]
     # central differences: an error of shift^2 times a third derivative of order one, over the variance
     assert float(density(y) - density(x)) == pytest.approx(normal.logpdf(y) - normal.logpdf(x), rel=shift**2 / h * 10)
 
