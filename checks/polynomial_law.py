@@ -8,6 +8,7 @@ which `checks.transfer` uses, are out of reach here: z has six ambient coordinat
 """
 
 import itertools
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -21,8 +22,8 @@ from checks.quadrature import gauss_hermite, neville
 from checks.rules import law_rule
 from checks.stepmap import HostStep, JaxStep
 
-DEGREES = (3, 4)
-"""Of the polynomials; the change from one to the other is the error estimate."""
+HIGHEST = 5
+"""Largest degree of the polynomials: the rules for the velocity are exact for its products with itself."""
 NOISE_POINTS = (4, 5)
 """Nodes for each normal of a step: exact to degree 7 and 9 in the noise."""
 LEVELS = 4
@@ -30,6 +31,7 @@ LEVELS = 4
 MOST_PATHS = 2_000_000
 """Nodes of z times nodes of the noise that are evaluated."""
 MOST_MONOMIALS = 500
+"""Monomials up to the degree that is used, in all coordinates of z."""
 RANK = 1e-8
 """Singular values below this, relative to the largest, are those of polynomials that vanish on the manifold."""
 BLOCK = 64
@@ -78,20 +80,28 @@ def _monomials(z, exponents: np.ndarray):
     return out
 
 
+def degree_of(coordinates: int) -> int:
+    """The largest degree of which there are few enough monomials. Raises NotApplicable if that is below 3."""
+    degree = max(d for d in range(HIGHEST + 1) if math.comb(coordinates + d, d) <= MOST_MONOMIALS)
+    if degree < 3:
+        raise NotApplicable(f"z has {coordinates} coordinates: too many polynomials")
+    return degree
+
+
 @lru_cache(maxsize=16)
 def polynomials(step: JaxStep, level: int) -> Polynomials:
-    """The basis of degree `DEGREES[level]` for the claimed law of z of a step.
+    """The basis for the claimed law of z of a step: level 1 of the degree that is used, level 0 of one less.
+
+    The change from one to the other is the error estimate.
 
     Raises:
         NotApplicable: if no quadrature rule for the law of z is known, or the space of polynomials is too large.
     """
-    degree = DEGREES[level]
     nodes, weights = law_rule(step, step.sampler.claims)
     n = nodes.shape[1]
-    every = itertools.product(range(degree + 1), repeat=n) if (degree + 1) ** n < 10**6 else ()
+    degree = degree_of(n) - 1 + level
+    every = itertools.product(range(degree + 1), repeat=n)
     exponents = np.array([e for e in every if sum(e) <= degree])
-    if not 0 < len(exponents) <= MOST_MONOMIALS:
-        raise NotApplicable(f"z has {n} coordinates: too many polynomials")
     scale = np.sqrt(weights @ nodes**2)
     raw = np.asarray(_monomials(jnp.asarray(nodes / scale), exponents))
     _, sizes, vectors = np.linalg.svd(np.sqrt(weights)[:, None] * raw, full_matrices=False)
@@ -182,7 +192,7 @@ class Laws(NamedTuple):
 
 @lru_cache(maxsize=16)
 def stationary_laws(step: JaxStep, h: float, level: int) -> Laws:
-    """The stationary laws at h, h/2, .. on the polynomials of `DEGREES[level]`.
+    """The stationary laws at h, h/2, .. on the polynomials of a level.
 
     Raises:
         NotApplicable: see `require_polynomials`.

@@ -1,6 +1,6 @@
 """Planted bugs of samplers on manifolds: flow, projection, dimension, Jacobian, faces."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import jax
@@ -8,10 +8,14 @@ import jax.numpy as jnp
 
 from checks.defects.defect import Defect, Kill, planted
 from samplers.geodesic import GeodesicState, arrive, projected_noise
+from samplers.gmc import GMC
+from samplers.gradients import Exact
+from samplers.gsgnht import GSGNHT
 from samplers.metrics import PositiveMetric
 from samplers.sggmc import SGGMC
 from samplers.sgrld import SGRLD
 from targets.manifolds.base import Manifold
+from targets.target import Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +107,27 @@ class HalfSpeed(PlantedSGGMC):
         return super().flow(x, v, 0.5 * time)
 
 
+class AmbientDimension(GSGNHT):
+    """The thermostat compares |v|^2 with the number of ambient coordinates."""
+
+    def _glide(self, x, v, xi, time):
+        x, v, xi = super()._glide(x, v, xi, time)
+        return x, v, xi + time * (self.manifold.dim - x.size) * self.temperature / self.mass
+
+
+class PotentialOnly(GMC):
+    """The acceptance probability has the potential alone."""
+
+    def kinetic(self, position, velocity):
+        return 0.0 * super().kinetic(position, velocity)
+
+
+def without_jacobian(target: Target) -> Exact:
+    """The potential of the law on the simplex at theta = x^2, without the Jacobian prod |x_k| of the map."""
+    # U_H = U(x^2) - sum log |x_k|
+    return Exact(replace(target, potential=lambda x: target.potential(x) + jnp.sum(jnp.log(jnp.abs(x)))))
+
+
 SPHERE = "vmf-s2"
 ON_BUNDLE = "f = (v, (dP/dt) v - P (grad U + C v)), D = T P C P"
 ORDER = "E phi(z_h) = sum_{j <= 2} h^j L^j phi / j! + O(h^3)"
@@ -173,6 +198,33 @@ DEFECTS: tuple[Defect, ...] = (
         "the flow runs for half the time: the law is right, the dynamics is not",
         Kill("generator_of_code", SPHERE, ON_BUNDLE),
         "manifold",
+    ),
+    planted(
+        "gsgnht-ambient-dimension",
+        "gsgnht",
+        _on_sphere(AmbientDimension),
+        "|v|^2 - n T for |v|^2 - m T, n the ambient dimension: the velocity is too hot",
+        Kill("generator_of_code", SPHERE, "d xi = (|v|^2 - m T) / mu dt"),
+        "manifold",
+        "dimension",
+    ),
+    planted(
+        "gmc-acceptance-without-kinetic-energy",
+        "gmc",
+        _on_sphere(PotentialOnly),
+        "min(1, exp(U - U')) for min(1, exp(H - H'))",
+        Kill("closed_form_marginals", SPHERE, "s(x_n) has the distribution function of pi"),
+        "manifold",
+        "metropolis",
+    ),
+    planted(
+        "sphere-map-without-jacobian",
+        "sggmc",
+        _on_sphere(SGGMC),
+        "the density on the simplex for the one on the sphere, without prod |x_k|: Dirichlet(alpha - 1/2)",
+        Kill("closed_form_marginals", "dirichlet-sphere", "s(x_n) has the distribution function of pi_h"),
+        "manifold",
+        estimator=without_jacobian,
     ),
     planted(
         "sgrld-no-mirror",
