@@ -12,6 +12,7 @@ from scipy.sparse import csgraph
 from scipy.sparse import linalg as sparse_linalg
 
 REPEATS = 2000
+FLOOR = 1e-12
 RATE = 1e-3
 """A perfect sampler exceeds `Distance.limit` with this probability."""
 
@@ -73,29 +74,31 @@ def relaxation_rate(density: np.ndarray, widths: tuple[float, ...], periodic: bo
     tends to the diffusion as the square of the widths.
 
     Args:
-        density: (m,) or (m, n), positive where it matters; below 1e-14 of its maximum it is cut off.
+        density: (m,) or (m, n); cells below `FLOOR` of its maximum are left out.
         widths: of a cell along each axis.
         periodic: True on a circle, False for a box that nothing leaves.
     """
-    p = np.maximum(density, 1e-14 * density.max())
-    number = np.arange(p.size).reshape(p.shape)
+    p, inside = density.ravel(), (density > FLOOR * density.max()).ravel()
+    number = np.arange(p.size).reshape(density.shape)
     rows, columns, values = [], [], []
     diagonal = np.zeros(p.size)
     for axis, width in enumerate(widths):
-        i = number if periodic else np.delete(number, -1, axis)
-        j = np.roll(number, -1, axis) if periodic else np.delete(number, 0, axis)
-        i, j = i.ravel(), j.ravel()
-        ratio = np.sqrt(p.ravel()[j] / p.ravel()[i])
+        i = (number if periodic else np.delete(number, -1, axis)).ravel()
+        j = (np.roll(number, -1, axis) if periodic else np.delete(number, 0, axis)).ravel()
+        i, j = i[inside[i] & inside[j]], j[inside[i] & inside[j]]
+        ratio = np.sqrt(p[j] / p[i])
         np.add.at(diagonal, i, -ratio / width**2)
         np.add.at(diagonal, j, -1 / ratio / width**2)
         rows += [i, j]
         columns += [j, i]
         values += [np.full(2 * i.size, 1 / width**2)]
-    shape = (p.size, p.size)
-    symmetric = sparse.csc_matrix((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape)
-    symmetric = symmetric + sparse.diags(diagonal, format="csc")
-    assert csgraph.connected_components(symmetric)[0] == 1
+    entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
+    symmetric = sparse.csc_matrix(entries, (p.size, p.size)) + sparse.diags(diagonal, format="csc")
+    # islands of negligible mass, and the cells that are cut off, are no part of the law
+    _, labels = csgraph.connected_components(symmetric)
+    kept = np.flatnonzero(labels == np.argmax(np.bincount(labels, weights=p)))
+    symmetric = symmetric[kept][:, kept]
     # the two eigenvalues nearest to a small positive number: 0 of the law itself, and the one that is asked for
-    start = np.random.default_rng(0).standard_normal(p.size)
+    start = np.random.default_rng(0).standard_normal(kept.size)
     found = sparse_linalg.eigsh(symmetric, k=2, sigma=1e-3, v0=start, return_eigenvectors=False)
     return float(-np.min(found))
