@@ -79,7 +79,7 @@ class Cell(Keyed):
 BASE = Setting(0.001, 15.0)
 ROUGH = (Setting(0.002, 15.0), Setting(0.002, 15.0, fisher=False))
 VARIED = (Setting(0.0005, 15.0), Setting(0.002, 30.0))
-FULL, SMALL, QUICK = (120, 10), (60, 8), (100, 1)
+FULL, SMALL, QUICK = (200, 10), (100, 8), (100, 1)
 COLOURS = {True: "#0072B2", False: "#D55E00"}
 """V^ by the Fisher matrix or 0; of the palette of Okabe and Ito."""
 LABELS = {True: "V̂ = Fisher", False: "V̂ = 0"}
