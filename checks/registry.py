@@ -183,6 +183,7 @@ CHECKS: tuple[Check, ...] = (
         "pi_h P_h = pi_h on the tangent bundle has a solution that tends to pi as h -> 0",
         manifold_limit,
         curved_only,
+        once=True,
     ),
     Check(
         "kinetic_energy",
@@ -190,6 +191,7 @@ CHECKS: tuple[Check, ...] = (
         "E |v|^2 / (m T) has its closed form at every step size for U = 0",
         kinetic_energy,
         lambda subject: UNIFORM if curved_only(subject) else (),
+        once=True,
     ),
     Check(
         "mean_field_fixed_point",
