@@ -268,7 +268,7 @@ SAMPLERS: tuple[Row, ...] = (
     # conditionally conjugate: reads counts, not gradients
     Row(
         "scir",
-        plain(SCIR, alpha=2.5),
+        plain(SCIR, alpha=1.5),  # and one count in each coordinate: together the shape of the target
         tiers=("contract", "order", "invariance", "geometry"),
         unsupported={
             "recipe": "an exact transition of the Cox-Ingersoll-Ross process: nothing is discretised",
@@ -278,7 +278,7 @@ SAMPLERS: tuple[Row, ...] = (
         targets=POSITIVE,
         step_size=0.5,
         step_power=0.0,
-        estimator=lambda target: ExactCounts(np.zeros(target.size)),
+        estimator=lambda target: ExactCounts(np.ones(target.size)),
     ),
     # manifolds
     Row("sggmc", on_manifold(SGGMC), tiers=MANIFOLD_TIERS, targets=CURVED, variants=FRICTIONS, step_power=0.5),

@@ -180,6 +180,10 @@ class Runner:
         """
         shown = [self.settings[i].options for i in differing]
         rest: list[Case] = []
+        if all(shown):  # the defaults do not show it: it is their comparison with the options that may
+            for check in applicable(row, tiers):
+                if check.name == "every_option_matters":
+                    yield from (Case(check, {}, name) for name in check.targets(Subject(self.row))[:1])
         for place, chosen in enumerate(o for i, o in enumerate(shown) if o not in shown[:i]):
             for check in sorted(applicable(row, tiers), key=lambda c: _priority(c, mutant)):
                 if check.once and chosen:
