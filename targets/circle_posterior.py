@@ -19,8 +19,8 @@ PRIORS = ("e1", "e2")
 
 # Drawn once from the model (numpy.random.default_rng(0): labels, then von Mises variates) and rounded to
 # 0.001: 100 angles with components at -pi/24 and at pi/24, the direction of the mean of -pi/24 and pi/8; and 100 with
-# components at -pi/24 and pi/8. The seed is the second that was tried: the data of the first gave one mode, as about one
-# data set in twenty does, and the figure of the paper has two.
+# components at -pi/24 and pi/8. The seed is the second that was tried: the data of the first gave one mode, as about
+# one data set in twenty does, and the figure of the paper has two.
 # fmt: off
 MEAN_DATA = (
     0.34, 0.121, -0.117, -0.141, 0.265, -0.14, 0.175, 0.395, 0.24, 0.277, -0.035, -0.906, 0.103, -0.152, 0.346,
