@@ -15,6 +15,10 @@ ANOTHER_DIFFUSION = (
 )
 PROPOSAL = "another proposal, whose density the Metropolis test knows: the law is exact, the chain is slower"
 SYMPLECTIC = "another map that is reversible and keeps the volume: the Metropolis test makes its law exact as well"
+TRAJECTORY = (
+    "no check without noise decides the acceptance of a trajectory of several steps on these targets; those that "
+    "sample do, as of the planted bug gmc-acceptance-without-kinetic-energy"
+)
 REASONS: dict[str, str] = {
     "sgnht/SGNHT._euler/swapped-stages/c19f05c5": EULER,
     "sgnht/SGNHT._euler/stale-value/8a98cec5": EULER,
@@ -43,5 +47,8 @@ REASONS: dict[str, str] = {
     "embedded/friction_matrix/scale-term/fa1cee11": ANOTHER_DIFFUSION,
     "mmala/MMALA.mean/flip-term/d2ec834f": PROPOSAL,
     "hmc/HMC.trajectory/scale-term/7d62bec4": SYMPLECTIC,
+    "hamiltonian/TrajectoryMixin.step/flip-term/443c23e8": TRAJECTORY,
+    "svgd/median_bandwidth/scale-term/979aa694": BANDWIDTH,
+    "svgd/SVGD.step/scale-term/f8932afd": PACE,
 }
 """Change of a mutant -> the reason. A test fails when a published survivor has none."""
