@@ -91,6 +91,7 @@ def kinetic_energy(check: Check, subject: Subject, target: Target, seed: int) ->
     if claims.kinetic_energy is None:
         raise NotApplicable("no closed form is claimed")
     require_polynomials(step)
+    assert isinstance(step, JaxStep)
     size, sizes = target.manifold.dim * claims.temperature, (h, h / 2)
     found, condition = np.zeros((2, len(sizes))), 0.0
     for level in (0, 1):
