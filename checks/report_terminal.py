@@ -167,7 +167,9 @@ def reasons(outcomes: Iterable[Outcome]) -> list[str]:
 
 def detectables(outcomes: Iterable[Outcome]) -> list[str]:
     """What the passing checks that sample would have seen: a line a check, the worst over samplers and targets."""
-    passed = [o.result for o in outcomes if o.result.tier in STATISTICAL_TIERS and o.result.verdict == "pass"]
+    # `geometry` has checks without an error rate as well: they sample nothing
+    results = [o.result for o in outcomes if o.result.tier in STATISTICAL_TIERS and o.result.alpha is not None]
+    passed = [r for r in results if r.verdict == "pass"]
     worst: dict[str, Result] = {}
     for r in sorted(passed, key=lambda r: r.detectable or 0.0):
         worst[r.check] = r

@@ -114,15 +114,22 @@ def test_overall_verdict_needs_a_statistical_check_too_where_such_a_tier_was_sel
 
 
 def test_detectable_effects_of_statistical_passes_are_printed_and_the_worst_is_named():
-    def passed(sampler, tier, effect):
+    def passed(sampler, tier, effect, alpha=1e-10):
         return Outcome(sampler, Result(
             "ks", tier, "e", sampler, "pass", "r", target="t", unit="KS distance", detectable=effect, power=0.99,
-            alpha=1e-10, n=1000,
+            alpha=alpha, n=1000,
         ))  # fmt: skip
 
-    (line,) = detectables([passed("a", "invariance", 0.003), passed("b", "invariance", 0.004), passed("c", "law", 9.0)])
+    noise_free = passed("d", "geometry", 9.0, alpha=None)
+    sampled = [passed("a", "invariance", 0.003), passed("b", "invariance", 0.004)]
+    (line,) = detectables([*sampled, passed("c", "law", 9.0), noise_free])
     for word in ("ks", "0.004 KS distance", "0.99", "1e-10", "b on t", "1,000 chains"):
         assert word in line
+
+
+def test_every_tier_with_checks_is_collected_from_a_file_of_its_own():
+    files = {path.stem.removeprefix("test_") for path in (ROOT / "checks").glob("test_*.py")}
+    assert files == {check.tier for check in CHECKS}
 
 
 def test_a_fraction_of_the_chains_is_run_and_reproduced():
