@@ -12,7 +12,7 @@ from checks.stepmap import HostStep, JaxStep
 from samplers.types import Claims
 from targets.target import Target
 
-POSITION_NODES = {1: 120, 2: 24, 3: 8}
+POSITION_NODES = {1: 120, 2: 24, 3: 7}
 """Nodes a dimension for the position: a one-dimensional law need not be Gaussian and gets many."""
 HOST_NODES = 7
 """Nodes for a host sampler, whose step is run once a path in Python."""

@@ -173,13 +173,17 @@ def circle_rule(n: int) -> tuple[np.ndarray, np.ndarray]:
     return angles, np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def sphere_rule(heights: np.ndarray, weights: np.ndarray, rows: np.ndarray) -> Rule:
-    """Rule on S^2 from one (m,) of heights along the last of `rows`, with m equidistant angles about it."""
+def sphere_rule(heights: np.ndarray, weights: np.ndarray, rows: np.ndarray, angles: int | None = None) -> Rule:
+    """Rule on S^2 from one (m,) of heights along the last of `rows`, with equidistant angles about it.
+
+    2 m angles unless told: as many as make the rule exact to the degree of m Gauss heights, 2 m - 1.
+    """
     m = len(heights)
-    _, circle = circle_rule(m)
+    n = angles or 2 * m
+    _, circle = circle_rule(n)
     around = np.sqrt(1 - heights**2)[:, None, None] * circle
-    local = np.concatenate([around, np.broadcast_to(heights[:, None, None], (m, m, 1))], axis=2)
-    return local.reshape(-1, 3) @ rows, np.repeat(weights / m, m)
+    local = np.concatenate([around, np.broadcast_to(heights[:, None, None], (m, n, 1))], axis=2)
+    return local.reshape(-1, 3) @ rows, np.repeat(weights / n, n)
 
 
 def frame_rule(m: int) -> Rule:
@@ -188,7 +192,7 @@ def frame_rule(m: int) -> Rule:
     m Gauss heights and m angles for the first column, m angles about it for the second.
     """
     heights, weights = legendre_rule(-1.0, 1.0, 1, m)
-    first, weights = sphere_rule(heights, weights / 2, np.eye(3))
+    first, weights = sphere_rule(heights, weights / 2, np.eye(3), m)
     _, circle = circle_rule(m)
     second = np.concatenate([circle @ frame(column)[:2] for column in first])
     both = np.stack([np.repeat(first, m, axis=0), second], axis=2)
