@@ -17,8 +17,13 @@ import pytest
 from jax import lax
 
 from samplers.gradients import FromLogDensity, Minibatch
+from samplers.gsgnht import GSGNHT
 from samplers.run import run
+from samplers.sggmc import SGGMC
+from samplers.sghmc import SGHMC
 from samplers.sgld import SGLD
+from samplers.types import Sampler
+from targets.manifolds.sphere import Sphere
 from targets.target import DataTerms
 
 DIM = 10
@@ -38,7 +43,7 @@ def table():
     lines: list[str] = []
     yield lines
     print(
-        "\n" + "\n".join([f"{'case':34s} {'contestant':26s} {'us a step':>10s} {'runner is faster by':>24s}", *lines])
+        "\n" + "\n".join([f"{'case':34s} {'contestant':26s} {'us a step':>10s} {'time over the first':>24s}", *lines])
     )
 
 
@@ -69,9 +74,9 @@ def interleave(benchmark, table, case: str, contestants: dict[str, Callable[[], 
         table.append(f"{case:34s} {name:26s} {us:10.3f} {median:12.2f} ({least:.2f})")
 
 
-def runner(estimator, position, chains, steps, step_size, **options):
-    """The last positions of a run of the suite's SGLD."""
-    sampler, key = SGLD(), jax.random.key(0)
+def runner(estimator, position, chains, steps, step_size, sampler: Sampler | None = None, **options):
+    """The last positions of a run of a sampler of the suite, SGLD unless told."""
+    sampler, key = sampler or SGLD(), jax.random.key(0)
     arguments = {"step_size": step_size, "num_steps": steps, "thin": steps, "num_chains": chains, "position": position}
     return lambda: run(sampler, estimator, key, **arguments, **options).position
 
@@ -163,3 +168,16 @@ def test_logistic_regression(benchmark, table):
         "BlackJAX, scan": blackjax_sgld(gradient, minibatch, *arguments),
     }
     interleave(benchmark, table, f"logistic {rows} x {columns}, batch {batch}", contestants, steps)
+
+
+def test_geodesics(benchmark, table):
+    """What a sphere costs: SGGMC on S^49 next to SGHMC on R^50, both with the symmetric splitting and a cheap force."""
+    n, chains, steps = 50, 1000, 1_000
+    sphere, direction = Sphere(n), jnp.eye(n, dtype=jnp.float32)[0]
+    arguments = (direction, chains, steps, 0.05)
+    contestants = {
+        "SGHMC on R^50": runner(FromLogDensity(gaussian_log_density), *arguments, SGHMC(scheme="symmetric")),
+        "SGGMC on S^49": runner(FromLogDensity(lambda x: 5.0 * x[0]), *arguments, SGGMC(sphere)),
+        "gSGNHT on S^49": runner(FromLogDensity(lambda x: 5.0 * x[0]), *arguments, GSGNHT(sphere)),
+    }
+    interleave(benchmark, table, f"geodesics, {chains} chains", contestants, steps)

@@ -402,7 +402,7 @@ def every_input_matters(check: Check, subject: Subject, target: Target, seed: in
 
 
 def _perturbed(k: Kit, seed: int, state: Any):
-    """(name, state) with one leaf of z moved by a relative 1e-3, along a geodesic on a curved manifold.
+    """(name, state) with one leaf of z moved by a relative 1e-3, along a geodesic on a manifold.
 
     A host sampler is moved by 1: it may draw integers, which small changes leave as they are.
     """
@@ -410,13 +410,17 @@ def _perturbed(k: Kit, seed: int, state: Any):
     z = k.sampler.unpack(state)
     paths, structure = jax.tree_util.tree_flatten_with_path(z)
     manifold = k.target.manifold
+    point_structure = jax.tree.structure(k.target.example)
+    count = point_structure.num_leaves  # the leaves of z start with those of the position
     for i, (path, leaf) in enumerate(paths):
         leaves = [value for _, value in paths]
-        if manifold.name.startswith("euclidean") or i > 0:
+        if manifold.name.startswith("euclidean") or i >= count:
             leaves[i] = leaf + size * (1 + abs(leaf))
         else:
-            tangent = manifold.tangent(leaf, jnp.ones_like(leaf))
-            leaves[i] = manifold.geodesic(leaf, tangent, size)[0]
+            point = jax.tree.unflatten(point_structure, leaves[:count])
+            along = [jnp.full_like(value, float(j == i)) for j, value in enumerate(leaves[:count])]
+            tangent = manifold.tangent(point, jax.tree.unflatten(point_structure, along))
+            leaves[:count] = jax.tree.leaves(manifold.geodesic(point, tangent, size)[0])
         moved = jax.tree.unflatten(structure, leaves)
         yield f"z{jax.tree_util.keystr(path)}", k.sampler.pack(k.key(seed, 92), moved, k.estimator)
 

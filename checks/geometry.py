@@ -17,6 +17,7 @@ from checks.starts import draw_positions
 from checks.stepmap import HostStep, JaxStep, host_ravel, step_map
 from checks.subject import Subject
 from checks.verdict import decide
+from targets.manifolds.base import has_boundary
 from targets.target import Target
 
 EPS = float(np.finfo(float).eps)
@@ -48,7 +49,7 @@ def starts(target: Target, temperature: float, seed: int, count: int) -> np.ndar
     except NotApplicable:
         keys = jax.random.split(jax.random.key(seed), count)
         positions = np.asarray(jax.vmap(lambda k: target.ravel(target.manifold.random(k)))(keys))
-    if any(word in target.manifold.name for word in ("simplex", "positive")):
+    if has_boundary(target.manifold):
         positions = positions.copy()
         positions[::2, 0] *= 10.0 ** -(1 + 4 * generator.random(len(positions[::2])))
         project = jax.vmap(lambda x: target.ravel(target.manifold.project_roundoff(target.unravel(x))))

@@ -30,6 +30,7 @@ from checks.step_size_limit import Statistics, limit_of_chains, order_of
 from checks.stepmap import HostStep, JaxStep, step_map
 from checks.subject import Subject
 from checks.verdict import decide
+from targets.manifolds.base import has_boundary
 from targets.target import Target
 
 DISTANCE, DISCREPANCY, ENERGY = 0.005, 0.03, 0.06
@@ -270,7 +271,7 @@ def riemannian_stein_discrepancy(check: Check, subject: Subject, target: Target,
     """
     step, h = _prepared(subject, target)
     claims, d = step.sampler.claims, target.size
-    if target.manifold.dim == d or any(w in target.manifold.name for w in ("simplex", "positive")):
+    if target.manifold.dim == d or has_boundary(target.manifold):
         raise NotApplicable("a boundary, where Stein's identity has a boundary term")
     features = stein_features(target, claims.temperature)
     law = _known(step, h)

@@ -16,6 +16,7 @@ from checks.rules import generic_points, law_rule
 from checks.stepmap import HostStep, JaxStep, step_map
 from checks.subject import Subject
 from checks.verdict import decide
+from targets.manifolds.base import has_boundary
 from targets.target import Target
 
 MAX_EVALUATIONS = 1_200_000
@@ -183,6 +184,8 @@ def defect(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     claims = step.sampler.claims
     if claims.composite:
         raise NotApplicable("a composite step is judged by its limit h -> 0")
+    if claims.embedded is not None and has_boundary(target.manifold):
+        raise NotApplicable("reflections at a boundary have kinks: no series in h under the law")
     known = claims.dynamics or claims.embedded
     names = known(target).names if known else tuple(f"z[{i}]" for i in range(step.size))
     if claims.kind == "exact":

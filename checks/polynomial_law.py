@@ -21,6 +21,7 @@ from checks.check import NotApplicable
 from checks.quadrature import gauss_hermite, neville
 from checks.rules import law_rule
 from checks.stepmap import HostStep, JaxStep
+from targets.manifolds.base import has_boundary
 
 HIGHEST = 5
 """Largest degree of the polynomials: the rules for the velocity are exact for its products with itself."""
@@ -118,7 +119,7 @@ def require_polynomials(step: JaxStep | HostStep) -> None:
         raise NotApplicable(f"{step.sampler.claims.kind} samplers have no law at a fixed step size")
     if step.target.manifold.dim == step.target.size:
         raise NotApplicable("not on a curved manifold")
-    if any(word in step.target.manifold.name for word in ("simplex", "positive")):
+    if has_boundary(step.target.manifold):
         raise NotApplicable("reflections have kinks that polynomials do not resolve")
     step.require_gaussian()
     paths = len(polynomials(step, 1).nodes) * NOISE_POINTS[1] ** step.noise_size

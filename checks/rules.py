@@ -10,6 +10,7 @@ from checks.geodesic import on_tangent_bundle, tangent_rule
 from checks.quadrature import gauss_hermite
 from checks.stepmap import HostStep, JaxStep
 from samplers.types import Claims
+from targets.manifolds.base import has_boundary
 from targets.target import Target
 
 POSITION_NODES = {1: 120, 2: 24, 3: 7}
@@ -43,7 +44,7 @@ def position_rule(target: Target, temperature: float = 1.0, refine: int = 0) -> 
         return target.quadrature(POSITION_NODES[target.size] + 5 * refine)
     if target.interval is not None and target.size == 1:
         return _tempered(target, temperature, 240 + 20 * refine)
-    if target.quadrature is not None and target.manifold.dim < target.size:
+    if target.quadrature is not None and target.manifold.dim < target.size and target.size in POSITION_NODES:
         # On a compact manifold the rule of the law at T = 1 has nodes everywhere: reweighted by exp(-(1/T - 1) U).
         points, weights = target.quadrature(POSITION_NODES[target.size] + 3 * refine)
         weights = weights * np.exp(-(1 / temperature - 1) * _energy(target, points))
@@ -155,7 +156,7 @@ def generic_points(step: JaxStep | HostStep, count: int = 4) -> np.ndarray:
         return np.concatenate([base * (1.0 + 0.35 * (1 + wiggle[:, : target.size])), aux], axis=1)
     scale = 1.0 / np.sqrt(target.curvature) if target.gaussian is not None else 0.7
     if step.sampler.claims.embedded is not None or target.manifold.dim < target.size:
-        if any(word in target.manifold.name for word in ("simplex", "positive")):
+        if has_boundary(target.manifold):
             scale = 0.5 * base.min()  # within the faces, where the reflections of a small step are not met
         return on_tangent_bundle(target, scale * wiggle[:, : target.size], aux)
     return np.concatenate([base + scale * wiggle[:, : target.size], aux], axis=1)

@@ -33,6 +33,12 @@ FACTORS = (1.0, 0.5, 0.25)
 """Of the usual step size."""
 NOISE_FREE = ("local_weak_order", "manifold_limit")
 SAMPLED = "closed_form_marginals"
+BESIDES = {
+    "sggmc": ("vmf-s2-concentrated", "dirichlet", "dirichlet-sphere-sparse"),
+    "gsgnht": ("vmf-s2-concentrated",),
+    "gmc": ("dirichlet", "dirichlet-sparse", "dirichlet-sphere-sparse"),
+}
+"""Targets besides those of the rows: laws on which a scheme without a Metropolis test has no order, or no limit."""
 FRACTION = 0.25
 """Of the chains of `pytest checks`."""
 
@@ -54,7 +60,7 @@ class Cell(NamedTuple):
 def cells(rows: Sequence[Row]) -> Iterator[Cell]:
     """All of them, sampler by sampler."""
     for row in rows:
-        for name in row.targets:
+        for name in (*row.targets, *BESIDES.get(row.name, ())):
             if find_target(name).manifold.name.startswith("euclidean"):
                 continue
             for check in NOISE_FREE:

@@ -8,11 +8,12 @@ import jax.numpy as jnp
 
 from samplers.charts import thermostat_in_charts
 from samplers.embedded import geodesic_thermostat
-from samplers.geodesic import SPACES, arrive, boundary_conditions, projected_noise, velocity_like
+from samplers.geodesic import SPACES, boundary_conditions, projected_noise, velocity_like
 from samplers.metropolis import inner
 from samplers.thermostat import scalar_thermostat, thermostat_dynamics
 from samplers.types import Claims, Source
 from samplers.validate import require
+from targets.fusion import computed_once
 from targets.manifolds.base import Manifold
 from targets.target import Target
 
@@ -48,7 +49,8 @@ class GSGNHT:
 
     Source: liu2016stochastic, Algorithm 2 (T = 1 and mu = m). Differs from the source in:
         1. the temperature T and the thermal mass mu (leimkuhler2016adaptive): xi ~ N(A, T / mu);
-        2. after a step, position and velocity are moved back to the constraint, which changes them by round-off.
+        2. in a step the position is moved back to the constraint first, and O projects the velocity with its increment:
+           both change them by round-off.
 
     Args:
         manifold: where the position lives; needs `dim`, `tangent`, `geodesic` and `project_roundoff`.
@@ -125,14 +127,14 @@ class GSGNHT:
     def step(self, key, state, step_size, estimator):
         gradient_key, noise_key = jax.random.split(key)
         h, T = step_size, self.temperature
-        x, v, xi = self._glide(state.position, state.velocity, state.thermostat, 0.5 * h)
+        x = self.manifold.project_roundoff(state.position)
+        x, v, xi = self._glide(x, state.velocity, state.thermostat, 0.5 * h)
         estimate, estate = estimator.estimate(gradient_key, state.estate, x)
         noise = projected_noise(noise_key, self.manifold, x, self.diffusion, None, T, h, None)
-        kick = self.manifold.tangent(x, jax.tree.map(lambda g, n: n - h * g, estimate.gradient, noise))
-        decay = jnp.exp(-0.5 * h * xi)
-        v = jax.tree.map(lambda b, k: decay * (decay * b + k), v, kick)
-        x, v, xi = self._glide(x, v, xi, 0.5 * h)
-        return GeodesicThermostatState(*arrive(self.manifold, x, v), xi, estate)
+        (decay,) = computed_once(jnp.exp(-0.5 * h * xi))
+        kicked = jax.tree.map(lambda b, g, n: decay * (decay * b - h * g + n), v, estimate.gradient, noise)
+        x, v, xi = self._glide(x, self.manifold.tangent(x, kicked), xi, 0.5 * h)
+        return GeodesicThermostatState(x, v, xi, estate)
 
     def position(self, state):
         return state.position

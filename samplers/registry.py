@@ -55,6 +55,10 @@ TRAJECTORIES = ({"num_steps": 1, "temperature": 0.5}, {"num_steps": 2, "temperat
 FLAT = ("gaussian-1d-scaled", "gaussian-correlated-2d", "anharmonic", "double-well", "tiny-gaussian-data")
 POSITIVE = ("gamma",)
 CURVED = ("vmf-s1", "gaussian-correlated-2d", "vmf-s2")
+# A product of spheres in one array, and V_2(R^3).
+EMBEDDED = (*CURVED, "vmf-s1^2", "matrix-langevin-3-2")
+# A product of a sphere and a plane as a tuple, and the flat simplex with reflections.
+OTHERS = ("vmf-s2-and-gaussian", "dirichlet-concentrated")
 PLANE = ("gaussian-correlated-2d",)
 RECIPE_OFFSET = 1.5
 """Above minus the minimum of the double well, so that the recipe paper's metric is smooth."""
@@ -281,7 +285,14 @@ SAMPLERS: tuple[Row, ...] = (
         estimator=lambda target: ExactCounts(np.ones(target.size)),
     ),
     # manifolds
-    Row("sggmc", on_manifold(SGGMC), tiers=MANIFOLD_TIERS, targets=CURVED, variants=FRICTIONS, step_power=0.5),
+    Row(
+        "sggmc",
+        on_manifold(SGGMC),
+        tiers=MANIFOLD_TIERS,
+        targets=(*EMBEDDED, *OTHERS, "dirichlet-sphere"),
+        variants=FRICTIONS,
+        step_power=0.5,
+    ),
     Row("sggmc-matrix", _matrix_friction, tiers=MANIFOLD_TIERS, targets=CURVED, variants=FRICTIONS, step_power=0.5),
     Row(
         "sggmc-compensated",
@@ -293,12 +304,19 @@ SAMPLERS: tuple[Row, ...] = (
         step_power=0.5,
         estimator=known_noise,
     ),
-    Row("gsgnht", on_manifold(GSGNHT), tiers=MANIFOLD_TIERS, targets=CURVED, variants=THERMAL, step_power=0.5),
+    Row(
+        "gsgnht",
+        on_manifold(GSGNHT),
+        tiers=MANIFOLD_TIERS,
+        targets=(*EMBEDDED, "dirichlet-concentrated"),
+        variants=THERMAL,
+        step_power=0.5,
+    ),
     Row(
         "gmc",
         on_manifold(GMC),
         tiers=MANIFOLD_TIERS,
-        targets=CURVED,
+        targets=(*EMBEDDED, *OTHERS),
         variants=TRAJECTORIES,
         step_size=0.2,
         step_power=0.5,
@@ -307,7 +325,7 @@ SAMPLERS: tuple[Row, ...] = (
         "chmc",
         on_manifold(CHMC),
         tiers=MANIFOLD_TIERS,
-        targets=CURVED,
+        targets=(*EMBEDDED, "vmf-s2-and-gaussian"),
         variants=TRAJECTORIES,
         step_size=0.2,
         step_power=0.5,

@@ -17,7 +17,6 @@ from samplers.geodesic import (
     SPACES,
     GeodesicState,
     TangentPoint,
-    arrive,
     boundary_conditions,
     projected_noise,
     velocity_like,
@@ -44,7 +43,8 @@ class SGGMC:
 
     Source: liu2016stochastic, Algorithm 1; equation (8) for V^. Differs from the source in:
         1. the temperature T;
-        2. after a step, position and velocity are moved back to the constraint, which changes them by round-off;
+        2. in a step the position is moved back to the constraint first, and O projects the velocity with its increment:
+           both change them by round-off;
         3. exp(-P C P t) for exp(-P C t): they agree on tangent vectors, and the first has a symmetric exponent;
         4. V^ is projected before it is subtracted, so that only its tangent part has to be below 2 C T / h; where that
            is not, the negative eigenvalues of the difference are set to zero.
@@ -138,15 +138,14 @@ class SGGMC:
     def step(self, key, state, step_size, estimator):
         gradient_key, noise_key = jax.random.split(key)
         h, T = step_size, self.temperature
-        x, v = self.manifold.geodesic(state.position, state.velocity, 0.5 * h)
+        x, v = self.manifold.geodesic(self.manifold.project_roundoff(state.position), state.velocity, 0.5 * h)
         estimate, estate = estimator.estimate(gradient_key, state.estate, x)
         covariance = estimate.covariance if self.compensate else None
         noise = projected_noise(noise_key, self.manifold, x, self.friction, self._root, T, h, covariance)
-        kick = self.manifold.tangent(x, jax.tree.map(lambda g, n: n - h * g, estimate.gradient, noise))
         damp = self._damping(x, 0.5 * h)
-        v = damp(jax.tree.map(lambda b, k: b + k, damp(v), kick))
-        x, v = self.manifold.geodesic(x, v, 0.5 * h)
-        return GeodesicState(*arrive(self.manifold, x, v), estate)
+        kicked = jax.tree.map(lambda b, g, n: b - h * g + n, damp(v), estimate.gradient, noise)
+        x, v = self.manifold.geodesic(x, damp(self.manifold.tangent(x, kicked)), 0.5 * h)
+        return GeodesicState(x, v, estate)
 
     def _damping(self, x, time):
         """v -> exp(-P C P time) v on the tangent space at x."""

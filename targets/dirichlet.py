@@ -143,6 +143,11 @@ def sparse() -> Target:
     return dirichlet([0.2, 0.3, 0.25], "dirichlet-sparse")
 
 
+def concentrated() -> Target:
+    """Dirichlet(8, 12, 9) on the flat simplex: the force has a finite fourth moment, at temperature 2 too."""
+    return dirichlet([8.0, 12.0, 9.0], "dirichlet-concentrated")
+
+
 def dense_sphere() -> Target:
     """Dirichlet(2, 3.5, 1.5) through the sphere map."""
     return dirichlet_sphere([2.0, 3.5, 1.5], "dirichlet-sphere")

@@ -99,6 +99,11 @@ def circle() -> Target:
     return von_mises_fisher((1.0, -2.0), 2.0)
 
 
+def concentrated() -> Target:
+    """S^2, kappa = 5."""
+    return von_mises_fisher((2.0, -1.0, 2.0), 5.0, "vmf-s2-concentrated")
+
+
 def sphere_49() -> Target:
     """S^49, kappa = 40, a generic direction."""
     return von_mises_fisher(np.cos(1.7 * np.arange(50) + 0.3), 40.0)
@@ -112,8 +117,8 @@ def sphere_4999() -> Target:
 def vmf_rule(mu: np.ndarray, kappa: float, m: int):
     """Rule for vMF(mu, kappa) on S^1 or S^2.
 
-    S^1: m equidistant angles, converging geometrically. S^2: m Gauss nodes in the height times m equidistant angles,
-    exact for polynomials of degree below m.
+    S^1: m equidistant angles, converging geometrically. S^2: m Gauss nodes in the height times 2 m equidistant
+    angles, exact for polynomials of degree below 2 m.
     """
     if len(mu) == 2:
         angles, points = circle_rule(m)

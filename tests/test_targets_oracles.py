@@ -93,8 +93,9 @@ def reference_rule(name):
         points = points[:, None]
         weights = weights * density(name)(points)
     elif name.startswith("dirichlet"):
-        # log-ratios: the density falls exponentially, and is analytic in a strip of half-width pi
-        reach, step = (180, 0.5) if "sparse" in name else (30, 0.3)
+        # log-ratios: the density falls exponentially, and is analytic in a strip of half-width pi; its width shrinks
+        # as alpha grows, and the step with it
+        reach, step = (180, 0.5) if "sparse" in name else (30, 0.2)
         y = np.stack(np.meshgrid(*[np.arange(-reach, reach, step)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
         theta = special.softmax(np.pad(y, ((0, 0), (0, 1))), axis=1)
         points = theta if law.manifold == Simplex(3) else np.sqrt(theta)

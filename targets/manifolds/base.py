@@ -58,3 +58,8 @@ class Manifold(Protocol):
         It is a normal vector of the shape of `point`, zero on a flat manifold.
         """
         ...
+
+
+def has_boundary(manifold: Manifold) -> bool:
+    """True where geodesics are reflected at a boundary, a factor of a product included."""
+    return any(word in manifold.name for word in ("positive", "simplex"))

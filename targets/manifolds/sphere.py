@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from targets.fusion import computed_once, dot
 from targets.manifolds.sizes import require_whole
 
 
@@ -44,14 +45,15 @@ class Sphere:
 
     def tangent(self, point, vector):
         """(I - x x^T) u."""
-        return vector - point * (point @ vector)
+        return vector - point * dot(point, vector)
 
     def geodesic(self, point, velocity, time):
         """The great circle; smooth in the velocity, at zero speed too."""
         # in powers of |v|^2 and t, so that nothing is divided by the speed and one sum over n does for all
-        change = time * (velocity @ velocity)
+        change = time * dot(velocity, velocity)
         cosine, sinc = _cosine_and_sinc(time * change)
-        return point * cosine + velocity * (time * sinc), velocity * cosine - point * (change * sinc)
+        cosine, ahead, back = computed_once(cosine, time * sinc, change * sinc)
+        return point * cosine + velocity * ahead, velocity * cosine - point * back
 
     def random(self, key):
         """A uniform point."""
@@ -59,7 +61,7 @@ class Sphere:
 
     def project_roundoff(self, point):
         """x / |x|."""
-        return point / jnp.sqrt(point @ point)
+        return point * computed_once(1 / jnp.sqrt(dot(point, point)))[0]
 
     def contains(self, point):
         """True where | |x|^2 - 1 | is at most (64 + n) eps and every entry is finite.
