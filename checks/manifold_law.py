@@ -36,6 +36,8 @@ from targets.target import Target
 DISTANCE, DISCREPANCY, ENERGY = 0.005, 0.03, 0.06
 """Promised: KS distance, Stein discrepancy, error of the kinetic energy in two dimensions, relative."""
 EPS = float(np.finfo(float).eps)
+RESOLVED = 2 * DISTANCE
+"""Largest error of a distribution function of the exact discrete law with which it is of use."""
 LEGENDRE = 8
 """Degree in the distribution function to which the granted change of a marginal is expanded."""
 EXTRAPOLATED = 4
@@ -119,12 +121,15 @@ def kinetic_energy(check: Check, subject: Subject, target: Target, seed: int) ->
 
 
 def _known(step: JaxStep | HostStep, h: float) -> NullLaw | None:
-    """The null law of the end points where it says how a marginal changes; None where only the limit is known."""
+    """The null law of the end points where it says how a marginal changes; None where only the limit is known.
+
+    A law that is resolved no better than `RESOLVED` is as good as not known.
+    """
     try:
         law = null_law(step, h)
     except NotApplicable:
         return None
-    return law if law.shift is not None else None
+    return law if law.shift is not None and law.cdf_error <= RESOLVED else None
 
 
 @lru_cache(maxsize=16)

@@ -29,7 +29,7 @@ NOISE_POINTS = (4, 5)
 """Nodes for each normal of a step: exact to degree 7 and 9 in the noise."""
 LEVELS = 4
 """Step sizes h / 2^k, k < LEVELS, from which the limit of the stationary law is extrapolated."""
-MOST_PATHS = 2_000_000
+MOST_PATHS = 4_000_000
 """Nodes of z times nodes of the noise that are evaluated."""
 MOST_MONOMIALS = 500
 """Monomials up to the degree that is used, in all coordinates of z."""
