@@ -10,9 +10,7 @@ from samplers.constraints import constraint_of
 from samplers.geodesic import arrive, velocity_like
 from samplers.hamiltonian import TrajectoryMixin, agree, solve
 from samplers.hmc import MetropolisState, potential_of
-from samplers.metropolis import inner
-from samplers.types import Claims, Source
-from samplers.validate import require
+from samplers.types import Source
 from targets.manifolds.base import Manifold
 
 
@@ -54,32 +52,18 @@ class CHMC(TrajectoryMixin):
     temperature: float = 1.0
 
     def __post_init__(self):
-        require(self.num_steps >= 1, "num_steps: must be at least 1", self.num_steps)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        super().__post_init__()
         constraint_of(self.manifold)
 
     @property
     def claims(self):
-        T = self.temperature
-        flat = self.manifold.name.startswith("euclidean")
-        return Claims(
-            kind="exact",
-            source=Source("brubaker2012family", "constrained HMC with RATTLE"),
-            temperature=T,
-            discrete_law=(lambda h, curvature: {"position": T / curvature}) if flat else None,
-            composite=True,
-            conditions=("exact potential and gradient",),
-            spaces=("euclidean", "sphere", "stiefel", "product"),
-        )
+        source = Source("brubaker2012family", "constrained HMC with RATTLE")
+        spaces = ("euclidean", "sphere", "stiefel", "product")
+        return self.exact_claims(source, self.manifold.name.startswith("euclidean"), spaces)
 
     def refresh(self, key, position):
         """p ~ N(0, T P(x))."""
         return velocity_like(key, self.manifold, position, self.temperature)
-
-    def kinetic(self, position, momentum):
-        """|p|^2 / 2."""
-        del position
-        return 0.5 * inner(momentum, momentum)
 
     def drift(self, position, momentum, step_size):
         """(x, w) -> (x', (x' - x) / h, converged): x + h w moved along J(x)^T onto the manifold."""

@@ -7,9 +7,7 @@ import jax
 from samplers.geodesic import SPACES, arrive, velocity_like
 from samplers.hamiltonian import TrajectoryMixin
 from samplers.hmc import MetropolisState, potential_of
-from samplers.metropolis import inner
-from samplers.types import Claims, Source
-from samplers.validate import require
+from samplers.types import Source
 from targets.manifolds.base import Manifold
 
 
@@ -46,32 +44,14 @@ class GMC(TrajectoryMixin):
     num_steps: int = 5
     temperature: float = 1.0
 
-    def __post_init__(self):
-        require(self.num_steps >= 1, "num_steps: must be at least 1", self.num_steps)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
-
     @property
     def claims(self):
-        T = self.temperature
-        flat = self.manifold.name.startswith("euclidean")
-        return Claims(
-            kind="exact",
-            source=Source("byrne2013geodesic", "the geodesic Monte Carlo algorithm"),
-            temperature=T,
-            discrete_law=(lambda h, curvature: {"position": T / curvature}) if flat else None,
-            composite=True,
-            conditions=("exact potential and gradient",),
-            spaces=SPACES,
-        )
+        source = Source("byrne2013geodesic", "the geodesic Monte Carlo algorithm")
+        return self.exact_claims(source, self.manifold.name.startswith("euclidean"), SPACES)
 
     def refresh(self, key, position):
         """v ~ N(0, T P(x))."""
         return velocity_like(key, self.manifold, position, self.temperature)
-
-    def kinetic(self, position, velocity):
-        """|v|^2 / 2."""
-        del position
-        return 0.5 * inner(velocity, velocity)
 
     def _kick(self, state, velocity, time):
         force = self.manifold.tangent(state.position, state.gradient)

@@ -7,28 +7,50 @@ import jax
 import jax.numpy as jnp
 
 from samplers.hmc import MetropolisMixin, MetropolisState
-from samplers.metropolis import accept, finite_or_reject
+from samplers.metropolis import accept, finite_or_reject, inner
+from samplers.types import Claims, Source
+from samplers.validate import require
 
 MOST_ITERATIONS = 100
 """Bound of the iterations for an implicit equation of an integrator; a step that needs more is rejected."""
 
 
 class TrajectoryMixin(MetropolisMixin):
-    """`step` of a sampler that has `num_steps`, `temperature`, `refresh`, `kinetic` and `integrate`.
+    """`step` of a sampler that has `num_steps`, `temperature`, `refresh` and `integrate`.
 
-    refresh(key, position) -> momentum;  kinetic(position, momentum) -> scalar, the part of H beside U;
-    integrate(key, state, momentum, step_size, estimator) -> (state, momentum, valid): one step of a reversible map that
-    keeps the volume, `valid` False where it could not be solved.
+    refresh(key, position) -> momentum;  integrate(key, state, momentum, step_size, estimator) -> (state, momentum,
+    valid): one step of a reversible map that keeps the volume, `valid` False where it could not be solved.
     """
 
     num_steps: int
     temperature: float
     refresh: Callable[..., Any]
-    kinetic: Callable[..., Any]
     integrate: Callable[..., Any]
 
     backend = "jax"
     needs = frozenset({"gradient", "potential"})
+
+    def __post_init__(self):
+        require(self.num_steps >= 1, "num_steps: must be at least 1", self.num_steps)
+        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+
+    def kinetic(self, position, momentum):
+        """|p|^2 / 2."""
+        del position
+        return 0.5 * inner(momentum, momentum)
+
+    def exact_claims(self, source: Source, flat: bool, spaces: tuple[str, ...] = ("euclidean",)) -> Claims:
+        """Those of an exact kernel; `flat` where the position is in a Euclidean space."""
+        T = self.temperature
+        return Claims(
+            kind="exact",
+            source=source,
+            temperature=T,
+            discrete_law=(lambda h, curvature: {"position": T / curvature}) if flat else None,
+            composite=True,
+            conditions=("exact potential and gradient",),
+            spaces=spaces,
+        )
 
     def trajectory(self, key, state, momentum, step_size, estimator):
         """`num_steps` steps: `(state, momentum, valid)` at the end, no accept-reject."""

@@ -9,8 +9,7 @@ from jax.flatten_util import ravel_pytree
 from samplers.hamiltonian import TrajectoryMixin, agree, solve
 from samplers.hmc import MetropolisState, potential_of
 from samplers.metrics import Metric
-from samplers.types import Claims, Source
-from samplers.validate import require
+from samplers.types import Source
 
 
 @dataclass(frozen=True)
@@ -49,21 +48,9 @@ class RMHMC(TrajectoryMixin):
     num_steps: int = 5
     temperature: float = 1.0
 
-    def __post_init__(self):
-        require(self.num_steps >= 1, "num_steps: must be at least 1", self.num_steps)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
-
     @property
     def claims(self):
-        T = self.temperature
-        return Claims(
-            kind="exact",
-            source=Source("girolami2011riemann", "section 6, equations (16) to (18)"),
-            temperature=T,
-            discrete_law=lambda h, curvature: {"position": T / curvature},
-            composite=True,
-            conditions=("exact potential and gradient",),
-        )
+        return self.exact_claims(Source("girolami2011riemann", "section 6, equations (16) to (18)"), flat=True)
 
     def refresh(self, key, position):
         """p ~ N(0, T G(x)), flat (n,)."""

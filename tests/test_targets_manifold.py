@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from targets import bingham, circle_posterior, directional, dirichlet, matrix_langevin, uniform
+from targets import bingham, circle_posterior, directional, dirichlet, independent, matrix_langevin, uniform
 from targets.bessel import log_area, log_vmf_constant
 from targets.registry import target
 from targets.truncated_gaussian import truncated_gaussian
@@ -82,7 +82,14 @@ def test_a_tempered_mixture_is_drawn_exactly(temperature):
 
 
 TEMPERED = ["vmf-s1", "vmf-s49", "vmf-mixture-s2", "bingham-s2", "matrix-langevin-3-2", "dirichlet"]
-TEMPERED += ["dirichlet-sphere", "truncated-gaussian", "circle-posterior-mean-e1", "circle-posterior-pair-e2"]
+TEMPERED += [
+    "vmf-s1^2",
+    "vmf-s2-and-gaussian",
+    "dirichlet-sphere",
+    "truncated-gaussian",
+    "circle-posterior-mean-e1",
+    "circle-posterior-pair-e2",
+]
 
 
 @pytest.mark.parametrize("name", TEMPERED)
@@ -310,6 +317,7 @@ def test_the_density_of_a_mixture_is_normalised_in_high_dimension():
         (lambda: bingham.bingham([1.0, 2.0], "x"), "matrix"),
         (lambda: uniform.uniform_spheres(count=1), "count"),
         (lambda: uniform.uniform_stiefel(3, 1), "p"),
+        (lambda: independent.independent((target("vmf-s1"),), "x"), "parts"),
         (lambda: dirichlet.dirichlet([1.0], "x"), "alpha"),
         (lambda: dirichlet.dirichlet_sphere([1.0, 0.0], "x"), "alpha"),
         (lambda: target("dirichlet-sparse").tempered(0.5), "temperature"),

@@ -24,14 +24,11 @@ import jax
 import numpy as np
 from scipy import stats
 
-from checks.execute import versions
-from checks.subject import Subject
-from reports.experiments.cells import Keyed, Lines, append, command_line, load
+from reports.experiments.cells import Keyed, Lines
 from reports.experiments.pages import new_figure, number, provenance
-from reports.lines import commit
+from reports.experiments.publish import publish
 from samplers.gmc import GMC
 from samplers.gradients import Exact
-from samplers.registry import sampler_row
 from samplers.run import run
 from samplers.sggmc import SGGMC
 from targets.dirichlet import dirichlet, dirichlet_sphere
@@ -146,7 +143,8 @@ def slope(sizes: Sequence[float], distances: Sequence[float], chance: float) -> 
     seen = [(h, d) for h, d in zip(sizes, distances, strict=True) if d > 2 * chance]
     if len(seen) < 2:
         return "–"
-    return f"{np.polyfit(*np.log(np.array(seen)).T, 1)[0]:.2f}"
+    h, d = np.log(np.array(seen)).T
+    return f"{np.polyfit(h, d, 1)[0]:.2f}"
 
 
 def draw(lines: Lines, quick: bool, path: Path) -> None:
@@ -174,16 +172,7 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    quick, folder = command_line(arguments, Path(__file__).stem, "a minute")
-    jax.config.update("jax_enable_x64", True)
-    file = folder / f"{NAME}.jsonl"
-    append(plan(quick), file, measured, commit(), versions(Subject(sampler_row("sggmc"))))
-    lines = load(file)
-    draw(lines, quick, folder / f"{NAME}.png")
-    page = folder / f"{NAME}.md"
-    page.write_text("\n".join(text(lines, quick)), encoding="utf-8")
-    print(page)
-    return 0
+    return publish(arguments, __file__, NAME, plan, measured, text, draw)
 
 
 if __name__ == "__main__":

@@ -21,16 +21,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from checks.execute import versions
-from checks.subject import Subject
-from reports.experiments.cells import Keyed, Lines, append, command_line, load
+from reports.experiments.cells import Keyed, Lines
 from reports.experiments.distances import Distance, counts_of, distance, kolmogorov, relaxation_rate, total_variation
 from reports.experiments.pages import mean_and_error, new_figure, number, pair, provenance
-from reports.lines import commit
+from reports.experiments.publish import publish
 from samplers.gmc import GMC
 from samplers.gradients import Exact, KnownNoise
 from samplers.gsgnht import GSGNHT
-from samplers.registry import sampler_row
 from samplers.run import run
 from samplers.sggmc import SGGMC
 from samplers.types import Estimator, Sampler
@@ -418,16 +415,7 @@ def plane(axis: Any, result: dict, fine: np.ndarray, density: np.ndarray) -> Non
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    quick, folder = command_line(arguments, Path(__file__).stem, "a minute")
-    jax.config.update("jax_enable_x64", True)
-    file = folder / f"{NAME}.jsonl"
-    append(plan(quick), file, sampled, commit(), versions(Subject(sampler_row("sggmc"))))
-    lines = load(file)
-    draw(lines, quick, folder / f"{NAME}.png")
-    page = folder / f"{NAME}.md"
-    page.write_text("\n".join(text(lines, quick)), encoding="utf-8")
-    print(page)
-    return 0
+    return publish(arguments, __file__, NAME, plan, sampled, text, draw)
 
 
 if __name__ == "__main__":

@@ -21,9 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.execute import versions
-from checks.subject import Subject
-from reports.experiments.cells import Keyed, Lines, append, command_line, load
+from reports.experiments.cells import Keyed, Lines
 from reports.experiments.distances import (
     Distance,
     counts_of,
@@ -33,9 +31,8 @@ from reports.experiments.distances import (
     total_variation,
 )
 from reports.experiments.pages import mean_and_error, new_figure, number, pair, provenance
-from reports.lines import commit
+from reports.experiments.publish import publish
 from samplers.gradients import Minibatch
-from samplers.registry import sampler_row
 from samplers.run import run
 from samplers.sggmc import SGGMC
 from targets.circle_posterior import MEAN_DATA, PAIR_DATA, CirclePair, circle_posterior
@@ -380,16 +377,7 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    quick, folder = command_line(arguments, Path(__file__).stem, "a minute")
-    jax.config.update("jax_enable_x64", True)
-    file = folder / f"{NAME}.jsonl"
-    append(plan(quick), file, sampled, commit(), versions(Subject(sampler_row("sggmc"))))
-    lines = load(file)
-    draw(lines, quick, folder / f"{NAME}.png")
-    page = folder / f"{NAME}.md"
-    page.write_text("\n".join(text(lines, quick)), encoding="utf-8")
-    print(page)
-    return 0
+    return publish(arguments, __file__, NAME, plan, sampled, text, draw)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -26,12 +25,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
-from checks.execute import versions
 from checks.order import local_errors, slope
 from checks.subject import Subject
-from reports.experiments.cells import Keyed, Lines, append, command_line, load
+from reports.experiments.cells import Keyed, Lines
 from reports.experiments.pages import mean_and_error, pair, provenance
-from reports.lines import commit
+from reports.experiments.publish import publish
 from samplers.chmc import CHMC
 from samplers.gmc import GMC
 from samplers.gradients import Exact, Minibatch
@@ -408,15 +406,7 @@ def text(lines: Lines, quick: bool) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    quick, folder = command_line(arguments, Path(__file__).stem, "a minute")
-    jax.config.update("jax_enable_x64", True)
-    file = folder / f"{NAME}.jsonl"
-    evaluate = lambda cell: KINDS[cell.kind](cell)
-    append(plan(quick), file, evaluate, commit(), versions(Subject(sampler_row("sggmc"))))
-    page = folder / f"{NAME}.md"
-    page.write_text("\n".join(text(load(file), quick)), encoding="utf-8")
-    print(page)
-    return 0
+    return publish(arguments, __file__, NAME, plan, lambda cell: KINDS[cell.kind](cell), text)
 
 
 if __name__ == "__main__":
