@@ -38,7 +38,7 @@ TIME = 4.0
 """Of a chain, in units of 1 / friction."""
 STEP_SIZES = (0.2, 0.1, 0.05, 0.025, 0.0125)
 CASES = {"sphere map": (0.3, 0.5, 0.75, 1.0, 1.5, 2.5), "flat simplex": (2.0, 3.0, 5.0)}
-"""Values of alpha. Below 2 on the flat simplex some velocities are so large that a step has 1e4 reflections: not run."""
+"""Values of alpha. Below 2 on the flat simplex some chains are so fast that a step has 1e4 reflections: not run."""
 COLOURS = ("#D55E00", "#E69F00", "#CC79A7", "#009E73", "#0072B2", "#56B4E9")
 MARKERS = ("X", "s", "^", "o", "D", "v")
 FULL, QUICK = 1 << 17, 1 << 12
