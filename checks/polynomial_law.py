@@ -19,9 +19,10 @@ import numpy as np
 
 from checks.check import NotApplicable
 from checks.quadrature import gauss_hermite, neville
-from checks.rules import law_rule
+from checks.rules import law_rule, position_rule
 from checks.stepmap import HostStep, JaxStep
 from targets.manifolds.base import has_boundary
+from targets.target import Target
 
 HIGHEST = 5
 """Largest degree of the polynomials: the rules for the velocity are exact for its products with itself."""
@@ -33,6 +34,8 @@ MOST_PATHS = 4_000_000
 """Nodes of z times nodes of the noise that are evaluated."""
 MOST_MONOMIALS = 500
 """Monomials up to the degree that is used, in all coordinates of z."""
+UNRESOLVED = 0.1
+"""Relative change of the fourth moment of the force by a finer rule, above which it is taken not to exist."""
 RANK = 1e-8
 """Singular values below this, relative to the largest, are those of polynomials that vanish on the manifold."""
 BLOCK = 64
@@ -122,9 +125,28 @@ def require_polynomials(step: JaxStep | HostStep) -> None:
     if has_boundary(step.target.manifold):
         raise NotApplicable("reflections have kinks that polynomials do not resolve")
     step.require_gaussian()
+    require_moments_of_the_force(step.target, step.sampler.claims.temperature)
     paths = len(polynomials(step, 1).nodes) * NOISE_POINTS[1] ** step.noise_size
     if paths > MOST_PATHS:
         raise NotApplicable(f"{paths:.1e} paths are too many for the quadrature")
+
+
+@lru_cache(maxsize=16)
+def require_moments_of_the_force(target: Target, temperature: float) -> None:
+    """Raise NotApplicable for a force without a fourth moment, which a finer rule does not reproduce.
+
+    A kick by h F gives the velocity moments of F, and polynomials up to a high degree have to have expectations.
+    """
+    coarse, fine = (_fourth_moment(target, temperature, refine) for refine in (0, 1))
+    if abs(fine - coarse) > UNRESOLVED * coarse:
+        raise NotApplicable("the force is singular: its fourth moment does not exist, or no rule resolves it")
+
+
+def _fourth_moment(target: Target, temperature: float, refine: int) -> float:
+    """E |grad U|^4 under exp(-U / T), by quadrature."""
+    points, weights = position_rule(target, temperature, refine)
+    force = np.asarray(jax.vmap(jax.grad(target.flat_potential))(jnp.asarray(points)))
+    return float(weights @ np.sum(force**2, axis=1) ** 2)
 
 
 def transition(step: JaxStep, h: float, level: int) -> np.ndarray:

@@ -12,7 +12,7 @@ import pytest
 from checks.chains import end_points
 from checks.check import NotApplicable
 from checks.null_law import null_law
-from checks.polynomial_law import polynomials, require_polynomials, stationary_laws
+from checks.polynomial_law import polynomials, require_moments_of_the_force, require_polynomials, stationary_laws
 from checks.starts import draw_variables
 from checks.statistics.moments import mean_test
 from checks.stepmap import step_map
@@ -84,6 +84,17 @@ def test_what_is_granted_vanishes_with_the_step_size():
 def test_flat_and_bounded_spaces_are_left_to_other_checks():
     with pytest.raises(NotApplicable, match="curved"):
         require_polynomials(step_map(Subject(sampler_row("sgld")), target("double-well")))
+
+
+def test_a_force_without_a_fourth_moment_is_left_to_other_checks():
+    """Dirichlet(2, 3.5, 1.5) through the sphere map: at a face E F^4 is the integral of y^(3 - 1 - 4).
+
+    At T = 1/2 the least alpha is 2.5, and it is that of y^(5 - 1 - 4).
+    """
+    law = target("dirichlet-sphere")
+    with pytest.raises(NotApplicable, match="singular"):
+        require_moments_of_the_force(law, 1.0)
+    require_moments_of_the_force(law, 0.5)
 
 
 def test_an_identity_step_keeps_the_claimed_law():
