@@ -21,7 +21,7 @@ from checks.order import slope
 from checks.polynomial_law import polynomials, require_polynomials, stationary, stationary_laws, system_of, transition
 from checks.quadrature import neville
 from checks.result import Result
-from checks.rules import law_rule
+from checks.rules import at_temperature, law_rule
 from checks.statistical import chains_for, decide_statistically, not_finite, promise
 from checks.statistics.distribution import ks_test
 from checks.statistics.outcome import Outcome
@@ -158,16 +158,6 @@ def _prepared(subject: Subject, target: Target) -> tuple[JaxStep | HostStep, flo
     return step, subject.step_size(target)
 
 
-@lru_cache(maxsize=16)
-def _at_temperature(target: Target, temperature: float) -> Target:
-    """The target with density exp(-U / T). Raises NotApplicable."""
-    if temperature == 1.0:
-        return target
-    if target.tempered is None:
-        raise NotApplicable("the marginals are known at temperature 1 only")
-    return target.tempered(temperature)
-
-
 def closed_form_marginals(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """Kolmogorov-Smirnov distances of the marginals whose distribution function is known in closed form.
 
@@ -177,7 +167,7 @@ def closed_form_marginals(check: Check, subject: Subject, target: Target, seed: 
     """
     step, h = _prepared(subject, target)
     claims, temperature = step.sampler.claims, step.sampler.claims.temperature
-    law_target = _at_temperature(target, temperature)
+    law_target = at_temperature(target, temperature)
     if not law_target.cdfs:
         raise NotApplicable("no distribution function is known")
     levels, names = _levels(law_target), tuple(law_target.cdfs)

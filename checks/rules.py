@@ -1,5 +1,7 @@
 """Quadrature for the claimed law of the full variable z = (theta, r, xi, ...)."""
 
+from functools import lru_cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -45,11 +47,25 @@ def position_rule(target: Target, temperature: float = 1.0, refine: int = 0) -> 
     if target.interval is not None and target.size == 1:
         return _tempered(target, temperature, 240 + 20 * refine)
     if target.quadrature is not None and target.manifold.dim < target.size and target.size in POSITION_NODES:
+        if target.tempered is not None:
+            law = at_temperature(target, temperature)
+            if law.quadrature is not None:
+                return law.quadrature(POSITION_NODES[target.size] + 5 * refine)
         # On a compact manifold the rule of the law at T = 1 has nodes everywhere: reweighted by exp(-(1/T - 1) U).
         points, weights = target.quadrature(POSITION_NODES[target.size] + 3 * refine)
         weights = weights * np.exp(-(1 / temperature - 1) * _energy(target, points))
         return points, weights / weights.sum()
     raise NotApplicable(f"no quadrature rule for this target at temperature {temperature}")
+
+
+@lru_cache(maxsize=16)
+def at_temperature(target: Target, temperature: float) -> Target:
+    """The target with density exp(-U / T) and its own oracles. Raises NotApplicable."""
+    if temperature == 1.0:
+        return target
+    if target.tempered is None:
+        raise NotApplicable("the law is known at temperature 1 only")
+    return target.tempered(temperature)
 
 
 def _energy(target: Target, points: np.ndarray) -> np.ndarray:
