@@ -36,7 +36,7 @@ SAMPLED = "closed_form_marginals"
 BESIDES = {
     "sggmc": ("vmf-s2-concentrated", "dirichlet", "dirichlet-sphere-sparse"),
     "gsgnht": ("vmf-s2-concentrated",),
-    "gmc": ("dirichlet", "dirichlet-sparse", "dirichlet-sphere-sparse"),
+    "gmc": ("dirichlet-sphere-sparse",),
 }
 """Targets besides those of the rows: laws on which a scheme without a Metropolis test has no order, or no limit."""
 FRACTION = 0.25
