@@ -49,7 +49,7 @@ class GSGNHT:
 
     Source: liu2016stochastic, Algorithm 2 (T = 1 and mu = m). Differs from the source in:
         1. the temperature T and the thermal mass mu (leimkuhler2016adaptive): xi ~ N(A, T / mu);
-        2. in a step the position is moved back to the constraint first, and O projects the velocity with its increment:
+        2. after a step the position is moved back to the constraint, and O projects the velocity with its increment:
            both change them by round-off.
 
     Args:
@@ -127,14 +127,13 @@ class GSGNHT:
     def step(self, key, state, step_size, estimator):
         gradient_key, noise_key = jax.random.split(key)
         h, T = step_size, self.temperature
-        x = self.manifold.project_roundoff(state.position)
-        x, v, xi = self._glide(x, state.velocity, state.thermostat, 0.5 * h)
+        x, v, xi = self._glide(state.position, state.velocity, state.thermostat, 0.5 * h)
         estimate, estate = estimator.estimate(gradient_key, state.estate, x)
         noise = projected_noise(noise_key, self.manifold, x, self.diffusion, None, T, h, None)
         (decay,) = computed_once(jnp.exp(-0.5 * h * xi))
         kicked = jax.tree.map(lambda b, g, n: decay * (decay * b - h * g + n), v, estimate.gradient, noise)
         x, v, xi = self._glide(x, self.manifold.tangent(x, kicked), xi, 0.5 * h)
-        return GeodesicThermostatState(x, v, xi, estate)
+        return GeodesicThermostatState(self.manifold.project_roundoff(x), v, xi, estate)
 
     def position(self, state):
         return state.position

@@ -43,7 +43,7 @@ class SGGMC:
 
     Source: liu2016stochastic, Algorithm 1; equation (8) for V^. Differs from the source in:
         1. the temperature T;
-        2. in a step the position is moved back to the constraint first, and O projects the velocity with its increment:
+        2. after a step the position is moved back to the constraint, and O projects the velocity with its increment:
            both change them by round-off;
         3. exp(-P C P t) for exp(-P C t): they agree on tangent vectors, and the first has a symmetric exponent;
         4. V^ is projected before it is subtracted, so that only its tangent part has to be below 2 C T / h; where that
@@ -138,14 +138,14 @@ class SGGMC:
     def step(self, key, state, step_size, estimator):
         gradient_key, noise_key = jax.random.split(key)
         h, T = step_size, self.temperature
-        x, v = self.manifold.geodesic(self.manifold.project_roundoff(state.position), state.velocity, 0.5 * h)
+        x, v = self.manifold.geodesic(state.position, state.velocity, 0.5 * h)
         estimate, estate = estimator.estimate(gradient_key, state.estate, x)
         covariance = estimate.covariance if self.compensate else None
         noise = projected_noise(noise_key, self.manifold, x, self.friction, self._root, T, h, covariance)
         damp = self._damping(x, 0.5 * h)
         kicked = jax.tree.map(lambda b, g, n: b - h * g + n, damp(v), estimate.gradient, noise)
         x, v = self.manifold.geodesic(x, damp(self.manifold.tangent(x, kicked)), 0.5 * h)
-        return GeodesicState(x, v, estate)
+        return GeodesicState(self.manifold.project_roundoff(x), v, estate)
 
     def _damping(self, x, time):
         """v -> exp(-P C P time) v on the tangent space at x."""
