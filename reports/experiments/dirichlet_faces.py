@@ -127,9 +127,9 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "a dash where there are fewer than two.",
         "",
         "What follows: for α < 1/2 no step size makes SGGMC (or any scheme that kicks by hF without a Metropolis test) "
-        "right, and order 2 needs α ≥ 3/2, or no force at all (α = 1/2). GMC is exact at every α. The sparse law shows it; the "
-        "orders above zero are what theory says, and at these sizes chance hides all but their trend. On the flat simplex "
-        "the same argument gives min(2, α − 1), which was not measured.",
+        "right, and order 2 needs α ≥ 3/2, or no force at all (α = 1/2). GMC is exact at every α. The sparse law "
+        "shows it; the orders above zero are what theory says, and at these sizes chance hides all but their trend. On "
+        "the flat simplex the same argument gives min(2, α − 1), which was not measured.",
         "",
     ]
 
