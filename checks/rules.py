@@ -65,7 +65,10 @@ def at_temperature(target: Target, temperature: float) -> Target:
         return target
     if target.tempered is None:
         raise NotApplicable("the law is known at temperature 1 only")
-    return target.tempered(temperature)
+    try:
+        return target.tempered(temperature)
+    except ValueError as error:  # a law that cannot be normalised there
+        raise NotApplicable(str(error)) from error
 
 
 def _energy(target: Target, points: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from checks.check import NotApplicable
 from checks.geodesic import draw_tangent
-from checks.rules import auxiliary_law
+from checks.rules import at_temperature, auxiliary_law
 from checks.stepmap import HostStep, JaxStep
 from targets.target import Target
 
@@ -62,7 +62,7 @@ def draw_positions(target: Target, temperature: float, generator: np.random.Gene
         root = np.linalg.cholesky(temperature * np.linalg.inv(target.gaussian.precision))
         return target.gaussian.mean + generator.standard_normal((count, target.size)) @ root.T
     if temperature != 1.0 and target.tempered is not None:
-        return draw_positions(target.tempered(temperature), 1.0, generator, count)
+        return draw_positions(at_temperature(target, temperature), 1.0, generator, count)
     if temperature == 1.0 and target.sample is not None:
         key = jax.random.key(int(generator.integers(2**31)))
         return np.asarray(jax.vmap(target.ravel)(target.sample(key, count)))
