@@ -34,7 +34,7 @@ FACTORS = (1.0, 0.5, 0.25)
 NOISE_FREE = ("local_weak_order", "manifold_limit")
 SAMPLED = "closed_form_marginals"
 BESIDES = {
-    "sggmc": ("vmf-s2-concentrated", "dirichlet", "dirichlet-sphere-sparse"),
+    "sggmc": ("vmf-s2-concentrated", "dirichlet", "dirichlet-sphere", "dirichlet-sphere-sparse"),
     "gsgnht": ("vmf-s2-concentrated",),
     "gmc": ("dirichlet-sphere-sparse",),
 }

@@ -289,7 +289,7 @@ SAMPLERS: tuple[Row, ...] = (
         "sggmc",
         on_manifold(SGGMC),
         tiers=MANIFOLD_TIERS,
-        targets=(*EMBEDDED, *OTHERS, "dirichlet-sphere"),
+        targets=(*EMBEDDED, *OTHERS),
         variants=FRICTIONS,
         step_power=0.5,
     ),
