@@ -38,7 +38,7 @@ BESIDES = {
     "gsgnht": ("vmf-s2-concentrated",),
     "gmc": ("dirichlet-sphere-sparse",),
 }
-"""Targets besides those of the rows: laws on which a scheme without a Metropolis test has no order, or no limit."""
+"""Targets besides those of the rows: a more concentrated law, and laws whose force is singular at the faces."""
 FRACTION = 0.25
 """Of the chains of `pytest checks`."""
 

@@ -43,10 +43,11 @@ def independent(parts: tuple[Target, ...], name: str, stacked: Manifold | None =
         """A function of a part as one of the whole."""
         return lambda x: function(x[i])
 
+    samplers = [part.sample for part in parts if part.sample is not None]
+
     def sample(key, count):
         keys = jax.random.split(key, len(parts))
-        draws = [part.sample(k, count) for part, k in zip(parts, keys, strict=True) if part.sample is not None]
-        return join(draws)
+        return join([draw(k, count) for draw, k in zip(samplers, keys, strict=True)])
 
     moments = {f"{i}:{label}": Moment(of(i, m.function), m.value, m.error) for i, m, label in _each(parts, "moments")}
     cdfs = {f"{i}:{label}": Cdf(of(i, c.function), c.cdf) for i, c, label in _each(parts, "cdfs")}
@@ -61,7 +62,7 @@ def independent(parts: tuple[Target, ...], name: str, stacked: Manifold | None =
         manifold=stacked or Product(tuple(part.manifold for part in parts)),
         example=join([part.example for part in parts]),
         potential=lambda x: reduce(add, (part.potential(x[i]) for i, part in enumerate(parts))),
-        sample=sample if all(part.sample is not None for part in parts) else None,
+        sample=sample if len(samplers) == len(parts) else None,
         moments=moments,
         cdfs=cdfs,
         curvature=max(part.curvature for part in parts),
