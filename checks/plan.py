@@ -199,11 +199,14 @@ def _nothing_runs(cases: list[Case], only: tuple[str, ...], names: tuple[str, ..
 
 
 def _cases(subject: Subject, default: bool, seed: int | None) -> list[Case]:
-    """Every case of one subject, tier by tier; checks that run once are left to the default options."""
+    """Every case of one subject, tier by tier; checks that run once are left to the default options.
+
+    Within a tier all checks on one target come together, because they share compiled programs and end points.
+    """
     row = subject.row
     chosen = default_seed(row.name) if seed is None else seed
     cases = []
-    for check in sorted(CHECKS, key=lambda c: TIERS.index(c.tier)):
+    for check in CHECKS:
         if check.once and not default:
             continue
         if check.tier not in row.tiers or check.tier in row.unsupported:
@@ -214,4 +217,5 @@ def _cases(subject: Subject, default: bool, seed: int | None) -> list[Case]:
         if not names:
             cases.append(Case(subject, check, None, chosen, NO_TARGET))
         cases += [Case(subject, check, name, chosen) for name in names]
-    return cases
+    targets = list(dict.fromkeys(case.target for case in cases))
+    return sorted(cases, key=lambda case: (TIERS.index(case.check.tier), targets.index(case.target)))

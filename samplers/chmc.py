@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.constraints import constraint_of
+from samplers.constraints import constraint_of, solve_small
 from samplers.geodesic import arrive, velocity_like
 from samplers.hamiltonian import TrajectoryMixin, agree, solve
 from samplers.hmc import MetropolisState, potential_of
@@ -76,7 +76,7 @@ class CHMC(TrajectoryMixin):
 
         def newton(multiplier):
             y = free - normal @ multiplier
-            return multiplier + jnp.linalg.solve(jacobian(y) @ normal, flat_c(y))
+            return multiplier + solve_small(jacobian(y) @ normal, flat_c(y))
 
         if not normal.shape[1]:
             return unravel(free), momentum, jnp.asarray(True)

@@ -42,3 +42,29 @@ def constraint_of(manifold: Manifold) -> Constraint:
     if isinstance(manifold, Euclidean) and not isinstance(manifold, Positive):
         return lambda x: jnp.zeros((0,), jnp.result_type(*jax.tree.leaves(x)))
     raise ValueError(f"manifold: {manifold.name} is not given by equations alone; use a sampler with geodesics")
+
+
+def solve_small(matrix: jax.Array, right: jax.Array) -> jax.Array:
+    """matrix^-1 right, by cofactors for up to three equations.
+
+    A batched factorisation of such small matrices takes several times as long as all else in a step of Newton's method.
+    Cofactors lose some digits where the matrix is nearly singular; the iteration makes up for that.
+
+    Args:
+        matrix: (k, k).
+        right: (k,).
+
+    Returns:
+        (k,), not finite if the matrix is singular.
+    """
+    k = matrix.shape[0]
+    if k == 1:
+        return right / matrix[0, 0]
+    if k == 2:
+        (a, b), (c, d) = matrix
+        return jnp.stack([d * right[0] - b * right[1], a * right[1] - c * right[0]]) / (a * d - b * c)
+    if k == 3:
+        first, second, third = matrix.T
+        cofactors = jnp.stack([jnp.cross(second, third), jnp.cross(third, first), jnp.cross(first, second)])
+        return cofactors @ right / (first @ cofactors[0])
+    return jnp.linalg.solve(matrix, right)

@@ -14,7 +14,7 @@ from checks.detailed_balance import detailed_balance
 from checks.subject import Subject
 from samplers.charts import stereographic
 from samplers.chmc import CHMC
-from samplers.constraints import constraint_of
+from samplers.constraints import constraint_of, solve_small
 from samplers.gmc import GMC
 from samplers.gradients import Exact
 from samplers.hamiltonian import agree, solve
@@ -140,6 +140,18 @@ def test_gmc_and_chmc_in_flat_space_are_hmc():
             ends.append(np.asarray(sampler.step(key, state, 0.6, estimator).position))
         np.testing.assert_allclose(ends[1], ends[0], rtol=100 * EPS)
         np.testing.assert_allclose(ends[2], ends[0], rtol=100 * EPS)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_small_equations_are_solved_as_by_elimination(size):
+    rng = np.random.default_rng(size)
+    matrix, right = rng.normal(size=(size, size)), rng.normal(size=size)
+    expected = np.linalg.solve(matrix, right)
+    # Cofactors are sums of at most six products of at most three entries each.
+    allowed = 50 * np.finfo(float).eps * np.linalg.cond(matrix) ** 2 * np.linalg.norm(expected)
+    found = np.asarray(solve_small(jnp.asarray(matrix), jnp.asarray(right)))
+    assert np.linalg.norm(found - expected) <= allowed
+    assert allowed < 1e-9
 
 
 def test_rattle_on_the_sphere_is_the_closed_form():
