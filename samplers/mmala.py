@@ -27,7 +27,7 @@ class MMALA(MetropolisMixin):
 
     Without the test it is Riemann manifold Langevin dynamics (RMLD), which is `SGRLD` with exact gradients.
 
-    Source: girolami2011riemann, section 5 (equation (10)), with h = epsilon^2 / 2 of the source. Differs from the
+    Source: girolami2011riemann, section 5 (manifold MALA), with h = epsilon^2 / 2 of the source. Differs from the
     source in:
         1. Gamma of ma2015complete in the proposal (`SGRLD`); the test makes any drift exact;
         2. the temperature T;
@@ -58,7 +58,7 @@ class MMALA(MetropolisMixin):
         T = self.temperature
         return Claims(
             kind="exact",
-            source=Source("girolami2011riemann", "section 5, equation (10)"),
+            source=Source("girolami2011riemann", "section 5, manifold MALA"),
             temperature=T,
             dynamics=self.dynamics,
             discrete_law=lambda h, curvature: {"position": T / curvature},

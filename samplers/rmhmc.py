@@ -25,7 +25,7 @@ class RMHMC(TrajectoryMixin):
     same solutions. Both are checked: where an iteration does not converge, or the step from (x', -p') does not lead
     back to (x, -p), the transition is rejected, which leaves the law invariant.
 
-    Source: girolami2011riemann, section 6 (equations (13), (16) to (18)). Differs from the source in:
+    Source: girolami2011riemann, section 6 (generalised leapfrog). Differs from the source in:
         1. the temperature T;
         2. the iterations run to round-off, and convergence and reversibility are checked;
         3. a proposal whose potential is not finite is rejected.
@@ -50,7 +50,7 @@ class RMHMC(TrajectoryMixin):
 
     @property
     def claims(self):
-        return self.exact_claims(Source("girolami2011riemann", "section 6, equations (16) to (18)"), flat=True)
+        return self.exact_claims(Source("girolami2011riemann", "section 6, generalised leapfrog"), flat=True)
 
     def refresh(self, key, position):
         """p ~ N(0, T G(x)), flat (n,)."""
