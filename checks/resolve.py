@@ -9,7 +9,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ class BadInput(ValueError):
     """What the caller asked for does not exist or cannot work; the message is one line that says what to change."""
 
 
-def closest(name: str, known: tuple[str, ...]) -> str:
+def closest(name: str, known: Sequence[str]) -> str:
     """`did you mean 'sgld', 'sgnht'?` or the list of known names if none is close."""
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if near:

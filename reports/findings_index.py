@@ -18,9 +18,9 @@ START, END = "<!-- made by python -m reports.findings_index --write -->", "<!-- 
 BAD = ("fail", "error", "inconclusive")
 
 
-def libraries() -> tuple[Path, ...]:
-    """The published results of libraries: the files `<library>-<version>.jsonl` whose results are of adapters."""
-    return tuple(path for path in sorted(PUBLISHED.glob("*-*.jsonl")) if _of_adapters(path))
+def libraries(folder: Path = PUBLISHED) -> tuple[Path, ...]:
+    """The results of libraries in a folder: the files `<library>-<version>.jsonl` whose results are of adapters."""
+    return tuple(path for path in sorted(folder.glob("*-*.jsonl")) if _of_adapters(path))
 
 
 def _of_adapters(path: Path) -> bool:

@@ -1,11 +1,14 @@
 """Files of results: JSON lines that a run appends to and that the same command goes on with."""
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -43,15 +46,33 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 @contextmanager
 def appended(path: Path) -> Iterator[Callable[[str], None]]:
-    """A function that appends a line of JSON to a file at once; a last line that was cut off is dropped first."""
-    kept = read(path)
+    """A function that appends a line of JSON to a file at once.
+
+    Several processes may append to one file: a lock file beside it orders them. What an interrupted one left of a
+    line is cut off before the next line is written.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8") as file:
+    lock = FileLock(f"{path}.lock")
 
-        def append(line: str) -> None:
-            file.write(line + "\n")
-            file.flush()
+    def append(line: str) -> None:
+        with lock, path.open("ab+") as file:
+            drop_cut_line(file)
+            file.write(line.encode() + b"\n")
 
-        for line in kept:
-            append(json.dumps(line, sort_keys=True))
-        yield append
+    with lock, path.open("ab+") as file:
+        drop_cut_line(file)
+    yield append
+
+
+def drop_cut_line(file: BinaryIO) -> None:
+    """Shorten an open file to the end of its last whole line."""
+    end = file.seek(0, os.SEEK_END)
+    while end:
+        start = max(0, end - 4096)
+        file.seek(start)
+        at = file.read(end - start).rfind(b"\n")
+        if at >= 0:
+            end = start + at + 1
+            break
+        end = start
+    file.truncate(end)

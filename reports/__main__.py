@@ -1,0 +1,127 @@
+"""The command line of the reports.
+
+python -m reports run      a sweep over samplers, targets, step sizes and seeds, or an experiment by name
+python -m reports build    the static site from stored results
+python -m reports compare  two files of results: what changed, and whether it matters
+python -m reports serve    look at the site in a browser
+"""
+
+import argparse
+import functools
+import http.server
+import importlib
+import pkgutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import reports.experiments
+from checks.resolve import BadInput, closest
+from reports.compare import compare
+from reports.results import ResultsError
+from reports.site.build import PUBLISHED, build
+
+SITE = Path("build") / "site"
+
+
+def experiments() -> list[str]:
+    """Names of the experiments that can be run."""
+    modules = pkgutil.iter_modules(reports.experiments.__path__)
+    found = []
+    for module in modules:
+        source = Path(reports.experiments.__path__[0]) / f"{module.name}.py"
+        if source.is_file() and "\ndef main(" in source.read_text(encoding="utf-8"):
+            found.append(module.name)
+    return found
+
+
+def parser() -> argparse.ArgumentParser:
+    """Of all commands."""
+    top = argparse.ArgumentParser(prog="python -m reports", description="Sweeps, the site, and comparisons.")
+    commands = top.add_subparsers(dest="command", required=True)
+
+    add = commands.add_parser("run", help="a sweep, or an experiment by name").add_argument
+    add("experiment", nargs="?", metavar="EXPERIMENT", help=f"one of: {', '.join(experiments())}")
+    for flag, what in (("sampler", "default: all"), ("target", "default: those of the sampler"), ("check", "")):
+        add(f"--{flag}", action="append", default=[], metavar="NAME", help=f"repeatable; {what}".rstrip("; "))
+    add("--tier", action="append", default=[], metavar="TIER", help="repeatable; default: deterministic")
+    add("--factor", action="append", default=[], type=float, metavar="F", help="of the usual step size; repeatable")
+    add("--seed", action="append", default=[], type=int, metavar="S", help="repeatable; default: the row's own")
+    add("--chains", type=float, default=1.0, metavar="F", help="fraction of the chains of checks that sample")
+    add("--out", type=Path, metavar="FILE.jsonl", help="appended to; the same command goes on with it")
+
+    add = commands.add_parser("build", help="the static site from stored results").add_argument
+    add("--results", type=Path, default=PUBLISHED, metavar="FOLDER", help="default: the published ones")
+    add("--out", type=Path, default=SITE, metavar="FOLDER", help=f"default: {SITE}")
+
+    add = commands.add_parser("compare", help="two files of results").add_argument
+    add("old", type=Path, metavar="OLD.jsonl")
+    add("new", type=Path, metavar="NEW.jsonl")
+
+    add = commands.add_parser("serve", help="look at the site in a browser").add_argument
+    add("--site", type=Path, default=SITE, metavar="FOLDER", help=f"default: {SITE}")
+    add("--port", type=int, default=8000)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    given, rest = parser().parse_known_args(arguments)
+    if rest and not (given.command == "run" and given.experiment):
+        parser().error(f"unrecognised arguments: {' '.join(rest)}")
+    try:
+        return COMMANDS[given.command](given, rest)
+    except (BadInput, ResultsError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _run(given: argparse.Namespace, rest: Sequence[str]) -> int:
+    if given.experiment:
+        if given.experiment not in experiments():
+            raise BadInput(f"{given.experiment}: no such experiment; {closest(given.experiment, experiments())}")
+        out = ["--out", str(given.out)] if given.out else []
+        return importlib.import_module(f"reports.experiments.{given.experiment}").main([*out, *rest])
+    from reports import sweep  # here, because the registries load every sampler
+
+    if given.out is None or given.out.suffix != ".jsonl":
+        raise BadInput(f"--out {given.out}: name a file that ends in .jsonl, where the results are appended")
+    if not 0 < given.chains <= 1:
+        raise BadInput(f"--chains {given.chains}: must be above 0 and at most 1, a fraction of the usual number")
+    queue = list(
+        sweep.cells(given.sampler, given.target, given.tier, given.check, given.factor or [1.0], given.seed)
+    )  # fmt: skip
+    computed = sweep.run(queue, given.out, given.chains)
+    print(f"{len(queue)} cells, {computed} computed now; {given.out}")
+    return 0
+
+
+def _build(given: argparse.Namespace, rest: Sequence[str]) -> int:
+    pages = build(given.results, given.out)
+    print(f"{pages} pages; open {given.out / 'index.html'}")
+    return 0
+
+
+def _compare(given: argparse.Namespace, rest: Sequence[str]) -> int:
+    text, worse = compare(given.old, given.new)
+    print(text)
+    return int(worse)
+
+
+def _serve(given: argparse.Namespace, rest: Sequence[str]) -> int:
+    if not (given.site / "index.html").is_file():
+        raise ResultsError(f"--site {given.site}: holds no site; make one with python -m reports build")
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(given.site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", given.port), handler) as server:
+        print(f"http://127.0.0.1:{server.server_port}/  (stop with ctrl-c)", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print()
+    return 0
+
+
+COMMANDS = {"run": _run, "build": _build, "compare": _compare, "serve": _serve}
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,124 @@
+"""Stored results -> a static site.
+
+    python -m reports build [--results FOLDER] [--out FOLDER]
+
+The site is a function of the files alone: the same files give the same bytes. It needs no network and no server, and no
+script to be read; a script only filters and sorts tables.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import jinja2
+
+from reports.findings_index import libraries
+from reports.lines import ROOT
+from reports.results import ResultsError
+from reports.site import documents, matrix
+from reports.site.documents import Document
+from reports.site.gauge import gauge
+from reports.standing import STANDINGS
+
+PUBLISHED = ROOT / "reports" / "published"
+FINDINGS = ROOT / "reports" / "findings"
+MARKS = {"confirmed": "✓", "in part": "◐", "fails": "✗", "undecided": "?"}
+EVIDENCE = ("kill-matrix", "mutation", "calibration", "manifolds")
+"""Published pages about the suite itself, in the order of the front page."""
+
+
+def build(results: Path, out: Path) -> int:
+    """Write the site of a folder of results; returns the number of pages. An old site is replaced as a whole.
+
+    Raises:
+        ResultsError: if the folder holds no results, a file cannot be used, or `out` is a folder of something else.
+    """
+    if out.exists() and any(out.iterdir()) and not (out / ".reports-site").exists():
+        raise ResultsError(f"--out {out}: holds files that are not a site; give an empty folder")
+    files = libraries(results)
+    if not files:
+        raise ResultsError(f"--results {results}: holds no file LIBRARY-VERSION.jsonl with results of checks")
+    rows = matrix.samplers(files)
+    texts = collect(results)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent) as work:
+        new = Path(work) / "site"
+        count = _write(new, rows, texts)
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.move(new, out)
+    return count
+
+
+def collect(results: Path) -> list[Document]:
+    """Every Markdown page of the folder, and the findings of the repository."""
+    found = [
+        documents.read(path, PurePosixPath("pages", *path.relative_to(results).parent.parts, f"{path.stem}.html"))
+        for path in sorted(results.rglob("*.md"))
+    ]
+    if results.resolve() == PUBLISHED:
+        for path in sorted(FINDINGS.glob("*.md")):
+            name = "index" if path.stem == "README" else path.stem
+            found.append(documents.read(path, PurePosixPath("findings", f"{name}.html")))
+    return found
+
+
+def environment() -> jinja2.Environment:
+    """Of the templates; everything that is filled in is escaped."""
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("reports.site"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _write(out: Path, rows: Sequence[matrix.Sampler], texts: Sequence[Document]) -> int:
+    templates, count = environment(), 0
+    pages = {text.source.resolve(): text.path for text in texts}
+    findings = {text.path.stem: text for text in texts if text.path.parts[0] == "findings"}
+    shared: dict[str, Any] = {"marks": MARKS, "standings": STANDINGS, "symbols": matrix.SYMBOLS, "gauge": gauge}
+
+    def page(path: PurePosixPath | str, template: str, **values: Any) -> None:
+        nonlocal count
+        path = PurePosixPath(path)
+        up = "../" * (len(path.parts) - 1)
+        target = out / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        text = templates.get_template(template).render(up=up, here=str(path), **shared, **values)
+        target.write_text(text, encoding="utf-8")
+        count += 1
+
+    groups: dict[str, list[matrix.Sampler]] = {}
+    for row in rows:
+        groups.setdefault(row.library, []).append(row)
+    experiments = [t for t in texts if t.path.parts[:2] == ("pages", "experiments")]
+    evidence = [t for name in EVIDENCE for t in texts if t.path.parts[0] == "pages" and t.path.stem == name]
+    others = [t for t in texts if t.path.parts[0] == "pages" and t not in experiments and t not in evidence]
+    page(
+        "index.html", "index.html",
+        groups=groups, evidence=evidence, experiments=experiments, others=others, findings=findings,
+        results=sum(len(row.results) for row in rows),
+    )  # fmt: skip
+    page("matrix.html", "matrix.html", rows=rows, columns=matrix.columns(rows))
+    for row in rows:
+        page(f"samplers/{row.slug}.html", "sampler.html", row=row, finding=findings.get(_stem(row.library)))
+    for text in texts:
+        page(text.path, "document.html", document=text, body=documents.render(text, pages, ""))
+        for figure in documents.figures(text):
+            shutil.copyfile(figure, out / text.path.parent / figure.name)
+    (out / "matrix.csv").write_text(matrix.to_csv(rows), encoding="utf-8")
+    (out / "matrix.md").write_text(matrix.to_markdown(rows), encoding="utf-8")
+    for name in ("style.css", "tables.js"):
+        static = resources.files("reports.site").joinpath("static", name)
+        (out / name).write_text(static.read_text(encoding="utf-8"), encoding="utf-8")
+    (out / ".reports-site").touch()
+    return count
+
+
+def _stem(library: str) -> str:
+    """`blackjax 1.7.1` -> `blackjax-1.7.1`, the name of its page of findings; undoes `matrix.library`."""
+    return library.replace(" ", "-")

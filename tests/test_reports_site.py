@@ -1,0 +1,180 @@
+"""The site: its links, what it shows, that it is a function of its input, and that a browser likes it."""
+
+import functools
+import http.server
+import shutil
+import threading
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+from checks.result import Result
+from reports.__main__ import main
+from reports.results import ResultsError
+from reports.site.build import PUBLISHED, build
+from reports.site.gauge import HIGH, LOW, WIDTH, place
+from reports.site.matrix import library, samplers, to_csv, to_markdown
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """Of all published results."""
+    out = tmp_path_factory.mktemp("site") / "site"
+    build(PUBLISHED, out)
+    return out
+
+
+class Page(HTMLParser):
+    """Links, ids and tags that were opened and closed."""
+
+    EMPTY = frozenset({"meta", "link", "input", "br", "img", "path", "circle", "hr"})
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.links, self.ids, self.open = [], set(), []
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.links += [given[name] for name in ("href", "src") if given.get(name)]
+        if "id" in given:
+            assert given["id"] not in self.ids, given["id"]
+            self.ids.add(given["id"])
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in self.EMPTY:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_every_link_of_every_page_leads_somewhere_inside(site):
+    pages = {path: Page(path) for path in site.rglob("*.html")}
+    assert len(pages) > 50
+    for path, page in pages.items():
+        assert page.open == []
+        for link in page.links:
+            if link.startswith(("https:", "http:", "data:")):
+                continue
+            name, anchor = urldefrag(link)
+            target = (path.parent / unquote(name)).resolve() if name else path
+            assert target.is_file(), f"{path.relative_to(site)}: {link}"
+            if anchor and target in pages and "samplers" in target.parts:
+                assert anchor in pages[target].ids, f"{path.relative_to(site)}: {link}"
+
+
+def test_nothing_is_fetched_from_elsewhere(site):
+    for path in site.rglob("*.html"):
+        text = path.read_text()
+        assert 'src="http' not in text
+        assert 'rel="stylesheet" href="http' not in text
+
+
+def test_the_same_results_make_the_same_bytes(site, tmp_path):
+    build(PUBLISHED, tmp_path / "again")
+    files = sorted(path.relative_to(site) for path in site.rglob("*") if path.is_file())
+    assert files == sorted(p.relative_to(tmp_path / "again") for p in (tmp_path / "again").rglob("*") if p.is_file())
+    for name in files:
+        assert (site / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
+
+
+def small(folder: Path, *results: Result) -> Path:
+    folder.mkdir()
+    (folder / "lib-1.0.jsonl").write_text("".join(r.to_json() + "\n" for r in results))
+    return folder
+
+
+def found(verdict: str, **rest) -> Result:
+    fields = {"reason": "<script>alert(1)</script>", "effect": 0.5, "allowance": 1e-3, "detectable": 1e-2} | rest
+    return Result("end_point_ks", "invariance", "F = F_h", "lib/sgld", verdict, target="gaussian", **fields)
+
+
+def test_what_a_library_says_is_shown_and_not_run(tmp_path):
+    build(small(tmp_path / "in", found("fail")), tmp_path / "out")
+    text = (tmp_path / "out/samplers/lib-sgld.html").read_text()
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert(1)" in text
+
+
+def test_the_worst_verdict_of_a_check_is_in_the_matrix_and_in_its_exports(tmp_path):
+    folder = small(tmp_path / "in", found("pass"), found("fail", options={"friction": 2.0}), found("not-applicable"))
+    rows = samplers([folder / "lib-1.0.jsonl"])
+    assert to_csv(rows) == "library,sampler,standing,end_point_ks\nlib 1.0,lib/sgld,fails,fail\n"
+    assert "| end_point_ks | fail |" in to_markdown(rows)
+
+
+def test_mixed_schemas_and_foreign_folders_are_refused(tmp_path, capsys):
+    folder = small(tmp_path / "in", found("pass"))
+    (folder / "more-2.0.jsonl").write_text(found("pass", schema=2).to_json() + "\n")
+    assert main(["build", "--results", str(folder), "--out", str(tmp_path / "out")]) == 2
+    assert "has the schema 2" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    (folder / "more-2.0.jsonl").unlink()
+    keep = tmp_path / "precious"
+    keep.mkdir()
+    (keep / "thesis.tex").touch()
+    with pytest.raises(ResultsError, match="holds files that are not a site"):
+        build(folder, keep)
+    assert (keep / "thesis.tex").exists()
+    with pytest.raises(ResultsError, match="holds no file"):
+        build(keep, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("stem", "name"),
+    [("blackjax-1.7.1", "blackjax 1.7.1"), ("jax-sgmc-0.1.5", "jax-sgmc 0.1.5"), ("mine", "mine")],
+)
+def test_library_and_version_are_told_apart(stem, name):
+    assert library(stem) == name
+
+
+def test_the_drawn_axis_is_logarithmic_and_bounded():
+    assert place(0.0) == place(1e-30) == 4
+    assert place(1e5) == WIDTH - 4
+    middle = 10 ** ((LOW + HIGH) / 2)
+    assert place(middle) == pytest.approx(WIDTH / 2)
+
+
+@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Debian's chromium and chromium-driver, or others on PATH")
+def test_a_browser_finds_no_error_and_the_filter_hides_rows(site):
+    from selenium import webdriver
+    from selenium.webdriver.common.by import By
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM or ""
+    for flag in ("headless", "no-sandbox", "disable-gpu", "disable-background-networking", "disable-component-update"):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
+    try:
+        root = f"http://127.0.0.1:{server.server_port}"
+        for width in (1280, 390):
+            browser.set_window_size(width, 900)
+            for name in ("index", "matrix", "samplers/geoopt-sgrhmc", "pages/kill-matrix", "findings/index"):
+                browser.get(f"{root}/{name}.html")
+                assert browser.get_log("browser") == []
+                # nothing but what scrolls by itself is wider than the screen
+                wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+                assert browser.execute_script(wide) <= 0, (name, width)
+        browser.get(f"{root}/matrix.html")
+        rows = browser.find_elements(By.CSS_SELECTOR, "#matrix tbody tr")
+        browser.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("geoopt sgrhmc")
+        assert [row.get_attribute("data-name") for row in rows if row.is_displayed()] == ["geoopt/sgrhmc"]
+    finally:
+        browser.quit()
+        server.shutdown()
+        server.server_close()
