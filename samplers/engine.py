@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from samplers import hoist
 from samplers.schedules import Constant, Schedule
@@ -25,6 +26,8 @@ BLOCK_BYTES = 2**20
 """Default bound of the memory of the random draws of one block, chosen to stay in the second-level cache of a CPU."""
 MAX_BLOCK = 2000
 """Default bound of the number of steps in a block."""
+CHAINS = "chains"
+"""Name of the axis that is shared out to devices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +138,7 @@ def _check_step(before: Any, after: Any) -> None:
 
 @functools.lru_cache(maxsize=16)
 def _program(
-    sampler, estimator, collect, avals, key_type, dtype, chains, thin, block_size, hoisted, constant, averaged
+    sampler, estimator, collect, avals, key_type, dtype, chains, thin, block_size, hoisted, constant, averaged, devices
 ):
     """Trace a step and build the compiled loop over it.
 
@@ -151,6 +154,7 @@ def _program(
     _check_step(state_avals, jax.eval_shape(step, key_aval, state_avals, size_aval))
     parts = split(step, key_aval, state_avals, size_aval)
     draw = parts.draw
+    chains = chains // len(devices)  # those of one device: from here on the code knows of no others
     # At least 2: a step that reads the draws of its block whole, and not a slice, is compiled to another rounding.
     block = max(2, block_size or min(MAX_BLOCK, BLOCK_BYTES // max(1, parts.draw_bytes * chains)))
 
@@ -235,7 +239,42 @@ def _program(
             both = lax.fori_loop(0, steps // thin, far, (carry, samples))
         return both[0], chain_first(both[1])
 
-    return Program(parts, jax.jit(segment))
+    return Program(parts, jax.jit(segment if len(devices) == 1 else on_devices(segment, devices)))
+
+
+def chain_mesh(devices: tuple[jax.Device, ...]) -> Mesh:
+    """The devices in a row, along the axis of chains."""
+    return Mesh(np.asarray(devices), (CHAINS,))
+
+
+def carry_specs(carry: Carry) -> Carry:
+    """Where the arrays of a carry are: the last axis, that of the chains, is shared out."""
+    last = lambda a: PartitionSpec(*(None,) * (a.ndim - 1), CHAINS)
+    return Carry(jax.tree.map(last, carry.state), jax.tree.map(last, carry.average), PartitionSpec())
+
+
+def on_devices(segment: Callable, devices: tuple[jax.Device, ...]) -> Callable:
+    """A segment that every device runs with its own chains; the devices have nothing to say to each other."""
+    everywhere, mesh = PartitionSpec(), chain_mesh(devices)
+
+    def shared_out(consts, keys, carry, start, steps, h, weights):
+        specs = carry_specs(carry)
+        inputs = (everywhere, PartitionSpec(CHAINS), specs, *(everywhere,) * 4)
+        outputs = (specs, PartitionSpec(CHAINS))
+        each = jax.shard_map(segment, mesh=mesh, in_specs=inputs, out_specs=outputs, check_vma=False)
+        return each(consts, keys, carry, start, steps, h, weights)
+
+    return shared_out
+
+
+def devices_for(chains: int) -> tuple[jax.Device, ...]:
+    """As many of this process's devices as share the chains evenly, with at least two chains each.
+
+    A single chain of a device would be compiled without an axis of chains, to another rounding.
+    """
+    local = jax.local_devices()
+    count = max(n for n in range(1, len(local) + 1) if n == 1 or (chains % n == 0 and chains >= 2 * n))
+    return tuple(local[:count])
 
 
 @functools.lru_cache(maxsize=16)
@@ -260,7 +299,7 @@ class JaxEngine:
     """Chains of a sampler with `backend == "jax"`, batched on the last axis of every array.
 
     The last axis is the one that a CPU runs through vector registers: with a thousand chains of ten coordinates the
-    other order is several times slower.
+    other order is several times slower. All devices of this process take part (`devices_for`).
     """
 
     def __init__(self, setup: Setup):
@@ -278,14 +317,22 @@ class JaxEngine:
                 "start inside the support of the target and check its data for NaN"
             )
         self.structure = jax.tree.structure(average)
-        self.carry = Carry(state, average if s.averaged else None, jnp.zeros((), self.dtype))
+        self.devices = devices_for(s.chains)
+        self.carry = self._placed(Carry(state, average if s.averaged else None, jnp.zeros((), self.dtype)))
         leaves, structure = jax.tree.flatten(state)
         avals = (structure, tuple((leaf.shape[:-1], leaf.dtype) for leaf in leaves))
         arguments = (
             s.sampler, s.estimator, s.collect, avals, self.keys.dtype, self.dtype, s.chains, s.thin, s.block_size,
-            s.hoisted, isinstance(s.schedule, Constant), s.averaged,
+            s.hoisted, isinstance(s.schedule, Constant), s.averaged, self.devices,
         )  # fmt: skip
         self.program = _cached(_program, *arguments)
+
+    def _placed(self, carry: Carry) -> Carry:
+        """Every chain on its device."""
+        if len(self.devices) == 1:
+            return carry
+        mesh = chain_mesh(self.devices)
+        return jax.tree.map(lambda a, spec: jax.device_put(a, NamedSharding(mesh, spec)), carry, carry_specs(carry))
 
     def _segment(self, start: int, steps: int, draws: int) -> Any:
         s = self.setup
@@ -351,7 +398,8 @@ class JaxEngine:
             if is_key(old)
             else jnp.asarray(new)
         )
-        self.carry = jax.tree.unflatten(structure, [wrap(a, b) for a, b in zip(leaves, mine, strict=True)])
+        carry = jax.tree.unflatten(structure, [wrap(a, b) for a, b in zip(leaves, mine, strict=True)])
+        self.carry = self._placed(carry)
 
 
 def _finite_lanes(tree: Any) -> jax.Array:

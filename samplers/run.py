@@ -4,7 +4,8 @@
 
 Streams: chain c has the key `fold_in(key, c)`; its `init` takes `fold_in(chain_key, 0)` and its step t = 1, 2, ...
 takes `fold_in(chain_key, t)`. So the random numbers of a chain depend neither on the other chains, nor on blocks,
-nor on where a run was interrupted.
+nor on where a run was interrupted, nor on the number of devices that chains are shared out to: as many of the process's
+as share them evenly, with two chains each at least.
 """
 
 import functools
