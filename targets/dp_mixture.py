@@ -45,7 +45,7 @@ class DPMixture:
             raise ValueError(f"concentration: must be positive and finite, or None, got {self.concentration!r}")
 
     def log_evidence(self, counts: np.ndarray) -> np.ndarray:
-        """log of the marginal likelihood of blocks with total counts (..., d): Dirichlet-multinomial, no coefficient."""
+        """log of the Dirichlet-multinomial likelihood of blocks with total counts (..., d), without coefficients."""
         a = self.base
         return (
             special.gammaln(self.width * a)
@@ -142,19 +142,27 @@ class PartitionPosterior:
         members = (subsets[:, None] >> np.arange(n)) & 1
         evidence[1:] = self.model.log_evidence(members @ x) + special.gammaln(members.sum(axis=1))
         masks = ((self.strings[:, :, None] == np.arange(n)) * (1 << np.arange(n))[None, :, None]).sum(axis=1)
-        log_p = evidence[masks].sum(axis=1) + self.log_blocks()[self.strings.max(axis=1)]
+        log_p = evidence[masks].sum(axis=1) + self.log_blocks(np.arange(1, n + 1))[self.strings.max(axis=1)]
         return np.exp(log_p - special.logsumexp(log_p))
 
-    def log_blocks(self, step: float = 0.05) -> np.ndarray:
-        """log E alpha^K Gamma(alpha) / Gamma(alpha + n) for K = 1..n blocks, (n,)."""
-        n, blocks = self.rows.size, np.arange(1, self.rows.size + 1)
+    def concentration_moments(self) -> tuple[float, float]:
+        """Mean and standard deviation of alpha given x."""
+        blocks = np.arange(1, self.rows.size + 1)
+        log_p = [np.log(np.sum(self.probabilities[self.strings.max(axis=1) + 1 == k])) for k in blocks]
+        base = self.log_blocks(blocks)
+        first, second = (np.exp(special.logsumexp(log_p + self.log_blocks(blocks + k) - base)) for k in (1, 2))
+        return float(first), float(np.sqrt(max(0.0, second - first**2)))
+
+    def log_blocks(self, powers: np.ndarray, step: float = 0.05) -> np.ndarray:
+        """log E alpha^K Gamma(alpha) / Gamma(alpha + n) for powers K (k,), all at least 1."""
+        n = self.rows.size
         if self.model.concentration is not None:
             t, weight = np.log([self.model.concentration]), np.zeros(1)
         else:
             t = np.arange(-40, 6, step)  # alpha e^-alpha is below 1e-17 beyond
             weight = t - np.exp(t) + np.log(step)
         alpha = np.exp(t)
-        terms = weight + blocks[:, None] * t + special.gammaln(alpha) - special.gammaln(alpha + n)
+        terms = weight + np.asarray(powers)[:, None] * t + special.gammaln(alpha) - special.gammaln(alpha + n)
         return special.logsumexp(terms, axis=1)
 
     def draw(self, generator: np.random.Generator, size: int) -> list[tuple[float, np.ndarray]]:

@@ -132,7 +132,7 @@ def load_msweb() -> MSWeb:
         expect(file.name, "the number of areas", visits.users.width, AREAS)
         parts.append(visits)
     train, test = parts
-    expect(TEST.name, "the list of areas, equal to that of the training file,", train.areas.tolist(), test.areas.tolist())
+    expect(TEST.name, "the list of areas", test.areas.tolist(), train.areas.tolist())
     return MSWeb(train, test)
 
 
