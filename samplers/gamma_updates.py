@@ -25,7 +25,7 @@ class GammaUpdate(Protocol):
 def log_gamma_draws(generator: np.random.Generator, shape: np.ndarray) -> np.ndarray:
     """log of Gamma(shape, 1), finite however small the shape: Gamma(s) = Gamma(s + 1) U^(1/s).
 
-    Source: marsaglia2000simple, section 6.
+    Source: marsaglia2000gamma, section 6.
     """
     shape = np.asarray(shape, np.float64)
     return np.log(generator.standard_gamma(shape + 1)) - generator.standard_exponential(shape.shape) / shape
