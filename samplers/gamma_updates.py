@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from samplers.scir import cir_transition
+from samplers.cir import cir_transition
 
 
 class GammaUpdate(Protocol):

@@ -180,9 +180,11 @@ class PartitionPosterior:
             return self.model.concentration
         steps = np.arange(1, self.rows.size)
         while True:
-            alpha = float(generator.standard_gamma(blocks))
-            if generator.random() < np.prod(steps / (alpha + steps)):
-                return alpha
+            alpha = generator.standard_gamma(blocks, 64)
+            log_ratio = np.log(steps / (alpha[:, None] + steps)).sum(axis=1)
+            accepted = np.flatnonzero(-generator.standard_exponential(64) < log_ratio)
+            if len(accepted):
+                return float(alpha[accepted[0]])
 
 
 def sticks_of_partition(generator: np.random.Generator, string: np.ndarray, alpha: float) -> np.ndarray:
