@@ -143,14 +143,14 @@ class PartitionPosterior:
         evidence[1:] = self.model.log_evidence(members @ x) + special.gammaln(members.sum(axis=1))
         masks = ((self.strings[:, :, None] == np.arange(n)) * (1 << np.arange(n))[None, :, None]).sum(axis=1)
         log_p = evidence[masks].sum(axis=1) + self.log_blocks(np.arange(1, n + 1))[self.strings.max(axis=1)]
-        return np.exp(log_p - special.logsumexp(log_p))
+        return np.exp(log_p - np.logaddexp.reduce(log_p))
 
     def concentration_moments(self) -> tuple[float, float]:
         """Mean and standard deviation of alpha given x."""
         blocks = np.arange(1, self.rows.size + 1)
         log_p = [np.log(np.sum(self.probabilities[self.strings.max(axis=1) + 1 == k])) for k in blocks]
         base = self.log_blocks(blocks)
-        first, second = (np.exp(special.logsumexp(log_p + self.log_blocks(blocks + k) - base)) for k in (1, 2))
+        first, second = (np.exp(np.logaddexp.reduce(log_p + self.log_blocks(blocks + k) - base)) for k in (1, 2))
         return float(first), float(np.sqrt(max(0.0, second - first**2)))
 
     def log_blocks(self, powers: np.ndarray, step: float = 0.05) -> np.ndarray:
@@ -163,7 +163,7 @@ class PartitionPosterior:
             weight = t - np.exp(t) + np.log(step)
         alpha = np.exp(t)
         terms = weight + np.asarray(powers)[:, None] * t + special.gammaln(alpha) - special.gammaln(alpha + n)
-        return special.logsumexp(terms, axis=1)
+        return np.logaddexp.reduce(terms, axis=1)
 
     def draw(self, generator: np.random.Generator, size: int) -> list[tuple[float, np.ndarray]]:
         """Independent exact draws of (alpha, z) from the posterior."""
