@@ -94,11 +94,7 @@ GRID = tuple(
     for atoms in (1e-2, 1e-3, 1e-4, 1e-5)
     for sticks in (5e-3, 1e-3, 1e-4)
 )
-SCIR_GRID = tuple(
-    Setting("SCIR", base, h, h, count)
-    for base, count in ((0.001, 30), (0.5, 20))
-    for h in (0.01, 0.03, 0.1, 0.5, 600.0)
-)
+SCIR_GRID = tuple(Setting("SCIR", 0.5, h, h, 20) for h in (0.01, 0.03, 0.1, 0.5, 600.0))
 """At h = 600 e^-h is 0: every step draws afresh from the law of its batch."""
 QUICK = (SCIR, SGRLD, GIBBS)
 
@@ -176,9 +172,9 @@ def final(result: dict[str, Any]) -> float:
     return float(np.mean(result["score"][-LAST:]))
 
 
-def best_of(lines: Lines, base: float) -> Setting:
-    """The setting of SGRLD's grid with the lowest score at the tuning seed."""
-    cells = [Cell(s, ITERATIONS, TUNING_SEED) for s in GRID if s.base == base]
+def best_of(lines: Lines, grid: Sequence[Setting], base: float) -> Setting:
+    """The setting of a grid with the lowest score at the tuning seed."""
+    cells = [Cell(s, ITERATIONS, TUNING_SEED) for s in grid if s.base == base]
     return min(cells, key=lambda c: final(lines[c.key]["result"])).setting
 
 
@@ -204,54 +200,60 @@ def row(s: Setting, runs: list[dict[str, Any]]) -> str:
     )
 
 
-def claims(found: dict[Setting, list[dict[str, Any]]], tuned: Setting) -> list[tuple[str, str, str]]:
+def claims(found: dict[Setting, list[dict[str, Any]]]) -> list[tuple[str, str, str]]:
     """(claim of the paper, verdict, what was measured)."""
     scores = {s: np.array([final(r) for r in runs]) for s, runs in found.items()}
     several = lambda s: f"{scores[s].mean():.4f} ± {scores[s].std(ddof=1):.4f}"
     below = lambda s, other: bool(scores[s].max() < scores[other].min())
     used = lambda s: float(np.mean([np.mean(r["components"][-LAST:]) for r in found[s]]))
+    rise = lambda s: float(np.mean([final(r) - min(r["score"]) for r in found[s]]))
+    order = lambda s, other: (
+        "holds" if below(s, other) else "the other way round" if below(other, s) else "not at every seed"
+    )  # fmt: skip
+    gap = lambda s, other: f"{scores[other].mean() - scores[s].mean():+.4f}"
     return [
         (
             "SCIR converges to a lower score than SGRLD (published settings of both)",
-            "holds" if below(SCIR, SGRLD) else "does not hold at every seed",
-            f"SCIR {several(SCIR)}, SGRLD {several(SGRLD)} with the right sticks, {several(RELEASED)} with those of "
-            "the published program",
+            order(SCIR, SGRLD) if below(SCIR, RELEASED) else "not at every seed",
+            f"SCIR {several(SCIR)}; SGRLD {several(SGRLD)} with the right sticks ({gap(SCIR, SGRLD)}), "
+            f"{several(RELEASED)} with those of the published program ({gap(SCIR, RELEASED)})",
         ),
         (
-            "(not in the paper) and than SGRLD at the best of its grid",
-            "holds" if below(SCIR, tuned) else "does not hold" if below(tuned, SCIR) else "not at every seed",
-            f"{label(tuned)}: {several(tuned)}; difference of the means "
-            f"{scores[tuned].mean() - scores[SCIR].mean():+.4f}",
+            "(not in the paper) and than SGRLD with the prior of SCIR, a = 0.5, at the best of its grid",
+            order(SCIR, TUNED_SAME),
+            f"{label(TUNED_SAME)}: {several(TUNED_SAME)} ({gap(SCIR, TUNED_SAME)})",
         ),
         (
-            "(not in the paper) and than SGRLD with SCIR's prior, a = 0.5, at the best of its grid",
-            "holds" if below(SCIR, TUNED_SAME) else "not at every seed",
-            f"{label(TUNED_SAME)}: {several(TUNED_SAME)}",
+            "(not in the paper) and than SGRLD with its own prior, a = 0.001, at the best of its grid",
+            order(SCIR, TUNED),
+            f"{label(TUNED)}: {several(TUNED)} ({gap(SCIR, TUNED)}). Not comparable: in that model the exact sampler "
+            f"scores {several(GIBBS_SAME)} and SCIR {several(SCIR_SAME)}, see below",
         ),
         (
             "SCIR has the lower variance over seeds",
-            "holds" if scores[SCIR].std() < scores[SGRLD].std() else "does not hold",
-            f"standard deviations {scores[SCIR].std(ddof=1):.4f} and {scores[SGRLD].std(ddof=1):.4f}, from five seeds "
-            "each: a factor of less than 3 is not significant",
+            "holds" if scores[SCIR].std() < scores[RELEASED].std() else "does not hold",
+            f"standard deviations {scores[SCIR].std(ddof=1):.4f} (SCIR), {scores[RELEASED].std(ddof=1):.4f} (SGRLD as "
+            f"released), {scores[SGRLD].std(ddof=1):.4f} (with the right sticks); of five seeds each, so that a factor "
+            "below 3 is not significant",
         ),
         (
             "SGRLD produces worse scores as iterations go on",
-            "holds" if np.mean([final(r) - min(r["score"]) for r in found[SGRLD]]) > 0.02 else "does not hold",
-            "last 100 iterations above the lowest score of a run by "
-            f"{np.mean([final(r) - min(r['score']) for r in found[SGRLD]]):.4f}, SCIR by "
-            f"{np.mean([final(r) - min(r['score']) for r in found[SCIR]]):.4f}: no more than they fluctuate",
+            "holds for the released program alone" if rise(RELEASED) > 2 * rise(SGRLD) else "does not hold",
+            f"the end above the lowest score of a run: {rise(RELEASED):.4f} (as released), {rise(SGRLD):.4f} (with the "
+            f"right sticks), {rise(SCIR):.4f} (SCIR)",
         ),
         (
-            "SGRLD proposes more clusters",
-            "holds" if used(SGRLD) > used(SCIR) + 1 else "does not hold",
-            f"components in use {used(SGRLD):.1f} (SGRLD, {SGRLD.components} at the start) and {used(SCIR):.1f} (SCIR, "
-            f"{SCIR.components} at the start); SCIR from SGRLD's prior and start {used(SCIR_SAME):.1f}",
+            "SGRLD proposes many more clusters",
+            "holds for the released program alone" if used(RELEASED) > 1.5 * used(SGRLD) else "does not hold",
+            f"components in use {used(RELEASED):.0f} (as released, growing still), {used(SGRLD):.0f} (with the right "
+            f"sticks), both from {SGRLD.components}; {used(SCIR):.0f} (SCIR, from {SCIR.components}). It is the drift "
+            "of the second part of the sticks, and not the error of Euler's method near 0, as the paper supposes",
         ),
         (
             "the exact Gibbs slice sampler is better than both (supplement)",
             "holds" if below(GIBBS, SCIR) and below(GIBBS, SGRLD) else "does not hold",
-            f"Gibbs {several(GIBBS)}: {scores[SCIR].mean() - scores[GIBBS].mean():+.4f} to SCIR; with a = 0.001 "
-            f"{several(GIBBS_SAME)}: {scores[SGRLD].mean() - scores[GIBBS_SAME].mean():+.4f} to SGRLD",
+            f"Gibbs {several(GIBBS)}: {gap(GIBBS, SCIR)} to SCIR, {gap(GIBBS, TUNED_SAME)} to the tuned SGRLD of the "
+            f"same model (a = 0.5), {gap(GIBBS, SGRLD)} to SGRLD as set by the paper",
         ),
     ]
 
@@ -281,7 +283,7 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "",
         "| the paper | | measured |",
         "|---|---|---|",
-        *(f"| {claim} | **{verdict}** | {measure} |" for claim, verdict, measure in claims(found, TUNED)),
+        *(f"| {claim} | **{verdict}** | {measure} |" for claim, verdict, measure in claims(found)),
         "",
         *figure,
         "## Runs",
@@ -303,12 +305,16 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "- **Data.** UCI Anonymous Microsoft Web Data: 32,711 training users with 98,654 visits, 5,000 test users with "
         "15,191, 294 areas; no user is without a visit, so none is dropped. Every test user counts.",
         "- **The model** is the same for all but for a, which the published settings choose for each method (0.5 for "
-        "SCIR, 0.001 for SGRLD); both priors are run for every method. α ~ Gamma(1, 1).",
-        "- **Why the methods come close.** The score is of the mixture's large components. SGRLD's Euler step is rough "
-        "where θ is near 0, which costs little here, because a component's weight lies on the few areas that its users "
-        "visit. What limits both is the minibatch: 1000 users scaled by 32.7, labels that are revisited every 33 "
-        "iterations, and a step size that trades the noise of the counts (tanh(h/2) of it remains, for SCIR) for "
-        "the speed at which components follow their labels.",
+        "SCIR, 0.001 for SGRLD). α ~ Gamma(1, 1).",
+        "- **a = 0.001** has a posterior whose draws predict badly: an area that no user of a component has visited "
+        "gets a probability like e^(−1000), and one test user who visits it spoils the mean. The exact sampler and SCIR "
+        "say so. SGRLD cannot follow: its Euler step with the mirror keeps every θ above the order of h, which smooths "
+        "the components as a larger a would. Its score with a = 0.001 is that of its error, not of its model, and the "
+        "fair comparison is a = 0.5 for all.",
+        "- **Why the methods come close at a = 0.5.** Few θ are near 0 where the Euler step is wrong, and the score is "
+        "of the large components. What limits both is the minibatch: 1000 users scaled by 32.7, labels that are "
+        "revisited every 33 iterations, and a step size that trades the noise of the counts (tanh(h/2) of it remains, "
+        "for SCIR) for the speed at which components follow their labels.",
         "- **SCIR at h → ∞** draws afresh from the law given one batch: its score shows what the noise of a batch "
         "alone does.",
         "",
@@ -329,12 +335,8 @@ def tuning(lines: Lines) -> list[str]:
         for atoms in sorted({s.atoms for s in GRID}):
             cells = [next(s for s in GRID if (s.base, s.atoms, s.sticks) == (base, atoms, h)) for h in sticks]
             out.append(f"| a = {base:g}, h of the atoms {atoms:g} | " + " | ".join(map(score, cells)) + " |")
-    sizes = sorted({s.atoms for s in SCIR_GRID})
-    out += ["", "| SCIR, the same h for both | " + " | ".join(f"{h:g}" for h in sizes) + " |"]
-    out.append("|---|" + "---|" * len(sizes))
-    for base in bases:
-        cells = [next(s for s in SCIR_GRID if (s.base, s.atoms) == (base, h)) for h in sizes]
-        out.append(f"| a = {base:g} | " + " | ".join(map(score, cells)) + " |")
+    out += ["", "| SCIR, the same h for both | " + " | ".join(f"{s.atoms:g}" for s in SCIR_GRID) + " |"]
+    out += ["|---|" + "---|" * len(SCIR_GRID), "| a = 0.5 | " + " | ".join(map(score, SCIR_GRID)) + " |"]
     return [*out, ""]
 
 
