@@ -308,9 +308,9 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "SCIR, 0.001 for SGRLD). α ~ Gamma(1, 1).",
         "- **a = 0.001** has a posterior whose draws predict badly: an area that no user of a component has visited "
         "gets a probability like e^(−1000), and one test user who visits it spoils the mean. The exact sampler and "
-        "SCIR say so. SGRLD cannot follow: its Euler step with the mirror keeps every θ above the order of h, which smooths "
-        "the components as a larger a would. Its score with a = 0.001 is that of its error, not of its model, and the "
-        "fair comparison is a = 0.5 for all.",
+        "SCIR say so. SGRLD cannot follow: its Euler step with the mirror keeps every θ above the order of h, which "
+        "smooths the components as a larger a would. Its score with a = 0.001 is that of its error, not of its model, "
+        "and the fair comparison is a = 0.5 for all.",
         "- **Why the methods come close at a = 0.5.** Few θ are near 0 where the Euler step is wrong, and the score is "
         "of the large components. What limits both is the minibatch: 1000 users scaled by 32.7, labels that are "
         "revisited every 33 iterations, and a step size that trades the noise of the counts (tanh(h/2) of it remains, "
