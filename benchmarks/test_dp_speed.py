@@ -66,6 +66,6 @@ def test_iterations(benchmark, users, case):
     extra = {"iterations/s": rate, "iterations/CPU s": alone, "components": len(state.log_sticks)}
     benchmark.extra_info.update(extra | shares)
     print(
-        f"\n{case}: {rate:.0f} iterations/s, {alone:.0f} a second of CPU time, {len(state.log_sticks)} components; share: "
+        f"\n{case}: {rate:.0f} iterations/s, {alone:.0f} a CPU second, {len(state.log_sticks)} components; shares: "
         + ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
     )
