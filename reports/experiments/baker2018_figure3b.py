@@ -291,10 +291,11 @@ def text(lines: Lines, quick: bool) -> list[str]:
         *figure,
         "## Runs",
         "",
-        f"{ITERATIONS} iterations, seeds {SEEDS[0]} to {SEEDS[-1]} (the last two rows: two seeds); *score*: minus the log predictive of a test user, "
-        f"lower is better, mean of the last {LAST * EVERY} iterations, mean ± standard deviation over seeds; *above "
-        "its lowest*: by how much that exceeds the lowest score of the run. h = (atoms, sticks). Times are of one "
-        "thread of a machine that did other work; `benchmarks/test_dp_speed.py` measures them alone.",
+        f"{ITERATIONS} iterations, seeds {SEEDS[0]} to {SEEDS[-1]} (the last two rows: two seeds). *Score*: minus the "
+        f"log predictive of a test user, lower is better, mean of the last {LAST * EVERY} iterations, mean ± standard "
+        "deviation over seeds; *above its lowest*: by how much that exceeds the lowest score of the run. h = (atoms, "
+        "sticks). Times are of a share of one core of a machine that did much else, and change with it; "
+        "`benchmarks/test_dp_speed.py` measures speed.",
         "",
         *table,
         "## Tuning",
