@@ -190,12 +190,18 @@ def results(lines: Lines, quick: bool) -> dict[Setting, list[dict[str, Any]]]:
     return found
 
 
+def undisturbed(runs: list[dict[str, Any]]) -> np.ndarray:
+    """Seconds up to each score: of every ten iterations the fastest of the seeds, since the machine did other work."""
+    steps = np.diff([r["seconds"] for r in runs], axis=1)
+    return np.concatenate([[0.0], np.cumsum(steps.min(axis=0))])
+
+
 def row(s: Setting, runs: list[dict[str, Any]]) -> str:
     """A line of the table of runs."""
     scores = np.array([final(r) for r in runs])
     mean = lambda name: np.mean([np.mean(r[name][-LAST:]) for r in runs])
     rise = np.mean([final(r) - min(r["score"]) for r in runs])
-    rate = np.median([EVERY * (len(r["seconds"]) - 1) / r["seconds"][-1] for r in runs])
+    rate = EVERY * (len(runs[0]["score"]) - 1) / undisturbed(runs)[-1]
     return (
         f"| {label(s)} | {s.components} | {s.batch or 'all'} | {scores.mean():.4f} ± {scores.std(ddof=1):.4f} | "
         f"{scores.min():.4f} to {scores.max():.4f} | {rise:.4f} | {mean('components'):.1f} | {mean('alpha'):.2f} | "
@@ -294,8 +300,8 @@ def text(lines: Lines, quick: bool) -> list[str]:
         f"{ITERATIONS} iterations, seeds {SEEDS[0]} to {SEEDS[-1]} (the last two rows: two seeds). *Score*: minus the "
         f"log predictive of a test user, lower is better, mean of the last {LAST * EVERY} iterations, mean ± standard "
         "deviation over seeds; *above its lowest*: by how much that exceeds the lowest score of the run. h = (atoms, "
-        "sticks). Times are of a share of one core of a machine that did much else, and change with it; "
-        "`benchmarks/test_dp_speed.py` measures speed.",
+        "sticks). Times are of one thread on a machine that did other work: of every ten iterations the fastest of the "
+        "seeds; `benchmarks/test_dp_speed.py` measures speed.",
         "",
         *table,
         "## Tuning",
@@ -355,12 +361,15 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
         style = {"color": COLOURS[s.method], "ls": STYLES.get(s, "--" if s == TUNED else ":")}
         scores = np.array([r["score"] for r in runs])
         iterations = EVERY * np.arange(scores.shape[1])
-        seconds = np.median([r["seconds"] for r in runs], axis=0)
+        seconds = undisturbed(runs)
         for axis, at in ((axes[0, 0], iterations), (axes[0, 1], seconds)):
             axis.plot(at[1:], scores[:, 1:].T, lw=0.5, alpha=0.35, **style)
             axis.plot(at[1:], scores.mean(axis=0)[1:], lw=1.8, label=label(s), **style)
     lowest = min(min(r["score"]) for runs in found.values() for r in runs)
-    for axis, name in ((axes[0, 0], "iterations"), (axes[0, 1], "seconds, one thread of a shared machine")):
+    for axis, name in (
+        (axes[0, 0], "iterations"),
+        (axes[0, 1], "seconds (of each 10 iterations the fastest of the seeds), one thread"),
+    ):
         axis.set_xlabel(name)
         axis.set_ylabel("− log predictive of a test user")
         if not quick:
