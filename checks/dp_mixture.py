@@ -9,8 +9,9 @@ from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome, bonferroni
 from checks.statistics.proportion import proportion_test
 from samplers.dp_slice import DPSlice, DPState, Users, normalised
+from samplers.gamma_updates import log_gamma_draws
 from targets.dp_mixture import PartitionPosterior, canonical
-from targets.sparse_rows import sparse_rows
+from targets.sparse_rows import SparseRows, sparse_rows
 
 RARE = 5
 """Partitions of which fewer than this number of replicates are expected are one class."""
@@ -23,13 +24,14 @@ def partition_test(
 
         P(partition after the steps = s) = p(s | x) for every s;   E alpha = E(alpha | x) where alpha is random
 
-    Every replicate starts from its own exact draw of (alpha, z), with sticks and atoms from their prior (an exact
-    sampler draws them anew from z), so that the ends are independent and nothing is said of mixing.
+    Every replicate starts from its own exact draw of (alpha, z), with sticks and atoms from their Gamma laws given z:
+    the ends are independent, and nothing is said of mixing. From there one step of SCIR is exact at any step size
+    (`DPSlice`, Error); of more steps only a sampler that forgets where it was keeps the posterior exactly.
 
     Source: the enumeration of `targets.dp_mixture.PartitionPosterior`; the tail of `checks.statistics.moments`.
 
     Args:
-        sampler: with all users and `ExactGamma`, or any other update that forgets where it was.
+        sampler: with `ExactGamma`, or with `CIRUpdate` and one step.
         posterior: the tiny model and its users.
         step_size: of the sampler.
         seed: of the starts and the steps.
@@ -42,7 +44,7 @@ def partition_test(
     generator = np.random.default_rng(seed)
     users, labels, alphas = Users(posterior.rows), [], []
     for alpha, z in posterior.draw(generator, replicates):
-        state = sampler.start(generator, alpha, z)
+        state = conditional(sampler, generator, alpha, z, posterior.rows)
         for _ in range(sweeps):
             state = sampler.step(generator, state, step_size, users)
         labels.append(state.labels)
@@ -109,13 +111,22 @@ def joint_outcomes(
     )  # fmt: skip
 
 
-def conditional(sampler: DPSlice, generator: np.random.Generator, alpha: float, z: np.ndarray) -> DPState:
-    """The state given alpha and z without data: sticks from Beta(1 + m_j, alpha + M_j), atoms from the prior."""
+def conditional(
+    sampler: DPSlice, generator: np.random.Generator, alpha: float, z: np.ndarray, rows: SparseRows | None = None
+) -> DPState:
+    """The state given alpha, z and data: sticks Gamma((1 + m_j, alpha + M_j)), atoms Gamma(a + visits).
+
+    Without `rows` the atoms are those of the prior.
+    """
     state = sampler.start(generator, alpha, z)
     used = np.bincount(z)
     shape = np.stack([1.0 + used, alpha + len(z) - np.cumsum(used)], axis=1)
-    with np.errstate(divide="ignore"):
-        return state._replace(log_sticks=np.log(generator.standard_gamma(shape)))
+    state = state._replace(log_sticks=log_gamma_draws(generator, shape))
+    if rows is None:
+        return state
+    visits = np.zeros_like(state.log_atoms)
+    np.add.at(visits, z, rows.dense())
+    return state._replace(log_atoms=log_gamma_draws(generator, sampler.model.base + visits))
 
 
 def observed(generator: np.random.Generator, state: DPState, lengths: np.ndarray):

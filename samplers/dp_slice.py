@@ -102,10 +102,17 @@ class DPSlice:
         update: of the sticks and the atoms.
         components: K0, over which the labels of the start are uniform.
 
-    Error: none with all users and `ExactGamma`, nor with `CIRUpdate` as h -> inf. With all users, `ExpandedMeanUpdate`
-        and a fixed alpha the bias is O(h). `CIRUpdate` at finite h is biased even with all users, because the sum of a
-        row lags behind the count of its component, which changes with z; minibatches bias all of them: c m_j has the
-        variance of a batch, and labels are old. Sized in reports/published/experiments/dp-tiny.md.
+    Error: none with all users and `ExactGamma`, nor with `CIRUpdate` as h -> inf. With all users and finite h, a row
+        theta = s omega of `CIRUpdate` has the following law given z (own derivation, by Ito's formula): s is a CIR
+        process of its own, and omega, with noise independent of that of s, a Wright-Fisher diffusion
+
+            d omega = (a + n - (a + n)_. omega) dt / s + sqrt(2 / s) (diag omega - omega omega^T)^(1/2) dW
+
+        that keeps Dirichlet(a + n) whatever the path of s: the transition of omega is exact. But s sets its speed, and
+        remembers earlier counts, so that the speed depends on the past: a bias of second order. It vanishes where the
+        total of a row does not depend on z. `ExpandedMeanUpdate` with a fixed alpha has a bias O(h). Minibatches bias
+        all of them: c m_j has the variance of a batch, and labels are old. Sized in
+        reports/published/experiments/dp-tiny.md.
 
     Raises:
         ValueError: for a step size that is not positive, rows of another width, or more than `MOST` components.

@@ -14,6 +14,7 @@ from checks.defects.dp_mixture import (
     DP_DEFECTS,
     DRIFT,
     FORGOTTEN,
+    ONE_STEP,
     PARTITION,
     OneWeightForBoth,
     UnscaledUsers,
@@ -156,11 +157,18 @@ def test_scir_with_all_users_tends_to_the_exact_posterior_as_the_step_size_grows
     assert not any(o.rejects(LEVEL) for o in outcomes), outcomes
 
 
-def test_scir_with_all_users_is_biased_at_a_finite_step_size():
-    # the sum of a row lags behind the count of its component: legitimate, and what a test of the law must see
+@pytest.mark.parametrize("step_size", [0.1, 1.5])
+def test_one_step_of_scir_with_all_users_keeps_the_posterior_at_any_step_size(step_size):
     law = posterior(0.8)
-    outcomes = partition_test(DPSlice(law.model, CIRUpdate()), law, 0.1, seed=7, replicates=2000, sweeps=3)
-    assert outcomes[0].rejects(LEVEL)
+    outcomes = partition_test(DPSlice(law.model, CIRUpdate()), law, step_size, seed=7, replicates=2500, sweeps=1)
+    assert not any(o.rejects(LEVEL) for o in outcomes), outcomes
+
+
+@pytest.mark.parametrize("defect", [d for d in DP_DEFECTS if d.killed_by == ONE_STEP], ids=lambda d: d.name)
+def test_a_wrong_transition_of_the_sticks_and_atoms_is_seen_after_one_step(defect):
+    law = posterior(0.8)
+    outcomes = partition_test(DPSlice(law.model, defect.wrong()), law, 1.5, seed=7, replicates=2500, sweeps=1)
+    assert any(o.rejects(LEVEL) for o in outcomes)
 
 
 def test_the_gibbs_slice_sampler_passes_gewekes_test():
@@ -268,7 +276,7 @@ def test_sgrld_sticks_have_the_drift_of_the_two_weights_and_those_of_the_release
 
 
 def test_every_planted_bug_is_killed_by_a_test_above():
-    assert {d.killed_by for d in DP_DEFECTS} == {PARTITION, ALPHA, FORGOTTEN, COUNTS, DRIFT}
+    assert {d.killed_by for d in DP_DEFECTS} == {PARTITION, ALPHA, FORGOTTEN, COUNTS, DRIFT, ONE_STEP}
     assert len({d.name for d in DP_DEFECTS}) == len(DP_DEFECTS)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from samplers.dp_kernels import reassigned
 from samplers.dp_slice import DPSlice, Users, log_stick_weights, normalised
-from samplers.gamma_updates import ExpandedMeanUpdate
+from samplers.gamma_updates import CIRUpdate, ExpandedMeanUpdate
 from targets.dp_mixture import DPMixture
 
 PARTITION = "law of the partition"
@@ -14,6 +14,7 @@ ALPHA = "mean of alpha"
 COUNTS = "unbiased counts"
 DRIFT = "drift of the sticks"
 FORGOTTEN = "z* = 1 + max z"
+ONE_STEP = "law of the partition after one step"
 
 
 class SliceIgnored(DPSlice):
@@ -118,6 +119,17 @@ class OneWeightForBoth(ExpandedMeanUpdate):
 
 
 @dataclass(frozen=True, eq=False)
+class EulerCIR(CIRUpdate):
+    """Euler's method on the CIR process, mirrored at 0, for its exact transition."""
+
+    def __call__(self, generator, log_theta, prior, counts, step_size):
+        theta = np.exp(log_theta)
+        noise = np.sqrt(2 * step_size * theta) * generator.standard_normal(theta.shape)
+        with np.errstate(divide="ignore"):
+            return np.log(np.abs(theta + step_size * (prior + counts - theta) + noise))
+
+
+@dataclass(frozen=True, eq=False)
 class PlantedDP:
     """A wrong sampler, or a wrong part of one.
 
@@ -150,6 +162,7 @@ DP_DEFECTS: tuple[PlantedDP, ...] = (
     PlantedDP("dp-tail-in-rate", TailInRate, "rate of alpha over all sticks that were broken, shape over z*", ALPHA),
     PlantedDP("dp-rate-sign", RateSign, "rate 1 + sum log(1 - v) of alpha", ALPHA),
     PlantedDP("dp-shape-without-prior", ShapeWithoutPrior, "shape z* of alpha for 1 + z*", ALPHA),
+    PlantedDP("dp-euler-cir", EulerCIR, "Euler's method for the exact transition of the CIR process", ONE_STEP),
     PlantedDP("dp-unscaled-batch", UnscaledUsers, "counts of a batch without N / n", COUNTS),
     PlantedDP(
         "dp-one-weight-for-both",
