@@ -114,7 +114,7 @@ def summary(same: np.ndarray, blocks: np.ndarray, alphas: np.ndarray, fixed: boo
 
 def plan(quick: bool) -> list[Cell]:
     """All cells; chains are longer where the step is short."""
-    sweeps = 1000 if quick else 12_000
+    sweeps = 1000 if quick else 24_000
     size = lambda h: sweeps + round(0 if quick or not h else 100 / h)
     cell = lambda method, h, batch, fixed=True: Cell(method, h, batch, fixed, size(h))
     if quick:
@@ -123,7 +123,7 @@ def plan(quick: bool) -> list[Cell]:
         *(cell("Gibbs", 0.0, batch) for batch in MARKERS),
         *(cell("SCIR", h, 8) for h in (10.0, 1.0, 0.1, 0.01)),
         *(cell("SGRLD", h, 8) for h in (0.1, 0.03, 0.01)),
-        *(cell("SCIR", h, batch) for batch in (4, 2) for h in (0.1, 0.01)),
+        *(cell("SCIR", h, batch) for batch in (4, 2) for h in (1.0, 0.1, 0.01)),
         *(cell("SGRLD", h, batch) for batch in (4, 2) for h in (0.03, 0.01)),
         cell("Gibbs", 0.0, 8, False),
         cell("SCIR", 0.1, 8, False),
