@@ -114,7 +114,7 @@ def summary(same: np.ndarray, blocks: np.ndarray, alphas: np.ndarray, fixed: boo
 
 def plan(quick: bool) -> list[Cell]:
     """All cells; chains are longer where the step is short."""
-    sweeps = 1000 if quick else 24_000
+    sweeps = 1000 if quick else 12_000
     size = lambda h: sweeps + round(0 if quick or not h else 100 / h)
     cell = lambda method, h, batch, fixed=True: Cell(method, h, batch, fixed, size(h))
     if quick:
