@@ -207,8 +207,15 @@ def test_alpha_given_fixed_sticks_is_its_conjugate_gamma_law():
 
 @pytest.mark.parametrize("defect", [d for d in DP_DEFECTS if d.killed_by in (PARTITION, ALPHA)], ids=lambda d: d.name)
 def test_a_planted_bug_of_a_conditional_is_seen_in_the_posterior(defect):
-    outcomes = partition_test(defect.sampler(posterior().model), posterior(), 1.0, seed=3, replicates=1000, sweeps=4)
-    assert {o.name.split(":")[0] for o in outcomes if o.rejects(LEVEL)} >= {defect.killed_by}
+    seen = set()
+    for replicates in (250, 1000):  # most are seen at once
+        outcomes = partition_test(
+            defect.sampler(posterior().model), posterior(), 1.0, seed=3, replicates=replicates, sweeps=4
+        )
+        seen |= {o.name.split(":")[0] for o in outcomes if o.rejects(LEVEL)}
+        if defect.killed_by in seen:
+            return
+    pytest.fail(f"seen in {seen} alone")
 
 
 def ends_at_the_last_label(sampler):

@@ -344,9 +344,10 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "smooths the components as a larger a would. Its score with a = 0.001 is that of its error, not of its model, "
         "and the fair comparison is a = 0.5 for all.",
         "- **Why the methods come close at a = 0.5.** Less of the law of θ is near 0, where the Euler step is wrong, "
-        "and the score is mostly of the large components. What limits both is the minibatch: 1000 users scaled by "
-        "32.7, labels that are revisited every 33 iterations, and a step size that trades the noise of the counts "
-        "(tanh(h/2) of it remains, for SCIR) for the speed at which components follow their labels.",
+        "and the score is mostly of the large components. What they share, and the exact sampler has not, is the "
+        "minibatch: 1000 users scaled by 32.7, labels that are revisited every 33 iterations, and a step size that "
+        "trades the noise of the counts (tanh(h/2) of it remains, for SCIR) for the speed at which components follow "
+        "their labels.",
         "- **SCIR at h → ∞** draws afresh from the law given one batch: its score shows what the noise of a batch "
         "alone does.",
         "",
