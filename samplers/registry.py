@@ -18,7 +18,14 @@ from samplers.host import HostExact
 from samplers.host_sgld import HostSGLD
 from samplers.leimkuhler_matthews import LeimkuhlerMatthews
 from samplers.mala import MALA
-from samplers.metrics import NonHessian2D, PositiveMetric, RecipeMetric
+from samplers.metrics import (
+    ExpandedNaturalMetric,
+    NonHessian2D,
+    PositiveMetric,
+    RecipeMetric,
+    ReducedMeanMetric,
+    ReducedNaturalMetric,
+)
 from samplers.mmala import MMALA
 from samplers.msgnht import MSGNHT
 from samplers.recipe import Recipe
@@ -35,6 +42,7 @@ from samplers.sgrld import SGRLD
 from samplers.splitting import ABOBA, BAOAB, OABAO, OBABO
 from samplers.svgd import SVGD
 from samplers.ubu import BUB, UBU
+from targets.simplex_posterior import REDUCED
 from targets.target import Target
 
 TEMPERATURES = ({"temperature": 0.5}, {"temperature": 2.0})
@@ -182,6 +190,31 @@ SAMPLERS: tuple[Row, ...] = (
         targets=POSITIVE,
         variants=TEMPERATURES,
         step_size=0.01,
+    ),
+    Row(
+        "sgrld-reduced-mean",
+        with_metric(SGRLD, lambda target: ReducedMeanMetric(sum(REDUCED)), size=2),
+        targets=("simplex-reduced-mean",),
+        step_size=2.0,
+    ),
+    Row(
+        "sgrld-reduced-natural",
+        with_metric(SGRLD, lambda target: ReducedNaturalMetric(sum(REDUCED)), size=2),
+        targets=("simplex-reduced-natural",),
+        step_size=0.2,
+    ),
+    Row(
+        "sgrld-expanded-mean",
+        with_metric(SGRLD, lambda target: PositiveMetric(), reflect=True),
+        tiers=MANIFOLD_TIERS,
+        targets=("simplex-expanded-mean",),
+        step_size=0.01,
+    ),
+    Row(
+        "sgrld-expanded-natural",
+        with_metric(SGRLD, lambda target: ExpandedNaturalMetric()),
+        targets=("simplex-expanded-natural",),
+        step_size=0.02,
     ),
     Row(
         "sgrld-non-hessian",
