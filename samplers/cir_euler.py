@@ -1,7 +1,6 @@
 """Euler's method on the Cox-Ingersoll-Ross process: what SCIR is without its exact transition."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -65,7 +64,7 @@ class CIREuler(PositionMixin):
             source=Source("baker2018large", "equation (2.1)"),
             weak_order=1,
             invariant_order=1,
-            dynamics=partial(cir_dynamics),
+            dynamics=cir_dynamics,
             conditions=("exact counts", "density bounded at the boundary"),
             spaces=("positive",),
         )

@@ -10,6 +10,8 @@ import numpy as np
 
 from samplers.badodab import BADODAB
 from samplers.chmc import CHMC
+from samplers.cir_euler import CIREuler
+from samplers.exponential_ou import ExponentialOU, LogLocation
 from samplers.gmc import GMC
 from samplers.gradients import KnownNoise
 from samplers.gsgnht import GSGNHT
@@ -20,6 +22,7 @@ from samplers.leimkuhler_matthews import LeimkuhlerMatthews
 from samplers.mala import MALA
 from samplers.metrics import (
     ExpandedNaturalMetric,
+    FlatMetric,
     NonHessian2D,
     PositiveMetric,
     RecipeMetric,
@@ -240,6 +243,29 @@ SAMPLERS: tuple[Row, ...] = (
         step_power=0.5,
     ),
     Row(
+        "sgld-reflected",
+        with_metric(SGRLD, lambda target: FlatMetric(), reflect=True),
+        tiers=MANIFOLD_TIERS,
+        targets=("simplex-expanded-mean",),
+        step_size=0.02,
+    ),
+    Row(
+        "sghmc-reflected",
+        with_metric(SGRHMC, lambda target: FlatMetric(), reflect=True),
+        tiers=MANIFOLD_TIERS,
+        targets=("simplex-expanded-mean",),
+        step_size=0.02,
+        step_power=0.5,
+    ),
+    Row(
+        "sgrhmc-expanded-mean",
+        with_metric(SGRHMC, lambda target: PositiveMetric(), reflect=True),
+        tiers=MANIFOLD_TIERS,
+        targets=("simplex-expanded-mean",),
+        step_size=0.02,
+        step_power=0.5,
+    ),
+    Row(
         "sgrhmc-non-hessian",
         with_metric(SGRHMC, lambda target: NonHessian2D(), size=2),
         targets=PLANE,
@@ -306,9 +332,8 @@ SAMPLERS: tuple[Row, ...] = (
     Row(
         "scir",
         plain(SCIR, alpha=1.5),  # and one count in each coordinate: together the shape of the target
-        tiers=("contract", "order", "invariance", "geometry"),
+        tiers=("contract", "recipe", "order", "invariance", "geometry"),
         unsupported={
-            "recipe": "an exact transition of the Cox-Ingersoll-Ross process: nothing is discretised",
             "generator": "draws Poisson and Gamma variates, not normals",
             "law": "its draws are not normal; invariance is decided exactly in the order tier (defect)",
         },
@@ -316,6 +341,24 @@ SAMPLERS: tuple[Row, ...] = (
         step_size=0.5,
         step_power=0.0,
         estimator=lambda target: ExactCounts(np.ones(target.size)),
+    ),
+    Row(
+        "cir-euler",
+        plain(CIREuler, alpha=1.5),
+        tiers=("contract", "recipe", "generator", "order", "invariance", "geometry"),
+        unsupported={"law": "a host sampler on a target that is not Gaussian"},
+        targets=POSITIVE,
+        step_size=0.02,
+        estimator=lambda target: ExactCounts(np.ones(target.size)),
+    ),
+    Row(
+        "exponential-ou",
+        plain(ExponentialOU, scale=0.5),
+        tiers=MANIFOLD_TIERS,
+        targets=("log-normal",),
+        step_size=0.5,
+        step_power=0.0,
+        estimator=lambda target: LogLocation(np.full((1, target.size), 0.3)),
     ),
     # manifolds
     Row(
