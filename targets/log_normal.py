@@ -65,7 +65,8 @@ def log_normal(location: float = 0.3, scale: float = 0.5) -> Target:
         },
         cdfs={"theta[0]": Cdf(coordinate(0), cdf)},
         quadrature=quadrature,
-        interval=(math.exp(location - 8 * scale), math.exp(location + 8 * scale)),
+        # the fourth moment sits 4 scale^2 higher in log x than the law, and is to be complete too
+        interval=(math.exp(location - 8 * scale), math.exp(location + 4 * scale**2 + 8 * scale)),
         # U'' = ((1 - log x + location) / scale^2 - 1) / x^2 at the first percentile
         curvature=((1 + 2.33 * scale) / scale**2 - 1) / low**2,
         source="closed form",
