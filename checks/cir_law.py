@@ -6,6 +6,7 @@ category in a minibatch with replacement, and their outcomes are enumerated in t
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -82,12 +83,14 @@ def prior_shape(subject: Subject, target: Target) -> float:
     shapes = [1 + x * (1 - float(slope(jnp.full(target.size, x))[0])) for x in (0.5, 1.0, 3.0)]
     if target.size > 1 or np.ptp(shapes) > 1e3 * EPS * max(shapes):
         raise NotApplicable("the target is not a Gamma law of rate 1")
-    estimator = subject.estimator(target)
-    counts = estimator.estimate(None, (), np.ones(1))[0].statistics
+    estimator: Any = subject.estimator(target)  # of the host: it takes NumPy's generator for a key
+    counts = estimator.estimate(np.random.default_rng(0), (), np.ones(1))[0].statistics
     return shapes[1] - float(np.ravel(counts)[0])
 
 
-def expected(subject: Subject, target: Target, estimator, function, theta: float, steps: int, h: float, points: int):
+def expected(
+    subject: Subject, target: Target, estimator: Any, function: Any, theta: float, steps: int, h: float, points: int
+) -> np.ndarray:
     """E function(theta_M) (k,) over all branches of M steps from theta."""
     sampler = subject.sampler(target)
 
@@ -98,7 +101,7 @@ def expected(subject: Subject, target: Target, estimator, function, theta: float
         return function(float(sampler.position(state)[0]))
 
     try:
-        return sum(weight * value for weight, value in branches(walk, points))
+        return np.sum([weight * value for weight, value in branches(walk, points)], axis=0)
     except Unintercepted as error:
         raise Inconclusive(f"a draw that the generator cannot feed: {error}") from None
 
