@@ -16,6 +16,7 @@ from samplers.cir_euler import CIREuler, cir_dynamics
 from samplers.dynamics import Dynamics, fokker_planck_residual, row_divergence
 from samplers.exponential_ou import ExponentialOU, LogLocation
 from samplers.gradients import Exact
+from samplers.latent_counts import LatentCounts
 from samplers.metrics import (
     ExpandedNaturalMetric,
     FlatMetric,
@@ -274,6 +275,32 @@ def test_control_variates_of_observed_labels_are_the_exact_counts():
     for indices in itertools.combinations(range(10), 2):
         here, there = (minibatch.at(list(indices)).statistics for _ in ("theta", "theta_0"))
         assert np.array_equal(here - there + exact, exact)
+
+
+def test_control_variates_of_latent_counts_are_unbiased_and_vanish_at_the_reference():
+    """A mixture with known components: E[z_i | x_i, theta] = theta_k f_k(x_i) / sum. All minibatches are enumerated."""
+    likelihood = np.random.default_rng(1).uniform(0.1, 1.0, (6, 3))
+
+    def expected(theta, indices):
+        weights = theta * likelihood[indices]
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    reference = np.array([1.0, 2.0, 0.5])
+    plain = LatentCounts(expected, 6, 2)
+    controlled = LatentCounts(expected, 6, 2, reference)
+    estate = controlled.init(None, reference)
+    batches = [list(b) for b in itertools.combinations(range(6), 2)]
+    spread = {}
+    for shift in (0.0, 0.01, 0.02):
+        theta = reference * (1 + shift * np.array([1.0, -1.0, 0.5]))
+        values = np.array([controlled.at(theta, b, estate).statistics for b in batches])
+        crude = np.array([plain.at(theta, b, ()).statistics for b in batches])
+        for found in (values, crude):
+            assert np.allclose(found.mean(axis=0), plain.total(theta), rtol=1e3 * EPS, atol=1e3 * EPS)
+        spread[shift] = values.var(axis=0).sum()
+        assert spread[shift] < 1e-3 * crude.var(axis=0).sum()
+    assert spread[0.0] < (1e2 * EPS) ** 2
+    assert spread[0.02] / spread[0.01] == pytest.approx(4, rel=0.1)  # |theta - theta_0|^2, up to the next order
 
 
 def test_a_gamma_law_in_linear_space_underflows_to_rows_of_zeros():
