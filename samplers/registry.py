@@ -144,6 +144,12 @@ def _matrix_friction(target: Target, friction: float = 1.0, temperature: float =
     )
 
 
+def _log_moments(target: Target) -> tuple[float, float]:
+    """Mean and standard deviation of log theta."""
+    mean, square = (target.moments[name].value for name in ("log theta[0]", "log theta[0]^2"))
+    return mean, float(np.sqrt(square - mean**2))
+
+
 PARTICLES: dict[str, str] = dict.fromkeys(
     ("recipe", "generator", "order"), "a deterministic flow of interacting particles: its step is no diffusion"
 )
@@ -353,12 +359,12 @@ SAMPLERS: tuple[Row, ...] = (
     ),
     Row(
         "exponential-ou",
-        plain(ExponentialOU, scale=0.5),
+        lambda target: ExponentialOU(_log_moments(target)[1]),
         tiers=MANIFOLD_TIERS,
-        targets=("log-normal",),
+        targets=("log-normal", "log-normal-narrow"),
         step_size=0.05,  # an expectation over the noise is then resolved to round-off
         step_power=0.0,
-        estimator=lambda target: LogLocation(np.full((1, target.size), 0.3)),
+        estimator=lambda target: LogLocation(np.full((1, target.size), _log_moments(target)[0])),
     ),
     # manifolds
     Row(

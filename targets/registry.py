@@ -62,6 +62,7 @@ TARGETS: tuple[TargetRow, ...] = (
     TargetRow("gamma", gamma.gamma_smooth),
     TargetRow("gamma-sparse", gamma.gamma_sparse),
     TargetRow("log-normal", log_normal.log_normal),
+    TargetRow("log-normal-narrow", log_normal.narrow),
     TargetRow("uniform-s2", uniform.uniform_sphere),
     TargetRow("vmf-s1", vmf.circle),
     TargetRow("vmf-s2", vmf.von_mises_fisher),
