@@ -170,7 +170,8 @@ def within(target: Target, centre: np.ndarray, points: np.ndarray) -> np.ndarray
         return points
     inside = jax.jit(jax.vmap(lambda x: target.manifold.contains(target.unravel(x))))
     share = np.ones(len(points))
-    while not (now := np.asarray(inside(centre + share[:, None] * (points - centre)))).all():
+    # with a margin: proofs round points to short fractions
+    while not (now := np.asarray(inside(centre + 1.2 * share[:, None] * (points - centre)))).all():
         share = np.where(now, share, share / 2)
     return centre + share[:, None] * (points - centre)
 
