@@ -19,6 +19,7 @@ NO_ORDER = {
     "gmc": "exact: no weak order is claimed",
     "chmc": "exact: no weak order is claimed",
     "scir": "exact: no weak order is claimed",
+    "exponential-ou": "exact: no weak order is claimed",
     "svgd": "a deterministic flow of particles: no diffusion",
 }
 """Rows that have no local weak order to measure, with the reason."""
@@ -33,11 +34,14 @@ NO_DEFECT = {
     "gmc": "one step refreshes the velocity: it is judged by its limit h -> 0",
     "chmc": "one step refreshes the momentum: it is judged by its limit h -> 0",
     "scir": "exact: one step from the target stays there, there is no series",
+    "exponential-ou": "exact: one step from the target stays there, there is no series",
     "svgd": "a deterministic flow of particles: no diffusion",
 }
 """Rows without a defect series, with the reason."""
 
 COSTLY_DEFECT = {
+    "sghmc-reflected": "two coordinates and as many momenta: too many points of a grid",
+    "sgrhmc-expanded-mean": "two coordinates and as many momenta: too many points of a grid",
     "recipe-sgrhmc": "four variables and four normals a step: millions of points of a grid",
     "sggmc": "two coordinates and as many velocities: minutes",
     "sggmc-matrix": "two coordinates and as many velocities: minutes",

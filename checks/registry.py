@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from checks import contract
 from checks.check import Check
+from checks.cir_law import finite_time_moments, laplace_of_step, reads_counts
 from checks.compensation import compensated_step
 from checks.convergence import bad_start, kernel_stein_discrepancy, separated_modes
 from checks.detailed_balance import detailed_balance
@@ -88,6 +89,12 @@ def curved(subject: Subject) -> tuple[str, ...]:
     return where(lambda target: not target.manifold.name.startswith("euclidean"))(subject) or subject.row.targets[:1]
 
 
+def counting(subject: Subject) -> tuple[str, ...]:
+    """The targets of a host sampler that reads counts alone; none for others."""
+    names = subject.row.targets
+    return names if reads_counts(subject, find_target(names[0])) else ()
+
+
 UNIFORM = ("uniform-s2",)
 curved_only = where(lambda target: target.manifold.dim < target.size)
 gaussian_line = where(lambda target: target.gaussian is not None and target.size == 1)
@@ -136,6 +143,22 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         "defect", "order", "E_{z ~ pi} f(z_h) - pi(f) = c_1 h + c_2 h^2 + .., c_1 = .. = c_p = 0", defect, informative
+    ),
+    Check(
+        "laplace_of_step",
+        "order",
+        "E exp(-s theta') = (1 + s c)^-a exp(-s theta e^-h / (1 + s c)), c = 1 - e^-h",
+        laplace_of_step,
+        counting,
+        once=True,
+    ),
+    Check(
+        "finite_time_moments",
+        "order",
+        "V' = e^-2h V + c^2 Var a^ + 2 E c e^-h + c^2 E a^ with minibatches, and E' = e^-h E + c E a^",
+        finite_time_moments,
+        counting,
+        once=True,
     ),
     Check(
         "stationary_covariance",
@@ -362,6 +385,8 @@ COSTS: dict[str, float] = {
     "generator_of_code": 0.8,
     "local_weak_order": 1.0,
     "defect": 1.2,
+    "laplace_of_step": 1.0,
+    "finite_time_moments": 1.0,
     "stationary_covariance": 0.1,
     "gaussian_limit": 0.1,
     "stability": 0.1,

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from samplers.cir import cir_transition
+from samplers.cir_euler import cir_dynamics
 from samplers.host import estimator_key
 from samplers.types import Claims, Estimate, Source
 from samplers.validate import require
@@ -53,6 +54,7 @@ class SCIR:
         return Claims(
             kind="exact",
             source=Source("baker2018large", "Algorithm 1"),
+            dynamics=cir_dynamics,
             conditions=("exact counts",),
             spaces=("positive",),
         )

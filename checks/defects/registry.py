@@ -6,6 +6,7 @@ from checks.defects import (
     metropolis,
     overdamped,
     particles,
+    positive,
     riemannian,
     splitting,
     streams,
@@ -25,6 +26,7 @@ DEFECTS: tuple[Defect, ...] = (
     *streams.DEFECTS,
     *estimators.DEFECTS,
     *geometry.DEFECTS,
+    *positive.DEFECTS,
 )
 """The rows, family by family."""
 
