@@ -68,7 +68,9 @@ class Given:
     def estimate(self, key, estate, position):
         del key
         if position is not self.position:
-            raise ValueError("sampler: asks for the gradient elsewhere than at its position; such a scheme cannot be run")
+            raise ValueError(
+                "sampler: asks for the gradient elsewhere than at its position; such a scheme cannot be run"
+            )
         return self.estimate_, estate
 
 

@@ -71,7 +71,10 @@ def word_weights(theta: np.ndarray, used: np.ndarray) -> np.ndarray:
     Raises:
         ValueError: if a word has theta = 0 in all topics.
     """
-    weights = theta[used] / theta.sum(axis=0)
+    totals = theta.sum(axis=0)
+    if not np.all(np.isfinite(totals) & (totals > 0)):
+        raise ValueError("position: a topic is not finite, or zero for all words; reduce step_size")
+    weights = theta[used] / totals
     largest = weights.max(axis=1, initial=0)
     if not np.all(largest > 0):
         word = int(used[int(np.argmin(largest))])

@@ -113,7 +113,9 @@ def build_vocabulary(
         documents.update(set(found))
         count += 1
     kept = [
-        word for word in total if len(word) >= shortest and least <= documents[word] <= max(least, largest_share * count)
+        word
+        for word in total
+        if len(word) >= shortest and least <= documents[word] <= max(least, largest_share * count)
     ]
     if not kept:
         raise DataError(f"texts: no word of {count} documents is left; lower `least` or raise `largest_share`")
