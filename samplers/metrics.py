@@ -42,6 +42,8 @@ class Diagonal:
 
     entries: jax.Array
 
+    __array_ufunc__ = None  # a NumPy matrix leaves products with it to `__rmatmul__`
+
     @property
     def separable_entries(self) -> jax.Array:
         """The diagonal."""

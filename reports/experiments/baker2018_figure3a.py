@@ -82,7 +82,8 @@ def text(lines: Lines, quick: bool) -> list[str]:
         f"![perplexity]({NAME}.png)",
         "",
         "Perplexity of every tenth word of held-out documents, given the others, of the running mean of probabilities; "
-        f"{SCIR_CELL.sweeps} Gibbs sweeps in each document, half of them discarded. The band is the range over the seeds.",
+        f"{SCIR_CELL.sweeps} Gibbs sweeps in each document, half of them discarded. The band is the range over the "
+        "seeds.",
         "",
     ]
     for corpus in corpora(quick):
@@ -90,7 +91,7 @@ def text(lines: Lines, quick: bool) -> list[str]:
         page += [
             f"**{title(lines, corpus).replace(chr(10), '; ')}**",
             "",
-            "| curve | alpha | beta | step size h (1 + t / tau)^-kappa | perplexity at the end, each seed | seconds a step |",
+            "| curve | alpha | beta | step size h (1 + t / tau)^-kappa | perplexity at the end, each seed | s a step |",
             "|---|---|---|---|---|---|",
         ]
         for label, rows in found.items():

@@ -3,8 +3,8 @@
     python -m reports.experiments.ma2015_figure3 [--quick] [--out FOLDER]
 
 Wikipedia text of 2014 in place of the stream of random articles. The step size of each method is the best of three in
-short runs; then two seeds. Every run is a JSON line in FOLDER/ma2015-figure3.jsonl; a command that is started again skips
-what the file has. Needs the files of `targets.datasets.wikipedia`, `--quick` does not.
+short runs; then two seeds. Every run is a JSON line in FOLDER/ma2015-figure3.jsonl; a command that is started again
+skips what the file has. Needs the files of `targets.datasets.wikipedia`, `--quick` does not.
 
 Source: ma2015complete, section 4.2 and figure 3; its step sizes are not stated. alpha = 0.01, beta = 1e-4, K = 50 and
 minibatches of 50 are those of patterson2013stochastic's program.
@@ -104,11 +104,11 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "",
         f"![perplexity]({NAME}.png)",
         "",
-        f"{title(lines, quick).replace(chr(10), '; ')}. alpha = {cell.alpha:g}, beta = {cell.beta:g}; expected counts by "
-        f"{cell.sweeps} Gibbs sweeps in each document of the minibatch, half of them discarded; step sizes "
+        f"{title(lines, quick).replace(chr(10), '; ')}. alpha = {cell.alpha:g}, beta = {cell.beta:g}; expected counts "
+        f"by {cell.sweeps} Gibbs sweeps in each document of the minibatch, half of them discarded; step sizes "
         "a (1 + t / 1000)^-0.55. Perplexity of "
-        f"{found['SGRLD'][0]['predicted']:,} held-out words (every tenth of held-out documents), of the running mean of "
-        "probabilities. The band is the range over the seeds.",
+        f"{found['SGRLD'][0]['predicted']:,} held-out words (every tenth of held-out documents), of the running mean "
+        "of probabilities. The band is the range over the seeds.",
         "",
         f"| method | a: perplexity after {pilots('SGLD', quick)[0].steps} steps | "
         f"perplexity after {cell.steps} steps, each seed | seconds a run |",
@@ -117,12 +117,12 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "",
         f"Best first: {', '.join(order)}. {verdict}",
         "",
-        "SGLD and SGHMC move every theta_wk by noise of the same size. The words that carry a topic need steps thousands "
-        "of times larger than those near zero, where the gradient (beta - 1 + N_wk) / theta_wk is singular; no step "
+        "SGLD and SGHMC move every theta_wk by noise of the same size. The words that carry a topic need steps "
+        "thousands of times larger than those near zero, where the gradient (beta - 1 + N_wk) / theta_wk is singular; no step "
         "size suits both. The metric diag(theta) of SGRLD and SGRHMC takes that factor out.",
         "",
-        "Differs from the paper: text, number of documents, perplexity of word completion; the paper does not state its "
-        "step sizes, its friction, or its priors.",
+        "Differs from the paper: text, number of documents, perplexity of word completion; the paper does not state "
+        "its step sizes, its friction, or its priors.",
         "",
         provenance(lines),
         "",

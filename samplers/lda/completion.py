@@ -1,4 +1,4 @@
-"""Document completion: how well topics predict the held-out words of held-out documents. One estimator for all systems."""
+"""Document completion: how well topics predict held-out words of held-out documents. One estimator for all systems."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ class Completion:
         p_t(w | d) = sum_k (A_dk + alpha) / (A_d. + K alpha) phi_wk^(t),   A_d from Gibbs sweeps on the seen words
         perplexity = exp(-sum_dw c_dw log mean_{s <= t} p_s(w | d) / sum_dw c_dw)
 
-    Source: patterson2013stochastic, section 5 (equation (23) and the text below), with the split of its released program.
+    Source: patterson2013stochastic, section 5, with the split of its released program.
 
     Args:
         documents: held out; those without a word to predict count nothing.

@@ -107,7 +107,7 @@ def run_lda(
         checkpoint: a file to write the run to and, if it exists, to resume from.
         checkpoint_every: steps between two checkpoints.
         progress: show a progress bar.
-        seconds: stop after so many seconds of steps, evaluations left out; the numbers of a run then depend on the clock.
+        seconds: stop after so many seconds of steps, evaluations left out; where a run ends then depends on the clock.
 
     Returns:
         An `LDARun`.

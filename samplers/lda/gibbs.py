@@ -1,5 +1,6 @@
 """Gibbs sampling of the topics of the words of a document, for given topics: the kernel of all LDA samplers."""
 
+import itertools
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -91,7 +92,7 @@ def sample_topics(
         cuts = np.searchsorted(offsets, np.linspace(0, len(words), min(threads, os.cpu_count() or 1) + 1))
         cuts[0], cuts[-1] = 0, documents
         with ThreadPoolExecutor(len(cuts) - 1) as pool:
-            parts = [pool.submit(_documents, states, *cut, *scratch) for cut in zip(cuts[:-1], cuts[1:], strict=True)]
+            parts = [pool.submit(_documents, states, *cut, *scratch) for cut in itertools.pairwise(cuts)]
             for part in parts:
                 part.result()
     in_documents, in_words = np.zeros((documents, topics)), np.zeros(weights.shape)
@@ -101,29 +102,32 @@ def sample_topics(
 
 @njit(cache=True, nogil=True)
 def _documents(states, first, last, words, offsets, weights, cumulative, alpha, sweeps, burn_in, visits):
-    """Documents `first` to `last`, each with its own stream."""
+    """Documents `first` to `last`, each with its own stream, from topics drawn uniformly."""
+    topics = weights.shape[1]
     for d in range(first, last):
         begin, end = offsets[d], offsets[d + 1]
+        z = np.empty(end - begin, np.uint32)
+        for i in range(end - begin):
+            z[i] = min(int(draw_uniform(states[d]) * topics), topics - 1)
         sweep_document(
-            states[d], words[begin:end], weights, cumulative, alpha, sweeps, burn_in, visits[begin:end]
+            states[d], words[begin:end], z, weights, cumulative, alpha, sweeps, burn_in, visits[begin:end]
         )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
-def sweep_document(source, words, weights, cumulative, alpha, sweeps, burn_in, visits):
-    """The sweeps of one document; `visits` (n, K) is increased by 1 where a word has a topic, in sweeps that are kept.
+def sweep_document(source, words, z, weights, cumulative, alpha, sweeps, burn_in, visits):
+    """Sweeps of one document from topics z (n,), which it moves; `visits` (n, K) is increased in sweeps that are kept.
 
     `active[:m]` are the topics that the document has, in any order, `place` says where each of them is.
     """
     size, topics = len(words), weights.shape[1]
-    z = np.empty(size, np.int64)
     count = np.zeros(topics)
-    active, place = np.empty(topics, np.int64), np.zeros(topics, np.int64)
+    # unsigned: no test for indices that count from the end
+    active, place = np.empty(topics, np.uint32), np.zeros(topics, np.uint32)
     partial = np.empty(topics)
     m = 0
     for i in range(size):
-        k = min(int(draw_uniform(source) * topics), topics - 1)
-        z[i] = k
+        k = z[i]
         if count[k] == 0.0:
             active[m], place[k] = k, m
             m += 1

@@ -88,5 +88,5 @@ def read_archive(path: str | os.PathLike, inside: str = "", encoding: str = "utf
                 last = name
     except (tarfile.TarError, EOFError, OSError) as error:
         raise DataError(
-            f"{os.fspath(path)}: cannot be read after {last} ({error}); it is truncated or no tar archive: fetch it again"
+            f"{os.fspath(path)}: cannot be read after {last} ({error}); truncated, or no tar archive: fetch it again"
         ) from error

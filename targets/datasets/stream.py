@@ -45,8 +45,8 @@ class Shuffled:
 
     In each pass the blocks of `block` consecutive documents are put in random order; `pool` blocks at a time are mixed,
     and minibatches are cut from the mixture. So a step reads documents of `pool` places of the file, and the memory is
-    that of `pool * block` document numbers. Each document comes once in a pass; a minibatch may end a pass and begin the
-    next.
+    that of `pool * block` document numbers. Each document comes once in a pass; a minibatch may end a pass and begin
+    the next.
 
     A minibatch is not a uniform subset: documents of one block come close together, so that neighbours that are alike
     make the gradient noise larger than that of `Independent`; with `block=1` it is a uniform subset.

@@ -144,5 +144,5 @@ class TinyLDA:
 
 
 def tiny_lda() -> TinyLDA:
-    """Two topics, three words, three documents of seven words together: 128 assignments."""
-    return TinyLDA(LDA(2, 3, alpha=0.6, beta=2.5), ((0, 1), (1, 2), (0, 0, 2)))
+    """Two topics, three words, two documents of five words together: 32 assignments."""
+    return TinyLDA(LDA(2, 3, alpha=0.6, beta=2.5), ((0, 1), (0, 0, 2)))
