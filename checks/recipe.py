@@ -32,6 +32,7 @@ from checks.proof import (
     worst_of,
 )
 from checks.result import Result
+from checks.rules import within
 from checks.subject import Subject
 from samplers.charts import Chart
 from samplers.dynamics import Dynamics, MatrixField, ScalarField, VectorField
@@ -76,7 +77,7 @@ def broad_points(target: Target, dim: int, count: int, seed: int) -> np.ndarray:
     if _is_positive(target):
         position = np.maximum(centre, 1e-3) * np.exp(0.7 * normal[:, : centre.size])
     else:
-        position = centre + 2 / np.sqrt(target.curvature) * normal[:, : centre.size]
+        position = within(target, centre, centre + 2 / np.sqrt(target.curvature) * normal[:, : centre.size])
     return np.concatenate([position, normal[:, centre.size :]], axis=1)
 
 
@@ -406,7 +407,7 @@ def completeness(check: Check, subject: Subject, target: Target, seed: int) -> R
         raise NotApplicable("a chart leaves out part of the manifold, and the flux does not vanish at its edge")
     if dynamics.dim != 2:
         raise NotApplicable(f"Q is unique in two dimensions only; z has {dynamics.dim}")
-    if _is_positive(target):
+    if _is_positive(target) or target.manifold.name.startswith("corner"):
         raise NotApplicable("the space has a boundary, where the flux need not vanish smoothly")
     centre = np.zeros(2)
     centre[: target.size] = np.asarray(target.ravel(target.example))

@@ -164,6 +164,17 @@ def _auxiliary_rule(H, points, count: int, per_axis: int | None, refine: int) ->
     return mean + nodes @ np.linalg.cholesky(covariance).T, weights
 
 
+def within(target: Target, centre: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Points (m, d), those outside the space drawn towards its interior point `centre` until they are inside."""
+    if target.manifold.name.startswith("euclidean"):
+        return points
+    inside = jax.jit(jax.vmap(lambda x: target.manifold.contains(target.unravel(x))))
+    share = np.ones(len(points))
+    while not (now := np.asarray(inside(centre + share[:, None] * (points - centre)))).all():
+        share = np.where(now, share, share / 2)
+    return centre + share[:, None] * (points - centre)
+
+
 def generic_points(step: JaxStep | HostStep, count: int = 4) -> np.ndarray:
     """A few points z (count, n) in the bulk: the example moved along fixed generic directions."""
     target = step.target
@@ -178,4 +189,4 @@ def generic_points(step: JaxStep | HostStep, count: int = 4) -> np.ndarray:
         if has_boundary(target.manifold):
             scale = 0.5 * base.min()  # within the faces, where the reflections of a small step are not met
         return on_tangent_bundle(target, scale * wiggle[:, : target.size], aux)
-    return np.concatenate([base + scale * wiggle[:, : target.size], aux], axis=1)
+    return np.concatenate([within(target, base, base + scale * wiggle[:, : target.size]), aux], axis=1)

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 
+from samplers.roots import positive_root
 from samplers.validate import require
 from targets.target import Target
 
@@ -132,6 +133,78 @@ class PositiveMetric:
 
     def inverse_sqrt(self, theta):
         return Diagonal(jnp.sqrt(theta))
+
+
+@dataclass(frozen=True)
+class FlatMetric:
+    """G = I: Euclidean Langevin and Hamiltonian dynamics, for the reflections that the Riemannian samplers have."""
+
+    def inverse(self, theta):
+        return jnp.eye(theta.shape[0], dtype=theta.dtype)
+
+    inverse_sqrt = inverse
+
+
+class SymmetricRoot:
+    """`inverse_sqrt` from `inverse`, by the closed form for 2 x 2 matrices, else by eigenvalues."""
+
+    inverse: Callable[[jax.Array], jax.Array]
+
+    def inverse_sqrt(self, theta):
+        """sqrt(A) = (A + s I) / sqrt(tr A + 2 s), s = sqrt(det A), for 2 x 2."""
+        A = self.inverse(theta)
+        if A.shape[0] == 2:
+            s = jnp.sqrt(A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0])
+            return (A + s * jnp.eye(2, dtype=A.dtype)) / jnp.sqrt(A[0, 0] + A[1, 1] + 2 * s)
+        return positive_root(A)
+
+
+@dataclass(frozen=True)
+class ReducedMeanMetric(SymmetricRoot):
+    """G^-1 = (diag theta - theta theta^T) / N, theta = (pi_1, .., pi_{K-1}): inverse Fisher information of N labels.
+
+    Source: patterson2013stochastic, section 4 (reduced mean).
+
+    Args:
+        total: N, the number of labels.
+    """
+
+    total: float
+
+    def inverse(self, theta):
+        return (jnp.diag(theta) - jnp.outer(theta, theta)) / self.total
+
+
+@dataclass(frozen=True)
+class ReducedNaturalMetric(SymmetricRoot):
+    """G^-1 = (diag 1/pi + 1 1^T / pi_K) / N, theta_k = log(pi_k / pi_K).
+
+    Source: patterson2013stochastic, section 4 (reduced natural).
+
+    Args:
+        total: N, the number of labels.
+    """
+
+    total: float
+
+    def inverse(self, theta):
+        whole = 1 + jnp.sum(jnp.exp(theta))  # 1 / pi_K
+        one = jnp.ones((theta.shape[0], theta.shape[0]), theta.dtype)
+        return whole * (jnp.diag(jnp.exp(-theta)) + one) / self.total
+
+
+@dataclass(frozen=True)
+class ExpandedNaturalMetric:
+    """G^-1 = diag(e^-theta), pi = softmax(theta); that of the expanded mean is `PositiveMetric`.
+
+    Source: patterson2013stochastic, section 4 (expanded natural).
+    """
+
+    def inverse(self, theta):
+        return jnp.diag(jnp.exp(-theta))
+
+    def inverse_sqrt(self, theta):
+        return jnp.diag(jnp.exp(-theta / 2))
 
 
 @dataclass(frozen=True, eq=False)

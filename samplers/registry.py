@@ -10,6 +10,8 @@ import numpy as np
 
 from samplers.badodab import BADODAB
 from samplers.chmc import CHMC
+from samplers.cir_euler import CIREuler
+from samplers.exponential_ou import ExponentialOU, LogLocation
 from samplers.gmc import GMC
 from samplers.gradients import KnownNoise
 from samplers.gsgnht import GSGNHT
@@ -18,7 +20,15 @@ from samplers.host import HostExact
 from samplers.host_sgld import HostSGLD
 from samplers.leimkuhler_matthews import LeimkuhlerMatthews
 from samplers.mala import MALA
-from samplers.metrics import NonHessian2D, PositiveMetric, RecipeMetric
+from samplers.metrics import (
+    ExpandedNaturalMetric,
+    FlatMetric,
+    NonHessian2D,
+    PositiveMetric,
+    RecipeMetric,
+    ReducedMeanMetric,
+    ReducedNaturalMetric,
+)
 from samplers.mmala import MMALA
 from samplers.msgnht import MSGNHT
 from samplers.recipe import Recipe
@@ -35,6 +45,7 @@ from samplers.sgrld import SGRLD
 from samplers.splitting import ABOBA, BAOAB, OABAO, OBABO
 from samplers.svgd import SVGD
 from samplers.ubu import BUB, UBU
+from targets.simplex_posterior import REDUCED
 from targets.target import Target
 
 TEMPERATURES = ({"temperature": 0.5}, {"temperature": 2.0})
@@ -184,6 +195,31 @@ SAMPLERS: tuple[Row, ...] = (
         step_size=0.01,
     ),
     Row(
+        "sgrld-reduced-mean",
+        with_metric(SGRLD, lambda target: ReducedMeanMetric(sum(REDUCED)), size=2),
+        targets=("simplex-reduced-mean",),
+        step_size=2.0,
+    ),
+    Row(
+        "sgrld-reduced-natural",
+        with_metric(SGRLD, lambda target: ReducedNaturalMetric(sum(REDUCED)), size=2),
+        targets=("simplex-reduced-natural",),
+        step_size=0.2,
+    ),
+    Row(
+        "sgrld-expanded-mean",
+        with_metric(SGRLD, lambda target: PositiveMetric(), reflect=True),
+        tiers=MANIFOLD_TIERS,
+        targets=("simplex-expanded-mean",),
+        step_size=0.01,
+    ),
+    Row(
+        "sgrld-expanded-natural",
+        with_metric(SGRLD, lambda target: ExpandedNaturalMetric()),
+        targets=("simplex-expanded-natural",),
+        step_size=0.02,
+    ),
+    Row(
         "sgrld-non-hessian",
         with_metric(SGRLD, lambda target: NonHessian2D(), size=2),
         targets=PLANE,
@@ -203,6 +239,29 @@ SAMPLERS: tuple[Row, ...] = (
         tiers=MANIFOLD_TIERS,
         targets=POSITIVE,
         variants=({"temperature": 0.5}, {"temperature": 2.0, "order": "explicit"}),
+        step_size=0.02,
+        step_power=0.5,
+    ),
+    Row(
+        "sgld-reflected",
+        with_metric(SGRLD, lambda target: FlatMetric(), reflect=True),
+        tiers=MANIFOLD_TIERS,
+        targets=("simplex-expanded-mean",),
+        step_size=0.02,
+    ),
+    Row(
+        "sghmc-reflected",
+        with_metric(SGRHMC, lambda target: FlatMetric(), reflect=True),
+        tiers=MANIFOLD_TIERS,
+        targets=("simplex-expanded-mean",),
+        step_size=0.02,
+        step_power=0.5,
+    ),
+    Row(
+        "sgrhmc-expanded-mean",
+        with_metric(SGRHMC, lambda target: PositiveMetric(), reflect=True),
+        tiers=MANIFOLD_TIERS,
+        targets=("simplex-expanded-mean",),
         step_size=0.02,
         step_power=0.5,
     ),
@@ -273,9 +332,8 @@ SAMPLERS: tuple[Row, ...] = (
     Row(
         "scir",
         plain(SCIR, alpha=1.5),  # and one count in each coordinate: together the shape of the target
-        tiers=("contract", "order", "invariance", "geometry"),
+        tiers=("contract", "recipe", "order", "invariance", "geometry"),
         unsupported={
-            "recipe": "an exact transition of the Cox-Ingersoll-Ross process: nothing is discretised",
             "generator": "draws Poisson and Gamma variates, not normals",
             "law": "its draws are not normal; invariance is decided exactly in the order tier (defect)",
         },
@@ -283,6 +341,24 @@ SAMPLERS: tuple[Row, ...] = (
         step_size=0.5,
         step_power=0.0,
         estimator=lambda target: ExactCounts(np.ones(target.size)),
+    ),
+    Row(
+        "cir-euler",
+        plain(CIREuler, alpha=1.5),
+        tiers=("contract", "recipe", "generator", "order", "invariance", "geometry"),
+        unsupported={"law": "a host sampler on a target that is not Gaussian"},
+        targets=POSITIVE,
+        step_size=0.02,
+        estimator=lambda target: ExactCounts(np.ones(target.size)),
+    ),
+    Row(
+        "exponential-ou",
+        plain(ExponentialOU, scale=0.5),
+        tiers=MANIFOLD_TIERS,
+        targets=("log-normal",),
+        step_size=0.5,
+        step_power=0.0,
+        estimator=lambda target: LogLocation(np.full((1, target.size), 0.3)),
     ),
     # manifolds
     Row(

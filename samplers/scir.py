@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from samplers.cir import cir_transition
+from samplers.cir_euler import cir_dynamics
 from samplers.host import estimator_key
 from samplers.types import Claims, Estimate, Source
 from samplers.validate import require
@@ -15,32 +17,6 @@ class SCIRState(NamedTuple):
 
     log_position: np.ndarray
     estate: Any
-
-
-def cir_transition(generator: np.random.Generator, log_theta, shape, step_size: float) -> np.ndarray:
-    """Exact transition of d theta = (a - theta) dt + sqrt(2 theta) dW over a time h, in logs.
-
-        J ~ Poisson(theta / (e^h - 1)),   theta' = (1 - e^-h) Gamma(a + J)
-
-    which is (1 - e^-h) / 2 times a noncentral chi-square with 2 a degrees of freedom and noncentrality
-    2 theta / (e^h - 1), for every a > 0.
-
-    Source: baker2018large, equation (2.2) (noncentral chi-square form).
-
-    Args:
-        generator: NumPy's.
-        log_theta: log of the current values, any shape, -inf allowed.
-        shape: a > 0, broadcast against `log_theta`.
-        step_size: h > 0.
-
-    Returns:
-        log theta'.
-    """
-    jumps = generator.poisson(np.exp(log_theta) / np.expm1(step_size))
-    total = np.broadcast_to(shape, np.shape(log_theta)) + jumps
-    # Gamma(s) = Gamma(s + 1) U^(1/s): the log stays finite where a Gamma draw underflows
-    log_gamma = np.log(generator.standard_gamma(total + 1)) - generator.standard_exponential(np.shape(total)) / total
-    return np.log(-np.expm1(-step_size)) + log_gamma
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +54,7 @@ class SCIR:
         return Claims(
             kind="exact",
             source=Source("baker2018large", "Algorithm 1"),
+            dynamics=cir_dynamics,
             conditions=("exact counts",),
             spaces=("positive",),
         )

@@ -57,7 +57,7 @@ def dirichlet(alpha: Any, name: str) -> Target:
         potential=potential,
         place=place,
         theta=lambda position: position,
-        quadrature=lambda m: _rule(alpha, m),
+        quadrature=lambda m: simplex_rule(alpha, m),
         temper=lambda t: dirichlet((alpha - 1) / t + 1, f"{name} at temperature {t:g}"),
         hottest=lambda t: np.all((alpha - 1) / t + 1 > 0),
         curvature=_curvature(alpha - 1, alpha, 2),
@@ -94,7 +94,7 @@ def dirichlet_sphere(alpha: Any, name: str) -> Target:
 
     def quadrature(m):
         """All orthants: with both signs a Gauss rule in theta is one in x, exact for odd polynomials too."""
-        theta, weights = _rule(alpha, m)
+        theta, weights = simplex_rule(alpha, m)
         signs = np.array(np.meshgrid(*[[1.0, -1.0]] * len(alpha))).reshape(len(alpha), -1).T
         return (signs[:, None, :] * np.sqrt(theta)).reshape(-1, len(alpha)), np.tile(weights / len(signs), len(signs))
 
@@ -207,7 +207,7 @@ def _floored(values):
     return jnp.maximum(values, jnp.finfo(values.dtype).tiny)
 
 
-def _rule(alpha: np.ndarray, m: int) -> Rule:
+def simplex_rule(alpha: np.ndarray, m: int) -> Rule:
     """Sticks theta_k / (theta_k + ... + theta_K) are independent Beta: a product of Gauss-Jacobi rules (m^(K-1), K).
 
     Exact for polynomials of degree 2 m - 1; slow for logarithms.

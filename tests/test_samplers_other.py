@@ -11,12 +11,13 @@ import pytest
 from scipy import special, stats
 
 from checks.tape import Noise, record
+from samplers.cir import cir_transition
 from samplers.gradients import Exact, FromLogDensity, Minibatch
 from samplers.hmc import HMC
 from samplers.host_sgld import HostSGLD
 from samplers.mala import MALA
 from samplers.saga import SAGA, SAGALD, SAGATable
-from samplers.scir import SCIR, CountMinibatch, ExactCounts, SCIRState, cir_transition
+from samplers.scir import SCIR, CountMinibatch, ExactCounts, SCIRState
 from samplers.sggmc import SGGMC, TangentPoint
 from samplers.simple import complete, simple_sampler
 from samplers.svgd import SVGD, median_bandwidth, squared_distances, stein_direction
