@@ -140,7 +140,7 @@ class FlatMetric:
     """G = I: Euclidean Langevin and Hamiltonian dynamics, for the reflections that the Riemannian samplers have."""
 
     def inverse(self, theta):
-        return jnp.eye(theta.shape[0], dtype=theta.dtype)
+        return Diagonal(jnp.ones_like(theta))
 
     inverse_sqrt = inverse
 
@@ -201,10 +201,10 @@ class ExpandedNaturalMetric:
     """
 
     def inverse(self, theta):
-        return jnp.diag(jnp.exp(-theta))
+        return Diagonal(jnp.exp(-theta))
 
     def inverse_sqrt(self, theta):
-        return jnp.diag(jnp.exp(-theta / 2))
+        return Diagonal(jnp.exp(-theta / 2))
 
 
 @dataclass(frozen=True, eq=False)

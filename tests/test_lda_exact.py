@@ -14,19 +14,16 @@ from checks.statistics.joint import joint_test
 from checks.statistics.moments import mean_test
 from checks.step_size_limit import limit_test
 from checks.subject import Subject
-from samplers.fast_draws import streams
+from samplers.cir import streams
 from samplers.lda import collapsed, gibbs
 from samplers.lda.collapsed import collapsed_state, collapsed_sweep
 from samplers.lda.estimator import DocumentGibbs
 from samplers.lda.gibbs import sample_topics, sweep_document
 from samplers.lda.scir import TopicSCIR
-from samplers.metrics import PositiveMetric
-from samplers.reflected import Reflected
+from samplers.metrics import FlatMetric, PositiveMetric
 from samplers.row import Row
 from samplers.run import run
 from samplers.scir import SCIR
-from samplers.sghmc import SGHMC
-from samplers.sgld import SGLD
 from samplers.sgrhmc import SGRHMC
 from samplers.sgrld import SGRLD
 from targets.datasets.corpus import from_documents
@@ -52,8 +49,8 @@ STICKY = TinyLDA(LDA(2, 3, alpha=0.05, beta=2.5), TINY.documents)
 """Documents that keep to one topic: a chain that forgets its start slowly."""
 PHI = np.array([[0.6, 0.1], [0.3, 0.2], [0.1, 0.7]])
 SAMPLERS = {
-    "sgld": (Reflected(SGLD()), 0.1),
-    "sghmc": (Reflected(SGHMC()), 0.2),
+    "sgld": (SGRLD(FlatMetric(), reflect=True), 0.1),
+    "sghmc": (SGRHMC(FlatMetric(), reflect=True), 0.2),
     "sgrld": (SGRLD(PositiveMetric(), reflect=True), 0.1),
     "sgrhmc": (SGRHMC(PositiveMetric(), reflect=True), 0.2),
 }

@@ -30,7 +30,7 @@ def estimator_of(name, seed=3):
 
 def run_of(name, path=None, steps=STEPS, seed=1, completion=lambda: Completion(HELD_OUT, MODEL.alpha, 6), **options):
     return run_lda(
-        METHODS[name](MODEL, 1.0), estimator_of(name), seed, step_size=decreasing(0.01, 10.0, 0.5), num_steps=steps,
+        METHODS[name](MODEL), estimator_of(name), seed, step_size=decreasing(0.01, 10.0, 0.5), num_steps=steps,
         completion=completion, evaluate_every=2, checkpoint=path, checkpoint_every=2, **options,
     )  # fmt: skip
 
@@ -91,10 +91,10 @@ def test_a_scheme_that_asks_for_another_gradient_is_refused():
 def test_bad_input_of_a_run_is_named(changes, words):
     given = {"step_size": 0.01, "num_steps": 1}
     with pytest.raises(ValueError, match=words):
-        run_lda(METHODS["SGRLD"](MODEL, 1.0), estimator_of("SGRLD"), 0, **{**given, **changes})
+        run_lda(METHODS["SGRLD"](MODEL), estimator_of("SGRLD"), 0, **{**given, **changes})
     blind = DocumentGibbs(MODEL, Independent(CORPUS, 7, 0), gradient=False)
     with pytest.raises(ValueError, match="gradient=True"):
-        run_lda(METHODS["SGRLD"](MODEL, 1.0), blind, 0, step_size=0.01, num_steps=1)
+        run_lda(METHODS["SGRLD"](MODEL), blind, 0, step_size=0.01, num_steps=1)
     with pytest.raises(ValueError, match="model: has 9 words"):
         DocumentGibbs(LDA(4, 9, 0.1, 0.1), Independent(CORPUS, 7, 0))
     with pytest.raises(ValueError, match="alpha: must be positive"):
@@ -132,7 +132,7 @@ def test_true_topics_predict_better_than_a_uniform_law_and_than_shuffled_topics(
 
 
 def test_perplexity_falls_in_a_run():
-    sampler = METHODS["SGRLD"](MODEL, 1.0)
+    sampler = METHODS["SGRLD"](MODEL)
     found = run_lda(
         sampler, estimator_of("SGRLD"), 1, step_size=0.01, num_steps=30, evaluate_every=10,
         completion=lambda: Completion(HELD_OUT, MODEL.alpha, 20),

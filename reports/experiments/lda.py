@@ -13,12 +13,9 @@ from reports.experiments.pages import new_figure
 from samplers.lda.completion import Completion
 from samplers.lda.driver import run_lda
 from samplers.lda.estimator import DocumentGibbs
-from samplers.metrics import PositiveMetric
-from samplers.reflected import Reflected
+from samplers.metrics import FlatMetric, PositiveMetric
 from samplers.schedules import decreasing
 from samplers.scir import SCIR
-from samplers.sghmc import SGHMC
-from samplers.sgld import SGLD
 from samplers.sgrhmc import SGRHMC
 from samplers.sgrld import SGRLD
 from targets.datasets.corpus import Corpus, from_documents
@@ -31,13 +28,14 @@ from targets.lda.model import LDA
 SHORTEST = 30
 """Words that an article has at least; shorter ones are stubs with hardly anything to predict."""
 HELD_OUT = 400
-METHODS: dict[str, Callable[[LDA, float], Any]] = {
-    "SGLD": lambda model, friction: Reflected(SGLD()),
-    "SGHMC": lambda model, friction: Reflected(SGHMC(friction=friction)),
-    "SGRLD": lambda model, friction: SGRLD(PositiveMetric(), reflect=True),
-    "SGRHMC": lambda model, friction: SGRHMC(PositiveMetric(), reflect=True),
-    "SCIR": lambda model, friction: SCIR(model.beta),
+METHODS: dict[str, Callable[[LDA], Any]] = {
+    "SGLD": lambda model: SGRLD(FlatMetric(), reflect=True),
+    "SGHMC": lambda model: SGRHMC(FlatMetric(), reflect=True),
+    "SGRLD": lambda model: SGRLD(PositiveMetric(), reflect=True),
+    "SGRHMC": lambda model: SGRHMC(PositiveMetric(), reflect=True),
+    "SCIR": lambda model: SCIR(model.beta),
 }
+"""Rows `sgld-reflected`, `sghmc-reflected` (friction 1), `sgrld`, `sgrhmc` and `scir` of the registry."""
 STYLES = {
     "SGLD": ("#E69F00", "s"),
     "SGHMC": ("#56B4E9", "^"),
@@ -58,7 +56,6 @@ class Cell(Keyed):
         topics: K.
         alpha, beta: of the priors.
         schedule: (a, b, c) of the step sizes a (1 + t / b)^-c.
-        friction: of SGHMC.
         sweeps: of the Gibbs sampler in a document, half of them discarded.
         steps: updates of the topics, with minibatches of `batch` documents.
         every: steps from one evaluation to the next.
@@ -74,7 +71,6 @@ class Cell(Keyed):
     every: int
     sweeps: int = 50
     batch: int = 50
-    friction: float = 1.0
     seed: int = 0
 
 
@@ -115,7 +111,7 @@ def measured(cell: Cell) -> dict[str, Any]:
     """Perplexities on the way, or the step from which the topics were not finite."""
     train, held_out = documents(cell.corpus)
     model = LDA(cell.topics, len(train.vocabulary), cell.alpha, cell.beta)
-    sampler = METHODS[cell.method](model, cell.friction)
+    sampler = METHODS[cell.method](model)
     batches = Independent(train, cell.batch, cell.seed)
     estimator = DocumentGibbs(model, batches, cell.sweeps, gradient="gradient" in sampler.needs)
     try:

@@ -118,8 +118,8 @@ def text(lines: Lines, quick: bool) -> list[str]:
         f"Best first: {', '.join(order)}. {verdict}",
         "",
         "SGLD and SGHMC move every theta_wk by noise of the same size. The words that carry a topic need steps "
-        "thousands of times larger than those near zero, where the gradient (beta - 1 + N_wk) / theta_wk is singular; no step "
-        "size suits both. The metric diag(theta) of SGRLD and SGRHMC takes that factor out.",
+        "thousands of times larger than those near zero, where the gradient (beta - 1 + N_wk) / theta_wk is singular; "
+        "no step size suits both. The metric diag(theta) of SGRLD and SGRHMC takes that factor out.",
         "",
         "Differs from the paper: text, number of documents, perplexity of word completion; the paper does not state "
         "its step sizes, its friction, or its priors.",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from samplers.fast_draws import streams
+from samplers.cir import streams
 from samplers.lda.uniform import draw_uniform
 from samplers.validate import require
 

@@ -1,8 +1,8 @@
-"""A uniform variate for kernels that run compiled and in plain Python, like those of `samplers.fast_draws`."""
+"""A uniform variate for kernels that run compiled and in plain Python, like those of `samplers.cir`."""
 
 from numba.extending import overload
 
-from samplers.fast_draws import _uniform
+from samplers.cir import _uniform
 
 
 def draw_uniform(source):
