@@ -62,8 +62,7 @@ class ExactCounts:
 
     def estimate(self, key, estate, position):
         counts = self.counts(as_generator(key), np.asarray(position))
-        gradient = [self.tiny.model.gradient(t, n) for t, n in zip(np.asarray(position), counts, strict=True)]
-        return Estimate(np.stack(gradient), statistics=counts), estate
+        return Estimate(self.tiny.model.gradient(np.asarray(position), counts), statistics=counts), estate
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,7 +45,7 @@ def sample_topics(
     The sum over topics is over two parts: alpha phi_kw, whose cumulative sum does not change during a call, and
     n_dk phi_kw, which only runs over the topics that the document has at the moment.
 
-    Source: patterson2013stochastic, section 5; the two parts are those of yao2009efficient, section 3.4, without its
+    Source: patterson2013stochastic, section 5; the two parts are those of yao2009efficient, without its
     third one. The law does not depend on them.
 
     Args:

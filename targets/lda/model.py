@@ -45,7 +45,7 @@ class LDA:
         return generator.standard_gamma(1.0, (self.words, self.topics))
 
     def gradient(self, theta: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """grad U (V, K) at theta for expected counts N_wk of words in topics; U = -log p(theta | words).
+        """grad U (.., V, K) at theta for expected counts N_wk of words in topics; U = -log p(theta | words).
 
             -dU / d theta_wk = (beta - 1 + N_wk) / theta_wk - N_k. / theta_k. - 1
 
@@ -53,7 +53,7 @@ class LDA:
         """
         gradient = counts + (self.beta - 1.0)
         gradient /= theta
-        gradient -= counts.sum(axis=0) / theta.sum(axis=0) + 1.0
+        gradient -= counts.sum(axis=-2, keepdims=True) / theta.sum(axis=-2, keepdims=True) + 1.0
         return np.negative(gradient, out=gradient)
 
     def collapsed_topics(self, counts: np.ndarray) -> np.ndarray:
