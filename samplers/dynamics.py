@@ -6,12 +6,14 @@ automatic differentiation, so none of them is ever written a second time.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 VectorField = Callable[[jax.Array], jax.Array]
-MatrixField = Callable[[jax.Array], jax.Array]
+MatrixField = Callable[[jax.Array], Any]
+"""(n,) -> (n, n), an array or, for a metric, a `samplers.metrics.Diagonal`."""
 ScalarField = Callable[[jax.Array], jax.Array]
 
 

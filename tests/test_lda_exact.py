@@ -3,6 +3,7 @@
 import inspect
 import math
 import re
+from typing import Any
 
 import jax
 import numpy as np
@@ -157,7 +158,7 @@ def test_sweep_over_a_document_passes_the_joint_distribution_test():
     assert not any(o.rejects(RATE / 8) for o in geweke(sweep_document))
 
 
-def planted(module, function, change):
+def planted(module, function, change) -> Any:
     """The function of a kernel with one change of its source, compiled."""
     source = inspect.getsource(getattr(module, function).py_func)
     before, after = change
@@ -277,7 +278,8 @@ def test_long_collapsed_chain_has_the_enumerated_law_of_assignments():
             collapsed_sweep(rng, corpus, MODEL, state)
         ends[r] = int("".join(map(str, state.topics)), 2)
     for s in np.argsort(TINY.posterior)[-8:]:
-        assert not mean_test((ends == s).astype(float), TINY.posterior[s], name=str(s), unit="1").rejects(RATE / 8)
+        p = float(TINY.posterior[s])
+        assert not mean_test((ends == s).astype(float), p, name=str(s), unit="1").rejects(RATE / 8)
 
 
 # Samplers of topics ------------------------------------------------------------------------------------------------
