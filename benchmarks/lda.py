@@ -64,10 +64,16 @@ def gensim(corpus: Corpus, model: LDA):
 
     bags = [list(zip(*np.unique(corpus.document(d), return_counts=True), strict=True)) for d in range(len(corpus))]
     bags = [[(int(w), int(c)) for w, c in bag] for bag in bags]
-    lda = LdaModel(
-        num_topics=model.topics, id2word={i: str(i) for i in range(model.words)}, alpha=[model.alpha] * model.topics,
-        eta=model.beta, chunksize=BATCH, random_state=0, eval_every=None, dtype=np.float32,
-    )  # fmt: skip
+    options: dict[str, Any] = {
+        "num_topics": model.topics,
+        "id2word": {i: str(i) for i in range(model.words)},
+        "alpha": [model.alpha] * model.topics,
+        "eta": model.beta,
+        "chunksize": BATCH,
+        "random_state": 0,
+        "eval_every": None,
+    }
+    lda = LdaModel(**options)
     topics = lambda: np.asarray(lda.get_topics(), np.float64).T
     yield 0, topics
     while True:
