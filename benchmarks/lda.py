@@ -1,0 +1,212 @@
+"""LDA beside gensim, scikit-learn and tomotopy: documents a second, perplexity after equal times. One run, one thread.
+
+    python -m benchmarks.lda [--seconds 60] [--corpus wikipedia|generated] [--out FILE.jsonl]
+
+Every system gets the same 20,000 documents, K = 100, alpha and beta, minibatches of 50 documents (tomotopy, collapsed
+Gibbs sampling, sweeps over all), one thread, and the same seconds of CPU time of the process, its own setup left out.
+Its topics are then judged by one estimator, `samplers.lda.completion.Completion`, once (no average over samples, which
+the samplers could profit from). Times are CPU times, so that a shared machine does not decide; take ratios.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reports.experiments.lda import METHODS, documents
+from reports.lines import commit
+from samplers.lda.completion import Completion
+from samplers.lda.driver import _Chain
+from samplers.lda.estimator import DocumentGibbs
+from samplers.lda.gibbs import sample_topics
+from samplers.schedules import decreasing
+from targets.datasets.corpus import Corpus
+from targets.datasets.stream import Independent
+from targets.lda.model import LDA, normalised
+
+TRAINING, BATCH, TOPICS, ALPHA, BETA = 20_000, 50, 100, 0.1, 0.1
+
+SCHEDULES = {"SGRLD": decreasing(0.01, 1000, 0.55), "SCIR": decreasing(0.5, 10, 0.33)}
+
+
+def clock() -> float:
+    """CPU seconds of the process."""
+    return time.process_time()
+
+
+def suite(method: str, sweeps: int) -> Callable[[Corpus, LDA], Iterator[tuple[int, Callable[[], np.ndarray]]]]:
+    """A sampler of the suite."""
+
+    def train(corpus: Corpus, model: LDA):
+        sampler = METHODS[method](model)
+        gradient = "gradient" in sampler.needs
+        estimator = DocumentGibbs(model, Independent(corpus, BATCH, 0), sweeps, gradient=gradient)
+        chain = _Chain(sampler, estimator, 0, model.start(np.random.default_rng(0)))
+        topics = lambda: normalised(chain.theta())
+        chain.step(0, 1e-9)  # compiles
+        chain.restore(_Chain(sampler, estimator, 0, model.start(np.random.default_rng(0))).dump())
+        yield 0, topics
+        for number in range(1_000_000):
+            chain.step(number, float(SCHEDULES[method](np.asarray(number))))
+            yield BATCH, topics
+
+    return train
+
+
+def gensim(corpus: Corpus, model: LDA):
+    """LdaModel, online variational Bayes."""
+    from gensim.models import LdaModel
+
+    bags = [list(zip(*np.unique(corpus.document(d), return_counts=True), strict=True)) for d in range(len(corpus))]
+    bags = [[(int(w), int(c)) for w, c in bag] for bag in bags]
+    options: dict[str, Any] = {
+        "num_topics": model.topics,
+        "id2word": {i: str(i) for i in range(model.words)},
+        "alpha": [model.alpha] * model.topics,
+        "eta": model.beta,
+        "chunksize": BATCH,
+        "random_state": 0,
+        "eval_every": None,
+    }
+    lda = LdaModel(**options)
+    topics = lambda: np.asarray(lda.get_topics(), np.float64).T
+    yield 0, topics
+    while True:
+        order = np.random.default_rng(0).permutation(len(bags))
+        for start in range(0, len(order), BATCH):
+            chunk = [bags[i] for i in order[start : start + BATCH]]
+            lda.update(chunk, chunksize=BATCH)
+            yield len(chunk), topics
+
+
+def sklearn(corpus: Corpus, model: LDA):
+    """LatentDirichletAllocation, online variational Bayes."""
+    from scipy.sparse import csr_matrix
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    ones = np.ones(len(corpus.tokens))
+    matrix = csr_matrix((ones, np.asarray(corpus.tokens, np.int32), corpus.offsets), (len(corpus), model.words))
+    matrix.sum_duplicates()
+    lda = LatentDirichletAllocation(
+        model.topics, doc_topic_prior=model.alpha, topic_word_prior=model.beta, learning_method="online",
+        batch_size=BATCH, total_samples=len(corpus), random_state=0, n_jobs=1,
+    )  # fmt: skip
+    topics = lambda: normalised(np.asarray(lda.components_, np.float64).T)
+    yield 0, topics
+    while True:
+        order = np.random.default_rng(0).permutation(len(corpus))
+        for start in range(0, len(order), BATCH):
+            chunk = matrix[order[start : start + BATCH]]
+            lda.partial_fit(chunk)
+            yield chunk.shape[0], topics
+
+
+def tomotopy(corpus: Corpus, model: LDA):
+    """LDAModel, collapsed Gibbs sampling."""
+    import tomotopy as tp
+
+    lda = tp.LDAModel(k=model.topics, alpha=model.alpha, eta=model.beta, seed=0)
+    lda.optim_interval = 0
+    for number in range(len(corpus)):
+        lda.add_doc([str(w) for w in corpus.document(number)])
+
+    def topics():
+        phi = np.full((model.words, model.topics), 1e-12)
+        where = [int(word) for word in lda.used_vocabs]
+        phi[where] = np.stack([lda.get_topic_word_dist(k) for k in range(model.topics)], axis=1)
+        return normalised(phi)
+
+    lda.train(0, workers=1)
+    yield 0, topics
+    while True:
+        lda.train(1, workers=1)
+        yield len(corpus), topics
+
+
+SYSTEMS: dict[str, Callable[[Corpus, LDA], Iterator[Any]]] = {
+    "SGRLD, 10 sweeps": suite("SGRLD", 10),
+    "SGRLD, 50 sweeps": suite("SGRLD", 50),
+    "SCIR, 50 sweeps": suite("SCIR", 50),
+    "gensim": gensim,
+    "scikit-learn": sklearn,
+    "tomotopy": tomotopy,
+}
+
+
+def race(name: str, corpus: Corpus, held_out: Corpus, seconds: float) -> dict[str, Any]:
+    """Train for so many CPU seconds; documents a second and perplexity on the way and at the end."""
+    model = LDA(TOPICS, len(corpus.vocabulary), ALPHA, BETA)
+    work = SYSTEMS[name](corpus, model)
+    _, topics = next(work)
+    marks = [seconds / 4, seconds / 2, seconds]
+    spent, taken, found = 0.0, 0, []
+    while marks:
+        began = clock()
+        count, topics = next(work)
+        spent += clock() - began
+        taken += count
+        if spent >= marks[0]:
+            value = Completion(held_out, ALPHA).add(np.random.default_rng(1), topics())
+            found.append((round(spent, 1), taken, round(value, 1)))
+            marks = [mark for mark in marks if mark > spent]
+    return {"system": name, "documents/s": round(taken / spent), "seconds, documents, perplexity": found}
+
+
+def step_time(corpus: Corpus) -> dict[str, Any]:
+    """Seconds of a SCIR step and of its parts: K = 100, minibatch of 50 documents, 200 sweeps."""
+    model = LDA(TOPICS, len(corpus.vocabulary), ALPHA, BETA)
+    sampler = METHODS["SCIR"](model)
+    found: dict[str, Any] = {"vocabulary": model.words, "words of a document": float(np.mean(corpus.lengths))}
+    for threads in (1, 2):
+        estimator = DocumentGibbs(model, Independent(corpus, BATCH, 0), 200, threads, gradient=False)
+        chain = _Chain(sampler, estimator, 0, model.start(np.random.default_rng(0)))
+        times = []
+        for number in range(12):
+            wall, cpu = time.perf_counter(), clock()
+            chain.step(number, float(SCHEDULES["SCIR"](np.asarray(number))))
+            times.append((time.perf_counter() - wall, clock() - cpu))
+        wall, cpu = np.median(times[4:], axis=0)
+        found[f"SCIR step, {threads} thread(s), s (wall, CPU)"] = [round(float(wall), 3), round(float(cpu), 3)]
+        batch = corpus.take(estimator.batches.numbers(0))
+        used, local = np.unique(batch.tokens, return_inverse=True)
+        weights = normalised(chain.theta())[used]
+        began, cpu = time.perf_counter(), clock()
+        for i in range(5):
+            sample_topics(np.random.default_rng(i), local, batch.offsets, weights, ALPHA, 200, threads=threads)
+        found[f"of it Gibbs, {threads} thread(s), s (wall, CPU)"] = [
+            round((time.perf_counter() - began) / 5, 3), round((clock() - cpu) / 5, 3),
+        ]  # fmt: skip
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.lda")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--corpus", choices=("wikipedia", "generated"), default="wikipedia")
+    parser.add_argument("--system", action="append", choices=tuple(SYSTEMS))
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args(arguments)
+    train, held_out = documents(given.corpus)
+    corpus = train.take(range(min(TRAINING, len(train))))
+    lines: list[dict[str, Any]] = [{"commit": commit(), "documents": len(corpus), "words": len(corpus.tokens)}]
+    lines.append(step_time(corpus))
+    print(json.dumps(lines[0]), json.dumps(lines[1]), sep="\n", flush=True)
+    for name in given.system or SYSTEMS:
+        try:
+            lines.append(race(name, corpus, held_out, given.seconds))
+        except ImportError as error:
+            lines.append({"system": name, "missing": str(error)})
+        print(json.dumps(lines[-1]), flush=True)
+    if given.out:
+        given.out.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
