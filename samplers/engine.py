@@ -242,7 +242,7 @@ def _program(
     return Program(parts, jax.jit(segment if len(devices) == 1 else on_devices(segment, devices)))
 
 
-def chain_mesh(devices: tuple[jax.Device, ...]) -> Mesh:
+def chain_mesh(devices: tuple[Any, ...]) -> Mesh:
     """The devices in a row, along the axis of chains."""
     return Mesh(np.asarray(devices), (CHAINS,))
 
@@ -253,7 +253,7 @@ def carry_specs(carry: Carry) -> Carry:
     return Carry(jax.tree.map(last, carry.state), jax.tree.map(last, carry.average), PartitionSpec())
 
 
-def on_devices(segment: Callable, devices: tuple[jax.Device, ...]) -> Callable:
+def on_devices(segment: Callable, devices: tuple[Any, ...]) -> Callable:
     """A segment that every device runs with its own chains; the devices have nothing to say to each other."""
     everywhere, mesh = PartitionSpec(), chain_mesh(devices)
 
@@ -267,7 +267,7 @@ def on_devices(segment: Callable, devices: tuple[jax.Device, ...]) -> Callable:
     return shared_out
 
 
-def devices_for(chains: int) -> tuple[jax.Device, ...]:
+def devices_for(chains: int) -> tuple[Any, ...]:
     """As many of this process's devices as share the chains evenly, with at least two chains each.
 
     A single chain of a device would be compiled without an axis of chains, to another rounding.
