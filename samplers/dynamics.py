@@ -16,7 +16,12 @@ ScalarField = Callable[[jax.Array], jax.Array]
 
 
 def row_divergence(matrix: MatrixField, z: jax.Array) -> jax.Array:
-    """The vector (div M)_i = sum_j d M_ij / d z_j at z; `matrix` maps (n,) to (n, n)."""
+    """The vector (div M)_i = sum_j d M_ij / d z_j at z; `matrix` maps (n,) to (n, n), an array or a `metrics.Diagonal`.
+
+    Of a diagonal matrix whose entries M_ii depend on z_i alone it is d M_ii / d z_i, the derivative along (1, .., 1).
+    """
+    if hasattr(jax.eval_shape(matrix, z), "separable_entries"):
+        return jax.jvp(lambda y: matrix(y).separable_entries, (z,), (jnp.ones_like(z),))[1]
     return jnp.einsum("ijj->i", jax.jacfwd(matrix)(z))
 
 

@@ -6,7 +6,7 @@ by automatic differentiation (`samplers.dynamics.row_divergence`).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -19,13 +19,55 @@ from targets.target import Target
 class Metric(Protocol):
     """A field of symmetric positive definite matrices on flat positions (n,)."""
 
-    def inverse(self, theta: jax.Array) -> jax.Array:
-        """G^-1(theta), (n, n)."""
+    def inverse(self, theta: jax.Array) -> Any:
+        """G^-1(theta), (n, n), an array or a `Diagonal`."""
         ...
 
-    def inverse_sqrt(self, theta: jax.Array) -> jax.Array:
+    def inverse_sqrt(self, theta: jax.Array) -> Any:
         """B(theta) = G^-1/2(theta), (n, n), the symmetric square root of `inverse`."""
         ...
+
+
+@jax.tree_util.register_pytree_node_class
+@dataclass(frozen=True, eq=False)
+class Diagonal:
+    """The matrix diag(entries) without its zeros, for metrics G^-1 = diag(g(theta_i)) of very many coordinates.
+
+    Entry i may depend on theta_i alone, which `samplers.dynamics.row_divergence` relies on. Products with vectors and
+    matrices cost what they should; a multiple of it is a dense matrix.
+
+    Args:
+        entries: (n,).
+    """
+
+    entries: jax.Array
+
+    @property
+    def separable_entries(self) -> jax.Array:
+        """The diagonal."""
+        return self.entries
+
+    def __matmul__(self, other):
+        return self.entries * other if jnp.ndim(other) == 1 else self.entries[:, None] * other
+
+    def __rmatmul__(self, other):
+        return other * self.entries
+
+    def __rmul__(self, number):
+        return number * dense(self)
+
+    def tree_flatten(self):
+        return (self.entries,), None
+
+    @classmethod
+    def tree_unflatten(cls, auxiliary, children):
+        del auxiliary
+        return cls(*children)
+
+
+def dense(matrix: Any) -> jax.Array:
+    """An array (n, n) from what a metric returns."""
+    return jnp.diag(matrix.entries) if isinstance(matrix, Diagonal) else matrix
 
 
 def wave(theta: jax.Array) -> jax.Array:
@@ -84,10 +126,10 @@ class PositiveMetric:
     """
 
     def inverse(self, theta):
-        return jnp.diag(theta)
+        return Diagonal(theta)
 
     def inverse_sqrt(self, theta):
-        return jnp.diag(jnp.sqrt(theta))
+        return Diagonal(jnp.sqrt(theta))
 
 
 @dataclass(frozen=True, eq=False)

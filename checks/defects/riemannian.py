@@ -11,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 
 from checks.defects.defect import Defect, Kill, planted
 from samplers.dynamics import Dynamics, row_divergence
-from samplers.metrics import NonHessian2D, PositiveMetric, RecipeMetric
+from samplers.metrics import NonHessian2D, PositiveMetric, RecipeMetric, dense
 from samplers.noise import normal_like
 from samplers.recipe import Recipe
 from samplers.registry import RECIPE_OFFSET
@@ -35,7 +35,7 @@ class PlantedSGRLD(SGRLD):
         h, T = step_size, self.temperature
         theta, unravel = ravel_pytree(state.position)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
-        inverse = jnp.linalg.matrix_power(self.metric.inverse(theta), self.power)
+        inverse = jnp.linalg.matrix_power(dense(self.metric.inverse(theta)), self.power)
         kick = inverse @ ravel_pytree(estimate.gradient)[0] - T * self.correction(self.metric, theta)
         noise = jnp.sqrt(2 * T * h) * (self.noise(self.metric, theta) @ normal_like(noise_key, theta))
         theta = theta - h * kick + noise

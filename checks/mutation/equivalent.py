@@ -25,7 +25,7 @@ from checks.execute import cached_target
 from checks.mutation.catalogue import Mutant
 from checks.mutation.program import Setting, settings, start
 from checks.tape import Draw, Noise, Program, record
-from samplers.metrics import RecipeMetric
+from samplers.metrics import RecipeMetric, dense
 from samplers.registry import RECIPE_OFFSET
 from samplers.row import Row
 
@@ -277,8 +277,8 @@ def _valid_metric(mutant: Mutant) -> bool:
     else:
         metric, points = copy(), 2 * rng.normal(size=(20, 2))
     try:
-        inverse = np.asarray(jax.vmap(metric.inverse)(jnp.asarray(points)))
-        root = np.asarray(jax.vmap(metric.inverse_sqrt)(jnp.asarray(points)))
+        inverse = np.asarray(jax.vmap(lambda x: dense(metric.inverse(x)))(jnp.asarray(points)))
+        root = np.asarray(jax.vmap(lambda x: dense(metric.inverse_sqrt(x)))(jnp.asarray(points)))
     except Exception:
         return False
     if inverse.shape != root.shape or inverse.shape[1:] != (points.shape[1],) * 2:
