@@ -13,15 +13,16 @@ Source: liu2016stochastic, section 4 (its released program uses the flat simplex
 map); neal2011mcmc, section 5.5.1 (reflections).
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit, config
 
 FLAT, SPHERE = "flat", "sphere"
 FORMS = (FLAT, SPHERE)
-MOST_REFLECTIONS = 1000
-"""A path that needs more turns round where it began, which keeps the law: see `targets.manifolds.simplex`."""
+MOST_REFLECTIONS = 200
+"""A path that needs more is rejected, and so is its reverse, which keeps the law."""
 
 
 class WeightSettings(NamedTuple):
@@ -33,13 +34,16 @@ class WeightSettings(NamedTuple):
         leapfrogs: steps of the integrator a transition.
         step_size: epsilon of a step; None for `default_step`.
         form: `flat` or `sphere`.
+        floor: least weight at the start, before the division by the sum; the released program has 1e-6, from where
+            a prior with alpha > 1 repels with a force of 1e6 (alpha - 1).
     """
 
     burn_in: int = 40
     kept: int = 20
     leapfrogs: int = 10
     step_size: float | None = None
-    form: str = FLAT
+    form: str = SPHERE
+    floor: float = 0.01
 
     def check(self) -> "WeightSettings":
         """Itself. Raises ValueError if a setting is out of its range."""
@@ -48,29 +52,40 @@ class WeightSettings(NamedTuple):
                 raise ValueError(f"{name}: must be at least {least}, got {getattr(self, name)!r}")
         if self.step_size is not None and not 0 < self.step_size < np.inf:
             raise ValueError(f"step_size: must be positive and finite, or None, got {self.step_size!r}")
+        if not 0 < self.floor < 1:
+            raise ValueError(f"floor: must lie in (0, 1), got {self.floor!r}")
         if self.form not in FORMS:
             raise ValueError(f"form: must be one of {', '.join(FORMS)}, got {self.form!r}")
         return self
 
 
-def default_step(alpha: np.ndarray, concentration: float, form: str = FLAT) -> float:
-    """A step size by the curvature of U: that of the data is at most about kappa, of the prior K^2 max(alpha, 1).
+def default_step(grams: np.ndarray, alpha: np.ndarray, concentration: float, form: str = SPHERE) -> np.ndarray:
+    """A step size (C,) for each set of topics, by the curvature of U.
 
-    On the sphere theta = x^2 and 2 |x| = 2 / sqrt K is the slope of the map, which makes the data flatter.
+    The direction of b turns with the weights by up to r = lambda_max(H G H) / |mean topic|^2, H = I - 1 1^T / K: 1 for
+    topics close to each other, K for orthogonal ones. On the sphere theta = x^2 has the slope 2 |x|, about 2 / sqrt K.
+    On the flat simplex small weights count: a force f sqrt(r) kappa of the data (f about 1/4) holds one at
+    (alpha - 1) / (f sqrt(r) kappa), where the curvature of the prior is f^2 r kappa^2 / (alpha - 1). On the sphere the
+    curvature there is 4 f sqrt(r) kappa, so that steps are sqrt(kappa) times as long.
     """
-    K = len(alpha)
-    data = concentration if form == FLAT else 4 * concentration / K
-    prior = K * K * max(1.0, float(np.max(alpha))) if form == FLAT else 4 * K * max(1.0, float(np.max(alpha)))
-    return 0.5 / np.sqrt(data + prior)
+    K, kappa = len(alpha), concentration
+    centred = grams - grams.mean(axis=1, keepdims=True)
+    centred = centred - centred.mean(axis=2, keepdims=True)
+    mean = np.fmax(grams.mean(axis=(1, 2)), 1 / (4 * K))
+    r = np.linalg.eigvalsh(centred)[:, -1] / mean
+    least, most = max(1.0, float(np.min(alpha)) - 1), max(1.0, float(np.max(alpha)))
+    if form == SPHERE:
+        return 0.5 / np.sqrt(kappa * (np.sqrt(1 + r) + 6 * r / K) + 4 * K * most)
+    return 0.5 / np.sqrt(kappa * (1 + r) + kappa**2 * (1 + r) / (16 * least) + K * K * most)
 
 
-def initial_weights(products: np.ndarray, grams: np.ndarray, which: np.ndarray) -> np.ndarray:
-    """Least squares: G^-1 p, entries <= 0 set to 1e-6, divided by the sum, as the released program starts."""
+def initial_weights(products: np.ndarray, grams: np.ndarray, which: np.ndarray, floor: float) -> np.ndarray:
+    """Least squares: G^-1 p, entries below `floor` set to it, divided by the sum; as the released program starts."""
     solved = np.empty_like(products)
     for c in range(len(grams)):
         rows = which == c
         solved[rows] = np.linalg.lstsq(grams[c], products[rows].T, rcond=None)[0].T
-    solved[~(solved > 0)] = 1e-6
+    solved = np.fmax(solved / np.fmax(np.abs(solved).sum(axis=1, keepdims=True), np.finfo(float).tiny), floor)
     return solved / solved.sum(axis=1, keepdims=True)
 
 
@@ -104,23 +119,30 @@ def sample_weights(
     settings.check()
     n, K = products.shape
     which = np.zeros(n, np.int64) if which is None else np.asarray(which, np.int64)
-    theta = initial_weights(products, grams, which) if start is None else np.array(start, np.float64)
-    step = settings.step_size or default_step(alpha, concentration, settings.form)
+    theta = initial_weights(products, grams, which, settings.floor) if start is None else np.array(start, np.float64)
+    if settings.step_size is None:
+        steps = default_step(grams, alpha, concentration, settings.form)
+    else:
+        steps = np.full(len(grams), float(settings.step_size))
     sweeps = settings.burn_in + settings.kept
     normals = generator.standard_normal((n, sweeps, K))
     levels = generator.standard_exponential((n, sweeps))
     kept = np.empty((n, settings.kept, K))
     accepted = np.zeros(n, np.int64)
     flat = settings.form == FLAT
-    _documents(
+    workers = min(config.NUMBA_NUM_THREADS, n)  # pyright: ignore[reportAttributeAccessIssue]
+    edges = np.linspace(0, n, workers + 1).astype(int)
+    arguments = (
         np.ascontiguousarray(products), np.ascontiguousarray(grams), which, np.asarray(alpha, np.float64),
-        float(concentration), float(step), settings.leapfrogs, flat, theta if flat else np.sqrt(theta),
+        float(concentration), steps, settings.leapfrogs, flat, theta if flat else np.sqrt(theta),
         normals, levels, settings.burn_in, kept, accepted,
     )  # fmt: skip
+    with ThreadPoolExecutor(workers) as pool:  # the kernel holds no lock
+        list(pool.map(lambda i: _documents(int(edges[i]), int(edges[i + 1]), *arguments), range(workers)))
     return kept, float(accepted.sum() / (n * sweeps))
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy")
 def _force(x, p, gram, alpha, kappa, flat, theta, along, gradient):
     """grad U at x into `gradient`; G theta into `along`; returns (theta . p) / |b|."""
     K = len(x)
@@ -147,7 +169,7 @@ def _force(x, p, gram, alpha, kappa, flat, theta, along, gradient):
     return cosine
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy")
 def _prior(x, alpha, flat):
     """The part of U that the Dirichlet law (and, on the sphere, the map) gives."""
     value = 0.0
@@ -260,20 +282,20 @@ def _transition(x, v, p, gram, alpha, kappa, step, leapfrogs, flat, level, work)
     return False
 
 
-@njit(cache=True, error_model="numpy", nogil=True, parallel=True)
+@njit(cache=True, error_model="numpy", nogil=True)
 def _documents(
-    products, grams, which, alpha, kappa, step, leapfrogs, flat, points, normals, levels, burn_in, kept, accepted
+    first, last, products, grams, which, alpha, kappa, steps, leapfrogs, flat, points, normals, levels, burn_in, kept, accepted
 ):
     """Transitions for each document; `points` is changed in place."""
     n, sweeps, K = normals.shape
-    for d in prange(n):
+    for d in range(first, last):
         work = np.empty((4, K))
         x, v = points[d].copy(), np.empty(K)
         for t in range(sweeps):
             for i in range(K):
                 v[i] = normals[d, t, i]
             if _transition(
-                x, v, products[d], grams[which[d]], alpha, kappa, step, leapfrogs, flat, levels[d, t], work
+                x, v, products[d], grams[which[d]], alpha, kappa, steps[which[d]], leapfrogs, flat, levels[d, t], work
             ):
                 accepted[d] += 1
             if t >= burn_in:
