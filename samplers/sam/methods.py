@@ -14,7 +14,7 @@ slope of U at beta'= beta alone, so that its law is wrong for any trajectory of 
 Source: liu2016stochastic, section 5.3 and, for `gmc-apprmh`, appendix B as its released program has it. Differs from the
 source in:
     1. the dimension of gSGNHT is that of the manifold, K (V - 1); the released program has K V;
-    2. the step size of the weights, by default that of `samplers.sam.weights.default_step`; the released programs has
+    2. the step size of the weights, by default that of `samplers.sam.weights.default_step`; the released program has
        1e-6, with which the weights stay where they start.
 """
 
@@ -86,6 +86,10 @@ class Method:
         """Whether the sampler forgets its velocity (a Metropolis method) and needs the potential anew."""
         return "potential" in self.sampler.needs
 
+    def start(self, generator: np.random.Generator) -> Any:
+        """State of one chain about m."""
+        return self.init(generator, self.model.start(generator)[None])
+
     def init(self, generator: np.random.Generator, beta: np.ndarray) -> Any:
         """State of C chains that start at topics (C, K, V)."""
         keys = jax.random.split(jax.random.key(int(generator.integers(2**63))), len(beta))
@@ -105,8 +109,9 @@ class Method:
             getattr(self, "_dense"),  # noqa: B009 - set in __post_init__
         )  # fmt: skip
 
-    def sample(self, generator: np.random.Generator, state: Any) -> Any:
-        """The state after one sample."""
+    def sample(self, generator: np.random.Generator, state: Any, number: int = 0) -> Any:
+        """The state after one sample; its number does not matter."""
+        del number
         batch = self.draw(generator, state)
         keys = jax.random.split(jax.random.key(int(generator.integers(2**63))), len(self.topics(state)))
         batch = jax.tree.map(jnp.asarray, batch)

@@ -284,7 +284,22 @@ def _transition(x, v, p, gram, alpha, kappa, step, leapfrogs, flat, level, work)
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _documents(
-    first, last, products, grams, which, alpha, kappa, steps, leapfrogs, flat, points, normals, levels, burn_in, kept, accepted
+    first,
+    last,
+    products,
+    grams,
+    which,
+    alpha,
+    kappa,
+    steps,
+    leapfrogs,
+    flat,
+    points,
+    normals,
+    levels,
+    burn_in,
+    kept,
+    accepted,
 ):
     """Transitions for each document; `points` is changed in place."""
     n, sweeps, K = normals.shape

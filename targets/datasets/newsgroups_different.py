@@ -54,7 +54,9 @@ def parse_documents(content: bytes, vocabulary: Vocabulary, name: str) -> UnitDo
     except (ValueError, IndexError) as error:
         raise DataError(f"{name}: line 1 is not `V D`, the numbers of words and documents ({error})") from None
     if width != len(vocabulary):
-        raise DataError(f"{name}: of {width} words, the vocabulary has {len(vocabulary)}; give the one it was made with")
+        raise DataError(
+            f"{name}: of {width} words, the vocabulary has {len(vocabulary)}; give the one it was made with"
+        )
     if len(lines) != count + 2:
         raise DataError(f"{name}: {len(lines)} lines, expected {count + 2} for {count} documents; truncated?")
     starts, words, values, labels = [0], [], [], []
@@ -104,7 +106,10 @@ def load_newsgroups_different() -> tuple[UnitDocuments, UnitDocuments]:
 
 
 def from_posts(
-    posts: Posts | None = None, groups: tuple[str, ...] = GROUPS, vocabulary: Vocabulary | None = None, joint: bool = False
+    posts: Posts | None = None,
+    groups: tuple[str, ...] = GROUPS,
+    vocabulary: Vocabulary | None = None,
+    joint: bool = False,
 ) -> tuple[UnitDocuments, UnitDocuments]:
     """(train, test) made from the raw posts; documents without a word of the vocabulary are left out.
 

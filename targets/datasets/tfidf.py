@@ -123,7 +123,9 @@ def tfidf(
     if (frequency is None) != (total is None):
         raise ValueError("total: give the number of documents that `frequency` was counted over, or neither")
     if tf.width != len(vocabulary):
-        raise DataError(f"{name}: counts of {tf.width} words, the vocabulary has {len(vocabulary)}; give the same words")
+        raise DataError(
+            f"{name}: counts of {tf.width} words, the vocabulary has {len(vocabulary)}; give the same words"
+        )
     df = document_frequency(tf) if frequency is None else np.asarray(frequency)
     if df.shape != (tf.width,):
         raise DataError(f"{name}: frequencies of shape {df.shape} for a vocabulary of {tf.width} words; one each")
