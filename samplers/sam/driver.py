@@ -113,7 +113,7 @@ def run_sam(
     fingerprint = {
         "method": describe(chain),
         "seed": seed,
-        "start": digest_arrays(*(np.asarray(leaf) for leaf in jax.tree.leaves(state))),
+        "start": digest_arrays(state),
         "evaluate_every": evaluate_every,
         "weights": None if perplexity is None else digest_arrays(perplexity.weights),
     }
@@ -171,7 +171,7 @@ def describe(chain: Any) -> str:
                 np.dtype(inner.dtype).name)  # fmt: skip
     m = inner.model
     law = (m.prior_concentration, m.topic_concentration, m.concentration)
-    return repr((type(inner).__name__, rest, law, digest_arrays(m.direction, m.alpha)))
+    return repr((type(inner).__name__, rest, law, digest_arrays((m.direction, m.alpha))))
 
 
 def _generator(seed: int, *tags: int) -> np.random.Generator:

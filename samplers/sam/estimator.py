@@ -9,6 +9,7 @@ import numpy as np
 
 from samplers.sam.weights import WeightSettings, sample_weights
 from samplers.types import Estimate
+from targets.sam.documents import matrix
 from targets.sam.model import SAM
 from targets.sparse_rows import SparseRows
 
@@ -75,18 +76,18 @@ class BatchEstimator:
 def draw_batch(
     generator: np.random.Generator,
     model: SAM,
-    rows: SparseRows | np.ndarray,
+    rows: SparseRows,
     beta: np.ndarray,
     batch_size: int,
     settings: WeightSettings,
-    dense: np.ndarray | None = None,
+    dense: Any = None,
 ) -> Batch:
     """Documents without replacement and weights drawn at the given topics, for each of C sets of topics.
 
     Args:
         generator: of both.
         model: the model.
-        rows: all documents; an array (D, V) where they are dense.
+        rows: all documents.
         beta: (C, K, V), C sets of topics (chains, or particles).
         batch_size: S; all documents, in order, if it is their number.
         settings: of the weights.
@@ -95,23 +96,17 @@ def draw_batch(
     Returns:
         A `Batch` with a leading axis C.
     """
-    sparse = isinstance(rows, SparseRows)
-    D = rows.size if sparse else len(rows)
-    C, K, V = beta.shape
+    D, (C, K, _) = rows.size, beta.shape
     full = batch_size == D
     numbers = [np.arange(D) if full else generator.choice(D, batch_size, replace=False) for _ in range(C)]
     kind = beta.dtype
+    parts = [rows if full else rows.take(chosen) for chosen in numbers]
     if full and dense is not None:
-        documents = np.broadcast_to(dense, (C, *dense.shape))
-    elif sparse:
-        documents = np.stack([rows.take(chosen).dense().astype(kind) for chosen in numbers])
+        documents = dense[None] if C == 1 else np.broadcast_to(dense, (C, *dense.shape))
     else:
-        documents = np.stack([rows[chosen] for chosen in numbers]).astype(kind)
+        documents = np.stack([part.dense().astype(kind) for part in parts])
     exact = beta.astype(np.float64)
-    if full and sparse:
-        products = np.stack([_times(rows, topics) for topics in exact])
-    else:
-        products = np.matmul(documents, beta.transpose(0, 2, 1)).astype(np.float64)
+    products = np.stack([matrix(part) @ topics.T for part, topics in zip(parts, exact, strict=True)])
     grams = np.matmul(exact, exact.transpose(0, 2, 1))
     which = np.repeat(np.arange(C), batch_size)
     weights, _ = sample_weights(
@@ -120,10 +115,3 @@ def draw_batch(
     N = settings.kept
     scale = np.full(C, D / (batch_size * N), kind)
     return Batch(documents, weights.reshape(C, batch_size, N, K).astype(kind), scale)
-
-
-def _times(rows: SparseRows, topics: np.ndarray) -> np.ndarray:
-    """rows (D, V) times topics^T -> (D, K)."""
-    from scipy import sparse
-
-    return sparse.csr_array((rows.counts, rows.columns, rows.starts), (rows.size, rows.width)) @ topics.T

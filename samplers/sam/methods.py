@@ -1,7 +1,7 @@
 """Methods for the posterior of the topics: any sampler on spheres, with weights drawn anew for every sample.
 
-A sample of a chain is: draw a batch of documents, draw weights of each at the current topics, then take `num_steps` steps
-of a sampler of the suite with documents and weights held fixed.
+A sample of a chain is: draw a batch of documents, draw weights of each at the current topics, then take `num_steps`
+steps of a sampler of the suite with documents and weights held fixed.
 
     sggmc, gsgnht         SGGMC or gSGNHT with a batch; the velocity (and the thermostat) persist from sample to sample
     sggmc-full, ...       the same with all documents
@@ -11,15 +11,15 @@ of a sampler of the suite with documents and weights held fixed.
 The last is not exact: the mean over weights drawn at the start of a trajectory, E[U(beta', theta) | beta], has the
 slope of U at beta'= beta alone, so that its law is wrong for any trajectory of finite length.
 
-Source: liu2016stochastic, section 5.3 and, for `gmc-apprmh`, appendix B as its released program has it. Differs from the
-source in:
+Source: liu2016stochastic, section 5.3 and, for `gmc-apprmh`, appendix B as its released program has it. Differs
+from the source in:
     1. the dimension of gSGNHT is that of the manifold, K (V - 1); the released program has K V;
     2. the step size of the weights, by default that of `samplers.sam.weights.default_step`; the released program has
        1e-6, with which the weights stay where they start.
 """
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -29,10 +29,11 @@ import numpy as np
 from samplers.gmc import GMC
 from samplers.gsgnht import GSGNHT
 from samplers.sam.estimator import Batch, BatchEstimator, draw_batch
-from samplers.sam.weights import WeightSettings
+from samplers.sam.weights import USUAL, WeightSettings
 from samplers.sggmc import SGGMC
 from samplers.types import Sampler
 from samplers.validate import require
+from targets.sam.documents import as_rows
 from targets.sam.model import SAM
 from targets.sparse_rows import SparseRows
 
@@ -44,7 +45,7 @@ class Method:
     Args:
         model: the model.
         sampler: of the suite, on `model.manifold`.
-        rows: all documents, sparse or an array (D, V).
+        rows: all documents.
         batch_size: S documents a sample.
         step_size: of the sampler, SDE time.
         num_steps: steps a sample.
@@ -57,29 +58,30 @@ class Method:
 
     model: SAM
     sampler: Sampler
-    rows: SparseRows | np.ndarray
+    rows: SparseRows
     batch_size: int
     step_size: float
     num_steps: int = 10
-    weights: WeightSettings = WeightSettings()
+    weights: WeightSettings = USUAL
     dtype: Any = np.float64
 
     def __post_init__(self):
-        width = self.rows.width if isinstance(self.rows, SparseRows) else self.rows.shape[1]
-        require(width == self.model.words, f"rows: must have the {self.model.words} words of the model", width)
+        words = self.model.words
+        require(self.rows.width == words, f"rows: must have the {words} words of the model", self.rows.width)
         require(1 <= self.batch_size <= self.size, f"batch_size: must lie in 1..{self.size}", self.batch_size)
         require(0 < self.step_size < np.inf, "step_size: must be positive and finite", self.step_size)
         require(self.num_steps >= 1, "num_steps: must be at least 1", self.num_steps)
         self.weights.check()
-        if self.batch_size == self.size and isinstance(self.rows, SparseRows):
-            object.__setattr__(self, "_dense", jnp.asarray(self.rows.dense().astype(self.dtype)))
-        else:
-            object.__setattr__(self, "_dense", None)
 
     @property
     def size(self) -> int:
         """D."""
-        return self.rows.size if isinstance(self.rows, SparseRows) else len(self.rows)
+        return self.rows.size
+
+    @cached_property
+    def _dense(self) -> Any:
+        """All documents (D, V), on the device, where every batch is all of them."""
+        return jnp.asarray(self.rows.dense().astype(self.dtype)) if self.batch_size == self.size else None
 
     @property
     def restarts(self) -> bool:
@@ -104,10 +106,8 @@ class Method:
 
     def draw(self, generator: np.random.Generator, state: Any) -> Batch:
         """The batch of a sample."""
-        return draw_batch(
-            generator, self.model, self.rows, self.topics(state), self.batch_size, self.weights,
-            getattr(self, "_dense"),  # noqa: B009 - set in __post_init__
-        )  # fmt: skip
+        topics = self.topics(state)
+        return draw_batch(generator, self.model, self.rows, topics, self.batch_size, self.weights, self._dense)
 
     def sample(self, generator: np.random.Generator, state: Any, number: int = 0) -> Any:
         """The state after one sample; its number does not matter."""
@@ -169,8 +169,8 @@ def build(name: str, model: SAM, rows: SparseRows | np.ndarray, **options: Any) 
         ValueError: if the name is unknown.
     """
     require(name in METHODS, f"name: must be one of {', '.join(METHODS)}", name)
-    D = rows.size if isinstance(rows, SparseRows) else len(rows)
-    manifold = model.manifold
+    rows, manifold = as_rows(rows), model.manifold
+    D = rows.size
     if name.startswith("gmc"):
         approximate = name == "gmc-apprmh"
         settings: dict[str, Any] = {

@@ -5,7 +5,8 @@
 With A_0 = A_V(kappa_0), A = A_V(sigma), a = weights_d, a_0 = sum a, p_d = topics v_d, G = topics topics^T the bound is
 
     L = kappa_0 A_0 m . mean + sigma A A_0 mean . sum_k topics_k + sum_d L_d
-    L_d = kappa rho_d + sum_k (alpha_k - 1) (psi(a_k) - psi(a_0)) + log B(a) - sum_k (a_k - 1) psi(a_k) + (a_0 - K) psi(a_0)
+    L_d = kappa rho_d + sum_k (alpha_k - 1) (psi(a_k) - psi(a_0))
+          + log B(a) - sum_k (a_k - 1) psi(a_k) + (a_0 - K) psi(a_0)
     rho_d = A p_d . a / (a_0 sqrt E_d),   E_d = (a_0 + (1 - A^2) |a|^2 + A^2 a . G a) / (a_0 (a_0 + 1))
 
 up to a constant. E_d = E |b|^2 is exact; rho_d, a mean over the root of a mean for the mean of a ratio, is not, so that
@@ -16,13 +17,15 @@ Source: reisinger2010spherical; hoffman2013stochastic (the stochastic version). 
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse, special
+from scipy import special
 
 from samplers.validate import require
 from targets.bessel import mean_resultant
+from targets.sam.documents import matrix
 from targets.sam.model import SAM, unit_rows
 from targets.sparse_rows import SparseRows
 
@@ -66,30 +69,30 @@ class MeanField:
 
     Args:
         model: the model.
-        rows: documents, sparse or an array (D, V).
+        rows: the documents.
 
     Raises:
         ValueError: if the documents have not V words.
     """
 
     model: SAM
-    rows: SparseRows | np.ndarray
+    rows: SparseRows
 
     def __post_init__(self):
-        if isinstance(self.rows, SparseRows):
-            rows = self.rows
-            matrix = sparse.csr_array((rows.counts, rows.columns, rows.starts), (rows.size, rows.width))
-        else:
-            matrix = sparse.csr_array(np.asarray(self.rows, np.float64))
-        require(matrix.shape[1] == self.model.words, f"rows: must have {self.model.words} words", matrix.shape[1])
-        V = self.model.words
-        object.__setattr__(self, "_matrix", matrix)
-        object.__setattr__(self, "_A", float(mean_resultant(V, self.model.topic_concentration)))
-        object.__setattr__(self, "_A0", float(mean_resultant(V, self.model.prior_concentration)))
+        words = self.model.words
+        require(self.rows.width == words, f"rows: must have the {words} words of the model", self.rows.width)
 
-    _matrix: sparse.csr_array = None  # pyright: ignore
-    _A: float = 0.0
-    _A0: float = 0.0
+    @cached_property
+    def _matrix(self) -> Any:
+        return matrix(self.rows)
+
+    @cached_property
+    def _A(self) -> float:
+        return float(mean_resultant(self.model.words, self.model.topic_concentration))
+
+    @cached_property
+    def _A0(self) -> float:
+        return float(mean_resultant(self.model.words, self.model.prior_concentration))
 
     def start(self, generator: np.random.Generator) -> Variational:
         """mean and topics normalise(U(0, 1)^V), weights 3 (|p| + 0.01) / sum."""
@@ -240,7 +243,7 @@ class StochasticMeanField:
     """
 
     model: SAM
-    rows: SparseRows | np.ndarray
+    rows: SparseRows
     batch_size: int = 50
     delay: float = 5.0
     decay: float = 0.8
@@ -253,23 +256,19 @@ class StochasticMeanField:
     @property
     def size(self) -> int:
         """D."""
-        return self.rows.size if isinstance(self.rows, SparseRows) else len(self.rows)
+        return self.rows.size
 
     def start(self, generator: np.random.Generator) -> Variational:
         """That of `MeanField`, without weights."""
-        first = MeanField(self.model, _take(self.rows, np.arange(1))).start(generator)
+        first = MeanField(self.model, self.rows.take(np.arange(1))).start(generator)
         return first._replace(weights=first.weights[:0])
 
     def sweep(self, generator: np.random.Generator, q: Variational, number: int) -> Variational:
         """Sweep t = 0, 1, .."""
         chosen = generator.choice(self.size, self.batch_size, replace=False)
-        part = MeanField(self.model, _take(self.rows, chosen))
+        part = MeanField(self.model, self.rows.take(chosen))
         local = part.update_weights(q._replace(weights=part.start_weights(q.topics)))
         ahead = part.update_topics(local, scale=self.size / self.batch_size).topics
         weight = (number + self.delay) ** -self.decay
         topics = unit_rows((1 - weight) * q.topics + weight * ahead)
         return part.update_mean(local._replace(topics=topics))._replace(weights=q.weights[:0])
-
-
-def _take(rows: SparseRows | np.ndarray, numbers: np.ndarray):
-    return rows.take(numbers) if isinstance(rows, SparseRows) else rows[numbers]

@@ -9,15 +9,15 @@ with respect to Lebesgue measure. Two forms of geodesic Monte Carlo leave it inv
 simplex, along straight lines that are reflected at its faces, and on the sphere, theta = x^2, with potential
 U(x^2) - sum_k log |x_k| along great circles.
 
-Source: liu2016stochastic, section 4 (its released program uses the flat simplex); byrne2013geodesic (the sampler and the
-map); neal2011mcmc, section 5.5.1 (reflections).
+Source: liu2016stochastic, section 4 (its released program uses the flat simplex); byrne2013geodesic (the sampler and
+the map); neal2011mcmc, section 5.5.1 (reflections).
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, config
+from numba import config, njit
 
 FLAT, SPHERE = "flat", "sphere"
 FORMS = (FLAT, SPHERE)
@@ -59,6 +59,9 @@ class WeightSettings(NamedTuple):
         return self
 
 
+USUAL = WeightSettings()
+
+
 def default_step(grams: np.ndarray, alpha: np.ndarray, concentration: float, form: str = SPHERE) -> np.ndarray:
     """A step size (C,) for each set of topics, by the curvature of U.
 
@@ -95,7 +98,7 @@ def sample_weights(
     grams: np.ndarray,
     alpha: np.ndarray,
     concentration: float,
-    settings: WeightSettings = WeightSettings(),  # noqa: B008 - immutable
+    settings: WeightSettings = USUAL,
     which: np.ndarray | None = None,
     start: np.ndarray | None = None,
 ) -> tuple[np.ndarray, float]:
@@ -302,7 +305,7 @@ def _documents(
     accepted,
 ):
     """Transitions for each document; `points` is changed in place."""
-    n, sweeps, K = normals.shape
+    _, sweeps, K = normals.shape
     for d in range(first, last):
         work = np.empty((4, K))
         x, v = points[d].copy(), np.empty(K)

@@ -37,7 +37,7 @@ COUNTS = {TRAIN.name: (1666, 117_442, (593, 593, 480)), TEST.name: (1107, 79_379
 
 
 def parse_documents(content: bytes, vocabulary: Vocabulary, name: str) -> UnitDocuments:
-    """Line 1 `V D`; D lines `n label w:t w:t ...` with n pairs of word (from 0) and tf-idf; a last line: number of labels.
+    """Line 1 `V D`; D lines `n label w:t w:t ...` n pairs of word (from 0) and tf-idf; a last line: number of labels.
 
     Args:
         content: the bytes of the file.
@@ -54,9 +54,7 @@ def parse_documents(content: bytes, vocabulary: Vocabulary, name: str) -> UnitDo
     except (ValueError, IndexError) as error:
         raise DataError(f"{name}: line 1 is not `V D`, the numbers of words and documents ({error})") from None
     if width != len(vocabulary):
-        raise DataError(
-            f"{name}: of {width} words, the vocabulary has {len(vocabulary)}; give the one it was made with"
-        )
+        raise DataError(f"{name}: of {width} words, the vocabulary has {len(vocabulary)}; give the one of the file")
     if len(lines) != count + 2:
         raise DataError(f"{name}: {len(lines)} lines, expected {count + 2} for {count} documents; truncated?")
     starts, words, values, labels = [0], [], [], []

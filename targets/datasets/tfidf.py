@@ -37,7 +37,7 @@ class UnitDocuments:
         rows, size = self.rows, len(self.vocabulary)
         if rows.width != size:
             raise DataError(
-                f"{self.name}: of {rows.width} words, the vocabulary has {size}; give the vocabulary they were made with"
+                f"{self.name}: of {rows.width} words, the vocabulary has {size}; give the one they were made with"
             )
         if rows.size == 0:
             raise DataError(f"{self.name}: no document; give at least one")

@@ -1,11 +1,12 @@
 """Log-perplexity of held-out documents under samples of the topics, with its Monte Carlo standard error."""
 
 from collections import deque
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse, special
+from scipy import special
 
+from targets.sam.documents import matrix
 from targets.sam.model import SAM
 from targets.sparse_rows import SparseRows
 
@@ -28,7 +29,8 @@ class Perplexity(NamedTuple):
 class LogPerplexity:
     """Accumulates samples of the topics.
 
-        -(1 / T) sum_d log((1 / (M N)) sum_mn c_V(kappa) exp(kappa v_d . vbar(beta_m, theta_n))),   theta_n ~ Dirichlet(alpha)
+        -(1 / T) sum_d log((1 / (M N)) sum_mn c_V(kappa) exp(kappa v_d . vbar(beta_m, theta_n)))
+        theta_n ~ Dirichlet(alpha)
 
     The N weights are the same for all documents and samples; so the standard error is that of a mean over n of
 
@@ -40,7 +42,7 @@ class LogPerplexity:
 
     Args:
         model: the model.
-        rows: test documents, sparse or an array (T, V).
+        rows: test documents.
         generator: of the weights.
         draws: N.
         window: the last `window` chunks count; None for all samples.
@@ -53,20 +55,17 @@ class LogPerplexity:
     def __init__(
         self,
         model: SAM,
-        rows: SparseRows | np.ndarray,
+        rows: SparseRows,
         generator: np.random.Generator,
         draws: int = 200,
         window: int | None = None,
         chunk: int = 1,
     ):
-        if isinstance(rows, SparseRows):
-            self._matrix = sparse.csr_array((rows.counts, rows.columns, rows.starts), (rows.size, rows.width))
-        else:
-            self._matrix = sparse.csr_array(np.asarray(rows, np.float64))
-        if self._matrix.shape[1] != model.words:
-            raise ValueError(f"rows: have {self._matrix.shape[1]} words, the model {model.words}; give the same")
+        if rows.width != model.words:
+            raise ValueError(f"rows: have {rows.width} words, the model {model.words}; give the same")
         if draws < 2 or chunk < 1 or (window is not None and window < 1):
             raise ValueError("draws, window, chunk: need at least 2 draws, and whole numbers of at least 1")
+        self._matrix: Any = matrix(rows)
         self.model, self.chunk = model, np.inf if window is None else chunk
         self.weights = generator.dirichlet(model.alpha, size=draws)
         self._parts: deque[np.ndarray] = deque(maxlen=window)
@@ -110,7 +109,7 @@ class LogPerplexity:
     def _summary(total: np.ndarray, samples: int) -> Perplexity:
         N = total.shape[1]
         sums = special.logsumexp(total, axis=1)
-        share = np.exp(total - sums[:, None])
+        share = np.exp(total - np.asarray(sums)[:, None])
         influence = N * share.mean(axis=0)
         value = -float(np.mean(sums - np.log(samples * N)))
         error = float(influence.std(ddof=1) / np.sqrt(N))

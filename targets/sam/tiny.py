@@ -51,9 +51,9 @@ def sam_posterior(words: int = 2, count: int | None = None) -> Target:
 
         U(beta) = log c_V(|mbar|) - sum_d log E_theta exp(kappa v_d . b / |b|),   theta ~ Dirichlet(3, 1.5)
 
-    The expectation is a Gauss rule in the weight, part of the definition here; it differs from the integral by less than
-    1e-8 where the topics are not opposite to each other. Expectations are by a product of rules on the spheres, with the
-    change from a coarser rule as error.
+    The expectation is a Gauss rule in the weight, part of the definition here; it differs from the integral by less
+    than 1e-8 where the topics are not nearly opposite to each other. Expectations are by a product of rules on the
+    spheres, with the change from a coarser rule as error.
 
     Source: liu2016stochastic, equation (9); quadrature derived here.
 
