@@ -88,7 +88,7 @@ def test_the_released_format_is_read():
         (b"3 2", b"4 2", "of 4 words, the vocabulary has 3"),
         (b"3 2", b"three", "line 1"),
         (b"3 2", b"3 3", "4 lines, expected 5 for 3 documents; truncated"),
-        (b"2 1 0", b"3 1 0", "line 2 .* 2 pairs, 3 announced"),
+        (b"2 1 0", b"3 1 0", "line 2 .*2 pairs, 3 announced"),
         (b"0:0.6", b"3:0.6", "line 2 .* outside of 0..2"),
         (b"0:0.6", b"2:0.6", "line 2 .* twice"),
         (b"0:0.6", b"0:-0.6", "line 2 .* negative"),
@@ -107,12 +107,13 @@ def test_a_malformed_file_is_refused_with_its_line(old, new, message):
 def test_posts_become_documents_of_the_chosen_groups():
     train = corpus([0, 0], [1], [2, 0], [2], [])
     names = ("rec.sport.baseball/1", "sci.space/2", "rec.autos/3", "alt.atheism/4", "sci.space/5")
-    test = corpus([0, 1], [2], [1])
-    posts = Posts(train, test, names, ("rec.sport.baseball/9", "alt.atheism/9", "sci.space/8"))
+    test = corpus([0, 1], [2], [1], [2, 2])
+    posts = Posts(train, test, names, ("rec.sport.baseball/9", "alt.atheism/9", "sci.space/8", "alt.atheism/7"))
     own, given = released.from_posts(posts)
     np.testing.assert_array_equal(own.labels, [1, 2, 3])
     np.testing.assert_array_equal(own.rows.dense(), np.eye(3))
-    assert given.rows.dense()[0, 1] == 0  # df of the test documents: 2 of 3 have "orbit"
+    weight = np.array([np.log(4 / 2), np.log(4 / 3), 0])  # df of the test documents is (1, 2, 2)
+    np.testing.assert_allclose(given.rows.dense()[0], weight / np.linalg.norm(weight), rtol=8 * EPS)
     joint = released.from_posts(posts, joint=True)[1]
     np.testing.assert_allclose(joint.rows.dense()[0], [0.5**0.5, 0.5**0.5, 0], rtol=8 * EPS)
     with pytest.raises(DataError, match="groups"):
@@ -121,17 +122,17 @@ def test_posts_become_documents_of_the_chosen_groups():
 
 @pytest.mark.skipif(not available(*released.FILES), reason="set SGMCMC_DATA_DIR to a directory with 20newsgroups")
 def test_the_released_documents_are_tfidf_with_frequencies_of_their_own_part():
-    """tf-idf over log(D / (1 + df)) must be whole multiples of one number in a document, df being that of the part."""
-    for documents in released.load_newsgroups_different():
-        weight = np.log(len(documents) / (1 + document_frequency(documents.rows)))
-        quotient, starts = documents.rows.counts / weight[documents.rows.columns], documents.rows.starts
+    """The values over log(D / (1 + df)) are whole multiples of one number, and the multiples give the values again."""
+    for documents, total in zip(released.load_newsgroups_different(), released.TOTALS.values(), strict=True):
+        df, starts = document_frequency(documents.rows), documents.rows.starts
+        quotient = documents.rows.counts / np.log(total / (1 + df))[documents.rows.columns]
         tf = np.zeros_like(quotient)
         for first, last in zip(starts[:-1], starts[1:], strict=True):
             ratio = quotient[first:last] / quotient[first:last].min()
-            multiples = np.arange(1, 101)[:, None] * ratio  # of a least count of up to 100
-            error = np.abs(multiples - np.rint(multiples)).max(axis=1) / np.arange(1, 101)
-            least = int(np.flatnonzero(error < 1e-7 * ratio.max())[0])  # ten decimals of values above 1e-3
+            multiples = np.arange(1, 21)[:, None] * ratio  # of a least count of up to 20
+            error = np.abs(multiples - np.rint(multiples)).max(axis=1) / multiples.max(axis=1)
+            least = int(np.flatnonzero(error < 1e-8)[0])  # ten digits are printed
             tf[first:last] = np.rint(multiples[least])
-        again = tfidf(documents.rows._replace(counts=tf), documents.vocabulary)
+        again = tfidf(documents.rows._replace(counts=tf), documents.vocabulary, df, total)
         # the released numbers have 11 digits, and the length of a document sums up to some hundred of them
         assert np.abs(again.rows.counts - documents.rows.counts).max() < 1e-10

@@ -98,15 +98,18 @@ def draw_batch(
     """
     D, (C, K, _) = rows.size, beta.shape
     full = batch_size == D
-    numbers = [np.arange(D) if full else generator.choice(D, batch_size, replace=False) for _ in range(C)]
+    numbers = np.tile(np.arange(D), (C, 1))
+    if not full:
+        numbers = generator.permuted(numbers, axis=1)[:, :batch_size]
     kind = beta.dtype
-    parts = [rows if full else rows.take(chosen) for chosen in numbers]
-    if full and dense is not None:
-        documents = dense[None] if C == 1 else np.broadcast_to(dense, (C, *dense.shape))
-    else:
-        documents = np.stack([part.dense().astype(kind) for part in parts])
     exact = beta.astype(np.float64)
-    products = np.stack([matrix(part) @ topics.T for part, topics in zip(parts, exact, strict=True)])
+    if C == 1:
+        part = rows if full else rows.take(numbers[0])
+        documents = part.dense().astype(kind)[None] if dense is None else dense[None]
+        products = (matrix(part) @ exact[0].T)[None]
+    else:  # many small problems: dense
+        table = rows.dense()[numbers]
+        documents, products = table.astype(kind), np.matmul(table, exact.transpose(0, 2, 1))
     grams = np.matmul(exact, exact.transpose(0, 2, 1))
     which = np.repeat(np.arange(C), batch_size)
     weights, _ = sample_weights(

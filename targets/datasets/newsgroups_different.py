@@ -34,6 +34,8 @@ GROUPS = ("rec.sport.baseball", "sci.space", "alt.atheism")
 """Of the labels 1, 2 and 3."""
 COUNTS = {TRAIN.name: (1666, 117_442, (593, 593, 480)), TEST.name: (1107, 79_379, (397, 392, 318))}
 """Documents, values and documents by label."""
+TOTALS = {TRAIN.name: 1667, TEST.name: 1107}
+"""D in log(D / (1 + df)) that the values were made with, as they show: one training document more than there are."""
 
 
 def parse_documents(content: bytes, vocabulary: Vocabulary, name: str) -> UnitDocuments:
