@@ -162,7 +162,9 @@ METHODS = ("sggmc", "gsgnht", "sggmc-full", "gsgnht-full", "gmc-apprmh", "gmc-bg
 def build(name: str, model: SAM, rows: SparseRows | np.ndarray, **options: Any) -> Method:
     """A method with the settings of the paper for 20News-different; `options` replace arguments of `Method`.
 
-    SGGMC and gSGNHT: 50 documents, 10 steps of sqrt(0.01 / D), friction 0.01 / step; with all documents one step.
+    `decay` is the friction times the step size, 0.01 by default.
+
+    SGGMC and gSGNHT: 50 documents, 10 steps of sqrt(0.01 / D), decay 0.01; with all documents one step.
     GMC: step 1e-4 (apprmh: 15 dropped and 10 kept weights) or 2e-5 (bgibbs: 15 and 1, trajectories of 5 steps).
 
     Raises:
@@ -182,7 +184,8 @@ def build(name: str, model: SAM, rows: SparseRows | np.ndarray, **options: Any) 
         }
     else:
         step = float(options.get("step_size", np.sqrt(0.01 / D)))
-        friction = 0.01 / step
+        require(0 < step < np.inf, "step_size: must be positive and finite", step)
+        friction = float(options.pop("decay", 0.01)) / step
         kind, full = name.partition("-")[0], name.endswith("full")
         settings = {
             "sampler": SGGMC(manifold, friction) if kind == "sggmc" else GSGNHT(manifold, friction),
