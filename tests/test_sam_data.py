@@ -1,5 +1,7 @@
 """Documents on the sphere: tf-idf, the parser of the released data, and what is refused."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -127,7 +129,7 @@ def test_the_released_documents_are_tfidf_with_frequencies_of_their_own_part():
         df, starts = document_frequency(documents.rows), documents.rows.starts
         quotient = documents.rows.counts / np.log(total / (1 + df))[documents.rows.columns]
         tf = np.zeros_like(quotient)
-        for first, last in zip(starts[:-1], starts[1:], strict=True):
+        for first, last in itertools.pairwise(starts):
             ratio = quotient[first:last] / quotient[first:last].min()
             multiples = np.arange(1, 21)[:, None] * ratio  # of a least count of up to 20
             error = np.abs(multiples - np.rint(multiples)).max(axis=1) / multiples.max(axis=1)

@@ -1,4 +1,4 @@
-"""The spherical admixture model: gradient (10), weights given topics, perplexity; against differences and quadrature."""
+"""The spherical admixture model: gradient, weights given topics, perplexity, against quadrature."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -286,7 +286,7 @@ def test_the_default_step_is_accepted_for_topics_close_together_and_orthogonal(f
     assert accepted > 0.5
 
 
-# Perplexity ------------------------------------------------------------------------------------------------------------
+# Perplexity ----------------------------------------------------------------------------------------------------------
 
 
 def test_log_perplexity_is_that_of_quadrature_within_its_standard_error():

@@ -22,8 +22,8 @@ SECONDS, QUICK = 40.0, 2.0
 STEP = (3e-5, 0.1)
 """Step size, and friction times step size, of SGGMC and gSGNHT here."""
 LABELS = {
-    "sggmc": "SGGMC, batch 50", "gsgnht": "gSGNHT, batch 50", "sggmc-full": "SGGMC, full", "gsgnht-full": "gSGNHT, full",
-    "gmc-apprmh": "GMC-apprMH", "gmc-bgibbs": "GMC-bGibbs", "vi": "VI", "stovi": "StoVI",
+    "sggmc": "SGGMC, batch 50", "gsgnht": "gSGNHT, batch 50", "sggmc-full": "SGGMC, full",
+    "gsgnht-full": "gSGNHT, full",    "gmc-apprmh": "GMC-apprMH", "gmc-bgibbs": "GMC-bGibbs", "vi": "VI", "stovi": "StoVI",
 }  # fmt: skip
 STYLES = {
     "sggmc": ("#0072B2", "-"), "gsgnht": ("#D55E00", "-"), "sggmc-full": ("#0072B2", "--"),
@@ -59,8 +59,8 @@ def text(lines: Lines, quick: bool) -> list[str]:
     for cell, r in found.items():
         last, taken = r["points"][-1], r["samples"]
         rows.append(
-            f"| {label(cell)} | {taken} | {1e3 * last[1] / taken:.0f} | {last[2]:.0f} ± {last[3]:.2f} | {last[4]:.2f} | "
-            f"{last[5]:.0f} | {r['cosine']:.2f} |"
+            f"| {label(cell)} | {taken} | {1e3 * last[1] / taken:.0f} | {last[2]:.0f} ± {last[3]:.2f} | "
+            f"{last[4]:.2f} | {last[5]:.0f} | {r['cosine']:.2f} |"
         )
     best = min(found, key=lambda cell: found[cell]["points"][-1][2])
     words = [f"| {k + 1} | {', '.join(w)} |" for k, w in enumerate(found[best]["words"])]
@@ -71,8 +71,8 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "JSON lines of the same name; do not edit. " + provenance(lines),
         "",
         f"**Reduced**: {seconds:g} s of samples a method and one seed; the machine's two cores were shared with other "
-        "work, so that times are no speed of the methods, and times of two methods cannot be compared closely. The paper "
-        "has about 5,000 s.",
+        "work, so that times are no speed of the methods, and those of two methods cannot be compared closely. The "
+        "paper has about 5,000 s.",
         "",
         f"![Log-perplexity against seconds]({NAME}.png)",
         "",
@@ -81,21 +81,21 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "|---|---|---|---|---|---|---|",
         *rows,
         "",
-        "Log-perplexity of the mean density of the last 40 samples taken in (every fifth; every one for full batches), with "
-        "200 weights that all documents share, as the paper has it, ± its Monte Carlo standard error. With so few "
-        "effective draws the estimate is that of the one best pair of topics and weights for every document: a bound from "
-        f"above that falls with the number of samples, whose error is not to be trusted. For scale: {MEAN_DOCUMENT:g} "
+        "Log-perplexity of the mean density of the last 40 samples taken in (every fifth; every one for full batches), "
+        "with 200 weights that all documents share, as the paper has it, ± its Monte Carlo standard error. With so few "
+        "effective draws the estimate is that of the one best pair of topics and weights for every document: "
+        f"a bound from above that falls with the number of samples, whose error is not to be trusted. For scale: {MEAN_DOCUMENT:g} "
         "is reached by topics that all are the mean document.",
         "",
         "## Differs from the paper",
         "",
         f"- Step of SGGMC and gSGNHT: {STEP[0]:g} with a friction of {STEP[1]:g} / step. The paper's program, as read, "
-        "has sqrt(0.01 / 1666) = 0.00245 and 0.01 / step. With that step the noise of batches of 50, held fixed for ten "
-        "steps and not compensated, brings the velocity to about 1.6e5 times its temperature; the topics are then no "
+        "has sqrt(0.01 / 1666) = 0.00245 and 0.01 / step. With that step the noise of batches of 50, held fixed for "
+        "ten steps and not compensated, brings the velocity to about 1.6e5 times its temperature; the topics are then no "
         "sample of the posterior. With the step here it is about 20 times. gSGNHT does not mend it within such a run: "
         "its thermostat moves on the time scale 1, 10⁴ steps and more.",
-        "- Weights are sampled on the sphere (θ = x²) with a step from the curvature, not on the flat simplex with steps of "
-        "1e-6, in which they hardly move from where they start.",
+        "- Weights are sampled on the sphere (θ = x²) with a step from the curvature, not on the flat simplex with "
+        "steps of 1e-6, in which they hardly move from where they start.",
         "- gSGNHT has the dimension of the manifold, K (V − 1).",
         "",
         f"## Words that stand out in each topic ({label(best)})",

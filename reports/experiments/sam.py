@@ -78,8 +78,8 @@ def evaluated(cell: Cell, checkpoint: Path | None = None) -> dict[str, Any]:
     perplexity = LogPerplexity(model, test.rows, np.random.default_rng(1), DRAWS, window=8, chunk=5)
     found = run_sam(
         chain, cell.seed, num_samples=1_000_000, seconds=cell.seconds, perplexity=perplexity,
-        averaged=cell.method not in VARIATIONAL, evaluate_every=1 if cell.method in VARIATIONAL or "full" in cell.method else 5,
-        checkpoint=checkpoint, checkpoint_every=100,
+        averaged=cell.method not in VARIATIONAL, checkpoint=checkpoint, checkpoint_every=100,
+        evaluate_every=1 if cell.method in VARIATIONAL or "full" in cell.method else 5,
     )  # fmt: skip
     topics = found.topics[0].astype(np.float64)
     return {

@@ -85,10 +85,7 @@ def default_step(grams: np.ndarray, alpha: np.ndarray, concentration: float, for
 def initial_weights(products: np.ndarray, grams: np.ndarray, which: np.ndarray, floor: float) -> np.ndarray:
     """Least squares: G^-1 p, entries below `floor` set to it, divided by the sum; as the released program starts."""
     inverse = np.linalg.pinv(grams, hermitian=True)
-    if len(grams) == 1:
-        solved = products @ inverse[0]
-    else:
-        solved = np.einsum("nk,nkl->nl", products, inverse[which])
+    solved = products @ inverse[0] if len(grams) == 1 else np.einsum("nk,nkl->nl", products, inverse[which])
     solved = np.fmax(solved / np.fmax(np.abs(solved).sum(axis=1, keepdims=True), np.finfo(float).tiny), floor)
     return solved / solved.sum(axis=1, keepdims=True)
 
