@@ -23,7 +23,8 @@ STEP = (3e-5, 0.1)
 """Step size, and friction times step size, of SGGMC and gSGNHT here."""
 LABELS = {
     "sggmc": "SGGMC, batch 50", "gsgnht": "gSGNHT, batch 50", "sggmc-full": "SGGMC, full",
-    "gsgnht-full": "gSGNHT, full",    "gmc-apprmh": "GMC-apprMH", "gmc-bgibbs": "GMC-bGibbs", "vi": "VI", "stovi": "StoVI",
+    "gsgnht-full": "gSGNHT, full",
+    "gmc-apprmh": "GMC-apprMH", "gmc-bgibbs": "GMC-bGibbs", "vi": "VI", "stovi": "StoVI",
 }  # fmt: skip
 STYLES = {
     "sggmc": ("#0072B2", "-"), "gsgnht": ("#D55E00", "-"), "sggmc-full": ("#0072B2", "--"),
@@ -84,16 +85,17 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "Log-perplexity of the mean density of the last 40 samples taken in (every fifth; every one for full batches), "
         "with 200 weights that all documents share, as the paper has it, ± its Monte Carlo standard error. With so few "
         "effective draws the estimate is that of the one best pair of topics and weights for every document: "
-        f"a bound from above that falls with the number of samples, whose error is not to be trusted. For scale: {MEAN_DOCUMENT:g} "
+        "a bound from above that falls with the number of samples, whose error is not to be trusted. For scale: "
+        f"{MEAN_DOCUMENT:g} "
         "is reached by topics that all are the mean document.",
         "",
         "## Differs from the paper",
         "",
         f"- Step of SGGMC and gSGNHT: {STEP[0]:g} with a friction of {STEP[1]:g} / step. The paper's program, as read, "
         "has sqrt(0.01 / 1666) = 0.00245 and 0.01 / step. With that step the noise of batches of 50, held fixed for "
-        "ten steps and not compensated, brings the velocity to about 1.6e5 times its temperature; the topics are then no "
-        "sample of the posterior. With the step here it is about 20 times. gSGNHT does not mend it within such a run: "
-        "its thermostat moves on the time scale 1, 10⁴ steps and more.",
+        "ten steps and not compensated, brings the velocity to about 1.6e5 times its temperature; the topics are then "
+        "no sample of the posterior. With the step here it is about 20 times. gSGNHT does not mend it within such a "
+        "run: its thermostat moves on the time scale 1, 10⁴ steps and more.",
         "- Weights are sampled on the sphere (θ = x²) with a step from the curvature, not on the flat simplex with "
         "steps of 1e-6, in which they hardly move from where they start.",
         "- gSGNHT has the dimension of the manifold, K (V − 1).",

@@ -74,6 +74,8 @@ def evaluated(cell: Cell, checkpoint: Path | None = None) -> dict[str, Any]:
     """Points of log-perplexity on the way, and the most prominent words of each topic at the end."""
     model, train, test = problem()
     chain = chain_of(cell, model, train)
+    spare = np.random.default_rng(0)
+    chain.sample(spare, chain.start(spare), 0)  # compiles, outside of the time
     # the last 40 samples that were taken in count
     perplexity = LogPerplexity(model, test.rows, np.random.default_rng(1), DRAWS, window=8, chunk=5)
     found = run_sam(
@@ -92,4 +94,4 @@ def evaluated(cell: Cell, checkpoint: Path | None = None) -> dict[str, Any]:
 
 def top_words(topics: np.ndarray, mean: np.ndarray, words: Sequence[str], count: int = 8) -> list[list[str]]:
     """The words of each topic whose weight is furthest above that of the mean document, most first."""
-    return [[words[i] for i in np.argsort(mean - topic)[:count]] for topic in topics]
+    return [[str(words[i]) for i in np.argsort(mean - topic)[:count]] for topic in topics]
