@@ -230,15 +230,14 @@ def planted(bug, monkeypatch):
             return batch._replace(weights=batch.weights[:, ::-1].copy())
 
     monkeypatch.setattr(methods_module, "draw_batch", changed)
-    return noisy("sggmc", 2)
+    # with one of the three documents two thirds of the force are missing without D / S
+    return noisy("sggmc", 2, batch_size=1 if bug == "no D / S" else 2)
 
 
 @pytest.mark.parametrize("bug", ["no Bessel ratio", "no D / S", "Gram of other topics", "weights of another document"])
 def test_planted_bugs_of_the_method_are_seen(bug, monkeypatch):
     shift = inflation()[1]
-    weak = bug == "no D / S"  # a third of the force of the data is missing
-    samples, chains = (120, 4000) if weak else (60, CHAINS)
-    assert worst(2, advanced(planted(bug, monkeypatch), 2, samples, chains=chains), shift) > Z
+    assert worst(2, advanced(planted(bug, monkeypatch), 2, 60), shift) > Z
 
 
 # Metropolis methods --------------------------------------------------------------------------------------------------
