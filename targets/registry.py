@@ -30,6 +30,7 @@ from targets import (
 )
 from targets import von_mises_fisher as vmf
 from targets.posteriordb.registry import ROWS, posteriordb_target
+from targets.sam import tiny
 from targets.target import Target
 
 
@@ -98,6 +99,8 @@ POSTERIORS: tuple[TargetRow, ...] = (
     TargetRow("logistic-synthetic", workloads.logistic_synthetic),
     TargetRow("logistic-splice", workloads.logistic_splice),
     TargetRow("logistic-covertype", workloads.logistic_covertype),
+    TargetRow("sam-s1", tiny.circle_topics),
+    TargetRow("sam-s2", tiny.sphere_topics),
     *(TargetRow(name, build) for name, build in ROWS),
 )
 """Posteriors without an exact sampler, known by expectations. Building one may read data and raise

@@ -1,0 +1,78 @@
+"""Seconds of a sample of SGGMC on a spherical admixture model of the size of 20News-different, and of its parts.
+
+    python -m benchmarks.sam [--samples N] [--double]
+
+K = 20, V = 5,000, batch 50 of 1,666 documents of 70 words, 40 + 20 weights a document by trajectories of 10 steps,
+10 steps of SGGMC. The documents are random: no file is needed. Processor time is of all threads, and does not depend on
+what else the machine does; wall time does.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+
+import jax
+import numpy as np
+
+from samplers.sam.methods import build
+from samplers.sam.weights import FLAT, SPHERE, WeightSettings, sample_weights
+from targets.sam.model import SAM, unit_rows
+from targets.sparse_rows import SparseRows
+
+TOPICS, WORDS, DOCUMENTS, ENTRIES = 20, 5000, 1666, 70
+
+
+def documents(generator: np.random.Generator) -> SparseRows:
+    """Random unit documents."""
+    columns = np.stack([generator.choice(WORDS, ENTRIES, replace=False) for _ in range(DOCUMENTS)])
+    values = unit_rows(generator.random((DOCUMENTS, ENTRIES)))
+    starts = np.arange(DOCUMENTS + 1) * ENTRIES
+    return SparseRows(starts, np.sort(columns, axis=1).astype(np.int32).ravel(), values.ravel(), WORDS)
+
+
+def measured(work: Callable[[], object], repeats: int) -> tuple[float, float]:
+    """(wall, processor) milliseconds of a call, the mean after one that is not counted."""
+    jax.block_until_ready(work())
+    wall, processor = time.perf_counter(), time.process_time()
+    for _ in range(repeats):
+        jax.block_until_ready(work())
+    return 1e3 * (time.perf_counter() - wall) / repeats, 1e3 * (time.process_time() - processor) / repeats
+
+
+def table(samples: int, double: bool) -> list[tuple[str, float, float]]:
+    """(what, wall ms, processor ms)."""
+    generator = np.random.default_rng(0)
+    rows = documents(generator)
+    mean = np.bincount(rows.columns, rows.counts, WORDS)
+    model = SAM(unit_rows(mean), np.full(TOPICS, 10.0), 1e4, 1e4, 3e4)
+    kind = np.float64 if double else np.float32
+    method = build("sggmc", model, rows, step_size=3e-5, decay=0.1, dtype=kind)
+    state = method.sample(generator, method.start(generator))
+    lines = [("sample", *measured(lambda: method.sample(generator, state), samples))]
+    lines.append(("batch and weights", *measured(lambda: method.draw(generator, state), samples)))
+    beta = method.topics(state)[0].astype(np.float64)
+    part = rows.take(generator.choice(DOCUMENTS, 50, replace=False)).dense()
+    for form in (SPHERE, FLAT):
+        draw = lambda form=form: sample_weights(
+            generator, part @ beta.T, (beta @ beta.T)[None], model.alpha, model.concentration, WeightSettings(form=form)
+        )
+        lines.append((f"weights, {form}", *measured(draw, samples)))
+    noise = jax.jit(lambda key: jax.random.normal(key, (10, TOPICS, WORDS), kind))
+    lines.append(("noise of 10 steps", *measured(lambda: noise(jax.random.key(0)), samples)))
+    return lines
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sam")
+    parser.add_argument("--samples", type=int, default=20)
+    parser.add_argument("--double", action="store_true", help="steps in double precision")
+    given = parser.parse_args(arguments)
+    jax.config.update("jax_enable_x64", True)
+    for what, wall, processor in table(given.samples, given.double):
+        print(f"{what:20s} {wall:8.1f} ms  {processor:8.1f} ms of processor")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""Samplers and variational methods for the spherical admixture model."""

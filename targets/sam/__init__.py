@@ -1,0 +1,1 @@
+"""The spherical admixture model: topics and documents on the unit sphere."""
