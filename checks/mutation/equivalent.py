@@ -28,6 +28,7 @@ from checks.tape import Draw, Noise, Program, record
 from samplers.metrics import RecipeMetric, dense
 from samplers.registry import RECIPE_OFFSET
 from samplers.row import Row
+from targets.simplex_posterior import REDUCED
 
 POINTS = 5
 FACTORS = (0.3, 1.0, 3.0, 30.0, 300.0)
@@ -274,6 +275,8 @@ def _valid_metric(mutant: Mutant) -> bool:
         metric, points = copy(law, offset=RECIPE_OFFSET), rng.normal(size=(20, 1))
     elif name == "PositiveMetric":
         metric, points = copy(), rng.exponential(size=(20, 2))
+    elif name in ("ReducedMeanMetric", "ReducedNaturalMetric"):
+        metric, points = copy(sum(REDUCED)), rng.dirichlet(np.ones(3), size=20)[:, :2]
     else:
         metric, points = copy(), 2 * rng.normal(size=(20, 2))
     try:

@@ -24,6 +24,7 @@ REASONS: dict[str, str] = {
     "sgnht/SGNHT._euler/stale-value/8a98cec5": EULER,
     "sgrhmc/SGRHMC.step/ignored-option/6e4b4f22": EULER,
     "sgrhmc/SGRHMC.step/stale-value/96240f1a": EULER,
+    "sgrld/SGRLD.step/ignored-option/ec3b46db": REFLECTION,
     "sgrhmc/SGRHMC.step/dropped-stage/6379885a": REFLECTION,
     "sgrhmc/SGRHMC.step/stale-value/6fad09be": REFLECTION,
     "sgrhmc/SGRHMC.step/flip-term/08c37fc0": REFLECTION,
