@@ -14,6 +14,8 @@ from reports.experiments.ma2015_figure2_page import COLOURS, MARKERS, Results, c
 from reports.experiments.partition import divergence, partition
 from samplers.registry import sampler_row
 
+pytestmark = pytest.mark.xdist_group("experiments")  # what the fixture makes serves one worker
+
 NAIVE, RIGHT = "naive SGRHMC", "gSGRHMC"
 
 

@@ -12,6 +12,8 @@ from reports.experiments import liu2016_table1 as table
 from reports.experiments.cells import PUBLISHED, load
 from reports.experiments.distances import counts_of, distance, kolmogorov, relaxation_rate, total_variation
 
+pytestmark = pytest.mark.xdist_group("experiments_liu2016")  # what the fixture makes serves one worker
+
 RESULTANT = special.ive(1, 5) / special.ive(0, 5)
 """Mean resultant of a von Mises law of concentration 5."""
 

@@ -17,6 +17,8 @@ from reports.site.build import PUBLISHED, build
 from reports.site.gauge import HIGH, LOW, WIDTH, place
 from reports.site.matrix import library, samplers, to_csv, to_markdown
 
+pytestmark = pytest.mark.xdist_group("reports_site")  # what the fixture makes serves one worker
+
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
 

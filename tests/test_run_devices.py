@@ -10,6 +10,8 @@ import pytest
 
 from samplers.engine import devices_for
 
+pytestmark = pytest.mark.xdist_group("run_devices")  # what the fixture makes serves one worker
+
 PROGRAM = """
 import sys
 import jax, numpy as np
