@@ -13,6 +13,10 @@ BANDWIDTH = "another bandwidth of the kernel: any positive one leaves the target
 ANOTHER_DIFFUSION = (
     "friction and noise change together, in the code and in what is declared: other dynamics with the same law"
 )
+DEGENERATE = (
+    "a metric of rank one, in the code and in what is declared: the target stays invariant, but the chain moves along "
+    "one direction only; no check asks of a chain in several coordinates that it reaches all of them"
+)
 PROPOSAL = "another proposal, whose density the Metropolis test knows: the law is exact, the chain is slower"
 SYMPLECTIC = "another map that is reversible and keeps the volume: the Metropolis test makes its law exact as well"
 TRAJECTORY = (
@@ -26,6 +30,9 @@ REASONS: dict[str, str] = {
     "sgrhmc/SGRHMC.step/stale-value/96240f1a": EULER,
     "sgrld/SGRLD.step/ignored-option/ec3b46db": REFLECTION,
     "sgrhmc/SGRHMC.step/dropped-stage/6379885a": REFLECTION,
+    "sgrhmc/SGRHMC.step/dropped-stage/cc0fd926": REFLECTION,
+    "sgrhmc/SGRHMC.step/scale-term/b56e5dc8": REFLECTION,
+    "metrics/ReducedNaturalMetric.inverse/drop-term/e94962d7": DEGENERATE,
     "sgrhmc/SGRHMC.step/stale-value/6fad09be": REFLECTION,
     "sgrhmc/SGRHMC.step/flip-term/08c37fc0": REFLECTION,
     "sgrhmc/SGRHMC.step/swapped-stages/61f2416a": REFLECTION,
