@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from checks.report_terminal import Outcome
+from reports.standing import BAD
 from reports.verdicts import LETTERS, judged, read
 
 PUBLISHED = Path(__file__).resolve().parent / "published"
 FINDINGS = Path(__file__).resolve().parent / "findings"
 PAGE = FINDINGS / "README.md"
 START, END = "<!-- made by python -m reports.findings_index --write -->", "<!-- end -->"
-BAD = ("fail", "error", "inconclusive")
 
 
 def libraries(folder: Path = PUBLISHED) -> tuple[Path, ...]:

@@ -9,7 +9,6 @@ that is started again goes on where it stopped, and a Markdown page of the same 
 """
 
 import argparse
-import dataclasses
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,12 +18,12 @@ from typing import Any, NamedTuple
 import jax
 from tqdm import tqdm
 
-from checks.execute import default_seed, execute
+from checks.execute import default_seed
 from checks.registry import find_check
 from checks.resolve import find_target
-from checks.statistical import fraction_of_chains
 from checks.subject import Subject
 from reports.lines import ROOT, appended, commit, read
+from reports.sweep import at_factor
 from samplers.registry import SAMPLERS, sampler_row
 from samplers.row import Row
 
@@ -71,11 +70,8 @@ def cells(rows: Sequence[Row]) -> Iterator[Cell]:
 
 def decide(cell: Cell, fraction: float, revision: str) -> dict[str, Any]:
     """The line of a cell."""
-    row = dataclasses.replace(cell.row, step_size=cell.factor * cell.row.step_size)
-    with fraction_of_chains(fraction):
-        result = execute(find_check(cell.check), Subject(row), cell.target, default_seed(row.name))
-    detail = {**result.detail, "factor": cell.factor, "fraction": fraction, "commit": revision}
-    return json.loads(dataclasses.replace(result, detail=detail).to_json())
+    check, seed = find_check(cell.check), default_seed(cell.row.name)
+    return at_factor(check, Subject(cell.row), cell.target, seed, cell.factor, fraction, revision)
 
 
 def run(rows: Sequence[Row], path: Path, fraction: float) -> None:

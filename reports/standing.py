@@ -5,7 +5,6 @@ from typing import Literal, NamedTuple
 
 from checks.plan import LAW_TIERS, NO_LAW
 from checks.result import Result
-from reports.results import row_of
 
 Standing = Literal["confirmed", "in part", "fails", "undecided"]
 STANDINGS: dict[Standing, str] = {
@@ -62,11 +61,3 @@ def conclude(sampler: str, results: Sequence[Result]) -> Conclusion:
     violated = tuple(dict.fromkeys((r.check, r.equation) for r in failing))
     interface = tuple(dict.fromkeys(r.check for r in rest if r.verdict in BAD))
     return Conclusion(sampler, standing, violated, interface, kinds)
-
-
-def conclusions(results: Sequence[Result]) -> list[Conclusion]:
-    """One conclusion a row, in the order of the results."""
-    rows: dict[str, list[Result]] = {}
-    for result in results:
-        rows.setdefault(row_of(result), []).append(result)
-    return [conclude(name, own) for name, own in rows.items()]

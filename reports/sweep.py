@@ -19,10 +19,12 @@ from typing import Any, NamedTuple
 import jax
 from tqdm import tqdm
 
+from checks.check import Check
 from checks.execute import execute
 from checks.plan import Case, make_plan
 from checks.resolve import BadInput, closest
 from checks.statistical import fraction_of_chains
+from checks.subject import Subject
 from reports.lines import appended, commit, read
 
 
@@ -77,11 +79,17 @@ def cells(
 def compute(cell: Cell, chains: float, revision: str) -> dict[str, Any]:
     """The line of a cell."""
     case = cell.case
-    row = dataclasses.replace(case.subject.row, step_size=cell.factor * case.subject.row.step_size)
-    subject = dataclasses.replace(case.subject, row=row)
-    with fraction_of_chains(chains):
-        result = execute(case.check, subject, case.target, case.seed, case.unsupported)
-    detail = {**result.detail, "factor": cell.factor, "chains": chains, "commit": revision}
+    return at_factor(case.check, case.subject, case.target, case.seed, cell.factor, chains, revision)
+
+
+def at_factor(
+    check: Check, subject: Subject, target: str | None, seed: int, factor: float, fraction: float, revision: str
+) -> dict[str, Any]:
+    """The line of a check at a multiple of the usual step size, with a fraction of the chains."""
+    row = dataclasses.replace(subject.row, step_size=factor * subject.row.step_size)
+    with fraction_of_chains(fraction):
+        result = execute(check, dataclasses.replace(subject, row=row), target, seed)
+    detail = {**result.detail, "factor": factor, "fraction": fraction, "commit": revision}
     return json.loads(dataclasses.replace(result, detail=detail).to_json())
 
 

@@ -4,7 +4,6 @@ python -m reports.verdicts FILE.jsonl
 """
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,17 +11,16 @@ from types import SimpleNamespace
 from typing import Any
 
 from checks.report_terminal import Outcome, Verdict, overall
-from checks.result import VERDICTS, Result
+from checks.result import VERDICTS
+from reports.results import load, row_of
 from samplers.row import TIERS
 
 LETTERS = {"pass": "pass", "fail": "fail", "inconclusive": "inconclusive", "not-applicable": "n/a", "error": "error"}
 
 
 def read(path: Path) -> list[Outcome]:
-    """The results of a file, each with the row that it belongs to: the sampler's name without its options."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    results = [Result(**json.loads(line)) for line in lines]
-    return [Outcome(result.sampler.partition("[")[0], result) for result in results]
+    """The results of a file, each with the row that it belongs to. Raises ResultsError."""
+    return [Outcome(row_of(result), result) for result in load(path)]
 
 
 def tiers_of(outcomes: Sequence[Outcome]) -> tuple[str, ...]:

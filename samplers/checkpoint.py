@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 FORMAT = 1
@@ -69,3 +71,10 @@ def load(path: str | os.PathLike, fingerprint: dict[str, Any]) -> tuple[int, lis
             "give the arguments it was written with, or another path"
         )
     return step, arrays
+
+
+def refilled(tree: Any, arrays: Sequence[np.ndarray]) -> Any:
+    """The pytree with these arrays for its leaves, in JAX where the old leaves are."""
+    leaves, structure = jax.tree.flatten(tree)
+    like = lambda old, new: jnp.asarray(new) if isinstance(old, jax.Array) else new
+    return jax.tree.unflatten(structure, [like(a, b) for a, b in zip(leaves, arrays, strict=True)])

@@ -36,7 +36,7 @@ def cir_transition(generator: np.random.Generator, log_theta, shape, step_size: 
 
     which is (1 - e^-h) / 2 times a noncentral chi-square with 2 a degrees of freedom and noncentrality 2 r, for every
     a > 0. Below a + J = 1 the logarithm of Gamma(a + J) = Gamma(a + J + 1) U^(1/(a + J)) is drawn, which stays finite
-    where the variate underflows (at a = 1e-4 nine in ten are below 1e-308). For a >= 1/2 and r > 10 the same law is
+    where the variate underflows (at a = 1e-4 nine in ten are below 1e-308). For a >= 1/2 and r > 1 the same law is
     drawn as
 
         theta' = (1 - e^-h) [(sqrt(r) + Z / sqrt(2))^2 + Gamma(a - 1/2)],   Z ~ N(0, 1)
@@ -99,6 +99,11 @@ def streams(generator: np.random.Generator, count: int) -> np.ndarray:
 def draw_normal(source):
     """N(0, 1)."""
     return source.standard_normal()
+
+
+def draw_uniform(source):
+    """Uniform on (0, 1]."""
+    return 1.0 - source.random()
 
 
 def draw_exponential(source):
@@ -285,6 +290,11 @@ def _log_weight(k, rate):
 @overload(draw_normal)
 def _(source):
     return lambda source: _normal(source)
+
+
+@overload(draw_uniform)
+def _(source):
+    return lambda source: _uniform(source)
 
 
 @overload(draw_exponential)

@@ -1,36 +1,18 @@
 """Euler's method on the Cox-Ingersoll-Ross process: what SCIR is without its exact transition."""
 
 from dataclasses import dataclass
-from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
-from samplers.dynamics import Dynamics, coordinate_names
+from samplers.cir_process import CountedShape, cir_dynamics
 from samplers.host import estimator_key
 from samplers.simple import PositionMixin, PositionState
 from samplers.types import Claims, Source
 from samplers.validate import require
-from targets.target import Target
-
-
-def cir_dynamics(target: Target) -> Dynamics:
-    """H = U, D = diag(theta), Q = 0: for U = sum_j theta_j - (a_j - 1) log theta_j the drift is a - theta.
-
-    Source: baker2018large, equation (2.1).
-    """
-    n = target.size
-    return Dynamics(
-        H=target.flat_potential,
-        D=lambda z: jnp.diag(z),
-        Q=lambda z: jnp.zeros((n, n), z.dtype),
-        names=coordinate_names(n),
-        size=n,
-    )
 
 
 @dataclass(frozen=True, eq=False)
-class CIREuler(PositionMixin):
+class CIREuler(PositionMixin, CountedShape):
     """Euler-Maruyama on independent CIR processes whose shapes are estimated afresh in every step, mirrored at zero.
 
         theta' = |theta + h (a^ - theta) + sqrt(2 h theta) Z|,   a^ = alpha + n^
@@ -48,14 +30,6 @@ class CIREuler(PositionMixin):
     Raises:
         ValueError: if `alpha` or the step size is not positive, or the estimator returns no counts.
     """
-
-    alpha: Any = 1.0
-
-    backend = "host"
-    needs = frozenset({"statistics"})
-
-    def __post_init__(self):
-        require(bool(np.all(np.asarray(self.alpha) > 0)), "alpha: must be positive", self.alpha)
 
     @property
     def claims(self):

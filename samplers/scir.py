@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from samplers.cir import cir_transition
-from samplers.cir_euler import cir_dynamics
+from samplers.cir_process import CountedShape, cir_dynamics
 from samplers.host import estimator_key
 from samplers.types import Claims, Estimate, Source
 from samplers.validate import require
@@ -20,7 +20,7 @@ class SCIRState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SCIR:
+class SCIR(CountedShape):
     """Exact CIR transitions for independent Gamma laws whose shapes are estimated afresh in every step.
 
         a^_j = alpha_j + n^_j,   theta_j' = CIR transition with shape a^_j over the time h
@@ -40,14 +40,6 @@ class SCIR:
         ValueError: if `alpha` is not positive, the position is negative, the step size is not positive, or the
             estimator returns no counts.
     """
-
-    alpha: Any = 1.0
-
-    backend = "host"
-    needs = frozenset({"statistics"})
-
-    def __post_init__(self):
-        require(bool(np.all(np.asarray(self.alpha) > 0)), "alpha: must be positive", self.alpha)
 
     @property
     def claims(self):

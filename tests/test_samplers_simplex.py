@@ -12,7 +12,8 @@ from scipy import integrate, stats
 
 from checks.branching import branches
 from samplers.cir import cir_transition
-from samplers.cir_euler import CIREuler, cir_dynamics
+from samplers.cir_euler import CIREuler
+from samplers.cir_process import cir_dynamics
 from samplers.dynamics import Dynamics, fokker_planck_residual, row_divergence
 from samplers.exponential_ou import ExponentialOU, LogLocation
 from samplers.gradients import Exact

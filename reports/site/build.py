@@ -107,7 +107,7 @@ def _write(out: Path, rows: Sequence[matrix.Sampler], texts: Sequence[Document])
     for row in rows:
         page(f"samplers/{row.slug}.html", "sampler.html", row=row, finding=findings.get(_stem(row.library)))
     for text in texts:
-        page(text.path, "document.html", document=text, body=documents.render(text, pages, ""))
+        page(text.path, "document.html", document=text, body=documents.render(text, pages))
         for figure in documents.figures(text):
             shutil.copyfile(figure, out / text.path.parent / figure.name)
     (out / "matrix.csv").write_text(matrix.to_csv(rows), encoding="utf-8")

@@ -49,13 +49,12 @@ def figures(document: Document) -> list[Path]:
     return [path for path in found if path.is_file()]
 
 
-def render(document: Document, pages: dict[Path, PurePosixPath], source_url: str) -> Markup:
-    """HTML of a document: links to other documents lead to their pages, links to other files to the repository.
+def render(document: Document, pages: dict[Path, PurePosixPath]) -> Markup:
+    """HTML of a document: links to other documents lead to their pages, links to other files nowhere.
 
     Args:
         document: what to render.
         pages: source -> page of all documents of the site.
-        source_url: of the repository, for links to files that have no page; such a link is plain text if it is empty.
     """
     # HTML in the Markdown is shown, not obeyed
     html = MarkdownIt("commonmark", {"html": False}).enable("table").render(_without_comments(document.text))
@@ -72,7 +71,7 @@ def render(document: Document, pages: dict[Path, PurePosixPath], source_url: str
             return f'{attribute}="{up}{pages[path]}{anchor}"'
         if attribute == "src":
             return f'src="{path.name}" loading="lazy"'
-        return f'href="{source_url}{target.lstrip("./")}"' if source_url else "data-file"
+        return "data-file"
 
     html = LINK.sub(aim, html).replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
     return Markup(html)

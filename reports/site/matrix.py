@@ -1,6 +1,7 @@
 """The conformance matrix: sampler x check, as cells of a page and as tables to export."""
 
 import csv
+import functools
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ class Sampler:
         """Without characters that a file name may not have."""
         return self.name.replace("/", "-")
 
-    @property
+    @functools.cached_property
     def conclusion(self) -> Conclusion:
         """What they add up to."""
         return conclude(self.name, self.results)

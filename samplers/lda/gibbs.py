@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from samplers.cir import streams
-from samplers.lda.uniform import draw_uniform
+from samplers.cir import draw_uniform, streams
 from samplers.validate import require
 
 

@@ -5,7 +5,6 @@ import time
 from typing import Any, NamedTuple, Protocol
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
@@ -124,9 +123,7 @@ def run_sam(
         spent = float(arrays[1])
         if perplexity is not None:
             perplexity.restore(arrays[2:4])
-        leaves, structure = jax.tree.flatten(state)
-        kept = [jnp.asarray(b) if isinstance(a, jax.Array) else b for a, b in zip(leaves, arrays[4:], strict=True)]
-        state = jax.tree.unflatten(structure, kept)
+        state = checkpoints.refilled(state, arrays[4:])
 
     def save():
         if checkpoint is not None:
@@ -152,7 +149,7 @@ def run_sam(
                         perplexity.add(topics[0])
                     points.append(Point(done, spent, *(perplexity.value() if averaged else last), last.value))
                     bar.set_postfix(log_perplexity=f"{points[-1].value:.1f}")
-            if done % checkpoint_every == 0 or done == num_samples:
+            if done % checkpoint_every == 0 and done < num_samples:
                 save()
     save()
     return SAMRun(chain.topics(state), tuple(points))
