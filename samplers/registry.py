@@ -57,6 +57,8 @@ SPLITTING = (
     {"friction": 2.0, "temperature": 0.5, "fresh_gradients": True},
     {"friction": 0.4, "temperature": 2.0},
 )
+# The coefficients of an exact Ornstein-Uhlenbeck flow have a formula of their own where friction x step size exceeds 1.
+OVERDAMPED = ({"friction": 30.0, "temperature": 0.5}, {"friction": 0.4, "temperature": 2.0})
 THERMAL = (
     {"diffusion": 2.0, "temperature": 0.5, "thermal_mass": 2.5},
     {"diffusion": 0.4, "temperature": 2.0, "thermal_mass": 0.6},
@@ -183,14 +185,26 @@ SAMPLERS: tuple[Row, ...] = (
     Row("aboba", plain(ABOBA), targets=FLAT, variants=FRICTIONS, step_power=0.5),
     Row("obabo", plain(OBABO), targets=FLAT, variants=SPLITTING, step_power=0.5),
     Row("oabao", plain(OABAO), targets=FLAT, variants=FRICTIONS, step_power=0.5),
-    Row("ubu", plain(UBU), targets=FLAT, variants=FRICTIONS, step_power=0.5),
-    Row("bub", plain(BUB), targets=FLAT, variants=SPLITTING, step_power=0.5),
+    Row("ubu", plain(UBU), targets=FLAT, variants=OVERDAMPED, step_power=0.5),
+    Row(
+        "bub",
+        plain(BUB),
+        targets=FLAT,
+        variants=({"fresh_gradients": True, **OVERDAMPED[0]}, OVERDAMPED[1]),
+        step_power=0.5,
+    ),
     # thermostats
     Row("sgnht", plain(SGNHT), targets=FLAT, variants=DIFFUSIONS, step_power=0.5),
     Row("sgnht-splitting", plain(SGNHT, scheme="splitting"), targets=FLAT, variants=DIFFUSIONS, step_power=0.5),
     Row("msgnht", plain(MSGNHT), targets=FLAT, variants=DIFFUSIONS, step_power=0.5),
     Row("msgnht-splitting", plain(MSGNHT, scheme="splitting"), targets=FLAT, variants=DIFFUSIONS, step_power=0.5),
-    Row("badodab", plain(BADODAB), targets=FLAT, variants=THERMAL, step_power=0.5),
+    Row(
+        "badodab",
+        plain(BADODAB),
+        targets=FLAT,
+        variants=({**THERMAL[0], "diffusion": 30.0}, THERMAL[1]),
+        step_power=0.5,
+    ),
     # state-dependent metrics
     Row(
         "sgrld",
@@ -252,14 +266,14 @@ SAMPLERS: tuple[Row, ...] = (
         "sgld-reflected",
         with_metric(SGRLD, lambda target: FlatMetric(), reflect=True),
         tiers=MANIFOLD_TIERS,
-        targets=("simplex-expanded-mean",),
+        targets=("simplex-expanded-mean", "half-gaussian"),
         step_size=0.02,
     ),
     Row(
         "sghmc-reflected",
         with_metric(SGRHMC, lambda target: FlatMetric(), reflect=True),
         tiers=MANIFOLD_TIERS,
-        targets=("simplex-expanded-mean",),
+        targets=("simplex-expanded-mean", "half-gaussian"),
         step_size=0.02,
         step_power=0.5,
     ),

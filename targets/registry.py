@@ -89,6 +89,7 @@ TARGETS: tuple[TargetRow, ...] = (
     TargetRow("simplex-expanded-mean", simplex_posterior.expanded_mean),
     TargetRow("simplex-expanded-natural", simplex_posterior.expanded_natural),
     TargetRow("truncated-gaussian", truncated_gaussian.truncated_2d),
+    TargetRow("half-gaussian", truncated_gaussian.half_gaussian),
     TargetRow("circle-posterior-mean-e1", circle_posterior.circle_posterior),
     TargetRow("circle-posterior-pair-e2", circle_posterior.printed),
     TargetRow("tiny-gaussian-data", tiny_data.tiny_gaussian_data),

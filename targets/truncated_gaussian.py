@@ -115,6 +115,14 @@ def truncated_2d() -> Target:
     return truncated_gaussian([0.5, -0.8], [[1.0, 0.6], [0.6, 1.2]], "truncated-gaussian")
 
 
+def half_gaussian() -> Target:
+    """|x| for x standard normal: half of its mass is within 0.67 of the mirror, where its density is largest.
+
+    U continues evenly through zero, so that a step that is mirrored there is the folded step of the normal law.
+    """
+    return truncated_gaussian([0.0], [[1.0]], "half-gaussian")
+
+
 def _power_label(index: int, exponent: int) -> str:
     return f"theta[{index}]" + (f"^{exponent}" if exponent > 1 else "")
 
