@@ -578,6 +578,10 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("pack_unpack_inverse", "contract", "unpack(pack(z)) = z", pack_unpack_inverse, structured_targets),
     Check(
-        "movement", "contract", "the position moves in every coordinate and direction, and stays finite", movement, structured_targets
+        "movement",
+        "contract",
+        "the position moves in every coordinate and direction, and stays finite",
+        movement,
+        structured_targets,
     ),
 )

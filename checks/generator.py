@@ -25,6 +25,13 @@ def step_sizes(subject: Subject, target: Target, levels: int = LEVELS) -> np.nda
     return subject.step_size(target) / 2.0 ** np.arange(levels)
 
 
+def one_step_moments(subject: Subject, target: Target, points: np.ndarray):
+    """The step sizes (k,), E[z'] - z (k, P, n) and E[(z' - z)(z' - z)^T] (k, P, n, n) of one step from `points`."""
+    step, hs = step_map(subject, target), step_sizes(subject, target)
+    moments = [step.moments(points, h) for h in hs]
+    return hs, np.array([m.increment for m in moments]), np.array([m.square for m in moments])
+
+
 def code_generator(subject: Subject, target: Target, points: np.ndarray):
     """Drift (P, n) and diffusion D (P, n, n) of the code at `points`, each with an error estimate, and the jump.
 
@@ -32,11 +39,10 @@ def code_generator(subject: Subject, target: Target, points: np.ndarray):
     expectation over the noise removes the half powers). The jump (P, n) is the limit of E[z'] - z itself, less its
     error and round-off: zero, unless the step of size 0 is not the identity and no drift exists.
     """
-    step, hs = step_map(subject, target), step_sizes(subject, target)
-    moments = [step.moments(points, h) for h in hs]
-    drift, drift_error = neville(hs, np.array([m.increment / h for m, h in zip(moments, hs, strict=True)]))
-    square, square_error = neville(hs, np.array([m.square / h for m, h in zip(moments, hs, strict=True)]))
-    jump, jump_error = neville(hs, np.array([m.increment for m in moments]))
+    hs, increments, squares = one_step_moments(subject, target, points)
+    drift, drift_error = neville(hs, increments / hs[:, None, None])
+    square, square_error = neville(hs, squares / hs[:, None, None, None])
+    jump, jump_error = neville(hs, increments)
     roundoff = 100 * np.finfo(float).eps * (1 + np.abs(points).max())
     return drift, drift_error, square / 2, square_error / 2, np.maximum(np.abs(jump) - 10 * jump_error - roundoff, 0)
 

@@ -189,5 +189,6 @@ def generic_points(step: JaxStep | HostStep, count: int = 4) -> np.ndarray:
     if step.sampler.claims.embedded is not None or target.manifold.dim < target.size:
         if has_boundary(target.manifold):
             scale = 0.5 * base.min()  # within the faces, where the reflections of a small step are not met
+        scale = min(scale, 2.0 / np.sqrt(target.curvature))
         return on_tangent_bundle(target, scale * wiggle[:, : target.size], aux)
     return np.concatenate([within(target, base, base + scale * wiggle[:, : target.size]), aux], axis=1)

@@ -153,6 +153,11 @@ def dense_sphere() -> Target:
     return dirichlet_sphere([2.0, 3.5, 1.5], "dirichlet-sphere")
 
 
+def concentrated_sphere() -> Target:
+    """Dirichlet(24, 36, 30) through the sphere map: nearly Gaussian in each orthant, far from the walls."""
+    return dirichlet_sphere([24.0, 36.0, 30.0], "dirichlet-sphere-concentrated")
+
+
 def sparse_sphere() -> Target:
     """Dirichlet(0.2, 0.3, 0.25) through the sphere map."""
     return dirichlet_sphere([0.2, 0.3, 0.25], "dirichlet-sphere-sparse")

@@ -83,6 +83,7 @@ TARGETS: tuple[TargetRow, ...] = (
     TargetRow("dirichlet-sparse", dirichlet.sparse),
     TargetRow("dirichlet-concentrated", dirichlet.concentrated),
     TargetRow("dirichlet-sphere", dirichlet.dense_sphere),
+    TargetRow("dirichlet-sphere-concentrated", dirichlet.concentrated_sphere),
     TargetRow("dirichlet-sphere-sparse", dirichlet.sparse_sphere),
     TargetRow("simplex-reduced-mean", simplex_posterior.reduced_mean),
     TargetRow("simplex-reduced-natural", simplex_posterior.reduced_natural),
