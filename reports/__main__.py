@@ -22,6 +22,7 @@ from reports.results import ResultsError
 from reports.site.build import PUBLISHED, build
 
 SITE = Path("build") / "site"
+HISTORY = Path(".asv") / "html"
 
 
 def experiments() -> list[str]:
@@ -53,6 +54,7 @@ def parser() -> argparse.ArgumentParser:
     add = commands.add_parser("build", help="the static site from stored results").add_argument
     add("--results", type=Path, default=PUBLISHED, metavar="FOLDER", help="default: the published ones")
     add("--out", type=Path, default=SITE, metavar="FOLDER", help=f"default: {SITE}")
+    add("--history", type=Path, metavar="FOLDER", help=f"pages of asv; default: {HISTORY} if there")
 
     add = commands.add_parser("compare", help="two files of results").add_argument
     add("old", type=Path, metavar="OLD.jsonl")
@@ -97,7 +99,10 @@ def _run(given: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _build(given: argparse.Namespace, rest: Sequence[str]) -> int:
-    pages = build(given.results, given.out)
+    if given.history is not None and not (given.history / "index.html").is_file():
+        raise ResultsError(f"--history {given.history}: holds no pages of asv; make some with asv publish")
+    history = given.history or (HISTORY if (HISTORY / "index.html").is_file() else None)
+    pages = build(given.results, given.out, history)
     print(f"{pages} pages; open {given.out / 'index.html'}")
     return 0
 

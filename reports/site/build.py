@@ -30,8 +30,13 @@ EVIDENCE = ("kill-matrix", "mutation", "calibration", "manifolds")
 """Published pages about the suite itself, in the order of the front page."""
 
 
-def build(results: Path, out: Path) -> int:
+def build(results: Path, out: Path, history: Path | None = None) -> int:
     """Write the site of a folder of results; returns the number of pages. An old site is replaced as a whole.
+
+    Args:
+        results: the folder.
+        out: where the site is to be.
+        history: pages that `asv publish` wrote, which become the folder `asv` of the site; None for none.
 
     Raises:
         ResultsError: if the folder holds no results, a file cannot be used, or `out` is a folder of something else.
@@ -46,7 +51,9 @@ def build(results: Path, out: Path) -> int:
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent) as work:
         new = Path(work) / "site"
-        count = _write(new, rows, texts)
+        count = _write(new, rows, texts, history is not None)
+        if history is not None:
+            shutil.copytree(history, new / "asv")
         shutil.rmtree(out, ignore_errors=True)
         shutil.move(new, out)
     return count
@@ -76,11 +83,17 @@ def environment() -> jinja2.Environment:
     )
 
 
-def _write(out: Path, rows: Sequence[matrix.Sampler], texts: Sequence[Document]) -> int:
+def _write(out: Path, rows: Sequence[matrix.Sampler], texts: Sequence[Document], history: bool) -> int:
     templates, count = environment(), 0
     pages = {text.source.resolve(): text.path for text in texts}
     findings = {text.path.stem: text for text in texts if text.path.parts[0] == "findings"}
-    shared: dict[str, Any] = {"marks": MARKS, "standings": STANDINGS, "symbols": matrix.SYMBOLS, "gauge": gauge}
+    shared: dict[str, Any] = {
+        "history": history,
+        "marks": MARKS,
+        "standings": STANDINGS,
+        "symbols": matrix.SYMBOLS,
+        "gauge": gauge,
+    }
 
     def page(path: PurePosixPath | str, template: str, **values: Any) -> None:
         nonlocal count
