@@ -49,6 +49,8 @@ def parser() -> argparse.ArgumentParser:
     add("--factor", action="append", default=[], type=float, metavar="F", help="of the usual step size; repeatable")
     add("--seed", action="append", default=[], type=int, metavar="S", help="repeatable; default: the row's own")
     add("--chains", type=float, default=1.0, metavar="F", help="fraction of the chains of checks that sample")
+    add("--workers", type=int, metavar="N", help="processes of this machine; default: this one alone")
+    add("--scheduler", metavar="ADDRESS", help="of a cluster of dask.distributed, instead of --workers")
     add("--out", type=Path, metavar="FILE.jsonl", help="appended to; the same command goes on with it")
 
     add = commands.add_parser("build", help="the static site from stored results").add_argument
@@ -90,10 +92,21 @@ def _run(given: argparse.Namespace, rest: Sequence[str]) -> int:
         raise BadInput(f"--out {given.out}: name a file that ends in .jsonl, where the results are appended")
     if not 0 < given.chains <= 1:
         raise BadInput(f"--chains {given.chains}: must be above 0 and at most 1, a fraction of the usual number")
+    if given.workers is not None and (given.workers < 1 or given.scheduler):
+        raise BadInput(f"--workers {given.workers}: must be at least 1, and not given beside --scheduler")
     queue = list(
         sweep.cells(given.sampler, given.target, given.tier, given.check, given.factor or [1.0], given.seed)
     )  # fmt: skip
-    computed = sweep.run(queue, given.out, given.chains)
+    if given.workers or given.scheduler:
+        from reports import cluster
+
+        try:
+            computed = cluster.run(queue, given.out, given.chains, given.workers, given.scheduler)
+        except cluster.Lost as lost:
+            print(f"{lost}; the same command tries them again", file=sys.stderr)
+            return 1
+    else:
+        computed = sweep.run(queue, given.out, given.chains)
     print(f"{len(queue)} cells, {computed} computed now; {given.out}")
     return 0
 
