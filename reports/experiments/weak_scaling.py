@@ -148,8 +148,8 @@ def text(lines: Lines, quick: bool) -> list[str]:
         f"![wall and processor time against devices]({NAME}.png)",
         "",
         "*At best*: devices over cores, where there are more devices than cores. *Processor s a chain*: 1 where "
-        "sharing out costs nothing; it does not depend on what else the machine does, as far as caches and turbo clocks let "
-        "it. With two processes the end points of all chains are gathered on both at the end, which is in the times.",
+        "sharing out costs nothing; what else the machine does enters by caches and clocks only. "
+        "With two processes the end points of all chains are gathered on both at the end, which is in the times.",
         "",
         "The samples do not depend on the number of devices or of processes: `tests/test_run_devices.py` and "
         "`tests/test_run_processes.py` compare them bit for bit. **No GPU was at hand**: figures of GPUs are missing "
