@@ -3,8 +3,8 @@
     python -m reports.experiments.three_biases [--quick] [--out FOLDER]
 
 The stationary law of an affine step with all minibatches enumerated is computed (`checks.lyapunov`), not sampled, on
-the posterior of a Gaussian mean with five data (`tiny-gaussian-data`). With b(h, n) the bias of mean and covariance in units
-of the target at step size h and batches of n of N data, drawn without replacement,
+the posterior of a Gaussian mean with five data (`tiny-gaussian-data`). With b(h, n) the bias of mean and covariance
+in units of the target at step size h and batches of n of N data, drawn without replacement,
 
     b(h, n) = b_0  +  [b(h, N) - b_0]  +  [b(h, n) - b(h, N)],     b_0 = lim_{h -> 0} b(h, N)
               implementation   discretisation      gradient noise
