@@ -3,6 +3,7 @@
 python -m reports run      a sweep over samplers, targets, step sizes and seeds, or an experiment by name
 python -m reports build    the static site from stored results
 python -m reports compare  two files of results: what changed, and whether it matters
+python -m reports summary  one file of results as a comment and a badge
 python -m reports serve    look at the site in a browser
 """
 
@@ -61,6 +62,11 @@ def parser() -> argparse.ArgumentParser:
     add = commands.add_parser("compare", help="two files of results").add_argument
     add("old", type=Path, metavar="OLD.jsonl")
     add("new", type=Path, metavar="NEW.jsonl")
+
+    add = commands.add_parser("summary", help="one file of results as a comment and a badge").add_argument
+    add("results", type=Path, metavar="RESULTS.jsonl")
+    add("--deviations", type=Path, metavar="FILE.toml", help="known failures, as for pytest checks")
+    add("--badge", type=Path, action="append", default=[], metavar="FILE", help="FILE.svg or FILE.json; repeatable")
 
     add = commands.add_parser("serve", help="look at the site in a browser").add_argument
     add("--site", type=Path, default=SITE, metavar="FOLDER", help=f"default: {SITE}")
@@ -126,6 +132,14 @@ def _compare(given: argparse.Namespace, rest: Sequence[str]) -> int:
     return int(worse)
 
 
+def _summary(given: argparse.Namespace, rest: Sequence[str]) -> int:
+    from reports.summary import summary
+
+    text, good = summary(given.results, given.deviations, given.badge)
+    print(text)
+    return int(not good)
+
+
 def _serve(given: argparse.Namespace, rest: Sequence[str]) -> int:
     if not (given.site / "index.html").is_file():
         raise ResultsError(f"--site {given.site}: holds no site; make one with python -m reports build")
@@ -139,7 +153,7 @@ def _serve(given: argparse.Namespace, rest: Sequence[str]) -> int:
     return 0
 
 
-COMMANDS = {"run": _run, "build": _build, "compare": _compare, "serve": _serve}
+COMMANDS = {"run": _run, "build": _build, "compare": _compare, "summary": _summary, "serve": _serve}
 
 if __name__ == "__main__":
     raise SystemExit(main())
