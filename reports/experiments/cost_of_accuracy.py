@@ -44,8 +44,11 @@ SAMPLERS = {
 }
 """Name, colour, marker, line: all with one gradient a step, at their default options."""
 EPSILONS = (0.1, 0.03, 0.01, 0.003, 0.001)
-LARGEST, FINEST, QUICK = 5, 16, 4
+LARGEST, FINEST, QUICK = 9, 16, 4
 """Step sizes: the usual one times 2^(k/2), k from -FINEST to LARGEST."""
+
+ROUNDOFF = 1e-10
+"""Smaller biases are those of the equations that are solved: 1 / (1 - radius) times machine epsilon."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,7 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
         name, colour, marker, line = SAMPLERS[cell.sampler]
         result = lines[cell.key]["result"]
         style = {"color": colour, "marker": marker, "linestyle": line, "label": name, "markersize": 4}
-        found = [(cost, bias) for _, bias, cost in curve(result) if bias > 1e-12]
+        found = [(cost, bias) for _, bias, cost in curve(result) if bias > ROUNDOFF]
         if found:
             left.loglog(*zip(*found, strict=True), **style)
         grid = np.geomspace(EPSILONS[0], EPSILONS[-1], 9)

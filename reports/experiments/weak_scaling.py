@@ -123,6 +123,7 @@ def table(lines: Lines, quick: bool) -> list[dict[str, Any]]:
 def text(lines: Lines, quick: bool) -> list[str]:
     """The lines of the page."""
     rows, cell = table(lines, quick), plan(quick)[0]
+    share = rows[0]["wall"] / rows[0]["processor"]
     body = [
         f"| {r['processes']} | {r['devices']} | {r['count'] * cell.chains} | {number(r['wall'], 3)} "
         f"({number(r['least'], 3)} to {number(r['most'], 3)}) | {r['time']:.2f} | {r['shared']:.2f} "
@@ -137,8 +138,9 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "",
         f"SGLD on a Gaussian in {DIM} dimensions, float32, {cell.chains} chains **a device**, {cell.steps} steps, "
         f"median of {cell.rounds} runs (least to most), compilation left out. The devices are virtual ones of a CPU "
-        f"with **{rows[0]['cores']} cores, which other work shared during these runs**: what can be seen here is what "
-        "sharing out costs, not how far it scales.",
+        f"with **{rows[0]['cores']} cores, which other work shared during these runs**: a run on one device took "
+        f"{share:.1f} times as long as it computed, and more threads get a larger share of a busy machine. So the wall "
+        "times do not show how far it scales; the processor times show what sharing out costs.",
         "",
         "| processes | devices of each | chains | wall s | wall, relative | at best on these cores | processor s "
         "| processor s a chain, relative |",
@@ -177,7 +179,7 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
         label = f"best on {rows[0]['cores']} cores" if name == "time" else "sharing out costs nothing"
         axis.plot(counts, [best[c] for c in counts], color="0.45", linestyle=":", label=label)
         axis.set_xticks(counts)
-        axis.set_ylim(0)
+        axis.set_ylim(0, 1.15 * max(max(r[name] for r in rows), *best.values()))
         axis.set_xlabel("devices in all")
         axis.grid(alpha=0.25, lw=0.4)
         axis.legend(fontsize=8)

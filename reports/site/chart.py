@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 420, 290
-LEFT, RIGHT, TOP, BOTTOM = 52, 10, 10, 40
+LEFT, RIGHT, TOP, BOTTOM = 62, 10, 10, 40
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7a7f87")
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
 MARKERS = ("circle", "square", "triangle", "diamond", "cross")
@@ -45,11 +45,12 @@ class Axis:
         """(place, text) of at most seven round values."""
         if self.log:
             first, last = math.ceil(low - 1e-9), math.floor(high + 1e-9)
-            every = max(1, math.ceil((last - first + 1) / 7))
-            if last - first >= 1:
+            if last - first >= 2:
+                every = math.ceil((last - first + 1) / 7)
                 return [(p, f"1e{p}" if abs(p) > 3 else f"{10.0**p:g}") for p in range(first, last + 1, every)]
-            steps = [m * 10.0**p for p in range(first - 1, last + 2) for m in (1, 2, 5)]
-            return [(math.log10(v), f"{v:.3g}") for v in steps if low <= math.log10(v) <= high]
+            digits = (1, 2, 5) if last > first else (1, 1.5, 2, 3, 4, 5, 6, 8)
+            values = [m * 10.0**p for p in range(first - 1, last + 2) for m in digits]
+            return [(math.log10(v), f"{v:g}") for v in values if low <= math.log10(v) <= high]
         size = (high - low) / 5
         unit = 10.0 ** math.floor(math.log10(size))
         step = next(m * unit for m in (1, 2, 5, 10) if m * unit >= size)

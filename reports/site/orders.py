@@ -25,7 +25,8 @@ def line_of(result: Result, name: str) -> Line | None:
         return None
     points = tuple((h, v) for h, v in zip(sizes, values, strict=True) if v is not None and v > FLOOR)
     order = result.detail.get("measured_order")
-    measured = f", order {order + 0.0:.1f}" if isinstance(order, int | float) and abs(order) < 50 else ""
+    # + 0.0: no minus zero
+    measured = f", order {round(order, 1) + 0.0:.1f}" if isinstance(order, int | float) and abs(order) < 50 else ""
     return Line(name + measured, points) if len(points) > 1 else None
 
 
