@@ -3,6 +3,7 @@
 python -m reports run      a sweep over samplers, targets, step sizes and seeds, or an experiment by name
 python -m reports build    the static site from stored results
 python -m reports compare  two files of results: what changed, and whether it matters
+python -m reports summary  one file of results as a comment and a badge
 python -m reports serve    look at the site in a browser
 """
 
@@ -22,6 +23,7 @@ from reports.results import ResultsError
 from reports.site.build import PUBLISHED, build
 
 SITE = Path("build") / "site"
+HISTORY = Path(".asv") / "html"
 
 
 def experiments() -> list[str]:
@@ -48,15 +50,23 @@ def parser() -> argparse.ArgumentParser:
     add("--factor", action="append", default=[], type=float, metavar="F", help="of the usual step size; repeatable")
     add("--seed", action="append", default=[], type=int, metavar="S", help="repeatable; default: the row's own")
     add("--chains", type=float, default=1.0, metavar="F", help="fraction of the chains of checks that sample")
+    add("--workers", type=int, metavar="N", help="processes of this machine; default: this one alone")
+    add("--scheduler", metavar="ADDRESS", help="of a cluster of dask.distributed, instead of --workers")
     add("--out", type=Path, metavar="FILE.jsonl", help="appended to; the same command goes on with it")
 
     add = commands.add_parser("build", help="the static site from stored results").add_argument
     add("--results", type=Path, default=PUBLISHED, metavar="FOLDER", help="default: the published ones")
     add("--out", type=Path, default=SITE, metavar="FOLDER", help=f"default: {SITE}")
+    add("--history", type=Path, metavar="FOLDER", help=f"pages of asv; default: {HISTORY} if there")
 
     add = commands.add_parser("compare", help="two files of results").add_argument
     add("old", type=Path, metavar="OLD.jsonl")
     add("new", type=Path, metavar="NEW.jsonl")
+
+    add = commands.add_parser("summary", help="one file of results as a comment and a badge").add_argument
+    add("results", type=Path, metavar="RESULTS.jsonl")
+    add("--deviations", type=Path, metavar="FILE.toml", help="known failures, as for pytest checks")
+    add("--badge", type=Path, action="append", default=[], metavar="FILE", help="FILE.svg or FILE.json; repeatable")
 
     add = commands.add_parser("serve", help="look at the site in a browser").add_argument
     add("--site", type=Path, default=SITE, metavar="FOLDER", help=f"default: {SITE}")
@@ -88,16 +98,30 @@ def _run(given: argparse.Namespace, rest: Sequence[str]) -> int:
         raise BadInput(f"--out {given.out}: name a file that ends in .jsonl, where the results are appended")
     if not 0 < given.chains <= 1:
         raise BadInput(f"--chains {given.chains}: must be above 0 and at most 1, a fraction of the usual number")
+    if given.workers is not None and (given.workers < 1 or given.scheduler):
+        raise BadInput(f"--workers {given.workers}: must be at least 1, and not given beside --scheduler")
     queue = list(
         sweep.cells(given.sampler, given.target, given.tier, given.check, given.factor or [1.0], given.seed)
     )  # fmt: skip
-    computed = sweep.run(queue, given.out, given.chains)
+    if given.workers or given.scheduler:
+        from reports import cluster
+
+        try:
+            computed = cluster.run(queue, given.out, given.chains, given.workers, given.scheduler)
+        except cluster.Lost as lost:
+            print(f"{lost}; the same command tries them again", file=sys.stderr)
+            return 1
+    else:
+        computed = sweep.run(queue, given.out, given.chains)
     print(f"{len(queue)} cells, {computed} computed now; {given.out}")
     return 0
 
 
 def _build(given: argparse.Namespace, rest: Sequence[str]) -> int:
-    pages = build(given.results, given.out)
+    if given.history is not None and not (given.history / "index.html").is_file():
+        raise ResultsError(f"--history {given.history}: holds no pages of asv; make some with asv publish")
+    history = given.history or (HISTORY if (HISTORY / "index.html").is_file() else None)
+    pages = build(given.results, given.out, history)
     print(f"{pages} pages; open {given.out / 'index.html'}")
     return 0
 
@@ -106,6 +130,14 @@ def _compare(given: argparse.Namespace, rest: Sequence[str]) -> int:
     text, worse = compare(given.old, given.new)
     print(text)
     return int(worse)
+
+
+def _summary(given: argparse.Namespace, rest: Sequence[str]) -> int:
+    from reports.summary import summary
+
+    text, good = summary(given.results, given.deviations, given.badge)
+    print(text)
+    return int(not good)
 
 
 def _serve(given: argparse.Namespace, rest: Sequence[str]) -> int:
@@ -121,7 +153,7 @@ def _serve(given: argparse.Namespace, rest: Sequence[str]) -> int:
     return 0
 
 
-COMMANDS = {"run": _run, "build": _build, "compare": _compare, "serve": _serve}
+COMMANDS = {"run": _run, "build": _build, "compare": _compare, "summary": _summary, "serve": _serve}
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -45,19 +45,35 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def appended(path: Path) -> Iterator[Callable[[str], None]]:
-    """A function that appends a line of JSON to a file at once.
+def appended(path: Path, key: Callable[[dict[str, Any]], Any] | None = None) -> Iterator[Callable[[str], bool]]:
+    """A function that appends a line of JSON to a file at once, and returns whether it did.
 
     Several processes may append to one file: a lock file beside it orders them. What an interrupted one left of a
     line is cut off before the next line is written.
+
+    Args:
+        path: the file.
+        key: what identifies a line; one whose key the file has is not written again, whoever wrote it. None writes all.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(f"{path}.lock")
+    known: set[Any] = set()
+    size = -1
 
-    def append(line: str) -> None:
+    def append(line: str) -> bool:
+        nonlocal known, size
         with lock, path.open("ab+") as file:
             drop_cut_line(file)
+            if key is not None:
+                if file.seek(0, os.SEEK_END) != size:  # another process has written to it
+                    known = {key(old) for old in read(path)}
+                new = key(json.loads(line))
+                if new in known:
+                    return False
+                known.add(new)
             file.write(line.encode() + b"\n")
+            size = file.seek(0, os.SEEK_END)
+        return True
 
     with lock, path.open("ab+") as file:
         drop_cut_line(file)

@@ -1,12 +1,13 @@
 """A sweep: samplers x targets x checks x step sizes x seeds, each cell a line of results.
 
     python -m reports run [--sampler NAME ...] [--target NAME ...] [--tier TIER ...] [--check NAME ...]
-                          [--factor F ...] [--seed S ...] [--chains F] --out FILE.jsonl
+                          [--factor F ...] [--seed S ...] [--chains F] [--workers N | --scheduler ADDRESS]
+                          --out FILE.jsonl
     python -m reports run EXPERIMENT [its own arguments]
 
 A cell is what one line of `pytest checks --report` is, at F times the usual step size. Each line is appended as soon as
 it is there, and the same command goes on where it was interrupted. Several runs may write to one file: a cell that
-another run has written meanwhile is not computed again.
+another run has written meanwhile is not computed again. `reports.cluster` does the same on many processes.
 """
 
 import dataclasses
@@ -99,7 +100,7 @@ def run(queue: Sequence[Cell], path: Path, chains: float) -> int:
     done = {key_of(line) for line in read(path)}
     left = [cell for cell in queue if cell.key not in done]
     revision, last, computed, seen = commit(), None, 0, path.stat().st_size if path.exists() else 0
-    with appended(path) as append:
+    with appended(path, key_of) as append:
         for cell in tqdm(left, unit="cell", disable=not sys.stderr.isatty()):
             size = path.stat().st_size
             if size != seen:  # another run has written to the file
@@ -110,6 +111,5 @@ def run(queue: Sequence[Cell], path: Path, chains: float) -> int:
             if subject != last:
                 jax.clear_caches()
                 last = subject
-            append(json.dumps(compute(cell, chains, revision), sort_keys=True))
-            computed += 1
+            computed += append(json.dumps(compute(cell, chains, revision), sort_keys=True))
     return computed

@@ -39,6 +39,7 @@ class Setup:
     key: jax.Array
     positions: Any
     chains: int
+    first_chain: int
     schedule: Schedule
     thin: int
     collect: Callable[[Any], Any]
@@ -306,7 +307,8 @@ class JaxEngine:
         self.setup = setup
         s = setup
         self.dtype = jnp.result_type(*jax.tree.leaves(s.positions))
-        self.keys = jax.vmap(jax.random.fold_in, (None, 0))(s.key, jnp.arange(s.chains, dtype=jnp.uint32))
+        numbers = jnp.uint32(s.first_chain) + jnp.arange(s.chains, dtype=jnp.uint32)
+        self.keys = jax.vmap(jax.random.fold_in, (None, 0))(s.key, numbers)
 
         begin = _cached(_beginning, s.sampler, s.estimator, s.collect)
         state, average, finite = begin(self.keys, s.positions)
@@ -422,7 +424,7 @@ class HostEngine:
         self.setup = setup
         s = setup
         entropy = [int(x) for x in np.asarray(jax.random.key_data(s.key)).ravel()]
-        seeds = [np.random.SeedSequence(entropy, spawn_key=(c,)) for c in range(s.chains)]
+        seeds = [np.random.SeedSequence(entropy, spawn_key=(s.first_chain + c,)) for c in range(s.chains)]
         self.generators = [np.random.Generator(np.random.PCG64(seed)) for seed in seeds]
         starts = [jax.tree.map(lambda a, c=c: np.array(a[c]), s.positions) for c in range(s.chains)]
         chains = zip(self.generators, starts, strict=True)

@@ -96,6 +96,7 @@ def run(
     step_size: float | Schedule,
     num_steps: int,
     num_chains: int | None = None,
+    first_chain: int = 0,
     position: Position | None = None,
     positions: Position | None = None,
     burn_in: int = 0,
@@ -120,6 +121,8 @@ def run(
         num_steps: steps after the burn-in; every `thin`-th is kept, so there are `num_steps // thin` draws, and
             the run ends with the last of them.
         num_chains: number of chains; by default that of `positions`, or 1.
+        first_chain: the number of the first chain: chains with these numbers are those of a larger run, with the same
+            random numbers (`samplers.processes`).
         position: where all chains start; by default the example of the target.
         positions: where each chain starts, a pytree with a leading chain axis; instead of `position`.
         burn_in: steps taken, and counted by the schedule, before the first that can be kept.
@@ -146,6 +149,8 @@ def run(
     estimator = Exact(problem) if isinstance(problem, Target) else problem
     _validate(key, num_steps, burn_in, thin, block_size, keep, on_nonfinite, checkpoint_every)
     starts, chains = _starts(estimator, position, positions, num_chains)
+    whole = isinstance(first_chain, int | np.integer) and not isinstance(first_chain, bool)
+    require(whole and 0 <= first_chain <= 2**32 - chains, "first_chain: must be an integer of at least 0", first_chain)
     draws = num_steps // thin
     total = burn_in + draws * thin
     _validate_schedule(schedule, total)
@@ -157,6 +162,7 @@ def run(
         key=key,
         positions=starts,
         chains=chains,
+        first_chain=first_chain,
         schedule=schedule,
         thin=thin,
         collect=collect or _identity,
@@ -176,7 +182,15 @@ def run(
     done, chunks, nonfinite = 0, [], np.zeros(chains, bool)
     fingerprint = {}
     if checkpoint is not None:
-        shape = {"num_chains": chains, "burn_in": burn_in, "draws": draws, "thin": thin, "keep": keep, "every": piece}
+        shape = {
+            "num_chains": chains,
+            "first_chain": first_chain,
+            "burn_in": burn_in,
+            "draws": draws,
+            "thin": thin,
+            "keep": keep,
+            "every": piece,
+        }
         fingerprint = {
             **engine.identity(),
             **shape,

@@ -8,29 +8,39 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from asv_runner.discovery import disc_modules, get_benchmark_from_name
 
-from benchmarks import checks_cost, subjects
+from benchmarks import checks_cost, compiling, kills, subjects
+from benchmarks.bias import EXACT, Bias, budget_bias, gradients_a_step
 from benchmarks.checks_cost import CheckCost, Compilation, check_cost
+from benchmarks.compiling import Compiling, compile_seconds
 from benchmarks.memory import Memory
 from benchmarks.order import RESOLUTION, Defect, Order, defect_coefficient, order_deficit
 from benchmarks.steps import SLOW, Steps
 from benchmarks.workload import stepper
 from checks.execute import run_check
+from checks.subject import Subject
+from samplers.hmc import HMC
 from samplers.registry import SAMPLERS, sampler_row
 from samplers.row import Row
 from samplers.sgld import SGLD
+from targets.registry import target
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = [row.name for row in SAMPLERS]
 BENCHMARKS = {
     "order.Order.track_order_deficit": "power of h",
     "order.Defect.track_defect_coefficient": "h^-(p+1), relative to 1 + E|f|",
+    "bias.Bias.track_bias_at_budget": "standard deviations",
     "steps.Steps.time_step": "seconds",
+    "compiling.Compiling.track_compile_seconds": "seconds",
     "memory.Memory.peakmem_step": "bytes",
     "checks_cost.CheckCost.track_compile_seconds": "seconds",
     "checks_cost.CheckCost.track_run_seconds": "seconds",
+    "kills.Kills.track_survival_rate": "share of bugs",
+    "kills.Kills.track_check_seconds": "seconds",
 }
 
 
@@ -64,11 +74,11 @@ def test_asv_finds_the_benchmark_with_unit_version_and_timeout(name):
     # asv hashes the source where no version is set, so that every edit would lose the history.
     assert benchmark.version == "1"
     assert 0 < benchmark.timeout <= 600
-    assert benchmark.param_names == ["sampler"]
+    assert benchmark.param_names == ["hidden_by" if name.startswith("kills.") else "sampler"]
 
 
 def test_no_benchmark_is_left_out_of_this_file():
-    modules = ["order", "steps", "memory", "checks_cost", "subjects", "workload"]
+    modules = ["order", "bias", "steps", "compiling", "memory", "checks_cost", "kills", "subjects", "workload"]
     programs = {"lda", "sam"}  # run by themselves, without asv
     files = {p.stem for p in (ROOT / "benchmarks").glob("*.py")} - {"__init__"} - programs
     assert {f for f in files if not f.startswith("test_")} == set(modules)
@@ -85,6 +95,8 @@ def test_no_benchmark_is_left_out_of_this_file():
 def test_params_cover_every_sampler_row():
     assert list(Steps.params) == NAMES
     assert list(Memory.params) == NAMES
+    assert list(Bias.params) == NAMES
+    assert list(Compiling.params) == NAMES
     assert sorted((*Order.params, *subjects.NO_ORDER)) == sorted(NAMES)
     assert sorted((*Defect.params, *subjects.NO_DEFECT, *subjects.COSTLY_DEFECT)) == sorted(NAMES)
     assert set(CheckCost.params) <= set(NAMES)
@@ -164,6 +176,54 @@ def test_nested_and_overlapping_spans_are_counted_once():
     assert listener.seconds == 6.0
     listener("/jax/some/other/event", 100.0)
     assert listener.seconds == 6.0
+
+
+def test_bias_at_a_budget_is_that_of_the_exact_law_after_as_many_steps():
+    """Euler's method on N(m, 1/k): x_n - m ~ N(a^n (x_0 - m), 2 h (1 - a^(2 n)) / (1 - a^2)), a = 1 - h k."""
+    budget, chains = 10, 1 << 14
+    planted = dataclasses.replace(row(SGLD()), targets=("gaussian-1d-scaled",))
+    gaussian = target("gaussian-1d-scaled")
+    k, h = float(gaussian.gaussian.precision[0, 0]), Subject(planted).step_size(gaussian)
+    a, mean = 1 - h * k, float(gaussian.gaussian.mean[0])
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    weights /= weights.sum()
+    shift = a**budget * (float(np.ravel(gaussian.example)[0]) - mean)
+    ends = mean + shift + math.sqrt(2 * h * (1 - a ** (2 * budget)) / (1 - a * a)) * nodes
+    exact = mean + nodes / math.sqrt(k)
+    spread = lambda f: math.sqrt(weights @ (f - weights @ f) ** 2)
+    biases, errors = [], []
+    for power in (1, 2, 4):
+        f, g = exact**power, ends**power
+        biases.append(abs(weights @ g - weights @ f) / spread(f))
+        kurtosis = weights @ (f - weights @ f) ** 4 / spread(f) ** 4
+        # of the mean, and, relative, of the standard deviation that the draws estimate
+        errors.append(
+            math.hypot(spread(g) / spread(f) / chains**0.5, biases[-1] * math.sqrt((kurtosis - 1) / 4 / EXACT))
+        )
+    quantile = 4.9  # 1e-6, two-sided
+    assert budget_bias(planted, budget, chains) == pytest.approx(max(biases), abs=quantile * max(errors))
+    assert max(biases) > 2 * 4 / chains**0.5
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+def test_a_trajectory_pays_for_the_gradient_of_each_of_its_steps(steps):
+    hmc = dataclasses.replace(sampler_row("hmc"), build=lambda target: HMC(num_steps=steps))
+    assert gradients_a_step(hmc) == steps
+
+
+def test_a_bug_that_survives_shows_in_the_rate_of_its_classes():
+    ours = [d for d in kills.TRIED if d.name in ("sgld-noise-scale-linear", "sgld-noise-in-loss")]
+    right = [dataclasses.replace(d, row=dataclasses.replace(sampler_row("sgld"), name=d.name)) for d in ours]
+    hidden_by = ours[0].classes[0]
+    assert hidden_by in ours[1].classes
+    rate = lambda found: kills.Kills().track_survival_rate(found, hidden_by)
+    assert rate(kills.tried(ours)) == kills.LEAST
+    assert rate(kills.tried([ours[0], right[1]])) == 0.5
+
+
+def test_what_is_compiled_is_timed_and_what_is_not_is_the_least():
+    assert compile_seconds("sgld") > 10 * compiling.LEAST
+    assert compile_seconds("host-sgld") >= compiling.LEAST
 
 
 def test_compiling_and_running_add_up_to_the_wall_clock(monkeypatch):

@@ -2,6 +2,9 @@
 
 import functools
 import http.server
+import json
+import math
+import re
 import shutil
 import threading
 from html.parser import HTMLParser
@@ -13,12 +16,20 @@ import pytest
 from checks.result import Result
 from reports.__main__ import main
 from reports.results import ResultsError
+from reports.site import workloads
 from reports.site.build import PUBLISHED, build
+from reports.site.chart import Axis, Line, chart
 from reports.site.gauge import HIGH, LOW, WIDTH, place
+from reports.site.kills import bugs
 from reports.site.matrix import library, samplers, to_csv, to_markdown
+from reports.site.papers import FIGURES
 
 pytestmark = pytest.mark.xdist_group("reports_site")  # what the fixture makes serves one worker
 
+PAGES = (
+    "index", "matrix", "samplers/geoopt-sgrhmc", "pages/kill-matrix", "findings/index", "orders", "workloads", "papers",
+    "kills",
+)  # fmt: skip
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
 
@@ -145,6 +156,78 @@ def test_the_drawn_axis_is_logarithmic_and_bounded():
     assert place(middle) == pytest.approx(WIDTH / 2)
 
 
+def test_asv_pages_are_linked_where_they_are_given(tmp_path):
+    folder, history = small(tmp_path / "in", found("pass")), tmp_path / "html"
+    history.mkdir()
+    (history / "index.html").write_text("asv")
+    build(folder, tmp_path / "out", history)
+    assert (tmp_path / "out/asv/index.html").read_text() == "asv"
+    assert 'href="../asv/index.html"' in (tmp_path / "out/samplers/lib-sgld.html").read_text()
+    build(folder, tmp_path / "plain")
+    assert "asv/" not in (tmp_path / "plain/index.html").read_text()
+    assert main(["build", "--results", str(folder), "--history", str(tmp_path), "--out", str(tmp_path / "no")]) == 2
+
+
+def test_a_sampler_page_draws_the_order_of_its_law(tmp_path):
+    detail = {"bias": [0.04, 0.01, 0.0025], "step_sizes": [0.2, 0.1, 0.05], "measured_order": 2.0}
+    result = Result("gaussian_limit", "law", "pi_h -> pi", "lib/sgld", "pass", "fine", target="gaussian", detail=detail)
+    build(small(tmp_path / "in", result), tmp_path / "out")
+    text = (tmp_path / "out/samplers/lib-sgld.html").read_text()
+    assert "gaussian, order 2.0" in text
+    assert text.count('<circle cx="') == 3 + 1  # its points, and the key of the legend
+    assert "lib 1.0: bias of the stationary law" in (tmp_path / "out/orders.html").read_text()
+
+
+def test_a_chart_places_points_by_their_logarithms_and_drops_what_it_cannot_show():
+    shown = str(
+        chart([Line("a<b", ((1, 1), (10, 100), (100, 1e4), (0, 1), (1, math.inf)))], *(Axis("x", True),) * 2, "t")
+    )
+    points = [(float(x), float(y)) for x, y in re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', shown)][:3]
+    (x0, y0), (x1, y1), (x2, y2) = points
+    assert x1 - x0 == pytest.approx(x2 - x1, abs=0.2)  # places have one decimal
+    assert y0 - y1 == pytest.approx(y1 - y2, abs=0.2)
+    assert x0 < x1
+    assert y0 > y1
+    assert "a&lt;b" in shown
+    assert chart([Line("none", ((0, 1),))], Axis("x", True), Axis("y"), "t") == ""
+    with pytest.raises(ValueError, match="at most 8 in a chart"):
+        chart([Line(str(i), ((1, 1),)) for i in range(9)], Axis("x"), Axis("y"), "t")
+
+
+@pytest.mark.parametrize(
+    ("log", "low", "high", "texts"),
+    [
+        (True, 0.0, 3.0, ["1", "10", "100", "1000"]),
+        (True, 3.1, 3.6, ["1500", "2000", "3000"]),
+        (True, -12.0, 0.0, ["1e-12", "1e-10", "1e-8", "1e-6", "1e-4", "0.01", "1"]),
+        (False, 0.0, 9.0, ["0", "2", "4", "6", "8"]),
+    ],
+)
+def test_ticks_are_round(log, low, high, texts):
+    assert [text for _, text in Axis("x", log).ticks(low, high)] == texts
+
+
+def test_a_bug_is_found_only_where_a_check_failed(tmp_path):
+    path = tmp_path / "kill-matrix.jsonl"
+    lines = [("a", "law", "pass"), ("a", "order", "fail"), ("b", "law", "error"), ("b", "recipe", "not-applicable")]
+    path.write_text(
+        "".join(
+            json.dumps({"detail": {"defect": name}, "tier": tier, "verdict": verdict, "check": "c"}) + "\n"
+            for name, tier, verdict in lines
+        )
+    )
+    a, b = bugs(path)
+    assert (a.tiers, a.checks, a.killed) == ({"law": "run", "order": "killed"}, ("c",), True)
+    assert (b.tiers, b.checks, b.killed) == ({"law": "run"}, (), False)
+
+
+def test_every_figure_of_a_paper_leads_to_a_page_or_says_that_it_was_not_run(site):
+    for figure in FIGURES:
+        assert (figure.page is None) == (figure.found == "Not run.")
+        if figure.page:
+            assert (site / "pages" / "experiments" / f"{figure.page}.html").is_file()
+
+
 @pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Debian's chromium and chromium-driver, or others on PATH")
 def test_a_browser_finds_no_error_and_the_filter_hides_rows(site):
     from selenium import webdriver
@@ -166,12 +249,16 @@ def test_a_browser_finds_no_error_and_the_filter_hides_rows(site):
         root = f"http://127.0.0.1:{server.server_port}"
         for width in (1280, 390):
             browser.set_window_size(width, 900)
-            for name in ("index", "matrix", "samplers/geoopt-sgrhmc", "pages/kill-matrix", "findings/index"):
+            for name in PAGES:
                 browser.get(f"{root}/{name}.html")
                 assert browser.get_log("browser") == []
                 # nothing but what scrolls by itself is wider than the screen
                 wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
                 assert browser.execute_script(wide) <= 0, (name, width)
+        browser.get(f"{root}/workloads.html")
+        drawn = browser.find_elements(By.CSS_SELECTOR, "figure.drawing svg.chart")
+        assert len(drawn) == len(workloads.ROWS) + 1
+        assert all(0.3 < svg.size["height"] / svg.size["width"] < 1 for svg in drawn)
         browser.get(f"{root}/matrix.html")
         rows = browser.find_elements(By.CSS_SELECTOR, "#matrix tbody tr")
         browser.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("geoopt sgrhmc")

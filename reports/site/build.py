@@ -18,9 +18,10 @@ import jinja2
 from reports.findings_index import libraries
 from reports.lines import ROOT
 from reports.results import ResultsError
-from reports.site import documents, matrix
+from reports.site import documents, kills, matrix, orders, workloads
 from reports.site.documents import Document
 from reports.site.gauge import gauge
+from reports.site.papers import FIGURES, OTHERS, Figure
 from reports.standing import STANDINGS
 
 PUBLISHED = ROOT / "reports" / "published"
@@ -28,10 +29,17 @@ FINDINGS = ROOT / "reports" / "findings"
 MARKS = {"confirmed": "✓", "in part": "◐", "fails": "✗", "undecided": "?"}
 EVIDENCE = ("kill-matrix", "mutation", "calibration", "manifolds")
 """Published pages about the suite itself, in the order of the front page."""
+CAUSES = ("three-biases", "cost-of-accuracy")
+"""Experiments that the page of orders leads to."""
 
 
-def build(results: Path, out: Path) -> int:
+def build(results: Path, out: Path, history: Path | None = None) -> int:
     """Write the site of a folder of results; returns the number of pages. An old site is replaced as a whole.
+
+    Args:
+        results: the folder.
+        out: where the site is to be.
+        history: pages that `asv publish` wrote, which become the folder `asv` of the site; None for none.
 
     Raises:
         ResultsError: if the folder holds no results, a file cannot be used, or `out` is a folder of something else.
@@ -46,7 +54,9 @@ def build(results: Path, out: Path) -> int:
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent) as work:
         new = Path(work) / "site"
-        count = _write(new, rows, texts)
+        count = _write(new, rows, texts, results, history is not None)
+        if history is not None:
+            shutil.copytree(history, new / "asv")
         shutil.rmtree(out, ignore_errors=True)
         shutil.move(new, out)
     return count
@@ -76,11 +86,23 @@ def environment() -> jinja2.Environment:
     )
 
 
-def _write(out: Path, rows: Sequence[matrix.Sampler], texts: Sequence[Document]) -> int:
+def _write(out: Path, rows: Sequence[matrix.Sampler], texts: Sequence[Document], results: Path, history: bool) -> int:
     templates, count = environment(), 0
     pages = {text.source.resolve(): text.path for text in texts}
     findings = {text.path.stem: text for text in texts if text.path.parts[0] == "findings"}
-    shared: dict[str, Any] = {"marks": MARKS, "standings": STANDINGS, "symbols": matrix.SYMBOLS, "gauge": gauge}
+    present = {
+        "workloads": any((results / "experiments" / f"{row[1]}.jsonl").is_file() for row in workloads.ROWS),
+        "papers": (results / "experiments").is_dir(),
+        "kills": (results / "kill-matrix.jsonl").is_file(),
+    }
+    shared: dict[str, Any] = {
+        "history": history,
+        "present": present,
+        "marks": MARKS,
+        "standings": STANDINGS,
+        "symbols": matrix.SYMBOLS,
+        "gauge": gauge,
+    }
 
     def page(path: PurePosixPath | str, template: str, **values: Any) -> None:
         nonlocal count
@@ -105,7 +127,24 @@ def _write(out: Path, rows: Sequence[matrix.Sampler], texts: Sequence[Document])
     )  # fmt: skip
     page("matrix.html", "matrix.html", rows=rows, columns=matrix.columns(rows))
     for row in rows:
-        page(f"samplers/{row.slug}.html", "sampler.html", row=row, finding=findings.get(_stem(row.library)))
+        finding, drawn = findings.get(_stem(row.library)), orders.of_sampler(row.results)
+        page(f"samplers/{row.slug}.html", "sampler.html", row=row, finding=finding, orders=drawn)
+    named = {t.path.stem: t for t in texts if t.path.parts[0] == "pages"}
+    libraries_drawn = {
+        name: orders.of_library([(row.name, row.results) for row in own], name) for name, own in groups.items()
+    }
+    causes = [named[name] for name in CAUSES if name in named]
+    page("orders.html", "orders.html", libraries={k: v for k, v in libraries_drawn.items() if v}, experiments=causes)
+    if present["workloads"]:
+        page("workloads.html", "workloads.html", workloads=workloads.workloads(results), pages=named)
+    if present["papers"]:
+        page("papers.html", "papers.html", papers=_by_title(), pages=named, images=_images(named), others=OTHERS)
+    if present["kills"]:
+        bugs = kills.bugs(results / "kill-matrix.jsonl")
+        page(
+            "kills.html", "kills.html",
+            bugs=bugs, tiers=kills.tiers_of(bugs), page=named.get("kill-matrix"), calibration=named.get("calibration"),
+        )  # fmt: skip
     for text in texts:
         page(text.path, "document.html", document=text, body=documents.render(text, pages))
         for figure in documents.figures(text):
@@ -117,6 +156,23 @@ def _write(out: Path, rows: Sequence[matrix.Sampler], texts: Sequence[Document])
         (out / name).write_text(static.read_text(encoding="utf-8"), encoding="utf-8")
     (out / ".reports-site").touch()
     return count
+
+
+def _by_title() -> dict[str, list[Figure]]:
+    """Title of a paper -> its figures."""
+    found: dict[str, list[Figure]] = {}
+    for figure in FIGURES:
+        found.setdefault(figure.title, []).append(figure)
+    return found
+
+
+def _images(pages: dict[str, Document]) -> dict[str, list[str]]:
+    """Name of a page -> its images, from the root of the site."""
+    return {
+        name: [str(text.path.parent / image.name) for image in documents.figures(text)]
+        for name, text in pages.items()
+        if text.path.parts[:2] == ("pages", "experiments")
+    }
 
 
 def _stem(library: str) -> str:

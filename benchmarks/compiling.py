@@ -1,0 +1,38 @@
+"""What compiling the steps of every sampler costs."""
+
+import jax
+import jax.monitoring
+
+from benchmarks.checks_cost import Compilation
+from benchmarks.subjects import ALL
+from benchmarks.workload import stepper
+from samplers.registry import sampler_row
+
+LEAST = 1e-3
+"""Seconds; less is reported as this, since asv compares ratios. Host samplers may compile nothing with JAX."""
+
+
+def compile_seconds(sampler: str, steps: int = 10) -> float:
+    """Seconds of tracing, lowering and compiling a loop over the steps of one chain, nothing compiled before used."""
+    jax.config.update("jax_enable_compilation_cache", False)
+    jax.clear_caches()
+    compilation = Compilation()
+    jax.monitoring.register_event_duration_secs_listener(compilation)
+    try:
+        stepper(sampler_row(sampler), steps, chains=1)()
+    finally:
+        jax.monitoring.unregister_event_duration_listener(compilation)
+    return max(LEAST, compilation.seconds)
+
+
+class Compiling:
+    """Of a process of its own, as asv makes one: what JAX compiles once a process is in it."""
+
+    params = ALL
+    param_names = ("sampler",)
+    timeout = 300.0
+    version = "1"
+    unit = "seconds"
+
+    def track_compile_seconds(self, sampler):
+        return compile_seconds(sampler)

@@ -1,0 +1,63 @@
+"""Orders as pictures: what a step and a law lose against the step size, from stored results."""
+
+from collections.abc import Iterable, Sequence
+
+from markupsafe import Markup
+
+from checks.result import Result
+from reports.site.chart import MOST, Axis, Line, chart
+
+LOCAL = {"local_weak_order": "errors"}
+LAW = {"gaussian_limit": "bias", "transfer_operator": "bias", "manifold_limit": "bias"}
+"""Checks whose details hold a number at each step size, and under which name."""
+STEP = Axis("step size h", log=True)
+ERROR = Axis("local error, relative", log=True)
+BIAS = Axis("bias of the stationary law", log=True)
+FLOOR = 1e-13
+"""Smaller numbers are round-off."""
+
+
+def line_of(result: Result, name: str) -> Line | None:
+    """The line of a result; None if it has no such numbers, or none above round-off."""
+    values = result.detail.get((LOCAL | LAW).get(result.check, ""))
+    sizes = result.detail.get("step_sizes")
+    if not values or not sizes or len(values) != len(sizes):
+        return None
+    points = tuple((h, v) for h, v in zip(sizes, values, strict=True) if v is not None and v > FLOOR)
+    order = result.detail.get("measured_order")
+    # + 0.0: no minus zero
+    measured = f", order {round(order, 1) + 0.0:.1f}" if isinstance(order, int | float) and abs(order) < 50 else ""
+    return Line(name + measured, points) if len(points) > 1 else None
+
+
+def of_sampler(results: Iterable[Result]) -> list[Markup]:
+    """Local errors and biases of one sampler at its default options, a line a target."""
+    default = [r for r in results if not r.options]
+    figures = []
+    for checks, axis, title in (
+        (LOCAL, ERROR, "Local weak error of a step"),
+        (LAW, BIAS, "Bias of the stationary law"),
+    ):
+        lines = [line_of(r, r.target or "any") for r in default if r.check in checks]
+        figures += _figures([line for line in lines if line], axis, title)
+    return figures
+
+
+def of_library(rows: Sequence[tuple[str, Sequence[Result]]], library: str) -> list[Markup]:
+    """The same for all samplers of a library, a line a sampler: on the first target that has numbers."""
+    figures = []
+    for checks, axis, what in ((LOCAL, ERROR, "local weak error"), (LAW, BIAS, "bias of the stationary law")):
+        lines = []
+        for name, results in rows:
+            own = (line_of(r, name.split("/")[-1]) for r in results if r.check in checks and not r.options)
+            first = next((line for line in own if line), None)
+            lines += [first] if first else []
+        figures += _figures(lines, axis, f"{library}: {what}")
+    return figures
+
+
+def _figures(lines: Sequence[Line], axis: Axis, title: str) -> list[Markup]:
+    """As many charts as it takes."""
+    parts = [lines[i : i + MOST] for i in range(0, len(lines), MOST)]
+    numbered = [f" ({i} of {len(parts)})" if len(parts) > 1 else "" for i in range(1, len(parts) + 1)]
+    return [chart(part, STEP, axis, title + n) for part, n in zip(parts, numbered, strict=True)]

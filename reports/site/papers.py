@@ -1,0 +1,127 @@
+"""Figures of the papers beside ours: what a paper's figure claims, in our words, and what was found.
+
+The figures of the papers are theirs and are not shown: each row says where to look.
+"""
+
+from typing import NamedTuple
+
+
+class Figure(NamedTuple):
+    """A figure or table of a paper.
+
+    Attributes:
+        paper: key of references.bib.
+        title: of the paper, short.
+        where: figure or table of the paper.
+        url: of the paper.
+        claim: what it is meant to show, in our words.
+        page: name of our experiment; None where none was run.
+        found: what we found, in a sentence.
+    """
+
+    paper: str
+    title: str
+    where: str
+    url: str
+    claim: str
+    page: str | None
+    found: str
+
+
+RECIPE = ("ma2015complete", "A complete recipe", "https://arxiv.org/abs/1506.04696")
+GEODESIC = (
+    "liu2016stochastic",
+    "Stochastic gradient geodesic MCMC",
+    "http://papers.nips.cc/paper/6281-stochastic-gradient-geodesic-mcmc-methods",
+)
+SIMPLEX = ("baker2018large", "Sampling from the simplex (SCIR)", "https://arxiv.org/abs/1806.07137")
+
+
+def _figure(source: tuple[str, str, str], where: str, claim: str, page: str | None, found: str) -> Figure:
+    paper, title, url = source
+    return Figure(paper, title, where, url, claim, page, found)
+
+
+FIGURES: tuple[Figure, ...] = (
+    _figure(
+        RECIPE,
+        "figure 2",
+        "SGRHMC with its correction term has the target as its law on one and two peaks; without it the law is another "
+        "one; SGHMC and SGLD are compared in distance from the target.",
+        "ma2015-figure2",
+        "Reproduced with exact laws; the claims one by one are on the page.",
+    ),
+    _figure(
+        RECIPE,
+        "figure 3",
+        "On a stream of Wikipedia articles the perplexity of LDA falls fastest with SGRHMC, then SGRLD, then SGHMC, "
+        "then "
+        "SGLD.",
+        "ma2015-figure3",
+        "Reduced: Riemannian methods before the others, as in the paper; SGRLD before SGRHMC, unlike it.",
+    ),
+    _figure(
+        GEODESIC,
+        "table 1",
+        "Which methods take stochastic gradients, need no inner iteration and no global coordinates, and their order.",
+        "liu2016-table1",
+        "Every entry measured, and as printed.",
+    ),
+    _figure(
+        GEODESIC,
+        "figure 3",
+        "Stochastic gradients leave the law on a sphere unharmed where their noise is accounted for.",
+        "liu2016-figure3",
+        "Holds; without the account the law has the predicted higher temperature.",
+    ),
+    _figure(
+        GEODESIC,
+        "figure 4",
+        "On a posterior on two circles with two modes, minibatches do no visible harm.",
+        "liu2016-figure4",
+        "Holds at the paper's settings.",
+    ),
+    _figure(
+        GEODESIC,
+        "figure 5(a)",
+        "On a spherical admixture model the log-perplexity falls faster with SGGMC and gSGNHT than with full-batch, "
+        "Metropolis and variational methods.",
+        "liu2016-figure5",
+        "Reduced, one seed: the same order of groups, at another step size than the released program's.",
+    ),
+    _figure(
+        GEODESIC,
+        "figure 5(b)",
+        "The same on 150,000 Wikipedia articles, where only scalable methods are run.",
+        None,
+        "Not run.",
+    ),
+    _figure(
+        SIMPLEX,
+        "figures 1 and 2",
+        "SCIR has a smaller distance from sparse Dirichlet posteriors than SGRLD at every size of batch, and a like "
+        "one "
+        "on dense ones.",
+        "baker2018-figures-1-2",
+        "Holds against every fair baseline of ours.",
+    ),
+    _figure(
+        SIMPLEX,
+        "figure 3a",
+        "With SCIR the perplexity of LDA falls further than with SGRLD.",
+        "baker2018-figure3a",
+        "Reduced, one seed: not told apart; much of the difference is of the prior.",
+    ),
+    _figure(
+        SIMPLEX,
+        "figure 3b",
+        "With SCIR a Dirichlet-process mixture predicts better than with SGRLD.",
+        "baker2018-figure3b",
+        "Holds at the published settings; not at every seed against a tuned SGRLD.",
+    ),
+)
+OTHERS = (
+    "Of Riemannian Stein variational gradient descent (liu2018riemannian) and of MCMC as flows, the other two papers "
+    "that "
+    "the suite goes by, no figure was run."
+)

@@ -1,0 +1,121 @@
+"""Real models: perplexity against time, from the lines of the published experiments."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from reports.experiments.cells import Lines, load
+from reports.lines import read
+from reports.site.chart import Axis, Line, chart
+
+SECONDS = Axis("seconds", log=True)
+
+
+class Workload(NamedTuple):
+    """A model with its charts.
+
+    Attributes:
+        name: of the model.
+        about: what was run, and what the figures cannot say.
+        charts: drawn.
+        page: name of the experiment whose page says more.
+    """
+
+    name: str
+    about: str
+    charts: list[Markup]
+    page: str
+
+
+def ends(series: dict[str, list[tuple[float, float]]], y: Axis, title: str) -> list[Markup]:
+    """One chart, without points before time began."""
+    return [chart([Line(name, tuple(points)) for name, points in series.items()], SECONDS, y, title)]
+
+
+def sam(lines: Lines) -> dict[str, list[tuple[float, float]]]:
+    """Spherical admixture model: method -> (seconds, log-perplexity)."""
+    from reports.experiments.liu2016_figure5 import label, plan
+
+    cells = [c for c in plan(False) if c.key in lines and c.form == "sphere"]
+    found = {label(c): [(p[1], p[2]) for p in lines[c.key]["result"]["points"]] for c in cells}
+    return {name: points for name, points in found.items() if "step of the paper" not in name}
+
+
+def lda_recipe(lines: Lines) -> dict[str, list[tuple[float, float]]]:
+    """LDA with K = 50: method -> (seconds, perplexity), the first seed."""
+    from reports.experiments.ma2015_figure3 import results
+
+    return {name: _curve(runs[0]) for name, runs in results(lines, False).items()}
+
+
+def lda_scir(lines: Lines) -> dict[str, list[tuple[float, float]]]:
+    """LDA with K = 100: curve -> (seconds, perplexity), the first seed."""
+    from reports.experiments.baker2018_figure3a import corpora, results
+
+    return {name: _curve(runs[0]) for name, runs in results(lines, corpora(False)[0]).items()}
+
+
+def dp(lines: Lines) -> dict[str, list[tuple[float, float]]]:
+    """DP mixture: setting -> (seconds, minus log predictive), the first seed."""
+    from reports.experiments.baker2018_figure3b import ASIDE, label, results
+
+    found = results(lines, False)
+    return {
+        label(setting): list(zip(runs[0]["seconds"], runs[0]["score"], strict=True))[1:]
+        for setting, runs in found.items()
+        if setting not in ASIDE
+    }
+
+
+def libraries(path: Path) -> dict[str, list[tuple[float, float]]]:
+    """LDA beside other libraries: system -> (CPU seconds, perplexity); the longest run of each."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for line in read(path):
+        points = [(s, p) for s, _, p in line.get("seconds, documents, perplexity", [])]
+        if len(points) > len(found.get(line.get("system", ""), [])):
+            found[line["system"]] = points
+    return found
+
+
+def _curve(result: dict[str, Any]) -> list[tuple[float, float]]:
+    return list(zip(result.get("seconds", []), result.get("perplexity", []), strict=True))
+
+
+PERPLEXITY = Axis("perplexity of held-out words", log=True)
+SCORE = Axis("− log predictive of a user")
+LOG_PERPLEXITY = Axis("log-perplexity of a document")
+ROWS: tuple[tuple[str, str, str, Callable[[Lines], dict[str, list[tuple[float, float]]]], Axis, str], ...] = (
+    (
+        "Latent Dirichlet allocation", "ma2015-figure3", "LDA on Wikipedia, K = 50", lda_recipe, PERPLEXITY,
+        "Reduced runs on a corpus of Wikipedia articles; the methods of the recipe paper, one seed of two.",
+    ),
+    (
+        "Latent Dirichlet allocation, SCIR", "baker2018-figure3a", "LDA on Wikipedia, K = 100", lda_scir, PERPLEXITY,
+        "Reduced runs; SCIR and SGRLD at the settings of the SCIR paper, one seed.",
+    ),
+    (
+        "Spherical admixture model", "liu2016-figure5", "SAM on 20News-different, K = 20", sam, LOG_PERPLEXITY,
+        "Reduced: 40 seconds a method, one seed. The paper's estimate of the perplexity has about one effective draw.",
+    ),
+    (
+        "Dirichlet-process mixture", "baker2018-figure3b", "DP mixture on Microsoft web data", dp, SCORE,
+        "1000 iterations, the first of five seeds; lower is better.",
+    ),
+)  # fmt: skip
+
+
+def workloads(published: Path) -> list[Workload]:
+    """Those whose lines the folder has."""
+    found = []
+    for name, stem, title, series, axis, about in ROWS:
+        path = published / "experiments" / f"{stem}.jsonl"
+        if path.is_file():
+            found.append(Workload(name, about, ends(series(load(path)), axis, title), stem))
+    path = published / "lda-benchmark.jsonl"
+    if path.is_file():
+        about = "CPU seconds of one thread, K = 100; every library's own program, one estimator of the perplexity."
+        drawn = ends(libraries(path), PERPLEXITY, "LDA beside other libraries")
+        found.append(Workload("LDA beside other libraries", about, drawn, "lda-benchmark"))
+    return found
