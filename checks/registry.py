@@ -373,7 +373,9 @@ CHECKS: tuple[Check, ...] = (
         once=True,
     ),
     Check(LAW, "workload", "E f(z_n) is the sum or integral over the posterior", run_trial, on_trial(LAW)),
-    Check(LIMIT, "workload", "E f(z_n) -> its sum or integral over the posterior as h -> 0", run_trial, on_trial(LIMIT)),
+    Check(
+        LIMIT, "workload", "E f(z_n) -> its sum or integral over the posterior as h -> 0", run_trial, on_trial(LIMIT)
+    ),
     Check(
         MEAN,
         "workload",

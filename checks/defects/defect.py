@@ -115,7 +115,5 @@ def planted(
     if isinstance(build, type):
         make = lambda target, **options: build(**options)  # a sampler that does not depend on the target
     changes.setdefault("variants", (dict(killed_by.options),) if killed_by.options else ())
-    row = dataclasses.replace(
-        find_row(base), name=name, build=make, targets=targets or (killed_by.target,), **changes
-    )
+    row = dataclasses.replace(find_row(base), name=name, build=make, targets=targets or (killed_by.target,), **changes)
     return Defect(name, base, row, error, source, killed_by, classes)

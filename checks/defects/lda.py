@@ -75,17 +75,38 @@ BETA = 2.5
 """Of `lda-tiny`."""
 
 DEFECTS: tuple[Defect, ...] = (
-    _sweep("lda-word-stays-counted", "alpha + n_dk with the word itself", "total += count[k] *",
-           "total += (count[k] + 1.0) *"),
-    _sweep("lda-alpha-halved", "alpha / 2 for alpha", "alpha * cumulative[row, topics - 1]",
-           "0.5 * alpha * cumulative[row, topics - 1]"),
-    _sweep("lda-topics-of-another-word", "phi_k of the first word for that of the word", "* weights[row, k]",
-           "* weights[0, k]"),
-    _sweep("lda-prior-gives-first-topic", "the part of the prior always gives the first topic",
-           "at = (at - total) / alpha", "at = 0.0"),
+    _sweep(
+        "lda-word-stays-counted",
+        "alpha + n_dk with the word itself",
+        "total += count[k] *",
+        "total += (count[k] + 1.0) *",
+    ),
+    _sweep(
+        "lda-alpha-halved",
+        "alpha / 2 for alpha",
+        "alpha * cumulative[row, topics - 1]",
+        "0.5 * alpha * cumulative[row, topics - 1]",
+    ),
+    _sweep(
+        "lda-topics-of-another-word",
+        "phi_k of the first word for that of the word",
+        "* weights[row, k]",
+        "* weights[0, k]",
+    ),
+    _sweep(
+        "lda-prior-gives-first-topic",
+        "the part of the prior always gives the first topic",
+        "at = (at - total) / alpha",
+        "at = 0.0",
+    ),
     # the joint law is kept by a word that is never moved
-    _sweep("lda-word-never-moved", "the last word of a document keeps its first topic", "range(size):\n            row",
-           "range(size - 1):\n            row", LAW),
+    _sweep(
+        "lda-word-never-moved",
+        "the last word of a document keeps its first topic",
+        "range(size):\n            row",
+        "range(size - 1):\n            row",
+        LAW,
+    ),
     planted(
         "lda-burn-in-kept",
         "lda/gibbs",

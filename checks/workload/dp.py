@@ -15,8 +15,8 @@ from checks.statistics.proportion import proportion_test
 from checks.workload.trial import EXTRAPOLATED, JOINT, LAW, LIMIT, MEAN, UNIT, Moments, Trial
 from samplers.dp_slice import DPSlice, DPState, Users, normalised
 from samplers.gamma_updates import CIRUpdate, ExactGamma, GammaUpdate, log_gamma_draws
-from targets.enumerated import Enumerated
 from targets.dp_mixture import PartitionPosterior, canonical
+from targets.enumerated import Enumerated
 from targets.sparse_rows import SparseRows, sparse_rows
 
 RARE = 5

@@ -226,7 +226,7 @@ class Topics:
 
 @dataclass(frozen=True, eq=False)
 class ExactTopics(Topics):
-    """A sampler of topics that keeps the posterior at any step size; two sizes, the second twenty times as long."""
+    """A sampler of topics that keeps the posterior at any step size; two sizes, the second 100 times as long."""
 
     counts: str = "all"
 
@@ -238,7 +238,7 @@ class ExactTopics(Topics):
     def law(self, step_size: float, seed: int, count: int) -> list[Outcome]:
         """End points of chains that start from exact draws."""
         found = []
-        for k, h in enumerate((step_size, 20 * step_size)):
+        for k, h in enumerate((step_size, 100 * step_size)):
             start = self.posterior.law.sample(np.random.default_rng([seed, k]), count)
             ends = end_points(self.sampler, self.estimator(), start, h, self.steps, seed + k)
             # totals are drawn in the same step from a law of their own
