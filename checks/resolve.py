@@ -76,7 +76,8 @@ def find_row(reference: str, targets: tuple[str, ...] = ()) -> Row:
     """The row that a `--sampler` value names.
 
     Args:
-        reference: `sgld`, `library/name`, `lda/name` of the tier `workload`, `package.module:object` or `path/to/file.py:object`.
+        reference: `sgld`, `library/name`, `lda/name` of the tier `workload`, `package.module:object` or
+            `path/to/file.py:object`.
         targets: targets to use for an object that no registry knows; () for the defaults of the spaces it claims.
 
     Raises:

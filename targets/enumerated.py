@@ -1,4 +1,4 @@
-"""Posteriors of latent-variable models that are small enough to be enumerated, under a name: no density of one shape."""
+"""Posteriors of latent-variable models that are small enough to be enumerated, by name: no density of one shape."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -29,6 +29,7 @@ BENCHMARKS = {
     "order.Defect.track_defect_coefficient": "h^-(p+1), relative to 1 + E|f|",
     "steps.Steps.time_step": "seconds",
     "memory.Memory.peakmem_step": "bytes",
+    "sam_sample.Sample.time_samples": "seconds",
     "checks_cost.CheckCost.track_compile_seconds": "seconds",
     "checks_cost.CheckCost.track_run_seconds": "seconds",
 }
@@ -68,7 +69,7 @@ def test_asv_finds_the_benchmark_with_unit_version_and_timeout(name):
 
 
 def test_no_benchmark_is_left_out_of_this_file():
-    modules = ["order", "steps", "memory", "checks_cost", "subjects", "workload"]
+    modules = ["order", "steps", "memory", "checks_cost", "subjects", "workload", "sam_sample"]
     programs = {"lda", "sam"}  # run by themselves, without asv
     files = {p.stem for p in (ROOT / "benchmarks").glob("*.py")} - {"__init__"} - programs
     assert {f for f in files if not f.startswith("test_")} == set(modules)

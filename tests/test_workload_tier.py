@@ -1,4 +1,4 @@
-"""The tier `workload`: what it runs, the kernels whose bugs `test_defects` does not meet, and that blunt runs say so."""
+"""The tier `workload`: what it runs, kernels whose bugs `test_defects` does not meet, and that blunt runs say so."""
 
 import numpy as np
 import pytest

@@ -208,7 +208,7 @@ class Slices:
 class Batches:
     """The stochastic slice sampler as h -> 0.
 
-    A step looks at a batch of users. Over a time of order 1 it looks at 1 / h of them, and sticks and atoms see the mean
+    A step looks at a batch of users. Over a time of order 1 these are 1 / h batches, and sticks and atoms see the mean
     of their counts over batches and labels: with SGRLD the law tends to the posterior. With SCIR it tends to a law next
     to it, which at this size these chains cannot tell from it: what `DPSlice` calls Error.
 
@@ -275,8 +275,10 @@ class Batches:
 
 
 def mean_after(update: GammaUpdate, theta: np.ndarray, prior: np.ndarray, counts: np.ndarray, h: float) -> np.ndarray:
-    """E theta' (K, d) of an update: e^-h theta + (1 - e^-h) (a + n) of the CIR process; of Euler's method on the
-    expanded mean theta + h (1 - diag(theta) grad U), U = sum theta - sum (a - 1) log theta - sum n log(theta / theta_.)."""
+    """E theta' (K, d) of an update: e^-h theta + (1 - e^-h) (a + n) of the CIR process; of Euler's method
+
+    theta + h (1 - diag(theta) grad U),  U = sum theta - sum (a - 1) log theta - sum n log(theta / theta_.).
+    """
     if isinstance(update, CIRUpdate):
         return np.exp(-h) * theta - np.expm1(-h) * (prior + counts)
 

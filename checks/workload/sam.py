@@ -1,26 +1,29 @@
 """Methods for the topics of the spherical admixture model on S^1 and S^2, against quadrature."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from checks.statistics.joint import joint_test
 from checks.statistics.outcome import Outcome
-from checks.workload.trial import EXTRAPOLATED, LAW, LIMIT, MEAN, UNIT, Moments, Trial
+from checks.workload.trial import EXTRAPOLATED, JOINT, LAW, LIMIT, MEAN, UNIT, Moments, Trial
 from samplers.gmc import GMC
 from samplers.gsgnht import GSGNHT
-from samplers.sam.estimator import BatchEstimator
+from samplers.sam.estimator import BatchEstimator, weighted
 from samplers.sam.methods import Method, build
 from samplers.sam.weights import WeightSettings
 from samplers.sggmc import SGGMC
 from samplers.types import Sampler
+from targets.directional import sample_vmf
 from targets.manifolds.product_of_spheres import ProductOfSpheres
 from targets.sam import tiny
 from targets.sam.documents import as_rows
-from targets.sam.model import SAM
+from targets.sam.model import SAM, unit_rows
 from targets.sparse_rows import SparseRows
 from targets.target import Target
 
@@ -162,6 +165,33 @@ class Topics:
         return _limit(self.posterior, self.made(step_size), [self.samples * 2**k for k in range(3)], 1, seed, count)
 
 
+def vmf(rng: np.random.Generator, axes: np.ndarray, concentration: float) -> np.ndarray:
+    """A draw of the von Mises-Fisher law about each of axes (n, V)."""
+    key = jax.random.key(int(rng.integers(2**63)))
+    return np.asarray(sample_vmf(key, jnp.asarray(axes), jnp.full(len(axes), float(concentration))))
+
+
+@dataclass(frozen=True, eq=False)
+class OwnDocuments(Method):
+    """A method whose chains have documents of their own, (C, D, V): `batch_size` of them in a batch."""
+
+    documents: Any = None
+
+    def draw(self, generator, state):
+        beta, documents = self.topics(state), self.documents
+        chains, total, _ = documents.shape
+        if self.batch_size < total:
+            numbers = generator.permuted(np.tile(np.arange(total), (chains, 1)), axis=1)[:, : self.batch_size]
+            documents = np.take_along_axis(documents, numbers[:, :, None], axis=1)
+        products = np.matmul(documents, beta.transpose(0, 2, 1))
+        return weighted(generator, self.model, documents, products, beta, self.weights, total / self.batch_size)
+
+
+def with_documents(method: Method, documents: np.ndarray) -> OwnDocuments:
+    """The method with documents (C, D, V)."""
+    return OwnDocuments(**{f.name: getattr(method, f.name) for f in fields(Method)}, documents=documents)
+
+
 @dataclass(frozen=True, eq=False)
 class ByBlocks:
     """GMC with one weight a document: Gibbs sampling by blocks, which keeps the posterior at any step size.
@@ -177,7 +207,34 @@ class ByBlocks:
     backend = "jax"
 
     def trials(self, step_size):
-        return {LAW: Trial(partial(self.law, step_size), 2000, 0.4, UNIT, QUADRATURE, 4 * self.samples)}
+        return {
+            LAW: Trial(partial(self.law, step_size), 2000, 0.4, UNIT, QUADRATURE, 4 * self.samples),
+            JOINT: Trial(partial(self.joint, step_size), 2000, 0.4, UNIT, "the joint law of topics and documents", 12),
+        }
+
+    def joint(self, step_size: float, seed: int, count: int) -> list[Outcome]:
+        """Geweke's test with three documents of its own for each chain."""
+        words = words_of(self.posterior)
+        model, method = model_of(words), metropolis("gmc-bgibbs", words, step_size)
+
+        def prior(rng, n):
+            axes = vmf(rng, np.tile(model.direction, (n, 1)), model.prior_concentration)
+            return vmf(rng, np.repeat(axes, 2, axis=0), model.topic_concentration).reshape(n, 2, words)
+
+        def data(rng, beta):
+            b = np.einsum("nsk,nkv->nsv", rng.dirichlet(model.alpha, (len(beta), 3)), beta)
+            return vmf(rng, unit_rows(b).reshape(-1, words), model.concentration).reshape(-1, 3, words)
+
+        def transition(rng, beta, documents):
+            return method.topics(with_documents(method, documents).sample(rng, jnp.asarray(beta)))
+
+        def functions(beta, documents):
+            ahead, both = beta[:, 0] @ model.direction, np.sum(beta[:, 0] * beta[:, 1], axis=1)
+            near = np.einsum("nv,nsv->n", beta[:, 0], documents)
+            return np.stack([ahead, ahead**2, both, near], axis=1)
+
+        names = ["m . beta_0", "its square", "beta_0 . beta_1", "sum of v . beta_0"]
+        return joint_test(prior, data, transition, functions, seed=seed, replicates=count, sweeps=3, names=names)
 
     def law(self, step_size: float, seed: int, count: int) -> list[Outcome]:
         """End points of chains that start from the posterior."""
