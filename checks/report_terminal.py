@@ -44,11 +44,10 @@ def header(plan: Plan, workers: int) -> list[str]:
     run = [c for c in plan.cases if c.unsupported is None]
     subjects = len({c.subject.name for c in run})
     seconds = plan.estimate / max(1, min(workers, subjects or 1))
-    lines = [
+    return [
         f"verification: {len(run)} checks of {len(plan.rows)} samplers ({subjects} with their options), "
         f"tiers {', '.join(plan.tiers)}; about {_duration(seconds)}"
     ]
-    return lines
 
 
 def _duration(seconds: float) -> str:

@@ -65,8 +65,8 @@ def test_the_other_figures_leave_a_page_and_a_figure(small, tmp_path, monkeypatc
 
 def test_articles_of_both_parts_are_weighed_by_the_words_of_the_training_articles(monkeypatch):
     rng = np.random.default_rng(0)
-    words = Vocabulary(tuple("abcdefgh"))
-    whole = from_documents([rng.integers(8, size=n) for n in rng.integers(10, 40, 60)], words)
+    words = Vocabulary(tuple(f"{a}{b}" for a in "abcdefgh" for b in "abcdefgh"))
+    whole = from_documents([rng.integers(64, size=n) for n in rng.integers(16, 40, 60)], words)
     monkeypatch.setattr(sam, "load_wikipedia", lambda: whole)
     sam.large_problem.cache_clear()
     model, train, test = sam.large_problem(30, 10)
@@ -77,7 +77,7 @@ def test_articles_of_both_parts_are_weighed_by_the_words_of_the_training_article
 
 
 def test_ranks_of_the_truth_are_uniform_for_the_exact_method_and_not_for_the_prior(monkeypatch):
-    cell = sam_calibration.Cell("gmc-bgibbs", 0.1, sam_calibration.DOCUMENTS, 150)
+    cell = sam_calibration.Cell("gmc-bgibbs", 0.02, sam_calibration.DOCUMENTS, 150)
     monkeypatch.setattr(sam_calibration, "samples_of", lambda cell: (25, 4))
     ranks = np.array(sam_calibration.measured(cell)["ranks"])
     assert ranks.shape == (3, 150)

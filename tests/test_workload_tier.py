@@ -13,7 +13,7 @@ from checks.workload.trial import JOINT, LAW, LIMIT, MEAN, Moments
 from samplers.registry import SAMPLERS
 from samplers.row import TIERS, WORKLOAD
 
-FRACTION = 0.1
+FRACTION = 0.3
 """Of the chains: these are correct kernels, and the promises widen accordingly."""
 
 

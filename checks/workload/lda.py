@@ -385,7 +385,7 @@ class CollapsedSweep:
     def trials(self, step_size):
         del step_size
         return {
-            LAW: Trial(self.law, 8000, 0.2, UNIT, ENUMERATION, 2),
+            LAW: Trial(self.law, 12_000, 0.2, UNIT, ENUMERATION, 2),
             JOINT: Trial(self.joint, 5000, 0.25, UNIT, "the joint law of topics and words", 2),
         }
 

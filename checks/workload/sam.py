@@ -154,7 +154,7 @@ class Topics:
         tiled = np.tile(beta, (count, 1, 1))
         batch = jax.tree.map(jnp.asarray, method.draw(rng, method.init(rng, tiled)))
         values = np.asarray(_gradients(method.model, jnp.asarray(tiled), batch))
-        project = lambda g: law.manifold.project(jnp.asarray(beta), g)
+        project = lambda g: law.manifold.tangent(jnp.asarray(beta), g)
         exact = np.asarray(project(jax.grad(law.potential)(jnp.asarray(beta)))).ravel()
         values = np.asarray(jax.vmap(project)(jnp.asarray(values))).reshape(count, -1)
         names = [f"dU / d beta[{k},{i}]" for k in range(beta.shape[0]) for i in range(beta.shape[1])]
@@ -208,7 +208,7 @@ class ByBlocks:
 
     def trials(self, step_size):
         return {
-            LAW: Trial(partial(self.law, step_size), 2000, 0.4, UNIT, QUADRATURE, 4 * self.samples),
+            LAW: Trial(partial(self.law, step_size), 4000, 0.3, UNIT, QUADRATURE, 4 * self.samples),
             JOINT: Trial(partial(self.joint, step_size), 2000, 0.4, UNIT, "the joint law of topics and documents", 12),
         }
 
@@ -261,7 +261,7 @@ class MeanPotential:
     backend = "jax"
 
     def trials(self, step_size):
-        return {LIMIT: Trial(partial(self.limit, step_size), 1500, 0.9, UNIT, EXTRAPOLATED, 84 * self.samples)}
+        return {LIMIT: Trial(partial(self.limit, step_size), 3000, 0.7, UNIT, EXTRAPOLATED, 84 * self.samples)}
 
     def limit(self, step_size: float, seed: int, count: int) -> list[Outcome]:
         """End points at h, h/2, h/4 of chains that share their starts."""

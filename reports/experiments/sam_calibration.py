@@ -56,10 +56,10 @@ class Cell(Keyed):
 def plan(quick: bool) -> list[Cell]:
     """The exact method, then each sampler with all documents and with batches at two step sizes."""
     if quick:
-        return [Cell("gmc-bgibbs", 0.1, DOCUMENTS, 20)]
+        return [Cell("gmc-bgibbs", 0.02, DOCUMENTS, 20)]
     noisy = [Cell(name, h, size, 300) for name in ("sggmc", "gsgnht") for size in (DOCUMENTS, BATCH)
              for h in (0.002, 0.0005) if size == BATCH or h == 0.002]  # fmt: skip
-    return [Cell("gmc-bgibbs", 0.1, DOCUMENTS, 300), *noisy]
+    return [Cell("gmc-bgibbs", 0.02, DOCUMENTS, 300), *noisy]
 
 
 def model() -> SAM:
@@ -150,11 +150,11 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "edit. " + provenance(lines),
         "",
         f"{first.corpora} corpora of {DOCUMENTS} documents over {WORDS} words, two exchangeable topics, each drawn "
-        "from the model: κ₀ = σ = 10, κ = 40, α = (2, 2). Each method runs on each corpus from topics near m; the rank of "
-        f"the true topics among {LENGTH} draws, apart by {SPACING} units of time, is uniform if the draws are those of the "
-        "posterior. *50 %*, *90 %*: how often the truth is inside of the central region of that probability; standard errors "
-        f"are {np.sqrt(0.25 / first.corpora):.3f} and {np.sqrt(0.09 / first.corpora):.3f}, bold beyond 4 of them. *p*: "
-        "Kolmogorov-Smirnov test of the ranks.",
+        "from the model: κ₀ = σ = 10, κ = 40, α = (2, 2). Each method runs on each corpus from topics near m; the rank "
+        f"of the true topics among {LENGTH} draws, apart by {SPACING} units of time, is uniform if the draws are those "
+        "of the posterior. *50 %*, *90 %*: how often the truth is inside of the central region of that probability; "
+        f"standard errors are {np.sqrt(0.25 / first.corpora):.3f} and {np.sqrt(0.09 / first.corpora):.3f}, bold beyond "
+        "4 of them. *p*: Kolmogorov-Smirnov test of the ranks.",
         "",
         "| method | function | 50 % | 90 % | p |",
         "|---|---|---|---|---|",
