@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import jax
 import numpy as np
 
-from samplers.sam.methods import build
+from samplers.sam.methods import Method, build
 from samplers.sam.weights import FLAT, SPHERE, WeightSettings, sample_weights
 from targets.sam.model import SAM, unit_rows
 from targets.sparse_rows import SparseRows
@@ -39,14 +39,20 @@ def measured(work: Callable[[], object], repeats: int) -> tuple[float, float]:
     return 1e3 * (time.perf_counter() - wall) / repeats, 1e3 * (time.process_time() - processor) / repeats
 
 
-def table(samples: int, double: bool) -> list[tuple[str, float, float]]:
-    """(what, wall ms, processor ms)."""
+def problem(name: str, kind: type = np.float32) -> tuple[Method, np.random.Generator]:
+    """A method on the documents, and the generator of both."""
     generator = np.random.default_rng(0)
     rows = documents(generator)
     mean = np.bincount(rows.columns, rows.counts, WORDS)
     model = SAM(unit_rows(mean), np.full(TOPICS, 10.0), 1e4, 1e4, 3e4)
+    return build(name, model, rows, step_size=3e-5, decay=0.1, dtype=kind), generator
+
+
+def table(samples: int, double: bool) -> list[tuple[str, float, float]]:
+    """(what, wall ms, processor ms)."""
     kind = np.float64 if double else np.float32
-    method = build("sggmc", model, rows, step_size=3e-5, decay=0.1, dtype=kind)
+    method, generator = problem("sggmc", kind)
+    model, rows = method.model, method.rows
     state = method.sample(generator, method.start(generator))
     lines = [("sample", *measured(lambda: method.sample(generator, state), samples))]
     lines.append(("batch and weights", *measured(lambda: method.draw(generator, state), samples)))

@@ -18,6 +18,7 @@ from checks.result import Result
 from checks.statistical import current_fraction, fraction_of_chains
 from checks.subject import Subject
 from samplers.host import Unintercepted
+from samplers.row import WORKLOAD
 from targets.target import Target
 
 
@@ -55,6 +56,7 @@ def versions(subject: Subject) -> dict[str, str]:
     found = {"python": platform.python_version(), "suite": suite_version()}
     reference = subject.reference or subject.row.name
     library = reference.split("/")[0] if ":" not in reference and "/" in reference else None
+    library = None if WORKLOAD in subject.row.tiers else library
     if ":" in reference and not reference.rpartition(":")[0].endswith(".py"):
         library = reference.split(".")[0].split(":")[0]
     for name in ("jax", "jaxlib", "numpy", library):
@@ -115,7 +117,8 @@ def execute(
     else:
         try:
             law = cached_target(target or subject.row.targets[0])
-            preflight(subject, law)
+            if check.tier != WORKLOAD:
+                preflight(subject, law)
             sampler = subject.sampler(law)
             backend = getattr(sampler, "backend", "jax")
             found |= getattr(sampler, "library_versions", {})  # of an environment of its own

@@ -10,10 +10,10 @@ from checks.check import Check
 from checks.deviations import Deviation, read, unmatched
 from checks.execute import default_seed
 from checks.registry import CHECKS, seconds
-from checks.resolve import BadInput, adapter_rows, closest, find_target, resolve
+from checks.resolve import BadInput, adapter_rows, closest, find_target, resolve, workload_rows
 from checks.subject import Subject
 from samplers.registry import SAMPLERS
-from samplers.row import DETERMINISTIC_TIERS, STATISTICAL_TIERS, TIERS
+from samplers.row import DETERMINISTIC_TIERS, STATISTICAL_TIERS, TIERS, WORKLOAD
 
 GROUPS = {"deterministic": DETERMINISTIC_TIERS, "statistical": STATISTICAL_TIERS, "all": TIERS}
 LAW_TIERS = {"deterministic": ("order", "law"), "statistical": STATISTICAL_TIERS}
@@ -55,8 +55,7 @@ class Plan:
 
     Attributes:
         cases: in the order of execution.
-        tiers: the tiers that were selected and have checks.
-        empty: the tiers that were selected and have none yet.
+        tiers: the tiers that were selected and that one of the samplers can have.
         deviations: known failures.
         step_size: forced by the caller, or None.
         chains: fraction of the chains of the checks that sample.
@@ -65,7 +64,6 @@ class Plan:
 
     cases: tuple[Case, ...]
     tiers: tuple[str, ...]
-    empty: tuple[str, ...] = ()
     deviations: tuple[Deviation, ...] = ()
     step_size: float | None = None
     chains: float = 1.0
@@ -148,12 +146,8 @@ def make_plan(
         BadInput: for any mistake in them, before any work starts.
     """
     chosen = parse_tiers(tiers)
-    available = tuple(t for t in chosen if any(c.tier == t for c in CHECKS))
-    if not available:
-        have = ", ".join(dict.fromkeys(c.tier for c in CHECKS))
-        raise BadInput(f"--tier {' --tier '.join(chosen)}: no checks exist in there yet; tiers with checks: {have}")
     parsed = parse_options(options)
-    names = tuple(dict.fromkeys(samplers)) or tuple(row.name for row in SAMPLERS)
+    names = tuple(dict.fromkeys(samplers)) or _all_rows(chosen)
     if parsed and len(names) != 1:
         raise BadInput("--option: needs exactly one --sampler, whose option it is")
     only = tuple(dict.fromkeys(targets))
@@ -173,11 +167,11 @@ def make_plan(
         for position, subject in enumerate(subjects):
             for case in _cases(subject, position == 0, number):
                 everything.append(case)
-                if case.check.tier in available and (not only or case.target is None or case.target in only):
+                if case.check.tier in chosen and (not only or case.target is None or case.target in only):
                     cases.append(case)
     if not any(c.unsupported is None for c in cases):
         raise BadInput(_nothing_runs(cases, only, names))
-    known = (*(r.name for r in SAMPLERS), *(r.name for r in (adapter_rows() if entries else ())))
+    known = (*(r.name for r in (*SAMPLERS, *workload_rows())), *(r.name for r in (adapter_rows() if entries else ())))
     lost = unmatched(entries, [(c.subject.name, c.subject.row.name, c.check.name, c.target) for c in everything], known)
     if lost:
         entry = lost[0]
@@ -185,8 +179,15 @@ def make_plan(
             f"--deviations {deviations_file}: the entry sampler={entry.sampler!r} check={entry.check!r} "
             f"target={entry.target!r} matches no check; remove it"
         )
-    empty = tuple(t for t in chosen if t not in available)
-    return Plan(tuple(cases), available, empty, entries, h, fraction, tuple(strangers), parsed)
+    # an ordinary sampler has no cases in the tier of kernels, nor has a kernel others
+    decide = tuple(t for t in chosen if any((t == WORKLOAD) == (WORKLOAD in c.subject.row.tiers) for c in cases))
+    return Plan(tuple(cases), decide, entries, h, fraction, tuple(strangers), parsed)
+
+
+def _all_rows(tiers: tuple[str, ...]) -> tuple[str, ...]:
+    """The reference samplers, and the kernels where their tier was chosen; the kernels alone if nothing else was."""
+    samplers = () if tiers == (WORKLOAD,) else tuple(row.name for row in SAMPLERS)
+    return (*samplers, *(row.name for row in workload_rows())) if WORKLOAD in tiers else samplers
 
 
 def _nothing_runs(cases: list[Case], only: tuple[str, ...], names: tuple[str, ...]) -> str:
@@ -207,7 +208,7 @@ def _cases(subject: Subject, default: bool, seed: int | None) -> list[Case]:
     chosen = default_seed(row.name) if seed is None else seed
     cases = []
     for check in CHECKS:
-        if check.once and not default:
+        if (check.once and not default) or (check.tier == WORKLOAD) != (WORKLOAD in row.tiers):
             continue
         if check.tier not in row.tiers or check.tier in row.unsupported:
             reason = row.unsupported.get(check.tier, f"the row of {row.name} does not list the tier {check.tier}")

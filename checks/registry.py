@@ -29,6 +29,7 @@ from checks.step_size_limit import step_size_limit
 from checks.streams import streams_independent
 from checks.subject import Subject
 from checks.transfer import transfer_operator
+from checks.workload.trial import JOINT, LAW, LIMIT, MEAN, kernel_of, run_trial
 from targets.target import Target
 
 
@@ -93,6 +94,13 @@ def counting(subject: Subject) -> tuple[str, ...]:
     """The targets of a host sampler that reads counts alone; none for others."""
     names = subject.row.targets
     return names if reads_counts(subject, find_target(names[0])) else ()
+
+
+def on_trial(name: str) -> Callable[[Subject], tuple[str, ...]]:
+    """The posteriors of a row of the tier `workload` on which its kernel has a trial for this check."""
+    return lambda subject: tuple(
+        n for n in subject.row.targets if name in kernel_of(subject, find_target(n)).trials(subject.row.step_size)
+    )
 
 
 UNIFORM = ("uniform-s2",)
@@ -364,6 +372,25 @@ CHECKS: tuple[Check, ...] = (
         last(several),
         once=True,
     ),
+    Check(LAW, "workload", "E f(z_n) is the sum or integral over the posterior", run_trial, on_trial(LAW)),
+    Check(
+        LIMIT, "workload", "E f(z_n) -> its sum or integral over the posterior as h -> 0", run_trial, on_trial(LIMIT)
+    ),
+    Check(
+        MEAN,
+        "workload",
+        "E of a gradient or a step, over batches and latent variables, is that of all data",
+        run_trial,
+        on_trial(MEAN),
+    ),
+    Check(
+        JOINT,
+        "workload",
+        "E g(theta_n, y_n) = E g(theta, y) under p(theta) p(y | theta)",
+        run_trial,
+        on_trial(JOINT),
+        once=True,
+    ),
 )
 """The full registry; the error rate of a statistical check is the family-wise rate divided by its size."""
 
@@ -419,6 +446,10 @@ COSTS: dict[str, float] = {
     "bad_start": 6.0,
     "separated_modes": 8.0,
     "kernel_stein_discrepancy": 6.0,
+    LAW: 2.0,
+    LIMIT: 6.0,
+    JOINT: 2.0,
+    MEAN: 2.0,
 }
 """Mean seconds of one run of a check over the reference samplers, compilation included: for the estimate only."""
 

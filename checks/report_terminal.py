@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from checks.deviations import Deviation
 from checks.plan import LAW_TIERS, NO_LAW, Plan
 from checks.result import VERDICTS, Result
-from samplers.row import STATISTICAL_TIERS
+from samplers.row import STATISTICAL_TIERS, WORKLOAD
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,10 @@ def header(plan: Plan, workers: int) -> list[str]:
     run = [c for c in plan.cases if c.unsupported is None]
     subjects = len({c.subject.name for c in run})
     seconds = plan.estimate / max(1, min(workers, subjects or 1))
-    lines = [
+    return [
         f"verification: {len(run)} checks of {len(plan.rows)} samplers ({subjects} with their options), "
         f"tiers {', '.join(plan.tiers)}; about {_duration(seconds)}"
     ]
-    if plan.empty:
-        lines.append(
-            f"verification: no checks exist yet in the tiers {', '.join(plan.empty)}; they decide nothing here"
-        )
-    return lines
 
 
 def _duration(seconds: float) -> str:
@@ -78,7 +73,7 @@ def _overall(row: str, plan: Plan, mine: Sequence[Outcome]) -> Verdict:
     known = [o for o in mine if o.kind == "known deviation"]
     selected = []
     for kind, tiers in LAW_TIERS.items():
-        chosen = [t for t in plan.tiers if t in tiers]
+        chosen = [t for t in plan.tiers if t in tiers and t in _tiers_of(row, plan)]
         selected += chosen
         decides = [o for o in mine if o.result.tier in chosen and o.result.check not in NO_LAW]
         if chosen and not any(o.kind in ("pass", "known deviation") for o in decides):
@@ -89,6 +84,12 @@ def _overall(row: str, plan: Plan, mine: Sequence[Outcome]) -> Verdict:
     if not selected:
         notes.append(f"only {', '.join(plan.tiers)}; the law was not checked")
     return Verdict(row, "pass", "; ".join(notes))
+
+
+def _tiers_of(row: str, plan: Plan) -> tuple[str, ...]:
+    """The tiers that a row can have: a kernel of the tier `workload` that one alone, a sampler all others."""
+    kernel = any(WORKLOAD in case.subject.row.tiers for case in plan.cases if case.subject.row.name == row)
+    return tuple(t for t in plan.tiers if (t == WORKLOAD) == kernel)
 
 
 def _names(outcomes: Iterable[Outcome]) -> str:

@@ -11,11 +11,11 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from checks.blame import one_line, place
 from checks.subject import Subject
-from samplers.row import Row
+from samplers.row import WORKLOAD, Row
 from targets.target import Target
 
 DEFAULT_TARGETS = {
@@ -44,9 +44,12 @@ def find_target(name: str) -> Target:
     Raises BadInput with the closest names, or with what its data file lacks.
     """
     from targets.data import DataError
+    from targets.enumerated import ENUMERATED, enumerated
     from targets.registry import POSTERIORS, TARGETS, target
 
-    known = tuple(row.name for row in TARGETS + POSTERIORS)
+    if name in ENUMERATED:
+        return cast(Target, enumerated(name))  # for rows of the tier `workload` alone
+    known = (*(row.name for row in TARGETS + POSTERIORS), *ENUMERATED)
     if name not in known and ":" not in name:
         raise BadInput(f"--target {name}: no such target; {closest(name, known)}")
     try:
@@ -62,11 +65,19 @@ def adapter_rows() -> tuple[Row, ...]:
     return ADAPTERS
 
 
+def workload_rows() -> tuple[Row, ...]:
+    """Rows of the tier `workload`."""
+    from checks.workload.registry import WORKLOADS
+
+    return WORKLOADS
+
+
 def find_row(reference: str, targets: tuple[str, ...] = ()) -> Row:
     """The row that a `--sampler` value names.
 
     Args:
-        reference: `sgld`, `library/name`, `package.module:object` or `path/to/file.py:object`.
+        reference: `sgld`, `library/name`, `lda/name` of the tier `workload`, `package.module:object` or
+            `path/to/file.py:object`.
         targets: targets to use for an object that no registry knows; () for the defaults of the spaces it claims.
 
     Raises:
@@ -78,7 +89,10 @@ def find_row(reference: str, targets: tuple[str, ...] = ()) -> Row:
         raise BadInput(f"--sampler {reference}: say which object of the file is the sampler, as in {reference}:NAME")
     from samplers.registry import SAMPLERS
 
-    rows: tuple[Row, ...] = adapter_rows() if "/" in reference else SAMPLERS
+    rows: tuple[Row, ...] = SAMPLERS
+    if "/" in reference:
+        own = workload_rows()
+        rows = own if reference.split("/")[0] in {row.name.split("/")[0] for row in own} else adapter_rows()
     for row in rows:
         if row.name == reference:
             return row
@@ -118,7 +132,7 @@ def resolve(
     except Exception as error:
         what = f"with {chosen} " if chosen else ""
         raise BadInput(f"--sampler {reference}: cannot be built {what}({one_line(error)}{place(error)})") from error
-    if not callable(getattr(sampler, "step", None)):
+    if WORKLOAD not in row.tiers and not callable(getattr(sampler, "step", None)):
         raise BadInput(
             f"--sampler {reference}: the object has no method `step` (got {type(sampler).__name__}); "
             "a sampler has `step(key, state, step_size, estimator)`; a function of a Target that returns one will do"

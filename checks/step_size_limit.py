@@ -49,7 +49,9 @@ def extrapolation(order: int) -> tuple[np.ndarray, np.ndarray]:
     return limit, limit - lead[1]
 
 
-def limit_test(values: np.ndarray, order: int, expected: float, name: str) -> Outcome:
+def limit_test(
+    values: np.ndarray, order: int, expected: float, name: str, error: float = 0.0, unit: str = "standardised"
+) -> Outcome:
     """Test that `expected` lies within one correction of the extrapolated mean.
 
     With a = E[C] - mu and b = E[correction], the null is |a| <= |b|, that is, a - b and a + b do not have the same
@@ -63,10 +65,13 @@ def limit_test(values: np.ndarray, order: int, expected: float, name: str) -> Ou
         order: q.
         expected: mu.
         name: of f.
+        error: numerical error of `expected`, granted on top.
+        unit: of f.
     """
     limit, correction = extrapolation(order)
     below, above = (
-        mean_test((limit + sign * correction) @ values, expected, name=name, unit="standardised") for sign in (-1, 1)
+        mean_test((limit + sign * correction) @ values, expected, name=name, unit=unit, allowance=error)
+        for sign in (-1, 1)
     )
     measured, bound = float(limit @ values.mean(axis=1)), abs(float(correction @ values.mean(axis=1)))
     assert below.measured is not None
@@ -76,7 +81,7 @@ def limit_test(values: np.ndarray, order: int, expected: float, name: str) -> Ou
     return dataclasses.replace(
         blunt,
         effect=abs(measured - expected),
-        allowance=bound,
+        allowance=bound + error,
         log_p=max(below.log_p, above.log_p) if same else 0.0,
         threshold=lambda alpha: bound + blunt.threshold(alpha),
         detectable=lambda alpha, power: bound + blunt.detectable(alpha, power),

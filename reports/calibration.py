@@ -43,6 +43,8 @@ from checks.statistics.outcome import Outcome
 from checks.statistics.sbc import sbc_test
 from checks.statistics.sequential import decide_sequentially
 from checks.subject import Subject
+from checks.workload.registry import WORKLOADS
+from checks.workload.trial import JOINT, LAW, LIMIT, MEAN
 from reports.lines import ROOT, appended, commit, read
 from reports.tails import TAILS
 from samplers.registry import SAMPLERS
@@ -72,6 +74,9 @@ SUBJECTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("saga-ld", "tiny-gaussian-data", ("estimator_memory",)),
     ("mala", "double-well", ("end_point_moments", "end_point_ks", "chains_move")),
     ("sgld", "double-well", ("end_point_mmd", "step_size_limit", "separated_modes")),
+    ("lda/scir", "lda-tiny", (LAW,)),
+    ("lda/sgrld", "lda-tiny", (LIMIT, MEAN)),
+    ("lda/gibbs", "lda-tiny", (JOINT,)),
     ("sggmc", "vmf-s2", ("intrinsic_dimension", "closed_form_marginals", "riemannian_stein_discrepancy")),
 )
 """Sampler, target, and the checks that are calibrated on them: every statistical check, on what is quickest to run."""
@@ -344,7 +349,7 @@ def produce(done: set[tuple[str, str]], quick: bool, only: Sequence[str]) -> Ite
     for name in TAILS:
         if wanted("tail", name):
             yield tail(name, runs)
-    rows = {row.name: row for row in SAMPLERS}
+    rows = {row.name: row for row in (*SAMPLERS, *WORKLOADS)}
     for sampler, target, names in SUBJECTS:
         subject = Subject(rows[sampler])
         checks = [find_check(name) for name in (names[:1] if quick else names)]

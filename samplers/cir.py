@@ -11,15 +11,19 @@ sqrt(rate) times machine epsilon, where the textbook form loses rate times machi
 """
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numba import njit
+from numba import config, njit
 from numba.extending import overload
 
 from samplers.validate import require
 
 BLOCK = 8192
 """Numbers that share a stream of random bits; what is drawn does not depend on how blocks are shared out."""
+
+LEAST = 8
+"""Blocks that a thread of its own is worth."""
 
 MANY = 1.0
 """Rate from which shapes of at least 1/2 are drawn from a normal and a Gamma variate: faster, and exact."""
@@ -44,7 +48,8 @@ def cir_transition(generator: np.random.Generator, log_theta, shape, step_size: 
     Source: baker2018large, equation (2.2) (noncentral chi-square form).
 
     Args:
-        generator: NumPy's. The draws are made by streams that it seeds, one for each 8192 numbers.
+        generator: NumPy's. The draws are made by streams that it seeds, one for each 8192 numbers;
+            large arrays are shared out to the threads that numba may use, which changes no number.
         log_theta: log of the current values, any shape, -inf allowed.
         shape: a > 0, broadcast against `log_theta`.
         step_size: h > 0.
@@ -64,12 +69,30 @@ def cir_transition(generator: np.random.Generator, log_theta, shape, step_size: 
     before, shapes = np.ravel(log_theta), np.ravel(shape)  # copies only what is broadcast
     after = np.empty(before.size)
     if isinstance(generator, np.random.Generator):
-        bad = _all_blocks(streams(generator, -(-before.size // BLOCK)), before, shapes, step_size, after)
+        bad = _shared_out(streams(generator, -(-before.size // BLOCK)), before, shapes, step_size, after)
     else:
         bad = _block.py_func(generator, before, shapes, step_size, after)
     if bad >= 0:
         _refuse(before[bad], shapes[bad], step_size)
     return after.reshape(log_theta.shape)
+
+
+def _shared_out(states, log_theta, shape, step_size, out) -> int:
+    """`_all_blocks`, by as many threads as numba may use where there is enough to do."""
+    blocks = len(states)
+    workers = min(config.NUMBA_NUM_THREADS, blocks // LEAST)  # pyright: ignore[reportAttributeAccessIssue]
+    if workers < 2:
+        return _all_blocks(states, log_theta, shape, step_size, out)
+    edges = np.linspace(0, blocks, workers + 1).astype(int)
+
+    def part(i: int) -> int:
+        low = edges[i] * BLOCK
+        mine = slice(low, edges[i + 1] * BLOCK)
+        bad = _all_blocks(states[edges[i] : edges[i + 1]], log_theta[mine], shape[mine], step_size, out[mine])
+        return bad if bad < 0 else low + bad
+
+    with ThreadPoolExecutor(workers) as pool:  # the kernel holds no lock
+        return min((bad for bad in pool.map(part, range(workers)) if bad >= 0), default=-1)
 
 
 def _refuse(log_theta, shape, step_size):

@@ -11,6 +11,8 @@ from targets.target import Target
 DETERMINISTIC_TIERS = ("contract", "recipe", "generator", "order", "law")
 STATISTICAL_TIERS = ("invariance", "noise", "geometry", "convergence", "workload")
 TIERS = (*DETERMINISTIC_TIERS, *STATISTICAL_TIERS)
+WORKLOAD = "workload"
+"""The tier of kernels that are no sampler on a target; they have rows of their own, which have no other tier."""
 SAMPLED_TIERS = ("invariance", "noise", "convergence")
 """The statistical tiers that apply to a sampler on a flat space without latent variables."""
 USUAL_TIERS = (*DETERMINISTIC_TIERS, *SAMPLED_TIERS)

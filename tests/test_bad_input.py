@@ -102,10 +102,11 @@ def test_unknown_target_and_tier_have_suggestions():
     assert "'contract'" in message(error)
 
 
-def test_tier_without_checks_says_so():
+@pytest.mark.parametrize(("name", "tier"), [("sgld", "workload"), ("lda/gibbs", "law")])
+def test_a_tier_that_a_row_cannot_have_says_so(name, tier):
     with pytest.raises(BadInput) as error:
-        make_plan(["sgld"], tiers=["workload"])
-    assert "no checks exist" in message(error)
+        make_plan([name], tiers=[tier])
+    assert f"--sampler {name}: no selected check applies" in message(error)
 
 
 @pytest.mark.parametrize("pair", ["friction", "=2", "friction=two", "2x=1", "friction="])

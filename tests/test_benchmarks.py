@@ -37,6 +37,7 @@ BENCHMARKS = {
     "steps.Steps.time_step": "seconds",
     "compiling.Compiling.track_compile_seconds": "seconds",
     "memory.Memory.peakmem_step": "bytes",
+    "sam_sample.Sample.time_samples": "seconds",
     "checks_cost.CheckCost.track_compile_seconds": "seconds",
     "checks_cost.CheckCost.track_run_seconds": "seconds",
     "kills.Kills.track_survival_rate": "share of bugs",
@@ -79,6 +80,7 @@ def test_asv_finds_the_benchmark_with_unit_version_and_timeout(name):
 
 def test_no_benchmark_is_left_out_of_this_file():
     modules = ["order", "bias", "steps", "compiling", "memory", "checks_cost", "kills", "subjects", "workload"]
+    modules += ["sam_sample"]
     programs = {"lda", "sam"}  # run by themselves, without asv
     files = {p.stem for p in (ROOT / "benchmarks").glob("*.py")} - {"__init__"} - programs
     assert {f for f in files if not f.startswith("test_")} == set(modules)

@@ -13,28 +13,30 @@ from checks.defects.defect import CLASSES
 from checks.defects.registry import DEFECTS
 from checks.execute import execute
 from checks.registry import CHECKS, find_check
+from checks.resolve import find_row, find_target
 from checks.result import Result
 from checks.statistical import fraction_of_chains
 from checks.stepmap import step_map
 from checks.subject import Subject
+from checks.workload.registry import WORKLOADS
 from reports import kill_matrix
 from samplers.dynamics import fokker_planck_residual
 from samplers.metrics import RecipeMetric
-from samplers.registry import RECIPE_OFFSET, SAMPLERS, sampler_row
-from samplers.row import DETERMINISTIC_TIERS
+from samplers.registry import RECIPE_OFFSET, SAMPLERS
+from samplers.row import DETERMINISTIC_TIERS, WORKLOAD
 from targets.registry import target
 
 SEED = 20
-FRACTION = 0.05
-"""Of the chains of the geometry tier, whose bugs are large and whose steps are dear."""
+FRACTIONS = {"geometry": 0.05, WORKLOAD: 0.3}
+"""Of the chains of tiers whose bugs are large and whose steps are dear."""
 NAMES = [defect.name for defect in DEFECTS]
 
 
 @cache
 def reference_verdict(base: str, options: tuple, check: str, name: str):
     """Verdict and reason of a check on a reference sampler."""
-    with fraction_of_chains(FRACTION if find_check(check).tier == "geometry" else 1.0):
-        result = execute(find_check(check), Subject(sampler_row(base), dict(options)), name, SEED)
+    with fraction_of_chains(FRACTIONS.get(find_check(check).tier, 1.0)):
+        result = execute(find_check(check), Subject(find_row(base), dict(options)), name, SEED)
     return result.verdict, result.reason
 
 
@@ -51,11 +53,11 @@ CASES = [pytest.param(d, id=d.name, marks=pytest.mark.xdist_group(f"{d.killed_by
 @pytest.mark.parametrize("defect", CASES)
 def test_planted_bug_fails_the_named_check_that_its_reference_passes(defect):
     kill = defect.killed_by
-    with fraction_of_chains(FRACTION if find_check(kill.check).tier == "geometry" else 1.0):
+    with fraction_of_chains(FRACTIONS.get(find_check(kill.check).tier, 1.0)):
         result = execute(find_check(kill.check), defect.subject, kill.target, SEED)
     assert result.verdict == "fail", f"{result.verdict}: {result.reason}"
     verdict, reason = of_reference(defect, kill.check)
-    if verdict == "not-applicable" and sampler_row(defect.base).build(target(kill.target)).claims.kind == "exact":
+    if verdict == "not-applicable" and find_row(defect.base).build(target(kill.target)).claims.kind == "exact":
         # An accept step has no smooth law under the noise tape; a bug that removes it has one.
         verdict, reason = of_reference(defect, "detailed_balance")
     assert verdict == "pass", f"the reference {defect.base}: {verdict}: {reason}"
@@ -63,11 +65,11 @@ def test_planted_bug_fails_the_named_check_that_its_reference_passes(defect):
 
 def test_catalogue_has_distinct_rows_that_name_things_that_exist():
     assert len(set(NAMES)) == len(NAMES) >= 60
-    references = {row.name for row in SAMPLERS}
+    references = {row.name for row in (*SAMPLERS, *WORKLOADS)}
     assert not references & set(NAMES)
     for defect in DEFECTS:
         assert defect.base in references
-        assert target(defect.killed_by.target).name == defect.killed_by.target
+        assert find_target(defect.killed_by.target).name == defect.killed_by.target
         assert find_check(defect.killed_by.check).tier in defect.row.tiers
         assert defect.row.name == defect.name
         assert defect.error

@@ -8,21 +8,11 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from checks.defects.dp_mixture import (
-    ALPHA,
-    COUNTS,
-    DP_DEFECTS,
-    DRIFT,
-    FORGOTTEN,
-    ONE_STEP,
-    PARTITION,
-    OneWeightForBoth,
-    UnscaledUsers,
-)
-from checks.dp_mixture import joint_outcomes, partition_test
+from checks.defects.dp_mixture import OneWeightForBoth, TailKept, UnscaledUsers
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import bonferroni
 from checks.statistics.proportion import proportion_test
+from checks.workload.dp import joint_outcomes, partition_test
 from samplers import dp_slice
 from samplers.dp_kernels import log_mixture, reassigned
 from samplers.dp_slice import DPSlice, StepSizes, Users, log_predictive, log_stick_weights, normalised
@@ -142,39 +132,10 @@ def test_an_exact_binomial_test_has_the_level_that_it_says_and_sees_what_it_says
 # Exact samplers ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("concentration", [None, 0.8])
-def test_the_gibbs_slice_sampler_keeps_the_enumerated_posterior(concentration):
-    law = posterior(concentration)
-    outcomes = partition_test(DPSlice(law.model), law, 1.0, seed=5, replicates=3000, sweeps=3)
-    assert len(outcomes) == (2 if concentration is None else 1)
-    assert not any(o.rejects(LEVEL / 2) for o in outcomes), outcomes
-    assert outcomes[0].detectable(LEVEL / 2, 0.99) < 0.08
-
-
 def test_scir_with_all_users_tends_to_the_exact_posterior_as_the_step_size_grows():
     law = posterior(0.8)
     outcomes = partition_test(DPSlice(law.model, CIRUpdate()), law, INFINITE, seed=6, replicates=2000, sweeps=2)
     assert not any(o.rejects(LEVEL) for o in outcomes), outcomes
-
-
-@pytest.mark.parametrize("step_size", [0.1, 1.5])
-def test_one_step_of_scir_with_all_users_keeps_the_posterior_at_any_step_size(step_size):
-    law = posterior(0.8)
-    outcomes = partition_test(DPSlice(law.model, CIRUpdate()), law, step_size, seed=7, replicates=2500, sweeps=1)
-    assert not any(o.rejects(LEVEL) for o in outcomes), outcomes
-
-
-@pytest.mark.parametrize("defect", [d for d in DP_DEFECTS if d.killed_by == ONE_STEP], ids=lambda d: d.name)
-def test_a_wrong_transition_of_the_sticks_and_atoms_is_seen_after_one_step(defect):
-    law = posterior(0.8)
-    outcomes = partition_test(DPSlice(law.model, defect.wrong()), law, 1.5, seed=7, replicates=2500, sweeps=1)
-    assert any(o.rejects(LEVEL) for o in outcomes)
-
-
-def test_the_gibbs_slice_sampler_passes_gewekes_test():
-    outcomes = joint_outcomes(DPSlice(DPMixture(3, 0.5)), [3, 2, 1, 3], 1.0, seed=8, replicates=2000)
-    assert not any(o.rejects(LEVEL / len(outcomes)) for o in outcomes), outcomes
-    assert all(o.detectable(LEVEL / len(outcomes), 0.99) < 0.25 for o in outcomes)
 
 
 def test_a_sampler_that_ignores_the_data_fails_gewekes_test_through_the_likelihood():
@@ -205,19 +166,6 @@ def test_alpha_given_fixed_sticks_is_its_conjugate_gamma_law():
 # Planted bugs ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("defect", [d for d in DP_DEFECTS if d.killed_by in (PARTITION, ALPHA)], ids=lambda d: d.name)
-def test_a_planted_bug_of_a_conditional_is_seen_in_the_posterior(defect):
-    seen = set()
-    for replicates in (250, 1000):  # most are seen at once
-        outcomes = partition_test(
-            defect.sampler(posterior().model), posterior(), 1.0, seed=3, replicates=replicates, sweeps=4
-        )
-        seen |= {o.name.split(":")[0] for o in outcomes if o.rejects(LEVEL)}
-        if defect.killed_by in seen:
-            return
-    pytest.fail(f"seen in {seen} alone")
-
-
 def ends_at_the_last_label(sampler):
     generator = np.random.default_rng(4)
     state, users = sampler.start(generator, 2.0, np.zeros(4, int)), Users(ROWS)
@@ -230,9 +178,7 @@ def ends_at_the_last_label(sampler):
 
 def test_components_beyond_the_last_label_are_forgotten_and_a_sampler_that_keeps_them_is_seen():
     assert ends_at_the_last_label(DPSlice(DPMixture(3, 0.5)))
-    kept = [d for d in DP_DEFECTS if d.killed_by == FORGOTTEN]
-    assert kept
-    assert not any(ends_at_the_last_label(d.sampler(DPMixture(3, 0.5))) for d in kept)
+    assert not ends_at_the_last_label(TailKept(DPMixture(3, 0.5)))
 
 
 def mean_counts(make):
@@ -248,7 +194,6 @@ def test_counts_of_batches_are_unbiased_and_unscaled_ones_are_not():
     atoms = [[2, 2, 1], [0, 0, 0], [3, 0, 0], [0, 1, 2]]
     for found, expected in zip(mean_counts(Users), (sticks, atoms), strict=True):
         np.testing.assert_allclose(found, expected, rtol=8 * np.finfo(float).eps)
-    assert any(d.wrong is UnscaledUsers for d in DP_DEFECTS if d.killed_by == COUNTS)
     assert not np.allclose(mean_counts(UnscaledUsers)[0], sticks)
 
 
@@ -278,13 +223,7 @@ def drift_outcomes(update):
 
 def test_sgrld_sticks_have_the_drift_of_the_two_weights_and_those_of_the_released_program_do_not():
     assert not any(o.rejects(LEVEL) for o in drift_outcomes(ExpandedMeanUpdate()))
-    assert any(d.wrong is OneWeightForBoth for d in DP_DEFECTS if d.killed_by == DRIFT)
     assert any(o.rejects(LEVEL) for o in drift_outcomes(OneWeightForBoth()))
-
-
-def test_every_planted_bug_is_killed_by_a_test_above():
-    assert {d.killed_by for d in DP_DEFECTS} == {PARTITION, ALPHA, FORGOTTEN, COUNTS, DRIFT, ONE_STEP}
-    assert len({d.name for d in DP_DEFECTS}) == len(DP_DEFECTS)
 
 
 # Pieces ------------------------------------------------------------------------------------------------------------

@@ -1,12 +1,16 @@
-"""Figure 5(a) of the SGGMC paper: its quick version on documents drawn from a model, in place of the data."""
+"""Figure 5 of the SGGMC paper: quick versions on documents drawn from a model, in place of the data; calibration."""
 
 import jax
 import numpy as np
 import pytest
+from scipy import stats
 
 from reports.experiments import liu2016_figure5 as figure
-from reports.experiments import sam
+from reports.experiments import liu2016_figure5_seeds as seeds
+from reports.experiments import liu2016_figure5b as large
+from reports.experiments import sam, sam_calibration
 from reports.experiments.cells import load
+from targets.datasets.corpus import from_documents
 from targets.datasets.text import Vocabulary
 from targets.sam.documents import as_rows
 from targets.sam.model import SAM
@@ -27,7 +31,10 @@ def small(monkeypatch):
     documents = law.generate(jax.random.key(0), 80)[2]
     parts = Documents(documents[:60]), Documents(documents[60:])
     monkeypatch.setattr(sam, "problem", lambda: (law, *parts))
-    monkeypatch.setattr(figure, "QUICK", 0.3)
+    monkeypatch.setattr(sam, "large_problem", lambda documents, test: (law, *parts))
+    monkeypatch.setattr(sam.LargeCell, "batch", 20)
+    for module in (figure, seeds, large):
+        monkeypatch.setattr(module, "QUICK", 0.3)
 
 
 def test_the_quick_run_leaves_a_page_and_a_figure_and_is_not_computed_again(small, tmp_path, monkeypatch):
@@ -41,6 +48,44 @@ def test_the_quick_run_leaves_a_page_and_a_figure_and_is_not_computed_again(smal
     assert "Reduced" in (tmp_path / f"{figure.NAME}.md").read_text(encoding="utf-8")
     monkeypatch.setattr(figure, "evaluated", None)
     assert figure.main(["--quick", "--out", str(tmp_path)]) == 0
+
+
+@pytest.mark.parametrize(("module", "runs"), [(seeds, 2), (large, 1)], ids=["seeds", "5b"])
+def test_the_other_figures_leave_a_page_and_a_figure(small, tmp_path, monkeypatch, module, runs):
+    assert module.main(["--quick", "--out", str(tmp_path)]) == 0
+    lines = load(tmp_path / f"{module.NAME}.jsonl")
+    assert len(lines) == runs
+    ends = [line["result"]["points"][-1][2] for line in lines.values()]
+    assert len(set(ends)) == runs  # another seed, another run
+    assert (tmp_path / f"{module.NAME}.png").read_bytes().startswith(b"\x89PNG")
+    assert "Words that stand out" in (tmp_path / f"{module.NAME}.md").read_text(encoding="utf-8")
+    monkeypatch.setattr(module, "evaluated", None)
+    assert module.main(["--quick", "--out", str(tmp_path)]) == 0
+
+
+def test_articles_of_both_parts_are_weighed_by_the_words_of_the_training_articles(monkeypatch):
+    rng = np.random.default_rng(0)
+    words = Vocabulary(tuple(f"{a}{b}" for a in "abcdefgh" for b in "abcdefgh"))
+    whole = from_documents([rng.integers(64, size=n) for n in rng.integers(16, 40, 60)], words)
+    monkeypatch.setattr(sam, "load_wikipedia", lambda: whole)
+    sam.large_problem.cache_clear()
+    model, train, test = sam.large_problem(30, 10)
+    assert (train.rows.size, test.rows.size, model.topics) == (30, 10, sam.LARGE_TOPICS)
+    with pytest.raises(ValueError, match="61 are asked for"):
+        sam.large_problem(51, 10)
+    sam.large_problem.cache_clear()
+
+
+def test_ranks_of_the_truth_are_uniform_for_the_exact_method_and_not_for_the_prior(monkeypatch):
+    cell = sam_calibration.Cell("gmc-bgibbs", 0.02, sam_calibration.DOCUMENTS, 150)
+    monkeypatch.setattr(sam_calibration, "samples_of", lambda cell: (25, 4))
+    ranks = np.array(sam_calibration.measured(cell)["ranks"])
+    assert ranks.shape == (3, 150)
+    assert all(stats.kstest(r, "uniform").pvalue > 1e-6 / 3 for r in ranks)
+    # topics that stay near m, whatever the documents say
+    monkeypatch.setattr(sam_calibration.OwnDocuments, "sample", lambda self, rng, state: state)
+    wrong = np.array(sam_calibration.measured(cell)["ranks"])
+    assert min(stats.kstest(r, "uniform").pvalue for r in wrong) < 1e-6
 
 
 @pytest.mark.parametrize("method", ["gmc-bgibbs", "vi", "stovi"])

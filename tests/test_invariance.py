@@ -18,7 +18,7 @@ from checks.defects.registry import DEFECTS
 from checks.execute import execute
 from checks.null_law import NUM_STEPS, null_law
 from checks.registry import CHECKS, find_check
-from checks.resolve import adapter_rows
+from checks.resolve import adapter_rows, workload_rows
 from checks.starts import draw_positions, draw_variables, line_grid
 from checks.statistical import (
     ALPHA,
@@ -263,7 +263,7 @@ def test_verdicts_do_not_flip_over_fifty_seeds_outside_the_detectable_band():
 
 def test_the_level_of_a_case_covers_every_statistical_case_of_the_full_registry():
     cases = 0
-    for row in (*SAMPLERS, *adapter_rows()):
+    for row in (*SAMPLERS, *adapter_rows(), *workload_rows()):
         for check in CHECKS:
             if check.tier in STATISTICAL_TIERS and check.tier in row.tiers:
                 cases += (1 if check.once else 1 + len(row.variants)) * (len(row.targets) + 1)

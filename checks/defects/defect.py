@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from checks.resolve import find_row
 from checks.subject import Subject
-from samplers.registry import sampler_row
 from samplers.row import Row
 
 
@@ -60,7 +60,7 @@ class Defect:
     @property
     def base_subject(self) -> Subject:
         """The reference sampler at the same options."""
-        return Subject(sampler_row(self.base), dict(self.killed_by.options), self.base)
+        return Subject(find_row(self.base), dict(self.killed_by.options), self.base)
 
 
 CLASSES: dict[str, str] = {
@@ -82,6 +82,7 @@ CLASSES: dict[str, str] = {
     "claims": "the declared H, D, Q or order is wrong",
     "precision": "shows in single precision only",
     "data": "the sum over data is scaled wrongly",
+    "latent": "in the sampling of latent variables, or in what their counts are taken for",
 }
 """What hides a bug: every class has at least one planted bug."""
 
@@ -114,7 +115,5 @@ def planted(
     if isinstance(build, type):
         make = lambda target, **options: build(**options)  # a sampler that does not depend on the target
     changes.setdefault("variants", (dict(killed_by.options),) if killed_by.options else ())
-    row = dataclasses.replace(
-        sampler_row(base), name=name, build=make, targets=targets or (killed_by.target,), **changes
-    )
+    row = dataclasses.replace(find_row(base), name=name, build=make, targets=targets or (killed_by.target,), **changes)
     return Defect(name, base, row, error, source, killed_by, classes)

@@ -4,17 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from checks.defects.defect import Defect, Kill, planted
+from checks.workload.dp import Batches, Slices
+from checks.workload.trial import LAW, MEAN
 from samplers.dp_kernels import reassigned
 from samplers.dp_slice import DPSlice, Users, log_stick_weights, normalised
 from samplers.gamma_updates import CIRUpdate, ExpandedMeanUpdate
-from targets.dp_mixture import DPMixture
-
-PARTITION = "law of the partition"
-ALPHA = "mean of alpha"
-COUNTS = "unbiased counts"
-DRIFT = "drift of the sticks"
-FORGOTTEN = "z* = 1 + max z"
-ONE_STEP = "law of the partition after one step"
 
 
 class SliceIgnored(DPSlice):
@@ -129,46 +124,43 @@ class EulerCIR(CIRUpdate):
             return np.log(np.abs(theta + step_size * (prior + counts - theta) + noise))
 
 
-@dataclass(frozen=True, eq=False)
-class PlantedDP:
-    """A wrong sampler, or a wrong part of one.
-
-    Attributes:
-        name: of the bug.
-        wrong: the class.
-        error: what is wrong.
-        killed_by: the test that must fail.
-        source: where the bug was made in public; a class of bugs otherwise.
-    """
-
-    name: str
-    wrong: type
-    error: str
-    killed_by: str
-    source: str = ""
-
-    def sampler(self, model: DPMixture) -> DPSlice:
-        """The wrong sampler on a model, for bugs of the sampler."""
-        return self.wrong(model)
+def _gibbs(name: str, wrong: type[DPSlice], error: str) -> Defect:
+    kill = Kill(LAW, "dp-tiny", "P(partition, alpha | x) by enumeration")
+    return planted(name, "dp/gibbs", lambda posterior: Slices(posterior, wrong), error, kill, "latent")
 
 
-DP_DEFECTS: tuple[PlantedDP, ...] = (
-    PlantedDP("dp-slice-ignored", SliceIgnored, "z ~ f(x | theta_z) without 1[w_z > u]", PARTITION),
-    PlantedDP("dp-slice-of-unit", SliceOfUnit, "u ~ U(0, 1) for U(0, w_z)", PARTITION),
-    PlantedDP("dp-weights-twice", WeightsTwice, "z ~ w_z f(x | theta_z) above the slice", PARTITION),
-    PlantedDP("dp-beyond-with-own", BeyondWithOwn, "M_j = sum_{k>=j} m_k", PARTITION),
-    PlantedDP("dp-never-grows", NeverGrows, "no new components: truncated at those in use", PARTITION),
-    PlantedDP("dp-tail-kept", TailKept, "the sticks beyond z* count as evidence on alpha", FORGOTTEN),
-    PlantedDP("dp-tail-in-rate", TailInRate, "rate of alpha over all sticks that were broken, shape over z*", ALPHA),
-    PlantedDP("dp-rate-sign", RateSign, "rate 1 + sum log(1 - v) of alpha", ALPHA),
-    PlantedDP("dp-shape-without-prior", ShapeWithoutPrior, "shape z* of alpha for 1 + z*", ALPHA),
-    PlantedDP("dp-euler-cir", EulerCIR, "Euler's method for the exact transition of the CIR process", ONE_STEP),
-    PlantedDP("dp-unscaled-batch", UnscaledUsers, "counts of a batch without N / n", COUNTS),
-    PlantedDP(
+DEFECTS: tuple[Defect, ...] = (
+    _gibbs("dp-slice-ignored", SliceIgnored, "z ~ f(x | theta_z) without 1[w_z > u]"),
+    _gibbs("dp-slice-of-unit", SliceOfUnit, "u ~ U(0, 1) for U(0, w_z)"),
+    _gibbs("dp-weights-twice", WeightsTwice, "z ~ w_z f(x | theta_z) above the slice"),
+    _gibbs("dp-beyond-with-own", BeyondWithOwn, "M_j = sum_{k>=j} m_k"),
+    _gibbs("dp-never-grows", NeverGrows, "no new components: truncated at those in use"),
+    _gibbs("dp-tail-in-rate", TailInRate, "rate of alpha over all sticks that were broken, shape over z*"),
+    _gibbs("dp-rate-sign", RateSign, "rate 1 + sum log(1 - v) of alpha"),
+    _gibbs("dp-shape-without-prior", ShapeWithoutPrior, "shape z* of alpha for 1 + z*"),
+    planted(
+        "dp-euler-cir",
+        "dp/scir",
+        lambda posterior: Slices(posterior, update=EulerCIR(), steps=1, chains=2500),
+        "Euler's method for the exact transition of the CIR process",
+        Kill(LAW, "dp-tiny-fixed", "P(partition | x) by enumeration"),
+        "order",
+    ),
+    planted(
+        "dp-unscaled-batch",
+        "dp/scir-batch",
+        lambda posterior: Batches(posterior, CIRUpdate(), users=UnscaledUsers),
+        "counts of a batch without N / n",
+        Kill(MEAN, "dp-tiny-smooth", "E theta' over batches is that of all users"),
+        "data",
+    ),
+    planted(
         "dp-one-weight-for-both",
-        OneWeightForBoth,
+        "dp/sgrld-batch",
+        lambda posterior: Batches(posterior, OneWeightForBoth()),
         "omega = (v, v) for (v, 1 - v) in SGRLD of the sticks",
-        DRIFT,
+        Kill(MEAN, "dp-tiny-smooth", "E theta' over batches is that of all users"),
+        "limit",
         source="the published program of baker2018large",
     ),
 )

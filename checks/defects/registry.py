@@ -1,13 +1,16 @@
 """Every planted bug, one row each."""
 
 from checks.defects import (
+    dp_mixture,
     estimators,
     geometry,
+    lda,
     metropolis,
     overdamped,
     particles,
     positive,
     riemannian,
+    sam,
     splitting,
     streams,
     thermostats,
@@ -27,6 +30,9 @@ DEFECTS: tuple[Defect, ...] = (
     *estimators.DEFECTS,
     *geometry.DEFECTS,
     *positive.DEFECTS,
+    *lda.DEFECTS,
+    *dp_mixture.DEFECTS,
+    *sam.DEFECTS,
 )
 """The rows, family by family."""
 

@@ -64,7 +64,7 @@ def text(lines: Lines, quick: bool) -> list[str]:
             f"{last[4]:.2f} | {last[5]:.0f} | {r['cosine']:.2f} |"
         )
     best = min(found, key=lambda cell: found[cell]["points"][-1][2])
-    words = [f"| {k + 1} | {', '.join(w)} |" for k, w in enumerate(found[best]["words"])]
+    words = table_of_words(found[best]["words"])
     return [
         "# Figure 5(a) of the SGGMC paper, reduced",
         "",
@@ -102,11 +102,13 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "",
         f"## Words that stand out in each topic ({label(best)})",
         "",
-        "| topic | words |",
-        "|---|---|",
         *words,
-        "",
     ]
+
+
+def table_of_words(words: Sequence[Sequence[str]]) -> list[str]:
+    """The words of each topic as lines of Markdown."""
+    return ["| topic | words |", "|---|---|", *(f"| {k + 1} | {', '.join(w)} |" for k, w in enumerate(words)), ""]
 
 
 def draw(lines: Lines, quick: bool, path: Path) -> None:

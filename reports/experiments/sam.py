@@ -14,7 +14,8 @@ from samplers.sam.methods import build
 from samplers.sam.variational import MeanField, StochasticMeanField
 from samplers.sam.weights import WeightSettings
 from targets.datasets.newsgroups_different import load_newsgroups_different
-from targets.datasets.tfidf import UnitDocuments
+from targets.datasets.tfidf import UnitDocuments, counted, document_frequency, tfidf
+from targets.datasets.wikipedia import load_wikipedia
 from targets.sam.model import SAM
 from targets.sam.perplexity import LogPerplexity
 
@@ -45,6 +46,37 @@ class Cell(Keyed):
     single: bool = True
     seed: int = 0
 
+    @property
+    def batch(self) -> int:
+        """Documents of a batch."""
+        return 50
+
+    def problem(self) -> tuple[SAM, UnitDocuments, UnitDocuments]:
+        """Model, training and test documents."""
+        return problem()
+
+
+@dataclass(frozen=True)
+class LargeCell(Cell):
+    """A run on articles of Wikipedia.
+
+    Attributes:
+        documents: for training.
+        test: held out.
+    """
+
+    documents: int = 150_000
+    test: int = 1000
+
+    @property
+    def batch(self) -> int:
+        """Documents of a batch."""
+        return 100
+
+    def problem(self) -> tuple[SAM, UnitDocuments, UnitDocuments]:
+        """Model, training and test documents."""
+        return large_problem(self.documents, self.test)
+
 
 @cache
 def problem() -> tuple[SAM, UnitDocuments, UnitDocuments]:
@@ -53,18 +85,45 @@ def problem() -> tuple[SAM, UnitDocuments, UnitDocuments]:
     return SAM(train.mean, np.full(TOPICS, ALPHA), PRIOR, PRIOR, DATA), train, test
 
 
+LARGE_TOPICS, LARGE_PRIOR, LARGE_DATA = 50, 6e3, 2e4
+"""K, kappa_0 = sigma and kappa of the 150K subset of Wikipedia."""
+SHORTEST = 16
+"""Words that an article has at least; shorter ones are stubs."""
+
+
+@cache
+def large_problem(documents: int, test: int) -> tuple[SAM, UnitDocuments, UnitDocuments]:
+    """Model, training and test articles: the first ones of a random order, drawn once and for all."""
+    whole = load_wikipedia()
+    kept = np.flatnonzero(whole.lengths >= SHORTEST)
+    if len(kept) < documents + test:
+        raise ValueError(f"documents: {len(kept)} articles have {SHORTEST} words, {documents + test} are asked for")
+    np.random.default_rng(2016).shuffle(kept)
+    tested, trained = (counted(whole.take(kept[a:b])) for a, b in ((0, test), (test, test + documents)))
+    # the words of the training articles weigh those of the test articles too: the model is used on single documents
+    frequency = document_frequency(trained)
+    train, held_out = (
+        tfidf(tf, whole.vocabulary, frequency, documents, name=name)
+        for tf, name in ((trained, "training articles"), (tested, "test articles"))
+    )
+    model = SAM(train.mean, np.full(LARGE_TOPICS, ALPHA), LARGE_PRIOR, LARGE_PRIOR, LARGE_DATA)
+    return model, train, held_out
+
+
 def chain_of(cell: Cell, model: SAM, train: UnitDocuments) -> Chain:
     """The method with the settings of the paper, or its own step."""
     method, form = cell.method, cell.form
     if method == "vi":
         return VariationalChain(MeanField(model, train.rows))
     if method == "stovi":
-        return VariationalChain(StochasticMeanField(model, train.rows))
+        return VariationalChain(StochasticMeanField(model, train.rows, cell.batch))
     burn_in, kept = {"gmc-apprmh": (15, 10), "gmc-bgibbs": (15, 1)}.get(method, (40, 20))
     options: dict[str, Any] = {"weights": WeightSettings(burn_in, kept, form=form)}
     if not method.startswith("gmc"):
         # a Metropolis test in single precision would see round-off of U
         options["dtype"] = np.float32 if cell.single else np.float64
+        if not method.endswith("full"):
+            options["batch_size"] = cell.batch
         if cell.step is not None:
             options |= {"step_size": cell.step[0], "decay": cell.step[1]}
     return build(method, model, train.rows, **options)
@@ -72,7 +131,7 @@ def chain_of(cell: Cell, model: SAM, train: UnitDocuments) -> Chain:
 
 def evaluated(cell: Cell, checkpoint: Path | None = None) -> dict[str, Any]:
     """Points of log-perplexity on the way, and the most prominent words of each topic at the end."""
-    model, train, test = problem()
+    model, train, test = cell.problem()
     chain = chain_of(cell, model, train)
     spare = np.random.default_rng(0)
     chain.sample(spare, chain.start(spare), 0)  # compiles, outside of the time

@@ -23,6 +23,12 @@ class TopicSCIR:
     the law of phi is near the posterior but not equal to it: on the tiny corpus of `targets.lda.tiny`, at h = 0.1, a
     mean is off by 0.023 standard deviations, seven standard errors of 100,000 chains.
 
+    All V K weights are drawn in every step, though a minibatch has few of the words. The transitions of an untouched
+    weight over h_1 and h_2 are one over h_1 + h_2, so that it seems that they could be drawn when the word is met
+    again. But the steps between use the totals theta_k., and given the path of a total the shares move by a
+    Wright-Fisher diffusion with the clock dt / theta_k. (`samplers.dp_slice.DPSlice`, Error): a share drawn later has
+    to be drawn given the totals that were used, and the one transition over h_1 + h_2 is not its law.
+
     Source: derived here; SCIR for LDA is baker2018large, section 5.1. Differs from the source in:
         1. the totals theta_k. are drawn afresh.
 

@@ -99,7 +99,7 @@ def run_sam(
         evaluate_every: samples from one evaluation to the next.
         checkpoint: a file to write the run to and, if it exists, to resume from.
         checkpoint_every: samples between two checkpoints.
-        seconds: stop after so many seconds of samples; where a run ends then depends on the clock.
+        seconds: stop after so many seconds of samples, but not before the first evaluation; where a run ends then depends on the clock.
         progress: show a progress bar.
 
     Raises:
@@ -133,7 +133,8 @@ def run_sam(
             checkpoints.save(checkpoint, fingerprint, done, [table, np.asarray(spent), *inside, *leaves])
 
     with tqdm(total=num_samples, initial=min(done, num_samples), unit="sample", disable=not progress) as bar:
-        while done < num_samples and (seconds is None or spent < seconds):
+        # the first point of a slow machine is waited for
+        while done < num_samples and (seconds is None or spent < seconds or (perplexity is not None and not points)):
             began = time.perf_counter()
             state = jax.block_until_ready(chain.sample(_generator(seed, _STEP, done), state, done))
             spent += time.perf_counter() - began

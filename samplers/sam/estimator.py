@@ -96,7 +96,7 @@ def draw_batch(
     Returns:
         A `Batch` with a leading axis C.
     """
-    D, (C, K, _) = rows.size, beta.shape
+    D, C = rows.size, len(beta)
     full = batch_size == D
     numbers = np.tile(np.arange(D), (C, 1))
     if not full:
@@ -110,11 +110,34 @@ def draw_batch(
     else:  # many small problems: dense
         table = rows.dense()[numbers]
         documents, products = table.astype(kind), np.matmul(table, exact.transpose(0, 2, 1))
-    grams = np.matmul(exact, exact.transpose(0, 2, 1))
-    which = np.repeat(np.arange(C), batch_size)
+    return weighted(generator, model, documents, products, exact, settings, D / batch_size)
+
+
+def weighted(
+    generator: np.random.Generator,
+    model: SAM,
+    documents: Any,
+    products: np.ndarray,
+    beta: np.ndarray,
+    settings: WeightSettings,
+    each: float,
+) -> Batch:
+    """A `Batch` of given documents, which may be others for each set of topics.
+
+    Args:
+        generator: of the weights.
+        model: the model.
+        documents: (C, S, V), of the dtype of the batch.
+        products: v . beta_k (C, S, K).
+        beta: (C, K, V), float64.
+        settings: of the weights.
+        each: D / S, the documents that each stands for.
+    """
+    C, S, K = products.shape
+    grams = np.matmul(beta, beta.transpose(0, 2, 1))
     weights, _ = sample_weights(
-        generator, products.reshape(-1, K), grams, model.alpha, model.concentration, settings, which
-    )
-    N = settings.kept
-    scale = np.full(C, D / (batch_size * N), kind)
-    return Batch(documents, weights.reshape(C, batch_size, N, K).astype(kind), scale)
+        generator, products.reshape(-1, K), grams, model.alpha, model.concentration, settings,
+        np.repeat(np.arange(C), S),
+    )  # fmt: skip
+    kind = documents.dtype
+    return Batch(documents, weights.reshape(C, S, -1, K).astype(kind), np.full(C, each / settings.kept, kind))

@@ -1,0 +1,150 @@
+"""Planted bugs of the kernels of LDA."""
+
+import inspect
+import re
+from collections.abc import Callable
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from checks.defects.defect import Defect, Kill, planted
+from checks.workload.lda import CollapsedSweep, DocumentSweep, ExactCounts, ExactTopics, GibbsCounts, Topics
+from checks.workload.trial import JOINT, LAW, MEAN
+from samplers.cir import streams
+from samplers.lda import collapsed, gibbs
+from samplers.lda.scir import TopicSCIR
+from samplers.metrics import PositiveMetric
+from samplers.sgrld import SGRLD
+
+
+@cache
+def changed(module: ModuleType, function: str, before: str, after: str) -> Callable[..., Any]:
+    """A compiled kernel with one change of its source.
+
+    Raises:
+        ValueError: if `before` is not, or not once, in the source.
+    """
+    source = inspect.getsource(getattr(module, function).py_func)
+    if source.count(before) != 1:
+        raise ValueError(f"before: {before!r} is in the source of {function} {source.count(before)} times, not once")
+    body = re.sub(r"@njit\(.*\)\n", "", source.replace(before, after))
+    space = dict(vars(module))
+    exec(compile(body, f"{function}, changed", "exec"), space)
+    return njit(space[function])
+
+
+def _sweep(name: str, error: str, before: str, after: str, check: str = JOINT) -> Defect:
+    equation = "p(z, w) is kept" if check == JOINT else "E n_k after sweeps from uniform topics"
+    build = lambda posterior: DocumentSweep(posterior, changed(gibbs, "sweep_document", before, after))
+    return planted(name, "lda/gibbs", build, error, Kill(check, "lda-tiny", equation), "latent")
+
+
+def _counted(generator, corpus, model, state) -> None:
+    """`collapsed_sweep` with the word itself in the counts of its word."""
+    wrong = changed(collapsed, "sweep_corpus", "in_words[word, k] -= 1.0\n", "in_words[word, k] -= 0.0\n")
+    words = np.asarray(corpus.tokens, np.int64)
+    wrong(streams(generator, 1)[0], words, corpus.offsets, *state, float(model.alpha), float(model.beta))
+
+
+class Unscaled(Topics):
+    """Counts of one of two documents without D / n."""
+
+    def estimator(self):
+        return GibbsCounts(self.posterior.law, scale=0.5)
+
+
+class Averaged(ExactTopics):
+    """Counts averaged over z for those of one draw of z."""
+
+    def estimator(self):
+        return ExactCounts(self.posterior.law)
+
+
+class UnscaledExact(ExactTopics):
+    """Counts of the last sweep halved."""
+
+    def estimator(self):
+        return GibbsCounts(self.posterior.law, batch=2, sweeps=12, burn_in=11, scale=0.5)
+
+
+SGRLD_TOPICS = SGRLD(PositiveMetric(), reflect=True)
+BETA = 2.5
+"""Of `lda-tiny`."""
+
+DEFECTS: tuple[Defect, ...] = (
+    _sweep(
+        "lda-word-stays-counted",
+        "alpha + n_dk with the word itself",
+        "total += count[k] *",
+        "total += (count[k] + 1.0) *",
+    ),
+    _sweep(
+        "lda-alpha-halved",
+        "alpha / 2 for alpha",
+        "alpha * cumulative[row, topics - 1]",
+        "0.5 * alpha * cumulative[row, topics - 1]",
+    ),
+    _sweep(
+        "lda-topics-of-another-word",
+        "phi_k of the first word for that of the word",
+        "* weights[row, k]",
+        "* weights[0, k]",
+    ),
+    _sweep(
+        "lda-prior-gives-first-topic",
+        "the part of the prior always gives the first topic",
+        "at = (at - total) / alpha",
+        "at = 0.0",
+    ),
+    # the joint law is kept by a word that is never moved
+    _sweep(
+        "lda-word-never-moved",
+        "the last word of a document keeps its first topic",
+        "range(size):\n            row",
+        "range(size - 1):\n            row",
+        LAW,
+    ),
+    planted(
+        "lda-burn-in-kept",
+        "lda/gibbs",
+        lambda posterior: DocumentSweep(posterior, burn_in=0),
+        "sweeps that should be left out are averaged too",
+        Kill(LAW, "lda-tiny", "E n_k after sweeps from uniform topics"),
+        "latent",
+    ),
+    planted(
+        "lda-collapsed-word-stays-counted",
+        "lda/collapsed",
+        lambda posterior: CollapsedSweep(posterior, _counted),
+        "beta + n_wk with the word itself",
+        Kill(JOINT, "lda-tiny", "p(z, w) is kept"),
+        "latent",
+    ),
+    planted(
+        "lda-unscaled-batch",
+        "lda/sgrld",
+        lambda posterior: Unscaled(posterior, SGRLD_TOPICS),
+        "counts of a minibatch without D / n",
+        Kill(MEAN, "lda-tiny", "E g = grad U of the enumerated posterior"),
+        "data",
+    ),
+    planted(
+        "lda-scir-unscaled-counts",
+        "lda/scir",
+        lambda posterior: UnscaledExact(posterior, TopicSCIR(BETA)),
+        "shape beta + n_wk / 2",
+        Kill(LAW, "lda-tiny", "E phi phi by enumeration"),
+        "data",
+    ),
+    planted(
+        "lda-scir-averaged-counts",
+        "lda/scir",
+        lambda posterior: Averaged(posterior, TopicSCIR(BETA)),
+        "shape beta + E[n_wk | phi] for beta + n_wk: at large h a law with too little variance",
+        Kill(LAW, "lda-tiny", "E phi phi by enumeration"),
+        "variance",
+    ),
+)
