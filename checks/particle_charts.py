@@ -69,9 +69,7 @@ def coordinates_of(manifold: Manifold, size: int) -> tuple[Coordinates, Coordina
         return found[0], found[1]
     if isinstance(manifold, Stiefel) and (manifold.n, manifold.p) == (3, 2):
         bases = np.eye(3)[:, :2], np.array([[0.6, 0.0], [0.8, 0.0], [0.0, 1.0]])
-        found = [
-            Coordinates(f"Cayley {i}", partial(_cayley, base), np.zeros(3), 0.2) for i, base in enumerate(bases)
-        ]
+        found = [Coordinates(f"Cayley {i}", partial(_cayley, base), np.zeros(3), 0.2) for i, base in enumerate(bases)]
         return found[0], found[1]
     charts = [Coordinates(c.name, c.embed, np.asarray(c.centre), c.spread) for c in charts_of(manifold)]
     if len(charts) < 2:
@@ -124,7 +122,7 @@ def chart_velocity(
 
 
 def coordinate_invariance(check: Check, subject: Subject, target: Target, seed: int) -> Result:
-    """The velocity of the code is that of its definition in two charts, pushed forward, at particles of unequal weights.
+    """The velocity of the code is that of its definition in two charts, pushed forward; particles of unequal weights.
 
     In each chart the metric, the density and the kernel are those of the chart, and the formula for the velocity is the
     divergence form, by automatic differentiation: no closed form of the code enters.

@@ -21,15 +21,15 @@ from checks.verdict import decide
 from samplers.dynamics import Dynamics
 from targets.target import Target
 
-REACH, SPACING = 5.5, 0.25
+REACH, SPACING = 5.0, 0.22
 """Of the grid, in standard deviations of q."""
-BANDWIDTH = 0.5
+BANDWIDTH = 0.3
 """The largest bandwidth, in the smallest variance of q."""
 SCALES = (1.0, 0.5, 0.25, 0.125)
 """Fractions of the bandwidth, and of the ridge."""
 PROMISED = 0.03
 """Effects that a check sees, relative to the size of the terms."""
-CORRELATED = np.array([[1.0, 0.25], [0.25, 0.8]])
+CORRELATED = np.array([[1.0, 0.2], [0.2, 0.9]])
 INDEPENDENT = np.diag([1.0, 0.8])
 SHIFT = np.array([0.5, -0.4])
 

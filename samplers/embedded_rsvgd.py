@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from samplers.median import median_of_nonnegative
-from samplers.particles import Particles, ParticleMixin, estimates, flatten, unflatten, uniform_weights
+from samplers.particles import ParticleMixin, Particles, estimates, flatten, unflatten, uniform_weights
 from samplers.types import Claims, ParticleClaims, Source
 from samplers.validate import require
 from targets.manifolds.base import Manifold
@@ -49,8 +49,8 @@ def embedded_direction(
     """X(y) = P_y grad f(y),  f(y) = sum_i w_i [(a_i + m_i) . grad_x K + tr(P_i Hess_x K)](x_i, y).
 
     P_x is the tangent projection, a = -P grad U with U = -log of the density with respect to Hausdorff measure, m the
-    mean curvature vector, and K = exp(sum_l kappa_l (tr(X_l^T Y_l) - p)), that is exp(-sum_l kappa_l |X_l - Y_l|^2 / 2),
-    with Y = y, b = kappa y:
+    mean curvature vector, and K = exp(sum_l kappa_l (tr(X_l^T Y_l) - p)) = exp(-sum_l kappa_l |X_l - Y_l|^2 / 2). With
+    b = kappa y:
 
         f(y) = sum_i w_i K_i [(a_i + m_i) . b + b . P_i b]
         grad f(y) = kappa sum_i w_i K_i { x_i [(a_i + m_i) . b + b . P_i b] + a_i + m_i + 2 P_i b }
@@ -96,8 +96,8 @@ class EmbeddedRSVGD(ParticleMixin):
 
         y_j' = Exp_{y_j}(h X(y_j)),   X of `embedded_direction` with equal weights
 
-    with the von Mises-Fisher kernel exp(kappa tr(X^T Y)), up to a constant factor, or its product over the spheres. U is
-    minus the log-density with respect to Hausdorff measure, as everywhere on manifolds, which is the Riemannian volume.
+    with the von Mises-Fisher kernel exp(kappa tr(X^T Y)), up to a constant factor, or its product over the spheres. U
+    is minus the log-density with respect to Hausdorff measure, which is the Riemannian volume.
 
     Source: liu2018riemannian, section 4.3, equation (8), and appendix A6.
 

@@ -23,7 +23,7 @@ def median_of_nonnegative(values: jax.Array) -> jax.Array:
 
     def halve(i, known):
         # the largest number with fewer than `rank` + 1 entries below it, bit by bit from the highest
-        tried = known | (jnp.ones((), whole) << (8 * dtype.itemsize - 2 - i))
+        tried = known | (jnp.ones((), whole) << (8 * dtype.itemsize - 2 - i).astype(whole))
         return jnp.where(jnp.sum(bits < tried) <= low_rank, tried, known)
 
     low = lax.fori_loop(0, 8 * dtype.itemsize - 1, halve, jnp.zeros((), whole))
@@ -31,4 +31,5 @@ def median_of_nonnegative(values: jax.Array) -> jax.Array:
     above = jnp.min(jnp.where(bits > low, bits, jnp.iinfo(whole).max))
     high = jnp.where(jnp.sum(bits <= low) > high_rank, low, above)
     both = lax.bitcast_convert_type(jnp.stack([low, high]), dtype)
-    return jnp.where(jnp.isnan(flat).any(), jnp.nan, jnp.where(low == high, both[0], 0.5 * (both[0] + both[1]))).astype(dtype)
+    middle = jnp.where(low == high, both[0], 0.5 * (both[0] + both[1]))
+    return jnp.where(jnp.isnan(flat).any(), jnp.full_like(middle, jnp.nan), middle)

@@ -11,7 +11,7 @@ from samplers.bandwidths import Bandwidth, bandwidths_of, first_bandwidth
 
 
 class Particles(NamedTuple):
-    """Particles (leading axis M in every leaf), number of steps, what the bandwidth rule carries, estimators' states."""
+    """Particles (leading axis M in every leaf), steps, what the bandwidth rule carries, estimators' states."""
 
     position: Any
     count: jax.Array

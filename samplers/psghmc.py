@@ -30,7 +30,7 @@ class PSGHMC(FlowMixin):
         mass: S > 0, the variance of a momentum (Sigma of the source, times the identity).
         form: `"det"` or `"fgh"`.
         density: estimate of grad log q (`samplers.density_gradients`).
-        bandwidth: of the estimates, a squared length, `"median"` or `"he"`; the last two for position and momentum apart.
+        bandwidth: of the estimates, a squared length, `"median"` or `"he"`, these for position and momentum apart.
         joint: one estimate in (theta, r) rather than one for each.
         ridge: of `"gfsf"`.
 

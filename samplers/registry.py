@@ -182,11 +182,15 @@ def volume_energy(target: Target) -> Exact:
 
 
 def irreversible(target: Target) -> Dynamics:
-    """H = U with D and Q that depend on the position: D = G^-1 of `NonHessian2D` and Q = q J, q = 1 + sin(x + y / 2)."""
+    """H = U; D = G^-1 of `NonHessian2D` and Q = q J, q = 1 + sin(x + y / 2), depend on the position."""
     turn = np.array([[0.0, -1.0], [1.0, 0.0]])
     q = lambda z: 1.0 + jnp.sin(z[0] + 0.5 * z[1])
     return Dynamics(
-        target.flat_potential, NonHessian2D().inverse, lambda z: q(z) * jnp.asarray(turn, z.dtype), coordinate_names(2), 2
+        target.flat_potential,
+        NonHessian2D().inverse,
+        lambda z: q(z) * jnp.asarray(turn, z.dtype),
+        coordinate_names(2),
+        2,
     )
 
 
@@ -502,7 +506,13 @@ SAMPLERS: tuple[Row, ...] = (
         {"concentration": 2.0},
     ),
     particles("gfsd", plain(ParVI, density="gfsd"), PARTICLE_FLAT, *BANDWIDTHS),
-    particles("gfsf", plain(ParVI, density="gfsf"), PARTICLE_FLAT, *({"ridge": r, **b} for r, b in zip((1e-3, 1e-1), BANDWIDTHS))),
+    particles(
+        "gfsf",
+        plain(ParVI, density="gfsf"),
+        PARTICLE_FLAT[:2],
+        {"ridge": 1e-3, "bandwidth": 0.5},
+        {"ridge": 1e-1, "bandwidth": "he"},
+    ),
     particles("blob", plain(ParVI), PARTICLE_FLAT, *BANDWIDTHS),
     particles(
         "psghmc-det",

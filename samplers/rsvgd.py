@@ -72,8 +72,8 @@ class RSVGD(ParticleMixin):
         f(y) = (1/M) sum_i [(G^-1 grad log p_E + div G^-1) . grad K(theta_i, y) + tr(G^-1 Hess K(theta_i, y))]
 
     where p_E = exp(-U) is the density with respect to Lebesgue measure (`density="lebesgue"`), or p_E = exp(-U) |G|^1/2
-    if U is minus the log-density with respect to the Riemannian volume (`"volume"`). X is a gradient field, so that with
-    G = I this is not SVGD.
+    if U is minus the log-density with respect to the Riemannian volume (`"volume"`). X is a gradient field, so that
+    with G = I this is not SVGD.
 
     Source: liu2018riemannian, section 4.2, equation (6). Differs from the source in:
         1. the density: the source's p is that with respect to the volume, and its released code for logistic
