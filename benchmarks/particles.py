@@ -2,8 +2,8 @@
 
     python -m benchmarks.particles [--particles M ...] [--dim D] [--rounds R] [--out FILE]
 
-All of them move the same particles of a Gaussian in D dimensions with the median rule for the bandwidth, computed anew
-in every iteration, in a compiled loop. The contestants take turns, so that a busy machine slows all of them; ratios are of
+All of them move the same particles of a Gaussian in D dimensions, with the median rule for the bandwidth, anew
+in every iteration, in a compiled loop. The contestants take turns, so that a busy machine slows all; ratios are of
 processor time, which is of all threads and does not depend on what else the machine does.
 """
 
