@@ -15,8 +15,10 @@ from checks.registry import CHECKS
 from checks.subject import Subject
 from samplers.bandwidths import gaussian_moments, he_bandwidth, heat_residual, median_bandwidth, squared_distances
 from samplers.density_gradients import density_gradient
+from samplers.dynamics import row_divergence
 from samplers.embedded_rsvgd import EmbeddedRSVGD, median_concentration
 from samplers.gradients import Exact
+from samplers.logistic_metric import LogisticMetric
 from samplers.median import median_of_nonnegative
 from samplers.metrics import NonHessian2D
 from samplers.overdamped import overdamped_dynamics
@@ -178,6 +180,14 @@ def test_volume_and_lebesgue_densities_have_the_laws_that_are_stated():
         other = "volume" if density == "lebesgue" else "lebesgue"
         assert sizes[density, density] < 1e-10
         assert sizes[density, other] > 1e-3
+
+
+def test_the_divergence_of_the_logistic_metric_is_that_of_its_inverse():
+    metric = LogisticMetric(RNG.normal(size=(9, 3)), 0.7)
+    w = jnp.asarray([0.3, -0.8, 0.5])
+    assert close(metric.divergence(w), row_divergence(metric.inverse, w))
+    hessian = jax.hessian(lambda w: jnp.sum(jax.nn.softplus(metric.features @ w)) + w @ w / 1.4)(w)
+    assert close(jnp.linalg.inv(metric.inverse(w)), hessian)
 
 
 @pytest.mark.parametrize("form", ["det", "fgh"])

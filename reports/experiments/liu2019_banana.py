@@ -177,7 +177,7 @@ def text(lines: Lines, quick: bool) -> list[str]:
         after = [
             "", f"## After {LONG} iterations", "",
             "| | " + " | ".join(f"E {name}" for name in STATISTICS) + " | KSD² |", "|---|" + "---|" * 5,
-            "| the law | " + " | ".join(f"{exact[name]:.3f}" for name in STATISTICS) + f" | {number(median)} (50 draws) |",
+            "| the law | " + " | ".join(f"{v:.3f}" for v in exact.values()) + f" | {number(median)} (50 draws) |",
         ]  # fmt: skip
         for m in METHODS:
             last = lines[Cell(m, (LONG,)).key]["result"]["snapshots"][-1]
@@ -195,8 +195,8 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "",
         "## Squared kernel Stein discrepancy by iteration",
         "",
-        f"Mean over {len(found['Blob'])} starts; fifty independent draws of the law have {number(median)} in the median "
-        f"and at most {number(most)} in 95 of 100 sets. It does not see how mass is shared between distant parts.",
+        f"Mean over {len(found['Blob'])} starts; fifty independent draws of the law have {number(median)} in the "
+        f"median and at most {number(most)} in 95 of 100 sets. It does not see how mass is shared between distant parts.",
         "",
         "| | " + " | ".join(str(i) for i in iterations) + " |",
         "|---|" + "---|" * len(iterations),
