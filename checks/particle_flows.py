@@ -21,12 +21,14 @@ from checks.verdict import decide
 from samplers.dynamics import Dynamics
 from targets.target import Target
 
-REACH, SPACING = 5.0, 0.22
+REACH, SPACING = 5.0, 0.24
 """Of the grid, in standard deviations of q."""
-BANDWIDTH = 0.3
+BANDWIDTH = 0.2
 """The largest bandwidth, in the smallest variance of q."""
-SCALES = (1.0, 0.5, 0.25, 0.125)
+SCALES = (1.0, 0.7, 0.5, 0.35, 0.25)
 """Fractions of the bandwidth, and of the ridge."""
+RIDGE = 1e-4
+"""The largest ridge, in that of the option: its effect is no power series, and has to be small beside that of h."""
 PROMISED = 0.03
 """Effects that a check sees, relative to the size of the terms."""
 CORRELATED = np.array([[1.0, 0.2], [0.2, 0.9]])
@@ -93,7 +95,7 @@ def rates_of(subject: Subject, target: Target) -> Rates:
     widest = BANDWIDTH * float(np.linalg.eigvalsh(cloud.covariance)[0])
     whole = [jnp.asarray(a) for a in (cloud.nodes, slopes, cloud.weights)]
     run = jax.jit(lambda h, ridge: _with(sampler, bandwidth=h, ridge=ridge).velocity(*whole))
-    ridge = getattr(sampler, "ridge", 1.0)
+    ridge = RIDGE * getattr(sampler, "ridge", 1.0)
     found = [np.asarray(run(widest * s, ridge * s)) for s in SCALES]
     return Rates(cloud, np.stack(found), model)
 

@@ -105,9 +105,8 @@ def divergence_falls(check: Check, subject: Subject, target: Target, seed: int) 
     del seed
     sampler = subject.sampler(target)
     require_line(sampler, target)
-    moved = sampler.claims.particles
-    if moved is not None and moved.flow is not None and moved.flow(target).dim > target.size:
-        raise NotApplicable("the divergence of the position alone may rise: see divergence_of_flow")
+    if sampler.claims.particles is not None and sampler.claims.particles.flow is not None:
+        raise NotApplicable("the rate at which its divergence falls is known: see divergence_of_flow")
     h = 1e-4 * subject.step_size(target)
     rates, worst, error = {}, -np.inf, 0.0
     for name, (scale, shift) in DISPLACED.items():

@@ -178,8 +178,8 @@ def test_volume_and_lebesgue_densities_have_the_laws_that_are_stated():
             sizes[density, name] = float(np.sqrt(masses @ np.sum(v**2, axis=1)))
     for density in ("lebesgue", "volume"):
         other = "volume" if density == "lebesgue" else "lebesgue"
-        assert sizes[density, density] < 1e-10
-        assert sizes[density, other] > 1e-3
+        # the rule resolves the factor |G|^1/2 to 1e-10; the other density is off by a part of the velocity
+        assert sizes[density, density] < 1e-6 * sizes[density, other]
 
 
 def test_the_divergence_of_the_logistic_metric_is_that_of_its_inverse():

@@ -196,7 +196,7 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "## Squared kernel Stein discrepancy by iteration",
         "",
         f"Mean over {len(found['Blob'])} starts; fifty independent draws of the law have {number(median)} in the "
-        f"median and at most {number(most)} in 95 of 100 sets. It does not see how mass is shared between distant parts.",
+        f"median and at most {number(most)} in 95 of 100 sets. It does not see how mass is shared by distant parts.",
         "",
         "| | " + " | ".join(str(i) for i in iterations) + " |",
         "|---|" + "---|" * len(iterations),
