@@ -1,12 +1,12 @@
 """Time of the steps of every sampler, compiled and warmed up."""
 
-from benchmarks.subjects import ALL
+from benchmarks.subjects import ALL, PARTICLES
 from benchmarks.workload import stepper
 from samplers.registry import sampler_row
 
 STEPS = 1000
 
-SLOW = {"svgd": 50, "host-sgld": 50}
+SLOW = {**dict.fromkeys(PARTICLES, 50), "host-sgld": 50}
 """Numbers of steps of the rows whose steps take milliseconds."""
 
 

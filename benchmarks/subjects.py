@@ -1,13 +1,18 @@
 """What the suites run over: the rows of the registry of samplers, each at its default options, on one target."""
 
 from samplers.registry import SAMPLERS
-from samplers.row import Row
+from samplers.row import PARTICLE_TIERS, Row
 
 SMALL_LAWS = ("anharmonic", "double-well")
 """Targets of the orders: one coordinate, and no Gaussian, on which leading errors can cancel."""
 
 SMALL_GAUSSIANS = ("gaussian-correlated-2d", "gaussian-1d-scaled")
 """Targets of time and memory: so cheap that the sampler's own work shows."""
+
+PARTICLES = dict.fromkeys(
+    (row.name for row in SAMPLERS if row.tiers == PARTICLE_TIERS), "a deterministic flow of particles: no diffusion"
+)
+"""Rows of particle methods."""
 
 NO_ORDER = {
     "hmc": "exact: no weak order is claimed",
@@ -20,7 +25,7 @@ NO_ORDER = {
     "chmc": "exact: no weak order is claimed",
     "scir": "exact: no weak order is claimed",
     "exponential-ou": "exact: no weak order is claimed",
-    "svgd": "a deterministic flow of particles: no diffusion",
+    **PARTICLES,
 }
 """Rows that have no local weak order to measure, with the reason."""
 
@@ -35,7 +40,7 @@ NO_DEFECT = {
     "chmc": "one step refreshes the momentum: it is judged by its limit h -> 0",
     "scir": "exact: one step from the target stays there, there is no series",
     "exponential-ou": "exact: one step from the target stays there, there is no series",
-    "svgd": "a deterministic flow of particles: no diffusion",
+    **PARTICLES,
 }
 """Rows without a defect series, with the reason."""
 

@@ -47,6 +47,8 @@ def stepper(row: Row, steps: int, chains: int, particles: int = 100) -> Callable
         if particle:
             # Equal particles have no distances.
             starts = jax.tree.map(lambda a: a + jax.random.normal(jax.random.key(1), a.shape, a.dtype), starts)
+            if not target.manifold.name.startswith("euclidean"):
+                starts = jax.vmap(target.manifold.random)(jax.random.split(jax.random.key(1), count))
         keys = jax.random.key(0) if particle else jax.random.split(jax.random.key(0), chains)
         compiled = jax.jit(chain if particle else jax.vmap(chain)).lower(keys, starts).compile()
     return lambda: jax.block_until_ready(compiled(keys, starts))

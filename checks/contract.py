@@ -410,6 +410,9 @@ def _perturbed(k: Kit, seed: int, state: Any):
     z = k.sampler.unpack(state)
     paths, structure = jax.tree_util.tree_flatten_with_path(z)
     manifold = k.target.manifold
+    tangent, geodesic = manifold.tangent, lambda x, v: manifold.geodesic(x, v, size)
+    if k.deterministic:  # a manifold a particle
+        tangent, geodesic = jax.vmap(tangent), jax.vmap(geodesic)
     point_structure = jax.tree.structure(k.target.example)
     count = point_structure.num_leaves  # the leaves of z start with those of the position
     for i, (path, leaf) in enumerate(paths):
@@ -419,8 +422,8 @@ def _perturbed(k: Kit, seed: int, state: Any):
         else:
             point = jax.tree.unflatten(point_structure, leaves[:count])
             along = [jnp.full_like(value, float(j == i)) for j, value in enumerate(leaves[:count])]
-            tangent = manifold.tangent(point, jax.tree.unflatten(point_structure, along))
-            leaves[:count] = jax.tree.leaves(manifold.geodesic(point, tangent, size)[0])
+            velocity = tangent(point, jax.tree.unflatten(point_structure, along))
+            leaves[:count] = jax.tree.leaves(geodesic(point, velocity)[0])
         moved = jax.tree.unflatten(structure, leaves)
         yield f"z{jax.tree_util.keystr(path)}", k.sampler.pack(k.key(seed, 92), moved, k.estimator)
 

@@ -1,6 +1,7 @@
 """Particle methods: the mean-field fixed point, reached with the quantiles of the target as particles."""
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -39,6 +40,16 @@ def velocity_field(subject: Subject, target: Target, particles: np.ndarray, h: f
     return (np.asarray(flat) - particles) / h
 
 
+def require_line(sampler: Any, target: Target) -> None:
+    """Raise NotApplicable unless the step of a particle method is h times its velocity, on a line."""
+    if sampler.claims.kind != "particle":
+        raise NotApplicable("not a particle method")
+    if target.size != 1 or target.interval is None:
+        raise NotApplicable("quantiles need a one-dimensional target")
+    if sampler.claims.particles is not None and sampler.claims.particles.scaled:
+        raise NotApplicable("a step is not the velocity times the step size")
+
+
 def mean_field_fixed_point(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """With particles that represent the target, the velocity of every particle goes to 0 as their number grows.
 
@@ -48,10 +59,9 @@ def mean_field_fixed_point(check: Check, subject: Subject, target: Target, seed:
     """
     del seed
     sampler = subject.sampler(target)
-    if sampler.claims.kind != "particle":
-        raise NotApplicable("not a particle method")
-    if target.size != 1 or target.interval is None:
-        raise NotApplicable("quantiles need a one-dimensional target")
+    require_line(sampler, target)
+    if sampler.claims.particles is not None and sampler.claims.particles.smoothed:
+        raise NotApplicable("an estimate of the density smooths it: the target is a fixed point in a limit only")
     h = 1e-4 * subject.step_size(target)
     speeds = []
     for count in COUNTS:
@@ -93,10 +103,10 @@ def divergence_falls(check: Check, subject: Subject, target: Target, seed: int) 
     A fixed point alone would also be one of the reversed flow.
     """
     del seed
-    if subject.sampler(target).claims.kind != "particle":
-        raise NotApplicable("not a particle method")
-    if target.size != 1 or target.interval is None:
-        raise NotApplicable("quantiles need a one-dimensional target")
+    sampler = subject.sampler(target)
+    require_line(sampler, target)
+    if sampler.claims.particles is not None and sampler.claims.particles.flow is not None:
+        raise NotApplicable("the rate at which its divergence falls is known: see divergence_of_flow")
     h = 1e-4 * subject.step_size(target)
     rates, worst, error = {}, -np.inf, 0.0
     for name, (scale, shift) in DISPLACED.items():

@@ -29,6 +29,8 @@ NO_LAW = (
     "noise_is_tangent",
     "intrinsic_dimension",
     "riemannian_stein_discrepancy",
+    "repulsion_balance",
+    "permutation_equivariance",
 )
 """Checks of these tiers that do not decide the law, and so do not count: a discrepancy is blind to far modes."""
 

@@ -22,6 +22,15 @@ from checks.manifold_law import (
 )
 from checks.noise_tier import estimator_memory, gradient_noise_end_points, minibatch_end_points
 from checks.order import defect, local_weak_order
+from checks.particle_charts import coordinate_invariance
+from checks.particle_fields import (
+    kernel_velocity,
+    particle_rate,
+    permutation_equivariance,
+    repulsion_balance,
+    weighted_fixed_point,
+)
+from checks.particle_flows import divergence_of_flow, gaussian_flow
 from checks.particles import divergence_falls, mean_field_fixed_point
 from checks.recipe import autodiff_recipe, completeness, symbolic_recipe
 from checks.resolve import BadInput, closest, find_target
@@ -30,6 +39,7 @@ from checks.streams import streams_independent
 from checks.subject import Subject
 from checks.transfer import transfer_operator
 from checks.workload.trial import JOINT, LAW, LIMIT, MEAN, kernel_of, run_trial
+from samplers.types import ParticleClaims
 from targets.target import Target
 
 
@@ -103,12 +113,25 @@ def on_trial(name: str) -> Callable[[Subject], tuple[str, ...]]:
     )
 
 
+def particles(
+    suits: Callable[[ParticleClaims], bool], targets: Callable[[Subject], tuple[str, ...]]
+) -> Callable[[Subject], tuple[str, ...]]:
+    """`targets` for particle methods whose claims suit the check; none for other samplers."""
+
+    def choose(subject: Subject) -> tuple[str, ...]:
+        claims = subject.sampler(find_target(subject.row.targets[0])).claims.particles
+        return targets(subject) if claims is not None and suits(claims) else ()
+
+    return choose
+
+
 UNIFORM = ("uniform-s2",)
 curved_only = where(lambda target: target.manifold.dim < target.size)
 gaussian_line = where(lambda target: target.gaussian is not None and target.size == 1)
 with_data = where(lambda target: target.gaussian is not None and target.terms is not None)
 curved_line = where(lambda target: target.gaussian is None and target.size == 1 and target.interval is not None)
 line = where(lambda target: target.size == 1 and target.interval is not None)
+everywhere = where(lambda target: True)
 
 CHECKS: tuple[Check, ...] = (
     *contract.CHECKS,
@@ -237,6 +260,55 @@ CHECKS: tuple[Check, ...] = (
         "d KL(q || p) / dt = E_q[v U' - v'] < 0 away from the target",
         divergence_falls,
         of_kind("particle", line),
+    ),
+    Check(
+        "weighted_fixed_point",
+        "law",
+        "E_p xi(x, y) = 0 for every y, xi(x, y) the velocity that a particle at x gives one at y",
+        weighted_fixed_point,
+        particles(lambda claims: not claims.smoothed, everywhere),
+    ),
+    Check(
+        "kernel_velocity",
+        "law",
+        "v(y) = sum_i w_i [k(x_i, y) grad log p(x_i) + grad_x k(x_i, y)]",
+        kernel_velocity,
+        particles(lambda claims: claims.balanced and not claims.smoothed, last(everywhere)),
+    ),
+    Check(
+        "coordinate_invariance",
+        "law",
+        "X = G^-1 grad f, f = sum_i w_i (1 / p) div(p G^-1 grad k), the same in every chart",
+        coordinate_invariance,
+        particles(lambda claims: not claims.smoothed and not claims.balanced, everywhere),
+    ),
+    Check(
+        "repulsion_balance",
+        "law",
+        "sum_j w_j v_j = 0 without a gradient",
+        repulsion_balance,
+        particles(lambda claims: claims.balanced, last(everywhere)),
+    ),
+    Check(
+        "permutation_equivariance",
+        "law",
+        "step(P z) = P step(z) for permutations P of the particles",
+        permutation_equivariance,
+        particles(lambda claims: True, last(everywhere)),
+    ),
+    Check(
+        "gaussian_flow",
+        "law",
+        "dS/dt = -(D + Q) P S - S P (D - Q) + 2 D as the bandwidth goes to 0",
+        gaussian_flow,
+        particles(lambda claims: claims.flow is not None, gaussian),
+    ),
+    Check(
+        "divergence_of_flow",
+        "law",
+        "d KL(q || p) / dt = -E_q [grad log(p / q) . D grad log(p / q)] as the bandwidth goes to 0",
+        divergence_of_flow,
+        particles(lambda claims: claims.flow is not None, everywhere),
     ),
     Check(
         "end_point_moments",
@@ -390,6 +462,13 @@ CHECKS: tuple[Check, ...] = (
         run_trial,
         on_trial(JOINT),
         once=True,
+    ),
+    Check(
+        "particle_rate",
+        "convergence",
+        "E |v(y)|^2 = E_p |xi(x, y)|^2 / M for M draws of the target",
+        particle_rate,
+        particles(lambda claims: not claims.smoothed, last(everywhere)),
     ),
 )
 """The full registry; the error rate of a statistical check is the family-wise rate divided by its size."""

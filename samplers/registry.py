@@ -1,5 +1,6 @@
 """Every reference sampler, one row each."""
 
+import dataclasses
 import difflib
 from collections.abc import Callable
 from typing import Any
@@ -11,9 +12,11 @@ import numpy as np
 from samplers.badodab import BADODAB
 from samplers.chmc import CHMC
 from samplers.cir_euler import CIREuler
+from samplers.dynamics import Dynamics, coordinate_names
+from samplers.embedded_rsvgd import EmbeddedRSVGD
 from samplers.exponential_ou import ExponentialOU, LogLocation
 from samplers.gmc import GMC
-from samplers.gradients import KnownNoise
+from samplers.gradients import Exact, KnownNoise
 from samplers.gsgnht import GSGNHT
 from samplers.hmc import HMC
 from samplers.host import HostExact
@@ -21,6 +24,7 @@ from samplers.host_sgld import HostSGLD
 from samplers.leimkuhler_matthews import LeimkuhlerMatthews
 from samplers.mala import MALA
 from samplers.metrics import (
+    DiagonalMetric,
     ExpandedNaturalMetric,
     FlatMetric,
     NonHessian2D,
@@ -31,9 +35,13 @@ from samplers.metrics import (
 )
 from samplers.mmala import MMALA
 from samplers.msgnht import MSGNHT
+from samplers.particle_flow import ParticleFlow
+from samplers.parvi import ParVI
+from samplers.psghmc import PSGHMC
 from samplers.recipe import Recipe
 from samplers.rmhmc import RMHMC
-from samplers.row import MANIFOLD_TIERS, Row
+from samplers.row import MANIFOLD_TIERS, PARTICLE_TIERS, Row
+from samplers.rsvgd import RSVGD
 from samplers.saga import SAGA, SAGALD
 from samplers.scir import SCIR, ExactCounts
 from samplers.sggmc import SGGMC
@@ -155,6 +163,58 @@ def _log_moments(target: Target) -> tuple[float, float]:
 PARTICLES: dict[str, str] = dict.fromkeys(
     ("recipe", "generator", "order"), "a deterministic flow of interacting particles: its step is no diffusion"
 )
+PARTICLE_FLAT = ("gaussian-1d-scaled", "anharmonic", "gaussian-correlated-2d")
+BANDWIDTHS = ({"bandwidth": 0.5}, {"bandwidth": "he"})
+
+
+def particles(name: str, build: Callable[..., Any], targets: tuple[str, ...], *variants: Any, **more: Any) -> Row:
+    """The row of a particle method."""
+    return Row(name, build, PARTICLE_TIERS, PARTICLES, targets, variants, **more)
+
+
+def volume_energy(target: Target) -> Exact:
+    """Exact gradients of minus the log-density with respect to the volume of `NonHessian2D`, U + log |G| / 2."""
+    metric = NonHessian2D()
+
+    def potential(position):
+        log_det = jnp.linalg.slogdet(metric.inverse(target.ravel(position)))[1]
+        return target.potential(position) - 0.5 * log_det
+
+    return Exact(dataclasses.replace(target, potential=potential))
+
+
+def irreversible(target: Target) -> Dynamics:
+    """H = U; D = G^-1 of `NonHessian2D` and Q = q J, q = 1 + sin(x + y / 2), depend on the position."""
+    turn = np.array([[0.0, -1.0], [1.0, 0.0]])
+    q = lambda z: 1.0 + jnp.sin(z[0] + 0.5 * z[1])
+    return Dynamics(
+        target.flat_potential,
+        NonHessian2D().inverse,
+        lambda z: q(z) * jnp.asarray(turn, z.dtype),
+        coordinate_names(2),
+        2,
+    )
+
+
+def hamiltonian(target: Target) -> Dynamics:
+    """H = U + r^2 / 2, D = 0 and the canonical Q: no friction, no noise."""
+    return dataclasses.replace(
+        PSGHMC().dynamics(target), D=lambda z: jnp.zeros((2 * target.size, 2 * target.size), z.dtype)
+    )
+
+
+def as_flow(dynamics: Callable[[Target], Dynamics], size: int | None = None, **fixed: Any) -> Callable[..., Any]:
+    """A builder for the flow of particles of an SDE; `size` where the dynamics needs that many coordinates."""
+
+    def build(target: Target, **options: Any):
+        if size is not None and target.size != size:
+            raise ValueError(f"target: the dynamics is for {size} coordinates, {target.name} has {target.size}")
+        extra = dynamics(target).dim - target.size
+        start = (lambda key: jax.random.normal(key, (extra,))) if extra else None
+        return ParticleFlow(dynamics, target, auxiliary=start, **fixed, **options)
+
+    return build
+
 
 SAMPLERS: tuple[Row, ...] = (
     # overdamped
@@ -427,13 +487,64 @@ SAMPLERS: tuple[Row, ...] = (
         step_power=0.5,
     ),
     # particles
-    Row(
+    particles(
         "svgd",
         plain(SVGD),
-        targets=("gaussian-1d-scaled", "anharmonic"),
-        variants=({"bandwidth": 0.5}, {"bandwidth": 2.0}),
-        unsupported=PARTICLES,
+        PARTICLE_FLAT,
+        {"bandwidth": 0.5},
+        {"bandwidth": "he"},
+        {"bandwidth": (0.3, 1.0, 10.0)},
+        {"bandwidth": 2.0, "adagrad": True},
     ),
+    particles("rsvgd", with_metric(RSVGD, lambda target: NonHessian2D(), size=2), (*PLANE, "banana"), *BANDWIDTHS),
+    particles(
+        "rsvgd-diagonal",
+        with_metric(RSVGD, lambda target: DiagonalMetric()),
+        PARTICLE_FLAT,
+        {"bandwidth": 0.5},
+        {"bandwidth": (0.5, 2.0)},
+    ),
+    particles(
+        "rsvgd-volume",
+        with_metric(RSVGD, lambda target: NonHessian2D(), size=2, density="volume"),
+        PLANE,
+        {"bandwidth": 0.5},
+        {"bandwidth": 2.0},
+        estimator=volume_energy,
+    ),
+    particles(
+        "rsvgd-embedded",
+        on_manifold(EmbeddedRSVGD),
+        EMBEDDED[:1] + EMBEDDED[2:],
+        {"concentration": 0.5},
+        {"concentration": 2.0},
+    ),
+    particles("gfsd", plain(ParVI, density="gfsd"), PARTICLE_FLAT, *BANDWIDTHS),
+    particles(
+        "gfsf",
+        plain(ParVI, density="gfsf"),
+        PARTICLE_FLAT[:2],
+        {"ridge": 1e-3, "bandwidth": 0.5},
+        {"ridge": 1e-1, "bandwidth": "he"},
+    ),
+    particles("blob", plain(ParVI), PARTICLE_FLAT, *BANDWIDTHS),
+    particles(
+        "psghmc-det",
+        plain(PSGHMC),
+        PARTICLE_FLAT,
+        {"friction": 2.0, "mass": 0.5, "bandwidth": 0.5, "density": "gfsd"},
+        {"friction": 0.4, "mass": 3.0, "bandwidth": "he", "density": "gfsf", "joint": True},
+    ),
+    particles(
+        "psghmc-fgh",
+        plain(PSGHMC, form="fgh"),
+        PARTICLE_FLAT,
+        {"friction": 2.0, "mass": 0.5, "bandwidth": 0.5, "density": "gfsd"},
+        {"friction": 0.4, "mass": 3.0, "bandwidth": "he", "density": "gfsf", "joint": True},
+    ),
+    particles("flow-det", as_flow(irreversible, size=2), PLANE, *BANDWIDTHS),
+    particles("flow-fgh", as_flow(irreversible, size=2, form="fgh"), PLANE, *BANDWIDTHS),
+    particles("flow-hamiltonian", as_flow(hamiltonian, form="fgh", joint=True), PARTICLE_FLAT[:2], *BANDWIDTHS),
     # another framework's way
     Row("host-sgld", plain(HostSGLD), targets=FLAT[:4], variants=TEMPERATURES, estimator=HostExact),
 )

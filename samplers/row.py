@@ -17,6 +17,8 @@ SAMPLED_TIERS = ("invariance", "noise", "convergence")
 """The statistical tiers that apply to a sampler on a flat space without latent variables."""
 USUAL_TIERS = (*DETERMINISTIC_TIERS, *SAMPLED_TIERS)
 """What applies to a sampler on a flat space without latent variables."""
+PARTICLE_TIERS = ("contract", "law", "convergence")
+"""What applies to a particle method."""
 MANIFOLD_TIERS = (*USUAL_TIERS, "geometry")
 """What applies on a manifold, an open subset of R^n such as the positive numbers included."""
 

@@ -61,6 +61,25 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
+class ParticleClaims:
+    """What a particle method claims of its velocity field besides.
+
+    Attributes:
+        smoothed: its velocity holds an estimate of the density of the particles themselves, so that the target is a
+            fixed point as the bandwidth of the estimate goes to 0 only.
+        balanced: without a gradient the velocities of all particles sum to zero.
+        scaled: a step is not the velocity times the step size (AdaGrad).
+        flow: target -> the SDE whose marginals the particles follow where the estimate is exact; None if they follow
+            none (kernelised velocities).
+    """
+
+    smoothed: bool = False
+    balanced: bool = False
+    scaled: bool = False
+    flow: Callable[[Target], Dynamics] | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Claims:
     """What a sampler says of itself, and what the checks hold it to.
 
@@ -82,6 +101,7 @@ class Claims:
             generator in the augmented variable (its h -> 0 limit is what counts).
         conditions: what the orders rest on, such as `"exact gradient"`.
         spaces: manifolds the sampler runs on: `euclidean`, `positive`, `sphere`, `simplex`, ...
+        particles: what a particle method claims besides.
         source: where the method comes from.
     """
 
@@ -98,6 +118,7 @@ class Claims:
     composite: bool = False
     conditions: tuple[str, ...] = ()
     spaces: tuple[str, ...] = ("euclidean",)
+    particles: ParticleClaims | None = None
 
 
 @runtime_checkable

@@ -81,7 +81,7 @@ def test_asv_finds_the_benchmark_with_unit_version_and_timeout(name):
 def test_no_benchmark_is_left_out_of_this_file():
     modules = ["order", "bias", "steps", "compiling", "memory", "checks_cost", "kills", "subjects", "workload"]
     modules += ["sam_sample"]
-    programs = {"lda", "sam"}  # run by themselves, without asv
+    programs = {"lda", "particles", "sam"}  # run by themselves, without asv
     files = {p.stem for p in (ROOT / "benchmarks").glob("*.py")} - {"__init__"} - programs
     assert {f for f in files if not f.startswith("test_")} == set(modules)
     found = set()
@@ -105,13 +105,13 @@ def test_params_cover_every_sampler_row():
     assert set(SLOW) <= set(NAMES)
 
 
-@pytest.mark.parametrize("name", sorted(set(subjects.NO_ORDER) - {"svgd"}))
+@pytest.mark.parametrize("name", sorted(set(subjects.NO_ORDER) - set(subjects.PARTICLES)))
 def test_rows_without_an_order_have_none_to_measure(name):
     target = subjects.preferred(sampler_row(name), subjects.SMALL_LAWS)
     assert run_check(name, "local_weak_order", target).verdict == "not-applicable"
 
 
-@pytest.mark.parametrize("name", sorted(set(subjects.NO_DEFECT) - {"svgd"}))
+@pytest.mark.parametrize("name", sorted(set(subjects.NO_DEFECT) - set(subjects.PARTICLES)))
 def test_rows_without_a_defect_have_none_to_measure(name):
     target = subjects.preferred(sampler_row(name), subjects.SMALL_LAWS)
     result = run_check(name, "defect", target)
@@ -120,7 +120,8 @@ def test_rows_without_a_defect_have_none_to_measure(name):
 
 
 def test_particles_have_neither_order_nor_defect():
-    assert {"generator", "order"} <= set(sampler_row("svgd").unsupported)
+    for name in subjects.PARTICLES:
+        assert {"generator", "order"} <= set(sampler_row(name).unsupported)
 
 
 def test_tracked_values_are_plain_finite_floats():

@@ -15,8 +15,8 @@ from checks.particles import (
     velocity_field,
 )
 from checks.subject import Subject
+from samplers.bandwidths import squared_distances
 from samplers.registry import sampler_row
-from samplers.svgd import squared_distances
 from targets.registry import target
 
 CHECK = Check("mean_field_fixed_point", "law", "E_p[k grad log p + grad k] = 0", mean_field_fixed_point, lambda s: ())
@@ -26,7 +26,9 @@ SVGD = Subject(sampler_row("svgd"))
 def direction(attraction=1.0, repulsion=1.0, swapped=False):
     """The direction of SVGD with a wrong factor, or with the gradient taken where the particle is moved to."""
 
-    def stein_direction(particles, gradients, bandwidth):
+    def stein_direction(particles, gradients, weights, bandwidths):
+        del weights
+        (bandwidth,) = bandwidths
         kernel = jnp.exp(-squared_distances(particles) / (2 * bandwidth))
         pull = kernel.sum(axis=1)[:, None] * gradients if swapped else kernel.T @ gradients
         push = (kernel.sum(axis=0)[:, None] * particles - kernel.T @ particles) / bandwidth

@@ -11,6 +11,7 @@ import pytest
 from scipy import special, stats
 
 from checks.tape import Noise, record
+from samplers.bandwidths import median_bandwidth, squared_distances
 from samplers.cir import cir_transition
 from samplers.gradients import Exact, FromLogDensity, Minibatch
 from samplers.hmc import HMC
@@ -20,7 +21,8 @@ from samplers.saga import SAGA, SAGALD, SAGATable
 from samplers.scir import SCIR, CountMinibatch, ExactCounts, SCIRState
 from samplers.sggmc import SGGMC, TangentPoint
 from samplers.simple import complete, simple_sampler
-from samplers.svgd import SVGD, median_bandwidth, squared_distances, stein_direction
+from samplers.svgd import SVGD
+from samplers.svgd import stein_direction as weighted_direction
 from samplers.types import Sampler
 from targets.manifolds.euclidean import Euclidean
 from targets.manifolds.sphere import Sphere
@@ -420,6 +422,11 @@ def test_sggmc_in_flat_space_is_the_symmetric_splitting_of_sghmc():
 
 
 # SVGD
+
+
+def stein_direction(particles, gradients, bandwidth):
+    """`weighted_direction` at equal weights, for one kernel."""
+    return weighted_direction(particles, gradients, jnp.full(len(particles), 1 / len(particles)), (bandwidth,))
 
 
 def test_stein_direction_is_the_double_sum_of_the_paper():

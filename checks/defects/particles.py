@@ -1,4 +1,4 @@
-"""Planted bugs of SVGD: kernel, bandwidth, repulsion."""
+"""Planted bugs of particle methods: kernel, bandwidth, repulsion, curvature, density, div Q."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,13 +6,21 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.flatten_util import ravel_pytree
 
 from checks.defects.defect import Defect, Kill, planted
-from samplers.svgd import SVGD, SVGDState, median_bandwidth, squared_distances
+from samplers.bandwidths import gaussian_moments, squared_distances
+from samplers.density_gradients import density_gradient
+from samplers.embedded_rsvgd import EmbeddedRSVGD, frames
+from samplers.metrics import NonHessian2D
+from samplers.particle_flow import ParticleFlow
+from samplers.parvi import ParVI
+from samplers.psghmc import PSGHMC
+from samplers.registry import irreversible, volume_energy
+from samplers.rsvgd import RSVGD, functional_gradient
+from samplers.svgd import SVGD
 
-Direction = Callable[[jax.Array, jax.Array, Any], jax.Array]
-"""(particles (M, d), gradients of U (M, d), bandwidth) -> phi (M, d)."""
+Direction = Callable[[jax.Array, jax.Array, jax.Array, Any], jax.Array]
+"""(particles (M, d), gradients of U (M, d), weights (M,), bandwidths) -> phi (M, d)."""
 
 
 def svgd(direction: Direction) -> type[SVGD]:
@@ -20,26 +28,21 @@ def svgd(direction: Direction) -> type[SVGD]:
 
     @dataclass(frozen=True)
     class Planted(SVGD):
-        def step(self, key, state, step_size, estimator):
-            flatten = jax.vmap(lambda x: ravel_pytree(x)[0])
-            unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[0], state.position))[1]
-            estimate, estate = jax.vmap(estimator.estimate, (None, 0, 0))(key, state.estate, state.position)
-            x = flatten(state.position)
-            h = median_bandwidth(squared_distances(x)) if self.bandwidth == "median" else self.bandwidth
-            phi = direction(x, flatten(estimate.gradient), h)
-            position = jax.vmap(unravel)(x + step_size * phi)
-            return SVGDState(position, state.square, state.count + 1, estate)
+        def move(self, particles, gradients, weights, bandwidths):
+            return direction(particles, gradients, weights, bandwidths)
 
     return Planted
 
 
 def stein(kernel, repulsion: Callable[[jax.Array, jax.Array, Any], jax.Array]) -> Direction:
-    """(1/M) sum_i [-K_ij grad U(x_i) + `repulsion`(K, differences x_j - x_i, h)_ij]."""
+    """sum_i w_i [-K_ij grad U(x_i) + `repulsion`(K, differences x_j - x_i, h)_ij]."""
 
-    def direction(x, gradients, h):
+    def direction(x, gradients, weights, bandwidths):
+        (h,) = bandwidths
         k = kernel(squared_distances(x), h)
         differences = x[None, :, :] - x[:, None, :]
-        return (jnp.sum(repulsion(k[..., None], differences, h), axis=0) - k.T @ gradients) / x.shape[0]
+        pushes = repulsion(k[..., None], differences, h)
+        return jnp.einsum("i,ija->ja", weights, pushes) - k.T @ (weights[:, None] * gradients)
 
     return direction
 
@@ -49,9 +52,167 @@ def gaussian_kernel(distances, h):
     return jnp.exp(-distances / (2 * h))
 
 
+def _right(k, d, h):
+    return k * d / h
+
+
+def _transposed(x, gradients, weights, bandwidths):
+    """grad U at the particle that is moved, and not at the one that moves it: sum_i w_i K_ij grad U(x_j)."""
+    kernel, slope = gaussian_moments(squared_distances(x), bandwidths, 2)
+    repulsion = (slope.T @ weights)[:, None] * x - slope.T @ (weights[:, None] * x)
+    return repulsion - (kernel.T @ weights)[:, None] * gradients
+
+
+def _first_of_many(x, gradients, weights, bandwidths):
+    """The kernels are summed, but the repulsion is that of the first one alone."""
+    kernel, _ = gaussian_moments(squared_distances(x), bandwidths, 2)
+    _, slope = gaussian_moments(squared_distances(x), bandwidths[:1], 2)
+    repulsion = (slope.T @ weights)[:, None] * x - slope.T @ (weights[:, None] * x)
+    return repulsion - kernel.T @ (weights[:, None] * gradients)
+
+
+def _last_left_out(x, gradients, weights, bandwidths):
+    """Everything is right but for the last particle, which moves no other one: the sum over i ends too early."""
+    weights = weights * (jnp.arange(x.shape[0]) < x.shape[0] - 1)
+    return stein(gaussian_kernel, _right)(x, gradients, weights, bandwidths)
+
+
+def rsvgd(drift: Callable[..., jax.Array], metric: Any = NonHessian2D, **fixed: Any):
+    """A builder of RSVGD whose tau is `drift(metric, x, gradient)`."""
+
+    @dataclass(frozen=True, eq=False)
+    class Planted(RSVGD):
+        def move(self, particles, gradients, weights, bandwidths):
+            inverse = jax.vmap(self.metric.inverse)(particles)
+            tau = jax.vmap(lambda x, g: drift(self.metric, x, g))(particles, gradients)
+            return functional_gradient(particles, inverse, tau, weights, bandwidths)
+
+    return lambda target, **options: Planted(metric(), **fixed, **options)
+
+
+def _without_divergence(metric, x, gradient):
+    return -metric.inverse(x) @ gradient
+
+
+def _volume_added(metric, x, gradient):
+    """A Lebesgue density taken for one with respect to the volume: half of grad log |G| too much."""
+    volume = -0.5 * jax.grad(lambda y: jnp.linalg.slogdet(metric.inverse(y))[1])(x)
+    return metric.inverse(x) @ (volume - gradient) + _divergence(metric, x)
+
+
+def _divergence(metric, x):
+    return jnp.einsum("ijj->i", jax.jacfwd(metric.inverse)(x))
+
+
+def _right_drift(metric, x, gradient):
+    return -metric.inverse(x) @ gradient + _divergence(metric, x)
+
+
+@dataclass(frozen=True, eq=False)
+class CovariantRSVGD(RSVGD):
+    """The differential of f in place of its gradient: no G^-1 at the particle that is moved."""
+
+    def move(self, particles, gradients, weights, bandwidths):
+        right = super().move(particles, gradients, weights, bandwidths)
+        return jnp.linalg.solve(jax.vmap(self.metric.inverse)(particles), right[..., None])[..., 0]
+
+
+def embedded(curvature: float = 1.0, second: float = 1.0, sign: float = 1.0):
+    """A builder of embedded RSVGD with factors of the mean curvature, of the term 2 P b, and of the whole."""
+
+    @dataclass(frozen=True)
+    class Planted(EmbeddedRSVGD):
+        def velocity(self, particles, gradients, weights):
+            count, n, p = frames(self.manifold)
+            kappa = self.concentrations(particles)
+            points, slopes = (a.reshape(-1, count, n, p) for a in (particles, gradients))
+            symmetric = lambda S: 0.5 * (S + jnp.swapaxes(S, -1, -2))
+            tangent = lambda X, V: V - X @ symmetric(jnp.swapaxes(X, -1, -2) @ V)
+            force = -tangent(points, slopes) - curvature * (n - (p + 1) / 2) * points
+
+            def pair(x, a, y):
+                b = kappa[:, None, None] * y
+                weight = jnp.exp(jnp.sum(kappa * (jnp.einsum("lap,lap->l", x, y) - p)))
+                along = tangent(x, b)
+                bracket = jnp.sum(a * b) + jnp.sum(along * b)
+                return weight * kappa[:, None, None] * (bracket * x + a + 2 * second * along)
+
+            each = jax.vmap(jax.vmap(pair, (0, 0, None)), (None, None, 0))(points, force, points)
+            gradient = sign * jnp.einsum("i,jilap->jlap", weights, each)
+            return tangent(points, gradient).reshape(particles.shape)
+
+    return lambda target, **options: Planted(target.manifold, **options)
+
+
+def parvi(score: Callable[..., jax.Array]) -> type[ParVI]:
+    """ParVI with another estimate of grad log q, `score(particles, weights, bandwidth)`."""
+
+    @dataclass(frozen=True)
+    class Planted(ParVI):
+        def move(self, particles, gradients, weights, bandwidths):
+            return -gradients - score(particles, weights, bandwidths[0])
+
+    return Planted
+
+
+def _half_blob(x, weights, h):
+    """The second term of Blob with 1 / e_j for 1 / e_i."""
+    E = jnp.exp(-squared_distances(x) / (2 * h))
+    e = E @ weights
+    ahead = (E @ (weights[:, None] * x)) / e[:, None] - x
+    return 2 * ahead / h
+
+
+def psghmc(field: Callable[..., jax.Array], form: str):
+    """A builder of pSGHMC with another field, `field(sampler, theta, r, gradients, score_theta, score_r)`."""
+
+    @dataclass(frozen=True)
+    class Planted(PSGHMC):
+        def field(self, z, gradients, score):
+            n = gradients.shape[1]
+            return jnp.concatenate(field(self, z[:, n:], gradients, score[:, :n], score[:, n:]), axis=1)
+
+    return lambda target, **options: Planted(form=form, **options)  # pyright: ignore[reportArgumentType]
+
+
+def _mass_forgotten(s, r, g, a, b):
+    return r / s.mass, -g - s.friction * (r + b)
+
+
+def _time_reversed(s, r, g, a, b):
+    return -r / s.mass, g - s.friction * (r / s.mass + b)
+
+
+def _det_without_diffusion(s, r, g, a, b):
+    return r / s.mass, -g - s.friction * r / s.mass
+
+
+def _fgh_sign(s, r, g, a, b):
+    pull = r / s.mass
+    return pull + b, -g + a - s.friction * (pull + b)
+
+
+@dataclass(frozen=True, eq=False)
+class FlowWithoutDivergence(ParticleFlow):
+    """det without div Q."""
+
+    def field(self, z, gradients, score):
+        model = self.dynamics(self.target)
+
+        def one(point, gradient, own):
+            return -model.D(point) @ (gradient + own) - model.Q(point) @ gradient
+
+        return jax.vmap(one)(z, gradients, score)
+
+
 POINT = "E_p[k grad log p + grad k] = 0 at the target"
 FALLS = "d KL(q || p) / dt < 0 away from the target"
+BALANCE = "sum_j w_j v_j = 0 without a gradient"
+CHARTS = "X = G^-1 grad f is the same in every chart"
+GAUSSIAN = "dS/dt = -(D + Q) P S - S P (D - Q) + 2 D"
+RATE = "d KL / dt = -E_q [grad log(p / q) . D grad log(p / q)]"
 TARGETS = ("gaussian-1d-scaled", "anharmonic")
+PLANE = "gaussian-correlated-2d"
 
 DEFECTS: tuple[Defect, ...] = (
     planted(
@@ -94,23 +255,219 @@ DEFECTS: tuple[Defect, ...] = (
         targets=TARGETS,
     ),
     planted(
+        "svgd-kernel-transposed",
+        "svgd",
+        svgd(_transposed),
+        "the gradient of U at the particle that is moved, times the sum of the kernels",
+        Kill("weighted_fixed_point", "anharmonic", POINT),
+        "particles",
+        targets=TARGETS,
+    ),
+    planted(
         "svgd-reversed",
         "svgd",
-        svgd(lambda x, g, h: -stein(gaussian_kernel, lambda k, d, b: k * d / b)(x, g, h)),
+        svgd(lambda x, g, w, h: -stein(gaussian_kernel, _right)(x, g, w, h)),
         "x - h phi for x + h phi: the target is a fixed point still, but a repelling one",
         Kill("divergence_falls", "anharmonic", FALLS),
         "particles",
         targets=TARGETS,
     ),
     planted(
+        "svgd-not-normalised",
+        "svgd",
+        svgd(lambda x, g, w, h: len(x) * stein(gaussian_kernel, _right)(x, g, w, h)),
+        "the sum over the particles for their mean: the fixed point is right, the step grows with their number",
+        Kill("kernel_velocity", "anharmonic", "v(y) = sum_i w_i [k grad log p + grad k]"),
+        "particles",
+        targets=TARGETS,
+    ),
+    planted(
+        "svgd-sum-repulsion-of-one",
+        "svgd",
+        svgd(_first_of_many),
+        "a sum of kernels with the repulsion of the first one alone",
+        Kill("weighted_fixed_point", "anharmonic", POINT, {"bandwidth": (0.3, 1.0, 10.0)}),
+        "particles",
+        "options",
+        targets=TARGETS,
+    ),
+    planted(
+        "svgd-last-particle-left-out",
+        "svgd",
+        svgd(_last_left_out),
+        "the sum over the particles ends one too early: right in the limit of many",
+        Kill("permutation_equivariance", "anharmonic", "step(P z) = P step(z)"),
+        "particles",
+        targets=TARGETS,
+    ),
+    planted(
+        "svgd-repulsion-one-sided",
+        "svgd",
+        svgd(stein(gaussian_kernel, lambda k, d, h: k * jnp.maximum(d, 0) / h)),
+        "particles are pushed upwards only",
+        Kill("repulsion_balance", "anharmonic", BALANCE),
+        "particles",
+        targets=TARGETS,
+    ),
+    planted(
         "svgd-bandwidth-ignored",
         "svgd",
-        svgd(lambda x, g, h: stein(gaussian_kernel, lambda k, d, b: k * d / b)(x, g, jnp.ones_like(x[0, 0]))),
+        svgd(lambda x, g, w, h: stein(gaussian_kernel, _right)(x, g, w, (jnp.ones_like(x[0, 0]),))),
         "bandwidth 1 whatever the option says: the fixed point is right",
         Kill("every_option_matters", "gaussian-1d-scaled", "each option changes the kernel"),
         "particles",
         "options",
         targets=TARGETS,
         variants=({"bandwidth": 0.5}, {"bandwidth": 2.0}),
+    ),
+    # Riemannian
+    planted(
+        "rsvgd-without-divergence",
+        "rsvgd",
+        rsvgd(_without_divergence),
+        "tau = -G^-1 grad U without div G^-1",
+        Kill("weighted_fixed_point", PLANE, POINT),
+        "particles",
+        "metric",
+    ),
+    planted(
+        "rsvgd-lebesgue-for-volume",
+        "rsvgd",
+        rsvgd(_volume_added),
+        "a Lebesgue density taken for one with respect to the volume: the law is p |G|^1/2",
+        Kill("weighted_fixed_point", PLANE, POINT),
+        "particles",
+        "metric",
+        source="the released code of liu2018riemannian for logistic regression",
+    ),
+    planted(
+        "rsvgd-volume-for-lebesgue",
+        "rsvgd-volume",
+        rsvgd(_right_drift, density="volume"),
+        "a density with respect to the volume taken for one with respect to Lebesgue measure: the law is p / |G|^1/2",
+        Kill("weighted_fixed_point", PLANE, POINT),
+        "particles",
+        "metric",
+        estimator=volume_energy,
+    ),
+    planted(
+        "rsvgd-differential",
+        "rsvgd",
+        lambda target, **options: CovariantRSVGD(NonHessian2D(), **options),
+        "the differential of f for its gradient: no G^-1 at the particle that is moved; the fixed point is right",
+        Kill("coordinate_invariance", PLANE, CHARTS),
+        "particles",
+        "metric",
+    ),
+    planted(
+        "rsvgd-embedded-without-curvature",
+        "rsvgd-embedded",
+        embedded(curvature=0.0),
+        "the Laplacian of the ambient space along the tangent plane, without the mean curvature",
+        Kill("weighted_fixed_point", "vmf-s2", POINT),
+        "particles",
+        "manifold",
+    ),
+    planted(
+        "rsvgd-embedded-half-term",
+        "rsvgd-embedded",
+        embedded(second=0.5),
+        "P b for 2 P b in the gradient of f",
+        Kill("weighted_fixed_point", "vmf-s1", POINT),
+        "particles",
+        "manifold",
+    ),
+    planted(
+        "rsvgd-embedded-gradient-sign",
+        "rsvgd-embedded",
+        embedded(sign=-1.0),
+        "-X for X: the fixed point is right",
+        Kill("coordinate_invariance", "vmf-s1", CHARTS),
+        "particles",
+        "manifold",
+        source="the released code of liu2018riemannian for topic models, which passes grad U for grad log p",
+    ),
+    # flows
+    planted(
+        "gfsd-sign",
+        "gfsd",
+        parvi(lambda x, w, h: -density_gradient("gfsd", x, w, h)),
+        "+grad log q for -grad log q: the particles collapse",
+        Kill("gaussian_flow", "gaussian-1d-scaled", GAUSSIAN),
+        "particles",
+        targets=TARGETS,
+    ),
+    planted(
+        "blob-half-twice",
+        "blob",
+        parvi(_half_blob),
+        "1 / e_j for 1 / e_i in the second term of Blob: twice the repulsion of GFSD",
+        Kill("gaussian_flow", "gaussian-1d-scaled", GAUSSIAN),
+        "particles",
+        targets=TARGETS,
+    ),
+    planted(
+        "blob-without-second-term",
+        "blob",
+        parvi(lambda x, w, h: density_gradient("gfsd", x, w, h)),
+        "the first term of Blob alone, which is GFSD: the same limit, but forces without balance",
+        Kill("repulsion_balance", "anharmonic", BALANCE),
+        "particles",
+        targets=TARGETS,
+    ),
+    planted(
+        "blob-bandwidth-root",
+        "blob",
+        parvi(lambda x, w, h: density_gradient("blob", x, w, h) * jnp.sqrt(h)),
+        "divided by the length h^1/2 for the square h",
+        Kill("divergence_of_flow", "anharmonic", RATE),
+        "particles",
+        targets=TARGETS,
+    ),
+    planted(
+        "psghmc-mass-forgotten",
+        "psghmc-det",
+        psghmc(_mass_forgotten, "det"),
+        "friction C r for C r / S",
+        Kill("gaussian_flow", "gaussian-1d-scaled", GAUSSIAN, {"mass": 3.0}),
+        "particles",
+        "options",
+        targets=TARGETS,
+    ),
+    planted(
+        "psghmc-q-transposed",
+        "psghmc-det",
+        psghmc(_time_reversed, "det"),
+        "Q transposed: the divergence falls at the right rate, along another flow",
+        Kill("gaussian_flow", "gaussian-1d-scaled", GAUSSIAN),
+        "particles",
+        targets=TARGETS,
+    ),
+    planted(
+        "psghmc-without-diffusion",
+        "psghmc-det",
+        psghmc(_det_without_diffusion, "det"),
+        "friction without the repulsion of the momenta: the cloud cools down",
+        Kill("divergence_of_flow", "anharmonic", RATE),
+        "particles",
+        targets=TARGETS,
+    ),
+    planted(
+        "psghmc-fgh-sign",
+        "psghmc-fgh",
+        psghmc(_fgh_sign, "fgh"),
+        "+grad_theta log q for -grad_theta log q in dr/dt",
+        Kill("gaussian_flow", "gaussian-1d-scaled", GAUSSIAN),
+        "particles",
+        targets=TARGETS,
+    ),
+    planted(
+        "flow-without-div-q",
+        "flow-det",
+        lambda target, **options: FlowWithoutDivergence(irreversible, target, **options),
+        "D grad log(p / q) + Q grad log p without div Q",
+        Kill("divergence_of_flow", PLANE, RATE),
+        "particles",
+        "metric",
     ),
 )

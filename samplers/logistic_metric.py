@@ -1,0 +1,50 @@
+"""The Riemannian metric of logistic regression: Fisher information of the labels plus precision of the prior."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from samplers.metrics import SymmetricRoot
+from samplers.validate import require
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticMetric(SymmetricRoot):
+    """G(w) = sum_n c_n x_n x_n^T + I / alpha with c_n = s_n (1 - s_n), s_n = sigmoid(x_n . w).
+
+        grad log |G| = sum_n f_n (x_n^T G^-1 x_n) x_n,  f_n = c_n (1 - 2 s_n),   div G^-1 = -G^-1 grad log |G|
+
+    The second identity holds because G is the Hessian of a function, minus the log-posterior.
+
+    Source: liu2018riemannian, section 5.1; girolami2011riemann, section 7 (the metric).
+
+    Args:
+        features: X (n, d).
+        prior_variance: alpha > 0.
+
+    Raises:
+        ValueError: if `features` is no matrix, or `prior_variance` not positive.
+    """
+
+    features: np.ndarray
+    prior_variance: float
+
+    def __post_init__(self):
+        require(np.ndim(self.features) == 2, "features: must have shape (n, d)", np.shape(self.features))
+        require(self.prior_variance > 0, "prior_variance: must be positive", self.prior_variance)
+
+    def inverse(self, theta):
+        """G^-1 (d, d)."""
+        X = jnp.asarray(self.features, theta.dtype)
+        s = jax.nn.sigmoid(X @ theta)
+        G = (X.T * (s * (1 - s))) @ X + jnp.eye(theta.size, dtype=theta.dtype) / self.prior_variance
+        return jnp.linalg.inv(G)
+
+    def divergence(self, theta):
+        """div G^-1 (d,), in closed form."""
+        X, A = jnp.asarray(self.features, theta.dtype), self.inverse(theta)
+        s = jax.nn.sigmoid(X @ theta)
+        f = s * (1 - s) * (1 - 2 * s)
+        return -A @ (X.T @ (f * jnp.sum((X @ A) * X, axis=1)))

@@ -1,0 +1,35 @@
+"""The median of many numbers without sorting them."""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+def median_of_nonnegative(values: jax.Array) -> jax.Array:
+    """The median of an array of numbers that are not negative, the same as `jnp.median` to the last bit.
+
+    Non-negative floating-point numbers are ordered as the integers with the same bits are, so that bisection over the
+    bits finds the k-th smallest number in 31 (single) or 63 (double precision) passes over the array. On a CPU this is
+    several times as fast as sorting a million of them.
+
+    Args:
+        values: any shape, at least one, none negative; NaN gives NaN.
+    """
+    flat = jnp.ravel(values)
+    n, dtype = flat.size, flat.dtype
+    whole = {4: jnp.int32, 8: jnp.int64}[dtype.itemsize]
+    bits = lax.bitcast_convert_type(flat + 0, whole)  # -0 + 0 is 0
+    low_rank, high_rank = (n - 1) // 2, n // 2
+
+    def halve(i, known):
+        # the largest number with fewer than `rank` + 1 entries below it, bit by bit from the highest
+        tried = known | (jnp.ones((), whole) << (8 * dtype.itemsize - 2 - i).astype(whole))
+        return jnp.where(jnp.sum(bits < tried) <= low_rank, tried, known)
+
+    low = lax.fori_loop(0, 8 * dtype.itemsize - 1, halve, jnp.zeros((), whole))
+    # the next in order: the same number again if there are enough of them, else the smallest one above
+    above = jnp.min(jnp.where(bits > low, bits, jnp.iinfo(whole).max))
+    high = jnp.where(jnp.sum(bits <= low) > high_rank, low, above)
+    both = lax.bitcast_convert_type(jnp.stack([low, high]), dtype)
+    middle = jnp.where(low == high, both[0], 0.5 * (both[0] + both[1]))
+    return jnp.where(jnp.isnan(flat).any(), jnp.full_like(middle, jnp.nan), middle)
