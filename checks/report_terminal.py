@@ -73,7 +73,7 @@ def _overall(row: str, plan: Plan, mine: Sequence[Outcome]) -> Verdict:
     known = [o for o in mine if o.kind == "known deviation"]
     selected = []
     for kind, tiers in LAW_TIERS.items():
-        chosen = [t for t in plan.tiers if t in tiers and t in _tiers_of(row, plan)]
+        chosen = [t for t in plan.tiers if t in tiers and t in _tiers_of(plan, mine)]
         selected += chosen
         decides = [o for o in mine if o.result.tier in chosen and o.result.check not in NO_LAW]
         if chosen and not any(o.kind in ("pass", "known deviation") for o in decides):
@@ -86,9 +86,9 @@ def _overall(row: str, plan: Plan, mine: Sequence[Outcome]) -> Verdict:
     return Verdict(row, "pass", "; ".join(notes))
 
 
-def _tiers_of(row: str, plan: Plan) -> tuple[str, ...]:
+def _tiers_of(plan: Plan, mine: Sequence[Outcome]) -> tuple[str, ...]:
     """The tiers that a row can have: a kernel of the tier `workload` that one alone, a sampler all others."""
-    kernel = any(WORKLOAD in case.subject.row.tiers for case in plan.cases if case.subject.row.name == row)
+    kernel = bool(mine) and all(o.result.tier == WORKLOAD for o in mine)
     return tuple(t for t in plan.tiers if (t == WORKLOAD) == kernel)
 
 
