@@ -11,6 +11,7 @@ from samplers.hmc import MetropolisMixin, MetropolisState, potential_of
 from samplers.metrics import Metric
 from samplers.metropolis import accept, finite_or_reject
 from samplers.noise import normal_like
+from samplers.positive_definite import log_det, solve
 from samplers.sgrld import SGRLD
 from samplers.types import Claims, Source
 from samplers.validate import require
@@ -78,8 +79,8 @@ class MMALA(MetropolisMixin):
     def log_proposal(self, start, gradient, end, step_size) -> jax.Array:
         """log q(start, end) up to a constant, for flat positions (n,); `gradient` is grad U at `start`."""
         inverse, residual = self.metric.inverse(start), end - self.mean(start, gradient, step_size)
-        quadratic = residual @ jnp.linalg.solve(inverse, residual)
-        return -quadratic / (4 * step_size * self.temperature) - 0.5 * jnp.linalg.slogdet(inverse)[1]
+        quadratic = residual @ solve(inverse, residual)
+        return -quadratic / (4 * step_size * self.temperature) - 0.5 * log_det(inverse)
 
     def step(self, key, state, step_size, estimator):
         noise_key, gradient_key, accept_key = jax.random.split(key, 3)

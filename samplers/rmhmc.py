@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from samplers import positive_definite
 from samplers.hamiltonian import TrajectoryMixin, agree, solve
 from samplers.hmc import MetropolisState, potential_of
 from samplers.metrics import Metric
@@ -57,7 +58,7 @@ class RMHMC(TrajectoryMixin):
         theta = ravel_pytree(position)[0]
         white = jax.random.normal(key, theta.shape, theta.dtype)
         root = jnp.sqrt(self.temperature).astype(theta.dtype)
-        return root * jnp.linalg.solve(self.metric.inverse_sqrt(theta), white)
+        return root * positive_definite.solve(self.metric.inverse_sqrt(theta), white)
 
     def kinetic(self, position, momentum):
         """K(x, p)."""
@@ -65,7 +66,7 @@ class RMHMC(TrajectoryMixin):
 
     def _kinetic(self, theta, p):
         inverse = self.metric.inverse(theta)
-        return 0.5 * p @ inverse @ p - 0.5 * self.temperature * jnp.linalg.slogdet(inverse)[1]
+        return 0.5 * p @ inverse @ p - 0.5 * self.temperature * positive_definite.log_det(inverse)
 
     def _move(self, theta, p, gradient, h):
         """(x, p, grad U(x)) -> (x', w, converged): the two implicit equations."""
