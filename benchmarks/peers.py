@@ -300,7 +300,7 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
             elif row["beside"] == name:
                 cells.append(f"**{row['processor us']:.3g} µs**")
             else:
-                cells.append(f"{row['processor ratio']:.2f} ({row['wall ratio']:.2f})")
+                cells.append(f"{row['processor ratio']:.2f}")
         beside = next((row["beside"] for row in rows if row["contestant"] == name and "beside" in row), name)
         table.append(f"| {name} | {'' if beside == name else beside} | " + " | ".join(cells) + " |")
     absent = {row["contestant"]: row["absent"] for row in rows if "absent" in row}
@@ -313,9 +313,8 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
             "",
             f"**{head['device']}; no GPU was at hand.** N(0, I) in {DIM} dimensions, float32, step size {STEP_SIZE:g}. "
             "Bold: microseconds of processor time of one step of all chains, the runner of this suite. Else: how many "
-            "times as long a library's own step takes, in processor time, and in brackets in wall time, which other "
-            f"work on the machine blurs. Medians of {rows[0]['rounds']} turns of at least {LEAST_STEPS} steps "
-            "(posteriors: 5), taken in turns.",
+            "times as much a library's own step takes. Wall times, which other work on the machine spoiled, are in the "
+            f"lines. Medians of {rows[0]['rounds']} turns of at least {LEAST_STEPS} steps (posteriors: 5).",
             "",
             "| contestant | compared with | " + " | ".join(f"{n:,} chain{'s' * (n > 1)}" for n in sizes) + " |",
             "|---|---|" + "---|" * len(sizes),
