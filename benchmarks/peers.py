@@ -114,10 +114,8 @@ def numpyro(chains: int, steps: int) -> Callable[[], Any]:
     """`numpyro.infer.HMC` with one leapfrog step: the library has no SGLD."""
     from numpyro.infer import HMC as Kernel
 
-    kernel = Kernel(
-        potential_fn=lambda x: -log_density(x), step_size=STEP_SIZE, num_steps=1, trajectory_length=None,
-        adapt_step_size=False, adapt_mass_matrix=False,
-    )  # fmt: skip
+    options: Any = {"num_steps": 1, "trajectory_length": None, "adapt_step_size": False, "adapt_mass_matrix": False}
+    kernel = Kernel(potential_fn=lambda x: -log_density(x), step_size=STEP_SIZE, **options)
     keys = jax.random.split(jax.random.PRNGKey(0), chains)
     states = jax.vmap(lambda key: kernel.init(key, 0, jnp.zeros(DIM, jnp.float32), (), {}))(keys)
 
