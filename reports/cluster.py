@@ -87,12 +87,13 @@ def connected(workers: int | None, scheduler: str | None) -> Iterator[Any]:
         raise BadInput(f"--workers, --scheduler: {INSTALL}") from None
     with contextlib.ExitStack() as stack:
         if scheduler is None:
-            local = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+            options: Any = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+            local: Any = LocalCluster(**options)
             address = stack.enter_context(local).scheduler_address
         else:
             address = scheduler
         try:
-            client = stack.enter_context(Client(address, timeout="20s"))
+            client: Any = stack.enter_context(Client(address, timeout="20s"))
         except (OSError, ValueError) as error:
             raise BadInput(f"--scheduler {scheduler}: no scheduler of dask answers ({error})") from None
         mine, others = commit(), client.run(_revision)

@@ -13,6 +13,7 @@ import os
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 
@@ -87,6 +88,6 @@ def _everywhere(tree: Any) -> Any:
     def gathered(leaf):
         array = np.asarray(jax.random.key_data(leaf) if is_key(leaf) else leaf)
         whole = np.asarray(multihost_utils.process_allgather(array, tiled=True))
-        return jax.random.wrap_key_data(whole, impl=jax.random.key_impl(leaf)) if is_key(leaf) else whole
+        return jax.random.wrap_key_data(jnp.asarray(whole), impl=jax.random.key_impl(leaf)) if is_key(leaf) else whole
 
     return jax.tree.map(gathered, tree)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from asv_runner.discovery import disc_modules, get_benchmark_from_name
 
-from benchmarks import checks_cost, compiling, kills, subjects
+from benchmarks import checks_cost, compiling, kills, peers, subjects
 from benchmarks.bias import EXACT, Bias, budget_bias, gradients_a_step
 from benchmarks.checks_cost import CheckCost, Compilation, check_cost
 from benchmarks.compiling import Compiling, compile_seconds
@@ -22,6 +22,7 @@ from benchmarks.steps import SLOW, Steps
 from benchmarks.workload import stepper
 from checks.execute import run_check
 from checks.subject import Subject
+from reports.lines import read
 from samplers.hmc import HMC
 from samplers.registry import SAMPLERS, sampler_row
 from samplers.row import Row
@@ -81,7 +82,7 @@ def test_asv_finds_the_benchmark_with_unit_version_and_timeout(name):
 def test_no_benchmark_is_left_out_of_this_file():
     modules = ["order", "bias", "steps", "compiling", "memory", "checks_cost", "kills", "subjects", "workload"]
     modules += ["sam_sample"]
-    programs = {"lda", "particles", "sam"}  # run by themselves, without asv
+    programs = {"lda", "particles", "peers", "sam"}  # run by themselves, without asv
     files = {p.stem for p in (ROOT / "benchmarks").glob("*.py")} - {"__init__"} - programs
     assert {f for f in files if not f.startswith("test_")} == set(modules)
     found = set()
@@ -172,6 +173,35 @@ def test_the_benchmark_of_time_compiles_nothing_while_it_is_timed():
         assert listener.seconds > 0
     finally:
         jax.monitoring.unregister_event_duration_listener(listener)
+
+
+def test_the_published_speeds_are_those_of_their_lines():
+    lines = read(peers.PUBLISHED)
+    assert peers.page(lines) == peers.PUBLISHED.with_suffix(".md").read_text(encoding="utf-8")
+    rows = {(row["contestant"], row["chains"]): row for row in lines[1:]}
+    assert {name for name, _ in rows} == {peers.OURS, peers.OURS_HMC, *(row[0] for row in peers.PEERS)}
+    for row in rows.values():
+        if "absent" not in row:
+            ours = rows[row["beside"], row["chains"]]
+            assert row["processor ratio"] == pytest.approx(row["processor us"] / ours["processor us"])
+
+
+def test_a_turn_takes_the_step_of_the_library():
+    """Other random numbers, but the same SGLD: from 0, Var x_n = 2 h (1 - a^(2 n)) / (1 - a^2) with a = 1 - h."""
+    chains, steps, h = 4000, 50, peers.STEP_SIZE
+    a = 1 - h
+    exact = 2 * h * (1 - a ** (2 * steps)) / (1 - a * a)
+    error = 4.9 * math.sqrt(2 / (chains * peers.DIM))  # of a variance, relative, 1e-6 two-sided
+    with jax.enable_x64(False):
+        ends = {
+            "ours": peers.ours(SGLD(), chains, steps)(),
+            "BlackJAX": peers.blackjax(chains, steps)(),
+            "TFP": peers.tfp(chains, steps)()[0],
+        }
+    for name, x in ends.items():
+        x = jax.tree.leaves(x)[0]
+        assert x.shape == (chains, peers.DIM), name
+        assert float(jnp.var(x)) == pytest.approx(exact, rel=error), name
 
 
 def test_nested_and_overlapping_spans_are_counted_once():

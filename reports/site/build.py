@@ -118,11 +118,14 @@ def _write(out: Path, rows: Sequence[matrix.Sampler], texts: Sequence[Document],
     for row in rows:
         groups.setdefault(row.library, []).append(row)
     experiments = [t for t in texts if t.path.parts[:2] == ("pages", "experiments")]
+    of_papers = {figure.page for figure in FIGURES}
+    claims = [t for t in experiments if t.path.stem in of_papers]
+    own = [t for t in experiments if t.path.stem not in of_papers]
     evidence = [t for name in EVIDENCE for t in texts if t.path.parts[0] == "pages" and t.path.stem == name]
     others = [t for t in texts if t.path.parts[0] == "pages" and t not in experiments and t not in evidence]
     page(
         "index.html", "index.html",
-        groups=groups, evidence=evidence, experiments=experiments, others=others, findings=findings,
+        groups=groups, evidence=evidence, claims=claims, own=own, others=others, findings=findings,
         results=sum(len(row.results) for row in rows),
     )  # fmt: skip
     page("matrix.html", "matrix.html", rows=rows, columns=matrix.columns(rows))
