@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from checks.chains import end_points
-from checks.check import Check, NotApplicable
+from checks.check import Check, Inconclusive, NotApplicable
 from checks.judge import directions, is_variance, judge, ks_tests, levels, moment_tests
 from checks.null_law import NUM_STEPS, NullLaw, null_law
 from checks.observables import observable_names
@@ -33,6 +33,8 @@ MOVING = 1 << 16
 """Chains for the test of movement, which is about effects of order one."""
 JOINT = 1 << 17
 """Chains for the MMD, whose features take 80 numbers a chain."""
+FEWEST = 64
+"""Chains that an Anderson-Darling test has at least."""
 
 
 @lru_cache(maxsize=2)
@@ -102,6 +104,8 @@ def end_point_anderson_darling(check: Check, subject: Subject, target: Target, s
     _require_directions(law)
     # The statistic has no allowance: it is given no more chains than would see the numerical error of the null law.
     most = int(min(CHAINS, 0.01 / max(law.cdf_error, 1e-9) ** 2))
+    if most < FEWEST:
+        raise Inconclusive(f"the distribution function of the null law is known to {law.cdf_error:.2g} only")
 
     def tests(law, y):
         return [anderson_darling_test(u, name=name) for name, u in levels(law, y[:most])]
