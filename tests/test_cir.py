@@ -70,6 +70,18 @@ def test_shapes_are_broadcast_and_samples_depend_on_the_seed_alone():
     assert not np.array_equal(whole, cir_transition(np.random.default_rng(4), log_theta, shape, 0.4))
 
 
+def test_threads_change_no_number_and_the_first_number_that_is_refused_is_named(monkeypatch):
+    log_theta = np.random.default_rng(0).normal(size=3 * cir.LEAST * cir.BLOCK + 5)
+    found = []
+    for threads in (1, 3):
+        monkeypatch.setattr(cir.config, "NUMBA_NUM_THREADS", threads)
+        found.append(cir_transition(np.random.default_rng(1), log_theta, 0.4, 0.1))
+    np.testing.assert_array_equal(*found)
+    log_theta[[20 * cir.BLOCK, 9 * cir.BLOCK + 3]] = np.inf, np.nan
+    with pytest.raises(ValueError, match="nan"):
+        cir_transition(np.random.default_rng(1), log_theta, 0.4, 0.1)
+
+
 def test_the_interpreted_kernel_has_the_law_of_the_compiled_one():
     """One text, run by Python with NumPy's draws and compiled with its own."""
     out = np.empty(20000)

@@ -76,6 +76,20 @@ def test_articles_of_both_parts_are_weighed_by_the_words_of_the_training_article
     sam.large_problem.cache_clear()
 
 
+def test_the_page_of_the_calibration_marks_regions_that_cover_too_often(tmp_path):
+    ranks = (np.arange(300) + 0.5) / 300
+    lines = {
+        cell.key: {"result": {"ranks": [list(0.5 + width * (ranks - 0.5))] * 3, "samples": 1},
+                   "commit": "abc", "versions": {}, "seconds": 1.0}
+        for cell, width in zip(sam_calibration.plan(False), (1.0, 0.5), strict=False)
+    }  # fmt: skip
+    page = sam_calibration.text(lines, False)
+    assert sum("| 0.500 | 0.900 | 1 |" in line for line in page) == 3
+    assert sum("| **1.000** | **1.000** |" in line for line in page) == 3
+    sam_calibration.draw(lines, False, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_ranks_of_the_truth_are_uniform_for_the_exact_method_and_not_for_the_prior(monkeypatch):
     cell = sam_calibration.Cell("gmc-bgibbs", 0.02, sam_calibration.DOCUMENTS, 150)
     monkeypatch.setattr(sam_calibration, "samples_of", lambda cell: (25, 4))

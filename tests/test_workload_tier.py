@@ -30,7 +30,7 @@ def cases():
             yield pytest.param(case, id=case.id, marks=pytest.mark.xdist_group(name))
 
 
-@pytest.mark.parametrize("case", cases())
+@pytest.mark.parametrize("case", list(cases()))
 def test_a_correct_kernel_passes(case):
     with fraction_of_chains(FRACTION):
         result = execute(case.check, case.subject, case.target, 1)

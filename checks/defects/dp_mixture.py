@@ -141,7 +141,7 @@ DEFECTS: tuple[Defect, ...] = (
     planted(
         "dp-euler-cir",
         "dp/scir",
-        lambda posterior: Slices(posterior, update=EulerCIR(), steps=1, chains=2500),
+        lambda posterior: Slices(posterior, update=EulerCIR(), steps=1, chains=4000),
         "Euler's method for the exact transition of the CIR process",
         Kill(LAW, "dp-tiny-fixed", "P(partition | x) by enumeration"),
         "order",

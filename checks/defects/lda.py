@@ -1,10 +1,10 @@
 """Planted bugs of the kernels of LDA."""
 
+import importlib
 import inspect
 import re
 from collections.abc import Callable
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,37 +14,39 @@ from checks.defects.defect import Defect, Kill, planted
 from checks.workload.lda import CollapsedSweep, DocumentSweep, ExactCounts, ExactTopics, GibbsCounts, Topics
 from checks.workload.trial import JOINT, LAW, MEAN
 from samplers.cir import streams
-from samplers.lda import collapsed, gibbs
 from samplers.lda.scir import TopicSCIR
 from samplers.metrics import PositiveMetric
 from samplers.sgrld import SGRLD
 
 
 @cache
-def changed(module: ModuleType, function: str, before: str, after: str) -> Callable[..., Any]:
+def changed(module: str, function: str, before: str, after: str) -> Callable[..., Any]:
     """A compiled kernel with one change of its source.
 
     Raises:
         ValueError: if `before` is not, or not once, in the source.
     """
-    source = inspect.getsource(getattr(module, function).py_func)
+    loaded = importlib.import_module(module)
+    source = inspect.getsource(getattr(loaded, function).py_func)
     if source.count(before) != 1:
         raise ValueError(f"before: {before!r} is in the source of {function} {source.count(before)} times, not once")
     body = re.sub(r"@njit\(.*\)\n", "", source.replace(before, after))
-    space = dict(vars(module))
+    space = dict(vars(loaded))
     exec(compile(body, f"{function}, changed", "exec"), space)
     return njit(space[function])
 
 
 def _sweep(name: str, error: str, before: str, after: str, check: str = JOINT) -> Defect:
     equation = "p(z, w) is kept" if check == JOINT else "E n_k after sweeps from uniform topics"
-    build = lambda posterior: DocumentSweep(posterior, changed(gibbs, "sweep_document", before, after))
+    build = lambda posterior: DocumentSweep(posterior, changed("samplers.lda.gibbs", "sweep_document", before, after))
     return planted(name, "lda/gibbs", build, error, Kill(check, "lda-tiny", equation), "latent")
 
 
 def _counted(generator, corpus, model, state) -> None:
     """`collapsed_sweep` with the word itself in the counts of its word."""
-    wrong = changed(collapsed, "sweep_corpus", "in_words[word, k] -= 1.0\n", "in_words[word, k] -= 0.0\n")
+    wrong = changed(
+        "samplers.lda.collapsed", "sweep_corpus", "in_words[word, k] -= 1.0\n", "in_words[word, k] -= 0.0\n"
+    )
     words = np.asarray(corpus.tokens, np.int64)
     wrong(streams(generator, 1)[0], words, corpus.offsets, *state, float(model.alpha), float(model.beta))
 

@@ -233,7 +233,7 @@ class ExactTopics(Topics):
     backend = "host"
 
     def trials(self, step_size):
-        return {LAW: Trial(partial(self.law, step_size), 10_000, 0.2, UNIT, ENUMERATION, 2 * self.steps)}
+        return {LAW: Trial(partial(self.law, step_size), 40_000, 0.1, UNIT, ENUMERATION, 2 * self.steps)}
 
     def law(self, step_size: float, seed: int, count: int) -> list[Outcome]:
         """End points of chains that start from exact draws."""

@@ -40,9 +40,9 @@ WORKLOADS: tuple[Row, ...] = (
     _row("dp/gibbs", dp.Slices, "dp-tiny", "dp-tiny-fixed"),
     _row(
         "dp/scir",
-        lambda posterior, **options: dp.Slices(posterior, update=CIRUpdate(), steps=1, chains=2500, **options),
+        lambda posterior, **options: dp.Slices(posterior, update=CIRUpdate(), steps=1, chains=4000, **options),
         "dp-tiny-fixed",
-        step_size=1.5,
+        step_size=3.0,
     ),
     _row(
         "dp/scir-batch",

@@ -102,7 +102,8 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
         step = cell.step[0] if cell.step else None
         style = STYLES[cell.method][1] if step in (None, *STEPS) else ":"
         axis.plot([p[1] for p in points], [p[2] for p in points], style, color=STYLES[cell.method][0],
-                  lw=WIDTHS.get(step, 1.6) if step else 1.6, label=label(cell))  # fmt: skip
+                  lw=WIDTHS.get(step, 1.6) if step else 1.6, marker="o" if len(points) < 15 else None, ms=3,
+                  label=label(cell))  # fmt: skip
     axis.set_xlabel("seconds of samples (shared cores)")
     axis.set_ylabel("log-perplexity, per document")
     axis.set_title("150,000 articles of Wikipedia, K = 50; reduced: one seed, short runs", fontsize=10)

@@ -136,10 +136,8 @@ def text(lines: Lines, quick: bool) -> list[str]:
         for name, ranks in zip(STATISTICS, np.array(lines[cell.key]["result"]["ranks"]), strict=True):
             inside = [np.mean(np.abs(ranks - 0.5) < level / 2) for level in LEVELS]
             errors = [np.sqrt(level * (1 - level) / len(ranks)) for level in LEVELS]
-            cells = [
-                f"{'**' * (abs(a - level) > 4 * e)}{a:.3f}{'**' * (abs(a - level) > 4 * e)}"
-                for a, level, e in zip(inside, LEVELS, errors, strict=True)
-            ]
+            bold = ["**" if abs(a - level) > 4 * e else "" for a, level, e in zip(inside, LEVELS, errors, strict=True)]
+            cells = [f"{mark}{a:.3f}{mark}" for a, mark in zip(inside, bold, strict=True)]
             p = float(stats.kstest(ranks, "uniform").pvalue)
             rows.append(f"| {label(cell)} | {name.replace('_', chr(92) + '_')} | {' | '.join(cells)} | {p:.2g} |")
     first = plan(quick)[0]

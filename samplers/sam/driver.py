@@ -99,8 +99,8 @@ def run_sam(
         evaluate_every: samples from one evaluation to the next.
         checkpoint: a file to write the run to and, if it exists, to resume from.
         checkpoint_every: samples between two checkpoints.
-        seconds: stop after so many seconds of samples, but not before the first evaluation; where a run
-            ends then depends on the clock.
+        seconds: stop after so many seconds of samples, but not before the first evaluation; where a run ends then
+            depends on the clock.
         progress: show a progress bar.
 
     Raises:
