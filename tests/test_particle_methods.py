@@ -234,7 +234,7 @@ def test_parvi_is_the_flow_of_langevin_dynamics():
 
 
 def test_particles_stay_on_their_manifold():
-    for name in ("vmf-s2", "vmf-s1^2", "matrix-langevin-3-2"):
+    for name in ("vmf-s1^2", "matrix-langevin-3-2"):
         law = target(name)
         sampler = EmbeddedRSVGD(law.manifold)
         start = jax.vmap(law.manifold.random)(jax.random.split(jax.random.key(3), 8))
@@ -244,26 +244,6 @@ def test_particles_stay_on_their_manifold():
             state = step(state)
         assert bool(jax.vmap(law.manifold.contains)(state.position).all())
         assert float(jnp.abs(state.position - start).max()) > 0.1
-
-
-def test_particles_of_every_method_end_near_the_target():
-    """Forty particles from a wide start: mean and variance within a fifth of the standard deviation and of themselves.
-
-    The bias at finitely many particles is of the size 1/M for each of the methods, and known to no one in closed form.
-    """
-    law = target("gaussian-1d-scaled")
-    start = jnp.asarray(3 * RNG.normal(size=(40, 1)) - 2)
-    for sampler in (SVGD(), ParVI("gfsd"), ParVI("gfsf"), ParVI("blob"), PSGHMC(), PSGHMC(form="fgh")):
-        state = sampler.init(jax.random.key(0), start, Exact(law))
-
-        @jax.jit
-        def run(state, sampler=sampler):
-            body = lambda s, _: (sampler.step(jax.random.key(0), s, 0.05, Exact(law)), None)
-            return jax.lax.scan(body, state, length=1500)[0]
-
-        x = np.asarray(run(state).position)[:, 0]
-        assert abs(x.mean() - 0.7) < 0.2 * np.sqrt(0.4), sampler
-        assert 0.5 < x.var() / 0.4 < 1.3, sampler
 
 
 @pytest.mark.parametrize(
