@@ -136,7 +136,7 @@ def test_a_check_that_measures_nothing_fails_the_benchmark():
         order_deficit(sampler_row("mala"))
 
 
-@pytest.mark.parametrize(("name", "shape"), [("sgld", (3, 2)), ("svgd", (7, 1)), ("host-sgld", (2,))])
+@pytest.mark.parametrize(("name", "shape"), [("sgld", (3, 2)), ("svgd", (7, 2)), ("host-sgld", (2,))])
 def test_a_workload_steps_all_chains_in_single_precision(name, shape):
     leaf = jax.tree.leaves(stepper(sampler_row(name), steps=2, chains=3, particles=7)())[0]
     assert leaf.size == math.prod(shape)
