@@ -62,7 +62,7 @@ def particle_sampler(subject: Subject, target: Target) -> Any:
 @lru_cache(maxsize=16)
 def field(subject: Subject, target: Target) -> Callable[..., np.ndarray]:
     """(particles (M, n), gradients (M, d), weights (M,)) -> the velocity (M, n), compiled."""
-    run = jax.jit(subject.sampler(target).velocity)
+    run = jax.jit(particle_sampler(subject, target).velocity)
     return lambda *arguments: np.asarray(run(*map(jnp.asarray, arguments)))
 
 
