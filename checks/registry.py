@@ -442,6 +442,7 @@ CHECKS: tuple[Check, ...] = (
         "E |v(y)|^2 = E_p |xi(x, y)|^2 / M for M draws of the target",
         particle_rate,
         particles(lambda claims: not claims.smoothed, last(everywhere)),
+        once=True,
     ),
 )
 """The full registry; the error rate of a statistical check is the family-wise rate divided by its size."""
