@@ -66,16 +66,21 @@ def field(subject: Subject, target: Target) -> Callable[..., np.ndarray]:
     return lambda *arguments: np.asarray(run(*map(jnp.asarray, arguments)))
 
 
-@lru_cache(maxsize=64)
-def gradients_of(row: Row, target: Target) -> Callable[[np.ndarray], np.ndarray]:
-    """Flat positions (M, d) -> the gradients (M, d) of the estimator of a row, which is an exact one."""
+def gradient_of(row: Row, target: Target) -> Callable[[jax.Array], jax.Array]:
+    """Flat position (d,) -> the gradient (d,) of the estimator of a row, which is an exact one."""
     estimator, key = row.estimator(target), jax.random.key(0)
 
     def gradient(x):
         position = target.unravel(x)
         return target.ravel(estimator.estimate(key, estimator.init(key, position), position)[0].gradient)
 
-    run = jax.jit(jax.vmap(gradient))
+    return gradient
+
+
+@lru_cache(maxsize=64)
+def gradients_of(row: Row, target: Target) -> Callable[[np.ndarray], np.ndarray]:
+    """`gradient_of` at (M, d), compiled."""
+    run = jax.jit(jax.vmap(gradient_of(row, target)))
     return lambda x: np.asarray(run(jnp.asarray(x)))
 
 
@@ -268,7 +273,7 @@ def _speeds(subject: Subject, target: Target) -> tuple[float, Callable[[jax.Arra
     sampler = with_kernel(particle_sampler(subject, target))
     if sampler.claims.particles.smoothed:
         raise NotApplicable("an estimate of the density is not linear in the particles")
-    gradient = jax.grad(target.flat_potential)
+    gradient = gradient_of(subject.row, target)
     place = jnp.asarray(places_in(target)[0])
 
     def speed(x):
