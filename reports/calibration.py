@@ -73,6 +73,7 @@ SUBJECTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("mala", "double-well", ("end_point_moments", "end_point_ks", "chains_move")),
     ("sgld", "double-well", ("end_point_mmd", "step_size_limit", "separated_modes")),
     ("sggmc", "vmf-s2", ("intrinsic_dimension", "closed_form_marginals", "riemannian_stein_discrepancy")),
+    ("svgd", "gaussian-correlated-2d", ("particle_rate",)),
 )
 """Sampler, target, and the checks that are calibrated on them: every statistical check, on what is quickest to run."""
 
