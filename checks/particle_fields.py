@@ -62,20 +62,25 @@ def particle_sampler(subject: Subject, target: Target) -> Any:
 @lru_cache(maxsize=16)
 def field(subject: Subject, target: Target) -> Callable[..., np.ndarray]:
     """(particles (M, n), gradients (M, d), weights (M,)) -> the velocity (M, n), compiled."""
-    run = jax.jit(subject.sampler(target).velocity)
+    run = jax.jit(particle_sampler(subject, target).velocity)
     return lambda *arguments: np.asarray(run(*map(jnp.asarray, arguments)))
 
 
-@lru_cache(maxsize=64)
-def gradients_of(row: Row, target: Target) -> Callable[[np.ndarray], np.ndarray]:
-    """Flat positions (M, d) -> the gradients (M, d) of the estimator of a row, which is an exact one."""
+def gradient_of(row: Row, target: Target) -> Callable[[jax.Array], jax.Array]:
+    """Flat position (d,) -> the gradient (d,) of the estimator of a row, which is an exact one."""
     estimator, key = row.estimator(target), jax.random.key(0)
 
     def gradient(x):
         position = target.unravel(x)
         return target.ravel(estimator.estimate(key, estimator.init(key, position), position)[0].gradient)
 
-    run = jax.jit(jax.vmap(gradient))
+    return gradient
+
+
+@lru_cache(maxsize=64)
+def gradients_of(row: Row, target: Target) -> Callable[[np.ndarray], np.ndarray]:
+    """`gradient_of` at (M, d), compiled."""
+    run = jax.jit(jax.vmap(gradient_of(row, target)))
     return lambda x: np.asarray(run(jnp.asarray(x)))
 
 
@@ -262,6 +267,25 @@ def with_kernel(sampler: Any) -> Any:
     raise NotApplicable("no option for the kernel is known")
 
 
+@lru_cache(maxsize=16)
+def _speeds(subject: Subject, target: Target) -> tuple[float, Callable[[jax.Array], jax.Array]]:
+    """(E_p |xi(x, y)|^2 by quadrature, particles (r, M, d) -> |v(y)|^2 (r,)) for a place y, compiled."""
+    sampler = with_kernel(particle_sampler(subject, target))
+    if sampler.claims.particles.smoothed:
+        raise NotApplicable("an estimate of the density is not linear in the particles")
+    gradient = gradient_of(subject.row, target)
+    place = jnp.asarray(places_in(target)[0])
+
+    def speed(x):
+        z = jnp.concatenate([x, place[None]])
+        w = jnp.concatenate([jnp.full(len(x), 1 / len(x)), jnp.zeros(1)])
+        return jnp.sum(sampler.velocity(z, jax.vmap(gradient)(z), w)[-1] ** 2)
+
+    speeds = jax.jit(jax.vmap(speed))
+    nodes, weights = rule_of(target)(nodes_of(target))
+    return float(weights @ np.asarray(speeds(jnp.asarray(nodes)[:, None]))), speeds
+
+
 def particle_rate(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """The velocity that M independent draws of the target give a place is of the size M^-1/2, with its exact constant.
 
@@ -270,23 +294,9 @@ def particle_rate(check: Check, subject: Subject, target: Target, seed: int) -> 
     where xi(x, y) is the velocity that one particle at x gives a place y, because E_p xi(x, y) = 0. The right side is
     by quadrature, the left side the mean over many sets of draws, for two M.
     """
-    sampler = with_kernel(particle_sampler(subject, target))
-    if sampler.claims.particles.smoothed:
-        raise NotApplicable("an estimate of the density is not linear in the particles")
+    exact, speeds = _speeds(subject, target)
     if target.sample is None:
         raise NotApplicable("needs exact draws")
-    gradient = jax.grad(target.flat_potential)
-    place = jnp.asarray(places_in(target)[0])
-
-    def speed(x):
-        """|v(y)|^2 from particles (M, d)."""
-        z = jnp.concatenate([x, place[None]])
-        w = jnp.concatenate([jnp.full(len(x), 1 / len(x)), jnp.zeros(1)])
-        return jnp.sum(sampler.velocity(z, jax.vmap(gradient)(z), w)[-1] ** 2)
-
-    nodes, weights = rule_of(target)(nodes_of(target))
-    exact = float(weights @ np.asarray(jax.jit(jax.vmap(lambda x: speed(x[None])))(jnp.asarray(nodes))))
-    speeds = jax.jit(jax.vmap(speed))
     draw = target.sample
     first = max(256, int(REPLICATES * current_fraction()))
 

@@ -78,6 +78,7 @@ SUBJECTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("lda/sgrld", "lda-tiny", (LIMIT, MEAN)),
     ("lda/gibbs", "lda-tiny", (JOINT,)),
     ("sggmc", "vmf-s2", ("intrinsic_dimension", "closed_form_marginals", "riemannian_stein_discrepancy")),
+    ("svgd", "gaussian-correlated-2d", ("particle_rate",)),
 )
 """Sampler, target, and the checks that are calibrated on them: every statistical check, on what is quickest to run."""
 

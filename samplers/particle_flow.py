@@ -75,7 +75,7 @@ class FlowMixin(ParticleMixin):
     def init(self, key, position, estimator):
         auxiliary_key, estimator_key = jax.random.split(key)
         rows = flatten(position)
-        auxiliary = self.draw(auxiliary_key, *rows.shape, rows.dtype)
+        auxiliary = self.draw(auxiliary_key, rows.shape[0], rows.shape[1], rows.dtype)
         return self._state(position, auxiliary, estimator_key, estimator)
 
     def _state(self, position, auxiliary, key, estimator):

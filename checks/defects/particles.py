@@ -163,7 +163,7 @@ def _half_blob(x, weights, h):
     return 2 * ahead / h
 
 
-def psghmc(field: Callable[..., jax.Array], form: str):
+def psghmc(field: Callable[..., tuple[jax.Array, jax.Array]], form: str):
     """A builder of pSGHMC with another field, `field(sampler, theta, r, gradients, score_theta, score_r)`."""
 
     @dataclass(frozen=True)
