@@ -1,4 +1,8 @@
-"""Chains on several devices: the same samples, bit for bit, as on one."""
+"""Chains on several devices: the same samples as on one, up to round-off.
+
+The random numbers are the same bits; the arithmetic is compiled for another number of chains, and vectorised otherwise
+on some processors.
+"""
 
 import os
 import subprocess
@@ -12,6 +16,7 @@ from samplers.engine import devices_for
 
 pytestmark = pytest.mark.xdist_group("run_devices")  # what the fixture makes serves one worker
 
+EPS = float(np.finfo(float).eps)
 PROGRAM = """
 import sys
 import jax, numpy as np
@@ -81,7 +86,8 @@ def samples(tmp_path_factory):
 @pytest.mark.parametrize("name", ["sgld", "schedule", "average", "sphere", "minibatch", "uneven", "resumed"])
 def test_samples_do_not_depend_on_the_number_of_devices(samples, name):
     one, four = (found[name] for found in samples)
-    np.testing.assert_array_equal(four, one)
+    # 20 steps, each of a few operations that neither of the contracting chains enlarges
+    np.testing.assert_allclose(four, one, rtol=0, atol=20 * 64 * EPS * np.abs(one).max())
     assert np.isfinite(one).all()
     assert len({tuple(chain.ravel()) for chain in one}) == len(one)
 
