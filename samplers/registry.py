@@ -66,7 +66,7 @@ SPLITTING = (
     {"friction": 0.4, "temperature": 2.0},
 )
 # The coefficients of an exact Ornstein-Uhlenbeck flow have a formula of their own where friction x step size exceeds 1.
-OVERDAMPED = ({"friction": 60.0, "temperature": 0.5}, {"friction": 0.4, "temperature": 2.0})
+OVERDAMPED = ({"friction": 30.0, "temperature": 0.5}, {"friction": 0.4, "temperature": 2.0})
 THERMAL = (
     {"diffusion": 2.0, "temperature": 0.5, "thermal_mass": 2.5},
     {"diffusion": 0.4, "temperature": 2.0, "thermal_mass": 0.6},
