@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from samplers.bandwidths import Bandwidth, bandwidths_of, first_bandwidth
+from samplers.simple import PositionMixin
 
 
 class Particles(NamedTuple):
@@ -40,7 +41,7 @@ def uniform_weights(particles: jax.Array) -> jax.Array:
     return jnp.full(particles.shape[0], 1.0 / particles.shape[0], particles.dtype)
 
 
-class ParticleMixin:
+class ParticleMixin(PositionMixin):
     """A sampler whose state is its particles, from `move`, in a flat space.
 
     `move(particles (M, d), gradients of U (M, d), weights (M,), bandwidths) -> (M, d)` is the velocity of every
@@ -74,12 +75,3 @@ class ParticleMixin:
         move = self.move(particles, gradients, uniform_weights(particles), bandwidths)
         position = unflatten(state.position)(particles + step_size * move)
         return Particles(position, state.count + 1, carried, estate)
-
-    def position(self, state):
-        return state.position
-
-    def unpack(self, state):
-        return state.position
-
-    def pack(self, key, z, estimator):
-        return self.init(key, z, estimator)

@@ -11,11 +11,12 @@ names.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from reports.experiments.cells import Lines
 from reports.experiments.pages import new_figure, provenance
 from reports.experiments.publish import publish
-from reports.experiments.sam import Cell, evaluated
+from reports.experiments.sam import Cell, evaluated, frame
 
 NAME = "liu2016-figure5"
 SECONDS, QUICK = 40.0, 2.0
@@ -111,6 +112,13 @@ def table_of_words(words: Sequence[Sequence[str]]) -> list[str]:
     return ["| topic | words |", "|---|---|", *(f"| {k + 1} | {', '.join(w)} |" for k, w in enumerate(words)), ""]
 
 
+def mark_mean_document(axis: Any) -> None:
+    """A line at the log-perplexity of topics that are all the mean document."""
+    axis.axhline(MEAN_DOCUMENT, color="#999999", lw=0.8)
+    axis.annotate("all topics the mean document", (0.99, MEAN_DOCUMENT), xycoords=("axes fraction", "data"),
+                  ha="right", va="bottom", fontsize=7, color="#555555")  # fmt: skip
+
+
 def draw(lines: Lines, quick: bool, path: Path) -> None:
     """Log-perplexity against seconds, one line a method."""
     figure, axes = new_figure(1, 1, (9, 4.8))
@@ -123,14 +131,8 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
         mark = "o" if len(points) < 15 else None
         axis.plot([p[1] for p in points], [p[2] for p in points], style, color=colour, lw=1.6, marker=mark, ms=3,
                   label=label(cell))  # fmt: skip
-    axis.axhline(MEAN_DOCUMENT, color="#999999", lw=0.8)
-    axis.annotate("all topics the mean document", (0.99, MEAN_DOCUMENT), xycoords=("axes fraction", "data"),
-                  ha="right", va="bottom", fontsize=7, color="#555555")  # fmt: skip
-    axis.set_xlabel("seconds of samples (two shared cores)")
-    axis.set_ylabel("log-perplexity, per document")
-    axis.set_title("20News-different, K = 20, V = 5,000; reduced: one seed, short runs", fontsize=10)
-    axis.grid(alpha=0.25, lw=0.4)
-    axis.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
+    mark_mean_document(axis)
+    frame(axis, "20News-different, K = 20, V = 5,000; reduced: one seed, short runs")
     figure.savefig(path, dpi=110)
 
 

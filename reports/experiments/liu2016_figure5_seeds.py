@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from reports.experiments.cells import Lines
-from reports.experiments.liu2016_figure5 import LABELS, MEAN_DOCUMENT, STEP, STYLES, table_of_words
+from reports.experiments.liu2016_figure5 import LABELS, MEAN_DOCUMENT, STEP, STYLES, mark_mean_document, table_of_words
 from reports.experiments.pages import new_figure, provenance
 from reports.experiments.publish import publish
-from reports.experiments.sam import Cell, evaluated
+from reports.experiments.sam import Cell, evaluated, frame
 
 NAME = "liu2016-figure5-seeds"
 SECONDS, QUICK, SEEDS = 120.0, 2.0, 3
@@ -98,14 +98,8 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
             axis.plot(times, mean, style, color=colour, lw=2.0, label=LABELS[name])
         else:  # a sweep that takes as long as the run: one point a seed
             axis.plot(*np.mean([c[-1] for c in curves], axis=0), "o", color=colour, ms=5, label=LABELS[name])
-    axis.axhline(MEAN_DOCUMENT, color="#999999", lw=0.8)
-    axis.annotate("all topics the mean document", (0.99, MEAN_DOCUMENT), xycoords=("axes fraction", "data"),
-                  ha="right", va="bottom", fontsize=7, color="#555555")  # fmt: skip
-    axis.set_xlabel("seconds of samples (shared cores)")
-    axis.set_ylabel("log-perplexity, per document")
-    axis.set_title("20News-different, K = 20, V = 5,000; thin: seeds, thick: their mean", fontsize=10)
-    axis.grid(alpha=0.25, lw=0.4)
-    axis.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
+    mark_mean_document(axis)
+    frame(axis, "20News-different, K = 20, V = 5,000; thin: seeds, thick: their mean")
     figure.savefig(path, dpi=110)
 
 

@@ -17,7 +17,7 @@ from reports.experiments.cells import Lines
 from reports.experiments.liu2016_figure5 import LABELS, STYLES, table_of_words
 from reports.experiments.pages import new_figure, provenance
 from reports.experiments.publish import publish
-from reports.experiments.sam import LARGE_DATA, LARGE_PRIOR, LARGE_TOPICS, SHORTEST, LargeCell, evaluated
+from reports.experiments.sam import LARGE_DATA, LARGE_PRIOR, LARGE_TOPICS, SHORTEST, LargeCell, evaluated, frame
 
 NAME = "liu2016-figure5b"
 SECONDS, QUICK = 240.0, 2.0
@@ -104,11 +104,7 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
         axis.plot([p[1] for p in points], [p[2] for p in points], style, color=STYLES[cell.method][0],
                   lw=WIDTHS.get(step, 1.6) if step else 1.6, marker="o" if len(points) < 15 else None, ms=3,
                   label=label(cell))  # fmt: skip
-    axis.set_xlabel("seconds of samples (shared cores)")
-    axis.set_ylabel("log-perplexity, per document")
-    axis.set_title("150,000 articles of Wikipedia, K = 50; reduced: one seed, short runs", fontsize=10)
-    axis.grid(alpha=0.25, lw=0.4)
-    axis.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
+    frame(axis, "150,000 articles of Wikipedia, K = 50; reduced: one seed, short runs")
     figure.savefig(path, dpi=110)
 
 

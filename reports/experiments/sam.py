@@ -154,3 +154,12 @@ def evaluated(cell: Cell, checkpoint: Path | None = None) -> dict[str, Any]:
 def top_words(topics: np.ndarray, mean: np.ndarray, words: Sequence[str], count: int = 8) -> list[list[str]]:
     """The words of each topic whose weight is furthest above that of the mean document, most first."""
     return [[str(words[i]) for i in np.argsort(mean - topic)[:count]] for topic in topics]
+
+
+def frame(axis: Any, title: str) -> None:
+    """Labels, grid and legend of a figure of log-perplexity against seconds."""
+    axis.set_xlabel("seconds of samples (shared cores)")
+    axis.set_ylabel("log-perplexity, per document")
+    axis.set_title(title, fontsize=10)
+    axis.grid(alpha=0.25, lw=0.4)
+    axis.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
