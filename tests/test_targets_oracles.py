@@ -95,6 +95,8 @@ def reference_rule(name):
         # log-ratios: the density falls exponentially, and is analytic in a strip of half-width pi; its width shrinks
         # as alpha grows, and the step with it
         reach, step = (180, 0.5) if "sparse" in name else (30, 0.2)
+        if name == "dirichlet-sphere-concentrated":
+            reach, step = 12, 0.1
         y = np.stack(np.meshgrid(*[np.arange(-reach, reach, step)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
         theta = special.softmax(np.pad(y, ((0, 0), (0, 1))), axis=1)
         points = np.sqrt(theta) if law.manifold == Sphere(3) else theta
@@ -187,7 +189,12 @@ RESOLVED = {
     "vmf-s2": 8,
 }
 RESOLVED |= {"vmf-s1": 40, "vmf-mixture-s1": 60, "bingham-s2": 40, "matrix-langevin-3-2": 30}
-RESOLVED |= {"truncated-gaussian": 40, "circle-posterior-mean-e1": 120, "circle-posterior-pair-e2": 120}
+RESOLVED |= {
+    "truncated-gaussian": 40,
+    "half-gaussian": 40,
+    "circle-posterior-mean-e1": 120,
+    "circle-posterior-pair-e2": 120,
+}
 
 
 @pytest.mark.parametrize("name", WITH_RULE)
