@@ -22,7 +22,8 @@ from checks.polynomial_law import polynomials, require_polynomials, stationary, 
 from checks.quadrature import neville
 from checks.result import Result
 from checks.rules import at_temperature, law_rule
-from checks.statistical import ALPHA, POWER, STAGES, chains_for, decide_statistically, not_finite, promise
+from checks.starts import draw_variables
+from checks.statistical import ALPHA, POWER, STAGES, chains_for, decide_statistically, not_finite, promise, stage_seed
 from checks.statistics.distribution import ks_test
 from checks.statistics.outcome import Outcome
 from checks.statistics.quadratic import moments_of, norm_test
@@ -271,9 +272,10 @@ def riemannian_stein_discrepancy(check: Check, subject: Subject, target: Target,
         raise NotApplicable("a boundary, where Stein's identity has a boundary term")
     features = stein_features(target, claims.temperature)
     law = _known(step, h)
+    exact = draw_variables(step, np.random.default_rng(stage_seed(seed, 99, 1)), 1024)[:, :d]
     if law is None and claims.kind != "exact":
         labels = [f"A k at location {i}" for i in range(LOCATIONS)]
-        spread = features(sample(step, h, 1, seed, 99, 1024)[0][:, :d]).std(axis=0)
+        spread = features(exact).std(axis=0)
         scaled = lambda ends: features(ends.position) / spread
         what = Statistics(scaled, np.zeros(LOCATIONS), labels, 2 * LIMIT, lambda outcome: True)
         return limit_of_chains(check, subject, target, seed, step, order_of(claims), statistics=what)
@@ -281,7 +283,7 @@ def riemannian_stein_discrepancy(check: Check, subject: Subject, target: Target,
     if law is not None and law.shift is not None:
         allowance = float(np.linalg.norm(law.shift(features))) + law.error
     # the operator holds the score, which is large where the law is narrow
-    _, covariance = moments_of(features, sample(step, h, 1, seed, 99, 1024)[0][:, :d], block=1024)
+    _, covariance = moments_of(features, exact, block=1024)
     null = norm_test("", "", np.zeros(LOCATIONS), covariance, 1 / STEIN_CHAINS, STEIN_CHAINS, allowance)
     seen = detectable([null], ALPHA, POWER, STAGES)
     if seen > DISCREPANCY + allowance:

@@ -114,10 +114,10 @@ def run(queue: Sequence[Cell], path: Path, chains: float, workers: int | None, s
     left = {cell.key: cell for cell in queue if cell.key not in done}
     if not left:
         return 0
-    from distributed import as_completed
-
     written, lost, revision = 0, [], commit()
     with connected(workers, scheduler) as client, appended(path, key_of) as append:
+        from distributed import as_completed  # here, so that `connected` has said what to do where it is missing
+
         # the cells of one subject follow each other, so that a worker compiles its step once
         futures = client.map(work, [task_of(cell, chains) for cell in left.values()], pure=False)
         cells = dict(zip(futures, left.values(), strict=True))
