@@ -272,14 +272,15 @@ def _valid_metric(mutant: Mutant) -> bool:
     if name == "RecipeMetric":
         law = cached_target("double-well")
         assert isinstance(RecipeMetric(law, offset=RECIPE_OFFSET), RecipeMetric)
-        metric, points = copy(law, offset=RECIPE_OFFSET), rng.normal(size=(20, 1))
+        make, points = lambda: copy(law, offset=RECIPE_OFFSET), rng.normal(size=(20, 1))
     elif name == "PositiveMetric":
-        metric, points = copy(), rng.exponential(size=(20, 2))
+        make, points = copy, rng.exponential(size=(20, 2))
     elif name in ("ReducedMeanMetric", "ReducedNaturalMetric"):
-        metric, points = copy(sum(REDUCED)), rng.dirichlet(np.ones(3), size=20)[:, :2]
+        make, points = lambda: copy(sum(REDUCED)), rng.dirichlet(np.ones(3), size=20)[:, :2]
     else:
-        metric, points = copy(), 2 * rng.normal(size=(20, 2))
-    try:
+        make, points = copy, 2 * rng.normal(size=(20, 2))
+    try:  # a copy that cannot be made, or evaluated, is no metric
+        metric = make()
         inverse = np.asarray(jax.vmap(lambda x: dense(metric.inverse(x)))(jnp.asarray(points)))
         root = np.asarray(jax.vmap(lambda x: dense(metric.inverse_sqrt(x)))(jnp.asarray(points)))
     except Exception:
