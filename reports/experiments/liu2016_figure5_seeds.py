@@ -21,14 +21,19 @@ from reports.experiments.sam import Cell, evaluated, frame
 
 NAME = "liu2016-figure5-seeds"
 SECONDS, QUICK, SEEDS = 120.0, 2.0, 3
+FULL, BLOCKS, MEANS = (3e-4, 0.1), (4e-5, 25), (4e-5, 10)
+"""Step size and friction times step size with all documents; step size and steps of a trajectory of GMC-bGibbs and
+GMC-apprMH."""
+SETTINGS = {
+    "sggmc": STEP, "gsgnht": STEP, "sggmc-full": FULL, "gsgnht-full": FULL, "gmc-bgibbs": BLOCKS, "gmc-apprmh": MEANS,
+}  # fmt: skip
 
 
 def plan(quick: bool) -> list[Cell]:
     """Seed by seed, so that a run that is interrupted has all methods."""
     seconds, seeds = (QUICK, 2) if quick else (SECONDS, SEEDS)
     names = ("sggmc",) if quick else tuple(LABELS)
-    own = lambda name: STEP if name.startswith(("sggmc", "gsgnht")) else None
-    return [Cell(name, seconds, own(name), seed=seed) for seed in range(seeds) for name in names]
+    return [Cell(name, seconds, SETTINGS.get(name), seed=seed) for seed in range(seeds) for name in names]
 
 
 def of_methods(lines: Lines, quick: bool) -> dict[str, list[dict]]:

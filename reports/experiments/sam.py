@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from reports.experiments.cells import Keyed
+from samplers.gmc import GMC
 from samplers.sam.driver import Chain, VariationalChain, run_sam
 from samplers.sam.methods import build
 from samplers.sam.variational import MeanField, StochasticMeanField
@@ -33,7 +34,8 @@ class Cell(Keyed):
     Attributes:
         method: a name of `samplers.sam.methods.METHODS`, or of `VARIATIONAL`.
         seconds: how long its samples may take.
-        step: step size and friction times step size of SGGMC and gSGNHT, None for the paper's.
+        step: step size and friction times step size of SGGMC and gSGNHT, step size and steps of a trajectory of GMC;
+            None for the paper's.
         form: of the sampling of weights.
         single: steps in single precision.
         seed: of the run.
@@ -119,7 +121,10 @@ def chain_of(cell: Cell, model: SAM, train: UnitDocuments) -> Chain:
         return VariationalChain(StochasticMeanField(model, train.rows, cell.batch))
     burn_in, kept = {"gmc-apprmh": (15, 10), "gmc-bgibbs": (15, 1)}.get(method, (40, 20))
     options: dict[str, Any] = {"weights": WeightSettings(burn_in, kept, form=form)}
-    if not method.startswith("gmc"):
+    if method.startswith("gmc"):
+        if cell.step is not None:
+            options |= {"step_size": cell.step[0], "sampler": GMC(model.manifold, round(cell.step[1]))}
+    else:
         # a Metropolis test in single precision would see round-off of U
         options["dtype"] = np.float32 if cell.single else np.float64
         if not method.endswith("full"):
