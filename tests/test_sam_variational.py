@@ -1,5 +1,7 @@
 """Variational inference for SAM: its bound and updates against differences and quadrature; topics are recovered."""
 
+import itertools
+
 import jax
 import numpy as np
 import pytest
@@ -137,6 +139,37 @@ def test_mean_field_has_the_directions_of_the_posterior_on_s2_but_the_width_of_t
     directions = np.sum(unit_rows(exact) * q.topics, axis=1)
     assert np.all(directions > 0.99)
     assert resultants[0] > found + 0.1
+    # and the stochastic version stays there, from its 100th sweep on
+    few, rng = StochasticMeanField(field.model, field.rows, 2), np.random.default_rng(1)
+    for number in range(100, 150):
+        q = few.sweep(rng, q, number)
+    assert np.all(np.sum(unit_rows(exact) * q.topics, axis=1) > 0.99)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_the_gradient_of_a_batch_is_that_of_all_documents_on_average(size, monkeypatch):
+    """What stochastic VI ascends, averaged over every batch, with the weights of each document at their optimum."""
+    field, q = problem()
+    q = field.update_weights(q._replace(weights=field.start_weights(q.topics)))
+    batches, found = [np.array(c) for c in itertools.combinations(range(field.rows.size), size)], []
+
+    def note(part, local, how=None, scale=1.0):
+        found.append(part.topics_gradient(local, scale))
+        return local
+
+    class Given:
+        """Draws the batches in order."""
+
+        def choice(self, total, count, replace):
+            assert (total, count, replace) == (field.rows.size, size, False)
+            return batches[len(found)]
+
+    monkeypatch.setattr(MeanField, "update_topics", note)
+    for _ in batches:
+        StochasticMeanField(field.model, field.rows, size).sweep(Given(), q._replace(weights=q.weights[:0]), 0)  # pyright: ignore[reportArgumentType]
+    want = field.topics_gradient(q)
+    assert np.abs(np.mean(found, axis=0) - want).max() <= 1e3 * EPS * np.abs(want).max()
+    assert np.abs(found[0] - want).max() > 0.01 * np.abs(want).max()  # one batch is not all documents
 
 
 # Recovery, runs ------------------------------------------------------------------------------------------------------
