@@ -166,7 +166,7 @@ def _program(
         left over for the last block, and cannot merge the draws with the update of a block of one step, which would
         round otherwise.
         """
-        update = _lanes(parts.update, chains, (None, -1, -1, None))
+        update = parts.update_lanes if chains > 1 else _lanes(parts.update, 1, (None, -1, -1, None))
         value = _lanes(lambda state: collect(sampler.position(state)), chains, (-1,))
 
         def number(offset):

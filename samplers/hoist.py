@@ -16,6 +16,7 @@ as under `jax_threefry_partitionable`].
 Keys of another implementation, or the other layout of counters, fall back to the whole step in the loop.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -32,6 +33,10 @@ MAX_DRAW_BYTES = 2**20
 """A step that draws more than this is not split: its draws would not stay in cache anyway."""
 MAX_CONSTANT = 4096
 """Equations that read a larger constant stay in the loop."""
+MAX_ROWS = 256
+"""Inner products of longer vectors are left to XLA: a running sum loses digits with the number of terms."""
+MIN_LANES = 64
+"""Fewer lanes do not pay for a loop over rows."""
 CHUNK = 2**14
 """Random words hashed at once; a few times this fits the second-level cache of a CPU."""
 
@@ -61,6 +66,7 @@ class Parts(NamedTuple):
         draw: `(consts, k0, k1) -> list of arrays`: the draws for many keys, of which k0 and k1, uint32 (lanes,), are
             the words; lanes last. None if the step is not split: then `update` takes a key for its draws.
         update: `(consts, draws, state, h) -> state`, for one lane.
+        update_lanes: the same for many lanes, on the last axis of every array of `draws` and `state`.
         draw_bytes: memory of the draws of one lane.
         jaxpr: the traced step.
     """
@@ -68,6 +74,7 @@ class Parts(NamedTuple):
     consts: list
     draw: Callable[[list, jax.Array, jax.Array], list] | None
     update: Callable[[list, Any, Any, Any], Any]
+    update_lanes: Callable[[list, Any, Any, Any], Any]
     draw_bytes: int
     jaxpr: Any
 
@@ -86,7 +93,7 @@ def whole(step: Callable, key: Any, state: Any, step_size: Any) -> Parts:
         leaves = jax.tree.leaves((draws, state, h))
         return jax.tree.unflatten(structure, jax.core.eval_jaxpr(closed.jaxpr, consts, *leaves))
 
-    return Parts(list(closed.consts), None, update, 0, closed.jaxpr)
+    return Parts(list(closed.consts), None, update, jax.vmap(update, (None, -1, -1, None), -1), 0, closed.jaxpr)
 
 
 def split(step: Callable, key: Any, state: Any, step_size: Any) -> Parts:
@@ -108,16 +115,29 @@ def split(step: Callable, key: Any, state: Any, step_size: Any) -> Parts:
             _evaluate_lanes(equation, env)
         return [env[v].value if isinstance(env[v], Lanes) else env[v] for v in residuals]
 
-    def update(consts, draws, state, h):
+    def given(consts, draws, state, h, mark):
+        """The variables that `update` starts from; `mark` is for those that differ from lane to lane."""
         env: dict = dict(zip(flat.constvars, consts, strict=True))
-        env.update(zip(flat.invars[1:], jax.tree.leaves((state, h)), strict=True))
+        leaves = [*map(mark, jax.tree.leaves(state)), *jax.tree.leaves(h)]
+        env.update(zip(flat.invars[1:], leaves, strict=True))
         for v, value in zip(residuals, draws, strict=True):
-            env[v] = _wrap(value) if _is_key(v) else value
+            env[v] = mark(_wrap(value) if _is_key(v) else value)
+        return env
+
+    def update(consts, draws, state, h):
+        env = given(consts, draws, state, h, lambda value: value)
         for equation in kept:
             _bind(equation, env)
         return jax.tree.unflatten(structure, [_read(env, v) for v in flat.outvars])
 
-    return Parts(one.consts, draw, update, words, one.jaxpr)
+    def update_lanes(consts, draws, state, h):
+        env = given(consts, draws, state, h, Lanes)
+        for equation in kept:
+            _bind_in_lanes(equation, env)
+        count = jax.tree.leaves((draws, state))[0].shape[-1]
+        return jax.tree.unflatten(structure, [_in_lanes(_read(env, v), count) for v in flat.outvars])
+
+    return Parts(one.consts, draw, update, update_lanes, words, one.jaxpr)
 
 
 def lane_keys(keys: jax.Array, numbers: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -267,11 +287,20 @@ def _read(env: dict, atom) -> Any:
 
 def _bind(e: Equation, env: dict) -> None:
     """Evaluate an equation."""
+    _assign(env, e, _apply(e, *(_read(env, v) for v in e.inputs)))
+
+
+def _apply(e: Equation, *inputs: Any) -> Any:
+    """What an equation makes of these values."""
     params, functions = e.primitive.get_bind_params(e.params), ()
     if isinstance(params, tuple):  # JAX 0.9
         functions, params = params
-    out = e.primitive.bind(*functions, *(_read(env, v) for v in e.inputs), **params)
-    env.update(zip(e.outputs, out if e.primitive.multiple_results else [out], strict=True))
+    return e.primitive.bind(*functions, *inputs, **params)
+
+
+def _assign(env: dict, e: Equation, out: Any, mark: Callable[[Any], Any] = lambda value: value) -> None:
+    """Note the results of an equation."""
+    env.update(zip(e.outputs, map(mark, out if e.primitive.multiple_results else [out]), strict=True))
 
 
 # --------------------------------------------------------------------------------------------- evaluating lanes
@@ -324,11 +353,54 @@ def _evaluate_lanes(e: Equation, env: dict) -> None:
     env[e.outputs[0]] = out
 
 
-def _bind_lanes(e: Equation, inputs: list) -> jax.Array:
-    """One equation, batched over the last axis of its `Lanes`."""
+def _bind_in_lanes(e: Equation, env: dict) -> None:
+    """Evaluate an equation of `update` in all lanes."""
+    inputs = [_read(env, v) for v in e.inputs]
+    if any(isinstance(v, Lanes) for v in inputs):
+        _assign(env, e, _bind_lanes(e, inputs), Lanes)
+    else:
+        _bind(e, env)
+
+
+def _bind_lanes(e: Equation, inputs: list) -> Any:
+    """One equation, batched over the last axis of its `Lanes`.
+
+    Equation by equation, since `jax.vmap` of them all would put the lanes first wherever a scalar meets a vector, and
+    XLA would transpose from the one layout to the other in every pass.
+    """
     axes = tuple(-1 if isinstance(v, Lanes) else None for v in inputs)
     values = [v.value if isinstance(v, Lanes) else v for v in inputs]
-    return jax.vmap(lambda *args: e.primitive.bind(*args, **e.params), axes, -1)(*values)
+    if _is_inner_product(e) and all(isinstance(v, Lanes) for v in inputs):
+        rows, lanes = values[0].shape
+        if rows <= MAX_ROWS and lanes >= MIN_LANES:
+            return _inner_product(*values)
+    return jax.vmap(functools.partial(_apply, e), axes, -1)(*values)
+
+
+def _is_inner_product(e: Equation) -> bool:
+    """Whether it is sum_i a_i b_i of two vectors of one floating type."""
+    if e.primitive.name != "dot_general":
+        return False
+    kinds = {v.aval.dtype for v in (*e.inputs, *e.outputs)}
+    floating = len(kinds) == 1 and jnp.issubdtype(kinds.pop(), jnp.floating)
+    return floating and e.params["dimension_numbers"] == (((0,), (0,)), ((), ())) and e.inputs[0].aval.ndim == 1
+
+
+def _inner_product(a: jax.Array, b: jax.Array) -> jax.Array:
+    """sum_i a_i b_i over rows, (rows, lanes) -> (lanes,).
+
+    A loop over rows: it reads each operand once and writes no product. XLA makes a batched product of it otherwise,
+    with the lanes first, and a sum over the first axis runs along the rows of each lane.
+    """
+    add = lambda i, total: total + a[i] * b[i]
+    return lax.fori_loop(0, len(a), add, jnp.zeros(a.shape[1:], a.dtype))
+
+
+def _in_lanes(value: Any, count: int) -> Any:
+    """An array with `count` lanes on its last axis."""
+    if isinstance(value, Lanes):
+        return value.value
+    return jnp.broadcast_to(jnp.asarray(value)[..., None], (*jnp.shape(value), count))
 
 
 def _insert(keys: Words, count: int) -> tuple[jax.Array, jax.Array]:

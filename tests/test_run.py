@@ -144,6 +144,49 @@ def test_random_bits_of_every_width_are_those_of_jax_random():
         np.testing.assert_array_equal(draws[:, 1], want.astype(draws.dtype))
 
 
+def _a_step_of_everything(key, state, h):
+    """Vectors, matrices, loops, branches, keys and integers, what depends on the lane and what does not."""
+    matrix = jnp.reshape(jnp.arange(9.0), (3, 3)) / 9
+    x, count = state["x"], state["count"]
+    x = x + h * jnp.sqrt(1 + x @ x) * jax.random.normal(key, (3,)) + jnp.outer(x, matrix @ x).sum(0)
+    x = jax.lax.fori_loop(0, 3, lambda i, y: 0.5 * y + jnp.cos(y[i]), x)
+    x = jnp.where(x[0] > 0, x, -x) / (1 + jnp.linalg.norm(x)) + jax.lax.cond(x[1] > 0, jnp.sin, jnp.cos, x[2])
+    x = x + jnp.linalg.solve(jnp.eye(3) + matrix @ matrix.T, x[::-1]) + jax.random.gamma(key, 2.0)
+    return {"x": x, "count": count + 1, "same": jnp.sum(matrix) * h}
+
+
+@pytest.mark.parametrize("lanes", [2, hoist.MIN_LANES])
+def test_all_lanes_at_once_is_every_lane_alone(lanes):
+    starts = jax.random.normal(KEY, (3, lanes))
+    state = {"x": starts, "count": jnp.arange(lanes), "same": jnp.zeros(lanes)}
+    first = jax.tree.map(lambda a: a[..., 0], state)
+    h = jnp.float64(0.1)
+    parts = hoist.split(_a_step_of_everything, KEY, first, h)
+    assert parts.draw is not None
+    keys = jax.random.split(KEY, lanes)
+    draws = parts.draw(parts.consts, *hoist.lane_keys(keys, jnp.uint32([4])))
+    got = jax.jit(parts.update_lanes)(parts.consts, draws, state, h)
+    alone = jax.vmap(lambda k, s: _a_step_of_everything(jax.random.fold_in(k, 4), s, h), (0, -1), -1)(keys, state)
+    assert jax.tree.map(jnp.shape, got) == jax.tree.map(jnp.shape, alone)
+    np.testing.assert_array_equal(got["count"], alone["count"])
+    for name in ("x", "same"):
+        np.testing.assert_allclose(got[name], alone[name], rtol=0, atol=rounding(np.asarray(alone[name]), 1))
+
+
+@pytest.mark.parametrize("rows", [1, 7, hoist.MAX_ROWS, hoist.MAX_ROWS + 1])
+def test_inner_products_of_lanes(rows):
+    lanes = hoist.MIN_LANES
+    step = lambda key, state, h: state * (state @ (state + h)) + 0 * jax.random.normal(key, (rows,))
+    state = jax.random.normal(KEY, (rows, lanes))
+    parts = hoist.split(step, KEY, state[:, 0], 1.0)
+    draws = parts.draw(parts.consts, *hoist.lane_keys(jax.random.split(KEY, lanes), jnp.uint32([4])))
+    got = jax.jit(parts.update_lanes)(parts.consts, draws, state, jnp.float64(1.0))
+    x = np.asarray(state, np.longdouble)
+    want = x * np.sum(x * (x + 1), axis=0)
+    size = np.abs(x) * np.sum(np.abs(x * (x + 1)), axis=0)  # a sum of n products errs by n eps times that at most
+    assert np.all(np.abs(np.asarray(got) - want) <= (rows + 2) * np.finfo(np.float64).eps * size)
+
+
 def test_rows_of_data_are_not_drawn_in_bulk():
     rows = jnp.ones((10_000, 30))
     estimator = Minibatch(DataTerms(lambda x: 0.0 * jnp.sum(x), lambda x, row: row @ x, rows, 10_000), 50)
