@@ -383,7 +383,8 @@ def _is_inner_product(e: Equation) -> bool:
         return False
     kinds = {v.aval.dtype for v in (*e.inputs, *e.outputs)}
     floating = len(kinds) == 1 and jnp.issubdtype(kinds.pop(), jnp.floating)
-    return floating and e.params["dimension_numbers"] == (((0,), (0,)), ((), ())) and e.inputs[0].aval.ndim == 1
+    vectors = all(v.aval.ndim == 1 for v in e.inputs)
+    return floating and vectors and e.params["dimension_numbers"] == (((0,), (0,)), ((), ()))
 
 
 def _inner_product(a: jax.Array, b: jax.Array) -> jax.Array:

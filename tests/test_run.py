@@ -148,7 +148,7 @@ def _a_step_of_everything(key, state, h):
     """Vectors, matrices, loops, branches, keys and integers, what depends on the lane and what does not."""
     matrix = jnp.reshape(jnp.arange(9.0), (3, 3)) / 9
     x, count = state["x"], state["count"]
-    x = x + h * jnp.sqrt(1 + x @ x) * jax.random.normal(key, (3,)) + jnp.outer(x, matrix @ x).sum(0)
+    x = x + h * jnp.sqrt(1 + x @ x) * jax.random.normal(key, (3,)) + x @ jnp.outer(x, matrix @ x)
     x = jax.lax.fori_loop(0, 3, lambda i, y: 0.5 * y + jnp.cos(y[i]), x)
     x = jnp.where(x[0] > 0, x, -x) / (1 + jnp.linalg.norm(x)) + jax.lax.cond(x[1] > 0, jnp.sin, jnp.cos, x[2])
     x = x + jnp.linalg.solve(jnp.eye(3) + matrix @ matrix.T, x[::-1]) + jax.random.gamma(key, 2.0)
