@@ -328,6 +328,7 @@ def test_a_window_forgets_and_a_state_comes_back():
     for beta in samples[2:]:
         last.add(beta)
     assert windowed.samples == last.samples == 3
+    assert last.alone(np.stack(samples[2:])).value == pytest.approx(last.value().value, rel=1e-13)
     assert windowed.value().value == pytest.approx(last.value().value, rel=1e-13)
     other = LogPerplexity(law, rows, np.random.default_rng(0), 20, 2, 2)
     other.restore(windowed.dump())

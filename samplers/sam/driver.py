@@ -11,6 +11,7 @@ from tqdm import tqdm
 from samplers import checkpoint as checkpoints
 from samplers.engine import digest_arrays
 from samplers.sam.methods import Method
+from samplers.sam.particles import ParticleTopics
 from samplers.sam.variational import MeanField, StochasticMeanField, Variational
 from samplers.validate import require
 from targets.sam.perplexity import LogPerplexity
@@ -95,7 +96,8 @@ def run_sam(
         seed: of everything.
         num_samples: samples (sweeps).
         perplexity: takes in the topics of chain 0 at every evaluation; None for none.
-        averaged: the perplexity is of the mean density over the samples taken in; else of the last topics alone.
+        averaged: the perplexity is of the mean density over the samples taken in; else of the last topics alone, over
+            all chains or particles.
         evaluate_every: samples from one evaluation to the next.
         checkpoint: a file to write the run to and, if it exists, to resume from.
         checkpoint_every: samples between two checkpoints.
@@ -146,7 +148,7 @@ def run_sam(
                 if not np.all(np.isfinite(topics)):
                     raise FloatingPointError(f"the topics are not finite after {done} samples; reduce step_size")
                 if perplexity is not None:
-                    last = perplexity.alone(topics[0])
+                    last = perplexity.alone(topics[:1] if averaged else topics)
                     if averaged:
                         perplexity.add(topics[0])
                     points.append(Point(done, spent, *(perplexity.value() if averaged else last), last.value))
@@ -165,7 +167,9 @@ def describe(chain: Any) -> str:
     else:
         assert isinstance(chain, Method)
         inner, sampler = chain, chain.sampler
-        options = {k: v for k, v in vars(sampler).items() if isinstance(v, (int, float, bool))}
+        options = {k: v for k, v in vars(sampler).items() if isinstance(v, (int, float, bool, str))}
+        if isinstance(chain, ParticleTopics):
+            options |= {"particles": chain.particles, "decay": chain.decay}
         rest = (type(sampler).__name__, options, inner.batch_size, inner.step_size, inner.num_steps, inner.weights,
                 np.dtype(inner.dtype).name)  # fmt: skip
     m = inner.model

@@ -127,7 +127,7 @@ def weighted(
     Args:
         generator: of the weights.
         model: the model.
-        documents: (C, S, V), of the dtype of the batch.
+        documents: (C, S, V), or (S, V) for all sets, of the dtype of the batch.
         products: v . beta_k (C, S, K).
         beta: (C, K, V), float64.
         settings: of the weights.

@@ -121,7 +121,7 @@ class Method:
 
 @partial(jax.jit, static_argnums=0)
 def _init(sampler, keys, beta):
-    return jax.vmap(lambda key, x: sampler.init(key, x, _Nothing()))(keys, beta)
+    return jax.vmap(lambda key, x: sampler.init(key, x, NoEstimator()))(keys, beta)
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3))
@@ -145,8 +145,8 @@ def _advance(sampler, model, num_steps, restarts, keys, state, step_size, batch)
     return jax.vmap(chain)(keys, state, batch)
 
 
-class _Nothing:
-    """An estimator of no state, for the start of a sampler."""
+class NoEstimator:
+    """An estimator without a state, for the start of a sampler."""
 
     def init(self, key, position):
         del key, position

@@ -1,5 +1,6 @@
 """Log-perplexity of held-out documents under samples of the topics, with its Monte Carlo standard error."""
 
+import functools
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -95,8 +96,9 @@ class LogPerplexity:
         return sum(self._counts)
 
     def alone(self, beta: np.ndarray) -> Perplexity:
-        """The estimate for topics (K, V) alone."""
-        return self._summary(self.log_densities(beta), 1)
+        """The estimate for topics (K, V), or for C sets of them (C, K, V), alone."""
+        sets = np.asarray(beta).reshape(-1, *np.shape(beta)[-2:])
+        return self._summary(functools.reduce(np.logaddexp, map(self.log_densities, sets)), len(sets))
 
     def value(self) -> Perplexity:
         """The estimate so far. Raises ValueError where no sample was added."""
