@@ -166,7 +166,7 @@ def test_the_gradient_of_a_batch_is_that_of_all_documents_on_average(size, monke
 
     monkeypatch.setattr(MeanField, "update_topics", note)
     for _ in batches:
-        StochasticMeanField(field.model, field.rows, size).sweep(Given(), q._replace(weights=q.weights[:0]), 0)  # pyright: ignore[reportArgumentType]
+        StochasticMeanField(field.model, field.rows, size).sweep(Given(), q._replace(weights=q.weights[:0]), 0)
     want = field.topics_gradient(q)
     assert np.abs(np.mean(found, axis=0) - want).max() <= 1e3 * EPS * np.abs(want).max()
     assert np.abs(found[0] - want).max() > 0.01 * np.abs(want).max()  # one batch is not all documents
