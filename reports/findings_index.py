@@ -18,16 +18,23 @@ PAGE = FINDINGS / "README.md"
 START, END = "<!-- made by python -m reports.findings_index --write -->", "<!-- end -->"
 
 
+def of_checks(folder: Path = PUBLISHED) -> tuple[Path, ...]:
+    """The results of checks in a folder: the files `<library>-<version>.jsonl`, the suite's own samplers first."""
+    files = [path for path in sorted(folder.glob("*-[0-9]*.jsonl")) if _first_sampler(path)]
+    return tuple(sorted(files, key=lambda path: "/" in _first_sampler(path)))
+
+
 def libraries(folder: Path = PUBLISHED) -> tuple[Path, ...]:
-    """The results of libraries in a folder: the files `<library>-<version>.jsonl` whose results are of adapters."""
-    return tuple(path for path in sorted(folder.glob("*-*.jsonl")) if _of_adapters(path))
+    """Those of them whose results are of adapters."""
+    return tuple(path for path in of_checks(folder) if "/" in _first_sampler(path))
 
 
-def _of_adapters(path: Path) -> bool:
-    """True if the first line of the file is the result of a check of a sampler `library/name`."""
+def _first_sampler(path: Path) -> str:
+    """The sampler of the first line of a file, `library/name` for an adapter; empty if it is no result of a check."""
     with path.open(encoding="utf-8") as lines:
         first = json.loads(next(lines, "null"))
-    return isinstance(first, dict) and {"sampler", "check", "verdict"} <= set(first) and "/" in str(first["sampler"])
+    is_result = isinstance(first, dict) and {"sampler", "check", "verdict"} <= set(first)
+    return str(first["sampler"]) if is_result else ""
 
 
 def rows(path: Path) -> list[str]:

@@ -1,5 +1,6 @@
 """The site: its links, what it shows, that it is a function of its input, and that a browser likes it."""
 
+import dataclasses
 import functools
 import http.server
 import json
@@ -15,6 +16,7 @@ import pytest
 
 from checks.result import Result
 from reports.__main__ import main
+from reports.findings_index import libraries, of_checks
 from reports.results import ResultsError
 from reports.site import workloads
 from reports.site.build import PUBLISHED, build
@@ -122,6 +124,18 @@ def test_the_worst_verdict_of_a_check_is_in_the_matrix_and_in_its_exports(tmp_pa
     rows = samplers([folder / "lib-1.0.jsonl"])
     assert to_csv(rows) == "library,sampler,standing,end_point_ks\nlib 1.0,lib/sgld,fails,fail\n"
     assert "| end_point_ks | fail |" in to_markdown(rows)
+
+
+def test_the_suites_own_samplers_come_first_and_are_no_library_of_the_findings(tmp_path):
+    folder = small(tmp_path / "in", found("pass"))
+    own = dataclasses.replace(found("fail"), sampler="sgld")
+    (folder / "suite-0.1.0.jsonl").write_text(own.to_json() + "\n")
+    (folder / "some-page.jsonl").write_text(found("fail").to_json() + "\n")
+    assert [path.stem for path in of_checks(folder)] == ["suite-0.1.0", "lib-1.0"]
+    assert [path.stem for path in libraries(folder)] == ["lib-1.0"]
+    build(folder, tmp_path / "out")
+    front = (tmp_path / "out/index.html").read_text()
+    assert 0 < front.index("suite 0.1.0") < front.index("lib 1.0")
 
 
 def test_mixed_schemas_and_foreign_folders_are_refused(tmp_path, capsys):

@@ -15,7 +15,7 @@ from typing import Any
 
 import jinja2
 
-from reports.findings_index import libraries
+from reports.findings_index import of_checks
 from reports.lines import ROOT
 from reports.results import ResultsError
 from reports.site import documents, kills, matrix, orders, workloads
@@ -46,7 +46,7 @@ def build(results: Path, out: Path, history: Path | None = None) -> int:
     """
     if out.exists() and any(out.iterdir()) and not (out / ".reports-site").exists():
         raise ResultsError(f"--out {out}: holds files that are not a site; give an empty folder")
-    files = libraries(results)
+    files = of_checks(results)
     if not files:
         raise ResultsError(f"--results {results}: holds no file LIBRARY-VERSION.jsonl with results of checks")
     rows = matrix.samplers(files)
