@@ -90,11 +90,11 @@ def page(lines: Sequence[tuple[str, float, float]], samples: int, double: bool) 
         "|---|---|---|",
         *(f"| {what} | {ms:.1f} | {cpu:.1f} |" for what, ms, cpu in lines),
         "",
-        f"The authors' program takes {RELEASED[0]:.0f} to {RELEASED[1]:.0f} ms a sample on such a machine: "
-        f"{low:.0f} to {high:.0f} times as long. Of a sample, {100 * batch[2] / processor:.0f}% of the processor time go into "
-        "drawing the batch and its weights, in K dimensions; the rest are ten steps, each with the normal numbers of "
-        "K V coordinates, products of V K S and V K^2 terms, and geodesics. The noise of ten steps alone is in the "
-        "last line.",
+        f"The authors' program takes {RELEASED[0]:.0f} to {RELEASED[1]:.0f} ms on such a machine, {low:.0f} to "
+        f"{high:.0f} times as long.",
+        f"Of a sample, {100 * batch[2] / processor:.0f}% of the processor time go into drawing the batch and its "
+        "weights, in K dimensions; the rest are ten steps, each with the normal numbers of K V coordinates, products "
+        "of V K S and V K^2 terms, and geodesics. The noise of ten steps alone is in the last line.",
         "",
     ])  # fmt: skip
 

@@ -21,7 +21,7 @@ from reports.experiments.sam import LARGE_DATA, LARGE_PRIOR, LARGE_TOPICS, SHORT
 
 NAME = "liu2016-figure5b"
 SECONDS, QUICK = 240.0, 2.0
-STEPS = (1e-6, 3e-6)
+STEPS = (1e-5, 3e-5)
 """Step sizes of SGGMC and gSGNHT here."""
 DECAY = 0.5
 """Friction times step size, the paper's."""
