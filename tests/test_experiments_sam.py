@@ -112,3 +112,12 @@ def test_the_other_methods_give_points_too(small, method):
 def test_the_words_of_a_topic_are_those_above_the_mean():
     topics = np.array([[0.1, 0.9, 0.2], [0.9, 0.1, 0.2]])
     assert sam.top_words(topics, np.array([0.5, 0.5, 0.1]), ("a", "b", "c"), 2) == [["b", "c"], ["a", "c"]]
+
+
+def test_a_claim_of_order_holds_where_the_gap_is_two_standard_errors():
+    level = {"sggmc": 10, "gsgnht": 30, "sggmc-full": 31, "gsgnht-full": 50, "gmc-apprmh": 70, "gmc-bgibbs": 80,
+             "vi": 60, "stovi": 90}  # fmt: skip
+    ends = {name: (float(mean), np.array([mean - 1.0, mean, mean + 1.0])) for name, mean in level.items()}
+    rows = [line.split(" | ")[2].strip(" |") for line in seeds.claims(ends) if " ± " in line and line.startswith("| ")]
+    assert rows == ["no", "not decided", "no", "yes"]
+    assert seeds.claims({"vi": ends["vi"]}) == []
