@@ -39,12 +39,14 @@ from samplers.msgnht import MSGNHT
 from samplers.particle_flow import ParticleFlow
 from samplers.parvi import ParVI
 from samplers.psghmc import PSGHMC
+from samplers.psgld import PSGLD, RMSpropMetric
 from samplers.recipe import Recipe
 from samplers.rmhmc import RMHMC
 from samplers.row import MANIFOLD_TIERS, PARTICLE_TIERS, Row
 from samplers.rsvgd import RSVGD
 from samplers.saga import SAGA, SAGALD
 from samplers.scir import SCIR, ExactCounts
+from samplers.sgfs import SGFS
 from samplers.sggmc import SGGMC
 from samplers.sghmc import SGHMC
 from samplers.sgld import SGLD
@@ -76,6 +78,12 @@ THERMAL = (
 TRAJECTORIES = ({"num_steps": 1, "temperature": 0.5}, {"num_steps": 2, "temperature": 2.0})
 # The usual Gaussian, oscillator and double well, and one-dimensional data whose minibatches can be enumerated.
 FLAT = ("gaussian-1d-scaled", "gaussian-correlated-2d", "anharmonic", "double-well", "tiny-gaussian-data")
+MOMENTS = (
+    {"second_moment": 0.3, "regularisation": 0.5, "temperature": 0.5},
+    {"second_moment": 2.0, "regularisation": 0.02, "temperature": 2.0},
+)
+DECAYS = ({**MOMENTS[0], "decay": 0.9}, {**MOMENTS[1], "decay": 0.2})
+SCALES = ({"scale": 0.5}, {"scale": 2.0})
 # Data with Hessians of their own, without which a corrected gradient has no noise.
 REGRESSION = ("tiny-regression",)
 POSITIVE = ("gamma",)
@@ -159,6 +167,57 @@ def full_svrg(target: Target) -> SVRG:
     """SVRG with all data in every batch, three steps an epoch."""
     terms = _terms(target)
     return SVRG(terms, terms.size, epoch_length=3, replace=False)
+
+
+def data_size(target: Target) -> int:
+    """N, 1 for a target that is not a sum over data."""
+    return 1 if target.terms is None else target.terms.size
+
+
+def _frozen(
+    target: Target,
+    second_moment: float = 1.0,
+    regularisation: float = 0.1,
+    temperature: float = 1.0,
+    method: type[PSGLD] = PSGLD,
+) -> PSGLD:
+    """pSGLD with a constant preconditioner, another one in each coordinate."""
+    moments = second_moment * np.linspace(1.0, 3.0, target.size)
+    return method(1.0, regularisation, moments, data_size(target), temperature)
+
+
+def _rmsprop(
+    target: Target,
+    decay: float = 0.5,
+    second_moment: float = 1.0,
+    regularisation: float = 0.2,
+    temperature: float = 1.0,
+    method: type[SGRLD] = SGRLD,
+) -> SGRLD:
+    """SGRLD with the preconditioner of pSGLD as a function of the position, its Gamma included."""
+    return method(RMSpropMetric(target, decay, regularisation, second_moment, data_size(target)), temperature)
+
+
+BATCH_FRACTION = 0.25
+"""n/N of the gradient noise that Fisher scoring meets in the checks."""
+
+
+def fisher_noise(target: Target) -> KnownNoise:
+    """Exact gradients with the noise that batches of N / 4 data have: V = P N/n with P the precision, reported."""
+    gaussian = target.gaussian
+    precision = gaussian.precision if gaussian is not None else target.curvature * np.eye(target.size)
+    return KnownNoise(target, precision / BATCH_FRACTION)
+
+
+def _fisher_scoring(target: Target, scale: float = 1.0, method: type[SGFS] = SGFS) -> SGFS:
+    """SGFS with a full matrix B."""
+    n = target.size
+    return method(BATCH_FRACTION, scale * (0.7 * np.eye(n) + 0.3 * np.ones((n, n)) + np.diag(np.linspace(0, 0.8, n))))
+
+
+def _diagonal_scoring(target: Target, scale: float = 1.0, method: type[SGFS] = SGFS) -> SGFS:
+    """SGFS with a diagonal matrix B."""
+    return method(BATCH_FRACTION, scale * np.diag(np.linspace(1.5, 0.8, target.size)), diagonal=True)
 
 
 def on_manifold(method: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
@@ -428,6 +487,11 @@ SAMPLERS: tuple[Row, ...] = (
     # from H, D and Q alone
     Row("recipe-sghmc", _recipe_sghmc, targets=FLAT[:4], variants=EXPLICIT, step_size=0.05, step_power=0.5),
     Row("recipe-sgrhmc", _recipe_sgrhmc, targets=PLANE, variants=TEMPERATURES, step_size=0.05, step_power=0.5),
+    # preconditioned: a constant matrix, a function of the position, the Fisher information that the noise tells
+    Row("psgld-frozen", _frozen, targets=FLAT, variants=MOMENTS),
+    Row("psgld-gamma", _rmsprop, targets=FLAT[1:4], variants=DECAYS, step_size=0.05),
+    Row("sgfs", _fisher_scoring, targets=FLAT[:4], variants=SCALES, estimator=fisher_noise),
+    Row("sgfs-diagonal", _diagonal_scoring, targets=FLAT[:4], variants=SCALES, estimator=fisher_noise),
     # an estimator with a memory; all data in every batch make it exact, which is what the noise-free checks ask of it
     Row("saga-ld", plain(SAGALD), targets=("tiny-gaussian-data",), variants=TEMPERATURES, estimator=full_saga),
     Row("sgld-cv", plain(SGLDCV), targets=REGRESSION, variants=TEMPERATURES, estimator=full_control_variates),
