@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import jax
@@ -95,7 +96,8 @@ STYLES = dict(zip(METHODS, ("-", "--", "-", "--"), strict=True))
 
 
 def measured(cell: Cell) -> dict[str, Any]:
-    """Accuracy and mean log-likelihood of the test rows, the prediction averaged over the particles."""
+    """Accuracy and mean log-likelihood of the test rows by iteration and by seconds, without those of compilation and of
+    the evaluations; the prediction is averaged over the particles."""
     found, (sampler, h) = problem(cell.data), methods(cell.data)[cell.method]
     estimator = Exact(found.target)
     start = VARIANCE**0.5 * jax.random.normal(cell.random, (PARTICLES, found.target.size))
@@ -107,11 +109,16 @@ def measured(cell: Cell) -> dict[str, Any]:
         return jax.lax.fori_loop(0, every, lambda t, s: sampler.step(jax.random.key(0), s, h, estimator), state)
 
     scores = [predictive(np.asarray(start), found.test.features, found.test.labels)]
+    seconds = [0.0]
+    jax.block_until_ready(advance(state))  # compiles, outside of the time
     for _ in range(cell.iterations // every):
-        state = advance(state)
+        began = perf_counter()
+        state = jax.block_until_ready(advance(state))
+        seconds.append(seconds[-1] + perf_counter() - began)
         scores.append(predictive(np.asarray(state.position), found.test.features, found.test.labels))
     return {
         "iterations": [every * i for i in range(len(scores))],
+        "seconds": [round(s, 4) for s in seconds],
         "accuracy": [s.accuracy for s in scores],
         "log_likelihood": [s.log_likelihood for s in scores],
     }
