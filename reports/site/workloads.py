@@ -114,7 +114,7 @@ ROWS: tuple[tuple[str, str, str, Callable[[Lines], dict[str, list[tuple[float, f
     ),
     *(
         (
-            f"Logistic regression, {data.capitalize()}", "liu2018-figure1", f"Logistic regression on {data}",
+            "Logistic regression", "liu2018-figure1", f"Logistic regression on {data}",
             partial(logistic, data), LOG_LIKELIHOOD,
             "Reduced: 100 particles of SVGD and RSVGD, one start; seconds of a shared core, higher is better.",
         )
@@ -133,7 +133,11 @@ def workloads(published: Path) -> list[Workload]:
     for name, stem, title, series, axis, about in ROWS:
         path = published / "experiments" / f"{stem}.jsonl"
         if path.is_file():
-            found.append(Workload(name, about, ends(series(load(path)), axis, title), stem))
+            drawn = ends(series(load(path)), axis, title)
+            if found and found[-1].page == stem:  # another chart of the same lines
+                found[-1].charts.extend(drawn)
+            else:
+                found.append(Workload(name, about, drawn, stem))
     path = published / "lda-benchmark.jsonl"
     if path.is_file():
         about = "CPU seconds of one thread, K = 100; every library's own program, one estimator of the perplexity."
