@@ -520,7 +520,7 @@ SAMPLERS: tuple[Row, ...] = (
         {"concentration": 0.5},
         {"concentration": 2.0},
     ),
-    particles("rsvgd-arcsine", on_manifold(ArcsineRSVGD), (CURVED[0], CURVED[2]), {"scale": 0.3}, {"scale": 0.8}),
+    particles("rsvgd-arcsine", on_manifold(ArcsineRSVGD), (CURVED[0], CURVED[2]), {"scale": 0.3}, {"scale": 0.5}),
     particles("gfsd", plain(ParVI, density="gfsd"), PARTICLE_FLAT, *BANDWIDTHS),
     particles(
         "gfsf",
