@@ -24,6 +24,8 @@ from samplers.lda.completion import Completion
 from samplers.lda.driver import _Chain
 from samplers.lda.estimator import DocumentGibbs
 from samplers.lda.gibbs import sample_topics
+from samplers.lda.scir import TopicSCIR
+from samplers.lda.stored import StoredGibbs
 from samplers.schedules import decreasing
 from targets.datasets.corpus import Corpus
 from targets.datasets.stream import Independent
@@ -37,6 +39,24 @@ SCHEDULES = {"SGRLD": decreasing(0.01, 1000, 0.55), "SCIR": decreasing(0.5, 10, 
 def clock() -> float:
     """CPU seconds of the process."""
     return time.process_time()
+
+
+def stored(batch: int, step_size: float = 10.0) -> Callable[[Corpus, LDA], Iterator[Any]]:
+    """SCIR with the topics of all words kept between visits, a sweep a visit.
+
+    A step of size 10 forgets the weights to e^-10: given the topics it is a fresh draw of them.
+    """
+
+    def train(corpus: Corpus, model: LDA):
+        estimator = StoredGibbs(model, Independent(corpus, batch, 0))
+        chain = _Chain(TopicSCIR(model.beta), estimator, 0, model.start(np.random.default_rng(0)))
+        topics = lambda: normalised(chain.theta())
+        yield 0, topics
+        for number in range(1_000_000):
+            chain.step(number, step_size)
+            yield batch, topics
+
+    return train
 
 
 def suite(method: str, sweeps: int) -> Callable[[Corpus, LDA], Iterator[tuple[int, Callable[[], np.ndarray]]]]:
@@ -132,6 +152,8 @@ SYSTEMS: dict[str, Callable[[Corpus, LDA], Iterator[Any]]] = {
     "SGRLD, 10 sweeps": suite("SGRLD", 10),
     "SGRLD, 50 sweeps": suite("SGRLD", 50),
     "SCIR, 50 sweeps": suite("SCIR", 50),
+    "SCIR, topics kept": stored(BATCH),
+    "SCIR, topics kept, batches of 5,000": stored(5_000),
     "gensim": gensim,
     "scikit-learn": sklearn,
     "tomotopy": tomotopy,
