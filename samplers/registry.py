@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from samplers.arcsine_rsvgd import ArcsineRSVGD
 from samplers.badodab import BADODAB
 from samplers.chmc import CHMC
 from samplers.cir_euler import CIREuler
@@ -529,6 +530,7 @@ SAMPLERS: tuple[Row, ...] = (
         {"concentration": 0.5},
         {"concentration": 2.0},
     ),
+    particles("rsvgd-arcsine", on_manifold(ArcsineRSVGD), (CURVED[0], CURVED[2]), {"scale": 0.3}, {"scale": 0.5}),
     particles("gfsd", plain(ParVI, density="gfsd"), PARTICLE_FLAT, *BANDWIDTHS),
     particles(
         "gfsf",
