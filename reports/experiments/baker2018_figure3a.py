@@ -122,8 +122,8 @@ def _verdict(found: dict[str, list[dict[str, Any]]]) -> str:
         ahead = "SCIR and SGRLD are not told apart by the seeds"
     prior = sum(sgrld) / len(sgrld) - same
     return (
-        f"{ahead}. With the same prior, that of SCIR, SCIR ends at {sum(scir) / len(scir):.0f} and SGRLD at {same:.0f}: "
-        f"of the difference between the released settings, {prior:+.0f} is of the prior."
+        f"{ahead}. With the same prior, that of SCIR, SCIR ends at {sum(scir) / len(scir):.0f} and SGRLD at "
+        f"{same:.0f}: of the difference between the released settings, {prior:+.0f} is of the prior."
     )
 
 
