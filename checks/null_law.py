@@ -22,6 +22,7 @@ from scipy.special import ndtr
 
 from checks.affine_law import end_law
 from checks.check import Inconclusive, NotApplicable
+from checks.clock import phases
 from checks.observables import observables, wave_directions
 from checks.polynomial_law import stationary_laws
 from checks.quadrature import gauss_hermite, neville
@@ -321,7 +322,7 @@ def _of_affine(step, h: float, num_steps: int, start: Gaussian | None = None) ->
 
 def _stationary(step, hs: np.ndarray, start: Gaussian) -> list[Gaussian] | None:
     """The stationary laws of (z, position) at step sizes hs; None if the chain does not settle, or is a mixture."""
-    if len(step.chain(hs[0]).step) > 1:
+    if len(phases(step)) > 1 or len(step.chain(hs[0]).step) > 1:
         return None
     laws = []
     for h in hs:

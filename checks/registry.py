@@ -20,6 +20,7 @@ from checks.manifold_law import (
     manifold_limit,
     riemannian_stein_discrepancy,
 )
+from checks.memory import estimator_recursion
 from checks.noise_tier import estimator_memory, gradient_noise_end_points, minibatch_end_points
 from checks.order import defect, local_weak_order
 from checks.particle_charts import coordinate_invariance
@@ -219,6 +220,14 @@ CHECKS: tuple[Check, ...] = (
         "law",
         "pi_h -> pi as h -> 0 with all minibatches enumerated",
         minibatch_limit,
+        with_data,
+        once=True,
+    ),
+    Check(
+        "estimator_recursion",
+        "law",
+        "E z_n and Cov z_n are those of grad U_0 + (N/n) sum_S (grad U_i(x) - grad U_i(phi_i)) + sum_i grad U_i(phi_i)",
+        estimator_recursion,
         with_data,
         once=True,
     ),
@@ -519,6 +528,7 @@ COSTS: dict[str, float] = {
     "riemannian_stein_discrepancy": 6.0,
     "compensated_step": 0.1,
     "minibatch_limit": 0.4,
+    "estimator_recursion": 1.5,
     "transfer_operator": 1.4,
     "end_point_moments": 6.0,
     "end_point_ks": 2.0,

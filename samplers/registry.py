@@ -13,6 +13,7 @@ from samplers.arcsine_rsvgd import ArcsineRSVGD
 from samplers.badodab import BADODAB
 from samplers.chmc import CHMC
 from samplers.cir_euler import CIREuler
+from samplers.control_variates import SGLDCV, ControlVariates
 from samplers.dynamics import Dynamics, coordinate_names
 from samplers.embedded_rsvgd import EmbeddedRSVGD
 from samplers.exponential_ou import ExponentialOU, LogLocation
@@ -53,9 +54,10 @@ from samplers.sgrhmc import SGRHMC
 from samplers.sgrld import SGRLD
 from samplers.splitting import ABOBA, BAOAB, OABAO, OBABO
 from samplers.svgd import SVGD
+from samplers.svrg import SVRG, SVRGLD
 from samplers.ubu import BUB, UBU
 from targets.simplex_posterior import REDUCED
-from targets.target import Target
+from targets.target import DataTerms, Target
 
 TEMPERATURES = ({"temperature": 0.5}, {"temperature": 2.0})
 FRICTIONS = ({"friction": 2.0, "temperature": 0.5}, {"friction": 0.4, "temperature": 2.0})
@@ -75,6 +77,8 @@ THERMAL = (
 TRAJECTORIES = ({"num_steps": 1, "temperature": 0.5}, {"num_steps": 2, "temperature": 2.0})
 # The usual Gaussian, oscillator and double well, and one-dimensional data whose minibatches can be enumerated.
 FLAT = ("gaussian-1d-scaled", "gaussian-correlated-2d", "anharmonic", "double-well", "tiny-gaussian-data")
+# Data with Hessians of their own, without which a corrected gradient has no noise.
+REGRESSION = ("tiny-regression",)
 POSITIVE = ("gamma",)
 CURVED = ("vmf-s1", "gaussian-correlated-2d", "vmf-s2")
 # A product of spheres in one array, and V_2(R^3).
@@ -133,11 +137,29 @@ def _recipe_sgrhmc(target: Target, temperature: float = 1.0) -> Any:
     return Recipe(model, target, temperature, auxiliary=_momentum(temperature, 2))
 
 
-def full_saga(target: Target) -> SAGA:
-    """SAGA with all data in every batch."""
+def _terms(target: Target) -> DataTerms:
+    """The sum over data of a target."""
     if target.terms is None:
         raise ValueError(f"target: {target.name} is not a sum over data")
-    return SAGA(target.terms, target.terms.size, replace=False)
+    return target.terms
+
+
+def full_saga(target: Target) -> SAGA:
+    """SAGA with all data in every batch."""
+    terms = _terms(target)
+    return SAGA(terms, terms.size, replace=False)
+
+
+def full_control_variates(target: Target) -> ControlVariates:
+    """Control variates at a centre off the mode, with all data in every batch."""
+    terms = _terms(target)
+    return ControlVariates(terms, terms.size, target.example, replace=False)
+
+
+def full_svrg(target: Target) -> SVRG:
+    """SVRG with all data in every batch, three steps an epoch."""
+    terms = _terms(target)
+    return SVRG(terms, terms.size, epoch_length=3, replace=False)
 
 
 def on_manifold(method: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
@@ -419,6 +441,8 @@ SAMPLERS: tuple[Row, ...] = (
     Row("recipe-sgrhmc", _recipe_sgrhmc, targets=PLANE, variants=TEMPERATURES, step_size=0.05, step_power=0.5),
     # an estimator with a memory; all data in every batch make it exact, which is what the noise-free checks ask of it
     Row("saga-ld", plain(SAGALD), targets=("tiny-gaussian-data",), variants=TEMPERATURES, estimator=full_saga),
+    Row("sgld-cv", plain(SGLDCV), targets=REGRESSION, variants=TEMPERATURES, estimator=full_control_variates),
+    Row("svrg-ld", plain(SVRGLD), targets=REGRESSION, variants=TEMPERATURES, estimator=full_svrg),
     # conditionally conjugate: reads counts, not gradients
     Row(
         "scir",

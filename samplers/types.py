@@ -99,6 +99,7 @@ class Claims:
             dimension m: `step_size -> value`; an oracle independent of the code.
         composite: True when one step holds inner iterations or a full refresh of the momentum, so that it has no
             generator in the augmented variable (its h -> 0 limit is what counts).
+        compensated: of a sampler that reads the covariance of its gradients: it has the law that exact gradients give.
         conditions: what the orders rest on, such as `"exact gradient"`.
         spaces: manifolds the sampler runs on: `euclidean`, `positive`, `sphere`, `simplex`, ...
         particles: what a particle method claims besides.
@@ -117,6 +118,7 @@ class Claims:
     kinetic_energy: Callable[[float], float] | None = None
     composite: bool = False
     conditions: tuple[str, ...] = ()
+    compensated: bool = True
     spaces: tuple[str, ...] = ("euclidean",)
     particles: ParticleClaims | None = None
 
