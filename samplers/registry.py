@@ -14,6 +14,8 @@ from samplers.badodab import BADODAB
 from samplers.chmc import CHMC
 from samplers.cir_euler import CIREuler
 from samplers.control_variates import SGLDCV, ControlVariates
+from samplers.cyclical_sghmc import CyclicalSGHMC
+from samplers.cyclical_sgld import CyclicalSGLD
 from samplers.dynamics import Dynamics, coordinate_names
 from samplers.embedded_rsvgd import EmbeddedRSVGD
 from samplers.exponential_ou import ExponentialOU, LogLocation
@@ -99,6 +101,11 @@ def known_noise(target: Target) -> KnownNoise:
 def plain(method: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
     """A builder for a method that does not depend on the target."""
     return lambda target, **options: method(**fixed, **options)
+
+
+def cyclical(method: Callable[..., Any], row_size: float, power: float) -> Callable[..., Any]:
+    """A builder whose steps explore above four and a half times the usual step size of the row, `row_size`."""
+    return lambda target, **options: method(explore_above=4.5 * row_size / target.curvature**power, **options)
 
 
 def with_metric(
@@ -244,6 +251,7 @@ SAMPLERS: tuple[Row, ...] = (
     Row("sgld", plain(SGLD), targets=FLAT, variants=TEMPERATURES),
     Row("sgld-compensated", plain(SGLD, compensate=True), targets=FLAT, variants=TEMPERATURES, estimator=known_noise),
     Row("leimkuhler-matthews", plain(LeimkuhlerMatthews), targets=FLAT, variants=TEMPERATURES),
+    Row("cyclical-sgld", cyclical(CyclicalSGLD, 0.1, 1.0), targets=FLAT, variants=TEMPERATURES),
     # underdamped
     Row("sghmc", plain(SGHMC), targets=FLAT, variants=FRICTIONS, step_power=0.5),
     Row(
@@ -264,6 +272,13 @@ SAMPLERS: tuple[Row, ...] = (
         step_power=0.5,
     ),
     Row("sghmc-symmetric", plain(SGHMC, scheme="symmetric"), targets=FLAT, variants=FRICTIONS, step_power=0.5),
+    Row(
+        "cyclical-sghmc",
+        cyclical(CyclicalSGHMC, 0.1, 0.5),
+        targets=FLAT,
+        variants=FRICTIONS,
+        step_power=0.5,
+    ),
     Row("baoab", plain(BAOAB), targets=FLAT, variants=SPLITTING, step_power=0.5),
     Row("aboba", plain(ABOBA), targets=FLAT, variants=FRICTIONS, step_power=0.5),
     Row("obabo", plain(OBABO), targets=FLAT, variants=SPLITTING, step_power=0.5),
