@@ -223,9 +223,10 @@ def page(lines: list[dict[str, Any]]) -> str:
         "",
         "Written by `python -m benchmarks.lda` from the lines of the same name; do not edit. Commit "
         f"{about['commit'][:12]}. {about['documents']:,} Wikipedia articles of "
-        f"{about['words'] / about['documents']:.0f} words, V = {step['vocabulary']:,}, K = {TOPICS}, alpha = {ALPHA:g}, beta = {BETA:g}, minibatches of {BATCH} where the "
-        "name says nothing else. One thread and its processor time, on a machine that others used as well: take "
-        "ratios. Perplexity of held-out words, of the topics at that moment, one estimator for all.",
+        f"{about['words'] / about['documents']:.0f} words, V = {step['vocabulary']:,}, K = {TOPICS}, alpha = "
+        f"{ALPHA:g}, beta = {BETA:g}, minibatches of {BATCH} where the name says nothing else. One thread and its "
+        "processor time, on a machine that others used as well: take ratios. Perplexity of held-out words, of the "
+        "topics at that moment, one estimator for all.",
         "",
         f"| system | documents/s | perplexity {header} |",
         "|---|---|" + "---|" * len(marks[0]),
