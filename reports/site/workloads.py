@@ -46,9 +46,9 @@ def sam(lines: Lines) -> dict[str, list[tuple[float, float]]]:
 
 def lda_recipe(lines: Lines) -> dict[str, list[tuple[float, float]]]:
     """LDA with K = 50: method -> (seconds, perplexity), the first seed."""
-    from reports.experiments.ma2015_figure3 import results
+    from reports.experiments.ma2015_figure3 import corpora, results
 
-    return {name: _curve(runs[0]) for name, runs in results(lines, False).items()}
+    return {name: _curve(runs[0]) for name, runs in results(lines, corpora(False)[0]).items()}
 
 
 def lda_scir(lines: Lines) -> dict[str, list[tuple[float, float]]]:
