@@ -3,9 +3,9 @@
     python -m reports.experiments.ma2015_figure3 [--quick] [--out FOLDER]
 
 Wikipedia text of 2014 in place of the stream of random articles, and 20 Newsgroups. The step size of each method is
-the best of three in short runs; then two seeds. Every run is a JSON line in FOLDER/ma2015-figure3.jsonl; a command that is started again
-skips what the file has. Needs the files of `targets.datasets.wikipedia` and of `targets.datasets.newsgroups`, `--quick`
-does not.
+the best of three in short runs; then two seeds. Every run is a JSON line in FOLDER/ma2015-figure3.jsonl; a command that
+is started again skips what the file has. Needs the files of `targets.datasets.wikipedia` and of
+`targets.datasets.newsgroups`, `--quick` does not.
 
 Source: ma2015complete, section 4.2 and figure 3; its step sizes are not stated. alpha = 0.01, beta = 1e-4, K = 50 and
 minibatches of 50 are those of patterson2013stochastic's program.
