@@ -259,7 +259,7 @@ def kernel_velocity(check: Check, subject: Subject, target: Target, seed: int) -
 
 def with_kernel(sampler: Any) -> Any:
     """The sampler with a kernel that does not depend on the particles. Raises NotApplicable."""
-    fixed = {"bandwidth": 0.7, "concentration": 1.3}
+    fixed = {"bandwidth": 0.7, "concentration": 1.3, "scale": 0.7}
     for name, value in fixed.items():
         if hasattr(sampler, name):
             given = getattr(sampler, name)

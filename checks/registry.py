@@ -7,6 +7,7 @@ from checks.check import Check
 from checks.cir_law import finite_time_moments, laplace_of_step, reads_counts
 from checks.compensation import compensated_step
 from checks.convergence import bad_start, kernel_stein_discrepancy, separated_modes
+from checks.cycles import cycle_law
 from checks.detailed_balance import detailed_balance
 from checks.float32 import float32_law
 from checks.generator import generator_of_code
@@ -40,7 +41,7 @@ from checks.streams import streams_independent
 from checks.subject import Subject
 from checks.transfer import transfer_operator
 from checks.workload.trial import JOINT, LAW, LIMIT, MEAN, kernel_of, run_trial
-from samplers.types import ParticleClaims
+from samplers.types import Claims, ParticleClaims
 from targets.target import Target
 
 
@@ -124,6 +125,15 @@ def particles(
         return targets(subject) if claims is not None and suits(claims) else ()
 
     return choose
+
+
+def claiming(
+    suits: Callable[[Claims], bool], targets: Callable[[Subject], tuple[str, ...]]
+) -> Callable[[Subject], tuple[str, ...]]:
+    """`targets` for samplers whose claims suit the check; none for others."""
+    return lambda subject: (
+        targets(subject) if suits(subject.sampler(find_target(subject.row.targets[0])).claims) else ()
+    )
 
 
 UNIFORM = ("uniform-s2",)
@@ -230,6 +240,13 @@ CHECKS: tuple[Check, ...] = (
         estimator_recursion,
         with_data,
         once=True,
+    ),
+    Check(
+        "cycle_law",
+        "law",
+        "m' = A m + c and S' = A S A^T + [h <= h_0] N(h) through the stages of a cyclical step size",
+        cycle_law,
+        claiming(lambda claims: claims.cycle is not None, gaussian),
     ),
     Check("detailed_balance", "law", "pi(x) k(x, y) = pi(y) k(y, x)", detailed_balance, of_kind("exact", informative)),
     Check(
@@ -507,6 +524,7 @@ COSTS: dict[str, float] = {
     "gaussian_limit": 0.1,
     "stability": 0.1,
     "gradient_noise_limit": 0.3,
+    "cycle_law": 0.3,
     "detailed_balance": 0.1,
     "mean_field_fixed_point": 5.0,
     "divergence_falls": 2.5,

@@ -155,7 +155,7 @@ class JaxStep:
         outcomes, weights = _integer_outcomes(program.ranges)
         start = np.asarray(ravel_floats(self.template.state)[0])
         return [
-            _fit_affine(lambda s, e, k=k: self._push(s, e, k, h), start, program.count("normal"), w)
+            fit_affine(lambda s, e, k=k: self._push(s, e, k, h), start, program.count("normal"), w)
             for k, w in zip(outcomes, weights, strict=True)
         ]
 
@@ -175,7 +175,7 @@ class JaxStep:
         push = lambda z, e: np.concatenate(
             [np.asarray(a) for a in _compiled_pair(self)(jnp.asarray(z), jnp.asarray(e), jnp.asarray(float(h)))]
         )
-        return _fit_affine(push, np.asarray(self.template.flat, np.float64), self.noise_size, 1.0)
+        return fit_affine(push, np.asarray(self.template.flat, np.float64), self.noise_size, 1.0)
 
     def readout_at(self, h: float) -> tuple[np.ndarray, np.ndarray]:
         """`position(state) = P state + q` with P (d, m), q (d,), at a state that a step of size h has produced.
@@ -225,7 +225,7 @@ class JaxStep:
         run = jax.jit(lambda z, e, k: program(Noise(e, jnp.zeros(0), k), z))
         base = np.asarray(self.template.flat, np.float64)
         return [
-            _fit_affine(lambda z, e, k=k: np.asarray(run(z, e, jnp.asarray(k))), base, program.count("normal"), w)
+            fit_affine(lambda z, e, k=k: np.asarray(run(z, e, jnp.asarray(k))), base, program.count("normal"), w)
             for k, w in zip(*_integer_outcomes(program.ranges), strict=True)
         ]
 
@@ -285,7 +285,7 @@ class HostStep:
             counter = ScriptedGenerator(np.zeros(0))
             self._step(counter, start, h)
             push = lambda s, e: read(*self._step(ScriptedGenerator(e), s, h))
-            return _fit_affine(push, start, counter.used, 1.0)
+            return fit_affine(push, start, counter.used, 1.0)
         except Unintercepted as error:
             raise NotApplicable(f"the step draws from a law that is not normal: {error}") from None
 
@@ -433,7 +433,7 @@ def _integer_outcomes(ranges: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     return outcomes, np.full(total, 1 / total)
 
 
-def _fit_affine(push, start: np.ndarray, noise_size: int, weight: float) -> Affine:
+def fit_affine(push, start: np.ndarray, noise_size: int, weight: float) -> Affine:
     """The affine map through a base point, unit displacements and a check at a generic point."""
     base, zero = np.asarray(start, np.float64), np.zeros(noise_size)
     origin = push(base, zero)

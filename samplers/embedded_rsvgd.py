@@ -90,8 +90,30 @@ def embedded_direction(
     return tangent(points, gradient)
 
 
+class GeodesicParticles(ParticleMixin):
+    """A particle method on a manifold: h times the velocity along geodesics, y_j' = Exp_{y_j}(h X(y_j)).
+
+    Source: liu2018riemannian, section 4.3.
+    """
+
+    manifold: Any
+
+    def init(self, key, position, estimator):
+        estate = jax.vmap(lambda x: estimator.init(key, x))(position)
+        return Particles(position, jnp.zeros((), jnp.int32), jnp.zeros((), flatten(position).dtype), estate)
+
+    def step(self, key, state, step_size, estimator):
+        gradients, estate = estimates(estimator, key, state.estate, state.position)
+        rows = flatten(state.position)
+        velocity = unflatten(state.position)(self.velocity(rows, gradients, uniform_weights(rows)))
+        advance = lambda x, v: self.manifold.project_roundoff(self.manifold.geodesic(x, v, step_size)[0])
+        return state._replace(
+            position=jax.vmap(advance)(state.position, velocity), count=state.count + 1, estate=estate
+        )
+
+
 @dataclass(frozen=True)
-class EmbeddedRSVGD(ParticleMixin):
+class EmbeddedRSVGD(GeodesicParticles):
     """Particles on a sphere, a product of spheres or a Stiefel manifold, moved along geodesics by RSVGD.
 
         y_j' = Exp_{y_j}(h X(y_j)),   X of `embedded_direction` with equal weights
@@ -153,17 +175,4 @@ class EmbeddedRSVGD(ParticleMixin):
         kappa = self.concentrations(particles)
         return embedded_direction(self._points(particles), self._points(gradients), weights, kappa).reshape(
             particles.shape
-        )
-
-    def init(self, key, position, estimator):
-        estate = jax.vmap(lambda x: estimator.init(key, x))(position)
-        return Particles(position, jnp.zeros((), jnp.int32), jnp.zeros((), flatten(position).dtype), estate)
-
-    def step(self, key, state, step_size, estimator):
-        gradients, estate = estimates(estimator, key, state.estate, state.position)
-        rows = flatten(state.position)
-        velocity = unflatten(state.position)(self.velocity(rows, gradients, uniform_weights(rows)))
-        advance = lambda x, v: self.manifold.project_roundoff(self.manifold.geodesic(x, v, step_size)[0])
-        return state._replace(
-            position=jax.vmap(advance)(state.position, velocity), count=state.count + 1, estate=estate
         )

@@ -9,10 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from samplers.arcsine_rsvgd import ArcsineRSVGD
 from samplers.badodab import BADODAB
 from samplers.chmc import CHMC
 from samplers.cir_euler import CIREuler
 from samplers.control_variates import SGLDCV, ControlVariates
+from samplers.cyclical_sghmc import CyclicalSGHMC
+from samplers.cyclical_sgld import CyclicalSGLD
 from samplers.dynamics import Dynamics, coordinate_names
 from samplers.embedded_rsvgd import EmbeddedRSVGD
 from samplers.exponential_ou import ExponentialOU, LogLocation
@@ -106,6 +109,11 @@ def known_noise(target: Target) -> KnownNoise:
 def plain(method: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
     """A builder for a method that does not depend on the target."""
     return lambda target, **options: method(**fixed, **options)
+
+
+def cyclical(method: Callable[..., Any], row_size: float, power: float) -> Callable[..., Any]:
+    """A builder whose steps explore above four and a half times the usual step size of the row, `row_size`."""
+    return lambda target, **options: method(explore_above=4.5 * row_size / target.curvature**power, **options)
 
 
 def with_metric(
@@ -302,6 +310,7 @@ SAMPLERS: tuple[Row, ...] = (
     Row("sgld", plain(SGLD), targets=FLAT, variants=TEMPERATURES),
     Row("sgld-compensated", plain(SGLD, compensate=True), targets=FLAT, variants=TEMPERATURES, estimator=known_noise),
     Row("leimkuhler-matthews", plain(LeimkuhlerMatthews), targets=FLAT, variants=TEMPERATURES),
+    Row("cyclical-sgld", cyclical(CyclicalSGLD, 0.1, 1.0), targets=FLAT, variants=TEMPERATURES),
     # underdamped
     Row("sghmc", plain(SGHMC), targets=FLAT, variants=FRICTIONS, step_power=0.5),
     Row(
@@ -322,6 +331,13 @@ SAMPLERS: tuple[Row, ...] = (
         step_power=0.5,
     ),
     Row("sghmc-symmetric", plain(SGHMC, scheme="symmetric"), targets=FLAT, variants=FRICTIONS, step_power=0.5),
+    Row(
+        "cyclical-sghmc",
+        cyclical(CyclicalSGHMC, 0.1, 0.5),
+        targets=FLAT,
+        variants=FRICTIONS,
+        step_power=0.5,
+    ),
     Row("baoab", plain(BAOAB), targets=FLAT, variants=SPLITTING, step_power=0.5),
     Row("aboba", plain(ABOBA), targets=FLAT, variants=FRICTIONS, step_power=0.5),
     Row("obabo", plain(OBABO), targets=FLAT, variants=SPLITTING, step_power=0.5),
@@ -399,7 +415,12 @@ SAMPLERS: tuple[Row, ...] = (
         with_metric(SGRHMC, lambda target: PositiveMetric(), reflect=True),
         tiers=MANIFOLD_TIERS,
         targets=POSITIVE,
-        variants=({"temperature": 0.5}, {"temperature": 2.0, "order": "explicit"}),
+        variants=(
+            {"temperature": 0.5},
+            {"temperature": 2.0, "order": "explicit"},
+            {"friction": 0.5},
+            {"friction": 2.0, "temperature": 2.0},
+        ),
         step_size=0.02,
         step_power=0.5,
     ),
@@ -430,7 +451,12 @@ SAMPLERS: tuple[Row, ...] = (
         "sgrhmc-non-hessian",
         with_metric(SGRHMC, lambda target: NonHessian2D(), size=2),
         targets=PLANE,
-        variants=({"temperature": 0.5}, {"temperature": 2.0, "order": "explicit"}),
+        variants=(
+            {"temperature": 0.5},
+            {"temperature": 2.0, "order": "explicit"},
+            {"friction": 0.7},
+            {"friction": 1.5},
+        ),
         step_size=0.05,
         step_power=0.5,
     ),
@@ -607,6 +633,7 @@ SAMPLERS: tuple[Row, ...] = (
         {"concentration": 0.5},
         {"concentration": 2.0},
     ),
+    particles("rsvgd-arcsine", on_manifold(ArcsineRSVGD), (CURVED[0], CURVED[2]), {"scale": 0.3}, {"scale": 0.5}),
     particles("gfsd", plain(ParVI, density="gfsd"), PARTICLE_FLAT, *BANDWIDTHS),
     particles(
         "gfsf",

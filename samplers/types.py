@@ -80,6 +80,19 @@ class ParticleClaims:
 
 
 @dataclass(frozen=True, eq=False)
+class CycleClaims:
+    """What a sampler claims of a run under a cyclical schedule, besides the law of its sampling stage.
+
+    Attributes:
+        explore_above: the step size above which a step has no noise.
+        refreshed: the momentum is drawn afresh in the first step of a cycle.
+    """
+
+    explore_above: float
+    refreshed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Claims:
     """What a sampler says of itself, and what the checks hold it to.
 
@@ -103,6 +116,7 @@ class Claims:
         conditions: what the orders rest on, such as `"exact gradient"`.
         spaces: manifolds the sampler runs on: `euclidean`, `positive`, `sphere`, `simplex`, ...
         particles: what a particle method claims besides.
+        cycle: what a sampler for cyclical step sizes claims besides.
         source: where the method comes from.
     """
 
@@ -121,6 +135,7 @@ class Claims:
     compensated: bool = True
     spaces: tuple[str, ...] = ("euclidean",)
     particles: ParticleClaims | None = None
+    cycle: CycleClaims | None = None
 
 
 @runtime_checkable

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from targets.dp_mixture import DPMixture, PartitionPosterior
-from targets.lda.tiny import tiny_lda
+from targets.lda.tiny import peaked_lda, tiny_lda
 from targets.sparse_rows import sparse_rows
 
 USERS = ((2, 0, 1), (3, 0, 0), (0, 2, 0), (0, 1, 2))
@@ -18,7 +18,7 @@ class Enumerated:
     """A posterior whose expectations are finite sums.
 
     Attributes:
-        name: `lda-tiny`.
+        name: of `ENUMERATED`.
         law: what enumerates it: a `TinyLDA` or a `PartitionPosterior`.
         source: how its answers are known.
         curvature: 1: step sizes of such rows are meant as they stand.
@@ -39,6 +39,7 @@ def _partitions(name: str, base: float, concentration: float | None) -> Enumerat
 
 ENUMERATED: Mapping[str, Callable[[], Enumerated]] = {
     "lda-tiny": lambda: Enumerated("lda-tiny", tiny_lda(), "sum over the 32 topics of five words"),
+    "lda-tiny-peaked": lambda: Enumerated("lda-tiny-peaked", peaked_lda(), "sum over the 256 topics of eight words"),
     "dp-tiny": lambda: _partitions("dp-tiny", 0.5, None),
     "dp-tiny-fixed": lambda: _partitions("dp-tiny-fixed", 0.5, 0.8),
     # no Gamma law with a pole or a kink at zero, where Euler's method has no order

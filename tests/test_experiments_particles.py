@@ -4,10 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, special
 
+from reports.experiments import liu2018_figure1 as logistic
 from reports.experiments import liu2019_banana as banana
 from reports.experiments.cells import PUBLISHED, load
+from targets.datasets.table import Table
+from targets.logistic import logistic_regression
 
 
 def test_the_rule_of_the_banana_has_its_moments_and_satisfies_integration_by_parts():
@@ -32,7 +35,46 @@ def test_particles_start_where_they_should_and_come_nearer_to_the_law(method):
     assert shots[1]["KSD"] < shots[0]["KSD"]
 
 
-def test_the_published_page_is_what_its_lines_say():
-    lines = load(PUBLISHED / f"{banana.NAME}.jsonl")
-    page = (PUBLISHED / f"{banana.NAME}.md").read_text(encoding="utf-8")
-    assert "\n".join(banana.text(lines, quick=False)) == page
+@pytest.mark.parametrize("module", [banana, logistic], ids=lambda m: m.NAME)
+def test_the_published_page_is_what_its_lines_say(module):
+    lines = load(PUBLISHED / f"{module.NAME}.jsonl")
+    page = (PUBLISHED / f"{module.NAME}.md").read_text(encoding="utf-8")
+    assert "\n".join(module.text(lines, quick=False)) == page
+    assert (PUBLISHED / f"{module.NAME}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.fixture
+def rows(monkeypatch):
+    """A small logistic regression in place of the data files."""
+    generator = np.random.default_rng(0)
+    X = np.column_stack([generator.normal(size=(90, 3)), np.ones(90)])
+    y = (generator.random(90) < special.expit(X @ [2.0, -1.0, 0.0, 0.5])).astype(float)
+    tables = Table(X[:60], y[:60]), Table(X[60:], y[60:])
+    law = logistic_regression(X[:60], y[:60], logistic.VARIANCE, "small")
+    monkeypatch.setattr(logistic, "problem", lambda data: logistic.Problem(law, *tables))
+    monkeypatch.setattr(logistic, "PARTICLES", 20)
+
+
+def test_the_quick_run_of_logistic_regression_leaves_a_page_and_a_figure_and_is_not_computed_again(
+    rows, tmp_path, monkeypatch
+):
+    assert logistic.main(["--quick", "--out", str(tmp_path)]) == 0
+    lines = load(tmp_path / f"{logistic.NAME}.jsonl")
+    found = logistic.curves(lines, True)
+    assert {m for _, m in found} == set(logistic.METHODS)
+    limit = logistic.posterior(lines, "splice")["log_likelihood"]
+    for curve in found.values():
+        assert np.all(np.diff(curve["seconds"]) > 0)
+        gaps = np.abs(curve["log_likelihood"][0] - limit)
+        assert gaps[-1] < gaps[0]
+    assert (tmp_path / f"{logistic.NAME}.png").read_bytes().startswith(b"\x89PNG")
+    assert "Reduced" in (tmp_path / f"{logistic.NAME}.md").read_text(encoding="utf-8")
+    monkeypatch.setattr(logistic, "measured", None)
+    assert logistic.main(["--quick", "--out", str(tmp_path)]) == 0
+
+
+def test_a_curve_has_reached_its_limit_where_it_stays():
+    curve = {"log_likelihood": np.array([[-0.7, -0.5, -0.6, -0.505, -0.5]])}
+    assert logistic.reached(curve, -0.5) == 3
+    assert logistic.reached(curve, -0.3) is None
+    assert logistic.reached({"log_likelihood": np.array([[-0.5]])}, -0.5) == 0

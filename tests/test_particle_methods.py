@@ -15,6 +15,7 @@ from checks.particle_fields import EPS, particle_rate
 from checks.registry import CHECKS, find_check
 from checks.statistical import fraction_of_chains
 from checks.subject import Subject
+from samplers.arcsine_rsvgd import ArcsineRSVGD, arcsine_derivatives, zonal_direction
 from samplers.bandwidths import gaussian_moments, he_bandwidth, heat_residual, median_bandwidth, squared_distances
 from samplers.density_gradients import density_gradient
 from samplers.dynamics import row_divergence
@@ -248,6 +249,37 @@ def test_particles_stay_on_their_manifold():
         assert float(jnp.abs(state.position - start).max()) > 0.1
 
 
+def test_the_derivatives_of_the_arcsine_kernel_are_those_of_its_taylor_series():
+    """arcsin u = sum_k (2k)! / (4^k (k!)^2 (2k + 1)) u^(2k + 1): the coefficients that make it a kernel."""
+    rho, t = 0.7, np.linspace(-1, 1, 9)
+    c, series = 1.0, np.zeros(202)
+    for k in range(100):
+        series[2 * k + 1] = c / (2 * k + 1) * rho ** (2 * k + 1)
+        c *= (2 * k + 1) / (2 * k + 2)
+    for order, found in enumerate(arcsine_derivatives(jnp.asarray(t), rho), 1):
+        expected = np.polynomial.polynomial.polyval(t, np.polynomial.polynomial.polyder(series, order))
+        assert close(found, expected)
+
+
+def test_a_zonal_field_with_the_exponential_is_that_of_the_von_mises_fisher_kernel():
+    kappa, points = 1.7, np.asarray(jax.vmap(Sphere(3).random)(jax.random.split(jax.random.key(2), 7)))
+    slopes, weights = jnp.asarray(RNG.normal(size=points.shape)), jnp.asarray(W)
+    k = jnp.exp(kappa * (points @ points.T - 1))
+    found = zonal_direction(jnp.asarray(points), slopes, weights, (kappa * k, kappa**2 * k, kappa**3 * k))
+    expected = EmbeddedRSVGD(Sphere(3), kappa).velocity(jnp.asarray(points), slopes, weights)
+    assert close(found, expected)
+
+
+def test_antipodal_pairs_are_at_rest_with_the_arcsine_kernel_and_not_with_another():
+    """The kernel is odd: it does not see where the pairs are, for a uniform target."""
+    half = np.asarray(jax.vmap(Sphere(3).random)(jax.random.split(jax.random.key(4), 3)))
+    points = jnp.asarray(np.concatenate([half, -half]))
+    run = lambda sampler: np.asarray(sampler.velocity(points, jnp.zeros_like(points), jnp.full(6, 1 / 6)))
+    one = np.abs(np.asarray(ArcsineRSVGD(Sphere(3)).velocity(points[:3], jnp.zeros((3, 3)), jnp.full(3, 1 / 3)))).max()
+    assert np.abs(run(ArcsineRSVGD(Sphere(3)))).max() < 100 * EPS * one
+    assert np.abs(run(EmbeddedRSVGD(Sphere(3), 1.0))).max() > 0.01
+
+
 @pytest.mark.parametrize(
     ("build", "words"),
     [
@@ -259,6 +291,8 @@ def test_particles_stay_on_their_manifold():
         (lambda: RSVGD(NonHessian2D(), density="chart"), "density"),
         (lambda: EmbeddedRSVGD(Euclidean(2)), "manifold"),
         (lambda: EmbeddedRSVGD(Sphere(3), 0.0), "concentration"),
+        (lambda: ArcsineRSVGD(Euclidean(3)), "manifold"),
+        (lambda: ArcsineRSVGD(Sphere(3), 1.0), "scale"),
         (lambda: PSGHMC(friction=0.0), "friction"),
         (lambda: PSGHMC(mass=-1.0), "mass"),
         (lambda: PSGHMC(form="both"), "form"),

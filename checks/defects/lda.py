@@ -5,18 +5,28 @@ import inspect
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
 
 from checks.defects.defect import Defect, Kill, planted
-from checks.workload.lda import CollapsedSweep, DocumentSweep, ExactCounts, ExactTopics, GibbsCounts, Topics
+from checks.workload.lda import (
+    CollapsedSweep,
+    DocumentSweep,
+    ExactCounts,
+    ExactTopics,
+    GibbsCounts,
+    StoredCounts,
+    Topics,
+)
 from checks.workload.trial import JOINT, LAW, MEAN
 from samplers.cir import streams
 from samplers.lda.scir import TopicSCIR
+from samplers.lda.stored import StoredGibbs, places_of, recount
 from samplers.metrics import PositiveMetric
 from samplers.sgrld import SGRLD
+from samplers.types import Estimate
 
 
 @cache
@@ -70,6 +80,64 @@ class UnscaledExact(ExactTopics):
 
     def estimator(self):
         return GibbsCounts(self.posterior.law, batch=2, sweeps=12, burn_in=11, scale=0.5)
+
+
+class Forgotten(StoredGibbs):
+    """Each visit starts from topics drawn uniformly."""
+
+    def estimate(self, key, estate, position):
+        corpus = self.batches.corpus
+        places, _ = places_of(corpus.offsets, np.unique(self.batches.numbers(int(estate.number))))
+        uniform = key.integers(self.model.topics, size=len(places)).astype(estate.topics.dtype)
+        recount(np.asarray(corpus.tokens[places]), estate.topics[places], uniform, estate.counts)
+        estate.topics[places] = uniform
+        return super().estimate(key, estate, position)
+
+
+class ScaledAgain(StoredGibbs):
+    """Counts of all documents times D / n."""
+
+    def estimate(self, key, estate, position):
+        found, state = super().estimate(key, estate, position)
+        scale = len(self.batches.corpus) / len(self.batches.numbers(int(estate.number)))
+        return found._replace(statistics=scale * np.asarray(found.statistics)), state
+
+
+class NeverReduced(StoredGibbs):
+    """Words stay in the topics that they had before."""
+
+    def estimate(self, key, estate, position):
+        before = estate.counts.copy()
+        _, state = super().estimate(key, estate, position)
+        np.maximum(state.counts, before, out=state.counts)
+        return Estimate(None, statistics=state.counts.copy()), state
+
+
+class Stored(ExactTopics):
+    """`TopicSCIR` with a wrong estimator of stored topics."""
+
+    wrong: ClassVar[type[StoredGibbs]]
+
+    def estimator(self):
+        return StoredCounts(self.posterior.law, self.wrong)
+
+
+class StoredForgotten(Stored):
+    """Topics that are not kept."""
+
+    wrong = Forgotten
+
+
+class StoredScaled(Stored):
+    """Counts scaled as those of a minibatch."""
+
+    wrong = ScaledAgain
+
+
+class StoredNeverReduced(Stored):
+    """Counts that only grow."""
+
+    wrong = NeverReduced
 
 
 SGRLD_TOPICS = SGRLD(PositiveMetric(), reflect=True)
@@ -148,5 +216,29 @@ DEFECTS: tuple[Defect, ...] = (
         "shape beta + E[n_wk | phi] for beta + n_wk: at large h a law with too little variance",
         Kill(LAW, "lda-tiny", "E phi phi by enumeration"),
         "variance",
+    ),
+    planted(
+        "lda-stored-forgotten",
+        "lda/scir-stored",
+        lambda posterior: StoredForgotten(posterior, TopicSCIR(posterior.law.model.beta)),
+        "a visit starts from topics drawn uniformly instead of those of the last visit",
+        Kill(LAW, "lda-tiny-peaked", "E phi phi by enumeration"),
+        "latent",
+    ),
+    planted(
+        "lda-stored-scaled",
+        "lda/scir-stored",
+        lambda posterior: StoredScaled(posterior, TopicSCIR(BETA)),
+        "counts of all documents, times D / n as those of a minibatch",
+        Kill(LAW, "lda-tiny", "E phi phi by enumeration"),
+        "data",
+    ),
+    planted(
+        "lda-stored-never-reduced",
+        "lda/scir-stored",
+        lambda posterior: StoredNeverReduced(posterior, TopicSCIR(BETA)),
+        "the topics before a visit stay in the counts",
+        Kill(LAW, "lda-tiny", "E phi phi by enumeration"),
+        "data",
     ),
 )

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from checks.defects.defect import Defect, Kill, planted
+from samplers.arcsine_rsvgd import ArcsineRSVGD, arcsine_derivatives, zonal_direction
 from samplers.bandwidths import gaussian_moments, squared_distances
 from samplers.density_gradients import density_gradient
 from samplers.embedded_rsvgd import EmbeddedRSVGD, frames
@@ -142,6 +143,15 @@ def embedded(curvature: float = 1.0, second: float = 1.0, sign: float = 1.0):
             return tangent(points, gradient).reshape(particles.shape)
 
     return lambda target, **options: Planted(target.manifold, **options)
+
+
+@dataclass(frozen=True)
+class ArcsineChainRule(ArcsineRSVGD):
+    """The third derivative of arcsin at rho t, without one of the three factors rho."""
+
+    def velocity(self, particles, gradients, weights):
+        first, second, third = arcsine_derivatives(particles @ particles.T, self.scale)
+        return zonal_direction(particles, gradients, weights, (first, second, third / self.scale))
 
 
 def parvi(score: Callable[..., jax.Array]) -> type[ParVI]:
@@ -386,6 +396,15 @@ DEFECTS: tuple[Defect, ...] = (
         "particles",
         "manifold",
         source="the released code of liu2018riemannian for topic models, which passes grad U for grad log p",
+    ),
+    planted(
+        "rsvgd-arcsine-chain-rule",
+        "rsvgd-arcsine",
+        lambda target, **options: ArcsineChainRule(target.manifold, **options),
+        "rho^2 for rho^3 in the third derivative of arcsin(rho t)",
+        Kill("weighted_fixed_point", "vmf-s2", POINT),
+        "particles",
+        "manifold",
     ),
     # flows
     planted(

@@ -1,6 +1,7 @@
 """Every planted bug, one row each."""
 
 from checks.defects import (
+    cyclical,
     dp_mixture,
     estimators,
     geometry,
@@ -22,6 +23,7 @@ from checks.defects.defect import Defect
 DEFECTS: tuple[Defect, ...] = (
     *overdamped.DEFECTS,
     *underdamped.DEFECTS,
+    *cyclical.DEFECTS,
     *splitting.DEFECTS,
     *metropolis.DEFECTS,
     *riemannian.DEFECTS,

@@ -17,6 +17,7 @@ from samplers.lda.collapsed import CollapsedState, collapsed_state, collapsed_sw
 from samplers.lda.driver import Given
 from samplers.lda.estimator import as_generator
 from samplers.lda.gibbs import sample_topics, sweep_document
+from samplers.lda.stored import StoredGibbs
 from samplers.types import Estimate, Sampler
 from targets.datasets.corpus import Corpus, from_documents
 from targets.datasets.text import Vocabulary
@@ -95,14 +96,19 @@ class ExactCounts:
         return Estimate(self.tiny.model.gradient(theta, counts), statistics=counts), estate
 
 
+def drawn_topics(tiny: TinyLDA, generator: np.random.Generator, theta: np.ndarray) -> np.ndarray:
+    """Which of the assignments, drawn from p(z | w, phi), for each of C chains (C,)."""
+    p = tiny.conditional(theta / theta.sum(axis=1, keepdims=True))
+    chosen = (np.cumsum(p, axis=1) < generator.random((len(p), 1))).sum(axis=1)
+    return np.minimum(chosen, p.shape[1] - 1)
+
+
 @dataclass(frozen=True, eq=False)
 class DrawnCounts(ExactCounts):
     """Counts of one draw of all topics from p(z | w, phi)."""
 
     def counts(self, generator, theta):
-        p = self.tiny.conditional(theta / theta.sum(axis=1, keepdims=True))
-        chosen = (np.cumsum(p, axis=1) < generator.random((len(p), 1))).sum(axis=1)
-        return self.tiny.topic_counts[np.minimum(chosen, p.shape[1] - 1)]
+        return self.tiny.topic_counts[drawn_topics(self.tiny, generator, theta)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,13 +135,64 @@ class GibbsCounts(ExactCounts):
         return self.scale * total / self.batch * found.words.reshape(theta.shape)
 
 
+@dataclass(frozen=True)
+class OneOfEach:
+    """Minibatches of one document of each chain, of a corpus that holds the documents of one chain after the other."""
+
+    corpus: Corpus
+    chains: int
+    seed: int
+
+    def numbers(self, step: int) -> np.ndarray:
+        """The documents of a step (C,)."""
+        own = len(self.corpus) // self.chains
+        chosen = np.random.default_rng([self.seed, step]).integers(own, size=self.chains)
+        return own * np.arange(self.chains) + chosen
+
+
+@dataclass(frozen=True, eq=False)
+class StoredCounts(ExactCounts):
+    """Counts of `StoredGibbs`, which visits one document of each chain in a step; topics start from p(z | w, phi).
+
+    All chains are one corpus, in which each has words of its own.
+    """
+
+    stored: type[StoredGibbs] = StoredGibbs
+
+    def init(self, key, position):
+        theta, generator, tiny = np.asarray(position), as_generator(key), self.tiny
+        chains, words, topics = theta.shape
+        tokens = (tiny.words + words * np.arange(chains)[:, None]).ravel()
+        ends = tiny.offsets[1:] + len(tiny.words) * np.arange(chains)[:, None]
+        names = Vocabulary(tuple(map(str, range(chains * words))))
+        corpus = Corpus(tokens, np.concatenate([[0], ends.ravel()]), names)
+        model = LDA(topics, chains * words, tiny.model.alpha, tiny.model.beta)
+        batches: Any = OneOfEach(corpus, chains, int(generator.integers(2**31)))
+        estimator = self.stored(model, batches)
+        z = tiny.assignments[drawn_topics(tiny, generator, theta)].ravel()
+        counts = np.bincount(tokens * topics + z, minlength=chains * words * topics).reshape(-1, topics)
+        state = estimator.init(generator, None)
+        visited = np.full((), len(corpus))
+        return estimator, state._replace(topics=z.astype(state.topics.dtype), counts=counts * 1.0, visited=visited)
+
+    def estimate(self, key, estate, position):
+        theta = np.asarray(position)
+        estimator, state = estate
+        # every topic has the same total over the chains, so that all is divided by one number
+        phi = (theta / theta.sum(axis=1, keepdims=True)).reshape(-1, theta.shape[2])
+        found, state = estimator.estimate(key, state, phi)
+        return Estimate(None, statistics=np.asarray(found.statistics).reshape(theta.shape)), (estimator, state)
+
+
 COUNTS: Mapping[str, Callable[[TinyLDA], ExactCounts]] = {
     "minibatch": GibbsCounts,
     "all": lambda tiny: GibbsCounts(tiny, batch=2, sweeps=12, burn_in=11),
     "expected": ExactCounts,
     "drawn": DrawnCounts,
+    "stored": StoredCounts,
 }
-"""One document by the Gibbs kernel; the last of 12 sweeps over both; z summed out; z drawn exactly."""
+"""One document by the Gibbs kernel; the last of 12 sweeps over both; z summed out; z drawn exactly; z kept, a sweep of
+one document."""
 
 
 @cache

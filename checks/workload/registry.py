@@ -37,6 +37,15 @@ WORKLOADS: tuple[Row, ...] = (
         step_size=0.1,
         variants=({"counts": "drawn"},),
     ),
+    _row(
+        "lda/scir-stored",
+        lambda posterior, **options: lda.ExactTopics(
+            posterior, TopicSCIR(posterior.law.model.beta), counts="stored", **options
+        ),
+        "lda-tiny",
+        "lda-tiny-peaked",
+        step_size=0.1,
+    ),
     _row("dp/gibbs", dp.Slices, "dp-tiny", "dp-tiny-fixed"),
     _row(
         "dp/scir",

@@ -1,6 +1,7 @@
 """Real models: perplexity against time, from the lines of the published experiments."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,9 +46,9 @@ def sam(lines: Lines) -> dict[str, list[tuple[float, float]]]:
 
 def lda_recipe(lines: Lines) -> dict[str, list[tuple[float, float]]]:
     """LDA with K = 50: method -> (seconds, perplexity), the first seed."""
-    from reports.experiments.ma2015_figure3 import results
+    from reports.experiments.ma2015_figure3 import corpora, results
 
-    return {name: _curve(runs[0]) for name, runs in results(lines, False).items()}
+    return {name: _curve(runs[0]) for name, runs in results(lines, corpora(False)[0]).items()}
 
 
 def lda_scir(lines: Lines) -> dict[str, list[tuple[float, float]]]:
@@ -69,6 +70,17 @@ def dp(lines: Lines) -> dict[str, list[tuple[float, float]]]:
     }
 
 
+def logistic(data: str, lines: Lines) -> dict[str, list[tuple[float, float]]]:
+    """Logistic regression on a data set: method -> (seconds, log-likelihood of a test row)."""
+    from reports.experiments.liu2018_figure1 import curves
+
+    return {
+        method: list(zip(c["seconds"].mean(axis=0), c["log_likelihood"].mean(axis=0), strict=True))
+        for (name, method), c in curves(lines, False).items()
+        if name == data
+    }
+
+
 def libraries(path: Path) -> dict[str, list[tuple[float, float]]]:
     """LDA beside other libraries: system -> (CPU seconds, perplexity); the longest run of each."""
     found: dict[str, list[tuple[float, float]]] = {}
@@ -85,6 +97,7 @@ def _curve(result: dict[str, Any]) -> list[tuple[float, float]]:
 
 PERPLEXITY = Axis("perplexity of held-out words", log=True)
 SCORE = Axis("− log predictive of a user")
+LOG_LIKELIHOOD = Axis("log-likelihood of a test row")
 LOG_PERPLEXITY = Axis("log-perplexity of a document")
 ROWS: tuple[tuple[str, str, str, Callable[[Lines], dict[str, list[tuple[float, float]]]], Axis, str], ...] = (
     (
@@ -99,6 +112,14 @@ ROWS: tuple[tuple[str, str, str, Callable[[Lines], dict[str, list[tuple[float, f
         "Spherical admixture model", "liu2016-figure5", "SAM on 20News-different, K = 20", sam, LOG_PERPLEXITY,
         "Reduced: 40 seconds a method, one seed. The paper's estimate of the perplexity has about one effective draw.",
     ),
+    *(
+        (
+            "Logistic regression", "liu2018-figure1", f"Logistic regression on {data}",
+            partial(logistic, data), LOG_LIKELIHOOD,
+            "Reduced: 100 particles of SVGD and RSVGD, one start; seconds of a shared core, higher is better.",
+        )
+        for data in ("splice", "covertype")
+    ),
     (
         "Dirichlet-process mixture", "baker2018-figure3b", "DP mixture on Microsoft web data", dp, SCORE,
         "1000 iterations, the first of five seeds; lower is better.",
@@ -112,7 +133,11 @@ def workloads(published: Path) -> list[Workload]:
     for name, stem, title, series, axis, about in ROWS:
         path = published / "experiments" / f"{stem}.jsonl"
         if path.is_file():
-            found.append(Workload(name, about, ends(series(load(path)), axis, title), stem))
+            drawn = ends(series(load(path)), axis, title)
+            if found and found[-1].page == stem:  # another chart of the same lines
+                found[-1].charts.extend(drawn)
+            else:
+                found.append(Workload(name, about, drawn, stem))
     path = published / "lda-benchmark.jsonl"
     if path.is_file():
         about = "CPU seconds of one thread, K = 100; every library's own program, one estimator of the perplexity."

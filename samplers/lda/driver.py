@@ -16,6 +16,7 @@ from samplers import checkpoint as checkpoints
 from samplers.engine import digest, digest_arrays
 from samplers.lda.completion import Completion
 from samplers.lda.estimator import DocumentGibbs
+from samplers.lda.stored import StoredGibbs
 from samplers.schedules import Schedule, constant
 from samplers.types import Estimate, Sampler
 from samplers.validate import require
@@ -76,7 +77,7 @@ class Given:
 
 def run_lda(
     sampler: Sampler,
-    estimator: DocumentGibbs,
+    estimator: DocumentGibbs | StoredGibbs,
     seed: int,
     *,
     step_size: float | Schedule,
@@ -127,7 +128,7 @@ def run_lda(
     running = completion() if completion is not None else None
     fingerprint = {
         "sampler": digest((type(sampler).__qualname__, sampler)),
-        "model": repr((model, estimator.sweeps, evaluate_every, running is None)),
+        "model": repr((type(estimator).__name__, model, estimator.sweeps, evaluate_every, running is None)),
         "batches": repr((type(batches).__name__, batches.batch_size, batches.seed, len(batches.corpus))),
         "step_size": repr(schedule),
         "seed": seed,
@@ -172,7 +173,7 @@ def run_lda(
 class _Chain:
     """The state of a sampler of either backend, with random numbers that are a function of the number of the step."""
 
-    def __init__(self, sampler: Any, estimator: DocumentGibbs, seed: int, start: np.ndarray):
+    def __init__(self, sampler: Any, estimator: DocumentGibbs | StoredGibbs, seed: int, start: np.ndarray):
         self.sampler, self.estimator, self.seed = sampler, estimator, seed
         self.host = sampler.backend == "host"
         generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_INIT,)))

@@ -66,12 +66,51 @@ def sample_topics(
             or zero throughout.
     """
     burn_in = sweeps // 2 if burn_in is None else burn_in
+    _check(words, offsets, alpha, sweeps, threads)
+    require(0 <= burn_in < sweeps, f"burn_in: must lie between 0 and {sweeps - 1}, the sweeps less one", burn_in)
+    weights = np.ascontiguousarray(weights, np.float32)
+    topics = weights.shape[1]
+    z = np.full(len(words), topics, np.uint32)
+    visits = np.zeros((len(words), topics), np.uint16)
+    words, offsets = _swept(generator, words, offsets, weights, alpha, sweeps, burn_in, z, visits, threads)
+    in_documents, in_words = np.zeros((len(offsets) - 1, topics)), np.zeros(weights.shape)
+    _collect(words, offsets, visits, 1.0 / (sweeps - burn_in), in_documents, in_words)
+    return Counts(in_documents, in_words)
+
+
+def move_topics(
+    generator: np.random.Generator,
+    words: np.ndarray,
+    offsets: np.ndarray,
+    weights: np.ndarray,
+    alpha: float,
+    sweeps: int,
+    topics: np.ndarray,
+    threads: int = 1,
+) -> np.ndarray:
+    """Topics (T,) after sweeps of the Gibbs sampler of `sample_topics` from given topics (T,).
+
+    A topic of K, which there is not, stands for a word that has none yet: its start is drawn uniformly.
+
+    Args and errors: as `sample_topics`.
+    """
+    _check(words, offsets, alpha, sweeps, threads)
+    require(len(topics) == len(words), f"topics: must be of {len(words)} words", len(topics))
+    z = np.array(topics, np.uint32)
+    weights = np.ascontiguousarray(weights, np.float32)
+    _swept(generator, words, offsets, weights, alpha, sweeps, sweeps, z, np.zeros((len(z), 0), np.uint16), threads)
+    return z
+
+
+def _check(words, offsets, alpha, sweeps, threads):
     require(alpha > 0, "alpha: must be positive", alpha)
     require(1 <= sweeps <= 65_535, "sweeps: must lie between 1 and 65,535", sweeps)
-    require(0 <= burn_in < sweeps, f"burn_in: must lie between 0 and {sweeps - 1}, the sweeps less one", burn_in)
     require(threads >= 1, "threads: must be at least 1", threads)
     require(len(words) == offsets[-1], f"offsets: end at {offsets[-1]}, not at the number of words", len(words))
-    weights = np.ascontiguousarray(weights, np.float32)
+
+
+def _swept(generator, words, offsets, weights, alpha, sweeps, burn_in, z, visits, threads):
+    """Move z and increase visits, in place; returns words and offsets as they were taken."""
     words, offsets = np.asarray(words, np.int64), np.asarray(offsets, np.int64)
     cumulative = np.cumsum(weights, axis=1, dtype=np.float64)
     totals = cumulative[:, -1]
@@ -80,11 +119,9 @@ def sample_topics(
         raise ValueError(f"weights: row {bad} must be finite and positive somewhere, its sum is {totals[bad]}")
     if len(words) and not 0 <= words.min() <= words.max() < len(weights):
         raise ValueError(f"words: must be rows of weights, 0..{len(weights) - 1}")
-    topics = weights.shape[1]
     documents = len(offsets) - 1
     states = streams(generator, documents)
-    visits = np.zeros((len(words), topics), np.uint16)
-    scratch = (words, offsets, weights, cumulative, float(alpha), sweeps, burn_in, visits)
+    scratch = (words, offsets, weights, cumulative, float(alpha), sweeps, burn_in, z, visits)
     if threads == 1:
         _documents(states, 0, documents, *scratch)
     else:
@@ -94,22 +131,20 @@ def sample_topics(
             parts = [pool.submit(_documents, states, *cut, *scratch) for cut in itertools.pairwise(cuts)]
             for part in parts:
                 part.result()
-    in_documents, in_words = np.zeros((documents, topics)), np.zeros(weights.shape)
-    _collect(words, offsets, visits, 1.0 / (sweeps - burn_in), in_documents, in_words)
-    return Counts(in_documents, in_words)
+    return words, offsets
 
 
 @njit(cache=True, nogil=True)
-def _documents(states, first, last, words, offsets, weights, cumulative, alpha, sweeps, burn_in, visits):
-    """Documents `first` to `last`, each with its own stream, from topics drawn uniformly."""
+def _documents(states, first, last, words, offsets, weights, cumulative, alpha, sweeps, burn_in, z, visits):
+    """Documents `first` to `last`, each with its own stream; words without a topic start from uniform ones."""
     topics = weights.shape[1]
     for d in range(first, last):
         begin, end = offsets[d], offsets[d + 1]
-        z = np.empty(end - begin, np.uint32)
-        for i in range(end - begin):
-            z[i] = min(int(draw_uniform(states[d]) * topics), topics - 1)
+        for i in range(begin, end):
+            if z[i] >= topics:
+                z[i] = min(int(draw_uniform(states[d]) * topics), topics - 1)
         sweep_document(
-            states[d], words[begin:end], z, weights, cumulative, alpha, sweeps, burn_in, visits[begin:end]
+            states[d], words[begin:end], z[begin:end], weights, cumulative, alpha, sweeps, burn_in, visits[begin:end]
         )  # fmt: skip
 
 

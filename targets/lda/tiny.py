@@ -146,3 +146,8 @@ class TinyLDA:
 def tiny_lda() -> TinyLDA:
     """Two topics, three words, two documents of five words together: 32 assignments."""
     return TinyLDA(LDA(2, 3, alpha=0.6, beta=2.5), ((0, 1), (0, 0, 2)))
+
+
+def peaked_lda() -> TinyLDA:
+    """Documents of one topic and topics of one word or two: 256 assignments, a chain moves slowly."""
+    return TinyLDA(LDA(2, 3, alpha=0.05, beta=0.3), ((0, 0, 0, 1), (2, 2, 2, 1)))
