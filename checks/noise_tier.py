@@ -17,6 +17,7 @@ from jax.flatten_util import ravel_pytree
 from checks.chains import EndPoints, end_points
 from checks.check import Check, NotApplicable
 from checks.judge import is_variance, judge, moment_tests, names, second_moment_tests
+from checks.law import with_energy
 from checks.null_law import NUM_STEPS, NullLaw, null_law
 from checks.result import Result
 from checks.starts import draw_variables
@@ -64,7 +65,7 @@ def noisy_step(subject: Subject, target: Target, scale: float = 1.0) -> JaxStep 
     sampler = subject.sampler(target)
     if sampler.backend == "host":
         return step_map(subject, target, HostNoise(target, covariance))
-    return step_map(subject, target, KnownNoise(target, covariance))
+    return step_map(subject, target, with_energy(subject, target, KnownNoise(target, covariance)))
 
 
 def _require_noisy_gradients(subject: Subject, target: Target) -> None:
@@ -130,11 +131,10 @@ def minibatch_end_points(check: Check, subject: Subject, target: Target, seed: i
     if clean.sampler.backend == "host":
         raise NotApplicable("a host sampler would draw its minibatches one chain at a time in Python")
     compensated = "covariance" in clean.sampler.needs
-    batch = Minibatch(target.terms, BATCH, replace=False, fisher=compensated)
-    noisy = step_map(subject, target, batch)
-    everything = step_map(
-        subject, target, Minibatch(target.terms, target.terms.size, replace=False, fisher=compensated)
+    of_size = lambda size: with_energy(
+        subject, target, Minibatch(target.terms, size, replace=False, fisher=compensated)
     )
+    noisy, everything = (step_map(subject, target, of_size(size)) for size in (BATCH, target.terms.size))
     if not _enters(noisy, everything, h, seed):
         return absent(check, subject, target, f"the minibatch {UNUSED}")
     return _against_recursion(check, subject, target, seed, noisy, noisy, h)
