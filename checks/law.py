@@ -23,7 +23,7 @@ from checks.stepmap import HostStep, JaxStep, step_map
 from checks.subject import Subject
 from checks.tape import Noise, record
 from checks.verdict import absent, decide
-from samplers.gradients import KnownNoise, Minibatch
+from samplers.gradients import FullEnergy, KnownNoise, Minibatch
 from targets.target import Target
 
 EPS = np.finfo(float).eps
@@ -179,8 +179,9 @@ def gradient_noise_limit(check: Check, subject: Subject, target: Target, seed: i
     _require_diffusion(plain)
     root = np.linalg.cholesky(target.gaussian.precision)
     covariance = target.curvature * root @ root.T  # full, of the scale at which h V is of the order of h curvature
-    clean = step_map(subject, target, KnownNoise(target, np.zeros_like(covariance)))
-    noisy = step_map(subject, target, KnownNoise(target, covariance))
+    known = lambda covariance: with_energy(subject, target, KnownNoise(target, covariance))
+    clean = step_map(subject, target, known(np.zeros_like(covariance)))
+    noisy = step_map(subject, target, known(covariance))
     claims, h = noisy.sampler.claims, subject.step_size(target)
     gap = np.abs(whitened_bias(noisy, h, claims.temperature)[0] - whitened_bias(clean, h, claims.temperature)[0]).max()
     active = [int(np.count_nonzero(s.affine(h)[0].noise.any(axis=0))) for s in (clean, noisy)]
@@ -190,6 +191,14 @@ def gradient_noise_limit(check: Check, subject: Subject, target: Target, seed: i
     # No scheme keeps second order with noise of order one in the gradient: the bias is O(h V).
     bias = lambda h: whitened_bias(noisy, h, claims.temperature)
     return _limit(check, subject, target, bias, 1, f"; gradient noise changes the law by {gap:.3g}")
+
+
+def with_energy(subject: Subject, target: Target, estimator):
+    """`estimator`, with the potential as the row's own estimator has it where the sampler needs one."""
+    own = subject.estimator(target)
+    if isinstance(own, FullEnergy):
+        return dataclasses.replace(own, inner=estimator)
+    return FullEnergy(estimator, target) if "potential" in subject.sampler(target).needs else estimator
 
 
 def _require_diffusion(step: JaxStep | HostStep) -> None:
@@ -240,7 +249,9 @@ def minibatch_limit(check: Check, subject: Subject, target: Target, seed: int) -
                 promised=1e-6,
             )  # fmt: skip
     else:
-        estimator = Minibatch(target.terms, 2, replace=False, fisher="covariance" in clean.sampler.needs)
+        estimator = with_energy(
+            subject, target, Minibatch(target.terms, 2, replace=False, fisher="covariance" in clean.sampler.needs)
+        )
     noisy = step_map(subject, target, estimator)
     temperature = noisy.sampler.claims.temperature
     gap = np.abs(

@@ -14,6 +14,7 @@ from jax.flatten_util import ravel_pytree
 from checks.chains import EndPoints, end_points
 from checks.check import Check, NotApplicable
 from checks.judge import is_variance, judge, moment_tests, names, second_moment_tests
+from checks.law import with_energy
 from checks.memory import BATCH, with_memory
 from checks.null_law import NUM_STEPS, NullLaw, null_law
 from checks.result import Result
@@ -57,7 +58,7 @@ def noisy_step(subject: Subject, target: Target, scale: float = 1.0) -> JaxStep 
     sampler = subject.sampler(target)
     if sampler.backend == "host":
         return step_map(subject, target, HostNoise(target, covariance))
-    return step_map(subject, target, KnownNoise(target, covariance))
+    return step_map(subject, target, with_energy(subject, target, KnownNoise(target, covariance)))
 
 
 def compensates(sampler: Sampler) -> bool:
@@ -127,10 +128,11 @@ def minibatch_end_points(check: Check, subject: Subject, target: Target, seed: i
     h, clean = subject.step_size(target), step_map(subject, target)
     if clean.sampler.backend == "host":
         raise NotApplicable("a host sampler would draw its minibatches one chain at a time in Python")
-    fisher = "covariance" in clean.sampler.needs
-    batch = Minibatch(target.terms, BATCH, replace=False, fisher=fisher)
-    noisy = step_map(subject, target, batch)
-    everything = step_map(subject, target, Minibatch(target.terms, target.terms.size, replace=False, fisher=fisher))
+    compensated = "covariance" in clean.sampler.needs
+    of_size = lambda size: with_energy(
+        subject, target, Minibatch(target.terms, size, replace=False, fisher=compensated)
+    )
+    noisy, everything = (step_map(subject, target, of_size(size)) for size in (BATCH, target.terms.size))
     if not _enters(noisy, everything, h, seed):
         return absent(check, subject, target, f"the minibatch {UNUSED}")
     return _against_recursion(check, subject, target, seed, noisy, noisy, h)

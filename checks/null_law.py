@@ -49,6 +49,7 @@ RULE = 2
 """Refinement of the quadrature rules of laws on manifolds."""
 CHUNK = 1 << 14
 """Nodes at which polynomials are evaluated at a time."""
+EXCHANGED = "no exact discrete law: two chains change places"
 NO_GRID = "no exact discrete law: a host sampler on a target that is not Gaussian"
 
 
@@ -103,6 +104,8 @@ def null_law(step: JaxStep | HostStep, h: float, num_steps: int = NUM_STEPS) -> 
         NotApplicable: where the exact discrete law is not known; the reason says why.
     """
     claims, target = step.sampler.claims, step.target
+    if claims.exchange is not None:
+        raise NotApplicable(EXCHANGED)
     if claims.kind == "exact":
         if target.gaussian is not None:
             covariance = claims.temperature * np.linalg.inv(target.gaussian.precision)
@@ -128,6 +131,8 @@ def null_law_from(step: JaxStep | HostStep, h: float, num_steps: int, start: Gau
     Raises:
         NotApplicable: where the exact discrete law is not known, or no dynamics are declared.
     """
+    if step.sampler.claims.exchange is not None:
+        raise NotApplicable(EXCHANGED)
     if step.target.gaussian is not None:
         return _of_affine(step, h, num_steps, start)
     if isinstance(step, JaxStep):

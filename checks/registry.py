@@ -9,6 +9,7 @@ from checks.compensation import compensated_step
 from checks.convergence import bad_start, kernel_stein_discrepancy, separated_modes
 from checks.cycles import cycle_law
 from checks.detailed_balance import detailed_balance
+from checks.exchange import exchange_balance, exchange_rate
 from checks.float32 import float32_law
 from checks.generator import generator_of_code
 from checks.geometry import geodesic_flow, noise_is_tangent, stays_on_the_manifold
@@ -249,6 +250,20 @@ CHECKS: tuple[Check, ...] = (
         claiming(lambda claims: claims.cycle is not None, gaussian),
     ),
     Check("detailed_balance", "law", "pi(x) k(x, y) = pi(y) k(y, x)", detailed_balance, of_kind("exact", informative)),
+    Check(
+        "exchange_balance",
+        "law",
+        "pi(x, y) a(x, y) = pi(y, x) a(y, x) for the chance a of an exchange",
+        exchange_balance,
+        claiming(lambda claims: claims.exchange is not None, everywhere),
+    ),
+    Check(
+        "exchange_rate",
+        "law",
+        "a(x, y) = min(1, r h) E min(1, S)",
+        exchange_rate,
+        claiming(lambda claims: claims.exchange is not None, everywhere),
+    ),
     Check(
         "transfer_operator",
         "law",
@@ -525,6 +540,8 @@ COSTS: dict[str, float] = {
     "stability": 0.1,
     "gradient_noise_limit": 0.3,
     "cycle_law": 0.3,
+    "exchange_balance": 1.0,
+    "exchange_rate": 0.1,
     "detailed_balance": 0.1,
     "mean_field_fixed_point": 5.0,
     "divergence_falls": 2.5,

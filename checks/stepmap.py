@@ -94,11 +94,19 @@ class JaxStep:
         """Number of standard normals that pack and step draw."""
         return self.program.count("normal")
 
+    @property
+    def exchanging(self) -> bool:
+        """True if the uniform of the step decides on an exchange of two chains (`checks.exchange`).
+
+        What the noise-free checks of the diffusion see is then a step without an exchange.
+        """
+        return self.sampler.claims.exchange is not None and self.program.count("uniform") == 1
+
     def require_gaussian(self) -> None:
         """Raise unless all randomness of the step is normal draws that the tape feeds."""
         if self.program.unintercepted:
             raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(self.program.unintercepted)}")
-        if self.program.count("uniform"):
+        if self.program.count("uniform") and not self.exchanging:
             raise NotApplicable("the step draws uniforms (an accept step has kinks): see detailed balance")
         if any(number > 1 for number in self.program.ranges):
             raise NotApplicable("the step draws integers (minibatches): see the gradient noise checks")
@@ -110,7 +118,7 @@ class JaxStep:
         def run(z, normals, h):
             # Integers of range 1 (a batch of all data) have one outcome.
             integers = jnp.zeros(self.program.count("integer"), int)
-            return self.program(Noise(normals, jnp.zeros(0), integers), z, h)
+            return self.program(Noise(normals, jnp.ones(self.program.count("uniform")), integers), z, h)
 
         return run
 
@@ -150,7 +158,7 @@ class JaxStep:
         program = self.state_program
         if program.unintercepted:
             raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
-        if program.count("uniform"):
+        if program.count("uniform") and not self.exchanging:
             raise NotApplicable("the step draws uniforms (an accept step): its law is not a linear recursion")
         outcomes, weights = _integer_outcomes(program.ranges)
         start = np.asarray(ravel_floats(self.template.state)[0])
@@ -421,7 +429,8 @@ def _compiled_pair(step: JaxStep):
 
 @lru_cache(maxsize=16)
 def _compiled_push(step: JaxStep):
-    return jax.jit(lambda s, e, k, h: step.state_program(Noise(e, jnp.zeros(0), k), s, h))
+    uniforms = jnp.ones(step.state_program.count("uniform"))  # no exchange
+    return jax.jit(lambda s, e, k, h: step.state_program(Noise(e, uniforms, k), s, h))
 
 
 def _integer_outcomes(ranges: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ from samplers.dynamics import Dynamics, coordinate_names
 from samplers.embedded_rsvgd import EmbeddedRSVGD
 from samplers.exponential_ou import ExponentialOU, LogLocation
 from samplers.gmc import GMC
-from samplers.gradients import Exact, KnownNoise
+from samplers.gradients import Exact, FullEnergy, KnownNoise
 from samplers.gsgnht import GSGNHT
 from samplers.hmc import HMC
 from samplers.host import HostExact
@@ -44,6 +44,7 @@ from samplers.parvi import ParVI
 from samplers.psghmc import PSGHMC
 from samplers.psgld import PSGLD, RMSpropMetric
 from samplers.recipe import Recipe
+from samplers.replica_exchange import ReplicaExchangeSGLD
 from samplers.rmhmc import RMHMC
 from samplers.row import MANIFOLD_TIERS, PARTICLE_TIERS, Row
 from samplers.rsvgd import RSVGD
@@ -96,6 +97,8 @@ EMBEDDED = (*CURVED, "vmf-s1^2", "matrix-langevin-3-2")
 # A product of a sphere and a plane as a tuple, and the flat simplex with reflections.
 OTHERS = ("vmf-s2-and-gaussian", "dirichlet-concentrated")
 PLANE = ("gaussian-correlated-2d",)
+ENERGY_VARIANCE = 0.8
+"""Of the noise in potentials: of the size that an exchange between temperatures notices."""
 RECIPE_OFFSET = 1.5
 """Above minus the minimum of the double well, so that the recipe paper's metric is smooth."""
 
@@ -114,6 +117,11 @@ def plain(method: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
 def cyclical(method: Callable[..., Any], row_size: float, power: float) -> Callable[..., Any]:
     """A builder whose steps explore above four and a half times the usual step size of the row, `row_size`."""
     return lambda target, **options: method(explore_above=4.5 * row_size / target.curvature**power, **options)
+
+
+def noisy_energy(target: Target) -> FullEnergy:
+    """Exact gradients beside potentials with Gaussian noise of variance `ENERGY_VARIANCE`."""
+    return FullEnergy(Exact(target), target, ENERGY_VARIANCE)
 
 
 def with_metric(
@@ -311,6 +319,25 @@ SAMPLERS: tuple[Row, ...] = (
     Row("sgld-compensated", plain(SGLD, compensate=True), targets=FLAT, variants=TEMPERATURES, estimator=known_noise),
     Row("leimkuhler-matthews", plain(LeimkuhlerMatthews), targets=FLAT, variants=TEMPERATURES),
     Row("cyclical-sgld", cyclical(CyclicalSGLD, 0.1, 1.0), targets=FLAT, variants=TEMPERATURES),
+    Row(
+        "resgld",
+        plain(ReplicaExchangeSGLD),
+        targets=FLAT,
+        variants=(
+            {"temperature": 0.5, "ratio": 2.0, "rate": 3.0},
+            {"temperature": 2.0, "ratio": 1.5, "rate": 0.5},
+        ),
+    ),
+    Row(
+        "resgld-noisy",
+        plain(ReplicaExchangeSGLD, energy_variance=ENERGY_VARIANCE),
+        targets=("gaussian-1d-scaled", "anharmonic", "double-well"),
+        variants=(
+            {"temperature": 0.5, "ratio": 2.0, "rate": 3.0},
+            {"temperature": 2.0, "ratio": 1.5, "rate": 0.5},
+        ),
+        estimator=noisy_energy,
+    ),
     # underdamped
     Row("sghmc", plain(SGHMC), targets=FLAT, variants=FRICTIONS, step_power=0.5),
     Row(

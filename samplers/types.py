@@ -93,6 +93,24 @@ class CycleClaims:
 
 
 @dataclass(frozen=True, eq=False)
+class ExchangeClaims:
+    """What a sampler of two chains that change places claims of that, besides the diffusion between two exchanges.
+
+    z = (x, y) has the law exp(-U(x) / T - U(y) / T'); both halves are exchanged with the probability
+    min(1, rate h) E min(1, S), S = exp((1 / T - 1 / T') (U(x) - U(y))) up to the noise of U.
+
+    Attributes:
+        temperature: T' of the second chain.
+        rate: exchanges that are tried per unit of time.
+        energy_variance: variance of the Gaussian noise of each of the two potentials.
+    """
+
+    temperature: float
+    rate: float
+    energy_variance: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
 class Claims:
     """What a sampler says of itself, and what the checks hold it to.
 
@@ -117,6 +135,8 @@ class Claims:
         spaces: manifolds the sampler runs on: `euclidean`, `positive`, `sphere`, `simplex`, ...
         particles: what a particle method claims besides.
         cycle: what a sampler for cyclical step sizes claims besides.
+        exchange: what a sampler of two chains that change places claims besides; `dynamics` is then that of both
+            between two exchanges, and `weak_order` is meant for it.
         source: where the method comes from.
     """
 
@@ -136,6 +156,7 @@ class Claims:
     spaces: tuple[str, ...] = ("euclidean",)
     particles: ParticleClaims | None = None
     cycle: CycleClaims | None = None
+    exchange: ExchangeClaims | None = None
 
 
 @runtime_checkable
