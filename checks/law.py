@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.check import Check, NotApplicable
+from checks.energy import with_energy
 from checks.generator import step_sizes
 from checks.lyapunov import position_law, stability_limit, variable_law
 from checks.noise_tier import compensates
@@ -23,7 +24,7 @@ from checks.stepmap import HostStep, JaxStep, step_map
 from checks.subject import Subject
 from checks.tape import Noise, record
 from checks.verdict import absent, decide
-from samplers.gradients import FullEnergy, KnownNoise, Minibatch
+from samplers.gradients import KnownNoise, Minibatch
 from targets.target import Target
 
 EPS = np.finfo(float).eps
@@ -191,14 +192,6 @@ def gradient_noise_limit(check: Check, subject: Subject, target: Target, seed: i
     # No scheme keeps second order with noise of order one in the gradient: the bias is O(h V).
     bias = lambda h: whitened_bias(noisy, h, claims.temperature)
     return _limit(check, subject, target, bias, 1, f"; gradient noise changes the law by {gap:.3g}")
-
-
-def with_energy(subject: Subject, target: Target, estimator):
-    """`estimator`, with the potential as the row's own estimator has it where the sampler needs one."""
-    own = subject.estimator(target)
-    if isinstance(own, FullEnergy):
-        return dataclasses.replace(own, inner=estimator)
-    return FullEnergy(estimator, target) if "potential" in subject.sampler(target).needs else estimator
 
 
 def _require_diffusion(step: JaxStep | HostStep) -> None:

@@ -13,8 +13,8 @@ from jax.flatten_util import ravel_pytree
 
 from checks.chains import EndPoints, end_points
 from checks.check import Check, NotApplicable
+from checks.energy import with_energy
 from checks.judge import is_variance, judge, moment_tests, names, second_moment_tests
-from checks.law import with_energy
 from checks.memory import BATCH, with_memory
 from checks.null_law import NUM_STEPS, NullLaw, null_law
 from checks.result import Result
