@@ -16,10 +16,7 @@ from checks.starts import gaussian_start
 from checks.stepmap import HostStep, JaxStep, step_map
 from checks.subject import Subject
 from checks.verdict import absent, decide
-from samplers.control_variates import ControlVariates
 from samplers.gradients import Minibatch
-from samplers.saga import SAGA
-from samplers.svrg import SVRG
 from samplers.types import Estimate
 from targets.target import DataTerms, Target
 
@@ -94,12 +91,13 @@ class PointMemory:
 
 def by_definition(estimator: Any) -> PointMemory:
     """The definition of an estimator, for minibatches of `BATCH` data. Raises NotApplicable if it has no memory."""
-    if isinstance(estimator, SAGA):
-        return PointMemory(estimator.terms, BATCH, table=True)
-    if isinstance(estimator, SVRG):
-        return PointMemory(estimator.terms, BATCH, period=estimator.epoch_length)
-    if isinstance(estimator, ControlVariates):
-        return PointMemory(estimator.terms, BATCH, centre=estimator.centre)
+    match getattr(estimator, "anchors", None):
+        case "table":
+            return PointMemory(estimator.terms, BATCH, table=True)
+        case "snapshot":
+            return PointMemory(estimator.terms, BATCH, period=estimator.epoch_length)
+        case "centre":
+            return PointMemory(estimator.terms, BATCH, centre=estimator.centre)
     raise NotApplicable("the estimator of this row has no memory")
 
 

@@ -37,6 +37,8 @@ class ControlVariates:
     centre: Any
     replace: bool = True
 
+    anchors: ClassVar[str] = "centre"
+
     def __post_init__(self):
         _ = self.minibatch  # raises for a bad batch size
 

@@ -86,7 +86,10 @@ MOMENTS = (
     {"second_moment": 0.3, "regularisation": 0.5, "temperature": 0.5},
     {"second_moment": 2.0, "regularisation": 0.02, "temperature": 2.0},
 )
-DECAYS = ({**MOMENTS[0], "decay": 0.9}, {**MOMENTS[1], "decay": 0.2})
+DECAYS = (
+    {"decay": 0.9, "second_moment": 0.5, "regularisation": 0.5, "temperature": 0.5},
+    {"decay": 0.6, "second_moment": 2.0, "regularisation": 0.1, "temperature": 2.0},
+)
 SCALES = ({"scale": 0.5}, {"scale": 2.0})
 # Data with Hessians of their own, without which a corrected gradient has no noise.
 REGRESSION = ("tiny-regression",)
@@ -204,14 +207,18 @@ def _frozen(
 
 def _rmsprop(
     target: Target,
-    decay: float = 0.5,
+    decay: float = 0.8,
     second_moment: float = 1.0,
     regularisation: float = 0.2,
     temperature: float = 1.0,
     method: type[SGRLD] = SGRLD,
 ) -> SGRLD:
-    """SGRLD with the preconditioner of pSGLD as a function of the position, its Gamma included."""
-    return method(RMSpropMetric(target, decay, regularisation, second_moment, data_size(target)), temperature)
+    """SGRLD with the preconditioner of pSGLD as a function of the position, its Gamma included.
+
+    The former mean of squares is `second_moment` times the curvature, what E (d U)^2 is for a Gaussian law.
+    """
+    past = second_moment * target.curvature / data_size(target) ** 2
+    return method(RMSpropMetric(target, decay, regularisation, past, data_size(target)), temperature)
 
 
 BATCH_FRACTION = 0.25

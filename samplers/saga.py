@@ -40,6 +40,8 @@ class SAGA:
     batch_size: int
     replace: bool = True
 
+    anchors: ClassVar[str] = "table"
+
     def __post_init__(self):
         _ = self.minibatch  # raises for a bad batch size
 

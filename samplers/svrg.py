@@ -47,6 +47,8 @@ class SVRG:
     epoch_length: int
     replace: bool = True
 
+    anchors: ClassVar[str] = "snapshot"
+
     def __post_init__(self):
         _ = self.minibatch  # raises for a bad batch size
         require(

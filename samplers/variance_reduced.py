@@ -1,4 +1,8 @@
-"""What SGLD with estimators of reduced variance has in common: the kernel of SGLD; the noise is the estimator's."""
+"""What SGLD with estimators of reduced variance has in common: the kernel of SGLD; the noise is the estimator's.
+
+Such an estimator says in `anchors` at which points its gradients are corrected: a `centre`, a `snapshot`, or a `table`
+of the points where each datum was last evaluated.
+"""
 
 import dataclasses
 from dataclasses import dataclass

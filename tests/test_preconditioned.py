@@ -94,14 +94,14 @@ def root(x, decay, past=1.0, regularisation=0.2):
 
 @pytest.mark.parametrize("gamma", [True, False])
 def test_without_gamma_the_law_is_that_of_theory_and_with_it_the_target(gamma):
-    """alpha = 1/2, lambda = 0.2, V = 1. As h -> 0 the law is exp(-U) / G without Gamma, exp(-U) with it."""
+    """alpha = 0.8, lambda = 0.2, V the curvature. As h -> 0 the law is exp(-U) / G without Gamma, exp(-U) with it."""
     subject = Subject(sampler_row("psgld-gamma")) if gamma else find_defect("psgld-without-gamma").subject
-    step, hs = step_map(subject, QUARTIC), 0.02 / 2.0 ** np.arange(4)
+    step, hs = step_map(subject, QUARTIC), 0.1 / QUARTIC.curvature / 2.0 ** np.arange(4)
     assert isinstance(step, JaxStep)
     found = np.array([discrete_law(step, h, 1.0, GRIDS[1][1]).expectations[1] for h in hs])
     grid = abs(found[-1] - discrete_law(step, hs[-1], 1.0, GRIDS[1][0]).expectations[1])
     limit, error = neville(hs, found[:, None])
-    right, wrong = mean_square(lambda x: 1.0), mean_square(lambda x: root(x, 0.5))
+    right, wrong = mean_square(lambda x: 1.0), mean_square(lambda x: root(x, 0.8, QUARTIC.curvature))
     allowed = 10 * (float(error[0]) + grid)
     expected, other = (right, wrong) if gamma else (wrong, right)
     assert abs(float(limit[0]) - expected) <= allowed
