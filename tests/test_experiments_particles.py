@@ -8,6 +8,7 @@ from scipy import integrate, special
 
 from reports.experiments import liu2018_figure1 as logistic
 from reports.experiments import liu2019_banana as banana
+from reports.experiments import liu2019_robustness as robustness
 from reports.experiments.cells import PUBLISHED, load
 from targets.datasets.table import Table
 from targets.logistic import logistic_regression
@@ -35,7 +36,7 @@ def test_particles_start_where_they_should_and_come_nearer_to_the_law(method):
     assert shots[1]["KSD"] < shots[0]["KSD"]
 
 
-@pytest.mark.parametrize("module", [banana, logistic], ids=lambda m: m.NAME)
+@pytest.mark.parametrize("module", [banana, logistic, robustness], ids=lambda m: m.NAME)
 def test_the_published_page_is_what_its_lines_say(module):
     lines = load(PUBLISHED / f"{module.NAME}.jsonl")
     page = (PUBLISHED / f"{module.NAME}.md").read_text(encoding="utf-8")
@@ -78,3 +79,35 @@ def test_a_curve_has_reached_its_limit_where_it_stays():
     assert logistic.reached(curve, -0.5) == 3
     assert logistic.reached(curve, -0.3) is None
     assert logistic.reached({"log_likelihood": np.array([[-0.5]])}, -0.5) == 0
+
+
+def test_the_recursions_have_the_known_stationary_laws():
+    """SGLD: (1 + h V / 2) / (1 - h / 2); semi-implicit SGHMC with s = 1 + h V / (2 C), u = C h / 2, q = h^2 / 4:
+    variances s (1 - u) / (1 - u - q) and s / (1 - u - q); without friction E H grows by h^2 V / 2 / (1 - h^2 / 4).
+    """
+    h, V, C = 0.05, 40.0, robustness.FRICTION
+    found = {}
+    for method in robustness.KINDS["chains"]:
+        step = robustness.affine(robustness.Cell("chains", method, V, 1.0), h)
+        found[method] = robustness.recursion(step, np.zeros(len(step.A)), np.zeros_like(step.A), 4000)[1]
+    assert found["SGLD"][-1, 0, 0] == pytest.approx((1 + h * V / 2) / (1 - h / 2), rel=1e-9)
+    s, u, q = 1 + h * V / (2 * C), C * h / 2, h * h / 4
+    expected = [s * (1 - u) / (1 - u - q), s / (1 - u - q)]
+    np.testing.assert_allclose(np.diag(found["SGHMC"][-1]), expected, rtol=1e-9)
+    energy = 0.5 * np.trace(found["SGHMC without friction"], axis1=1, axis2=2)
+    # it oscillates by the gain of a period: the mean slope has a relative error of a period over the steps
+    assert energy[-1] / 4000 == pytest.approx(h * h * V / 2 / (1 - h * h / 4), rel=2 * 2 * np.pi / h / 4000)
+
+
+@pytest.mark.parametrize(("kind", "method"), [("chains", "SGHMC"), ("particles", "pSGHMC-fGH")])
+def test_chains_and_centres_of_particles_follow_the_recursion_and_not_that_of_another_noise(monkeypatch, kind, method):
+    monkeypatch.setattr(robustness, "CHAINS", 1000)
+    monkeypatch.setattr(robustness, "PARTICLES", 8)
+    monkeypatch.setattr(robustness, "REPLICATES", 300)
+    cell = robustness.Cell(kind, method, 40.0, 6.0)
+    result = robustness.measured(cell)
+    # 21 records at 1e-6 together: a normal quantile of 5.5; mean squares have heavier tails: 3 sigma for 300 of them
+    assert robustness.deviation(cell, result) < 5.5 + 3
+    assert robustness.deviation(robustness.Cell(kind, method, 10.0, 6.0), result) > 9
+    if kind == "particles":
+        assert result["largest difference between shapes of replicates"] < 1e-9

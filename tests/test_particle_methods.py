@@ -186,10 +186,10 @@ def test_volume_and_lebesgue_densities_have_the_laws_that_are_stated():
 
 
 def test_the_divergence_of_the_logistic_metric_is_that_of_its_inverse():
-    metric = LogisticMetric(RNG.normal(size=(9, 3)), 0.7)
+    metric = LogisticMetric(RNG.normal(size=(9, 3)), 0.7, scale=1.5)
     w = jnp.asarray([0.3, -0.8, 0.5])
     assert close(metric.divergence(w), row_divergence(metric.inverse, w))
-    hessian = jax.hessian(lambda w: jnp.sum(jax.nn.softplus(metric.features @ w)) + w @ w / 1.4)(w)
+    hessian = jax.hessian(lambda w: 1.5 * jnp.sum(jax.nn.softplus(metric.features @ w)) + w @ w / 1.4)(w)
     assert close(jnp.linalg.inv(metric.inverse(w)), hessian)
 
 
@@ -291,6 +291,7 @@ def test_antipodal_pairs_are_at_rest_with_the_arcsine_kernel_and_not_with_anothe
         (lambda: RSVGD(NonHessian2D(), density="chart"), "density"),
         (lambda: EmbeddedRSVGD(Euclidean(2)), "manifold"),
         (lambda: EmbeddedRSVGD(Sphere(3), 0.0), "concentration"),
+        (lambda: LogisticMetric(np.ones((2, 1)), 1.0, scale=0.0), "scale"),
         (lambda: ArcsineRSVGD(Euclidean(3)), "manifold"),
         (lambda: ArcsineRSVGD(Sphere(3), 1.0), "scale"),
         (lambda: PSGHMC(friction=0.0), "friction"),
