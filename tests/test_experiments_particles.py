@@ -7,6 +7,7 @@ import pytest
 from scipy import integrate, special
 
 from reports.experiments import liu2018_figure1 as logistic
+from reports.experiments import liu2018_minibatch as minibatch
 from reports.experiments import liu2019_banana as banana
 from reports.experiments import liu2019_robustness as robustness
 from reports.experiments.cells import PUBLISHED, load
@@ -36,7 +37,7 @@ def test_particles_start_where_they_should_and_come_nearer_to_the_law(method):
     assert shots[1]["KSD"] < shots[0]["KSD"]
 
 
-@pytest.mark.parametrize("module", [banana, logistic, robustness], ids=lambda m: m.NAME)
+@pytest.mark.parametrize("module", [banana, logistic, minibatch, robustness], ids=lambda m: m.NAME)
 def test_the_published_page_is_what_its_lines_say(module):
     lines = load(PUBLISHED / f"{module.NAME}.jsonl")
     page = (PUBLISHED / f"{module.NAME}.md").read_text(encoding="utf-8")
@@ -52,7 +53,8 @@ def rows(monkeypatch):
     y = (generator.random(90) < special.expit(X @ [2.0, -1.0, 0.0, 0.5])).astype(float)
     tables = Table(X[:60], y[:60]), Table(X[60:], y[60:])
     law = logistic_regression(X[:60], y[:60], logistic.VARIANCE, "small")
-    monkeypatch.setattr(logistic, "problem", lambda data: logistic.Problem(law, *tables))
+    for module in (logistic, minibatch):
+        monkeypatch.setattr(module, "problem", lambda data: logistic.Problem(law, *tables))
     monkeypatch.setattr(logistic, "PARTICLES", 20)
 
 
@@ -111,3 +113,61 @@ def test_chains_and_centres_of_particles_follow_the_recursion_and_not_that_of_an
     assert robustness.deviation(robustness.Cell(kind, method, 10.0, 6.0), result) > 9
     if kind == "particles":
         assert result["largest difference between shapes of replicates"] < 1e-9
+
+
+@pytest.mark.parametrize(("method", "slope"), [("SVGD", 1.0), ("RSVGD", 1 / minibatch.BANDWIDTH)])
+def test_the_derived_fluctuation_of_one_particle_is_that_of_stochastic_gradient_descent(method, slope):
+    """x' = x - e (x + eta) has the variance e V / (2 - e), e the step size times k(x, x) or -k''(x, x)."""
+    e, V = 0.1 * slope, 3.0
+    found = minibatch.derived(minibatch.flat(method), 0.1, V, 1)
+    assert found.centre == pytest.approx(e * V / (2 - e), rel=1e-9)
+    assert found.spread == pytest.approx(0, abs=1e-9)
+
+
+def test_particles_fluctuate_as_derived_and_not_as_for_another_noise(monkeypatch):
+    monkeypatch.setattr(minibatch, "PARTICLES", 3)
+    monkeypatch.setattr(minibatch, "BURN_IN", 200)
+    found = minibatch.measured(minibatch.Cell("gaussian", "SVGD", 0.05, 500))
+    (centre, error), right = found["centre"], found["derived centre"]
+    # to the first order in V; the next one is of relative size V h, 0.005 here
+    assert abs(centre - right) < 4.9 * error + 0.02 * right
+    assert abs(centre - 2 * right) > 4.9 * error + 0.02 * right
+    assert abs(found["spread"][0] - found["derived spread"]) < 4.9 * found["spread"][1] + 0.02 * right
+
+
+def test_a_metric_of_the_batch_biases_the_velocity_and_one_of_all_rows_does_not(monkeypatch):
+    """All fifteen batches of two of six rows."""
+    generator = np.random.default_rng(1)
+    X, y = generator.normal(size=(6, 2)), np.array([1.0, 0, 1, 1, 0, 1])
+    law = logistic_regression(X, y, minibatch.VARIANCE, "tiny")
+    monkeypatch.setattr(minibatch, "problem", lambda data: logistic.Problem(law, Table(X, y), Table(X, y)))
+    monkeypatch.setattr(minibatch, "VARIANCE", 1.0)
+    monkeypatch.setattr(minibatch, "KERNELS", (1.0,))
+    x, weights = jnp.asarray(generator.normal(size=(3, 2))), jnp.full(3, 1 / 3)
+    batches = jnp.asarray([(i, j) for i in range(6) for j in range(i)])
+
+    def velocity(method, chosen):
+        sampler, rows = minibatch.of_rows(method, chosen)
+        return sampler.velocity(x, jax.vmap(lambda w: rows.estimate(None, (), w)[0].gradient)(x), weights)
+
+    gaps = {}
+    for method in minibatch.ITERATIONS:
+        run = jax.jit(lambda chosen, method=method: velocity(method, chosen))
+        right = run(jnp.arange(6))
+        gaps[method] = float(jnp.abs(jax.vmap(run)(batches).mean(axis=0) - right).max() / jnp.abs(right).max())
+    assert max(gaps["SVGD"], gaps[minibatch.WHOLE]) < 1e-13
+    assert gaps[minibatch.NAIVE] > 0.01
+    inverse = lambda chosen: minibatch.of_rows(minibatch.NAIVE, chosen)[0].metric.inverse(x[0])
+    right, found = np.asarray(inverse(jnp.arange(6))), np.asarray(jax.vmap(inverse)(batches))
+    np.testing.assert_allclose(np.linalg.inv(found).mean(axis=0), np.linalg.inv(right), rtol=1e-12)
+    assert np.linalg.eigvalsh(found.mean(axis=0) - right).min() > 0  # Jensen's inequality
+
+
+def test_the_quick_run_with_minibatches_leaves_a_page_and_a_figure(rows, tmp_path, monkeypatch):
+    for name, value in {"SPLICE_PARTICLES": 6, "REPLICATES": 3, "BURN_IN": 5, "BATCHES": (60, 20), "EVERY": 5}.items():
+        monkeypatch.setattr(minibatch, name, value)
+    monkeypatch.setattr(minibatch, "KERNELS", (0.1, 1.0))
+    monkeypatch.setattr(minibatch, "STYLES", {60: "-", 20: "--"})
+    assert minibatch.main(["--quick", "--out", str(tmp_path)]) == 0
+    assert (tmp_path / f"{minibatch.NAME}.png").read_bytes().startswith(b"\x89PNG")
+    assert "Reduced" in (tmp_path / f"{minibatch.NAME}.md").read_text(encoding="utf-8")

@@ -168,13 +168,18 @@ class Rows(NamedTuple):
 
 def of_batch(method: str, size: int, key: jax.Array) -> tuple[Any, Rows]:
     """(sampler, estimator) of one iteration: the batch is drawn with the key, the same for all particles."""
-    X, y = (jnp.asarray(a) for a in problem("splice").train)
-    total = X.shape[0]
+    total = len(problem("splice").train.labels)
     chosen = jnp.arange(total) if size == total else jax.random.choice(key, total, (size,), replace=False)
-    rows = Rows(X[chosen], y[chosen], total / size)
+    return of_rows(method, chosen)
+
+
+def of_rows(method: str, chosen: jax.Array) -> tuple[Any, Rows]:
+    """(sampler, estimator) with a gradient, and for NAIVE a metric, from the chosen training rows (n,)."""
+    X, y = (jnp.asarray(a) for a in problem("splice").train)
+    rows = Rows(X[chosen], y[chosen], X.shape[0] / chosen.shape[0])
     if method == "SVGD":
         return SVGD(KERNELS, adagrad=True), rows
-    if method.endswith("batch"):
+    if method == NAIVE:
         return RSVGD(LogisticMetric(rows.features, VARIANCE, rows.scale), KERNELS), rows
     return RSVGD(LogisticMetric(X, VARIANCE), KERNELS), rows
 
@@ -241,7 +246,8 @@ def measured(cell: Cell) -> dict[str, Any]:
 def plan(quick: bool) -> list[Cell]:
     """All cells."""
     steps, batches = (50, BATCHES[-1:]) if quick else (STEPS, BATCHES)
-    own = [Cell("gaussian", m, V, steps) for m in ("SVGD", "RSVGD") for V in NOISES]
+    noises = NOISES[:1] if quick else NOISES
+    own = [Cell("gaussian", m, V, steps) for m in ("SVGD", "RSVGD") for V in noises]
     speeds = [
         Cell("velocity", m, n, 20 if quick else DRAWS)
         for m in ITERATIONS
