@@ -129,10 +129,9 @@ def minibatch_end_points(check: Check, subject: Subject, target: Target, seed: i
     if clean.sampler.backend == "host":
         raise NotApplicable("a host sampler would draw its minibatches one chain at a time in Python")
     compensated = "covariance" in clean.sampler.needs
-    of_size = lambda size: with_energy(
-        subject, target, Minibatch(target.terms, size, replace=False, fisher=compensated)
-    )
-    noisy, everything = (step_map(subject, target, of_size(size)) for size in (BATCH, target.terms.size))
+    terms = target.terms
+    of_size = lambda size: with_energy(subject, target, Minibatch(terms, size, replace=False, fisher=compensated))
+    noisy, everything = (step_map(subject, target, of_size(size)) for size in (BATCH, terms.size))
     if not _enters(noisy, everything, h, seed):
         return absent(check, subject, target, f"the minibatch {UNUSED}")
     return _against_recursion(check, subject, target, seed, noisy, noisy, h)

@@ -6,6 +6,7 @@ from checks import contract
 from checks.check import Check
 from checks.cir_law import finite_time_moments, laplace_of_step, reads_counts
 from checks.compensation import compensated_step
+from checks.contour import contour_force, contour_weights
 from checks.convergence import bad_start, kernel_stein_discrepancy, separated_modes
 from checks.cycles import cycle_law
 from checks.detailed_balance import detailed_balance
@@ -37,6 +38,7 @@ from checks.particle_flows import divergence_of_flow, gaussian_flow
 from checks.particles import divergence_falls, mean_field_fixed_point
 from checks.recipe import autodiff_recipe, completeness, symbolic_recipe
 from checks.resolve import BadInput, closest, find_target
+from checks.skew_balance import skew_detailed_balance
 from checks.step_size_limit import step_size_limit
 from checks.streams import streams_independent
 from checks.subject import Subject
@@ -250,6 +252,27 @@ CHECKS: tuple[Check, ...] = (
         claiming(lambda claims: claims.cycle is not None, gaussian),
     ),
     Check("detailed_balance", "law", "pi(x) k(x, y) = pi(y) k(y, x)", detailed_balance, of_kind("exact", informative)),
+    Check(
+        "contour_force",
+        "law",
+        "theta' - theta = -h tau grad [U / tau + zeta log Psi(U)] without noise",
+        contour_force,
+        claiming(lambda claims: claims.contour is not None, everywhere),
+    ),
+    Check(
+        "contour_weights",
+        "law",
+        "E [w' - w] = omega E w_J^zeta (e_J - w) under the flattened law, 0 where w_i ~ E w_J^zeta [J = i]",
+        contour_weights,
+        claiming(lambda claims: claims.contour is not None, everywhere),
+    ),
+    Check(
+        "skew_detailed_balance",
+        "law",
+        "pi(z) k(z, z') = pi(R z') k(R z', R z), stochastic gradients included",
+        skew_detailed_balance,
+        claiming(lambda claims: claims.reversal is not None, everywhere),
+    ),
     Check(
         "exchange_balance",
         "law",
@@ -540,6 +563,9 @@ COSTS: dict[str, float] = {
     "stability": 0.1,
     "gradient_noise_limit": 0.3,
     "cycle_law": 0.3,
+    "contour_force": 0.5,
+    "contour_weights": 0.5,
+    "skew_detailed_balance": 1.0,
     "exchange_balance": 1.0,
     "exchange_rate": 0.1,
     "detailed_balance": 0.1,

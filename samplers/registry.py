@@ -9,10 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from samplers.amagold import AMAGOLD
 from samplers.arcsine_rsvgd import ArcsineRSVGD
 from samplers.badodab import BADODAB
 from samplers.chmc import CHMC
 from samplers.cir_euler import CIREuler
+from samplers.contour_sgld import ContourSGLD
 from samplers.control_variates import SGLDCV, ControlVariates
 from samplers.cyclical_sghmc import CyclicalSGHMC
 from samplers.cyclical_sgld import CyclicalSGLD
@@ -100,6 +102,8 @@ EMBEDDED = (*CURVED, "vmf-s1^2", "matrix-langevin-3-2")
 # A product of a sphere and a plane as a tuple, and the flat simplex with reflections.
 OTHERS = ("vmf-s2-and-gaussian", "dirichlet-concentrated")
 PLANE = ("gaussian-correlated-2d",)
+CONTOUR_SLOPE = 0.3
+"""Of log-linear weights, per unit of energy: below 1 / (T zeta) of all rows, for a finite inner temperature."""
 ENERGY_VARIANCE = 0.8
 """Of the noise in potentials: of the size that an exchange between temperatures notices."""
 RECIPE_OFFSET = 1.5
@@ -120,6 +124,33 @@ def plain(method: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
 def cyclical(method: Callable[..., Any], row_size: float, power: float) -> Callable[..., Any]:
     """A builder whose steps explore above four and a half times the usual step size of the row, `row_size`."""
     return lambda target, **options: method(explore_above=4.5 * row_size / target.curvature**power, **options)
+
+
+def contour(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A builder of a contour sampler that keeps log-linear weights, whose law has the temperature that is asked for."""
+
+    def build(target: Target, temperature: float = 1.0, zeta: float = 0.75):
+        del target
+        inner = 1 / (1 / temperature - zeta * CONTOUR_SLOPE)
+        return method(
+            temperature=inner, zeta=zeta, first_edge=-30.0, width=1.0, log_weights=tuple(CONTOUR_SLOPE * np.arange(60))
+        )
+
+    return build
+
+
+def learning_contour(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A builder of a contour sampler that learns its weights, on ten bins from the least energy of a line on."""
+
+    def build(target: Target, **options: Any):
+        if target.interval is None or target.size != 1:
+            raise ValueError(f"target: the bins are laid for a law on a line, which {target.name} is not")
+        line = jnp.linspace(*target.interval, 2001)[:, None]
+        least = float(jnp.min(jax.vmap(target.flat_potential)(line)))
+        settings = {"first_edge": least + 0.25, "width": 0.5, "log_weights": (0.0,) * 10, "rate": 2.0}
+        return method(**{**settings, **options})
+
+    return build
 
 
 def noisy_energy(target: Target) -> FullEnergy:
@@ -345,6 +376,26 @@ SAMPLERS: tuple[Row, ...] = (
         ),
         estimator=noisy_energy,
     ),
+    Row(
+        "csgld-kept",
+        contour(ContourSGLD),
+        targets=FLAT,
+        variants=({"temperature": 0.5, "zeta": 0.3}, {"temperature": 2.0, "zeta": 1.0}),
+    ),
+    Row(
+        "csgld",
+        learning_contour(ContourSGLD),
+        tiers=("contract", "law"),
+        unsupported=dict.fromkeys(
+            ("recipe", "generator", "order", "invariance", "noise", "convergence"),
+            "it learns as it runs: csgld-kept has its law with weights that are kept",
+        ),
+        targets=("anharmonic", "double-well"),
+        variants=(
+            {"temperature": 0.5, "zeta": 0.3, "rate": 1.0},
+            {"temperature": 2.0, "zeta": 1.0, "rate": 4.0},
+        ),
+    ),
     # underdamped
     Row("sghmc", plain(SGHMC), targets=FLAT, variants=FRICTIONS, step_power=0.5),
     Row(
@@ -518,6 +569,17 @@ SAMPLERS: tuple[Row, ...] = (
         targets=FLAT,
         variants=TRAJECTORIES,
         step_size=0.2,
+        step_power=0.5,
+    ),
+    Row(
+        "amagold",
+        plain(AMAGOLD),
+        targets=FLAT,
+        variants=(
+            {"num_steps": 1, "friction": 2.0, "temperature": 0.5},
+            {"num_steps": 3, "friction": 0.4, "temperature": 2.0},
+        ),
+        step_size=0.4,
         step_power=0.5,
     ),
     Row("mala", plain(MALA), targets=FLAT, variants=TEMPERATURES),

@@ -143,4 +143,5 @@ class ReplicaExchangeSGLD:
 
     def pack(self, key, z, estimator):
         cold_key, hot_key = jax.random.split(key)
-        return ReplicaState(*z, estimator.init(cold_key, z.position), estimator.init(hot_key, z.hot))
+        estates = estimator.init(cold_key, z.position), estimator.init(hot_key, z.hot)
+        return ReplicaState(z.position, z.hot, *estates)

@@ -111,6 +111,23 @@ class ExchangeClaims:
 
 
 @dataclass(frozen=True, eq=False)
+class ContourClaims:
+    """What a contour sampler claims besides: with kept weights w the law is exp(-U / tau) / Psi(U)^zeta.
+
+    Attributes:
+        temperature: tau.
+        zeta: how flat.
+        edges: upper edges (m,) of the bins of the energy, equally spaced.
+        rate: of learning the weights, per unit of time.
+    """
+
+    temperature: float
+    zeta: float
+    edges: Any
+    rate: float
+
+
+@dataclass(frozen=True, eq=False)
 class Claims:
     """What a sampler says of itself, and what the checks hold it to.
 
@@ -135,6 +152,9 @@ class Claims:
         spaces: manifolds the sampler runs on: `euclidean`, `positive`, `sphere`, `simplex`, ...
         particles: what a particle method claims besides.
         cycle: what a sampler for cyclical step sizes claims besides.
+        contour: what a contour sampler claims besides; z is then the position with the logarithms of the weights.
+        reversal: z -> R z, an involution that keeps the law, with which an exact kernel is balanced:
+            pi(z) k(z, z') = pi(R z') k(R z', R z); None for the identity, or where balance is not claimed.
         exchange: what a sampler of two chains that change places claims besides; `dynamics` is then that of both
             between two exchanges, and `weak_order` is meant for it.
         source: where the method comes from.
@@ -157,6 +177,8 @@ class Claims:
     particles: ParticleClaims | None = None
     cycle: CycleClaims | None = None
     exchange: ExchangeClaims | None = None
+    reversal: Callable[[Any], Any] | None = None
+    contour: ContourClaims | None = None
 
 
 @runtime_checkable

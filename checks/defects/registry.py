@@ -1,6 +1,8 @@
 """Every planted bug, one row each."""
 
 from checks.defects import (
+    amagold,
+    contour,
     cyclical,
     dp_mixture,
     estimators,
@@ -28,6 +30,8 @@ DEFECTS: tuple[Defect, ...] = (
     *splitting.DEFECTS,
     *metropolis.DEFECTS,
     *exchange.DEFECTS,
+    *contour.DEFECTS,
+    *amagold.DEFECTS,
     *riemannian.DEFECTS,
     *thermostats.DEFECTS,
     *particles.DEFECTS,
