@@ -8,6 +8,7 @@ from scipy import stats
 from reports.experiments import liu2016_figure5 as figure
 from reports.experiments import liu2016_figure5_seeds as seeds
 from reports.experiments import liu2016_figure5b as large
+from reports.experiments import liu2018_figure2 as particles
 from reports.experiments import sam, sam_calibration
 from reports.experiments.cells import load
 from targets.datasets.corpus import from_documents
@@ -61,6 +62,31 @@ def test_the_other_figures_leave_a_page_and_a_figure(small, tmp_path, monkeypatc
     assert "Words that stand out" in (tmp_path / f"{module.NAME}.md").read_text(encoding="utf-8")
     monkeypatch.setattr(module, "evaluated", None)
     assert module.main(["--quick", "--out", str(tmp_path)]) == 0
+
+
+def test_the_figure_of_particles_has_a_perplexity_of_each_method_by_epoch(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(particles, "BATCH", 20)  # three samples an epoch
+    assert particles.main(["--quick", "--out", str(tmp_path)]) == 0
+    found = particles.curves(load(tmp_path / f"{particles.NAME}.jsonl"), True)
+    assert {m for m, _ in found} == {"RSVGD", "GMC-par", "SGGMCb-seq"}
+    for epochs, values in found.values():
+        assert epochs.tolist() == [0, particles.EVERY]
+        assert np.all(np.isfinite(values))
+        assert values[0] != values[1]  # it moved
+    assert found["RSVGD", 2][1][0] == pytest.approx(found["GMC-par", 2][1][0], rel=1e-5)  # from the same start
+    assert (tmp_path / f"{particles.NAME}.png").read_bytes().startswith(b"\x89PNG")
+    assert "Reduced" in (tmp_path / f"{particles.NAME}.md").read_text(encoding="utf-8")
+    monkeypatch.setattr(particles, "measured", None)
+    assert particles.main(["--quick", "--out", str(tmp_path)]) == 0
+
+
+def test_claims_on_particles_are_read_off_the_curves():
+    curve = lambda end: (np.array([0.0, 20.0]), np.array([5100.0, end]))
+    ends = {("RSVGD", 2): 4900.0, ("RSVGD", 8): 4800.0, ("GMC-seq", 2): 4950.0, ("GMC-seq", 8): 4945.0}
+    found = {key: curve(end) for key, end in ends.items()}
+    assert [row.split(" | ")[-1].strip(" |") for row in particles.claims(found, 8)] == ["as in the paper"] * 2
+    found["GMC-seq", 8] = curve(4700.0)
+    assert [row.split(" | ")[-1].strip(" |") for row in particles.claims(found, 8)] == ["not so"] * 2
 
 
 def test_articles_of_both_parts_are_weighed_by_the_words_of_the_training_articles(monkeypatch):
