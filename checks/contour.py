@@ -21,7 +21,7 @@ from targets.target import Target
 EPS = np.finfo(float).eps
 NODES = 4001
 """Points of the line."""
-ROUNDS = 2000
+ROUNDS = 300
 """Rounds of the iteration for the weights that do not move any more, which contracts by at most 1 - zeta a round."""
 
 

@@ -362,8 +362,8 @@ SAMPLERS: tuple[Row, ...] = (
         plain(ReplicaExchangeSGLD),
         targets=FLAT,
         variants=(
-            {"temperature": 0.5, "ratio": 2.0, "rate": 3.0},
-            {"temperature": 2.0, "ratio": 1.5, "rate": 0.5},
+            {"temperature": 0.5, "ratio": 2.0, "rate": 20.0},
+            {"temperature": 2.0, "ratio": 1.5, "rate": 60.0},
         ),
     ),
     Row(
@@ -371,8 +371,8 @@ SAMPLERS: tuple[Row, ...] = (
         plain(ReplicaExchangeSGLD, energy_variance=ENERGY_VARIANCE),
         targets=("gaussian-1d-scaled", "anharmonic", "double-well"),
         variants=(
-            {"temperature": 0.5, "ratio": 2.0, "rate": 3.0},
-            {"temperature": 2.0, "ratio": 1.5, "rate": 0.5},
+            {"temperature": 0.5, "ratio": 2.0, "rate": 20.0},
+            {"temperature": 2.0, "ratio": 1.5, "rate": 60.0},
         ),
         estimator=noisy_energy,
     ),
