@@ -190,18 +190,20 @@ def trained(cell: Cell) -> dict[str, Any]:
     h = (SVGD_STEP if cell.method == "SVGD" else RSVGD_STEP)["splice"]
     place, walk = jax.random.split(cell.random)
     start = VARIANCE**0.5 * jax.random.normal(place, (SPLICE_PARTICLES, found.target.size))
-    sampler, estimator = of_batch(cell.method, size, walk)
+    sampler, estimator = of_rows(cell.method, jnp.arange(size))
     state = sampler.init(walk, start, estimator)
+    total, generator = len(found.train.labels), np.random.default_rng(cell.seed)
+    # drawn outside of the compiled loop, which has been seen to hang with the sort of a draw inside
+    batches = np.array([generator.permutation(total)[:size] for _ in range(cell.steps)])
 
-    def body(t, state):
-        key = jax.random.fold_in(walk, t)
-        sampler, estimator = of_batch(cell.method, size, key)
-        return sampler.step(key, state, h, estimator)
+    def body(state, chosen):
+        sampler, estimator = of_rows(cell.method, chosen)
+        return sampler.step(walk, state, h, estimator), None
 
-    advance = jax.jit(lambda s, first: jax.lax.fori_loop(first, first + EVERY, body, s))
+    advance = jax.jit(lambda s, chosen: jax.lax.scan(body, s, chosen)[0])
     iterations, scores = [0], [predictive(np.asarray(start), found.test.features, found.test.labels)]
     for first in range(0, cell.steps, EVERY):
-        state = advance(state, first)
+        state = advance(state, jnp.asarray(batches[first : first + EVERY]))
         x = np.asarray(state.position)
         iterations.append(first + EVERY)
         scores.append(predictive(x, found.test.features, found.test.labels) if np.isfinite(x).all() else None)

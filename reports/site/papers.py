@@ -135,6 +135,14 @@ FIGURES: tuple[Figure, ...] = (
         "Reduced, one start: a fifth and a third of the iterations, more precise on Covertype only; by seconds SVGD is "
         "ahead.",
     ),
+    _figure(
+        FLOWS,
+        "the three types of dynamics",
+        "Dynamics with diffusion in all coordinates, or in the fibres, are robust to stochastic gradients; those "
+        "without are fragile.",
+        "liu2019-robustness",
+        "As stated, against exact recursions; robust means a bias that settles and vanishes with the step size.",
+    ),
 )
 OTHERS = (
     "Of MCMC as flows (liu2019understanding) the particles on its banana are among the pages of experiments; its text "
