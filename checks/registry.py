@@ -32,6 +32,7 @@ from checks.particle_fields import (
     particle_rate,
     permutation_equivariance,
     repulsion_balance,
+    step_along_velocity,
     weighted_fixed_point,
 )
 from checks.particle_flows import divergence_of_flow, gaussian_flow
@@ -354,6 +355,13 @@ CHECKS: tuple[Check, ...] = (
         particles(lambda claims: claims.balanced, last(everywhere)),
     ),
     Check(
+        "step_along_velocity",
+        "law",
+        "d step(z; h) / dh = v(z) at h = 0, with the weight 1/M for each particle",
+        step_along_velocity,
+        particles(lambda claims: not claims.scaled, last(everywhere)),
+    ),
+    Check(
         "permutation_equivariance",
         "law",
         "step(P z) = P step(z) for permutations P of the particles",
@@ -576,6 +584,7 @@ COSTS: dict[str, float] = {
     "coordinate_invariance": 2.5,
     "repulsion_balance": 0.5,
     "permutation_equivariance": 1.0,
+    "step_along_velocity": 1.0,
     "gaussian_flow": 0.8,
     "divergence_of_flow": 0.4,
     "particle_rate": 3.0,
