@@ -24,10 +24,10 @@ class ContourPoint(NamedTuple):
 
 
 class ContourState(NamedTuple):
-    """Position, logarithms of the weights (m,), and the estimator's own state."""
+    """Position, logarithms of the weights (m,), () where they are kept, and the estimator's own state."""
 
     position: Any
-    log_weights: jax.Array
+    log_weights: Any
     estate: Any
 
 
@@ -151,24 +151,28 @@ class ContourSGLD:
         return self.zeta * (log_weights[here] + rise * above)
 
     def init(self, key, position, estimator):
-        dtype = jnp.result_type(*jax.tree.leaves(position))
-        start = jax.nn.log_softmax(jnp.asarray(self.log_weights, dtype))
+        start = self._first_weights(position) if self.rate else ()
         return ContourState(position, start, estimator.init(key, position))
+
+    def _first_weights(self, position):
+        """log w at the start, normalised, in the precision of the position."""
+        dtype = jnp.result_type(*jax.tree.leaves(position))
+        return jax.nn.log_softmax(jnp.asarray(self.log_weights, dtype))
 
     def step(self, key, state, step_size, estimator):
         gradient_key, noise_key = jax.random.split(key)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
         here = self.index(potential_of(estimate))
-        push = self.multiplier(state.log_weights, here)
+        weights = state.log_weights if self.rate else self._first_weights(state.position)
+        push = self.multiplier(weights, here)
         noise = injected_noise(noise_key, state.position, 2 * self.temperature * step_size)
         position = jax.tree.map(
             lambda x, g, n: x - step_size * push.astype(x.dtype) * g + n, state.position, estimate.gradient, noise
         )
-        weights = state.log_weights
-        if self.rate:
-            omega = jnp.minimum(1.0, self.rate * step_size).astype(weights.dtype)
-            weights = self.learned(weights, here, omega)
-        return ContourState(position, weights, estate)
+        if not self.rate:
+            return ContourState(position, (), estate)
+        omega = jnp.minimum(1.0, self.rate * step_size).astype(weights.dtype)
+        return ContourState(position, self.learned(weights, here, omega), estate)
 
     def position(self, state):
         return state.position

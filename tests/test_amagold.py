@@ -63,11 +63,11 @@ def test_transition_is_that_of_the_published_algorithm(num_steps):
 
 def test_law_with_minibatches_at_a_large_step_is_the_posterior_where_that_of_sghmc_is_not():
     estimator = FullEnergy(Minibatch(DATA.terms, 1), DATA)
-    precision = float(DATA.gaussian.precision[0, 0])
-    h, count, steps = 0.9 / np.sqrt(precision), 20_000, 15
+    root = np.linalg.cholesky(DATA.gaussian.precision)
+    h, count, steps, size = 0.9 / np.sqrt(DATA.curvature), 20_000, 15, DATA.size
     generator = np.random.default_rng(0)
-    x = DATA.gaussian.mean + generator.standard_normal((count, 1)) / np.sqrt(precision)
-    z = PhasePoint(jnp.asarray(x), jnp.asarray(generator.standard_normal((count, 1))))
+    x = DATA.gaussian.mean + generator.standard_normal((count, size)) @ np.linalg.inv(root)
+    z = PhasePoint(jnp.asarray(x), jnp.asarray(generator.standard_normal((count, size))))
 
     def ends(sampler):
         def chain(key, z):
@@ -76,9 +76,9 @@ def test_law_with_minibatches_at_a_large_step_is_the_posterior_where_that_of_sgh
             return sampler.position(jax.lax.fori_loop(0, steps, body, state))
 
         found = jax.jit(jax.vmap(chain))(jax.random.split(jax.random.key(5), count), z)
-        return precision * float(np.sum((np.asarray(found) - DATA.gaussian.mean) ** 2))
+        return float(np.sum(((np.asarray(found) - DATA.gaussian.mean) @ root) ** 2))
 
-    low, high = stats.chi2(count).ppf(RATE / 2), stats.chi2(count).isf(RATE / 2)
+    low, high = stats.chi2(size * count).ppf(RATE / 2), stats.chi2(size * count).isf(RATE / 2)
     assert low < ends(AMAGOLD()) < high
     assert ends(SGHMC()) > high
 
