@@ -175,6 +175,7 @@ def of_batch(method: str, size: int, key: jax.Array) -> tuple[Any, Rows]:
 
 def of_rows(method: str, chosen: jax.Array) -> tuple[Any, Rows]:
     """(sampler, estimator) with a gradient, and for NAIVE a metric, from the chosen training rows (n,)."""
+    X: Any
     X, y = (jnp.asarray(a) for a in problem("splice").train)
     rows: Any = Rows(X[chosen], y[chosen], X.shape[0] / chosen.shape[0])
     if method == "SVGD":
