@@ -206,13 +206,70 @@ def step_time(corpus: Corpus) -> dict[str, Any]:
     return found
 
 
+RELEASED = 0.7
+"""Seconds of a step of the released program of baker2018large at these sizes, on a machine at rest."""
+
+
+def page(lines: list[dict[str, Any]]) -> str:
+    """The lines as a page: what was measured, and what of the suite's goals it meets."""
+    about, step, *races = lines
+    races = [race for race in races if "missing" not in race]
+    last = {race["system"]: race["seconds, documents, perplexity"][-1] for race in races}
+    speed = {race["system"]: race["documents/s"] for race in races}
+    marks = [[m for m, *_ in race["seconds, documents, perplexity"]] for race in races]
+    header = " | ".join(f"after {seconds:.0f} s" for seconds in np.median(marks, axis=0))
+    found = [
+        "# LDA beside other libraries",
+        "",
+        "Written by `python -m benchmarks.lda` from the lines of the same name; do not edit. Commit "
+        f"{about['commit'][:12]}. {about['documents']:,} Wikipedia articles of "
+        f"{about['words'] / about['documents']:.0f} words, V = {step['vocabulary']:,}, K = {TOPICS}, alpha = "
+        f"{ALPHA:g}, beta = {BETA:g}, minibatches of {BATCH} where the name says nothing else. One thread and its "
+        "processor time, on a machine that others used as well: take ratios. Perplexity of held-out words, of the "
+        "topics at that moment, one estimator for all.",
+        "",
+        f"| system | documents/s | perplexity {header} |",
+        "|---|---|" + "---|" * len(marks[0]),
+        *(
+            f"| {race['system']} | {race['documents/s']:,} | "
+            + " | ".join(f"{value:.0f}" for *_, value in race["seconds, documents, perplexity"])
+            + " |"
+            for race in races
+        ),
+        "",
+        "*Topics kept*: `samplers.lda.stored`, a sweep a visit from the topics of the last visit, counts of all words, "
+        "and SCIR steps of size 10, which are fresh draws of the weights but for e^-10 of them: a Gibbs sampler with a "
+        "random scan, exact with minibatches. The other samplers of the suite start every visit from uniform topics.",
+        "",
+    ]
+    others = [name for name in ("gensim", "scikit-learn") if name in speed]
+    own = [name for name in speed if name.startswith(("SG", "SCIR")) and "5,000" not in name]
+    for name in own:
+        ratios = ", ".join(f"{speed[name] / speed[other]:.1f} times as many as {other}" for other in others)
+        found.append(f"- {name}: documents a second, {ratios}.")
+    if "tomotopy" in last:
+        for name in (n for n in last if n.startswith(("SG", "SCIR"))):
+            seconds, _, value = last[name]
+            gap = 100 * (value / last["tomotopy"][2] - 1)
+            found.append(f"- {name}: perplexity after {seconds:.0f} s {gap:+.1f}% of tomotopy's.")
+    for threads in (1, 2):
+        wall, cpu = step[f"SCIR step, {threads} thread(s), s (wall, CPU)"]
+        gibbs, _ = step[f"of it Gibbs, {threads} thread(s), s (wall, CPU)"]
+        found.append(
+            f"- A SCIR step of 200 sweeps, {threads} thread{'s' * (threads > 1)} for Gibbs: {wall:.3f} s "
+            f"({gibbs:.3f} s of it Gibbs; processor time {cpu:.3f} s), the released program's {RELEASED:g} s is "
+            f"{RELEASED / wall:.1f} times that."
+        )
+    return "\n".join([*found, ""])
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.lda")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--corpus", choices=("wikipedia", "generated"), default="wikipedia")
     parser.add_argument("--system", action="append", choices=tuple(SYSTEMS))
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, metavar="FILE.jsonl", help="write the lines, and FILE.md beside them")
     given = parser.parse_args(arguments)
     train, held_out = documents(given.corpus)
     corpus = train.take(range(min(TRAINING, len(train))))
@@ -227,6 +284,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(json.dumps(lines[-1]), flush=True)
     if given.out:
         given.out.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        given.out.with_suffix(".md").write_text(page(lines), encoding="utf-8")
     return 0
 
 

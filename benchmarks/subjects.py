@@ -16,6 +16,8 @@ PARTICLES = dict.fromkeys(
 
 NO_ORDER = {
     "hmc": "exact: no weak order is claimed",
+    "csgld": "it learns as it runs",
+    "amagold": "exact: no weak order is claimed",
     "mala": "exact: no weak order is claimed",
     "mmala": "exact: no weak order is claimed",
     "mmala-recipe-metric": "exact: no weak order is claimed",
@@ -31,6 +33,8 @@ NO_ORDER = {
 
 NO_DEFECT = {
     "hmc": "one step refreshes the momentum: it is judged by its limit h -> 0",
+    "csgld": "it learns as it runs",
+    "amagold": "one step is a trajectory: it is judged by its law",
     "mala": "draws uniforms",
     "mmala": "draws uniforms",
     "mmala-recipe-metric": "draws uniforms",

@@ -1,11 +1,13 @@
 """Mean and covariance of an affine chain after n steps, by recursion; no simulation."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
+from checks.clock import phases
 from checks.starts import Gaussian
-from checks.stepmap import Affine, HostStep, JaxStep
+from checks.stepmap import Affine, AffineChain, HostStep, JaxStep
 
 
 def propagate(maps: Sequence[Affine], law: Gaussian, times: int = 1) -> Gaussian:
@@ -67,5 +69,16 @@ def end_law(step: JaxStep | HostStep, h: float, num_steps: int, start: Gaussian)
         NotApplicable: if the step is not affine.
         Inconclusive: if a random primitive escaped the tape.
     """
-    chain = step.chain(h)
-    return propagate(chain.last, propagate(chain.step, propagate(chain.pack, start), num_steps - 1))
+    chains = _chains(step, float(h))
+    law = propagate(chains[0].pack, start)
+    if len(chains) == 1:
+        return propagate(chains[0].last, propagate(chains[0].step, law, num_steps - 1))
+    for n in range(num_steps - 1):
+        law = propagate(chains[n % len(chains)].step, law)
+    return propagate(chains[(num_steps - 1) % len(chains)].last, law)
+
+
+@lru_cache(maxsize=64)
+def _chains(step: JaxStep | HostStep, h: float) -> tuple[AffineChain, ...]:
+    """The affine chain at each reading of the clock of the state."""
+    return tuple(phase.chain(h) for phase in phases(step))

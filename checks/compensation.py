@@ -3,7 +3,7 @@
 import numpy as np
 
 from checks.check import Check, NotApplicable
-from checks.noise_tier import noisy_step
+from checks.noise_tier import compensates, noisy_step
 from checks.result import Result
 from checks.rules import generic_points
 from checks.subject import Subject
@@ -21,6 +21,8 @@ def compensated_step(check: Check, subject: Subject, target: Target, seed: int) 
     del seed
     if "covariance" not in subject.sampler(target).needs:
         raise NotApplicable("does not read the covariance of the gradient noise")
+    if not compensates(subject.sampler(target)):
+        raise NotApplicable("reads the covariance of the gradient noise, and does not claim to compensate it")
     h = subject.step_size(target)
     noisy, clean = noisy_step(subject, target), noisy_step(subject, target, 0.0)
     points = generic_points(clean)

@@ -440,7 +440,7 @@ def every_option_matters(check: Check, subject: Subject, target: Target, seed: i
     # with gradient noise, options that only matter when there is some (compensation, fresh gradients) are seen too
     row = with_noise(subject, target).row
     base = kit(Subject(row, subject.options, subject.reference), target)
-    steps = 8 if base.rejecting else 3
+    steps = 8 if base.rejecting or base.sampler.claims.exchange else 3  # two chains start as one
     end, claims = base.z(base.run(seed, base.start(seed), steps)), _plain(base.sampler)
     found, tried = [], 0
     for name, options in values.items():

@@ -13,8 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.check import Check, NotApplicable
+from checks.energy import with_energy
 from checks.generator import step_sizes
 from checks.lyapunov import position_law, stability_limit, variable_law
+from checks.noise_tier import compensates
 from checks.order import slope
 from checks.quadrature import neville
 from checks.result import Result
@@ -178,12 +180,13 @@ def gradient_noise_limit(check: Check, subject: Subject, target: Target, seed: i
     _require_diffusion(plain)
     root = np.linalg.cholesky(target.gaussian.precision)
     covariance = target.curvature * root @ root.T  # full, of the scale at which h V is of the order of h curvature
-    clean = step_map(subject, target, KnownNoise(target, np.zeros_like(covariance)))
-    noisy = step_map(subject, target, KnownNoise(target, covariance))
+    known = lambda covariance: with_energy(subject, target, KnownNoise(target, covariance))
+    clean = step_map(subject, target, known(np.zeros_like(covariance)))
+    noisy = step_map(subject, target, known(covariance))
     claims, h = noisy.sampler.claims, subject.step_size(target)
     gap = np.abs(whitened_bias(noisy, h, claims.temperature)[0] - whitened_bias(clean, h, claims.temperature)[0]).max()
     active = [int(np.count_nonzero(s.affine(h)[0].noise.any(axis=0))) for s in (clean, noisy)]
-    compensated = "covariance" in noisy.sampler.needs
+    compensated = compensates(noisy.sampler)
     if active[1] <= active[0] or (not compensated and gap < 1e3 * EPS):
         return absent(check, subject, target, "the gradient noise does not enter the step: the estimate is not used")
     # No scheme keeps second order with noise of order one in the gradient: the bias is O(h V).
@@ -226,7 +229,6 @@ def minibatch_limit(check: Check, subject: Subject, target: Target, seed: int) -
     if clean.sampler.backend == "host":
         raise NotApplicable("host samplers meet minibatches in the statistical tier")
     _require_diffusion(clean)
-    compensated = "covariance" in clean.sampler.needs
     own = clean.estimator
     if hasattr(own, "batch_size"):
         estimator = dataclasses.replace(own, batch_size=2, replace=True)
@@ -240,14 +242,16 @@ def minibatch_limit(check: Check, subject: Subject, target: Target, seed: int) -
                 promised=1e-6,
             )  # fmt: skip
     else:
-        estimator = Minibatch(target.terms, 2, replace=False, fisher=compensated)
+        estimator = with_energy(
+            subject, target, Minibatch(target.terms, 2, replace=False, fisher="covariance" in clean.sampler.needs)
+        )
     noisy = step_map(subject, target, estimator)
     temperature = noisy.sampler.claims.temperature
     gap = np.abs(
         whitened_bias(noisy, subject.step_size(target), temperature)[0]
         - whitened_bias(clean, subject.step_size(target), temperature)[0]
     ).max()
-    if not compensated and gap < 1e3 * EPS:
+    if not compensates(clean.sampler) and gap < 1e3 * EPS:
         return absent(check, subject, target, "the minibatch does not enter the step: the law is that of all data")
     bias = lambda h: whitened_bias(noisy, h, temperature)
     return _limit(check, subject, target, bias, 1, f"; minibatches change the law by {gap:.3g}")

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import solve_discrete_lyapunov
 
+from checks.clock import phases
 from checks.stepmap import Affine, HostStep, JaxStep, ravel_floats
 
 EPS = np.finfo(float).eps
@@ -54,6 +55,34 @@ def stationary_law(maps: list[Affine]) -> StationaryLaw:
     else:
         covariance = np.linalg.solve(np.eye(size * size) - second, forcing.ravel()).reshape(size, size)
     return StationaryLaw(mean, (covariance + covariance.T) / 2, radius, condition)
+
+
+def periodic_law(cycle: list[list[Affine]]) -> StationaryLaw:
+    """The stationary law of s' = A_b s + B_b xi + c_b at the start of a cycle of maps that take turns.
+
+    With v = (E s, E s s^T) each step is v' = K v + k, and so is a turn of all of them, whose fixed point is the law:
+
+        E s' = E[A] E s + E c,   E s' s'^T = E[A (s s^T) A^T + A s c^T + c s^T A^T + c c^T + B B^T]
+    """
+    size = len(cycle[0][0].offset)
+    length = size + size**2
+    matrix, offset = np.eye(length), np.zeros(length)
+    for maps in cycle:
+        step, push = np.zeros((length, length)), np.zeros(length)
+        for m in maps:
+            c = m.offset[:, None]
+            mixed = np.kron(m.matrix, c) + np.kron(c, m.matrix)
+            step += m.weight * np.block([[m.matrix, np.zeros((size, size**2))], [mixed, np.kron(m.matrix, m.matrix)]])
+            push += m.weight * np.concatenate([m.offset, (m.noise @ m.noise.T + c @ c.T).ravel()])
+        matrix, offset = step @ matrix, step @ offset + push
+    radius = float(np.abs(np.linalg.eigvals(matrix)).max())
+    if not radius < CONTRACTING:
+        nan = np.full((size, size), np.nan)
+        return StationaryLaw(nan[0], nan, radius, np.inf)
+    moments = np.linalg.solve(np.eye(length) - matrix, offset)
+    mean, second = moments[:size], moments[size:].reshape(size, size)
+    covariance = (second + second.T) / 2 - np.outer(mean, mean)
+    return StationaryLaw(mean, covariance, radius, 1 / (1 - radius))
 
 
 def reduce_constant(maps: list[Affine], readout: np.ndarray) -> tuple[list[Affine], np.ndarray]:
@@ -125,7 +154,15 @@ def _law(step: JaxStep | HostStep, maps: list[Affine], readout: np.ndarray):
 
 
 def position_law(step: JaxStep | HostStep, h: float) -> tuple[np.ndarray, np.ndarray, StationaryLaw]:
-    """Mean (d,), covariance (d, d) of `position(state)` under the exact stationary law at step size h."""
+    """Mean (d,), covariance (d, d) of `position(state)` under the exact stationary law at step size h.
+
+    Where the state has a clock, that is the law at the reading that the clock starts from.
+    """
+    turn = phases(step)
+    if len(turn) > 1:
+        law = periodic_law([phase.affine(h) for phase in turn])
+        matrix, offset = step.readout_at(h)
+        return matrix @ law.mean + offset, matrix @ law.covariance @ matrix.T, law
     maps = step.affine(h)  # first: it says why a step has no such law, and `readout_at` has to run one
     matrix, offset = step.readout_at(h)
     mean, covariance, law = _law(step, maps, matrix)
@@ -140,7 +177,11 @@ def variable_law(step: JaxStep | HostStep, h: float) -> tuple[np.ndarray, Statio
 def stability_limit(step: JaxStep | HostStep, start: float, refinements: int = 12) -> float:
     """Largest step size below which the recursion of second moments contracts, by doubling and bisection."""
 
+    turn = phases(step)
+
     def stable(h: float) -> bool:
+        if len(turn) > 1:
+            return periodic_law([phase.affine(h) for phase in turn]).radius < CONTRACTING
         return _law(step, step.affine(h), step.readout_at(h)[0])[2].radius < CONTRACTING
 
     low, high = 0.0, start

@@ -5,18 +5,17 @@ step to the next; a sampler that compensates the noise has to have the law witho
 extrapolated, which gradient noise must not change.
 """
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.chains import EndPoints, end_points
 from checks.check import Check, NotApplicable
+from checks.energy import with_energy
 from checks.judge import is_variance, judge, moment_tests, names, second_moment_tests
+from checks.memory import BATCH, with_memory
 from checks.null_law import NUM_STEPS, NullLaw, null_law
 from checks.result import Result
 from checks.starts import draw_variables
@@ -28,9 +27,8 @@ from checks.verdict import absent
 from samplers.gradients import KnownNoise, Minibatch, square_root
 from samplers.host import HostExact
 from samplers.registry import known_noise
-from samplers.saga import SAGA
-from samplers.types import Estimate
-from targets.target import DataTerms, Target
+from samplers.types import Estimate, Sampler
+from targets.target import Target
 
 MOST = CHAINS // 4
 """Chains."""
@@ -38,11 +36,7 @@ PROMISED = 0.02
 """Relative error of a variance that is seen."""
 FEW = 64
 """Chains that tell whether noise enters at all."""
-BATCH = 2
-"""Data of a minibatch."""
 UNUSED = "does not enter the step: the estimate is not used"
-LARGE_STEP = 3.0
-"""Times the usual step size: the memory of an estimator shows in terms of order h^2."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +58,12 @@ def noisy_step(subject: Subject, target: Target, scale: float = 1.0) -> JaxStep 
     sampler = subject.sampler(target)
     if sampler.backend == "host":
         return step_map(subject, target, HostNoise(target, covariance))
-    return step_map(subject, target, KnownNoise(target, covariance))
+    return step_map(subject, target, with_energy(subject, target, KnownNoise(target, covariance)))
+
+
+def compensates(sampler: Sampler) -> bool:
+    """True if gradient noise of reported covariance leaves the law that exact gradients give."""
+    return "covariance" in sampler.needs and sampler.claims.compensated
 
 
 def _require_noisy_gradients(subject: Subject, target: Target) -> None:
@@ -102,7 +101,7 @@ def gradient_noise_end_points(check: Check, subject: Subject, target: Target, se
     noisy, clean = noisy_step(subject, target), noisy_step(subject, target, 0.0)
     if not _enters(noisy, clean, h, seed):
         return absent(check, subject, target, f"noise of the gradient {UNUSED}")
-    compensated = "covariance" in noisy.sampler.needs
+    compensated = compensates(noisy.sampler)
     try:
         law, without = null_law(noisy, h), null_law(clean, h)
     except NotApplicable as reason:
@@ -130,11 +129,9 @@ def minibatch_end_points(check: Check, subject: Subject, target: Target, seed: i
     if clean.sampler.backend == "host":
         raise NotApplicable("a host sampler would draw its minibatches one chain at a time in Python")
     compensated = "covariance" in clean.sampler.needs
-    batch = Minibatch(target.terms, BATCH, replace=False, fisher=compensated)
-    noisy = step_map(subject, target, batch)
-    everything = step_map(
-        subject, target, Minibatch(target.terms, target.terms.size, replace=False, fisher=compensated)
-    )
+    terms = target.terms
+    of_size = lambda size: with_energy(subject, target, Minibatch(terms, size, replace=False, fisher=compensated))
+    noisy, everything = (step_map(subject, target, of_size(size)) for size in (BATCH, terms.size))
     if not _enters(noisy, everything, h, seed):
         return absent(check, subject, target, f"the minibatch {UNUSED}")
     return _against_recursion(check, subject, target, seed, noisy, noisy, h)
@@ -159,63 +156,13 @@ def _promised(law: NullLaw) -> float:
     return PROMISED * max(1.0, *squares)
 
 
-class Points(NamedTuple):
-    """Where every datum was last evaluated (N, ...)."""
-
-    positions: Any
-
-
-@dataclass(frozen=True, eq=False)
-class PointSAGA:
-    """SAGA by its definition: the table holds points phi_i, and their gradients are computed when they are needed.
-
-        grad U_0(x) + (N/n) sum_{i in S} (grad U_i(x) - grad U_i(phi_i)) + sum_i grad U_i(phi_i),  phi_i <- x for i in S
-
-    An oracle for an estimator that keeps a table of gradients and their sum up to date.
-
-    Source: dubey2016variance, Algorithm 1.
-
-    Args:
-        terms: prior and datum potentials with the data.
-        batch_size: n, drawn without replacement.
-    """
-
-    terms: DataTerms
-    batch_size: int
-
-    def init(self, key, position):
-        del key
-        return Points(jax.tree.map(lambda x: jnp.stack([x] * self.terms.size), position))
-
-    def estimate(self, key, estate, position):
-        table = jnp.asarray(Minibatch(self.terms, self.batch_size, replace=False).indices())
-        chosen = table[jax.random.randint(key, (), 0, len(table))]
-        gradient = jax.vmap(jax.grad(self.terms.datum))
-        fresh = gradient(jax.tree.map(lambda x: jnp.stack([x] * self.terms.size), position), self.terms.data)
-        stored = gradient(estate.positions, self.terms.data)
-        drawn = jnp.zeros(self.terms.size).at[chosen].set(1.0)
-
-        def total(prior, new, old):
-            weights = drawn.reshape(-1, *[1] * (new.ndim - 1)).astype(new.dtype)
-            return prior + jnp.sum(self.terms.size / self.batch_size * weights * (new - old) + old, axis=0)
-
-        estimate = jax.tree.map(total, jax.grad(self.terms.prior)(position), fresh, stored)
-        moved = jax.tree.map(lambda table, x: table.at[chosen].set(x), estate.positions, position)
-        return Estimate(estimate), Points(moved)
-
-
 def estimator_memory(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """With minibatches an estimator that remembers gradients gives the law of the recursion that includes its table.
 
-    The noise-free checks rebuild the table from the position and see none of its memory. The reference is the sampler
-    with `PointSAGA`, whose first two moments follow from a recursion in position and table over all minibatches.
+    The noise-free checks rebuild the memory from the position and see none of it. The reference is the sampler with
+    `checks.memory.PointMemory`, whose first two moments follow from a recursion in position and points over all
+    minibatches.
     """
     _require_noisy_gradients(subject, target)
-    estimator = subject.estimator(target)
-    if not isinstance(estimator, SAGA):
-        raise NotApplicable("the estimator of this row has no memory")
-    memory = dataclasses.replace(estimator, batch_size=BATCH, replace=False)
-    h = LARGE_STEP * subject.step_size(target)
-    step = step_map(subject, target, memory)
-    reference = step_map(subject, target, PointSAGA(estimator.terms, BATCH))
+    step, reference, h = with_memory(subject, target)
     return _against_recursion(check, subject, target, seed, step, reference, h)

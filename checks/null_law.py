@@ -22,6 +22,7 @@ from scipy.special import ndtr
 
 from checks.affine_law import end_law
 from checks.check import Inconclusive, NotApplicable
+from checks.clock import phases
 from checks.observables import observables, wave_directions
 from checks.polynomial_law import stationary_laws
 from checks.quadrature import gauss_hermite, neville
@@ -48,6 +49,7 @@ RULE = 2
 """Refinement of the quadrature rules of laws on manifolds."""
 CHUNK = 1 << 14
 """Nodes at which polynomials are evaluated at a time."""
+EXCHANGED = "no exact discrete law: two chains change places"
 NO_GRID = "no exact discrete law: a host sampler on a target that is not Gaussian"
 
 
@@ -102,6 +104,8 @@ def null_law(step: JaxStep | HostStep, h: float, num_steps: int = NUM_STEPS) -> 
         NotApplicable: where the exact discrete law is not known; the reason says why.
     """
     claims, target = step.sampler.claims, step.target
+    if claims.exchange is not None:
+        raise NotApplicable(EXCHANGED)
     if claims.kind == "exact":
         if target.gaussian is not None:
             covariance = claims.temperature * np.linalg.inv(target.gaussian.precision)
@@ -127,6 +131,8 @@ def null_law_from(step: JaxStep | HostStep, h: float, num_steps: int, start: Gau
     Raises:
         NotApplicable: where the exact discrete law is not known, or no dynamics are declared.
     """
+    if step.sampler.claims.exchange is not None:
+        raise NotApplicable(EXCHANGED)
     if step.target.gaussian is not None:
         return _of_affine(step, h, num_steps, start)
     if isinstance(step, JaxStep):
@@ -321,7 +327,7 @@ def _of_affine(step, h: float, num_steps: int, start: Gaussian | None = None) ->
 
 def _stationary(step, hs: np.ndarray, start: Gaussian) -> list[Gaussian] | None:
     """The stationary laws of (z, position) at step sizes hs; None if the chain does not settle, or is a mixture."""
-    if len(step.chain(hs[0]).step) > 1:
+    if len(phases(step)) > 1 or len(step.chain(hs[0]).step) > 1:
         return None
     laws = []
     for h in hs:

@@ -230,6 +230,36 @@ def permutation_equivariance(check: Check, subject: Subject, target: Target, see
     )  # fmt: skip
 
 
+def step_along_velocity(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """The derivative of the step with respect to its size, at size 0, is the velocity with the weight 1/M for each.
+
+    The other checks of velocities give the weights themselves; this one holds the step to them, its sign included.
+    """
+    del seed
+    sampler, state, z = _six(subject, target)
+    if sampler.claims.particles.scaled:
+        raise NotApplicable("the size of the velocity is scaled away")
+    estimator = subject.estimator(target)
+
+    @jax.jit
+    def derivative(state):
+        end = lambda h: flatten(sampler.unpack(sampler.step(jax.random.key(1), state, h, estimator)))
+        return jax.jvp(end, (0.0,), (1.0,))[1]
+
+    found = np.asarray(derivative(state))
+    x = np.asarray(flatten(sampler.position(state)))
+    expected = field(subject, target)(z, gradients_of(subject.row, target)(x), np.full(len(z), 1 / len(z)))
+    effect = float(np.abs(found - expected).max() / np.abs(expected).max())
+    allowance = 1e3 * EPS
+    return decide(
+        check, subject, target,
+        effect=effect, allowance=allowance, allowance_source="round-off",
+        reason=f"largest difference {effect:.3g} of the largest velocity",
+        statistic="derivative of the step less the velocity", unit="relative", detectable=2 * allowance,
+        promised=1e-8,
+    )  # fmt: skip
+
+
 def kernel_velocity(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """The velocity of SVGD from its kernel by automatic differentiation, at six particles of unequal weights."""
     del seed

@@ -31,6 +31,7 @@ NO_LAW = (
     "riemannian_stein_discrepancy",
     "repulsion_balance",
     "permutation_equivariance",
+    "step_along_velocity",
 )
 """Checks of these tiers that do not decide the law, and so do not count: a discrepancy is blind to far modes."""
 

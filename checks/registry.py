@@ -6,8 +6,11 @@ from checks import contract
 from checks.check import Check
 from checks.cir_law import finite_time_moments, laplace_of_step, reads_counts
 from checks.compensation import compensated_step
+from checks.contour import contour_force, contour_weights
 from checks.convergence import bad_start, kernel_stein_discrepancy, separated_modes
+from checks.cycles import cycle_law
 from checks.detailed_balance import detailed_balance
+from checks.exchange import exchange_balance, exchange_rate
 from checks.float32 import float32_law
 from checks.generator import generator_of_code
 from checks.geometry import geodesic_flow, noise_is_tangent, stays_on_the_manifold
@@ -20,6 +23,7 @@ from checks.manifold_law import (
     manifold_limit,
     riemannian_stein_discrepancy,
 )
+from checks.memory import estimator_recursion
 from checks.noise_tier import estimator_memory, gradient_noise_end_points, minibatch_end_points
 from checks.order import defect, local_weak_order
 from checks.particle_charts import coordinate_invariance
@@ -28,18 +32,20 @@ from checks.particle_fields import (
     particle_rate,
     permutation_equivariance,
     repulsion_balance,
+    step_along_velocity,
     weighted_fixed_point,
 )
 from checks.particle_flows import divergence_of_flow, gaussian_flow
 from checks.particles import divergence_falls, mean_field_fixed_point
 from checks.recipe import autodiff_recipe, completeness, symbolic_recipe
 from checks.resolve import BadInput, closest, find_target
+from checks.skew_balance import skew_detailed_balance
 from checks.step_size_limit import step_size_limit
 from checks.streams import streams_independent
 from checks.subject import Subject
 from checks.transfer import transfer_operator
 from checks.workload.trial import JOINT, LAW, LIMIT, MEAN, kernel_of, run_trial
-from samplers.types import ParticleClaims
+from samplers.types import Claims, ParticleClaims
 from targets.target import Target
 
 
@@ -123,6 +129,15 @@ def particles(
         return targets(subject) if claims is not None and suits(claims) else ()
 
     return choose
+
+
+def claiming(
+    suits: Callable[[Claims], bool], targets: Callable[[Subject], tuple[str, ...]]
+) -> Callable[[Subject], tuple[str, ...]]:
+    """`targets` for samplers whose claims suit the check; none for others."""
+    return lambda subject: (
+        targets(subject) if suits(subject.sampler(find_target(subject.row.targets[0])).claims) else ()
+    )
 
 
 UNIFORM = ("uniform-s2",)
@@ -222,7 +237,57 @@ CHECKS: tuple[Check, ...] = (
         with_data,
         once=True,
     ),
+    Check(
+        "estimator_recursion",
+        "law",
+        "E z_n and Cov z_n are those of grad U_0 + (N/n) sum_S (grad U_i(x) - grad U_i(phi_i)) + sum_i grad U_i(phi_i)",
+        estimator_recursion,
+        with_data,
+        once=True,
+    ),
+    Check(
+        "cycle_law",
+        "law",
+        "m' = A m + c and S' = A S A^T + [h <= h_0] N(h) through the stages of a cyclical step size",
+        cycle_law,
+        claiming(lambda claims: claims.cycle is not None, gaussian),
+    ),
     Check("detailed_balance", "law", "pi(x) k(x, y) = pi(y) k(y, x)", detailed_balance, of_kind("exact", informative)),
+    Check(
+        "contour_force",
+        "law",
+        "theta' - theta = -h tau grad [U / tau + zeta log Psi(U)] without noise",
+        contour_force,
+        claiming(lambda claims: claims.contour is not None, everywhere),
+    ),
+    Check(
+        "contour_weights",
+        "law",
+        "E [w' - w] = omega E w_J^zeta (e_J - w) under the flattened law, 0 where w_i ~ E w_J^zeta [J = i]",
+        contour_weights,
+        claiming(lambda claims: claims.contour is not None, everywhere),
+    ),
+    Check(
+        "skew_detailed_balance",
+        "law",
+        "pi(z) k(z, z') = pi(R z') k(R z', R z), stochastic gradients included",
+        skew_detailed_balance,
+        claiming(lambda claims: claims.reversal is not None, everywhere),
+    ),
+    Check(
+        "exchange_balance",
+        "law",
+        "pi(x, y) a(x, y) = pi(y, x) a(y, x) for the chance a of an exchange",
+        exchange_balance,
+        claiming(lambda claims: claims.exchange is not None, everywhere),
+    ),
+    Check(
+        "exchange_rate",
+        "law",
+        "a(x, y) = min(1, r h) E min(1, S)",
+        exchange_rate,
+        claiming(lambda claims: claims.exchange is not None, everywhere),
+    ),
     Check(
         "transfer_operator",
         "law",
@@ -288,6 +353,13 @@ CHECKS: tuple[Check, ...] = (
         "sum_j w_j v_j = 0 without a gradient",
         repulsion_balance,
         particles(lambda claims: claims.balanced, last(everywhere)),
+    ),
+    Check(
+        "step_along_velocity",
+        "law",
+        "d step(z; h) / dh = v(z) at h = 0, with the weight 1/M for each particle",
+        step_along_velocity,
+        particles(lambda claims: not claims.scaled, last(everywhere)),
     ),
     Check(
         "permutation_equivariance",
@@ -498,6 +570,12 @@ COSTS: dict[str, float] = {
     "gaussian_limit": 0.1,
     "stability": 0.1,
     "gradient_noise_limit": 0.3,
+    "cycle_law": 0.3,
+    "contour_force": 0.5,
+    "contour_weights": 0.5,
+    "skew_detailed_balance": 1.0,
+    "exchange_balance": 1.0,
+    "exchange_rate": 0.1,
     "detailed_balance": 0.1,
     "mean_field_fixed_point": 5.0,
     "divergence_falls": 2.5,
@@ -506,6 +584,7 @@ COSTS: dict[str, float] = {
     "coordinate_invariance": 2.5,
     "repulsion_balance": 0.5,
     "permutation_equivariance": 1.0,
+    "step_along_velocity": 1.0,
     "gaussian_flow": 0.8,
     "divergence_of_flow": 0.4,
     "particle_rate": 3.0,
@@ -519,6 +598,7 @@ COSTS: dict[str, float] = {
     "riemannian_stein_discrepancy": 6.0,
     "compensated_step": 0.1,
     "minibatch_limit": 0.4,
+    "estimator_recursion": 1.5,
     "transfer_operator": 1.4,
     "end_point_moments": 6.0,
     "end_point_ks": 2.0,

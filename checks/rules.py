@@ -108,6 +108,8 @@ def law_rule(step: JaxStep | HostStep, claims: Claims, refine: int = 0) -> tuple
     size = step.size
     if size == target.size:
         return points, weights
+    if claims.exchange is not None:
+        return _two_chains(target, claims.temperature, claims.exchange.temperature, refine)
     if claims.dynamics is not None:
         count = size - target.size
         per_axis = HOST_AUXILIARY if host else AUXILIARY_NODES.get(count)
@@ -117,6 +119,17 @@ def law_rule(step: JaxStep | HostStep, claims: Claims, refine: int = 0) -> tuple
     if claims.embedded is not None or (size == 2 * target.size and target.manifold.dim < target.size):
         return tangent_rule(target, claims, points, weights, refine)
     raise NotApplicable("the law of the auxiliary variables is not declared")
+
+
+def _two_chains(target: Target, cold: float, hot: float, refine: int) -> tuple[np.ndarray, np.ndarray]:
+    """The product of the laws at two temperatures, on one dimension with fewer nodes than either has alone."""
+    if target.size > 1 or target.gaussian is not None:
+        rules = [position_rule(target, temperature, refine) for temperature in (cold, hot)]
+    else:
+        rules = [_tempered(target, temperature, 80 + 8 * refine) for temperature in (cold, hot)]
+    (x, v), (y, w) = rules
+    points = np.concatenate([np.repeat(x, len(y), axis=0), np.tile(y, (len(x), 1))], axis=1)
+    return points, np.repeat(v, len(w)) * np.tile(w, len(v))
 
 
 def _host_rule(target: Target, temperature: float, refine: int) -> tuple[np.ndarray, np.ndarray]:

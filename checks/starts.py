@@ -98,6 +98,10 @@ def draw_variables(step: JaxStep | HostStep, generator: np.random.Generator, cou
     extra = step.size - target.size
     if not extra:
         return positions
+    if claims.exchange is not None:
+        return np.concatenate(
+            [positions, draw_positions(target, claims.exchange.temperature, generator, count)], axis=1
+        )
     if claims.dynamics is not None:
         mean, covariance = auxiliary_law(claims.dynamics(target).H, positions[:2], extra)
         aux = mean + generator.standard_normal((count, extra)) @ np.linalg.cholesky(covariance).T

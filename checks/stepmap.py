@@ -94,11 +94,19 @@ class JaxStep:
         """Number of standard normals that pack and step draw."""
         return self.program.count("normal")
 
+    @property
+    def exchanging(self) -> bool:
+        """True if the uniform of the step decides on an exchange of two chains (`checks.exchange`).
+
+        What the noise-free checks of the diffusion see is then a step without an exchange.
+        """
+        return self.sampler.claims.exchange is not None and self.program.count("uniform") == 1
+
     def require_gaussian(self) -> None:
         """Raise unless all randomness of the step is normal draws that the tape feeds."""
         if self.program.unintercepted:
             raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(self.program.unintercepted)}")
-        if self.program.count("uniform"):
+        if self.program.count("uniform") and not self.exchanging:
             raise NotApplicable("the step draws uniforms (an accept step has kinks): see detailed balance")
         if any(number > 1 for number in self.program.ranges):
             raise NotApplicable("the step draws integers (minibatches): see the gradient noise checks")
@@ -110,7 +118,7 @@ class JaxStep:
         def run(z, normals, h):
             # Integers of range 1 (a batch of all data) have one outcome.
             integers = jnp.zeros(self.program.count("integer"), int)
-            return self.program(Noise(normals, jnp.zeros(0), integers), z, h)
+            return self.program(Noise(normals, jnp.ones(self.program.count("uniform")), integers), z, h)
 
         return run
 
@@ -150,12 +158,12 @@ class JaxStep:
         program = self.state_program
         if program.unintercepted:
             raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
-        if program.count("uniform"):
+        if program.count("uniform") and not self.exchanging:
             raise NotApplicable("the step draws uniforms (an accept step): its law is not a linear recursion")
         outcomes, weights = _integer_outcomes(program.ranges)
         start = np.asarray(ravel_floats(self.template.state)[0])
         return [
-            _fit_affine(lambda s, e, k=k: self._push(s, e, k, h), start, program.count("normal"), w)
+            fit_affine(lambda s, e, k=k: self._push(s, e, k, h), start, program.count("normal"), w)
             for k, w in zip(outcomes, weights, strict=True)
         ]
 
@@ -175,7 +183,7 @@ class JaxStep:
         push = lambda z, e: np.concatenate(
             [np.asarray(a) for a in _compiled_pair(self)(jnp.asarray(z), jnp.asarray(e), jnp.asarray(float(h)))]
         )
-        return _fit_affine(push, np.asarray(self.template.flat, np.float64), self.noise_size, 1.0)
+        return fit_affine(push, np.asarray(self.template.flat, np.float64), self.noise_size, 1.0)
 
     def readout_at(self, h: float) -> tuple[np.ndarray, np.ndarray]:
         """`position(state) = P state + q` with P (d, m), q (d,), at a state that a step of size h has produced.
@@ -225,7 +233,7 @@ class JaxStep:
         run = jax.jit(lambda z, e, k: program(Noise(e, jnp.zeros(0), k), z))
         base = np.asarray(self.template.flat, np.float64)
         return [
-            _fit_affine(lambda z, e, k=k: np.asarray(run(z, e, jnp.asarray(k))), base, program.count("normal"), w)
+            fit_affine(lambda z, e, k=k: np.asarray(run(z, e, jnp.asarray(k))), base, program.count("normal"), w)
             for k, w in zip(*_integer_outcomes(program.ranges), strict=True)
         ]
 
@@ -285,7 +293,7 @@ class HostStep:
             counter = ScriptedGenerator(np.zeros(0))
             self._step(counter, start, h)
             push = lambda s, e: read(*self._step(ScriptedGenerator(e), s, h))
-            return _fit_affine(push, start, counter.used, 1.0)
+            return fit_affine(push, start, counter.used, 1.0)
         except Unintercepted as error:
             raise NotApplicable(f"the step draws from a law that is not normal: {error}") from None
 
@@ -421,7 +429,8 @@ def _compiled_pair(step: JaxStep):
 
 @lru_cache(maxsize=16)
 def _compiled_push(step: JaxStep):
-    return jax.jit(lambda s, e, k, h: step.state_program(Noise(e, jnp.zeros(0), k), s, h))
+    uniforms = jnp.ones(step.state_program.count("uniform"))  # no exchange
+    return jax.jit(lambda s, e, k, h: step.state_program(Noise(e, uniforms, k), s, h))
 
 
 def _integer_outcomes(ranges: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -433,7 +442,7 @@ def _integer_outcomes(ranges: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     return outcomes, np.full(total, 1 / total)
 
 
-def _fit_affine(push, start: np.ndarray, noise_size: int, weight: float) -> Affine:
+def fit_affine(push, start: np.ndarray, noise_size: int, weight: float) -> Affine:
     """The affine map through a base point, unit displacements and a check at a generic point."""
     base, zero = np.asarray(start, np.float64), np.zeros(noise_size)
     origin = push(base, zero)

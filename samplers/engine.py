@@ -61,6 +61,14 @@ def step_sizes(schedule: Schedule, numbers: np.ndarray) -> np.ndarray:
     return np.array(np.broadcast_to(np.asarray(schedule(numbers), np.float64), np.shape(numbers)))
 
 
+def draw_weights(schedule: Schedule, taken: np.ndarray) -> np.ndarray:
+    """The weights in averages of the draws after so many steps, float64: 0 for a draw that is not to be kept.
+
+    The size of the step that leaves a draw [teh2016consistency, equation (3)], or what `weights` of the schedule says.
+    """
+    return step_sizes(getattr(schedule, "weights", schedule), taken)
+
+
 def chain_last(tree: Any) -> Any:
     """Move the leading axis of every leaf to the end."""
     return jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), tree)
@@ -205,7 +213,8 @@ def _program(
                 put = lambda a, v: lax.dynamic_update_index_in_dim(a, v, k, 0)
                 return Carry(state, carry.average, carry.weight), jax.tree.map(put, samples, value(state))
             total = carry.weight + weights[k]
-            move = lambda m, v: m + (weights[k] / total).astype(m.dtype) * (v - m)
+            share = weights[k] / jnp.where(total > 0, total, 1)  # before the first draw with a weight there is none
+            move = lambda m, v: m + share.astype(m.dtype) * (v - m)
             return Carry(state, jax.tree.map(move, carry.average, value(state)), total), samples
 
         def far(k, both):
@@ -344,7 +353,7 @@ class JaxEngine:
         else:
             h = jnp.asarray(step_sizes(s.schedule, np.arange(start, start + count)), self.dtype)
         after = start + s.thin * np.arange(1, draws + 1)
-        weights = jnp.asarray(step_sizes(s.schedule, after), self.dtype)
+        weights = jnp.asarray(draw_weights(s.schedule, after), self.dtype)
         first = jnp.asarray(start + 1, jnp.uint32)  # the key of `init` has number 0
         self.carry, samples = self.program.segment(
             self.program.parts.consts, self.keys, self.carry, first, jnp.asarray(count, jnp.int32), h, weights
@@ -452,7 +461,7 @@ class HostEngine:
         """Take draws * thin steps; return the collected values, axes (chain, draw, ...), None if averaged."""
         s = self.setup
         sizes = step_sizes(s.schedule, np.arange(start, start + draws * s.thin)).reshape(draws, s.thin).tolist()
-        weights = step_sizes(s.schedule, start + s.thin * np.arange(1, draws + 1))
+        weights = draw_weights(s.schedule, start + s.thin * np.arange(1, draws + 1))
         rows, total = [], self.weight
         for chain in range(s.chains):
             total, row = self.weight, []
@@ -462,7 +471,7 @@ class HostEngine:
                 value = self._value(chain)
                 if s.averaged:
                     total += weight
-                    move = lambda m, v, share=weight / total: m + share * (v - m)
+                    move = lambda m, v, share=weight / (total or 1.0): m + share * (v - m)
                     self.average[chain] = jax.tree.map(move, self.average[chain], value)
                 else:
                     row.append(value)

@@ -150,6 +150,36 @@ class Minibatch:
 
 
 @dataclass(frozen=True, eq=False)
+class FullEnergy:
+    """The gradient of another estimator, beside the potential of all data, or that with noise of known variance.
+
+    For samplers that move by a cheap gradient and decide by the energy; where the potential is not used, the compiler
+    leaves it out.
+
+    Args:
+        inner: gives everything but the potential.
+        target: gives U.
+        variance: s^2 >= 0; the potential is U + N(0, s^2).
+    """
+
+    inner: Any
+    target: Target
+    variance: float = 0.0
+
+    def init(self, key, position):
+        return self.inner.init(key, position)
+
+    def estimate(self, key, estate, position):
+        potential = self.target.potential(position)
+        if self.variance:
+            key, energy_key = jax.random.split(key)
+            noise = jax.random.normal(energy_key, (), jnp.result_type(potential))
+            potential = potential + math.sqrt(self.variance) * noise
+        estimate, estate = self.inner.estimate(key, estate, position)
+        return estimate._replace(potential=potential), estate
+
+
+@dataclass(frozen=True, eq=False)
 class FromLogDensity:
     """The exact gradient of any log-density, for samplers used outside the catalogue of targets.
 

@@ -9,15 +9,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from samplers.amagold import AMAGOLD
 from samplers.arcsine_rsvgd import ArcsineRSVGD
 from samplers.badodab import BADODAB
 from samplers.chmc import CHMC
 from samplers.cir_euler import CIREuler
+from samplers.contour_sgld import ContourSGLD
+from samplers.control_variates import SGLDCV, ControlVariates
+from samplers.cyclical_sghmc import CyclicalSGHMC
+from samplers.cyclical_sgld import CyclicalSGLD
 from samplers.dynamics import Dynamics, coordinate_names
 from samplers.embedded_rsvgd import EmbeddedRSVGD
 from samplers.exponential_ou import ExponentialOU, LogLocation
 from samplers.gmc import GMC
-from samplers.gradients import Exact, KnownNoise
+from samplers.gradients import Exact, FullEnergy, KnownNoise
 from samplers.gsgnht import GSGNHT
 from samplers.hmc import HMC
 from samplers.host import HostExact
@@ -39,12 +44,15 @@ from samplers.msgnht import MSGNHT
 from samplers.particle_flow import ParticleFlow
 from samplers.parvi import ParVI
 from samplers.psghmc import PSGHMC
+from samplers.psgld import PSGLD, RMSpropMetric
 from samplers.recipe import Recipe
+from samplers.replica_exchange import ReplicaExchangeSGLD
 from samplers.rmhmc import RMHMC
 from samplers.row import MANIFOLD_TIERS, PARTICLE_TIERS, Row
 from samplers.rsvgd import RSVGD
 from samplers.saga import SAGA, SAGALD
 from samplers.scir import SCIR, ExactCounts
+from samplers.sgfs import SGFS
 from samplers.sggmc import SGGMC
 from samplers.sghmc import SGHMC
 from samplers.sgld import SGLD
@@ -53,9 +61,10 @@ from samplers.sgrhmc import SGRHMC
 from samplers.sgrld import SGRLD
 from samplers.splitting import ABOBA, BAOAB, OABAO, OBABO
 from samplers.svgd import SVGD
+from samplers.svrg import SVRG, SVRGLD
 from samplers.ubu import BUB, UBU
 from targets.simplex_posterior import REDUCED
-from targets.target import Target
+from targets.target import DataTerms, Target
 
 TEMPERATURES = ({"temperature": 0.5}, {"temperature": 2.0})
 FRICTIONS = ({"friction": 2.0, "temperature": 0.5}, {"friction": 0.4, "temperature": 2.0})
@@ -75,6 +84,17 @@ THERMAL = (
 TRAJECTORIES = ({"num_steps": 1, "temperature": 0.5}, {"num_steps": 2, "temperature": 2.0})
 # The usual Gaussian, oscillator and double well, and one-dimensional data whose minibatches can be enumerated.
 FLAT = ("gaussian-1d-scaled", "gaussian-correlated-2d", "anharmonic", "double-well", "tiny-gaussian-data")
+MOMENTS = (
+    {"second_moment": 0.3, "regularisation": 0.5, "temperature": 0.5},
+    {"second_moment": 2.0, "regularisation": 0.02, "temperature": 2.0},
+)
+DECAYS = (
+    {"decay": 0.9, "second_moment": 0.5, "regularisation": 0.5, "temperature": 0.5},
+    {"decay": 0.6, "second_moment": 2.0, "regularisation": 0.1, "temperature": 2.0},
+)
+SCALES = ({"scale": 0.5}, {"scale": 2.0})
+# Data with Hessians of their own, without which a corrected gradient has no noise.
+REGRESSION = ("tiny-regression",)
 POSITIVE = ("gamma",)
 CURVED = ("vmf-s1", "gaussian-correlated-2d", "vmf-s2")
 # A product of spheres in one array, and V_2(R^3).
@@ -82,6 +102,10 @@ EMBEDDED = (*CURVED, "vmf-s1^2", "matrix-langevin-3-2")
 # A product of a sphere and a plane as a tuple, and the flat simplex with reflections.
 OTHERS = ("vmf-s2-and-gaussian", "dirichlet-concentrated")
 PLANE = ("gaussian-correlated-2d",)
+CONTOUR_SLOPE = 0.3
+"""Of log-linear weights, per unit of energy: below 1 / (T zeta) of all rows, for a finite inner temperature."""
+ENERGY_VARIANCE = 0.8
+"""Of the noise in potentials: of the size that an exchange between temperatures notices."""
 RECIPE_OFFSET = 1.5
 """Above minus the minimum of the double well, so that the recipe paper's metric is smooth."""
 
@@ -95,6 +119,43 @@ def known_noise(target: Target) -> KnownNoise:
 def plain(method: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
     """A builder for a method that does not depend on the target."""
     return lambda target, **options: method(**fixed, **options)
+
+
+def cyclical(method: Callable[..., Any], row_size: float, power: float) -> Callable[..., Any]:
+    """A builder whose steps explore above four and a half times the usual step size of the row, `row_size`."""
+    return lambda target, **options: method(explore_above=4.5 * row_size / target.curvature**power, **options)
+
+
+def contour(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A builder of a contour sampler that keeps log-linear weights, whose law has the temperature that is asked for."""
+
+    def build(target: Target, temperature: float = 1.0, zeta: float = 0.75):
+        del target
+        inner = 1 / (1 / temperature - zeta * CONTOUR_SLOPE)
+        return method(
+            temperature=inner, zeta=zeta, first_edge=-30.0, width=1.0, log_weights=tuple(CONTOUR_SLOPE * np.arange(60))
+        )
+
+    return build
+
+
+def learning_contour(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A builder of a contour sampler that learns its weights, on ten bins from the least energy of a line on."""
+
+    def build(target: Target, **options: Any):
+        if target.interval is None or target.size != 1:
+            raise ValueError(f"target: the bins are laid for a law on a line, which {target.name} is not")
+        line = jnp.linspace(*target.interval, 2001)[:, None]
+        least = float(jnp.min(jax.vmap(target.flat_potential)(line)))
+        settings = {"first_edge": least + 0.25, "width": 0.5, "log_weights": (0.0,) * 10, "rate": 2.0}
+        return method(**{**settings, **options})
+
+    return build
+
+
+def noisy_energy(target: Target) -> FullEnergy:
+    """Exact gradients beside potentials with Gaussian noise of variance `ENERGY_VARIANCE`."""
+    return FullEnergy(Exact(target), target, ENERGY_VARIANCE)
 
 
 def with_metric(
@@ -133,11 +194,84 @@ def _recipe_sgrhmc(target: Target, temperature: float = 1.0) -> Any:
     return Recipe(model, target, temperature, auxiliary=_momentum(temperature, 2))
 
 
-def full_saga(target: Target) -> SAGA:
-    """SAGA with all data in every batch."""
+def _terms(target: Target) -> DataTerms:
+    """The sum over data of a target."""
     if target.terms is None:
         raise ValueError(f"target: {target.name} is not a sum over data")
-    return SAGA(target.terms, target.terms.size, replace=False)
+    return target.terms
+
+
+def full_saga(target: Target) -> SAGA:
+    """SAGA with all data in every batch."""
+    terms = _terms(target)
+    return SAGA(terms, terms.size, replace=False)
+
+
+def full_control_variates(target: Target) -> ControlVariates:
+    """Control variates at a centre off the mode, with all data in every batch."""
+    terms = _terms(target)
+    return ControlVariates(terms, terms.size, target.example, replace=False)
+
+
+def full_svrg(target: Target) -> SVRG:
+    """SVRG with all data in every batch, three steps an epoch."""
+    terms = _terms(target)
+    return SVRG(terms, terms.size, epoch_length=3, replace=False)
+
+
+def data_size(target: Target) -> int:
+    """N, 1 for a target that is not a sum over data."""
+    return 1 if target.terms is None else target.terms.size
+
+
+def _frozen(
+    target: Target,
+    second_moment: float = 1.0,
+    regularisation: float = 0.1,
+    temperature: float = 1.0,
+    method: type[PSGLD] = PSGLD,
+) -> PSGLD:
+    """pSGLD with a constant preconditioner, another one in each coordinate."""
+    moments = second_moment * np.linspace(1.0, 3.0, target.size)
+    return method(1.0, regularisation, moments, data_size(target), temperature)
+
+
+def _rmsprop(
+    target: Target,
+    decay: float = 0.8,
+    second_moment: float = 1.0,
+    regularisation: float = 0.2,
+    temperature: float = 1.0,
+    method: type[SGRLD] = SGRLD,
+) -> SGRLD:
+    """SGRLD with the preconditioner of pSGLD as a function of the position, its Gamma included.
+
+    The former mean of squares is `second_moment` times the curvature, what E (d U)^2 is for a Gaussian law.
+    """
+    past = second_moment * target.curvature / data_size(target) ** 2
+    return method(RMSpropMetric(target, decay, regularisation, past, data_size(target)), temperature)
+
+
+BATCH_FRACTION = 0.25
+"""n/N of the gradient noise that Fisher scoring meets in the checks."""
+
+
+def fisher_noise(target: Target) -> KnownNoise:
+    """Exact gradients with the noise that batches of N / 4 data have: V = P N/n with P the precision, reported."""
+    gaussian = target.gaussian
+    precision = gaussian.precision if gaussian is not None else target.curvature * np.eye(target.size)
+    return KnownNoise(target, precision / BATCH_FRACTION)
+
+
+def _fisher_scoring(target: Target, scale: float = 1.0, method: type[SGFS] = SGFS) -> SGFS:
+    """SGFS with a full matrix B."""
+    n = target.size
+    return method(BATCH_FRACTION, scale * (0.7 * np.eye(n) + 0.3 * np.ones((n, n)) + np.diag(np.linspace(0, 0.8, n))))
+
+
+def _diagonal_scoring(target: Target, scale: float = 1.0, method: type[SGFS] = SGFS) -> SGFS:
+    """SGFS with a diagonal matrix B."""
+    return method(BATCH_FRACTION, scale * np.diag(np.linspace(1.5, 0.8, target.size)), diagonal=True)
 
 
 def on_manifold(method: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
@@ -222,6 +356,46 @@ SAMPLERS: tuple[Row, ...] = (
     Row("sgld", plain(SGLD), targets=FLAT, variants=TEMPERATURES),
     Row("sgld-compensated", plain(SGLD, compensate=True), targets=FLAT, variants=TEMPERATURES, estimator=known_noise),
     Row("leimkuhler-matthews", plain(LeimkuhlerMatthews), targets=FLAT, variants=TEMPERATURES),
+    Row("cyclical-sgld", cyclical(CyclicalSGLD, 0.1, 1.0), targets=FLAT, variants=TEMPERATURES),
+    Row(
+        "resgld",
+        plain(ReplicaExchangeSGLD),
+        targets=FLAT,
+        variants=(
+            {"temperature": 0.5, "ratio": 2.0, "rate": 20.0},
+            {"temperature": 2.0, "ratio": 1.5, "rate": 60.0},
+        ),
+    ),
+    Row(
+        "resgld-noisy",
+        plain(ReplicaExchangeSGLD, energy_variance=ENERGY_VARIANCE),
+        targets=("gaussian-1d-scaled", "anharmonic", "double-well"),
+        variants=(
+            {"temperature": 0.5, "ratio": 2.0, "rate": 20.0},
+            {"temperature": 2.0, "ratio": 1.5, "rate": 60.0},
+        ),
+        estimator=noisy_energy,
+    ),
+    Row(
+        "csgld-kept",
+        contour(ContourSGLD),
+        targets=FLAT,
+        variants=({"temperature": 0.5, "zeta": 0.3}, {"temperature": 2.0, "zeta": 1.0}),
+    ),
+    Row(
+        "csgld",
+        learning_contour(ContourSGLD),
+        tiers=("contract", "law"),
+        unsupported=dict.fromkeys(
+            ("recipe", "generator", "order", "invariance", "noise", "convergence"),
+            "it learns as it runs: csgld-kept has its law with weights that are kept",
+        ),
+        targets=("anharmonic", "double-well"),
+        variants=(
+            {"temperature": 0.5, "zeta": 0.3, "rate": 1.0},
+            {"temperature": 2.0, "zeta": 1.0, "rate": 4.0},
+        ),
+    ),
     # underdamped
     Row("sghmc", plain(SGHMC), targets=FLAT, variants=FRICTIONS, step_power=0.5),
     Row(
@@ -242,6 +416,13 @@ SAMPLERS: tuple[Row, ...] = (
         step_power=0.5,
     ),
     Row("sghmc-symmetric", plain(SGHMC, scheme="symmetric"), targets=FLAT, variants=FRICTIONS, step_power=0.5),
+    Row(
+        "cyclical-sghmc",
+        cyclical(CyclicalSGHMC, 0.1, 0.5),
+        targets=FLAT,
+        variants=FRICTIONS,
+        step_power=0.5,
+    ),
     Row("baoab", plain(BAOAB), targets=FLAT, variants=SPLITTING, step_power=0.5),
     Row("aboba", plain(ABOBA), targets=FLAT, variants=FRICTIONS, step_power=0.5),
     Row("obabo", plain(OBABO), targets=FLAT, variants=SPLITTING, step_power=0.5),
@@ -319,7 +500,12 @@ SAMPLERS: tuple[Row, ...] = (
         with_metric(SGRHMC, lambda target: PositiveMetric(), reflect=True),
         tiers=MANIFOLD_TIERS,
         targets=POSITIVE,
-        variants=({"temperature": 0.5}, {"temperature": 2.0, "order": "explicit"}),
+        variants=(
+            {"temperature": 0.5},
+            {"temperature": 2.0, "order": "explicit"},
+            {"friction": 0.5},
+            {"friction": 2.0, "temperature": 2.0},
+        ),
         step_size=0.02,
         step_power=0.5,
     ),
@@ -350,7 +536,12 @@ SAMPLERS: tuple[Row, ...] = (
         "sgrhmc-non-hessian",
         with_metric(SGRHMC, lambda target: NonHessian2D(), size=2),
         targets=PLANE,
-        variants=({"temperature": 0.5}, {"temperature": 2.0, "order": "explicit"}),
+        variants=(
+            {"temperature": 0.5},
+            {"temperature": 2.0, "order": "explicit"},
+            {"friction": 0.7},
+            {"friction": 1.5},
+        ),
         step_size=0.05,
         step_power=0.5,
     ),
@@ -380,6 +571,17 @@ SAMPLERS: tuple[Row, ...] = (
         step_size=0.2,
         step_power=0.5,
     ),
+    Row(
+        "amagold",
+        plain(AMAGOLD),
+        targets=FLAT,
+        variants=(
+            {"num_steps": 1, "friction": 2.0, "temperature": 0.5},
+            {"num_steps": 3, "friction": 0.4, "temperature": 2.0},
+        ),
+        step_size=0.4,
+        step_power=0.5,
+    ),
     Row("mala", plain(MALA), targets=FLAT, variants=TEMPERATURES),
     Row(
         "mmala",
@@ -407,8 +609,15 @@ SAMPLERS: tuple[Row, ...] = (
     # from H, D and Q alone
     Row("recipe-sghmc", _recipe_sghmc, targets=FLAT[:4], variants=EXPLICIT, step_size=0.05, step_power=0.5),
     Row("recipe-sgrhmc", _recipe_sgrhmc, targets=PLANE, variants=TEMPERATURES, step_size=0.05, step_power=0.5),
+    # preconditioned: a constant matrix, a function of the position, the Fisher information that the noise tells
+    Row("psgld-frozen", _frozen, targets=FLAT, variants=MOMENTS),
+    Row("psgld-gamma", _rmsprop, targets=FLAT[1:4], variants=DECAYS, step_size=0.05),
+    Row("sgfs", _fisher_scoring, targets=FLAT[:4], variants=SCALES, estimator=fisher_noise),
+    Row("sgfs-diagonal", _diagonal_scoring, targets=FLAT[:4], variants=SCALES, estimator=fisher_noise),
     # an estimator with a memory; all data in every batch make it exact, which is what the noise-free checks ask of it
     Row("saga-ld", plain(SAGALD), targets=("tiny-gaussian-data",), variants=TEMPERATURES, estimator=full_saga),
+    Row("sgld-cv", plain(SGLDCV), targets=REGRESSION, variants=TEMPERATURES, estimator=full_control_variates),
+    Row("svrg-ld", plain(SVRGLD), targets=REGRESSION, variants=TEMPERATURES, estimator=full_svrg),
     # conditionally conjugate: reads counts, not gradients
     Row(
         "scir",

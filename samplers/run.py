@@ -21,7 +21,7 @@ import numpy as np
 from tqdm import tqdm
 
 from samplers import checkpoint as checkpoints
-from samplers.engine import HostEngine, JaxEngine, Setup, is_key, step_sizes
+from samplers.engine import HostEngine, JaxEngine, Setup, draw_weights, is_key, step_sizes
 from samplers.gradients import Exact
 from samplers.schedules import Schedule, constant
 from samplers.types import Estimator, Position, Sampler
@@ -44,9 +44,10 @@ class Run:
     """What a run returns.
 
     Attributes:
-        samples: pytree of `collect(position)`, axes (chain, draw, ...); None for `keep="average"`.
-        weights: (draws,), the step size of the step that leaves each draw [teh2016consistency, equation (3)];
-            all equal for a constant step size.
+        samples: pytree of `collect(position)`, axes (chain, draw, ...); None for `keep="average"`. Draws to which the
+            schedule gives no weight (the exploration stage of a cyclical one) are left out.
+        weights: (draws,), the step size of the step that leaves each draw [teh2016consistency, equation (3)], or what
+            the schedule says; all equal for a constant step size.
         average: pytree, axes (chain, ...): the average of `collect(position)` over the draws with these weights.
             For `keep="samples"` computed from the samples on first use.
         state: the sampler's state after the last step, with a leading chain axis (a list of states for a host
@@ -154,6 +155,9 @@ def run(
     draws = num_steps // thin
     total = burn_in + draws * thin
     _validate_schedule(schedule, total)
+    weights = draw_weights(schedule, burn_in + thin * np.arange(1, draws + 1))
+    weighted = weights > 0
+    require(bool(weighted.any()), "num_steps: the schedule gives no draw a weight; the number of steps is", num_steps)
     if checkpoint is not None:
         _validate_path(checkpoint)
     setup = Setup(
@@ -220,9 +224,12 @@ def run(
             if on_nonfinite == "raise":
                 _report(nonfinite, taken, on_nonfinite)
     _report(nonfinite, taken, on_nonfinite)
+    samples = jax.tree.map(jnp.asarray, _join(chunks)) if chunks else None
+    if not weighted.all():
+        samples, weights = jax.tree.map(lambda a: a[:, weighted], samples), weights[weighted]
     return Run(
-        samples=jax.tree.map(jnp.asarray, _join(chunks)) if chunks else None,
-        weights=step_sizes(schedule, burn_in + thin * np.arange(1, draws + 1)),
+        samples=samples,
+        weights=weights,
         state=engine.state(),
         position=engine.position(),
         nonfinite=nonfinite,

@@ -1,16 +1,14 @@
 """SAGA: a gradient estimator with a table of the last gradient of every datum, and SGLD with it (SAGA-LD)."""
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from samplers.gradients import Minibatch
-from samplers.sgld import SGLD
 from samplers.types import Estimate, Source
-from samplers.validate import require
+from samplers.variance_reduced import VarianceReducedSGLD, datum_gradients
 from targets.target import DataTerms
 
 
@@ -42,6 +40,8 @@ class SAGA:
     batch_size: int
     replace: bool = True
 
+    anchors: ClassVar[str] = "table"
+
     def __post_init__(self):
         _ = self.minibatch  # raises for a bad batch size
 
@@ -50,18 +50,14 @@ class SAGA:
         """What draws the indices."""
         return Minibatch(self.terms, self.batch_size, self.replace)
 
-    def _gradients(self, position, batch):
-        """Gradients of the data in `batch`, a pytree with a leading axis."""
-        return jax.vmap(jax.grad(self.terms.datum), (None, 0))(position, batch)
-
     def init(self, key, position):
         del key
-        gradients = self._gradients(position, jax.tree.map(jnp.asarray, self.terms.data))
+        gradients = datum_gradients(self.terms, position)
         return SAGATable(gradients, jax.tree.map(lambda g: jnp.sum(g, axis=0), gradients))
 
     def at(self, indices, estate, position):
         """The estimate and the new table for given indices (n,)."""
-        fresh = self._gradients(position, jax.tree.map(lambda a: jnp.asarray(a)[indices], self.terms.data))
+        fresh = datum_gradients(self.terms, position, indices)
         change = jax.tree.map(lambda new, table: new - table[indices], fresh, estate.gradients)
         # a datum that was drawn twice enters the estimate twice but changes the table once
         first = jnp.sum(jnp.tril(indices[:, None] == indices[None, :], -1), axis=1) == 0
@@ -77,7 +73,7 @@ class SAGA:
 
 
 @dataclass(frozen=True)
-class SAGALD(SGLD):
+class SAGALD(VarianceReducedSGLD):
     """SGLD for the `SAGA` estimator: theta' = theta - h grad U~(theta) + N(0, 2 h T).
 
     The kernel is that of `SGLD`; the variance reduction is in the estimator, whose table travels in the state.
@@ -96,12 +92,4 @@ class SAGALD(SGLD):
         ValueError: if `temperature` is not positive, or `compensate` is set.
     """
 
-    def __post_init__(self):
-        super().__post_init__()
-        require(not self.compensate, "compensate: SAGA returns no covariance", self.compensate)
-
-    @property
-    def claims(self):
-        return dataclasses.replace(
-            super().claims, source=Source("dubey2016variance", "Algorithm 1"), conditions=("exact gradient",)
-        )
+    source: ClassVar[Source] = Source("dubey2016variance", "Algorithm 1")

@@ -80,6 +80,54 @@ class ParticleClaims:
 
 
 @dataclass(frozen=True, eq=False)
+class CycleClaims:
+    """What a sampler claims of a run under a cyclical schedule, besides the law of its sampling stage.
+
+    Attributes:
+        explore_above: the step size above which a step has no noise.
+        refreshed: the momentum is drawn afresh in the first step of a cycle.
+    """
+
+    explore_above: float
+    refreshed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class ExchangeClaims:
+    """What a sampler of two chains that change places claims of that, besides the diffusion between two exchanges.
+
+    z = (x, y) has the law exp(-U(x) / T - U(y) / T'); both halves are exchanged with the probability
+    min(1, rate h) E min(1, S), S = exp((1 / T - 1 / T') (U(x) - U(y))) up to the noise of U.
+
+    Attributes:
+        temperature: T' of the second chain.
+        rate: exchanges that are tried per unit of time.
+        energy_variance: variance of the Gaussian noise of each of the two potentials.
+    """
+
+    temperature: float
+    rate: float
+    energy_variance: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class ContourClaims:
+    """What a contour sampler claims besides: with kept weights w the law is exp(-U / tau) / Psi(U)^zeta.
+
+    Attributes:
+        temperature: tau.
+        zeta: how flat.
+        edges: upper edges (m,) of the bins of the energy, equally spaced.
+        rate: of learning the weights, per unit of time.
+    """
+
+    temperature: float
+    zeta: float
+    edges: Any
+    rate: float
+
+
+@dataclass(frozen=True, eq=False)
 class Claims:
     """What a sampler says of itself, and what the checks hold it to.
 
@@ -99,9 +147,16 @@ class Claims:
             dimension m: `step_size -> value`; an oracle independent of the code.
         composite: True when one step holds inner iterations or a full refresh of the momentum, so that it has no
             generator in the augmented variable (its h -> 0 limit is what counts).
+        compensated: of a sampler that reads the covariance of its gradients: it has the law that exact gradients give.
         conditions: what the orders rest on, such as `"exact gradient"`.
         spaces: manifolds the sampler runs on: `euclidean`, `positive`, `sphere`, `simplex`, ...
         particles: what a particle method claims besides.
+        cycle: what a sampler for cyclical step sizes claims besides.
+        contour: what a contour sampler claims besides; z is then the position with the logarithms of the weights.
+        reversal: z -> R z, an involution that keeps the law, with which an exact kernel is balanced:
+            pi(z) k(z, z') = pi(R z') k(R z', R z); None for the identity, or where balance is not claimed.
+        exchange: what a sampler of two chains that change places claims besides; `dynamics` is then that of both
+            between two exchanges, and `weak_order` is meant for it.
         source: where the method comes from.
     """
 
@@ -117,8 +172,13 @@ class Claims:
     kinetic_energy: Callable[[float], float] | None = None
     composite: bool = False
     conditions: tuple[str, ...] = ()
+    compensated: bool = True
     spaces: tuple[str, ...] = ("euclidean",)
     particles: ParticleClaims | None = None
+    cycle: CycleClaims | None = None
+    exchange: ExchangeClaims | None = None
+    reversal: Callable[[Any], Any] | None = None
+    contour: ContourClaims | None = None
 
 
 @runtime_checkable

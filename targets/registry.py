@@ -94,6 +94,7 @@ TARGETS: tuple[TargetRow, ...] = (
     TargetRow("circle-posterior-mean-e1", circle_posterior.circle_posterior),
     TargetRow("circle-posterior-pair-e2", circle_posterior.printed),
     TargetRow("tiny-gaussian-data", tiny_data.tiny_gaussian_data),
+    TargetRow("tiny-regression", tiny_data.tiny_regression),
     TargetRow("tiny-logistic", tiny_data.tiny_logistic),
 )
 

@@ -16,6 +16,10 @@ GAUSSIAN_DATA = np.array([[1.3, -0.4], [0.2, 0.9], [-0.7, 1.6], [2.1, 0.3], [0.8
 NOISE_COVARIANCE = np.array([[1.5, 0.4], [0.4, 0.8]])
 PRIOR_VARIANCE = 4.0
 
+REGRESSION_FEATURES = np.array([[1.0, -1.5], [1.0, -0.6], [1.0, 0.2], [1.0, 0.9], [1.0, 1.8]])
+REGRESSION_RESPONSES = np.array([-0.9, 0.4, 0.1, 1.7, 1.2])
+REGRESSION_NOISE_VARIANCE = 0.7
+
 LOGISTIC_FEATURES = np.array([[1.0, -1.2], [1.0, -0.3], [1.0, 0.1], [1.0, 0.6], [1.0, 1.4], [1.0, 2.0]])
 LOGISTIC_LABELS = np.array([-1.0, 1.0, -1.0, 1.0, -1.0, 1.0])
 LOGISTIC_PRIOR_VARIANCE = 2.25
@@ -46,6 +50,35 @@ def tiny_gaussian_data() -> Target:
         return d @ jnp.asarray(noise_precision, x.dtype) @ d / 2
 
     terms = DataTerms(prior, datum, jnp.asarray(GAUSSIAN_DATA), size)
+    return Target(
+        **{**vars(law), "potential": _total(terms), "terms": terms, "source": "conjugacy, closed form"},
+    )
+
+
+def tiny_regression() -> Target:
+    """Posterior of a linear regression, intercept and slope, five data.
+
+        y_i ~ N(z_i . x, v), x ~ N(0, t I):  U(x) = |x|^2 / (2 t) + sum_i (y_i - z_i . x)^2 / (2 v)
+
+    The posterior is N(m, P^-1) with P = I / t + Z^T Z / v and P m = Z^T y / v. The data have Hessians z_i z_i^T / v of
+    their own, so that the gradient noise of a minibatch depends on x, and is still there where gradients are corrected
+    by those at another point.
+
+    Source: conjugacy, closed form.
+    """
+    features, responses, noise = REGRESSION_FEATURES, REGRESSION_RESPONSES, REGRESSION_NOISE_VARIANCE
+    precision = np.eye(2) / PRIOR_VARIANCE + features.T @ features / noise
+    covariance = np.linalg.inv(precision)
+    law = gaussian(covariance @ features.T @ responses / noise, (covariance + covariance.T) / 2, "tiny-regression")
+
+    def prior(x):
+        return x @ x / (2 * PRIOR_VARIANCE)
+
+    def datum(x, record):
+        z, y = (jnp.asarray(part, x.dtype) for part in record)
+        return (y - z @ x) ** 2 / (2 * noise)
+
+    terms = DataTerms(prior, datum, (jnp.asarray(features), jnp.asarray(responses)), len(responses))
     return Target(
         **{**vars(law), "potential": _total(terms), "terms": terms, "source": "conjugacy, closed form"},
     )

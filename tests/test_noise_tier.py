@@ -11,7 +11,7 @@ import pytest
 from checks.affine_law import end_law, propagate
 from checks.defects.registry import find_defect
 from checks.execute import execute
-from checks.noise_tier import PointSAGA
+from checks.memory import PointMemory
 from checks.registry import find_check
 from checks.starts import Gaussian, gaussian_start
 from checks.statistical import fraction_of_chains
@@ -82,7 +82,9 @@ def test_powers_of_one_map_are_its_repetition():
 def test_a_table_of_gradients_and_a_table_of_points_give_one_law():
     assert DATA.terms is not None
     subject, h = Subject(sampler_row("saga-ld")), 0.03
-    steps = [step_map(subject, DATA, e) for e in (SAGA(DATA.terms, 2, replace=False), PointSAGA(DATA.terms, 2))]
+    steps = [
+        step_map(subject, DATA, e) for e in (SAGA(DATA.terms, 2, replace=False), PointMemory(DATA.terms, 2, table=True))
+    ]
     laws = [end_law(step, h, 9, gaussian_start(step)) for step in steps]
     np.testing.assert_allclose(laws[0].covariance, laws[1].covariance, rtol=1e-10)
     exact = end_law(step_map(subject, DATA), h, 9, gaussian_start(steps[0]))

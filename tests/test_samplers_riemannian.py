@@ -21,6 +21,7 @@ from samplers.sgrld import SGRLD
 from samplers.types import Sampler
 from samplers.underdamped import PhasePoint
 from targets.manifolds.euclidean import Euclidean
+from targets.manifolds.positive import Positive
 from targets.target import Target
 from tests.step_algebra import step_mean_and_covariance, step_program
 
@@ -138,10 +139,11 @@ def test_sgrld_step_has_the_drift_and_covariance_of_the_paper(name):
 
 
 @pytest.mark.parametrize("name", METRICS)
-@pytest.mark.parametrize("order", ["semi-implicit", "explicit"])
-def test_sgrhmc_step_has_the_drift_and_covariance_of_algorithm_1(name, order):
+@pytest.mark.parametrize(("order", "friction"), [("semi-implicit", None), ("explicit", None), ("semi-implicit", 1.7)])
+def test_sgrhmc_step_has_the_drift_and_covariance_of_algorithm_1(name, order, friction):
     gradient, B, inverse, divergence, _ = oracle(name)
-    sampler = SGRHMC(METRICS[name], temperature=T, order=order)
+    sampler = SGRHMC(METRICS[name], temperature=T, order=order, friction=friction)
+    inverse = inverse if friction is None else friction * np.eye(2)
     z = PhasePoint(jnp.asarray(THETA), jnp.asarray(MOMENTUM))
     mean, covariance = step_mean_and_covariance(sampler, Exact(TARGET), z, H)
     r = MOMENTUM + H * (-B @ gradient + T * divergence - inverse @ MOMENTUM)
@@ -149,6 +151,19 @@ def test_sgrhmc_step_has_the_drift_and_covariance_of_algorithm_1(name, order):
     assert close(mean, np.concatenate([THETA + H * B @ (r if implicit else MOMENTUM), r]))
     push = np.vstack([H * B if implicit else np.zeros((2, 2)), np.eye(2)])
     assert close(covariance, push @ (2 * H * T * inverse) @ push.T)
+
+
+@pytest.mark.parametrize("count", [100.0, 10_000.0])
+def test_friction_of_the_metric_is_slow_where_theta_is_large_and_a_number_is_not(count):
+    """At the mode of theta^N e^-theta the linear drift has lambda^2 + C lambda + 1 = 0, up to 1 / N."""
+    law = Target(
+        name="gamma", manifold=Positive(1), example=jnp.ones(1), potential=lambda x: jnp.sum(x - count * jnp.log(x))
+    )
+    for friction, slowest in ((None, 1 / count), (1.0, 0.5)):
+        dynamics = SGRHMC(PositiveMetric(), friction=friction).dynamics(law)
+        matrix = np.asarray(jax.jacfwd(dynamics.drift)(jnp.array([count, 0.0])))
+        rates = -np.linalg.eigvals(matrix).real
+        assert abs(rates.min() / slowest - 1) < 3 / count
 
 
 @pytest.mark.parametrize("report", [True, False], ids=["compensated", "plain"])

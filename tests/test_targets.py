@@ -18,7 +18,8 @@ from targets.von_mises_fisher import von_mises_fisher
 EPS = np.finfo(np.float64).eps
 NAMES = [row.name for row in TARGETS]
 WITH_TERMS = [name for name in NAMES if target(name).terms is not None]
-GAUSSIANS = [name for name in NAMES if name.startswith("gaussian") and "mixture" not in name] + ["tiny-gaussian-data"]
+GAUSSIANS = [name for name in NAMES if name.startswith("gaussian") and "mixture" not in name]
+GAUSSIANS += ["tiny-gaussian-data", "tiny-regression"]
 
 
 def test_names_are_unique_and_lookup_is_cached():

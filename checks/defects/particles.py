@@ -224,6 +224,14 @@ RATE = "d KL / dt = -E_q [grad log(p / q) . D grad log(p / q)]"
 TARGETS = ("gaussian-1d-scaled", "anharmonic")
 PLANE = "gaussian-correlated-2d"
 
+
+class Backwards(EmbeddedRSVGD):
+    """y_j' = Exp_{y_j}(-h X(y_j))."""
+
+    def step(self, key, state, step_size, estimator):
+        return super().step(key, state, -step_size, estimator)
+
+
 DEFECTS: tuple[Defect, ...] = (
     planted(
         "svgd-repulsion-sign",
@@ -368,6 +376,15 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("coordinate_invariance", PLANE, CHARTS),
         "particles",
         "metric",
+    ),
+    planted(
+        "rsvgd-embedded-step-backwards",
+        "rsvgd-embedded",
+        lambda target, **options: Backwards(target.manifold, **options),
+        "the particles move against their velocity",
+        Kill("step_along_velocity", "matrix-langevin-3-2", "d step(z; h) / dh = v(z) at h = 0"),
+        "particles",
+        "manifold",
     ),
     planted(
         "rsvgd-embedded-without-curvature",

@@ -33,9 +33,11 @@ METHODS: dict[str, Callable[[LDA], Any]] = {
     "SGHMC": lambda model: SGRHMC(FlatMetric(), reflect=True),
     "SGRLD": lambda model: SGRLD(PositiveMetric(), reflect=True),
     "SGRHMC": lambda model: SGRHMC(PositiveMetric(), reflect=True),
+    "SGRHMC, friction 10": lambda model: SGRHMC(PositiveMetric(), reflect=True, friction=10.0),
     "SCIR": lambda model: SCIR(model.beta),
 }
-"""Rows `sgld-reflected`, `sghmc-reflected` (friction 1), `sgrld`, `sgrhmc` and `scir` of the registry."""
+"""Rows `sgld-reflected`, `sghmc-reflected` (friction 1), `sgrld`, `sgrhmc` (with another friction too) and `scir` of
+the registry."""
 STYLES = {
     "SGLD": ("#E69F00", "s"),
     "SGHMC": ("#56B4E9", "^"),
