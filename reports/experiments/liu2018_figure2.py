@@ -183,8 +183,8 @@ def text(lines: Lines, quick: bool) -> list[str]:
         *claims(found, most),
         "",
         "An epoch of SGGMC with batches has 330 steps, one of the others a single step. With the released settings, "
-        "which the paper takes over, SGGMC with batches is no sampler of the posterior (see `liu2016-figure5`): its line "
-        "in the figure is another method's.",
+        "which the paper takes over, SGGMC with batches is no sampler of the posterior (see `liu2016-figure5`): its "
+        "line in the figure is another method's.",
         "",
         "| method | epochs | " + " | ".join(f"{n} sets" for n in counts) + " |",
         "|---|---|" + "---|" * len(counts),
@@ -219,7 +219,7 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
         style = {
             "color": COLOURS[name],
             "ls": "--" if method.endswith("seq") else "-",
-            "lw": 3.5 if name == "GMC" else 1.6,
+            "lw": 3.5 if name == "GMC" else 1.6,  # else hidden by SGGMCf
         }
         epochs, values = found[method, most]
         axes[0, 0].plot(epochs, values, marker="o" if name == "RSVGD" else None, ms=3, label=method, **style)
