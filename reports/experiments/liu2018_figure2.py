@@ -56,7 +56,7 @@ def chain_of(cell: Cell) -> Any:
     D = train.rows.size
     options: dict[str, Any] = {"weights": WEIGHTS}
     if cell.method == "RSVGD":
-        sampler = EmbeddedRSVGD(model.manifold)
+        sampler: Any = EmbeddedRSVGD(model.manifold)
         return ParticleTopics(
             model,
             sampler,

@@ -31,7 +31,7 @@ from samplers.rsvgd import RSVGD
 from samplers.svgd import SVGD
 from samplers.types import Estimate
 from targets.gaussian import gaussian
-from targets.logistic import predictive
+from targets.logistic import Prediction, predictive
 from targets.target import Target
 
 NAME = "liu2018-minibatch"
@@ -47,7 +47,7 @@ WHOLE, NAIVE = tuple(ITERATIONS)[1:]
 DRAWS = 100
 """Batches, for the bias of the velocity."""
 COLOURS = dict(zip(ITERATIONS, ("#D55E00", "#0072B2", "#CC79A7"), strict=True))
-STYLES = dict(zip(BATCHES, ("-", "--", "-.", ":"), strict=True))
+STYLES: dict[int, str] = dict(zip(BATCHES, ("-", "--", "-.", ":"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,8 @@ def trained(cell: Cell) -> dict[str, Any]:
         return sampler.step(walk, state, h, estimator), None
 
     advance = jax.jit(lambda s, chosen: jax.lax.scan(body, s, chosen)[0])
-    iterations, scores = [0], [predictive(np.asarray(start), found.test.features, found.test.labels)]
+    iterations = [0]
+    scores: list[Prediction | None] = [predictive(np.asarray(start), found.test.features, found.test.labels)]
     for first in range(0, cell.steps, EVERY):
         state = advance(state, jnp.asarray(batches[first : first + EVERY]))
         x = np.asarray(state.position)
