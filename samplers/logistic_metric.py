@@ -30,7 +30,7 @@ class LogisticMetric(SymmetricRoot):
         ValueError: if `features` is no matrix, or another argument not positive.
     """
 
-    features: np.ndarray
+    features: np.ndarray | jax.Array
     prior_variance: float
     scale: float = 1.0
 

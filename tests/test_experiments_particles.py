@@ -37,7 +37,7 @@ def test_particles_start_where_they_should_and_come_nearer_to_the_law(method):
     assert shots[1]["KSD"] < shots[0]["KSD"]
 
 
-@pytest.mark.parametrize("module", [banana, logistic, robustness], ids=lambda m: m.NAME)
+@pytest.mark.parametrize("module", [banana, logistic, minibatch, robustness], ids=lambda m: m.NAME)
 def test_the_published_page_is_what_its_lines_say(module):
     lines = load(PUBLISHED / f"{module.NAME}.jsonl")
     page = (PUBLISHED / f"{module.NAME}.md").read_text(encoding="utf-8")

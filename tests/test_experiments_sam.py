@@ -10,7 +10,7 @@ from reports.experiments import liu2016_figure5_seeds as seeds
 from reports.experiments import liu2016_figure5b as large
 from reports.experiments import liu2018_figure2 as particles
 from reports.experiments import sam, sam_calibration
-from reports.experiments.cells import load
+from reports.experiments.cells import PUBLISHED, load
 from targets.datasets.corpus import from_documents
 from targets.datasets.text import Vocabulary
 from targets.sam.documents import as_rows
@@ -80,13 +80,21 @@ def test_the_figure_of_particles_has_a_perplexity_of_each_method_by_epoch(small,
     assert particles.main(["--quick", "--out", str(tmp_path)]) == 0
 
 
+def test_the_published_page_of_the_particles_is_what_its_lines_say():
+    lines = load(PUBLISHED / f"{particles.NAME}.jsonl")
+    page = (PUBLISHED / f"{particles.NAME}.md").read_text(encoding="utf-8")
+    assert "\n".join(particles.text(lines, quick=False)) == page
+    assert (PUBLISHED / f"{particles.NAME}.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_claims_on_particles_are_read_off_the_curves():
     curve = lambda end: (np.array([0.0, 20.0]), np.array([5100.0, end]))
-    ends = {("RSVGD", 2): 4900.0, ("RSVGD", 4): 4800.0, ("GMC-seq", 2): 4950.0, ("GMC-seq", 4): 4945.0}
+    few, most = particles.COUNTS[0], particles.COUNTS[-1]
+    ends = {("RSVGD", few): 4900.0, ("RSVGD", most): 4800.0, ("GMC-seq", few): 4950.0, ("GMC-seq", most): 4945.0}
     found = {key: curve(end) for key, end in ends.items()}
-    assert [row.split(" | ")[-1].strip(" |") for row in particles.claims(found, 4)] == ["as in the paper"] * 2
-    found["GMC-seq", 4] = curve(4700.0)
-    assert [row.split(" | ")[-1].strip(" |") for row in particles.claims(found, 4)] == ["not so"] * 2
+    assert [row.split(" | ")[-1].strip(" |") for row in particles.claims(found, most)] == ["as in the paper"] * 2
+    found["GMC-seq", most] = curve(4700.0)
+    assert [row.split(" | ")[-1].strip(" |") for row in particles.claims(found, most)] == ["not so"] * 2
 
 
 def test_articles_of_both_parts_are_weighed_by_the_words_of_the_training_articles(monkeypatch):

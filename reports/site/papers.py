@@ -136,6 +136,21 @@ FIGURES: tuple[Figure, ...] = (
         "ahead.",
     ),
     _figure(
+        STEIN,
+        "figure 2",
+        "On a spherical admixture model RSVGD makes the most progress by epoch, and gains the most from particles.",
+        "liu2018-figure2",
+        "Strongly reduced: ahead of GMC and of SGGMC with all documents, not of SGGMC with batches at a step of ours.",
+    ),
+    _figure(
+        STEIN,
+        "section 5, minibatches",
+        "A naive minibatch implementation of RSVGD does not perform well; why is left open.",
+        "liu2018-minibatch",
+        "Reduced, one seed: so it is, because the metric of a batch biases the velocity; with that of all rows "
+        "only noise is left.",
+    ),
+    _figure(
         FLOWS,
         "the three types of dynamics",
         "Dynamics with diffusion in all coordinates, or in the fibres, are robust to stochastic gradients; those "
