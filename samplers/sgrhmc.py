@@ -73,7 +73,7 @@ class SGRHMC(RiemannianMixin, MomentumMixin):
         require(self.friction is None or self.friction > 0, "friction: must be positive", self.friction)
         require(self.order in ("semi-implicit", "explicit"), "order: unknown", self.order)
 
-    def drag(self, theta):
+    def friction_matrix(self, theta):
         """C (n, n) at theta (n,)."""
         return self.metric.inverse(theta) if self.friction is None else self.friction * jnp.eye(len(theta))
 
@@ -83,7 +83,7 @@ class SGRHMC(RiemannianMixin, MomentumMixin):
 
         def D(z):
             zero = jnp.zeros((n, n), z.dtype)
-            return jnp.block([[zero, zero], [zero, T * self.drag(z[:n])]])
+            return jnp.block([[zero, zero], [zero, T * self.friction_matrix(z[:n])]])
 
         def Q(z):
             zero, root = jnp.zeros((n, n), z.dtype), T * metric.inverse_sqrt(z[:n])
@@ -103,7 +103,7 @@ class SGRHMC(RiemannianMixin, MomentumMixin):
         white = normal_like(key, theta)
         if not self.compensate:
             return jnp.sqrt(2 * T * h) * (root @ white if self.friction is None else self.friction**0.5 * white)
-        return jnp.sqrt(h) * positive_root(2 * T * self.drag(theta) - h * root @ estimate.covariance @ root) @ white
+        return jnp.sqrt(h) * positive_root(2 * T * self.friction_matrix(theta) - h * root @ estimate.covariance @ root) @ white
 
     def step(self, key, state, step_size, estimator):
         gradient_key, noise_key = jax.random.split(key)
