@@ -103,7 +103,11 @@ class SGRHMC(RiemannianMixin, MomentumMixin):
         white = normal_like(key, theta)
         if not self.compensate:
             return jnp.sqrt(2 * T * h) * (root @ white if self.friction is None else self.friction**0.5 * white)
-        return jnp.sqrt(h) * positive_root(2 * T * self.friction_matrix(theta) - h * root @ estimate.covariance @ root) @ white
+        return (
+            jnp.sqrt(h)
+            * positive_root(2 * T * self.friction_matrix(theta) - h * root @ estimate.covariance @ root)
+            @ white
+        )
 
     def step(self, key, state, step_size, estimator):
         gradient_key, noise_key = jax.random.split(key)
