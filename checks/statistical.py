@@ -23,7 +23,7 @@ from checks.subject import Subject
 from targets.target import Target
 
 FAMILY_WISE = 1e-6
-FAMILY = 12_000
+FAMILY = 14_000
 """An upper bound of the number of statistical cases of all rows of the registries."""
 ALPHA = FAMILY_WISE / FAMILY
 POWER = 0.99

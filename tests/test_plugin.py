@@ -49,14 +49,15 @@ def test_every_option_is_exercised_at_values_that_are_not_the_default():
     seen: dict[type, dict[str, set]] = {}
     for row in SAMPLERS:
         sampler = row.build(target(row.targets[0]))
+        if type(sampler) is not SGLD:
+            continue
         for variant in ({}, *row.variants):
             built = row.build(target(row.targets[0]), **variant)
             for field in dataclasses.fields(built):
                 if field.default is not dataclasses.MISSING and getattr(built, field.name) != field.default:
                     seen.setdefault(type(sampler), {}).setdefault(field.name, set()).add(getattr(built, field.name))
-    plain = {kind: values for kind, values in seen.items() if kind is SGLD}
-    assert plain[SGLD]["temperature"] >= {0.5, 2.0}
-    assert plain[SGLD]["compensate"] == {True}
+    assert seen[SGLD]["temperature"] >= {0.5, 2.0}
+    assert seen[SGLD]["compensate"] == {True}
 
 
 def test_cases_of_one_subject_are_contiguous():
