@@ -10,7 +10,6 @@ The acceptance tests are written without cancellation, so that they hold at any 
 sqrt(rate) times machine epsilon, where the textbook form loses rate times machine epsilon.
 """
 
-import itertools
 import math
 from concurrent.futures import ThreadPoolExecutor
 
@@ -76,20 +75,6 @@ def cir_transition(generator: np.random.Generator, log_theta, shape, step_size: 
     if bad >= 0:
         _refuse(before[bad], shapes[bad], step_size)
     return after.reshape(log_theta.shape)
-
-
-def exponential(log_theta: np.ndarray) -> np.ndarray:
-    """exp of an array of any shape, large ones shared out to the threads that numba may use."""
-    values = np.asarray(log_theta, np.float64)
-    workers = min(config.NUMBA_NUM_THREADS, values.size // (LEAST * BLOCK))  # pyright: ignore[reportAttributeAccessIssue]
-    if workers < 2:
-        return np.exp(values)
-    flat, out = values.ravel(), np.empty(values.size)
-    edges = np.linspace(0, flat.size, workers + 1).astype(int)
-    parts = [slice(*ends) for ends in itertools.pairwise(edges)]
-    with ThreadPoolExecutor(workers) as pool:  # NumPy holds no lock
-        list(pool.map(lambda part: np.exp(flat[part], out=out[part]), parts))
-    return out.reshape(values.shape)
 
 
 def _shared_out(states, log_theta, shape, step_size, out) -> int:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from samplers.cir import cir_transition, exponential
+from samplers.cir import cir_transition
 from samplers.cir_process import CountedShape, cir_dynamics
 from samplers.host import estimator_key
 from samplers.types import Claims, Estimate, Source
@@ -67,7 +67,7 @@ class SCIR(CountedShape):
         return SCIRState(cir_transition(key, state.log_position, shape, float(step_size)), estate)
 
     def position(self, state):
-        return exponential(state.log_position)
+        return np.exp(state.log_position)
 
     def unpack(self, state):
         return self.position(state)

@@ -166,9 +166,3 @@ def test_the_weight_of_a_poisson_count_is_exact_where_the_textbook_form_is_not()
                 exact = float(mpmath.mpf(k) * mpmath.log(rate) - rate - mpmath.loggamma(mpmath.mpf(k) + 1))
             allowed = 20 * np.finfo(float).eps * (np.sqrt(rate) + 20)
             assert abs(cir._log_weight(k, rate) - exact) < allowed
-
-
-def test_exponentials_of_many_numbers_are_those_of_each():
-    values = np.random.default_rng(8).normal(size=(700, 300)) * 200
-    np.testing.assert_array_equal(cir.exponential(values), np.exp(values))
-    assert cir.exponential(np.float64(-np.inf)).shape == ()

@@ -125,11 +125,9 @@ def _swept(generator, words, offsets, weights, alpha, sweeps, burn_in, z, visits
     if threads == 1:
         _documents(states, 0, documents, *scratch)
     else:
-        workers = min(threads, os.cpu_count() or 1)
-        # a few parts for each thread, so that none waits long for another one that was held up
-        cuts = np.searchsorted(offsets, np.linspace(0, len(words), 4 * workers + 1))
+        cuts = np.searchsorted(offsets, np.linspace(0, len(words), min(threads, os.cpu_count() or 1) + 1))
         cuts[0], cuts[-1] = 0, documents
-        with ThreadPoolExecutor(workers) as pool:
+        with ThreadPoolExecutor(len(cuts) - 1) as pool:
             parts = [pool.submit(_documents, states, *cut, *scratch) for cut in itertools.pairwise(cuts)]
             for part in parts:
                 part.result()
