@@ -9,6 +9,7 @@ the samplers could profit from). Times are CPU times, so that a shared machine d
 """
 
 import argparse
+import itertools
 import json
 import sys
 import time
@@ -26,7 +27,7 @@ from samplers.lda.estimator import DocumentGibbs
 from samplers.lda.gibbs import sample_topics
 from samplers.lda.scir import TopicSCIR
 from samplers.lda.stored import StoredGibbs
-from samplers.schedules import decreasing
+from samplers.schedules import Schedule, constant, decreasing
 from targets.datasets.corpus import Corpus
 from targets.datasets.stream import Independent
 from targets.lda.model import LDA, normalised
@@ -41,6 +42,18 @@ def clock() -> float:
     return time.process_time()
 
 
+def steps_of(sampler: Any, estimator: DocumentGibbs | StoredGibbs, schedule: Schedule) -> Iterator[Any]:
+    """(documents, topics) of one step after the other; what is compiled is compiled before."""
+    fresh = lambda: _Chain(sampler, estimator, 0, estimator.model.start(np.random.default_rng(0)))
+    fresh().step(0, 1e-9)
+    chain = fresh()
+    topics = lambda: normalised(chain.theta())
+    yield 0, topics
+    for number in itertools.count():
+        chain.step(number, float(schedule(np.asarray(number))))
+        yield estimator.batches.batch_size, topics
+
+
 def stored(batch: int, step_size: float = 10.0) -> Callable[[Corpus, LDA], Iterator[Any]]:
     """SCIR with the topics of all words kept between visits, a sweep a visit.
 
@@ -49,12 +62,7 @@ def stored(batch: int, step_size: float = 10.0) -> Callable[[Corpus, LDA], Itera
 
     def train(corpus: Corpus, model: LDA):
         estimator = StoredGibbs(model, Independent(corpus, batch, 0))
-        chain = _Chain(TopicSCIR(model.beta), estimator, 0, model.start(np.random.default_rng(0)))
-        topics = lambda: normalised(chain.theta())
-        yield 0, topics
-        for number in range(1_000_000):
-            chain.step(number, step_size)
-            yield batch, topics
+        return steps_of(TopicSCIR(model.beta), estimator, constant(step_size))
 
     return train
 
@@ -66,14 +74,7 @@ def suite(method: str, sweeps: int) -> Callable[[Corpus, LDA], Iterator[tuple[in
         sampler = METHODS[method](model)
         gradient = "gradient" in sampler.needs
         estimator = DocumentGibbs(model, Independent(corpus, BATCH, 0), sweeps, gradient=gradient)
-        chain = _Chain(sampler, estimator, 0, model.start(np.random.default_rng(0)))
-        topics = lambda: normalised(chain.theta())
-        chain.step(0, 1e-9)  # compiles
-        chain.restore(_Chain(sampler, estimator, 0, model.start(np.random.default_rng(0))).dump())
-        yield 0, topics
-        for number in range(1_000_000):
-            chain.step(number, float(SCHEDULES[method](np.asarray(number))))
-            yield BATCH, topics
+        return steps_of(sampler, estimator, SCHEDULES[method])
 
     return train
 

@@ -107,13 +107,18 @@ def contour_force(check: Check, subject: Subject, target: Target, seed: int) -> 
     )  # fmt: skip
 
 
+def bins_of(claims: ContourClaims, energy: np.ndarray) -> np.ndarray:
+    """The number of the bin of each energy, from 0."""
+    number = np.ceil((energy - claims.edges[0]) / (claims.edges[1] - claims.edges[0]))
+    return np.clip(number, 0, len(claims.edges) - 1).astype(int)
+
+
 def resting_weights(claims: ContourClaims, weights: np.ndarray, energy: np.ndarray) -> np.ndarray:
     """w (bins,) with w_i proportional to the sum over bin i of (w_i / Psi)^zeta weights: where the mean update is 0.
 
     Every bin has to hold a point.
     """
-    count = len(claims.edges)
-    place = np.clip(np.ceil((energy - claims.edges[0]) / (claims.edges[1] - claims.edges[0])), 0, count - 1).astype(int)
+    count, place = len(claims.edges), bins_of(claims, energy)
     w, smooth = np.full(count, 1 / count), jax.jit(lambda log_w: log_psi(claims, log_w, jnp.asarray(energy)))
     for _ in range(ROUNDS):
         psi = np.exp(np.asarray(smooth(jnp.asarray(np.log(w)))))
@@ -132,8 +137,7 @@ def contour_weights(check: Check, subject: Subject, target: Target, seed: int) -
     del seed
     step, claims, points, weights, energy = _contour(subject, target)
     h, count = subject.step_size(target), len(claims.edges)
-    omega = min(1.0, claims.rate * h)
-    place = np.clip(np.ceil((energy - claims.edges[0]) / (claims.edges[1] - claims.edges[0])), 0, count - 1).astype(int)
+    omega, place = min(1.0, claims.rate * h), bins_of(claims, energy)
     effect, reason = 0.0, "the weights move as published, and rest where they should"
     for name, log_weights in (
         ("generic weights", _generic(claims)),

@@ -10,7 +10,7 @@ from samplers.hmc import potential_of
 from samplers.metropolis import accept, finite_or_reject, inner
 from samplers.noise import injected_noise, normal_like
 from samplers.types import Claims, Source
-from samplers.underdamped import PhasePoint, langevin_dynamics
+from samplers.underdamped import MomentumMixin, PhasePoint, langevin_dynamics
 from samplers.validate import require
 from targets.target import Target
 
@@ -25,7 +25,7 @@ class AmagoldState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AMAGOLD:
+class AMAGOLD(MomentumMixin):
     """Underdamped Langevin steps with stochastic gradients g, corrected by one Metropolis test for all of them.
 
         x <- x + (h/2) r;  num_steps times, with x <- x + h r in between:
@@ -122,12 +122,6 @@ class AMAGOLD:
         end = AmagoldState(x, r, potential, ())
         back = state._replace(momentum=jax.tree.map(jnp.negative, state.momentum), estate=())
         return accept(accept_key, log_ratio, end, back)._replace(estate=estate)
-
-    def position(self, state):
-        return state.position
-
-    def unpack(self, state):
-        return PhasePoint(state.position, state.momentum)
 
     def pack(self, key, z, estimator):
         init_key, energy_key = jax.random.split(key)

@@ -134,8 +134,11 @@ class ContourSGLD:
 
     def multiplier(self, log_weights, bin_index):
         """What the gradient is multiplied by in a bin."""
-        rise = log_weights[bin_index] - log_weights[jnp.maximum(bin_index - 1, 0)]
-        return 1 + self.zeta * self.temperature * rise / self.width
+        return 1 + self.zeta * self.temperature * self.rise(log_weights, bin_index) / self.width
+
+    def rise(self, log_weights, bin_index):
+        """log w_J - log w_(max(J - 1, 1)): from the bin below to this one."""
+        return log_weights[bin_index] - log_weights[jnp.maximum(bin_index - 1, 0)]
 
     def learned(self, log_weights, bin_index, omega):
         """log w' after a visit of a bin."""
@@ -146,9 +149,8 @@ class ContourSGLD:
     def log_importance(self, log_weights, potential):
         """zeta log Psi(U): the logarithm of the weight that a draw has in averages under exp(-U / tau)."""
         here = self.index(potential)
-        rise = log_weights[here] - log_weights[jnp.maximum(here - 1, 0)]
         above = (potential - self.first_edge) / self.width - here
-        return self.zeta * (log_weights[here] + rise * above)
+        return self.zeta * (log_weights[here] + self.rise(log_weights, here) * above)
 
     def init(self, key, position, estimator):
         start = self._first_weights(position) if self.rate else ()

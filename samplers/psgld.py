@@ -10,6 +10,7 @@ from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics import Dynamics, coordinate_names
 from samplers.noise import normal_like
+from samplers.simple import PositionMixin
 from samplers.types import Claims, Source
 from samplers.validate import require
 from targets.target import Target
@@ -37,7 +38,7 @@ class PSGLDState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class PSGLD:
+class PSGLD(PositionMixin):
     """SGLD with a diagonal preconditioner G from a running mean V of the squares of the gradient, without Gamma.
 
         V' = alpha V + (1 - alpha) (grad U~ / N)^2,   G = 1 / (lambda + sqrt V'),
@@ -146,15 +147,6 @@ class PSGLD:
         noise = jnp.sqrt(2 * self.temperature * step_size) * jnp.sqrt(g) * normal_like(noise_key, theta)
         theta = theta - step_size * g * gradient + noise
         return PSGLDState(unravel(theta), () if self.frozen else moment, estate)
-
-    def position(self, state):
-        return state.position
-
-    def unpack(self, state):
-        return state.position
-
-    def pack(self, key, z, estimator):
-        return self.init(key, z, estimator)
 
 
 @dataclass(frozen=True, eq=False)

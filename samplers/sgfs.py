@@ -10,6 +10,7 @@ from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics import Dynamics, coordinate_names
 from samplers.noise import normal_like
+from samplers.simple import PositionMixin
 from samplers.types import Claims, Source
 from samplers.validate import require
 from targets.target import Target
@@ -25,7 +26,7 @@ class SGFSState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SGFS:
+class SGFS(PositionMixin):
     """Langevin dynamics preconditioned by the Fisher information that the noise of the gradients tells.
 
         theta' = theta - M (grad U~ + N(0, 2 B / h)),   M = (B / h + F / 2)^-1,   F = (1 + n/N) V-,
@@ -126,12 +127,3 @@ class SGFS:
         bracket = jnp.asarray(B, theta.dtype) + step_size / 2 * self.fisher(covariance)
         theta = theta - jnp.linalg.solve(bracket, force)
         return SGFSState(unravel(theta), covariance, count, estate)
-
-    def position(self, state):
-        return state.position
-
-    def unpack(self, state):
-        return state.position
-
-    def pack(self, key, z, estimator):
-        return self.init(key, z, estimator)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.experiments.cells import Lines
-from reports.experiments.lda import Cell, curves, final, measured
+from reports.experiments.lda import Cell, curves, final, measured, title
 from reports.experiments.pages import provenance
 from reports.experiments.publish import publish
 
@@ -58,20 +58,14 @@ def results(lines: Lines, corpus: str) -> dict[str, list[dict[str, Any]]]:
     return {label: [lines[c.key]["result"] for c in cells(corpus, label)] for label in CURVES}
 
 
-def title(lines: Lines, corpus: str) -> str:
+def heading(lines: Lines, corpus: str) -> str:
     """What a figure has to say of the runs."""
-    cell = cells(corpus, "SCIR")[0]
-    documents, tokens, words = results(lines, corpus)["SCIR"][0]["training"]
-    seeds = len(SEEDS[corpus])
-    return (
-        f"Reduced: {cell.steps} steps of {cell.batch} documents, {seeds} seed{'s' * (seeds > 1)}\n"
-        f"{corpus}, {documents:,} documents, {tokens / 1e6:.1f} million words, V = {words:,}, K = {cell.topics}"
-    )
+    return title(cells(corpus, "SCIR")[0], len(SEEDS[corpus]), results(lines, corpus)["SCIR"][0])
 
 
 def draw(lines: Lines, quick: bool, path: Path) -> None:
     """Perplexity against documents, a panel for each corpus."""
-    curves([(title(lines, corpus), results(lines, corpus)) for corpus in corpora(quick)], path)
+    curves([(heading(lines, corpus), results(lines, corpus)) for corpus in corpora(quick)], path)
 
 
 def text(lines: Lines, quick: bool) -> list[str]:
@@ -91,7 +85,7 @@ def text(lines: Lines, quick: bool) -> list[str]:
     for corpus in corpora(quick):
         found = results(lines, corpus)
         page += [
-            f"**{title(lines, corpus).replace(chr(10), '; ')}**",
+            f"**{heading(lines, corpus).replace(chr(10), '; ')}**",
             "",
             "| curve | alpha | beta | step size h (1 + t / tau)^-kappa | perplexity at the end, each seed | s a step |",
             "|---|---|---|---|---|---|",

@@ -133,6 +133,15 @@ def measured(cell: Cell) -> dict[str, Any]:
     }
 
 
+def title(cell: Cell, seeds: int, result: dict[str, Any]) -> str:
+    """What a figure has to say of its runs: the cell of one of them, how many seeds, the result of one of them."""
+    documents, tokens, words = result["training"]
+    return (
+        f"Reduced: {cell.steps} steps of {cell.batch} documents, {seeds} seed{'s' * (seeds > 1)}\n"
+        f"{cell.corpus}, {documents:,} documents, {tokens / 1e6:.1f} million words, V = {words:,}, K = {cell.topics}"
+    )
+
+
 def final(result: dict[str, Any]) -> float:
     """The last perplexity; infinity for a run that failed."""
     return result["perplexity"][-1] if "perplexity" in result else float("inf")

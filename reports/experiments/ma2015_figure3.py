@@ -21,7 +21,7 @@ import jax
 from checks.execute import versions
 from checks.subject import Subject
 from reports.experiments.cells import Lines, append, command_line, load
-from reports.experiments.lda import Cell, best, curves, final, measured
+from reports.experiments.lda import Cell, best, curves, final, measured, title
 from reports.experiments.pages import provenance
 from reports.lines import commit
 from samplers.registry import sampler_row
@@ -71,19 +71,14 @@ def results(lines: Lines, corpus: str) -> dict[str, list[dict[str, Any]]]:
     return {m: [lines[c.key]["result"] for c in chosen(m, lines, corpus)] for m in GRIDS}
 
 
-def title(lines: Lines, corpus: str) -> str:
+def heading(lines: Lines, corpus: str) -> str:
     """What a figure has to say of the runs."""
-    one, cell = results(lines, corpus)["SGRLD"][0], base(corpus)
-    documents, tokens, words = one["training"]
-    return (
-        f"Reduced: {cell.steps} steps of {cell.batch} documents, {len(SEEDS)} seeds\n"
-        f"{cell.corpus}, {documents:,} documents, {tokens / 1e6:.1f} million words, V = {words:,}, K = {cell.topics}"
-    )
+    return title(base(corpus), len(SEEDS), results(lines, corpus)["SGRLD"][0])
 
 
 def draw(lines: Lines, quick: bool, path: Path) -> None:
     """Perplexity against documents, a panel for each corpus."""
-    curves([(title(lines, corpus), results(lines, corpus)) for corpus in corpora(quick)], path)
+    curves([(heading(lines, corpus), results(lines, corpus)) for corpus in corpora(quick)], path)
 
 
 def text(lines: Lines, quick: bool) -> list[str]:
@@ -144,7 +139,7 @@ def of_corpus(lines: Lines, corpus: str) -> list[str]:
         else "The paper has, best first: " + ", ".join(paper) + "."
     )
     return [
-        f"**{title(lines, corpus).replace(chr(10), '; ')}**",
+        f"**{heading(lines, corpus).replace(chr(10), '; ')}**",
         "",
         f"| method | a: perplexity after {pilots('SGLD', corpus)[0].steps} steps | "
         f"perplexity after {cell.steps} steps, each seed | seconds a run |",

@@ -43,8 +43,7 @@ class DocumentGibbs:
     backend = "host"
 
     def __post_init__(self):
-        words = len(self.batches.corpus.vocabulary)
-        require(words == self.model.words, f"model: has {self.model.words} words, the corpus", words)
+        require_words(self.model, self.batches.corpus)
 
     def init(self, key, position):
         del key, position
@@ -54,7 +53,7 @@ class DocumentGibbs:
         theta = np.asarray(position, np.float64)
         generator = as_generator(key)
         batch = self.batches.corpus.take(self.batches.numbers(int(estate)))
-        used, local = np.unique(batch.tokens, return_inverse=True)
+        used, local = words_used(batch.tokens, self.model.words)
         found = sample_topics(
             generator, local, batch.offsets, word_weights(theta, used), self.model.alpha, self.sweeps,
             threads=self.threads,
@@ -63,6 +62,20 @@ class DocumentGibbs:
         counts[used] = len(self.batches.corpus) / len(batch) * found.words
         gradient = self.model.gradient(theta, counts) if self.gradient else None
         return Estimate(gradient, statistics=counts), estate + 1
+
+
+def require_words(model: LDA, corpus: Corpus) -> None:
+    """Raise ValueError unless the model has as many words as the vocabulary."""
+    words = len(corpus.vocabulary)
+    require(words == model.words, f"model: has {model.words} words, the corpus", words)
+
+
+def words_used(tokens: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray]:
+    """The words that occur, in order, and for each token the place of its word among them; without sorting."""
+    used = np.flatnonzero(np.bincount(tokens, minlength=words))
+    place = np.empty(words, np.int64)
+    place[used] = np.arange(len(used))
+    return used, place[tokens]
 
 
 def word_weights(theta: np.ndarray, used: np.ndarray) -> np.ndarray:

@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from samplers.lda.estimator import as_generator, word_weights
+from samplers.lda.estimator import as_generator, require_words, word_weights, words_used
 from samplers.lda.gibbs import move_topics
 from samplers.types import Estimate
-from samplers.validate import require
 from targets.datasets.corpus import token_type
 from targets.datasets.stream import Independent, Shuffled
 from targets.lda.model import LDA
@@ -70,8 +69,7 @@ class StoredGibbs:
     backend = "host"
 
     def __post_init__(self):
-        words = len(self.batches.corpus.vocabulary)
-        require(words == self.model.words, f"model: has {self.model.words} words, the corpus", words)
+        require_words(self.model, self.batches.corpus)
 
     @cached_property
     def _documents(self) -> int:
@@ -90,15 +88,13 @@ class StoredGibbs:
         visited = np.unique(self.batches.numbers(number))
         places, offsets = places_of(corpus.offsets, visited)
         words = np.asarray(corpus.tokens[places], np.int64)
-        used = np.flatnonzero(np.bincount(words, minlength=self.model.words))
-        row = np.empty(self.model.words, np.int64)
-        row[used] = np.arange(len(used))
+        used, local = words_used(words, self.model.words)
         before = estate.topics[places]
         # a document without words never has topics; it adds nothing, whether it counts as visited or not
         first = np.diff(offsets) > 0
         first[first] = before[offsets[:-1][first]] == self.model.topics
         after = move_topics(
-            as_generator(key), row[words], offsets, word_weights(theta, used), self.model.alpha, self.sweeps, before,
+            as_generator(key), local, offsets, word_weights(theta, used), self.model.alpha, self.sweeps, before,
             self.threads,
         )  # fmt: skip
         recount(words, before, after, estate.counts)
