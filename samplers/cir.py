@@ -39,8 +39,8 @@ def cir_transition(generator: np.random.Generator, log_theta, shape, step_size: 
         J ~ Poisson(r),  r = theta / (e^h - 1),   theta' = (1 - e^-h) Gamma(a + J)
 
     which is (1 - e^-h) / 2 times a noncentral chi-square with 2 a degrees of freedom and noncentrality 2 r, for every
-    a > 0. Below a + J = 1 the logarithm of Gamma(a + J) = Gamma(a + J + 1) U^(1/(a + J)) is drawn, which stays finite
-    where the variate underflows (at a = 1e-4 nine in ten are below 1e-308). For a >= 1/2 and r > 1 the same law is
+    a > 0. The logarithm of Gamma(a + J) is drawn, which stays finite where the variate underflows (at a = 1e-4 nine in
+    ten are below 1e-308). For a >= 1/2 and r > 1 the same law is
     drawn as
 
         theta' = (1 - e^-h) [(sqrt(r) + Z / sqrt(2))^2 + Gamma(a - 1/2)],   Z ~ N(0, 1)
@@ -129,14 +129,16 @@ def draw_uniform(source):
     return 1.0 - source.random()
 
 
-def draw_exponential(source):
-    """Exponential of mean 1."""
-    return source.standard_exponential()
-
-
 def draw_gamma(source, shape):
     """Gamma(shape, 1), shape >= 1/2 in compiled code, which does not guard against underflow."""
     return source.standard_gamma(shape)
+
+
+def draw_log_gamma(source, shape):
+    """log Gamma(shape, 1), which is finite where the variate underflows."""
+    if shape < 1.0:
+        return math.log(source.standard_gamma(shape + 1.0)) - source.standard_exponential() / shape
+    return math.log(source.standard_gamma(shape))
 
 
 def draw_poisson(source, rate):
@@ -146,25 +148,37 @@ def draw_poisson(source, rate):
 
 LAYERS = 256
 TAIL = 3.6541528853610088
-AREA = 0.00492867323399
+EXPONENTIAL_TAIL = 7.69711747013104972
 
 
-def _layers():
-    """Right ends x_0 > x_1 > .. > x_256 = 0 of the layers of equal area under exp(-x^2 / 2).
+def _layers(tail, area_beyond, density, inverse):
+    """Right ends x_0 > x_1 = tail > .. > x_256 = 0 of layers of equal area under a density, and its values there.
 
-    Source: marsaglia2000ziggurat, section 2 (the tail starts at x_1 = `TAIL`; each layer has the area `AREA`).
+    The lowest layer is the rectangle below x_1 and the tail beyond; x_0 is its area as the width of a rectangle.
+
+    Source: marsaglia2000ziggurat, section 2.
     """
+    area = tail * density(tail) + area_beyond
     x = np.zeros(LAYERS + 1)
-    x[0] = AREA / math.exp(-0.5 * TAIL**2)
-    x[1] = TAIL
+    x[0], x[1] = area / density(tail), tail
     for i in range(2, LAYERS):
-        x[i] = math.sqrt(-2 * math.log(AREA / x[i - 1] + math.exp(-0.5 * x[i - 1] ** 2)))
-    return x
+        x[i] = inverse(area / x[i - 1] + density(x[i - 1]))
+    heights = np.array([density(edge) for edge in x])
+    heights[0] = 0.0  # the lowest layer has the tail instead of a wedge
+    return x, heights
 
 
-EDGES = _layers()
-HEIGHTS = np.exp(-0.5 * EDGES**2)
-HEIGHTS[0] = 0.0  # the lowest layer holds the tail instead of a wedge
+EDGES, HEIGHTS = _layers(
+    TAIL,
+    math.sqrt(math.pi / 2) * math.erfc(TAIL / math.sqrt(2)),
+    lambda x: math.exp(-0.5 * x * x),
+    lambda y: math.sqrt(-2 * math.log(y)),
+)
+"""For exp(-x^2 / 2)."""
+EXPONENTIAL_EDGES, EXPONENTIAL_HEIGHTS = _layers(
+    EXPONENTIAL_TAIL, math.exp(-EXPONENTIAL_TAIL), lambda x: math.exp(-x), lambda y: -math.log(y)
+)
+"""For exp(-x)."""
 _TO_UNIT = 2.0**-53
 _LAYER, _ONE = np.uint64(LAYERS - 1), np.uint64(1)
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
@@ -223,9 +237,26 @@ def _normal(s):
     return x
 
 
+@njit(error_model="numpy")
+def _exponential_edge(s, i, x):
+    """A variate from the tail, or x or NaN from the wedge of layer i."""
+    if i == 0:
+        return EXPONENTIAL_TAIL - math.log(_uniform(s))
+    low, high = EXPONENTIAL_HEIGHTS[i], EXPONENTIAL_HEIGHTS[i + _ONE]
+    return x if low + _uniform(s) * (high - low) < math.exp(-x) else math.nan
+
+
 @njit(error_model="numpy", inline="always")
 def _exponential(s):
-    return -math.log(_uniform(s))
+    """Exponential of mean 1, by the ziggurat as in `_normal`."""
+    x = math.nan
+    while x != x:
+        bits = _bits(s)
+        i = np.uint64(bits & _LAYER)
+        x = (np.float64(np.int64(bits >> np.uint64(11))) + 0.5) * _TO_UNIT * EXPONENTIAL_EDGES[i]
+        if x >= EXPONENTIAL_EDGES[i + _ONE]:
+            x = _exponential_edge(s, i, x)
+    return x
 
 
 @njit(error_model="numpy")
@@ -254,6 +285,43 @@ def _gamma(s, shape):
             waiting = not (u < 1.0 - 0.0331 * (z * z) * (z * z) or _gamma_accepts(z, w, d, u))
     value = d * (1.0 + w)
     return value if shape >= 1.0 else value * _boost(s, shape)
+
+
+@njit(error_model="numpy")
+def _log_gamma_other(s, shape):
+    """log Gamma(shape, 1) from a variate; below 1 from that of shape + 1, as in `_gamma`."""
+    if shape < 1.0:
+        return math.log(_gamma(s, shape + 1.0)) - _exponential(s) / shape
+    return math.log(_gamma(s, shape))
+
+
+@njit(error_model="numpy", inline="always")
+def _log_gamma(s, shape):
+    """log x, x ~ Gamma(shape, 1), for small shapes by rejection in log x.
+
+    The density of l = log x is proportional to e^(shape l - x). It is at most e^(shape l) for l < 0, and for l > 0 at
+    most e^-((1 - shape) l) / e, because x e^-x <= 1 / e. The masses of these bounds are as 1 to w = shape / (e (1 -
+    shape)); of (0, 1 + w) a uniform number selects one and, with what is left of it, accepts: with the probability
+    e^-x >= 1 - x, or x e^(1 - x).
+
+    Source: liu2017efficient, section 2 (in z = -shape l).
+    """
+    value, mean, w = math.nan, 1.0 / shape, shape / (math.e * (1.0 - shape))
+    if shape >= 0.5:
+        value = _log_gamma_other(s, shape)
+    while value != value:
+        u = _uniform(s) * (1.0 + w) - w
+        if u > 0.0:
+            value = -_exponential(s) * mean
+            x = math.exp(value)
+            if u > 1.0 - x and u >= math.exp(-x):
+                value = math.nan
+        else:
+            value = _exponential(s) / (1.0 - shape)
+            x = math.exp(value)
+            if -u >= w * x * math.exp(1.0 - x):
+                value = math.nan
+    return value
 
 
 @njit(error_model="numpy", inline="always")
@@ -320,14 +388,14 @@ def _(source):
     return lambda source: _uniform(source)
 
 
-@overload(draw_exponential)
-def _(source):
-    return lambda source: _exponential(source)
-
-
 @overload(draw_gamma)
 def _(source, shape):
     return lambda source, shape: _gamma(source, shape)
+
+
+@overload(draw_log_gamma, inline="always")
+def _(source, shape):
+    return lambda source, shape: _log_gamma(source, shape)
 
 
 @overload(draw_poisson)
@@ -352,10 +420,7 @@ def _block(source, log_theta, shape, step_size, out):
             continue
         if rate > 0.0:
             a += draw_poisson(source, rate)
-        if a < 1.0:
-            out[i] = log_factor + math.log(draw_gamma(source, a + 1.0)) - draw_exponential(source) / a
-        else:
-            out[i] = log_factor + math.log(draw_gamma(source, a))
+        out[i] = log_factor + draw_log_gamma(source, a)
     return -1
 
 

@@ -20,7 +20,51 @@ class SCIRState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SCIR(CountedShape):
+class CIRSteps(CountedShape):
+    """Steps of exact CIR transitions towards shapes alpha + n^, with counts n^ that are estimated afresh in each.
+
+    Args:
+        alpha: prior shape, positive, a scalar or (K,).
+
+    Raises:
+        ValueError: if `alpha` is not positive, the position is negative, the step size is not positive, or the
+            estimator returns no counts.
+    """
+
+    def init(self, key, position, estimator):
+        position = np.asarray(position, np.float64)
+        require(bool(np.all(position >= 0)), "position: must not be negative", position)
+        with np.errstate(divide="ignore"):
+            log_position = np.log(position)
+        return SCIRState(log_position, estimator.init(estimator_key(key, estimator), position))
+
+    def step(self, key, state, step_size, estimator):
+        require(step_size > 0, "step_size: must be positive", step_size)
+        position = self.position(state)
+        estimate, estate = estimator.estimate(estimator_key(key, estimator), state.estate, position)
+        if estimate.statistics is None:
+            raise ValueError("estimator: SCIR needs unbiased counts; use one that returns `statistics`")
+        shape = self.alpha + np.asarray(estimate.statistics)
+        begin = self.begin(key, position, state.log_position, shape)
+        return SCIRState(cir_transition(key, begin, shape, float(step_size)), estate)
+
+    def begin(self, key, position, log_position, shape):
+        """Log of where the transition begins."""
+        del key, position, shape
+        return log_position
+
+    def position(self, state):
+        return np.exp(state.log_position)
+
+    def unpack(self, state):
+        return self.position(state)
+
+    def pack(self, key, z, estimator):
+        return self.init(key, z, estimator)
+
+
+@dataclass(frozen=True, eq=False)
+class SCIR(CIRSteps):
     """Exact CIR transitions for independent Gamma laws whose shapes are estimated afresh in every step.
 
         a^_j = alpha_j + n^_j,   theta_j' = CIR transition with shape a^_j over the time h
@@ -37,8 +81,7 @@ class SCIR(CountedShape):
     tanh(h/2) v to the variance (corollary 3.2).
 
     Raises:
-        ValueError: if `alpha` is not positive, the position is negative, the step size is not positive, or the
-            estimator returns no counts.
+        ValueError: as `CIRSteps`.
     """
 
     @property
@@ -50,30 +93,6 @@ class SCIR(CountedShape):
             conditions=("exact counts",),
             spaces=("positive",),
         )
-
-    def init(self, key, position, estimator):
-        position = np.asarray(position, np.float64)
-        require(bool(np.all(position >= 0)), "position: must not be negative", position)
-        with np.errstate(divide="ignore"):
-            log_position = np.log(position)
-        return SCIRState(log_position, estimator.init(estimator_key(key, estimator), position))
-
-    def step(self, key, state, step_size, estimator):
-        require(step_size > 0, "step_size: must be positive", step_size)
-        estimate, estate = estimator.estimate(estimator_key(key, estimator), state.estate, self.position(state))
-        if estimate.statistics is None:
-            raise ValueError("estimator: SCIR needs unbiased counts; use one that returns `statistics`")
-        shape = self.alpha + np.asarray(estimate.statistics)
-        return SCIRState(cir_transition(key, state.log_position, shape, float(step_size)), estate)
-
-    def position(self, state):
-        return np.exp(state.log_position)
-
-    def unpack(self, state):
-        return self.position(state)
-
-    def pack(self, key, z, estimator):
-        return self.init(key, z, estimator)
 
     def chains(self, key, positions, step_size, num_steps, estimator):
         """End positions (N, d) of N independent chains: `step` acts on each number by itself, so it moves all at once.

@@ -1,17 +1,15 @@
 """SCIR for topics with their totals drawn afresh, which leaves the posterior of an LDA model invariant."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from samplers.scir import SCIR, SCIRState
+from samplers.scir import CIRSteps
 from samplers.types import Claims, Source
-from samplers.validate import require
 
 
 @dataclass(frozen=True, eq=False)
-class TopicSCIR:
+class TopicSCIR(CIRSteps):
     """CIR transitions of the weights theta_wk of words in topics, after theta_k. was drawn from its law given counts.
 
         N from the estimator at phi = theta / theta_k.,   s_k ~ Gamma(V beta + N_k., 1),
@@ -33,7 +31,7 @@ class TopicSCIR:
         1. the totals theta_k. are drawn afresh.
 
     Args:
-        beta: of the prior.
+        alpha: beta of the model.
 
     Error: none for counts of one draw of all topics. Averages of sweeps and minibatches change the law: the average has
     a smaller variance than a draw of z, a minibatch a larger one.
@@ -41,15 +39,6 @@ class TopicSCIR:
     Raises:
         ValueError: as SCIR.
     """
-
-    beta: float = 1.0
-    _scir: SCIR = field(init=False, repr=False)
-
-    backend = "host"
-    needs = frozenset({"statistics"})
-
-    def __post_init__(self):
-        object.__setattr__(self, "_scir", SCIR(self.beta))
 
     @property
     def claims(self):
@@ -60,40 +49,8 @@ class TopicSCIR:
             spaces=("positive",),
         )
 
-    def init(self, key, position, estimator):
-        return self._scir.init(key, position, estimator)
-
-    def step(self, key, state, step_size, estimator):
-        theta = self.position(state)
-        estimate, estate = estimator.estimate(key, state.estate, theta)
-        counts = np.asarray(estimate.statistics)
-        totals = key.standard_gamma(counts.shape[-2] * self.beta + counts.sum(axis=-2, keepdims=True))
+    def begin(self, key, position, log_position, shape):
+        """Log of theta with its totals drawn afresh."""
+        totals = key.standard_gamma(shape.sum(axis=-2, keepdims=True))
         with np.errstate(divide="ignore"):
-            log_theta = state.log_position - np.log(theta.sum(axis=-2, keepdims=True)) + np.log(totals)
-        moved = self._scir.step(key, SCIRState(log_theta, ()), step_size, _Counts(estimate))
-        return SCIRState(moved.log_position, estate)
-
-    def position(self, state):
-        return self._scir.position(state)
-
-    def unpack(self, state):
-        return self.position(state)
-
-    def pack(self, key, z, estimator):
-        return self.init(key, z, estimator)
-
-
-@dataclass(frozen=True)
-class _Counts:
-    """An estimator that returns counts made before."""
-
-    made: Any
-
-    backend = "host"
-
-    def __post_init__(self):
-        require(self.made.statistics is not None, "estimator: must return counts", None)
-
-    def estimate(self, key, estate, position):
-        del key, position
-        return self.made, estate
+            return log_position + (np.log(totals) - np.log(position.sum(axis=-2, keepdims=True)))
