@@ -105,6 +105,10 @@ def pytest_cmdline_main(config):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "xdist_group(name): tests of one group run in one worker")
+    if _is_worker(config) or not getattr(config.option, "numprocesses", None):
+        from checks.lowerings import Lowerings
+
+        config.pluginmanager.register(Lowerings(), "verification-lowerings")
     if not _selected(config):
         if _given(config):
             raise pytest.UsageError(

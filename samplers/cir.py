@@ -306,9 +306,11 @@ def _log_gamma(s, shape):
 
     Source: liu2017efficient, section 2 (in z = -shape l).
     """
-    value, mean, w = math.nan, 1.0 / shape, shape / (math.e * (1.0 - shape))
+    value, mean, w = math.nan, 1.0 / shape, 0.0
     if shape >= 0.5:
         value = _log_gamma_other(s, shape)
+    else:
+        w = shape / (math.e * (1.0 - shape))
     while value != value:
         u = _uniform(s) * (1.0 + w) - w
         if u > 0.0:

@@ -119,6 +119,8 @@ def _draws(which, state, parameter, out):
             out[i] = cir._gamma(state, parameter)
         elif which == 2:
             out[i] = cir._poisson(state, parameter)
+        elif which == 4:
+            out[i] = cir._log_gamma(state, parameter)
         else:
             out[i] = cir._exponential(state)
 
@@ -135,12 +137,24 @@ def test_normal_and_exponential_draws_have_their_laws_in_the_tail_too():
     beyond = np.abs(z)[np.abs(z) > cir.TAIL]
     assert stats.binomtest(len(beyond), len(z), 2 * stats.norm.sf(cir.TAIL)).pvalue > RATE
     assert stats.kstest(stats.norm.sf(beyond) / stats.norm.sf(cir.TAIL), "uniform").pvalue > RATE
-    assert stats.kstest(drawn(3), "expon").pvalue > RATE
+    x, tail = drawn(3), cir.EXPONENTIAL_TAIL
+    assert stats.kstest(x, "expon").pvalue > RATE
+    assert stats.binomtest(int((x > tail).sum()), len(x), float(np.exp(-tail))).pvalue > RATE
+    assert stats.kstest(x[x > tail] - tail, "expon").pvalue > RATE
 
 
 @pytest.mark.parametrize("shape", [0.5, 0.9, 1.0, 1.0001, 3.3, 1e4])
 def test_gamma_draws_have_their_law(shape):
     assert stats.kstest(drawn(1, shape), stats.gamma(shape).cdf).pvalue > RATE
+
+
+@pytest.mark.parametrize("shape", [1e-4, 0.1, 0.3, 0.499, 0.5, 0.9, 1.0, 3.3])
+def test_log_gamma_draws_have_their_law_where_the_variate_underflows_too(shape):
+    """The distribution function at x -> 0 is x^a / Gamma(a + 1), up to a relative x."""
+    logs = drawn(4, shape)
+    below = np.exp(np.minimum(shape * logs, 0)) / special.gamma(shape + 1)
+    found = np.where(logs < -40, below, special.gammainc(shape, np.exp(np.maximum(logs, -40))))
+    assert stats.kstest(found, "uniform").pvalue > RATE
 
 
 @pytest.mark.parametrize("rate", [1e-3, 0.8, 9.9, 10.1, 25.0, 3e4])
