@@ -18,9 +18,9 @@ class Lowerings:
         self.count = 0
         jax.monitoring.register_event_duration_secs_listener(self.add)
 
-    def add(self, event: str, duration: float, **details: str | int) -> None:
+    def add(self, event: str, duration_secs: float, **details: str | int) -> None:
         """Listener of JAX."""
-        del duration, details
+        del duration_secs, details
         self.count += event == EVENT
 
     @pytest.hookimpl(trylast=True)

@@ -135,7 +135,7 @@ def test_normal_and_exponential_draws_have_their_laws_in_the_tail_too():
     z = drawn(0)
     assert stats.kstest(z, "norm").pvalue > RATE
     beyond = np.abs(z)[np.abs(z) > cir.TAIL]
-    assert stats.binomtest(len(beyond), len(z), 2 * stats.norm.sf(cir.TAIL)).pvalue > RATE
+    assert stats.binomtest(len(beyond), len(z), 2 * float(stats.norm.sf(cir.TAIL))).pvalue > RATE
     assert stats.kstest(stats.norm.sf(beyond) / stats.norm.sf(cir.TAIL), "uniform").pvalue > RATE
     x, tail = drawn(3), cir.EXPONENTIAL_TAIL
     assert stats.kstest(x, "expon").pvalue > RATE
