@@ -27,8 +27,8 @@ LEAST = 8
 
 MANY = 1.0
 """Rate from which shapes of at least 1/2 are drawn from a normal and a Gamma variate: faster, and exact."""
-SMALL = -46.0
-"""Log of a rate of which a count other than zero comes once in 10^20 draws, and is left out."""
+SMALL = 1e-20
+"""Rate of which a count other than zero comes once in 10^20 draws, and is left out."""
 HUGE = 1e15
 """Rate from which the Poisson count is no longer resolved in double precision."""
 
@@ -50,7 +50,7 @@ def cir_transition(generator: np.random.Generator, log_theta, shape, step_size: 
     Args:
         generator: NumPy's. The draws are made by streams that it seeds, one for each 8192 numbers;
             large arrays are shared out to the threads that numba may use, which changes no number.
-        log_theta: log of the current values, any shape, -inf allowed.
+        log_theta: log of the current values, any shape, -inf allowed; below 709.
         shape: a > 0, broadcast against `log_theta`.
         step_size: h > 0.
 
@@ -61,12 +61,24 @@ def cir_transition(generator: np.random.Generator, log_theta, shape, step_size: 
     with Gamma(a - 1/2) replaced by its mean a - 1/2: an error in total variation below 1 / r.
 
     Raises:
-        ValueError: if the step size or a shape is not positive and finite, a log theta is NaN or +inf, or theta / h
-            overflows.
+        ValueError: if the step size or a shape is not positive and finite, a theta is NaN or overflows, or theta / h
+            does.
+    """
+    with np.errstate(over="ignore"):
+        return cir_logs(generator, np.exp(np.asarray(log_theta, np.float64)), shape, step_size)
+
+
+def cir_logs(generator: np.random.Generator, theta, shape, step_size: float) -> np.ndarray:
+    """log theta' of `cir_transition` from theta itself, where the caller has it.
+
+    A theta below 1e-308 may be given as 0: the law of theta' is that from 0 up to theta / h in total variation.
+
+    Raises:
+        ValueError: as `cir_transition`.
     """
     require(0 < step_size < math.inf, "step_size: must be positive and finite", step_size)
-    log_theta, shape = np.broadcast_arrays(np.asarray(log_theta, np.float64), np.asarray(shape, np.float64))
-    before, shapes = np.ravel(log_theta), np.ravel(shape)  # copies only what is broadcast
+    theta, shape = np.broadcast_arrays(np.asarray(theta, np.float64), np.asarray(shape, np.float64))
+    before, shapes = np.ravel(theta), np.ravel(shape)  # copies only what is broadcast
     after = np.empty(before.size)
     if isinstance(generator, np.random.Generator):
         bad = _shared_out(streams(generator, -(-before.size // BLOCK)), before, shapes, step_size, after)
@@ -74,33 +86,31 @@ def cir_transition(generator: np.random.Generator, log_theta, shape, step_size: 
         bad = _block.py_func(generator, before, shapes, step_size, after)
     if bad >= 0:
         _refuse(before[bad], shapes[bad], step_size)
-    return after.reshape(log_theta.shape)
+    return after.reshape(theta.shape)
 
 
-def _shared_out(states, log_theta, shape, step_size, out) -> int:
+def _shared_out(states, theta, shape, step_size, out) -> int:
     """`_all_blocks`, by as many threads as numba may use where there is enough to do."""
     blocks = len(states)
     workers = min(config.NUMBA_NUM_THREADS, blocks // LEAST)  # pyright: ignore[reportAttributeAccessIssue]
     if workers < 2:
-        return _all_blocks(states, log_theta, shape, step_size, out)
+        return _all_blocks(states, theta, shape, step_size, out)
     edges = np.linspace(0, blocks, workers + 1).astype(int)
 
     def part(i: int) -> int:
         low = edges[i] * BLOCK
         mine = slice(low, edges[i + 1] * BLOCK)
-        bad = _all_blocks(states[edges[i] : edges[i + 1]], log_theta[mine], shape[mine], step_size, out[mine])
+        bad = _all_blocks(states[edges[i] : edges[i + 1]], theta[mine], shape[mine], step_size, out[mine])
         return bad if bad < 0 else low + bad
 
     with ThreadPoolExecutor(workers) as pool:  # the kernel holds no lock
         return min((bad for bad in pool.map(part, range(workers)) if bad >= 0), default=-1)
 
 
-def _refuse(log_theta, shape, step_size):
+def _refuse(theta, shape, step_size):
     require(bool(0 < shape < math.inf), "shape: must be positive and finite", shape)
-    require(bool(log_theta < math.inf), "log_theta: must be a number below infinity", log_theta)
-    raise ValueError(
-        f"step_size: {step_size} is too small for theta = exp({log_theta}), theta / h overflows; take a larger one"
-    )
+    require(bool(0 <= theta < math.inf), "theta: must be finite and not negative", theta)
+    raise ValueError(f"step_size: {step_size} is too small for theta = {theta}, theta / h overflows; take a larger one")
 
 
 WORDS = 4
@@ -406,32 +416,31 @@ def _(source, rate):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _block(source, log_theta, shape, step_size, out):
+def _block(source, theta, shape, step_size, out):
     """The transition of each number; the index of the first that is refused, or -1."""
     log_factor = math.log(-math.expm1(-step_size))
-    log_growth = step_size + log_factor  # log(e^h - 1)
-    for i in range(log_theta.size):
-        a, log_rate = shape[i], log_theta[i] - log_growth
-        if not (0.0 < a < math.inf) or not (log_rate < 709.0):
+    decay = 1.0 / math.expm1(step_size) if step_size < 709.0 else 0.0
+    for i in range(theta.size):
+        a, rate = shape[i], decay * theta[i]
+        if not (0.0 < a < math.inf) or not (0.0 <= rate < math.inf):
             return i
-        rate = math.exp(log_rate) if log_rate > SMALL else 0.0
         if rate > MANY and (a >= 0.5 or rate > HUGE):
             root = math.sqrt(rate) + math.sqrt(0.5) * draw_normal(source)
             rest = draw_gamma(source, a - 0.5) if a > 0.5 else a - 0.5
             out[i] = log_factor + math.log(root * root + rest)
             continue
-        if rate > 0.0:
+        if rate > SMALL:
             a += draw_poisson(source, rate)
         out[i] = log_factor + draw_log_gamma(source, a)
     return -1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _all_blocks(states, log_theta, shape, step_size, out):
+def _all_blocks(states, theta, shape, step_size, out):
     """`_block` over stretches of `BLOCK` numbers, each with its own stream."""
     for b in range(states.shape[0]):
-        low, high = b * BLOCK, min((b + 1) * BLOCK, log_theta.size)
-        bad = _block(states[b], log_theta[low:high], shape[low:high], step_size, out[low:high])
+        low, high = b * BLOCK, min((b + 1) * BLOCK, theta.size)
+        bad = _block(states[b], theta[low:high], shape[low:high], step_size, out[low:high])
         if bad >= 0:
             return low + bad
     return -1

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from samplers.cir import cir_transition
+from samplers.cir import cir_logs
 from samplers.cir_process import CountedShape, cir_dynamics
 from samplers.host import estimator_key
 from samplers.types import Claims, Estimate, Source
@@ -45,13 +45,12 @@ class CIRSteps(CountedShape):
         if estimate.statistics is None:
             raise ValueError("estimator: SCIR needs unbiased counts; use one that returns `statistics`")
         shape = self.alpha + np.asarray(estimate.statistics)
-        begin = self.begin(key, position, state.log_position, shape)
-        return SCIRState(cir_transition(key, begin, shape, float(step_size)), estate)
+        return SCIRState(cir_logs(key, self.begin(key, position, shape), shape, float(step_size)), estate)
 
-    def begin(self, key, position, log_position, shape):
-        """Log of where the transition begins."""
-        del key, position, shape
-        return log_position
+    def begin(self, key, position, shape):
+        """Where the transition begins."""
+        del key, shape
+        return position
 
     def position(self, state):
         return np.exp(state.log_position)

@@ -27,8 +27,8 @@ from samplers.row import DETERMINISTIC_TIERS, WORKLOAD
 from targets.registry import target
 
 SEED = 20
-FRACTIONS = {"geometry": 0.05, WORKLOAD: 0.3}
-"""Of the chains of tiers whose bugs are large and whose steps are dear."""
+FRACTIONS = {"geometry": 0.05, WORKLOAD: 0.3, "invariance": 0.2, "noise": 0.2, "convergence": 0.2}
+"""Of the chains of tiers with random numbers: the planted bugs are large."""
 NAMES = [defect.name for defect in DEFECTS]
 
 

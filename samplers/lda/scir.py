@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from samplers.scir import CIRSteps
 from samplers.types import Claims, Source
 
@@ -49,8 +47,7 @@ class TopicSCIR(CIRSteps):
             spaces=("positive",),
         )
 
-    def begin(self, key, position, log_position, shape):
-        """Log of theta with its totals drawn afresh."""
+    def begin(self, key, position, shape):
+        """theta with its totals drawn afresh."""
         totals = key.standard_gamma(shape.sum(axis=-2, keepdims=True))
-        with np.errstate(divide="ignore"):
-            return log_position + (np.log(totals) - np.log(position.sum(axis=-2, keepdims=True)))
+        return position * (totals / position.sum(axis=-2, keepdims=True))
