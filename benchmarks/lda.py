@@ -181,7 +181,7 @@ def race(name: str, corpus: Corpus, held_out: Corpus, seconds: float) -> dict[st
 
 
 def step_time(corpus: Corpus) -> dict[str, Any]:
-    """Seconds of a SCIR step and of its parts: K = 100, minibatch of 50 documents, 200 sweeps; after `SETTLED` steps."""
+    """Seconds of a SCIR step and its parts: K = 100, minibatch of 50 documents, 200 sweeps; after `SETTLED` steps."""
     model = LDA(TOPICS, len(corpus.vocabulary), ALPHA, BETA)
     sampler = METHODS["SCIR"](model)
     found: dict[str, Any] = {"vocabulary": model.words, "words of a document": float(np.mean(corpus.lengths))}
@@ -260,9 +260,9 @@ def page(lines: list[dict[str, Any]]) -> str:
         wall, cpu = step[f"SCIR step, {threads} thread(s), s (wall, CPU)"]
         gibbs, _ = step[f"of it Gibbs, {threads} thread(s), s (wall, CPU)"]
         found.append(
-            f"- A SCIR step of 200 sweeps (after {SETTLED} steps), {threads} thread{'s' * (threads > 1)} for Gibbs: {wall:.3f} s "
-            f"({gibbs:.3f} s of it Gibbs; processor time {cpu:.3f} s), the released program's {RELEASED:g} s is "
-            f"{RELEASED / wall:.1f} times that."
+            f"- A SCIR step of 200 sweeps (after {SETTLED} steps), {threads} thread{'s' * (threads > 1)} for Gibbs: "
+            f"{wall:.3f} s ({gibbs:.3f} s of it Gibbs; processor time {cpu:.3f} s), the released program's "
+            f"{RELEASED:g} s is {RELEASED / wall:.1f} times that."
         )
     return "\n".join([*found, ""])
 
