@@ -159,10 +159,14 @@ def run_particles(
     estate, points, spent = np.zeros((), np.int64), [], 0.0
     h = jnp.asarray(step_size, dtype)
 
-    def evaluate(done):
+    def sets(done):
         current = np.asarray(sampler.position(state), np.float64)
         if not np.all(np.isfinite(current)):
             raise FloatingPointError(f"the topics are not finite after {done} steps; reduce step_size")
+        return current
+
+    def evaluate(done):
+        current = sets(done)
         value = float("nan")
         if completion is not None:
             draw = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_EVALUATION, done)))
@@ -176,7 +180,7 @@ def run_particles(
     for number in range(num_steps):
         began = time.perf_counter()
         draw = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(_STEP, number))))
-        estimate, estate = estimator.estimate(draw, estate, np.asarray(sampler.position(state)))
+        estimate, estate = estimator.estimate(draw, estate, sets(number))
         key = jax.random.key(int(draw.integers(2**63)))
         state = jax.block_until_ready(_moved(sampler, key, state, h, jnp.asarray(estimate.gradient, dtype)))
         spent += time.perf_counter() - began
