@@ -36,7 +36,7 @@ NAME = "liu2019-lda"
 STEP, FRICTION, MASS = 1e-3, 0.1, 1 / 300
 """epsilon of all methods, C, and the variance S of a momentum."""
 ALPHA, PRIOR_MEAN, PRIOR_VARIANCE = 0.1, 0.1, 1.0
-DOCUMENTS, LONGEST = 765, 60
+DOCUMENTS, LONGEST = 765, 40
 SEEDS = (0, 1)
 LARGE = 10
 
@@ -91,7 +91,7 @@ class Cell(Keyed):
     particles: int = 20
     topics: int = 20
     words: int = 500
-    sweeps: int = 10
+    sweeps: int = 8
     batch: int = 100
     seed: int = 0
 
@@ -103,7 +103,7 @@ def plan(quick: bool) -> list[Cell]:
             Cell("generated", method, 30, 10, particles=4, topics=5, words=200, sweeps=6, batch=40)
             for method in METHODS
         ]
-    return [Cell("wikipedia", method, 300, 20, seed=seed) for seed in SEEDS for method in METHODS]
+    return [Cell("wikipedia", method, 240, 20, seed=seed) for seed in SEEDS for method in METHODS]
 
 
 def common(corpus: Corpus, words: int, longest: int) -> Corpus:
