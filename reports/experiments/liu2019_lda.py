@@ -103,7 +103,7 @@ def plan(quick: bool) -> list[Cell]:
             Cell("generated", method, 30, 10, particles=4, topics=5, words=200, sweeps=6, batch=40)
             for method in METHODS
         ]
-    return [Cell("wikipedia", method, 240, 20, seed=seed) for seed in SEEDS for method in METHODS]
+    return [Cell("wikipedia", method, 480, 20, seed=seed) for seed in SEEDS for method in METHODS]
 
 
 def common(corpus: Corpus, words: int, longest: int) -> Corpus:
