@@ -103,7 +103,7 @@ def plan(quick: bool) -> list[Cell]:
             Cell("generated", method, 30, 10, particles=4, topics=5, words=200, sweeps=6, batch=40)
             for method in METHODS
         ]
-    return [Cell("wikipedia", method, 480, 20, seed=seed) for seed in SEEDS for method in METHODS]
+    return [Cell("wikipedia", method, 240, 20, seed=seed) for seed in SEEDS for method in METHODS]
 
 
 def common(corpus: Corpus, words: int, longest: int) -> Corpus:
@@ -233,7 +233,7 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "",
         f"**Reduced**: {documents} training articles of Wikipedia with {tokens:,} words of the {words} most frequent, "
         f"K = {cell.topics}, {cell.steps} steps, {cell.sweeps} Gibbs sweeps, {seeds} seed{'s' * (seeds > 1)}; the "
-        "paper: 765 abstracts of ICML (not at hand), K = 30, 1000 steps, 50 sweeps, 10 runs.",
+        "released program: abstracts of ICML (not at hand), K = 30, 1000 steps, 50 sweeps.",
         "",
         f"![Perplexity and spread of the particles by step]({NAME}.png)",
         "",
@@ -243,7 +243,7 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "|---|---|---|",
         *claims(found),
         "",
-        "Held to at every evaluation and at the end, with 1 percent for Monte Carlo. The poster names the "
+        "Held to at every evaluation and at the end; differences below 1 percent count as none. The poster names the "
         "experiment and states no result; the claims are those of the abstract, that the flows bring more efficient "
         "dynamics to particles, and the advantages of particles to MCMC.",
         "",
@@ -270,8 +270,8 @@ def text(lines: Lines, quick: bool) -> list[str]:
         f"coordinate) times d / log(M + 1): it is d / log(M + 1) = {pull:,.0f} times weaker than what holds a Gaussian "
         "of that variance. A coordinate that only the prior holds contracts as exp(-2 t), "
         f"to {math.exp(-2 * large):.1g} at the end of the long steps of Blob. What remains there, "
-        f"{last('Blob, step x 10', 'spread'):.3g}, is what no force of this size brings together: sets of topics in "
-        "different modes, K! of them by the order of the topics alone. "
+        f"{last('Blob, step x 10', 'spread'):.3g}, is of the data: particles that hold the topics in different orders, "
+        "K! equal modes, and the noise of the topics of words, which every particle draws for itself. "
         f"SGHMC, with noise, keeps {last('SGHMC', 'spread'):.2f}. So the flows are gradient descent here, with "
         f"momentum or without, from {cell.particles} starts; fGH and det differ at the end by "
         f"{abs(last('pSGHMC-fGH', 'perplexity') / last('pSGHMC-det', 'perplexity') - 1):.1%}.",
@@ -286,7 +286,7 @@ def text(lines: Lines, quick: bool) -> list[str]:
         f"- Text, K, steps and sweeps as above; articles are cut after their first {LONGEST} words of the vocabulary.",
         "- Blob and the flows: median bandwidth at every step. The released program asks for the heat-equation rule, "
         "whose objective there has the factor h^-d, which is zero in double precision for the d of LDA, so that it "
-        "leaves the median of the first particles for good: a weaker repulsion still.",
+        "leaves the median of the first particles for good, a weaker repulsion still (read in its source, not run).",
         "- SGHMC: r before theta; the flows by Euler's method from the old values, as derived from the paper.",
         "- Parameters are those of the released program: phi = softmax(theta), theta ~ "
         f"N({PRIOR_MEAN:g}, {PRIOR_VARIANCE:g}), alpha = {ALPHA:g}, batches of {cell.batch}, C = {FRICTION:g}, mass "
