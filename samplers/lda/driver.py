@@ -162,7 +162,7 @@ def run_lda(
                 if not np.all(np.isfinite(current)):
                     raise FloatingPointError(f"the topics are not finite after {done} steps; reduce step_size")
                 generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_EVALUATION, done)))
-                value = running.add(generator, normalised(current))
+                value = running.add(generator, normalised(model.weights(current)))
                 points.append(Point(done, done * batches.batch_size, spent, value))
                 bar.set_postfix(perplexity=f"{value:.1f}")
             if done % checkpoint_every == 0 or done == num_steps:

@@ -12,6 +12,7 @@ from samplers.validate import require
 from targets.datasets.corpus import Corpus
 from targets.datasets.stream import Independent, Shuffled
 from targets.lda.model import LDA
+from targets.lda.softmax import SoftmaxLDA
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class DocumentGibbs:
         gradient: also return grad U (SCIR does not need it).
     """
 
-    model: LDA
+    model: LDA | SoftmaxLDA
     batches: Independent | Shuffled
     sweeps: int = 200
     threads: int = 1
@@ -55,8 +56,8 @@ class DocumentGibbs:
         batch = self.batches.corpus.take(self.batches.numbers(int(estate)))
         used, local = words_used(batch.tokens, self.model.words)
         found = sample_topics(
-            generator, local, batch.offsets, word_weights(theta, used), self.model.alpha, self.sweeps,
-            threads=self.threads,
+            generator, local, batch.offsets, word_weights(self.model.weights(theta), used), self.model.alpha,
+            self.sweeps, threads=self.threads,
         )  # fmt: skip
         counts = np.zeros(theta.shape)
         counts[used] = len(self.batches.corpus) / len(batch) * found.words
@@ -64,7 +65,7 @@ class DocumentGibbs:
         return Estimate(gradient, statistics=counts), estate + 1
 
 
-def require_words(model: LDA, corpus: Corpus) -> None:
+def require_words(model: LDA | SoftmaxLDA, corpus: Corpus) -> None:
     """Raise ValueError unless the model has as many words as the vocabulary."""
     words = len(corpus.vocabulary)
     require(words == model.words, f"model: has {model.words} words, the corpus", words)

@@ -44,6 +44,10 @@ class LDA:
         """theta (V, K) from Gamma(1, 1), the start of patterson2013stochastic's program."""
         return generator.standard_gamma(1.0, (self.words, self.topics))
 
+    def weights(self, theta: np.ndarray) -> np.ndarray:
+        """phi (.., V, K) times a number for each topic: theta itself."""
+        return theta
+
     def gradient(self, theta: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """grad U (.., V, K) at theta for expected counts N_wk of words in topics; U = -log p(theta | words).
 
