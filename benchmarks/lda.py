@@ -189,7 +189,7 @@ def step_time(corpus: Corpus) -> dict[str, Any]:
         estimator = DocumentGibbs(model, Independent(corpus, BATCH, 0), 200, threads, gradient=False)
         chain = _Chain(sampler, estimator, 0, model.start(np.random.default_rng(0)))
         times = []
-        for number in range(SETTLED + 15):
+        for number in range(SETTLED + 60):
             wall, cpu = time.perf_counter(), clock()
             chain.step(number, float(SCHEDULES["SCIR"](np.asarray(number))))
             times.append((time.perf_counter() - wall, clock() - cpu))
