@@ -158,6 +158,14 @@ FIGURES: tuple[Figure, ...] = (
         "liu2019-robustness",
         "As stated, against exact recursions; robust means a bias that settles and vanishes with the step size.",
     ),
+    _figure(
+        FLOWS,
+        "the experiment on LDA",
+        "On LDA pSGHMC-det and pSGHMC-fGH converge faster than Blob, and as fast as SGHMC or faster.",
+        "liu2019-lda",
+        "Reduced, one seed: far ahead of Blob at the released step sizes and level with SGHMC at the right "
+        "temperature; Blob with a step as long as theirs is level too.",
+    ),
 )
 OTHERS = (
     "Of MCMC as flows (liu2019understanding) the particles on its banana are among the pages of experiments; its text "
