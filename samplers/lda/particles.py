@@ -15,7 +15,7 @@ from samplers.lda.completion import Completion
 from samplers.lda.driver import Given
 from samplers.lda.estimator import DocumentGibbs, as_generator
 from samplers.sam.methods import NoEstimator
-from samplers.types import Estimate, Sampler
+from samplers.types import Estimate
 from samplers.validate import require
 from targets.datasets.stream import Independent, Shuffled
 from targets.lda.softmax import SoftmaxLDA
@@ -111,7 +111,7 @@ class ParticleRun:
 
 
 def run_particles(
-    sampler: Sampler,
+    sampler: Any,
     estimator: SetEstimator,
     seed: int,
     theta: np.ndarray,
