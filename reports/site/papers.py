@@ -163,7 +163,7 @@ FIGURES: tuple[Figure, ...] = (
         "the experiment on LDA",
         "On LDA pSGHMC-det and pSGHMC-fGH converge faster than Blob, and as fast as SGHMC or faster.",
         "liu2019-lda",
-        "Reduced, one seed: far ahead of Blob at the released step sizes and level with SGHMC at the right "
+        "Reduced, two seeds: far ahead of Blob at the released step sizes and level with SGHMC at the right "
         "temperature; Blob with a step as long as theirs is level too.",
     ),
 )
