@@ -250,7 +250,8 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "",
         "Verdicts are by the perplexity relative to the other method's, mean over all evaluations: lower with every "
         "seed, with some, with none. The poster names the experiment and states no result; the claims are those of "
-        "the abstract, that the flows bring more efficient dynamics to particles, and the advantages of particles to MCMC.",
+        "the abstract, that the flows bring more efficient dynamics to particles, and the "
+        "advantages of particles to MCMC.",
         "",
         f"| method | step size | perplexity after {steps[middle]} steps | after {cell.steps}, each seed | "
         "spread at the end | seconds |",
