@@ -49,6 +49,8 @@ NO_DEFECT = {
 """Rows without a defect series, with the reason."""
 
 COSTLY_DEFECT = {
+    "resgld-noisy": "two replicas and noise of their energies: too many points of a grid",
+    "ubu": "four normals a step: too many points of a grid",
     "sghmc-reflected": "two coordinates and as many momenta: too many points of a grid",
     "sgrhmc-expanded-mean": "two coordinates and as many momenta: too many points of a grid",
     "recipe-sgrhmc": "four variables and four normals a step: millions of points of a grid",
