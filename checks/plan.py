@@ -83,6 +83,14 @@ class Plan:
         """Seconds on one core, from the stored cost of each check."""
         return sum(0.0 if c.unsupported else seconds(c.check) for c in self.cases)
 
+    def smoothed(self, row: str) -> bool:
+        """True for particles with an estimate of their own density: no noise, and a law in a limit only."""
+        subject = next(case.subject for case in self.cases if case.subject.row.name == row)
+        if not subject.row.targets:
+            return False
+        claims = subject.sampler(find_target(subject.row.targets[0])).claims
+        return claims.particles is not None and claims.particles.smoothed
+
     def of_tier(self, tier: str) -> tuple[Case, ...]:
         """The cases of one tier."""
         return tuple(case for case in self.cases if case.check.tier == tier)

@@ -58,7 +58,9 @@ def overall(plan: Plan, outcomes: Sequence[Outcome]) -> list[Verdict]:
     """One verdict a sampler.
 
     A sampler passes only if nothing failed and at least one check of the law passed of each kind, deterministic and
-    statistical, of which a tier was selected: a run in which no law check applied is inconclusive, not green.
+    statistical, of which a tier was selected: a run in which no law check applied is inconclusive, not green. Particles
+    with an estimate of their own density draw no noise, and have their law in a limit only, which the deterministic
+    checks take: where one of those passed, nothing statistical is left to ask of them.
     """
     return [_overall(row, plan, [o for o in outcomes if o.row == row]) for row in plan.rows]
 
@@ -71,16 +73,20 @@ def _overall(row: str, plan: Plan, mine: Sequence[Outcome]) -> Verdict:
     if bad["inconclusive"]:
         return Verdict(row, "inconclusive", f"undecided: {_names(bad['inconclusive'])}")
     known = [o for o in mine if o.kind == "known deviation"]
-    selected = []
+    selected, notes = [], []
     for kind, tiers in LAW_TIERS.items():
         chosen = [t for t in plan.tiers if t in tiers and t in _tiers_of(plan, mine)]
         selected += chosen
         decides = [o for o in mine if o.result.tier in chosen and o.result.check not in NO_LAW]
         if chosen and not any(o.kind in ("pass", "known deviation") for o in decides):
+            if kind == "statistical" and len(selected) > len(chosen) and plan.smoothed(row):
+                notes.append("the law by deterministic checks: its flow has no noise")
+                continue
             return Verdict(row, "inconclusive", f"no {kind} check of the law passed (tiers {', '.join(chosen)})")
     if not any(o.kind in ("pass", "known deviation") for o in mine):
         return Verdict(row, "inconclusive", "no check was run")
-    notes = [f"{len(known)} known deviations: {_names(known)}"] if known else []
+    if known:
+        notes.append(f"{len(known)} known deviations: {_names(known)}")
     if not selected:
         notes.append(f"only {', '.join(plan.tiers)}; the law was not checked")
     return Verdict(row, "pass", "; ".join(notes))

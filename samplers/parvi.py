@@ -1,4 +1,4 @@
-"""Langevin dynamics as a deterministic flow of particles: GFSD, GFSF and Blob."""
+"""Langevin dynamics as a deterministic flow of particles: GFSD, GFSF, Blob and w-SGLD."""
 
 from dataclasses import dataclass
 
@@ -13,6 +13,7 @@ SOURCES: dict[Density, Source] = {
     "gfsd": Source("liu2019accelerating", "GFSD"),
     "gfsf": Source("liu2019accelerating", "GFSF"),
     "blob": Source("chen2018unified", "w-SGLD-B"),
+    "jko": Source("chen2018unified", "w-SGLD"),
 }
 
 
@@ -27,7 +28,7 @@ class ParVI(ParticleMixin):
     Source: liu2019accelerating; chen2018unified; the estimates are in `samplers.density_gradients`.
 
     Args:
-        density: `"gfsd"`, `"gfsf"` or `"blob"`.
+        density: `"gfsd"`, `"gfsf"`, `"blob"` or `"jko"` (w-SGLD).
         bandwidth: of the estimate, a squared length; `"median"` or `"he"`.
         ridge: of `"gfsf"`.
 

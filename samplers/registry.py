@@ -739,6 +739,7 @@ SAMPLERS: tuple[Row, ...] = (
         {"ridge": 1e-1, "bandwidth": "he"},
     ),
     particles("blob", plain(ParVI), PARTICLE_FLAT, *BANDWIDTHS),
+    particles("w-sgld", plain(ParVI, density="jko"), PARTICLE_FLAT, *BANDWIDTHS),
     particles(
         "psghmc-det",
         plain(PSGHMC),

@@ -17,7 +17,7 @@ from checks.statistical import fraction_of_chains
 from checks.subject import Subject
 from samplers.arcsine_rsvgd import ArcsineRSVGD, arcsine_derivatives, zonal_direction
 from samplers.bandwidths import gaussian_moments, he_bandwidth, heat_residual, median_bandwidth, squared_distances
-from samplers.density_gradients import density_gradient
+from samplers.density_gradients import DENSITIES, density_gradient, transport_scaling
 from samplers.dynamics import row_divergence
 from samplers.embedded_rsvgd import EmbeddedRSVGD, median_concentration
 from samplers.gradients import Exact
@@ -148,9 +148,40 @@ def test_gfsf_satisfies_steins_identity_at_the_particles():
     assert np.abs(residual).max() > 0
 
 
-@pytest.mark.parametrize("density", ["gfsd", "blob", "gfsf"])
+def test_the_transport_coupling_has_its_marginals():
+    """Against a root of its equations; for particles far apart, and for one without weight, too."""
+    h, far = 0.5, np.concatenate([X, [[9.0, -9.0]]])
+    weights = np.concatenate([W[:-1], [0.0], W[-1:]])
+    E = np.exp(-np.asarray(squared_distances(jnp.asarray(far))) / (2 * h))
+    found = np.asarray(transport_scaling(jnp.asarray(E), jnp.asarray(weights)))
+    expected = optimize.root(lambda v: np.exp(v) * (E @ (weights * np.exp(v))) - 1, np.zeros(len(far)), tol=1e-12)
+    assert expected.success
+    assert np.abs(found - np.exp(expected.x)).max() < 1e-9
+    assert np.abs(found * (E @ (weights * found)) - 1).max() < 1e-11
+    assert found[-1] == pytest.approx(W[-1] ** -0.5)  # alone
+
+
+def test_w_sgld_is_pushed_by_the_transport_cost():
+    """4 / (d lambda w_j) times its gradient at fixed multipliers, with a step's particles apart from the last ones."""
+    h, w = 0.5, jnp.asarray(W)
+    E = jnp.exp(-squared_distances(jnp.asarray(X)) / (2 * h))
+    multipliers = w * transport_scaling(E, w)
+
+    def cost(new):
+        D = jnp.sum((new[:, None] - X[None]) ** 2, axis=-1)
+        return multipliers @ (D * jnp.exp(-D / (2 * h))) @ multipliers
+
+    expected = 4 / (X.shape[1] * 2 * h) * np.asarray(jax.grad(cost)(jnp.asarray(X))) / W[:, None]
+    assert close(density_gradient("jko", jnp.asarray(X), w, h), expected)
+
+
+@pytest.mark.parametrize("density", ["gfsd", "blob", "gfsf", "jko"])
 def test_estimates_on_a_gaussian_law_are_its_convolutions(density):
-    """q = N(0, 1): gfsd -x / (1 + h); blob that minus a B x exp(-B x^2 / 2); gfsf -x for a ridge of zero."""
+    """q = N(0, 1): gfsd -x / (1 + h); blob that minus a B x exp(-B x^2 / 2); gfsf -x for a ridge of zero.
+
+    jko (4 / h) E[(x - y)(1 - (x - y)^2 / (2 h))], negative, for the coupling of N(0, 1) with itself, y = r x + noise of
+    variance 1 - r^2 with r / (1 - r^2) = 1 / h.
+    """
     h, x = 0.3, np.linspace(-6, 6, 121)
     w = np.exp(-(x**2) / 2)
     w /= w.sum()
@@ -163,6 +194,10 @@ def test_estimates_on_a_gaussian_law_are_its_convolutions(density):
     if density == "blob":
         a, B = (1 + h) / np.sqrt(1 + h + h**2), h / (1 + h + h**2)
         expected = expected - a * B * x * np.exp(-B * x**2 / 2)
+    if density == "jko":
+        r = (np.hypot(h, 2) - h) / 2
+        m, v = (1 - r) * x, 1 - r**2
+        expected = 4 / h * (m - (m**3 + 3 * m * v) / (2 * h))
     assert np.abs(found - expected)[bulk].max() < 1e-7  # q has a mass of 2e-9 beyond the grid
 
 
@@ -227,7 +262,7 @@ def test_psghmc_moves_by_the_equations_of_the_poster():
 
 def test_parvi_is_the_flow_of_langevin_dynamics():
     law = target("gaussian-correlated-2d")
-    for density in ("gfsd", "gfsf", "blob"):
+    for density in DENSITIES:
         general = ParticleFlow(lambda t: overdamped_dynamics(t, 1.0), law, density=density, bandwidth=0.5)
         ends = []
         for sampler in (ParVI(density, 0.5), general):

@@ -114,6 +114,24 @@ def test_overall_verdict_needs_a_statistical_check_too_where_such_a_tier_was_sel
     assert decide(outcome("pass"), outcome("pass", "invariance")) == "pass"
 
 
+def test_overall_verdict_asks_nothing_statistical_of_a_flow_without_noise():
+    """As long as a deterministic check of its law passed."""
+
+    def decide(row, tiers, *tier_verdicts):
+        outcomes = [Outcome(row, Result("c", tier, "e", row, verdict, "r")) for tier, verdict in tier_verdicts]
+        return overall(make_plan([row], tiers=tiers), outcomes)[0]
+
+    both = ["law", "convergence"]
+    silent = ("convergence", "not-applicable")
+    passed = decide("w-sgld", both, ("law", "pass"), silent)
+    assert passed.verdict == "pass"
+    assert "no noise" in passed.reason
+    assert decide("svgd", both, ("law", "pass"), silent).verdict == "inconclusive"
+    assert decide("w-sgld", both, ("law", "not-applicable"), silent).verdict == "inconclusive"
+    assert decide("w-sgld", ["convergence"], silent).verdict == "inconclusive"
+    assert decide("w-sgld", both, ("law", "pass"), ("convergence", "inconclusive")).verdict == "inconclusive"
+
+
 def test_detectable_effects_of_statistical_passes_are_printed_and_the_worst_is_named():
     def passed(sampler, tier, effect, alpha=1e-10):
         return Outcome(sampler, Result(

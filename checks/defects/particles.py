@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from checks.defects.defect import Defect, Kill, planted
 from samplers.arcsine_rsvgd import ArcsineRSVGD, arcsine_derivatives, zonal_direction
 from samplers.bandwidths import gaussian_moments, squared_distances
-from samplers.density_gradients import density_gradient
+from samplers.density_gradients import density_gradient, transport_scaling
 from samplers.embedded_rsvgd import EmbeddedRSVGD, frames
 from samplers.metrics import NonHessian2D
 from samplers.particle_flow import ParticleFlow
@@ -171,6 +171,18 @@ def _half_blob(x, weights, h):
     e = E @ weights
     ahead = (E @ (weights[:, None] * x)) / e[:, None] - x
     return 2 * ahead / h
+
+
+def _coupled(scaling: Callable[[jax.Array, jax.Array], jax.Array], slope: float) -> Callable[..., jax.Array]:
+    """w-SGLD with other multipliers, `scaling(E, weights)`, and `slope` times the derivative of the plan."""
+
+    def score(x, weights, h):
+        E = jnp.exp(-squared_distances(x) / (2 * h))
+        u = scaling(E, weights)
+        pull = u[:, None] * E * u * (1 - slope * squared_distances(x) / (2 * h))
+        return 4 / (x.shape[1] * h) * ((pull @ weights)[:, None] * x - pull @ (weights[:, None] * x))
+
+    return score
 
 
 def psghmc(field: Callable[..., tuple[jax.Array, jax.Array]], form: str):
@@ -456,6 +468,34 @@ DEFECTS: tuple[Defect, ...] = (
         "blob",
         parvi(lambda x, w, h: density_gradient("blob", x, w, h) * jnp.sqrt(h)),
         "divided by the length h^1/2 for the square h",
+        Kill("divergence_of_flow", "anharmonic", RATE),
+        "particles",
+        targets=TARGETS,
+    ),
+    planted(
+        "w-sgld-constant-multipliers",
+        "w-sgld",
+        parvi(_coupled(lambda E, weights: jnp.ones(len(E)), 1.0)),
+        "multipliers that are one: a diffusion in a porous medium, whose law is no exp(-U)",
+        Kill("gaussian_flow", "gaussian-1d-scaled", GAUSSIAN),
+        "particles",
+        targets=TARGETS,
+        source="chen2018unified",
+    ),
+    planted(
+        "w-sgld-uphill",
+        "w-sgld",
+        parvi(lambda x, w, h: -density_gradient("jko", x, w, h)),
+        "up the cost of transport, not down: particles within a length scale repel each other, and the cloud collapses",
+        Kill("gaussian_flow", "gaussian-1d-scaled", GAUSSIAN),
+        "particles",
+        targets=TARGETS,
+    ),
+    planted(
+        "w-sgld-fixed-plan",
+        "w-sgld",
+        parvi(_coupled(transport_scaling, 0.0)),
+        "the gradient of the cost at a fixed plan, without its 1 - |x_i - x_j|^2 / lambda: attraction",
         Kill("divergence_of_flow", "anharmonic", RATE),
         "particles",
         targets=TARGETS,
