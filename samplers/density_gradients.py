@@ -29,7 +29,7 @@ def density_gradient(
     `gfsf` solves sum_i w_i [E_ij s_i + grad_i E_ij] = 0 for s, Stein's identity at the particles. As h -> 0 (and
     rho -> 0) all four tend to grad log q; at h > 0 the first is grad log of q * N(0, h I).
 
-    `jko` is, up to a factor, the gradient of the transport cost of a step of the Jordan-Kinderlehrer-Otto scheme from the
+    `jko` is, up to a factor, the gradient of the transport cost of a Jordan-Kinderlehrer-Otto step from the
     particles to themselves, sum_ij w_i w_j P_ij |x_i - x_j|^2 with P_ij = u_i u_j exp(-|x_i - x_j|^2 / lambda),
     lambda = 2 h, at fixed multipliers u, where sum_i w_i P_ij = 1 (`transport_scaling`). As h -> 0 the multipliers are
     q^(-1/2), and the sum is (d lambda / 8) grad log q, hence the factor in front, which the source leaves to the step
