@@ -30,9 +30,9 @@ from samplers.sam.weights import WeightSettings
 from targets.sam.perplexity import LogPerplexity
 
 NAME = "liu2018-figure2"
-COUNTS = (2, 4)
+COUNTS = (2, 4, 8)
 """Sets of topics that a perplexity is of."""
-EPOCHS, EVERY, QUICK = 10, 1, 1
+EPOCHS, EVERY, QUICK = 40, 2, 1
 WEIGHTS = WeightSettings(15, 10)
 RSVGD_STEP = 5e-7
 BATCH = 50
