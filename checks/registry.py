@@ -24,6 +24,7 @@ from checks.manifold_law import (
     riemannian_stein_discrepancy,
 )
 from checks.memory import estimator_recursion
+from checks.mirror import mirror_at_zero
 from checks.noise_tier import estimator_memory, gradient_noise_end_points, minibatch_end_points
 from checks.order import defect, local_weak_order
 from checks.particle_charts import coordinate_invariance
@@ -251,6 +252,14 @@ CHECKS: tuple[Check, ...] = (
         "m' = A m + c and S' = A S A^T + [h <= h_0] N(h) through the stages of a cyclical step size",
         cycle_law,
         claiming(lambda claims: claims.cycle is not None, gaussian),
+    ),
+    Check(
+        "mirror_at_zero",
+        "law",
+        "theta' = |theta'_free|, and r' = -r'_free where theta'_free < 0",
+        mirror_at_zero,
+        claiming(lambda claims: "positive" in claims.spaces, everywhere),
+        once=True,
     ),
     Check("detailed_balance", "law", "pi(x) k(x, y) = pi(y) k(y, x)", detailed_balance, of_kind("exact", informative)),
     Check(
@@ -570,6 +579,7 @@ COSTS: dict[str, float] = {
     "gaussian_limit": 0.1,
     "stability": 0.1,
     "gradient_noise_limit": 0.3,
+    "mirror_at_zero": 1.0,
     "cycle_law": 0.3,
     "contour_force": 0.5,
     "contour_weights": 0.5,

@@ -63,6 +63,27 @@ class PlantedSGRHMC(SGRHMC):
 
 
 @dataclass(frozen=True)
+class ClippedSGRLD(SGRLD):
+    """max(theta, 0) for |theta|."""
+
+    def step(self, key, state, step_size, estimator):
+        new = dataclasses.replace(self, reflect=False)
+        free = SGRLD.step(new, key, state, step_size, estimator)
+        return (
+            free._replace(position=jax.tree.map(lambda x: jnp.maximum(x, 0), free.position)) if self.reflect else free
+        )
+
+
+@dataclass(frozen=True)
+class OneWaySGRHMC(SGRHMC):
+    """|theta| as `reflect` asks for, and the momentum as it was."""
+
+    def step(self, key, state, step_size, estimator):
+        free = SGRHMC.step(dataclasses.replace(self, reflect=False), key, state, step_size, estimator)
+        return free._replace(position=jnp.abs(free.position)) if self.reflect else free
+
+
+@dataclass(frozen=True)
 class Uncompensated(SGRHMC):
     """The injected noise of exact gradients, whatever the covariance of the gradient."""
 
@@ -166,6 +187,7 @@ def on_line(method: Callable[..., Any], **changes: Any) -> Callable[..., Any]:
 
 PLANE, LINE = "gaussian-correlated-2d", "double-well"
 GENERATOR = "f = -(D + Q) grad H + Gamma"
+MIRROR = "r' = -r'_free where theta'_free < 0"
 LIMIT = "pi_h -> pi as h -> 0"
 
 DEFECTS: tuple[Defect, ...] = (
@@ -205,6 +227,22 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("generator_of_code", "gamma", GENERATOR),
         "metric",
         source="a released baseline of SGRLD on the simplex",
+    ),
+    planted(
+        "sgrld-clipped-at-zero",
+        "sgrld",
+        lambda target, **options: ClippedSGRLD(PositiveMetric(), **{"reflect": True, **options}),
+        "max(theta, 0) for |theta|: what crosses zero stays there",
+        Kill("mirror_at_zero", "gamma", MIRROR),
+        "manifold",
+    ),
+    planted(
+        "sgrhmc-momentum-through-the-mirror",
+        "sgrhmc",
+        lambda target, **options: OneWaySGRHMC(PositiveMetric(), **{"reflect": True, **options}),
+        "|theta| with a momentum that goes on as before: the particle runs into the mirror again",
+        Kill("mirror_at_zero", "gamma", MIRROR),
+        "manifold",
     ),
     planted(
         "sgrld-noise-without-metric",
