@@ -30,7 +30,7 @@ SCALES = (1.0, 0.7, 0.5, 0.35, 0.25)
 RIDGE = 1e-4
 """The largest ridge, in that of the option: its effect is no power series, and has to be small beside that of h."""
 PROMISED = 0.03
-"""Effects that a check sees, relative to the size of the terms."""
+"""Effects that a check sees, relative to the size of the terms. A larger one that grows as the bandwidth falls is one."""
 CORRELATED = np.array([[1.0, 0.2], [0.2, 0.9]])
 INDEPENDENT = np.diag([1.0, 0.8])
 SHIFT = np.array([0.5, -0.4])
@@ -110,7 +110,14 @@ def _with(sampler: Any, **options: Any) -> Any:
 
 
 def _limit(values: np.ndarray, expected: np.ndarray, scale: float) -> tuple[float, float, np.ndarray]:
-    """(largest difference of the limit from what is expected, error of the limit, limit), relative to `scale`."""
+    """(largest difference of the limit from what is expected, error of the limit, limit), relative to `scale`.
+
+    Values that get farther from what is expected as the bandwidth falls have another limit, or none: then the last one
+    is returned for it, as exact as it is.
+    """
+    off = np.abs(values - expected).reshape(len(values), -1).max(axis=1) / scale
+    if off[-1] > max(PROMISED, off[0]) or not np.isfinite(off).all():
+        return float(off[-1]), 0.0, values[-1]
     limit, error = neville(np.array(SCALES), values)
     return float(np.abs(limit - expected).max()) / scale, float(np.max(error)) / scale, limit
 

@@ -1,7 +1,7 @@
 """Systematic mutation: which share of the small changes of the samplers' code the checks notice, and how fast.
 
     python -m reports.mutation [--sampler NAME ...] [--tier TIER ...] [--rounds K | --all] [--every-tier K]
-                               [--survivors] [--prove] [--minutes M] [--budget S]
+                               [--survivors [--again]] [--prove] [--minutes M] [--budget S]
                                [--out FILE.jsonl] [--page]
 
 A mutant is one generated change (`checks.mutation.operators`) of one function that the step of a sampler runs. It is
@@ -180,8 +180,11 @@ def run(session: Session, rows: Sequence[Row], wanted: int | None, every: int) -
                 counted += line["status"] not in NOT_COUNTED
 
 
-def rerun_survivors(session: Session, rows: Sequence[Row]) -> None:
-    """Put the survivors of the file, and what was left open, through the selected tiers."""
+def rerun_survivors(session: Session, rows: Sequence[Row], again: bool = False) -> None:
+    """Put the survivors of the file, and what was left open, through the selected tiers.
+
+    With `again` also those that met these tiers, which have another check since.
+    """
     merged = merge(session.lines)
     names = {row.name for row in rows}
     alive = [m for m, line in merged.items() if line["status"] in ("survived", "open") and line["sampler"] in names]
@@ -189,7 +192,7 @@ def rerun_survivors(session: Session, rows: Sequence[Row]) -> None:
     for name in tqdm(alive, unit="mutant", disable=not sys.stderr.isatty()):
         if session.late:
             return
-        if name in found and (name in session.open or name not in session.done):
+        if name in found and (again or name in session.open or name not in session.done):
             session.done.pop(name, None)
             session.decide(found[name], first=True)
 
@@ -375,6 +378,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add(
         "--survivors", action="store_true", help="put survivors and open mutants of the file through the selected tiers"
     )
+    add(
+        "--again",
+        action="store_true",
+        help="with --survivors: those too that met these tiers, for the sake of a new check",
+    )
     add("--prove", action="store_true", help="run the proofs of all equivalent mutants of the file again")
     add("--minutes", type=float, metavar="M", help="stop after M minutes; the same command goes on")
     add("--budget", type=float, default=float("inf"), metavar="S", help="leave a mutant open after S processor seconds")
@@ -399,7 +407,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given.page:
         session = Session(given.out, tiers, given.minutes, given.budget)
         if given.survivors:
-            rerun_survivors(session, rows)
+            rerun_survivors(session, rows, given.again)
         else:
             run(session, rows, None if given.all else given.rounds, given.every_tier)
     text = page(read(given.out))
