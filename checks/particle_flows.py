@@ -30,7 +30,7 @@ SCALES = (1.0, 0.7, 0.5, 0.35, 0.25)
 RIDGE = 1e-4
 """The largest ridge, in that of the option: its effect is no power series, and has to be small beside that of h."""
 PROMISED = 0.03
-"""Effects that a check sees, relative to the size of the terms. A larger one that grows as the bandwidth falls is one."""
+"""Effects that a check sees, relative to the size of the terms."""
 CORRELATED = np.array([[1.0, 0.2], [0.2, 0.9]])
 INDEPENDENT = np.diag([1.0, 0.8])
 SHIFT = np.array([0.5, -0.4])

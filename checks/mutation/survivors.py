@@ -5,7 +5,6 @@ LARGE_ARGUMENT = (
     "the branch for a quarter of friction x step size above one, which no setting reaches at which limits in the step "
     "size can still be taken"
 )
-PACE = "the speed of a deterministic flow, of which nothing is claimed: its fixed points and its direction are right"
 BANDWIDTH = "another bandwidth of the kernel: any positive one leaves the target a fixed point that attracts"
 ANOTHER_DIFFUSION = (
     "friction and noise change together, in the code and in what is declared: other dynamics with the same law"
@@ -46,6 +45,5 @@ REASONS: dict[str, str] = {
     "mmala/MMALA.mean/flip-term/d2ec834f": PROPOSAL,
     "hmc/HMC.trajectory/scale-term/7d62bec4": SYMPLECTIC,
     "bandwidths/median_bandwidth/scale-term/979aa694": BANDWIDTH,
-    "svgd/SVGD.step/scale-term/f8932afd": PACE,
 }
 """Change of a mutant -> the reason. A test fails when a published survivor has none."""
