@@ -37,6 +37,7 @@ from checks.particle_fields import (
     weighted_fixed_point,
 )
 from checks.particle_flows import divergence_of_flow, gaussian_flow
+from checks.particle_rules import density_estimate, median_rule
 from checks.particles import divergence_falls, mean_field_fixed_point
 from checks.recipe import autodiff_recipe, completeness, symbolic_recipe
 from checks.resolve import BadInput, closest, find_target
@@ -371,6 +372,22 @@ CHECKS: tuple[Check, ...] = (
         particles(lambda claims: not claims.scaled, last(everywhere)),
     ),
     Check(
+        "median_rule",
+        "law",
+        "h = median |x_i - x_j|^2 / (2 log(M + 1)), kappa = log(M - 1) / (p - median tr x_i^T x_j)",
+        median_rule,
+        particles(lambda claims: True, last(everywhere)),
+        once=True,
+    ),
+    Check(
+        "density_estimate",
+        "law",
+        "v(x_j) = grad log p(x_j) - grad log q^(x_j), with q^ from its definition",
+        density_estimate,
+        particles(lambda claims: claims.smoothed, last(everywhere)),
+        once=True,
+    ),
+    Check(
         "permutation_equivariance",
         "law",
         "step(P z) = P step(z) for permutations P of the particles",
@@ -595,6 +612,8 @@ COSTS: dict[str, float] = {
     "repulsion_balance": 0.5,
     "permutation_equivariance": 1.0,
     "step_along_velocity": 1.0,
+    "median_rule": 1.5,
+    "density_estimate": 1.0,
     "gaussian_flow": 0.8,
     "divergence_of_flow": 0.4,
     "particle_rate": 3.0,

@@ -165,6 +165,15 @@ def parvi(score: Callable[..., jax.Array]) -> type[ParVI]:
     return Planted
 
 
+@dataclass(frozen=True)
+class DoubledMedian(ParVI):
+    """Twice the bandwidth of the median rule."""
+
+    def move(self, particles, gradients, weights, bandwidths):
+        factor = 2 if self.bandwidth == "median" else 1
+        return super().move(particles, gradients, weights, (factor * bandwidths[0],))
+
+
 def _half_blob(x, weights, h):
     """The second term of Blob with 1 / e_j for 1 / e_i."""
     E = jnp.exp(-squared_distances(x) / (2 * h))
@@ -497,6 +506,24 @@ DEFECTS: tuple[Defect, ...] = (
         parvi(_coupled(transport_scaling, 0.0)),
         "the gradient of the cost at a fixed plan, without its 1 - |x_i - x_j|^2 / lambda: attraction",
         Kill("divergence_of_flow", "anharmonic", RATE),
+        "particles",
+        targets=TARGETS,
+    ),
+    planted(
+        "w-sgld-is-blob",
+        "w-sgld",
+        lambda target, **options: parvi(lambda x, w, h: density_gradient("blob", x, w, h))("jko", **options),
+        "the estimate of Blob under the name of w-SGLD: all limits are right",
+        Kill("density_estimate", "anharmonic", "q^ from its definition"),
+        "particles",
+        targets=TARGETS,
+    ),
+    planted(
+        "blob-median-not-halved",
+        "blob",
+        DoubledMedian,
+        "the median rule without its 1/2",
+        Kill("median_rule", "anharmonic", "h = median |x_i - x_j|^2 / (2 log(M + 1))"),
         "particles",
         targets=TARGETS,
     ),
