@@ -78,6 +78,8 @@ def _moved(step: JaxStep, points: np.ndarray, log_weights: np.ndarray, h: float)
 def contour_force(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """(theta' - theta) / h = -tau grad [U / tau + zeta log Psi(U)] without noise, with generic weights, in every bin.
 
+    And the noise of the step is N(0, 2 h tau), whatever the weights.
+
     Source: deng2020contour, the gradient of the flattened density.
     """
     del seed
@@ -94,15 +96,19 @@ def contour_force(check: Check, subject: Subject, target: Target, seed: int) -> 
     scale = 1 + np.abs(expected)
     gaps = np.abs(force - expected) / scale
     k = int(np.argmax(gaps))
+    start = jnp.asarray(np.concatenate([points[k % len(points)], log_weights]))
+    answer = np.asarray(jax.jacfwd(lambda n: step.run(start, n, jnp.asarray(h))[0][:1])(jnp.zeros(step.noise_size)))
+    spread = float(np.sum(answer**2)) / (2 * h * tau)
     # theta' - theta loses eps |theta| / h
     allowance = 1e2 * EPS * (1 + float(np.abs(points).max()) / h)
     bins = len(np.unique(np.ceil((energy - claims.edges[0]) / (claims.edges[1] - claims.edges[0]))))
     return decide(
         check, subject, target,
-        effect=float(gaps.flat[k]), allowance=allowance, allowance_source="round-off of a difference divided by h",
+        effect=max(float(gaps.flat[k]), abs(spread - 1)), allowance=allowance,
+        allowance_source="round-off of a difference divided by h",
         reason=f"at energy {energy[k]:.4g} the force is {force.flat[k]:.8g}, by autodiff {expected.flat[k]:.8g} "
-        f"({bins} bins)",
-        statistic="largest gap of the force", unit="relative to 1 + |force|",
+        f"({bins} bins); the variance of the noise is {spread:.8g} of 2 h tau",
+        statistic="largest gap of the force, or of the noise", unit="relative to 1 + |force|, or to 2 h tau",
         detectable=2 * allowance, promised=1e-6, step_size=h,
     )  # fmt: skip
 

@@ -266,7 +266,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "contour_force",
         "law",
-        "theta' - theta = -h tau grad [U / tau + zeta log Psi(U)] without noise",
+        "theta' - theta = -h tau grad [U / tau + zeta log Psi(U)] + N(0, 2 h tau)",
         contour_force,
         claiming(lambda claims: claims.contour is not None, everywhere),
     ),
