@@ -39,6 +39,7 @@ from checks.particle_fields import (
 from checks.particle_flows import divergence_of_flow, gaussian_flow
 from checks.particle_rules import density_estimate, median_rule
 from checks.particles import divergence_falls, mean_field_fixed_point
+from checks.proposal import proposal_generator
 from checks.recipe import autodiff_recipe, completeness, symbolic_recipe
 from checks.resolve import BadInput, closest, find_target
 from checks.skew_balance import skew_detailed_balance
@@ -181,6 +182,13 @@ CHECKS: tuple[Check, ...] = (
         "(E z' - z) / h -> f and Cov(z') / h -> 2 D as h -> 0",
         generator_of_code,
         informative,
+    ),
+    Check(
+        "proposal_generator",
+        "generator",
+        "(E y - x) / h -> f and Cov(y) / h -> 2 D for the proposal y of a Metropolis kernel",
+        proposal_generator,
+        claiming(lambda claims: claims.kind == "exact", informative),
     ),
     Check(
         "local_weak_order",
@@ -588,6 +596,7 @@ COSTS: dict[str, float] = {
     "symbolic_recipe": 0.1,
     "completeness": 0.4,
     "generator_of_code": 0.8,
+    "proposal_generator": 1.0,
     "local_weak_order": 1.0,
     "defect": 1.2,
     "laplace_of_step": 1.0,

@@ -1,6 +1,7 @@
 """Planted bugs of Metropolis kernels: proposal density, acceptance, trajectory."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -80,6 +81,32 @@ class Variant(HMC):
         return chosen._replace(estate=end.estate)
 
 
+@dataclass(frozen=True)
+class WrongWay(MALA):
+    """Proposals up the potential, with their own density."""
+
+    def _reversed(self, state):
+        return state._replace(gradient=jax.tree.map(jnp.negative, state.gradient))
+
+    def step(self, key, state, step_size, estimator):
+        # what the kernel sees is -grad U with U as it is, for the proposal and for its density alike
+        return self._reversed(super().step(key, self._reversed(state), step_size, Uphill(estimator)))
+
+
+@dataclass(frozen=True)
+class Uphill:
+    """The estimator with the sign of the gradient changed."""
+
+    inner: Any
+
+    def init(self, key, position):
+        return self.inner.init(key, position)
+
+    def estimate(self, key, estate, position):
+        estimate, estate = self.inner.estimate(key, estate, position)
+        return estimate._replace(gradient=jax.tree.map(jnp.negative, estimate.gradient)), estate
+
+
 BALANCE = "pi(x) k(x, y) = pi(y) k(y, x)"
 LINE = ("gaussian-1d-scaled", "anharmonic")
 
@@ -93,6 +120,15 @@ DEFECTS: tuple[Defect, ...] = (
         "metropolis",
         "variance",
         source="TuringLang/AdvancedMH.jl#95",
+        targets=LINE,
+    ),
+    planted(
+        "mala-proposes-uphill",
+        "mala",
+        WrongWay,
+        "x + h grad U for x - h grad U in the proposal and in its density: the law is right, most is rejected",
+        Kill("proposal_generator", "anharmonic", "(E y - x) / h -> f"),
+        "metropolis",
         targets=LINE,
     ),
     planted(
