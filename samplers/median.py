@@ -23,7 +23,7 @@ def median_of_nonnegative(values: jax.Array) -> jax.Array:
 
     def halve(i, known):
         # the largest number with fewer than `rank` + 1 entries below it, bit by bit from the highest
-        tried = known | (jnp.ones((), whole) << (8 * dtype.itemsize - 2 - i).astype(whole))
+        tried = known | (jnp.ones((), whole) << jnp.asarray(8 * dtype.itemsize - 2 - i, whole))
         return jnp.where(jnp.sum(bits < tried) <= low_rank, tried, known)
 
     low = lax.fori_loop(0, 8 * dtype.itemsize - 1, halve, jnp.zeros((), whole))

@@ -60,6 +60,8 @@ def test_the_median_by_bisection_is_the_median_of_many_in_either_precision():
             assert found.dtype == dtype
             assert found == np.median(values)
     assert jnp.isnan(median_of_nonnegative(jnp.asarray([1.0, np.nan, 2.0])))
+    with jax.disable_jit():
+        assert float(median_of_nonnegative(jnp.asarray([3.0, 1.0, 2.0, 5.0]))) == 2.5
 
 
 def test_median_rules_are_their_formulas():
