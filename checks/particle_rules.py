@@ -10,10 +10,11 @@ import numpy as np
 from scipy import optimize
 
 from checks.check import Check, NotApplicable
-from checks.particle_fields import EPS, WEIGHTS, gradients_of, particle_sampler, six_particles
+from checks.particle_fields import EPS, WEIGHTS, gradients_of, six_particles
 from checks.result import Result
 from checks.subject import Subject
 from checks.verdict import decide
+from samplers.dynamics import row_divergence
 from samplers.particles import flatten
 from targets.manifolds.product_of_spheres import ProductOfSpheres
 from targets.target import Target
@@ -30,10 +31,9 @@ def median_rule(check: Check, subject: Subject, target: Target, seed: int) -> Re
     """
     del seed
     sampler, state, x = six_particles(subject, target)
-    x = x[:, : target.size]
     M = len(x)
     if getattr(sampler, "bandwidth", None) == "median":
-        if state.bandwidth.ndim:
+        if x.shape[1] > target.size and not getattr(sampler, "joint", False):
             raise NotApplicable("positions and auxiliaries have widths of their own")
         squares = np.sum((x[:, None] - x[None]) ** 2, axis=-1)
         name, value = "bandwidth", float(np.median(squares) / (2 * np.log(M + 1)))
@@ -69,28 +69,46 @@ def median_rule(check: Check, subject: Subject, target: Target, seed: int) -> Re
 
 
 def density_estimate(check: Check, subject: Subject, target: Target, seed: int) -> Result:
-    """What the velocity has besides grad log p is the declared estimate of -grad log q, from its definition.
+    """The velocity is that of its flow with the declared estimate of grad log q, each from its definition.
 
-    At six particles of unequal weights, by automatic differentiation or a root of the defining equations. The limits of
-    the other checks are those of every consistent estimate.
+        det   D (grad log p - grad log q^) + Q grad log p + div Q
+        fgh   (D + Q) (grad log p - grad log q^)
+
+    At six particles z of unequal weights, the estimate by automatic differentiation or a root of its equations. The
+    limits of the other checks are those of every consistent estimate.
+
+    Source: liu2019understanding, lemma 1 and theorem 5.
     """
     del seed
-    sampler = particle_sampler(subject, target)
-    if getattr(sampler, "density", None) not in DEFINITIONS or hasattr(sampler, "joint"):
-        raise NotApplicable("it has no estimate of the density of its positions, or one of auxiliaries too")
+    sampler, _, z = six_particles(subject, target)
+    claims = sampler.claims.particles
+    if getattr(sampler, "density", None) not in DEFINITIONS or claims.flow is None:
+        raise NotApplicable("no flow with an estimate of the particles' density by its name")
     sampler = dataclasses.replace(sampler, bandwidth=WIDTH)
-    _, _, x = six_particles(subject, target)
-    slopes = gradients_of(subject.row, target)(x)
-    run = jax.jit(sampler.velocity)
-    score = -np.asarray(run(*map(jnp.asarray, (x, slopes, WEIGHTS)))) - slopes
-    expected = DEFINITIONS[sampler.density](x, WEIGHTS, getattr(sampler, "ridge", 0.0))
-    effect = float(np.abs(score - expected).max() / np.abs(expected).max())
+    x = z[:, : target.size]
+    found = np.asarray(jax.jit(sampler.velocity)(*map(jnp.asarray, (z, gradients_of(subject.row, target)(x), WEIGHTS))))
+    estimate = DEFINITIONS[sampler.density]
+    whole = getattr(sampler, "joint", False) or x.shape == z.shape
+    blocks = [z] if whole else [x, z[:, target.size :]]
+    score = np.concatenate([estimate(block, WEIGHTS, sampler.ridge) for block in blocks], axis=1)
+    model, form = claims.flow(target), getattr(sampler, "form", "det")
+
+    @jax.jit
+    @jax.vmap
+    def velocity(z, score):
+        uphill, D, Q = -jax.grad(model.H)(z), model.D(z), model.Q(z)
+        if form == "fgh":
+            return (D + Q) @ (uphill - score)
+        return D @ (uphill - score) + Q @ uphill + row_divergence(model.Q, z)
+
+    expected = np.asarray(velocity(jnp.asarray(z), jnp.asarray(score)))
+    effect = float(np.abs(found - expected).max() / np.abs(expected).max())
     allowance = 1e6 * EPS  # a root to 1e-12
     return decide(
         check, subject, target,
         effect=effect, allowance=allowance, allowance_source="round-off, and the root of the defining equations",
-        reason=f"the estimate {sampler.density} is off by {effect:.3g} of its size",
-        statistic="estimate less its definition", unit="relative", detectable=2 * allowance, promised=1e-6,
+        reason=f"with the estimate {sampler.density} the velocity is off by {effect:.3g} of its size",
+        statistic="velocity less its definition", unit="relative", detectable=2 * allowance, promised=1e-6,
     )  # fmt: skip
 
 

@@ -390,7 +390,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "density_estimate",
         "law",
-        "v(x_j) = grad log p(x_j) - grad log q^(x_j), with q^ from its definition",
+        "v = D (grad log p - grad log q^) + Q grad log p + div Q, or (D + Q) grad log (p / q^), q^ from its definition",
         density_estimate,
         particles(lambda claims: claims.smoothed, last(everywhere)),
         once=True,
