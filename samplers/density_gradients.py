@@ -36,10 +36,9 @@ def density_gradient(
     size.
 
     Source: liu2019accelerating (GFSD, GFSF); chen2018unified (w-SGLD-B, which is Blob, and w-SGLD, `jko`). The ridge
-    is that of the released code. `jko` differs from the source in:
-        1. the multipliers solve their equations, where the source often takes them as constant: with these the flow
-           is that of U and of q itself in the place of log q, a diffusion in a porous medium, whose stationary law is
-           (C - U)_+ instead of exp(-U).
+    is that of the released code. The factor and the sign of `jko` are derived here, and its multipliers solve their
+    equations: with constant ones, a common shortcut, the flow is that of U and of q itself in the place of log q, a
+    diffusion in a porous medium, whose stationary law is (C - U)_+ instead of exp(-U).
 
     Args:
         density: which.

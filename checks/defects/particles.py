@@ -489,7 +489,6 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("gaussian_flow", "gaussian-1d-scaled", GAUSSIAN),
         "particles",
         targets=TARGETS,
-        source="chen2018unified",
     ),
     planted(
         "w-sgld-uphill",
