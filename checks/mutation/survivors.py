@@ -14,6 +14,7 @@ LENGTH = "one leapfrog step more: another trajectory, whose acceptance is its ow
 MINIBATCHES = "batches with replacement for those without: unbiased as well, so that the law has the same limit"
 NOTICED = "noticed, and not decided: a check that the unmutated sampler passes is inconclusive"
 METRIC = "another metric, for the sampler and for the checks alike: with any one the target is a fixed point"
+WHOLE_FISHER = "the whole covariance where the row takes its diagonal: the method of which this is the approximation"
 REASONS: dict[str, str] = {
     "hamiltonian/TrajectoryMixin.trajectory/wrong-size/e793e678": LENGTH,
     "hamiltonian/solve/flip-term/0ccb2391": NOTICED,
@@ -38,5 +39,6 @@ REASONS: dict[str, str] = {
     "metrics/wave/flip-term/431296e8": METRIC,
     "metrics/wave/flip-term/196ca56a": METRIC,
     "metrics/wave/drop-term/ec82f10e": METRIC,
+    "sgfs/SGFS.fisher/ignored-option/2b4edaad": WHOLE_FISHER,
 }
 """Change of a mutant -> the reason. A test fails when a published survivor has none."""
