@@ -65,9 +65,14 @@ def gradients_a_step(row: Row) -> int:
 
 
 def _start(target: Target, particles: bool, count: int):
-    """The example; for a particle method `count` draws around it, since equal particles have no distances."""
+    """The example; for a particle method `count` draws around it, since equal particles have no distances.
+
+    On a manifold they are spread over all of it: draws around a point would be beside it.
+    """
     if not particles:
         return target.example
+    if target.manifold.dim < target.size:
+        return jax.vmap(target.manifold.random)(jax.random.split(jax.random.key(2), count))
     spread = lambda a: a + jax.random.normal(jax.random.key(2), (count, *np.shape(a)), a.dtype)
     return jax.tree.map(spread, target.example)
 
