@@ -34,9 +34,8 @@ def median_rule(check: Check, subject: Subject, target: Target, seed: int) -> Re
     M = len(x)
     if getattr(sampler, "bandwidth", None) == "median":
         if x.shape[1] > target.size and not getattr(sampler, "joint", False):
-            raise NotApplicable("positions and auxiliaries have widths of their own")
-        squares = np.sum((x[:, None] - x[None]) ** 2, axis=-1)
-        name, value = "bandwidth", float(np.median(squares) / (2 * np.log(M + 1)))
+            return _apart(check, subject, target, sampler, state, [x[:, : target.size], x[:, target.size :]])
+        name, value = "bandwidth", _median_bandwidth(x)
     elif getattr(sampler, "concentration", None) == "median":
         if isinstance(target.manifold, ProductOfSpheres):
             raise NotApplicable("each factor has a concentration of its own")
@@ -65,6 +64,28 @@ def median_rule(check: Check, subject: Subject, target: Target, seed: int) -> Re
         reason=f"with {name} {value:.6g} the step differs by {effect:.3g} of its size",
         statistic="step less that with the number given", unit="relative", detectable=2 * allowance, promised=1e-6,
         step_size=h,
+    )  # fmt: skip
+
+
+def _median_bandwidth(x: np.ndarray) -> float:
+    """median |x_i - x_j|^2 / (2 log(M + 1)) over all pairs, diagonal included, for particles (M, d)."""
+    return float(np.median(np.sum((x[:, None] - x[None]) ** 2, axis=-1)) / (2 * np.log(len(x) + 1)))
+
+
+def _apart(
+    check: Check, subject: Subject, target: Target, sampler: Any, state: Any, blocks: list[np.ndarray]
+) -> Result:
+    """The bandwidths that a step says it used for positions and for auxiliaries; a single option cannot give both."""
+    estimator, h = subject.estimator(target), subject.step_size(target)
+    after = jax.jit(lambda s: sampler.step(jax.random.key(1), s, h, estimator).bandwidth)(state)
+    expected = np.array([_median_bandwidth(block) for block in blocks])
+    effect = float(np.abs(np.asarray(after) / expected - 1).max())
+    allowance = 1e3 * EPS
+    return decide(
+        check, subject, target,
+        effect=effect, allowance=allowance, allowance_source="round-off",
+        reason=f"the step used the bandwidths {np.asarray(after)}, the medians give {expected}",
+        statistic="bandwidths less the medians", unit="relative", detectable=2 * allowance, promised=1e-6, step_size=h,
     )  # fmt: skip
 
 
