@@ -12,7 +12,7 @@ import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from benchmarks.subjects import ALL, SMALL_LAWS, preferred
+from benchmarks.subjects import ALL, SMALL_LAWS, particle_starts, preferred
 from checks.chains import end_points
 from checks.starts import draw_positions
 from checks.stepmap import step_map
@@ -65,16 +65,8 @@ def gradients_a_step(row: Row) -> int:
 
 
 def _start(target: Target, particles: bool, count: int):
-    """The example; for a particle method `count` draws around it, since equal particles have no distances.
-
-    On a manifold they are spread over all of it: draws around a point would be beside it.
-    """
-    if not particles:
-        return target.example
-    if target.manifold.dim < target.size:
-        return jax.vmap(target.manifold.random)(jax.random.split(jax.random.key(2), count))
-    spread = lambda a: a + jax.random.normal(jax.random.key(2), (count, *np.shape(a)), a.dtype)
-    return jax.tree.map(spread, target.example)
+    """The example, or `count` particles."""
+    return particle_starts(target, target.example, jax.random.key(2), count) if particles else target.example
 
 
 def budget_bias(row: Row, budget: int = BUDGET, chains: int = CHAINS) -> float:

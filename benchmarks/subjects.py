@@ -1,7 +1,13 @@
 """What the suites run over: the rows of the registry of samplers, each at its default options, on one target."""
 
+from typing import Any
+
+import jax
+import numpy as np
+
 from samplers.registry import SAMPLERS
 from samplers.row import PARTICLE_TIERS, Row
+from targets.target import Target
 
 SMALL_LAWS = ("anharmonic", "double-well")
 """Targets of the orders: one coordinate, and no Gaussian, on which leading errors can cancel."""
@@ -69,3 +75,10 @@ WITH_DEFECT = tuple(name for name in ALL if name not in NO_DEFECT and name not i
 def preferred(row: Row, names: tuple[str, ...]) -> str:
     """The first of `names` that the row has among its targets, else the first target of the row."""
     return next((name for name in names if name in row.targets), row.targets[0])
+
+
+def particle_starts(target: Target, example: Any, key: jax.Array, count: int) -> Any:
+    """`count` particles around an example position, since equal ones have no distances; spread over a manifold."""
+    if not target.manifold.name.startswith("euclidean"):
+        return jax.vmap(target.manifold.random)(jax.random.split(key, count))
+    return jax.tree.map(lambda a: a + jax.random.normal(key, (count, *np.shape(a)), a.dtype), example)

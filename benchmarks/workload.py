@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from benchmarks.subjects import SMALL_GAUSSIANS, preferred
+from benchmarks.subjects import SMALL_GAUSSIANS, particle_starts, preferred
 from checks.subject import Subject
 from samplers.row import Row
 from targets.registry import target as find_target
@@ -42,13 +42,10 @@ def stepper(row: Row, steps: int, chains: int, particles: int = 100) -> Callable
     # The checks switch JAX to double precision; SG-MCMC is run in single precision.
     with jax.enable_x64(False):
         example = jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), target.example)
-        count = particles if particle else chains
-        starts = jax.tree.map(lambda a: jnp.broadcast_to(a, (count, *a.shape)), example)
         if particle:
-            # Equal particles have no distances.
-            starts = jax.tree.map(lambda a: a + jax.random.normal(jax.random.key(1), a.shape, a.dtype), starts)
-            if not target.manifold.name.startswith("euclidean"):
-                starts = jax.vmap(target.manifold.random)(jax.random.split(jax.random.key(1), count))
+            starts = particle_starts(target, example, jax.random.key(1), particles)
+        else:
+            starts = jax.tree.map(lambda a: jnp.broadcast_to(a, (chains, *a.shape)), example)
         keys = jax.random.key(0) if particle else jax.random.split(jax.random.key(0), chains)
         compiled = jax.jit(chain if particle else jax.vmap(chain)).lower(keys, starts).compile()
     return lambda: jax.block_until_ready(compiled(keys, starts))

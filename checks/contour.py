@@ -96,7 +96,7 @@ def contour_force(check: Check, subject: Subject, target: Target, seed: int) -> 
     scale = 1 + np.abs(expected)
     gaps = np.abs(force - expected) / scale
     k = int(np.argmax(gaps))
-    start = jnp.asarray(np.concatenate([points[k % len(points)], log_weights]))
+    start = jnp.asarray(np.concatenate([points[k], log_weights]))
     answer = np.asarray(jax.jacfwd(lambda n: step.run(start, n, jnp.asarray(h))[0][:1])(jnp.zeros(step.noise_size)))
     spread = float(np.sum(answer**2)) / (2 * h * tau)
     # theta' - theta loses eps |theta| / h

@@ -391,6 +391,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.out.suffix != ".jsonl":
         parser.error(f"--out {given.out}: the name must end in .jsonl; the page is written beside it")
+    if given.again and not given.survivors:
+        parser.error("--again: goes with --survivors only")
     for name, least in (("rounds", 1), ("every_tier", 0)):
         if getattr(given, name) < least:
             parser.error(f"--{name.replace('_', '-')} {getattr(given, name)}: must be at least {least}")

@@ -1,12 +1,12 @@
 """Planted bugs of Metropolis kernels: proposal density, acceptance, trajectory."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from checks.defects.defect import Defect, Kill, planted
+from checks.defects.estimators import Altered
 from samplers.hmc import HMC, MetropolisState, potential_of
 from samplers.mala import MALA
 from samplers.metropolis import accept, finite_or_reject, inner
@@ -85,26 +85,10 @@ class Variant(HMC):
 class WrongWay(MALA):
     """Proposals up the potential, with their own density."""
 
-    def _reversed(self, state):
-        return state._replace(gradient=jax.tree.map(jnp.negative, state.gradient))
-
     def step(self, key, state, step_size, estimator):
         # what the kernel sees is -grad U with U as it is, for the proposal and for its density alike
-        return self._reversed(super().step(key, self._reversed(state), step_size, Uphill(estimator)))
-
-
-@dataclass(frozen=True)
-class Uphill:
-    """The estimator with the sign of the gradient changed."""
-
-    inner: Any
-
-    def init(self, key, position):
-        return self.inner.init(key, position)
-
-    def estimate(self, key, estate, position):
-        estimate, estate = self.inner.estimate(key, estate, position)
-        return estimate._replace(gradient=jax.tree.map(jnp.negative, estimate.gradient)), estate
+        turned = lambda held: held._replace(gradient=jax.tree.map(jnp.negative, held.gradient))
+        return turned(super().step(key, turned(state), step_size, Altered(estimator, turned)))
 
 
 BALANCE = "pi(x) k(x, y) = pi(y) k(y, x)"

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from checks.defects.defect import Defect, Kill, planted
+from checks.defects.estimators import Altered
 from samplers.noise import normal_like
 from samplers.registry import known_noise
 from samplers.sghmc import SGHMC
@@ -78,21 +79,9 @@ class CompensatedTwice(SGHMC):
     compensate: bool = True
 
     def step(self, key, state, step_size, estimator):
-        return super().step(key, state, step_size, Doubled(estimator))
-
-
-@dataclass(frozen=True, eq=False)
-class Doubled:
-    """An estimator that reports twice the covariance of its gradient."""
-
-    inner: Any
-
-    def init(self, key, position):
-        return self.inner.init(key, position)
-
-    def estimate(self, key, estate, position):
-        estimate, estate = self.inner.estimate(key, estate, position)
-        return estimate._replace(covariance=2 * estimate.covariance), estate
+        return super().step(
+            key, state, step_size, Altered(estimator, lambda e: e._replace(covariance=2 * e.covariance))
+        )
 
 
 LINE = ("gaussian-1d-scaled", "double-well")
