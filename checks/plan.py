@@ -33,6 +33,8 @@ NO_LAW = (
     "permutation_equivariance",
     "step_along_velocity",
     "mirror_at_zero",
+    "force_keeps_volume",
+    "exact_without_force",
     "median_rule",
     "density_estimate",
 )

@@ -42,6 +42,7 @@ from checks.particles import divergence_falls, mean_field_fixed_point
 from checks.proposal import proposal_generator
 from checks.recipe import autodiff_recipe, completeness, symbolic_recipe
 from checks.resolve import BadInput, closest, find_target
+from checks.shear import exact_without_force, force_keeps_volume
 from checks.skew_balance import skew_detailed_balance
 from checks.step_size_limit import step_size_limit
 from checks.streams import streams_independent
@@ -201,6 +202,13 @@ CHECKS: tuple[Check, ...] = (
         "defect", "order", "E_{z ~ pi} f(z_h) - pi(f) = c_1 h + c_2 h^2 + .., c_1 = .. = c_p = 0", defect, informative
     ),
     Check(
+        "force_keeps_volume",
+        "order",
+        "|det dz' / dz| does not depend on the Hessian of U",
+        force_keeps_volume,
+        claiming(lambda claims: claims.shears, last(informative)),
+    ),
+    Check(
         "laplace_of_step",
         "order",
         "E exp(-s theta') = (1 + s c)^-a exp(-s theta e^-h / (1 + s c)), c = 1 - e^-h",
@@ -215,6 +223,13 @@ CHECKS: tuple[Check, ...] = (
         finite_time_moments,
         counting,
         once=True,
+    ),
+    Check(
+        "exact_without_force",
+        "law",
+        "z' = e^(J h) z + N(0, 2 int_0^h e^(J s) D e^(J^T s) ds) for U = 0, at every step size",
+        exact_without_force,
+        claiming(lambda claims: claims.free_motion, last(several)),
     ),
     Check(
         "stationary_covariance",
@@ -599,8 +614,10 @@ COSTS: dict[str, float] = {
     "proposal_generator": 1.0,
     "local_weak_order": 1.0,
     "defect": 1.2,
+    "force_keeps_volume": 0.5,
     "laplace_of_step": 1.0,
     "finite_time_moments": 1.0,
+    "exact_without_force": 0.3,
     "stationary_covariance": 0.1,
     "gaussian_limit": 0.1,
     "stability": 0.1,

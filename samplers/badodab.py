@@ -82,6 +82,7 @@ class BADODAB:
             temperature=self.temperature,
             dynamics=self.dynamics,
             conditions=("exact gradient",),
+            shears=True,
         )
 
     def dynamics(self, target: Target):

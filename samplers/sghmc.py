@@ -77,6 +77,7 @@ class SGHMC(MomentumMixin):
             dynamics=self.dynamics,
             discrete_law=self.discrete_law,
             conditions=("exact gradient or compensated noise",),
+            shears=self.scheme != "explicit",
         )
 
     def dynamics(self, target: Target):

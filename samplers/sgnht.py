@@ -75,6 +75,7 @@ class SGNHT(ThermostatMixin):
             temperature=self.temperature,
             dynamics=self.dynamics,
             conditions=("exact gradient",),
+            shears=True,
         )
 
     def _source(self):

@@ -1,6 +1,6 @@
 """Generalised stochastic gradient Riemannian Hamiltonian Monte Carlo (gSGRHMC)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import jax
@@ -72,6 +72,10 @@ class SGRHMC(RiemannianMixin, MomentumMixin):
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         require(self.friction is None or self.friction > 0, "friction: must be positive", self.friction)
         require(self.order in ("semi-implicit", "explicit"), "order: unknown", self.order)
+
+    @property
+    def claims(self):
+        return replace(super().claims, shears=self.order == "semi-implicit")
 
     def friction_matrix(self, theta):
         """C (n, n) at theta (n,)."""

@@ -157,6 +157,8 @@ class LangevinSplitting(MomentumMixin):
             dynamics=self.dynamics,
             discrete_law=self.discrete_law,
             conditions=("exact gradient",),
+            shears=True,
+            free_motion="U" in self.scheme,
         )
 
     def dynamics(self, target: Target):

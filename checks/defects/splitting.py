@@ -11,6 +11,7 @@ from checks.defects.defect import Defect, Kill, planted
 from samplers.leimkuhler_matthews import LeimkuhlerMatthews, LeimkuhlerMatthewsState
 from samplers.noise import normal_like
 from samplers.splitting import BAOAB, OBABO, ornstein_uhlenbeck
+from samplers.ubu import UBU
 from samplers.underdamped import MomentumState, PhasePoint
 
 
@@ -100,6 +101,27 @@ class WrongDecay(Stages):
         return jax.tree.map(lambda a, n: c * a + scale * n, r, normal_like(key, r))
 
 
+@dataclass(frozen=True)
+class ShortTimeNoise(UBU):
+    """U with the leading term T C t^3 / 6 of the variance of the position's own noise, fit for C t << 1."""
+
+    def step(self, key, state, step_size, estimator):
+        first, gradient_key, last = jax.random.split(key, 3)
+        x, r = self.drift(first, state.position, state.momentum, 0.5 * step_size)
+        estimate, estate = estimator.estimate(gradient_key, state.estate, x)
+        x, r = self.drift(last, x, add(r, -step_size, estimate.gradient), 0.5 * step_size)
+        return state._replace(position=x, momentum=r, estate=estate)
+
+    def drift(self, key, x, r, t):
+        """The stage U."""
+        kick_key, own_key = jax.random.split(key)
+        C, T, e = self.friction, self.temperature, jnp.exp(-self.friction * t)
+        kick = jax.tree.map(lambda n: jnp.sqrt(T * (1 - e * e)) * n, normal_like(kick_key, r))
+        own = jax.tree.map(lambda n: jnp.sqrt(T * C * t**3 / 6) * n, normal_like(own_key, r))
+        x = add(add(add(x, (1 - e) / C, r), (1 - e) / (C * (1 + e)), kick), 1.0, own)
+        return x, jax.tree.map(lambda b, n: e * b + n, r, kick)
+
+
 class ReportingState(NamedTuple):
     """Position, momentum, the momentum that is reported, the estimator's own state."""
 
@@ -166,6 +188,14 @@ LINE = ("gaussian-1d-scaled", "double-well")
 LIMIT = "pi_h -> pi as h -> 0"
 
 DEFECTS: tuple[Defect, ...] = (
+    planted(
+        "ubu-noise-for-short-times",
+        "ubu",
+        ShortTimeNoise,
+        "the position's own noise from the leading term of its variance: of order 2 as well, wrong for C h of order 1",
+        Kill("exact_without_force", "gaussian-correlated-2d", "z' = e^(J h) z + N(0, ..) for U = 0"),
+        "order",
+    ),
     planted(
         "baoab-full-kick",
         "baoab",

@@ -52,6 +52,16 @@ class WrongSign(SGNHT):
 
 
 @dataclass(frozen=True)
+class ExplicitEuler(SGNHT):
+    """theta' = theta + h r and xi' = xi + h (|r|^2 / d - T) with the momentum of before its kick."""
+
+    def step(self, key, state, step_size, estimator):
+        after = super().step(key, state, step_size, estimator)
+        position, thermostat = self._move(state.position, state.momentum, state.thermostat, step_size)
+        return after._replace(position=position, thermostat=thermostat)
+
+
+@dataclass(frozen=True)
 class PrintedHamiltonian(SGNHT):
     """Declares the potential (xi - A)^2 / (2 d) of the thermostat."""
 
@@ -77,6 +87,14 @@ GENERATOR = "(E z' - z) / h -> f"
 PLANE, LINE = "gaussian-correlated-2d", "gaussian-1d-scaled"
 
 DEFECTS: tuple[Defect, ...] = (
+    planted(
+        "sgnht-explicit-euler",
+        "sgnht",
+        ExplicitEuler,
+        "position and thermostat move with the old momentum: of order 1 as well, with energies that grow",
+        Kill("force_keeps_volume", "double-well", "|det dz' / dz| does not depend on the Hessian of U"),
+        "stages",
+    ),
     planted(
         "sgnht-wrong-dimension",
         "sgnht",
