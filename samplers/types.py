@@ -157,8 +157,8 @@ class Claims:
             pi(z) k(z, z') = pi(R z') k(R z', R z); None for the identity, or where balance is not claimed.
         exchange: what a sampler of two chains that change places claims besides; `dynamics` is then that of both
             between two exchanges, and `weak_order` is meant for it.
-        shears: the force only shears z, as in symplectic Euler steps, leapfrog and splittings: the volume of a step does
-            not depend on the Hessian of U.
+        shears: the force only shears z, as in symplectic Euler steps, leapfrog and splittings: the volume of a step
+            does not depend on the Hessian of U.
         free_motion: for U = 0 a step of any size is the exact transition of `dynamics`.
         source: where the method comes from.
     """
