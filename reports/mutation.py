@@ -1,15 +1,16 @@
 """Systematic mutation: which share of the small changes of the samplers' code the checks notice, and how fast.
 
-    python -m reports.mutation [--sampler NAME ...] [--tier TIER ...] [--rounds K | --all] [--every-tier K]
-                               [--survivors [--again]] [--prove] [--minutes M] [--budget S]
+    python -m reports.mutation [--sampler NAME ...] [--tier TIER ...] [--chains F] [--rounds K | --all]
+                               [--survivors [--again] | --every-tier K | --prove] [--minutes M] [--budget S]
                                [--out FILE.jsonl] [--page]
 
 A mutant is one generated change (`checks.mutation.operators`) of one function that the step of a sampler runs. It is
 put through the checks of the selected tiers, cheapest first, until one says `fail` or `error` where it does not of the
 unmutated sampler. A function that several samplers run is changed under one of them a round (the next in the order of
-a hash); `--all` does every pair of a sampler and a change. Each mutant is appended to FILE as a JSON line as soon as it
-is decided, a run that is started again goes on where it stopped, and a Markdown page of the same name is written
-beside it.
+a hash); `--all` does every pair of a sampler and a change. `--every-tier K` puts each K-th mutant of FILE, by a hash,
+through all selected tiers, dead or not, for the kill rates by tier. Each mutant is appended to FILE as a JSON line as
+soon as it is decided, a run that is started again goes on where it stopped, and a Markdown page of the same name is
+written beside it.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from checks.mutation.survivors import REASONS
 from checks.mutation.trial import Outcome, Runner
 from checks.plan import parse_tiers
 from checks.resolve import BadInput
+from checks.statistical import fraction_of_chains
 from checks.subject import Subject
 from reports.lines import ROOT, commit, read
 from samplers.registry import SAMPLERS, sampler_row
@@ -82,13 +84,22 @@ def turns(groups: list[list[list[Mutant]]]) -> Iterator[list[Mutant]]:
 class Session:
     """One run: the runners of the samplers, what is done, and the file."""
 
-    def __init__(self, path: Path, tiers: Sequence[str], minutes: float | None, budget: float = float("inf")):
-        self.path, self.tiers, self.budget = path, tuple(tiers), budget
+    def __init__(
+        self,
+        path: Path,
+        tiers: Sequence[str],
+        minutes: float | None,
+        budget: float = float("inf"),
+        fraction: float = 1.0,
+    ):
+        self.path, self.tiers, self.budget, self.fraction = path, tuple(tiers), budget, fraction
         self.lines = read(path)
         if self.lines:  # without a last line that was cut off by an interruption
             kept = "".join(json.dumps(line, sort_keys=True) + "\n" for line in self.lines)
             path.write_text(kept, encoding="utf-8")
-        self.done = {line["mutant"]: line for line in self.lines if set(tiers) <= set(line["asked"])}
+        self.done: dict[str, list[dict[str, Any]]] = {}
+        for line in self.lines:
+            self.done.setdefault(line["mutant"], []).append(line)
         self.open = {name for name, line in merge(self.lines).items() if line["status"] == "open"}
         self.runners: dict[str, Runner] = {}
         self.programs: dict[str, dict[str, str]] = {}
@@ -110,18 +121,31 @@ class Session:
             self.runners[sampler] = Runner(sampler_row(sampler))
         return self.runners[sampler]
 
-    def decide(self, mutant: Mutant, first: bool) -> dict[str, Any]:
-        """The line of a mutant, which is appended to the file if it is new."""
-        before = self.done.get(mutant.id)
-        if before and (first or before["every_tier"] or before["status"] not in ALIVE_OR_DEAD):
+    def settled(self, mutant: str, first: bool) -> dict[str, Any] | None:
+        """The line after which a mutant needs not be run: it is none that counts, is dead, or met the tiers in vain.
+
+        With `first` False only one that met every tier will do.
+        """
+        for line in reversed(self.done.get(mutant, [])):
+            met = set(self.tiers) <= set(line["asked"]) and (first or line["every_tier"])
+            if line["status"] not in ALIVE_OR_DEAD or met or (first and line["status"] == "killed"):
+                return line
+        return None
+
+    def decide(self, mutant: Mutant, first: bool, again: bool = False) -> dict[str, Any]:
+        """The line of a mutant, which is appended to the file if it is new; with `again` even if it is not."""
+        before = self.settled(mutant.id, first)
+        if before and not again:
             return before
         self.count += 1
         if self.count % FORGET == 0:
             jax.clear_caches()
         runner = self.runner(mutant.sampler)
-        outcome = runner.trial(mutant, self.tiers, first, self.programs.setdefault(mutant.sampler, {}), self.budget)
-        line = to_line(mutant, outcome, self.tiers, first, self.revision, runner.row)
-        self.done[mutant.id] = line
+        known = self.programs.setdefault(mutant.sampler, {})
+        with fraction_of_chains(self.fraction):
+            outcome = runner.trial(mutant, self.tiers, first, known, self.budget)
+        line = to_line(mutant, outcome, self.tiers, first, self.revision, runner.row) | {"fraction": self.fraction}
+        self.done.setdefault(mutant.id, []).append(line)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, sort_keys=True) + "\n")
@@ -157,14 +181,13 @@ def to_line(mutant: Mutant, out: Outcome, tiers: Sequence[str], first: bool, rev
     }
 
 
-def run(session: Session, rows: Sequence[Row], wanted: int | None, every: int) -> None:
+def run(session: Session, rows: Sequence[Row], wanted: int | None) -> None:
     """Run the catalogue of some samplers.
 
     Args:
         session: where to.
         rows: the samplers.
         wanted: on how many samplers a change is tried, those left out on which it changes nothing; None for all.
-        every: each `every`-th mutant, by a hash, meets all tiers, the others stop at the first kill; 0 for none.
     """
     groups = rounds(rows)
     for number in range(1, (wanted or len(rows)) + 1):
@@ -176,7 +199,7 @@ def run(session: Session, rows: Sequence[Row], wanted: int | None, every: int) -
                     break
                 if session.late:
                     return
-                line = session.decide(mutant, first=not every or rank(mutant.id) % every != 0)
+                line = session.decide(mutant, first=True)
                 counted += line["status"] not in NOT_COUNTED
 
 
@@ -185,16 +208,29 @@ def rerun_survivors(session: Session, rows: Sequence[Row], again: bool = False) 
 
     With `again` also those that met these tiers, which have another check since.
     """
-    merged = merge(session.lines)
+    for mutant in _of_file(session, rows, ("survived", "open"), lambda _: True):
+        session.decide(mutant, first=True, again=again or mutant.id in session.open)
+
+
+def by_tier(session: Session, rows: Sequence[Row], every: int) -> None:
+    """Put each `every`-th counted mutant of the file, by a hash, through all selected tiers, dead or not."""
+    for mutant in _of_file(session, rows, ALIVE_OR_DEAD, lambda name: rank(name) % every == 0):
+        session.decide(mutant, first=False)
+
+
+def _of_file(
+    session: Session, rows: Sequence[Row], statuses: Sequence[str], wanted: Callable[[str], bool]
+) -> Iterator[Mutant]:
+    """The mutants of the file that have one of some statuses and still exist, until the time is over."""
     names = {row.name for row in rows}
-    alive = [m for m, line in merged.items() if line["status"] in ("survived", "open") and line["sampler"] in names]
+    lines = merge(session.lines).items()
+    chosen = [m for m, line in lines if line["status"] in statuses and line["sampler"] in names and wanted(m)]
     found = {mutant.id: mutant for row in rows for mutant in catalogue(row)}
-    for name in tqdm(alive, unit="mutant", disable=not sys.stderr.isatty()):
+    for name in tqdm(chosen, unit="mutant", disable=not sys.stderr.isatty()):
         if session.late:
             return
-        if name in found and (again or name in session.open or name not in session.done):
-            session.done.pop(name, None)
-            session.decide(found[name], first=True)
+        if name in found:
+            yield found[name]
 
 
 def unproved(session: Session, rows: Sequence[Row]) -> list[str]:
@@ -232,6 +268,7 @@ def merge(lines: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
             both["status"] = "killed" if both["kills"] else line["status"]
             both["seconds"] = before["seconds"] if before["kills"] else before["seconds"] + line["seconds"]
         both["undecided"] = [*before["undecided"], *line["undecided"]]
+        both["every_tier"] = before["every_tier"] or line["every_tier"]
         merged[line["mutant"]] = both
     return merged
 
@@ -302,7 +339,8 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
     text += ["", "## By tier", ""]
     full = [r for r in counted if r["every_tier"]]
     text += [
-        "Of a sample, drawn by a hash, of mutants that met all the checks of every tier until it killed them.",
+        "Of a sample, drawn by a hash, of mutants that met all the checks of every tier until it killed them"
+        f"{_chains(full)}.",
         "",
         "| tier | mutants | killed | first kill of all mutants by it |",
         "|---|---|---|---|",
@@ -352,6 +390,12 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
     return "\n".join(text) + "\n"
 
 
+def _chains(lines: Sequence[dict[str, Any]]) -> str:
+    """What is to be said of the size of the statistical tiers."""
+    parts = sorted({r["fraction"] for r in lines if r.get("fraction", 1.0) != 1.0})
+    return f" (the statistical tiers with {' or '.join(f'{p:g}' for p in parts)} of their chains)" if parts else ""
+
+
 def _tally(names: Iterator[str]) -> list[str]:
     found: dict[str, int] = {}
     for name in names:
@@ -374,7 +418,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--tier", action="append", default=[], metavar="TIER", help="default: deterministic; repeatable")
     add("--rounds", type=int, default=1, metavar="K", help="try each change on K samplers that run it (default 1)")
     add("--all", action="store_true", help="try each change on every sampler that runs it")
-    add("--every-tier", type=int, default=0, metavar="K", help="one mutant in K meets all tiers, even if dead already")
+    add("--chains", type=float, default=1.0, metavar="F", help="run the statistical checks with F of their chains")
+    add("--every-tier", type=int, default=0, metavar="K", help="only put one mutant in K of the file through all tiers")
     add(
         "--survivors", action="store_true", help="put survivors and open mutants of the file through the selected tiers"
     )
@@ -393,6 +438,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--out {given.out}: the name must end in .jsonl; the page is written beside it")
     if given.again and not given.survivors:
         parser.error("--again: goes with --survivors only")
+    if not 0 < given.chains <= 1:
+        parser.error(f"--chains {given.chains}: give a number above 0 and up to 1")
+    if given.survivors and given.every_tier:
+        parser.error("--survivors and --every-tier: one at a time")
     for name, least in (("rounds", 1), ("every_tier", 0)):
         if getattr(given, name) < least:
             parser.error(f"--{name.replace('_', '-')} {getattr(given, name)}: must be at least {least}")
@@ -407,11 +456,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(f"not proved: {name}" for name in lost) or "every equivalent mutant is proved to be one")
         return 1 if lost else 0
     if not given.page:
-        session = Session(given.out, tiers, given.minutes, given.budget)
+        session = Session(given.out, tiers, given.minutes, given.budget, given.chains)
         if given.survivors:
             rerun_survivors(session, rows, given.again)
+        elif given.every_tier:
+            by_tier(session, rows, given.every_tier)
         else:
-            run(session, rows, None if given.all else given.rounds, given.every_tier)
+            run(session, rows, None if given.all else given.rounds)
     text = page(read(given.out))
     given.out.with_suffix(".md").write_text(text, encoding="utf-8")
     print(text)

@@ -208,13 +208,13 @@ def test_a_run_goes_on_and_later_tiers_turn_survivors(tmp_path, monkeypatch):
     monkeypatch.setattr(Runner, "__init__", lambda self, row: setattr(self, "row", row))
     monkeypatch.setattr(Runner, "trial", decided)
     path, rows = tmp_path / "mutation.jsonl", [sampler_row("sgld")]
-    mutation.run(mutation.Session(path, DETERMINISTIC_TIERS, None), rows, 1, 0)
+    mutation.run(mutation.Session(path, DETERMINISTIC_TIERS, None), rows, 1)
     everything, lines = list(asked), path.read_text(encoding="utf-8").splitlines()
     assert sorted(everything) == sorted(m.id for m in mutants("sgld"))
     # an interruption in the middle of a line: that mutant, and what came after it, is run again
     path.write_text("\n".join([*lines[:3], lines[3][:20]]), encoding="utf-8")
     asked.clear()
-    mutation.run(mutation.Session(path, DETERMINISTIC_TIERS, None), rows, 1, 0)
+    mutation.run(mutation.Session(path, DETERMINISTIC_TIERS, None), rows, 1)
     assert asked == everything[3:]
     before = mutation.merge(mutation.read(path))
     survivors = {name for name, line in before.items() if line["status"] == "survived"}
@@ -226,3 +226,11 @@ def test_a_run_goes_on_and_later_tiers_turn_survivors(tmp_path, monkeypatch):
     text = mutation.page(mutation.read(path))
     assert f"alone: {mutation.rate(len(before) - len(survivors), len(before))}" in text
     assert json.loads(lines[0])["program"] == everything[0]
+    # all of them through every tier, dead or not, and once only
+    asked.clear()
+    for _ in range(2):
+        mutation.by_tier(mutation.Session(path, ("law",), None, fraction=0.5), rows, 1)
+    assert sorted(asked) == sorted(everything)
+    text = mutation.page(mutation.read(path))
+    assert "(the statistical tiers with 0.5 of their chains)" in text
+    assert f"| law | {len(before) - len(survivors)} | 100.0%" in text
