@@ -108,9 +108,13 @@ def null_law(step: JaxStep | HostStep, h: float, num_steps: int = NUM_STEPS) -> 
         raise NotApplicable(EXCHANGED)
     if claims.kind == "exact":
         if target.gaussian is not None:
+            source = "an exact kernel leaves the target invariant"
+            if claims.dynamics is not None:  # which tell the law of a momentum that is kept from step to step
+                law = gaussian_start(step)
+                return _of_gaussians(True, target.size, law, [(1.0, law)], source)
             covariance = claims.temperature * np.linalg.inv(target.gaussian.precision)
             law = Gaussian(target.gaussian.mean, covariance)
-            return _of_gaussians(False, target.size, law, [(1.0, law)], "an exact kernel leaves the target invariant")
+            return _of_gaussians(False, target.size, law, [(1.0, law)], source)
         return _of_rule(step) if target.manifold.dim < target.size else _of_line(step)
     if target.gaussian is not None:
         return _of_affine(step, h, num_steps)

@@ -46,7 +46,10 @@ def streams_independent(check: Check, subject: Subject, target: Target, seed: in
     generator through the noise tape, independent by construction.
     """
     step, h = step_map(subject, target), subject.step_size(target)
-    start = generic_points(step, 1)[0]
+    start, claims = generic_points(step, 1)[0], step.sampler.claims
+    if not (claims.dynamics or claims.embedded or claims.exchange or claims.contour):
+        # what a sampler keeps beside the position, of which nothing is declared, may have to be positive
+        start[target.size :] = np.asarray(step.template.flat)[target.size :]
     if target.manifold.dim < target.size:
         # a generic point lies off the manifold, and the velocity is for `init` to draw
         start = np.asarray(target.ravel(target.example))

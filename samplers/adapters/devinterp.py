@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from samplers.adapters.shared import load
+from samplers.adapters.shared import load, preconditioned_claims
 from samplers.host import estimator_key
 from samplers.overdamped import overdamped_dynamics
 from samplers.thermostat import ThermostatPoint, thermostat_dynamics
@@ -274,12 +274,7 @@ class SGMCMCRMSprop(SGMCMCSGLD):
 
     @property
     def claims(self):
-        return Claims(
-            kind="adaptive",
-            source=Source("li2016preconditioned", "Algorithm 1"),
-            temperature=self.temperature,
-            conditions=("a preconditioner that changes slowly",),
-        )
+        return preconditioned_claims(Source("li2016preconditioned", "Algorithm 1"), self.temperature)
 
     def _build(self, parameters, step_size):
         options = self._options(step_size)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from samplers.adapters.bridge.sampler import Bridged
 from samplers.adapters.sgmcmcjax import PreconditionedPoint
+from samplers.adapters.shared import preconditioned_claims
 from samplers.sghmc import SGHMC
 from samplers.sgld import SGLD
 from samplers.types import Claims, Source
@@ -69,11 +70,7 @@ def sghmc_resampled(target: Target, integration_steps: int = 10, friction: float
 def _preconditioned(where: str, alpha: float, eps: float) -> Claims:
     require(0 <= alpha < 1, "alpha: must lie in [0, 1)", alpha)
     require(eps > 0, "eps: must be positive", eps)
-    return Claims(
-        kind="adaptive",
-        source=Source("li2016preconditioned", where),
-        conditions=("exact gradient", "Gamma dropped"),
-    )
+    return preconditioned_claims(Source("li2016preconditioned", where))
 
 
 def sgld_rms(target: Target, alpha: float = 0.99, eps: float = 1e-7) -> Bridged:

@@ -9,14 +9,17 @@ over the data; its `step_size` is the h of SDE time, and its schedules of step s
 Noise adaption (`adapt_noise_model`), masses and adaptive step sizes are not exercised.
 """
 
+import math
 from typing import Any, NamedTuple
 
 from samplers.adapters.bridge.sampler import Bridged
 from samplers.adapters.sgmcmcjax import PreconditionedPoint
+from samplers.adapters.shared import preconditioned_claims
+from samplers.replica_exchange import ReplicaExchangeSGLD
 from samplers.sgld import SGLD
 from samplers.splitting import OBABO
-from samplers.types import Claims, Source
-from samplers.underdamped import PhasePoint
+from samplers.types import Claims, ExchangeClaims, Source
+from samplers.underdamped import PhasePoint, langevin_dynamics
 from samplers.validate import require
 from targets.target import Target
 
@@ -37,6 +40,12 @@ def _require_steps(integration_steps: int, friction: float) -> None:
     require(friction > 0, "friction: must be positive", friction)
 
 
+def _exact(source: Source, friction: float, temperature: float = 1.0) -> Claims:
+    """Of a Metropolis kernel whose momentum is kept from step to step: the law of both is claimed."""
+    dynamics = lambda target: langevin_dynamics(target, friction, temperature)
+    return Claims(kind="exact", source=source, temperature=temperature, dynamics=dynamics, composite=True)
+
+
 def sgld(target: Target, temperature: float = 1.0) -> Bridged:
     """`alias.sgld`: theta' = theta - h grad U + sqrt(2 T h) xi."""
     require(temperature > 0, "temperature: must be positive", temperature)
@@ -53,24 +62,25 @@ def sgld_rms(target: Target, alpha: float = 0.9, lmbd: float = 1e-5, temperature
     require(0 <= alpha < 1, "alpha: must lie in [0, 1)", alpha)
     require(lmbd > 0, "lmbd: must be positive", lmbd)
     require(temperature > 0, "temperature: must be positive", temperature)
-    claims = Claims(
-        kind="adaptive",
-        source=Source("li2016preconditioned", "Algorithm 1"),
-        temperature=temperature,
-        conditions=("exact gradient", "Gamma dropped"),
-    )
+    claims = preconditioned_claims(Source("li2016preconditioned", "Algorithm 1"), temperature)
     options = {"alpha": alpha, "lmbd": lmbd, "temperature": temperature}
     return _bridged("sgld_rms", target, claims, PreconditionedPoint, **options)
 
 
-def re_sgld(target: Target, hot_temperature: float = 1000.0) -> Bridged:
-    """`alias.re_sgld`: SGLD at temperatures 1 and tau, and after each step a swap of the two states."""
+def re_sgld(target: Target, hot_temperature: float = 4.0) -> Bridged:
+    """`alias.re_sgld`: SGLD at temperatures 1 and tau, and after each step a swap of the two states.
+
+    A swap is tried in every step. The library leaves tau to the user; its examples have 1000, at which Euler steps of a
+    usual size leave every target that grows faster than a parabola.
+    """
     require(hot_temperature > 1, "hot_temperature: must exceed 1", hot_temperature)
     claims = Claims(
         kind="fixed-step",
         source=Source("deng2020nonconvex", "Algorithm 1"),
         invariant_order=1,
+        dynamics=ReplicaExchangeSGLD(ratio=hot_temperature).dynamics,
         composite=True,
+        exchange=ExchangeClaims(hot_temperature, rate=math.inf),
         conditions=("exact gradient",),
     )
     return _bridged("re_sgld", target, claims, ReplicaPoint, hot_temperature=hot_temperature)
@@ -114,7 +124,7 @@ def obabo(target: Target, integration_steps: int = 1, friction: float = 1.0, tem
 def amagold(target: Target, integration_steps: int = 10, friction: float = 0.25) -> Bridged:
     """`alias.amagold`: L steps of the reversible leapfrog, one Metropolis test, the momentum flipped on rejection."""
     _require_steps(integration_steps, friction)
-    claims = Claims(kind="exact", source=Source("zhang2020amagold", "Algorithm 1"))
+    claims = _exact(Source("zhang2020amagold", "Algorithm 1"), friction)
     return _bridged("amagold", target, claims, PhasePoint, integration_steps=integration_steps, friction=friction)
 
 
@@ -122,6 +132,6 @@ def sggmc(target: Target, integration_steps: int = 10, friction: float = 1.0, te
     """`alias.sggmc`: L steps of OBABO and one Metropolis test."""
     _require_steps(integration_steps, friction)
     require(temperature > 0, "temperature: must be positive", temperature)
-    claims = Claims(kind="exact", source=Source("garrigaalonso2021exact", "GGMC"), temperature=temperature)
+    claims = _exact(Source("garrigaalonso2021exact", "GGMC"), friction, temperature)
     options = {"integration_steps": integration_steps, "friction": friction, "temperature": temperature}
     return _bridged("sggmc", target, claims, PhasePoint, **options)

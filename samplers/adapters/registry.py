@@ -238,7 +238,7 @@ ADAPTERS: tuple[Row, ...] = (
     _torch(
         "devinterp/sgmcmc-rmsprop",
         devinterp.SGMCMCRMSprop,
-        tiers=("contract",),
+        tiers=("contract", *SAMPLED_TIERS),
         unsupported=_REMEMBERED,
         variants=({"alpha": 0.9, "eps": 0.5, **_TEMPERED_LOSS[0]}, {"alpha": 0.5, "eps": 0.2, **_TEMPERED_LOSS[1]}),
     ),

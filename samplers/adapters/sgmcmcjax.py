@@ -14,6 +14,7 @@ velocity v = h r with dt = h^2, and lose the share alpha = C h of it in a step; 
 from typing import Any, NamedTuple
 
 from samplers.adapters.bridge.sampler import Bridged
+from samplers.adapters.shared import preconditioned_claims
 from samplers.badodab import BADODAB
 from samplers.sgld import SGLD
 from samplers.sgnht import SGNHT
@@ -69,11 +70,7 @@ def psgld(target: Target, alpha: float = 0.99, eps: float = 1e-5) -> Bridged:
     """
     require(0 <= alpha < 1, "alpha: must lie in [0, 1)", alpha)
     require(eps > 0, "eps: must be positive", eps)
-    claims = Claims(
-        kind="adaptive",
-        source=Source("li2016preconditioned", "Algorithm 1"),
-        conditions=("exact gradient", "Gamma dropped"),
-    )
+    claims = preconditioned_claims(Source("li2016preconditioned", "Algorithm 1"))
     return _bridged("psgld", target, claims, PreconditionedPoint, alpha=alpha, eps=eps)
 
 
@@ -82,11 +79,7 @@ def sgld_adam(target: Target, beta1: float = 0.9, beta2: float = 0.999, eps: flo
     require(0 <= beta1 < 1, "beta1: must lie in [0, 1)", beta1)
     require(0 <= beta2 < 1, "beta2: must lie in [0, 1)", beta2)
     require(eps > 0, "eps: must be positive", eps)
-    claims = Claims(
-        kind="adaptive",
-        source=Source("coullon2023efficient", "appendix, SGLD-Adam"),
-        conditions=("exact gradient", "Gamma dropped"),
-    )
+    claims = preconditioned_claims(Source("coullon2023efficient", "appendix, SGLD-Adam"))
     return _bridged("sgldAdam", target, claims, AdamPoint, beta1=beta1, beta2=beta2, eps=eps)
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from samplers.gradients import Minibatch
+from samplers.types import Claims, Source
 from targets.target import Target
 
 
@@ -47,6 +48,23 @@ def frozen(target: Target, estimator, key, estate, position) -> tuple[Callable, 
     estimate, estate = estimator.estimate(key, estate, position)
     eta = ravel_pytree(jax.tree.map(jnp.subtract, estimate.gradient, jax.grad(target.potential)(position)))[0]
     return jax.value_and_grad(lambda theta: target.potential(theta) + eta @ ravel_pytree(theta)[0]), estate
+
+
+def preconditioned_claims(source: Source, temperature: float = 1.0) -> Claims:
+    """What is promised of SGLD or SGHMC with a moving average of squared gradients as preconditioner.
+
+    Draws of exp(-U / T), up to a bias that vanishes with the step size: the use that the libraries offer it for. The
+    average is part of the Markov chain and no dynamics are declared; li2016preconditioned drops Gamma, the divergence
+    of the preconditioner, knowingly, and no step size brings it back.
+    """
+    return Claims(
+        kind="fixed-step",
+        source=source,
+        invariant_order=1,
+        temperature=temperature,
+        composite=True,
+        conditions=("exact gradient", "Gamma dropped"),
+    )
 
 
 def first(particles):
