@@ -96,7 +96,8 @@ def density_estimate(check: Check, subject: Subject, target: Target, seed: int) 
         fgh   (D + Q) (grad log p - grad log q^)
 
     At six particles z of unequal weights, the estimate by automatic differentiation or a root of its equations. The
-    limits of the other checks are those of every consistent estimate.
+    limits of the other checks are those of every consistent estimate. So it is at all options: an estimate that the
+    defaults do not take, and the size of its ridge, which those limits send to zero, are seen here only.
 
     Source: liu2019understanding, lemma 1 and theorem 5.
     """

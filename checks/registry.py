@@ -408,7 +408,6 @@ CHECKS: tuple[Check, ...] = (
         "v = D (grad log p - grad log q^) + Q grad log p + div Q, or (D + Q) grad log (p / q^), q^ from its definition",
         density_estimate,
         particles(lambda claims: claims.smoothed, last(everywhere)),
-        once=True,
     ),
     Check(
         "permutation_equivariance",
