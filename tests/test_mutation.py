@@ -12,7 +12,7 @@ import pytest
 from checks.mutation import operators
 from checks.mutation.build import load
 from checks.mutation.catalogue import Mutant, catalogue
-from checks.mutation.equivalent import GAUSSIAN, SAME, SIGNS, proof
+from checks.mutation.equivalent import GAUSSIAN, METRIC, SAME, SIGNS, proof
 from checks.mutation.operators import OPERATORS, Scope, edits, substitute
 from checks.mutation.source import Place, places
 from checks.mutation.trial import Kill, Outcome, Runner
@@ -142,6 +142,15 @@ def test_proofs_accept_the_same_law_and_nothing_else():
     families = [proof(row, m) for m in (sign, rotated, unused, small, shared)]
     # the last one is the same function of the draws: what is wrong is where they come from
     assert families == [SIGNS, GAUSSIAN, SAME, None, None]
+
+
+def test_another_metric_is_an_equivalent_and_one_that_is_not_positive_is_not():
+    """1 + sin / 2 and its changes, of which one goes below zero."""
+    waves = [m for m in mutants("rsvgd-diagonal") if m.place == Place("samplers.metrics", "wave")]
+    sine = "0.5 * jnp.sin(0.5 * (theta + jnp.roll(theta, -1)))"
+    after = {m.after: m for m in waves}
+    found = [proof(sampler_row("rsvgd-diagonal"), after[text]) for text in (f"1.0 - {sine}", sine)]
+    assert found == [METRIC, None]
 
 
 def test_trial_tells_the_dead_from_the_unborn_and_the_unchanged():

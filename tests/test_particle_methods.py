@@ -4,6 +4,8 @@ Oracles: definitions by automatic differentiation or loops, Gaussian convolution
 special case of another.
 """
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from scipy import optimize
 
 from checks.defects.registry import find_defect
+from checks.execute import execute
 from checks.particle_fields import EPS, particle_rate
 from checks.registry import CHECKS, find_check
 from checks.statistical import fraction_of_chains
@@ -23,9 +26,9 @@ from samplers.embedded_rsvgd import EmbeddedRSVGD, median_concentration
 from samplers.gradients import Exact
 from samplers.logistic_metric import LogisticMetric
 from samplers.median import median_of_nonnegative
-from samplers.metrics import NonHessian2D
+from samplers.metrics import DiagonalMetric, NonHessian2D
 from samplers.overdamped import overdamped_dynamics
-from samplers.particle_flow import ParticleFlow
+from samplers.particle_flow import FlowMixin, ParticleFlow
 from samplers.parvi import ParVI
 from samplers.psghmc import PSGHMC
 from samplers.registry import SAMPLERS, sampler_row
@@ -245,6 +248,45 @@ def test_psghmc_is_the_flow_of_its_dynamics(form):
     assert close(ends[0].auxiliary, ends[1].auxiliary)
     # momenta of variance S: chi2 of 14 with mean 14 and deviation 5.3
     assert 1 < float(jnp.sum(start.auxiliary**2)) / 2.0 < 40
+
+
+@dataclasses.dataclass(frozen=True)
+class WholeRidge(PSGHMC):
+    """The ridge of GFSF added to every entry of the diagonal, rather than shared among the particles."""
+
+    def score(self, z, size, weights, last):
+        whole = dataclasses.replace(self, ridge=self.ridge * len(z))
+        return FlowMixin.score(whole, z, size, weights, last)
+
+
+def test_the_size_of_a_ridge_is_seen_where_the_estimate_has_one():
+    """At default options the estimate is Blob, which has none."""
+    row = sampler_row("psghmc-fgh")
+    wrong = dataclasses.replace(row, build=lambda target, **options: WholeRidge(form="fgh", **options))
+    found = {}
+    for name, tried in (("right", row), ("wrong", wrong)):
+        for options in ({}, dict(row.variants[-1])):
+            subject = Subject(tried, options)
+            check = find_check("density_estimate")
+            found[name, bool(options)] = execute(check, subject, "gaussian-correlated-2d", 0).verdict
+    right = {("right", False): "pass", ("right", True): "pass", ("wrong", False): "pass"}
+    assert found == {**right, ("wrong", True): "fail"}
+
+
+@pytest.mark.parametrize(("sign", "level", "verdict"), [(1, 1.0, "pass"), (-1, 1.0, "pass"), (1, 0.0, "fail")])
+def test_a_metric_that_is_not_positive_is_none(sign, level, verdict):
+    """sin(theta / 2) / 2 without the one: velocity and definition agree, the target is at rest and the divergence
+    falls.
+    """
+    metric = DiagonalMetric(lambda x: level + sign * 0.5 * jnp.sin(0.5 * (x + jnp.roll(x, -1))))
+    row = dataclasses.replace(sampler_row("rsvgd-diagonal"), build=lambda target: RSVGD(metric, bandwidth=0.5))
+    for name in ("gaussian-1d-scaled", "gaussian-correlated-2d"):
+        result = execute(find_check("coordinate_invariance"), Subject(row), name, 0)
+        assert result.verdict == verdict, result.reason
+        assert verdict == "pass" or "no metric" in result.reason
+    if verdict == "fail":
+        for name in ("weighted_fixed_point", "mean_field_fixed_point", "divergence_falls"):
+            assert execute(find_check(name), Subject(row), "gaussian-1d-scaled", 0).verdict == "pass", name
 
 
 def test_psghmc_moves_by_the_equations_of_the_poster():

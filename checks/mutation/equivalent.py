@@ -25,7 +25,7 @@ from checks.execute import cached_target
 from checks.mutation.catalogue import Mutant
 from checks.mutation.program import Setting, settings, start
 from checks.tape import Draw, Noise, Program, record
-from samplers.metrics import RecipeMetric, dense
+from samplers.metrics import DiagonalMetric, RecipeMetric, dense, wave
 from samplers.registry import RECIPE_OFFSET
 from samplers.row import Row
 from targets.simplex_posterior import REDUCED
@@ -267,6 +267,8 @@ def _valid_metric(mutant: Mutant) -> bool:
     from checks.mutation.build import load
 
     name = mutant.place.qualname.split(".")[0]
+    if name == wave.__name__:  # the default of that metric
+        name = DiagonalMetric.__name__
     copy = getattr(load(mutant.place.module, mutant.swaps)[mutant.place.module], name)
     rng = np.random.default_rng(0)
     if name == "RecipeMetric":
