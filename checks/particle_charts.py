@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.check import Check, NotApplicable
-from checks.particle_fields import EPS, WEIGHTS, field, gradients_of, particle_sampler
+from checks.particle_fields import EPS, WEIGHTS, field, gradients_of, kernel_of, particle_sampler
 from checks.result import Result
 from checks.subject import Subject
 from checks.verdict import decide
@@ -153,7 +153,7 @@ def coordinate_invariance(check: Check, subject: Subject, target: Target, seed: 
     first = charts[0]
     q = first.centre + first.spread * generator.uniform(-1, 1, (len(WEIGHTS), len(first.centre)))
     points = np.asarray(jax.vmap(first.embed)(jnp.asarray(q)))
-    kernel, weights = sampler.kernel(jnp.asarray(points)), jnp.asarray(WEIGHTS)
+    kernel, weights = kernel_of(sampler, points), jnp.asarray(WEIGHTS)
     slopes = gradients_of(subject.row, target)(points)
     found = field(subject, target)(points, slopes, WEIGHTS)
     gaps, defect = {}, 0.0

@@ -261,6 +261,27 @@ def step_along_velocity(check: Check, subject: Subject, target: Target, seed: in
     )  # fmt: skip
 
 
+def median_bandwidth(x: np.ndarray) -> float:
+    """median |x_i - x_j|^2 / (2 log(M + 1)) over all pairs, diagonal included, for particles (M, d)."""
+    return float(np.median(np.sum((x[:, None] - x[None]) ** 2, axis=-1)) / (2 * np.log(len(x) + 1)))
+
+
+def kernel_of(sampler: Any, x: np.ndarray) -> Callable[[jax.Array, jax.Array], jax.Array]:
+    """The kernel k(x (d,), y (d,)) of a step from particles (M, d): what the option `bandwidth` says that it is,
+
+        sum_m exp(-|x - y|^2 / (2 h_m)),
+
+    h a number, several, or that of the median rule; for other rules and options what the sampler declares, whose code
+    its velocity may share.
+    """
+    h = getattr(sampler, "bandwidth", None)
+    if h is None or (isinstance(h, str) and h != "median"):
+        return sampler.kernel(jnp.asarray(x))
+    h = median_bandwidth(x) if isinstance(h, str) else h
+    scales = jnp.asarray(np.atleast_1d(h), float)
+    return lambda x, y: jnp.sum(jnp.exp(-jnp.sum((x - y) ** 2) / (2 * scales)))
+
+
 def kernel_velocity(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """The velocity of SVGD from its kernel by automatic differentiation, at six particles of unequal weights."""
     del seed
@@ -268,7 +289,7 @@ def kernel_velocity(check: Check, subject: Subject, target: Target, seed: int) -
     claims = sampler.claims.particles
     if claims.smoothed or not claims.balanced or not hasattr(sampler, "kernel"):
         raise NotApplicable("its velocity is not sum_i w_i [k(x_i, y) grad log p + grad k(x_i, y)]")
-    kernel = sampler.kernel(jnp.asarray(x))
+    kernel = kernel_of(sampler, x)
     slopes, w = gradients_of(subject.row, target)(x), jnp.asarray(WEIGHTS)
 
     def velocity(y):

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import optimize
 
 from checks.check import Check, NotApplicable
-from checks.particle_fields import EPS, WEIGHTS, gradients_of, six_particles
+from checks.particle_fields import EPS, WEIGHTS, gradients_of, median_bandwidth, six_particles
 from checks.result import Result
 from checks.subject import Subject
 from checks.verdict import decide
@@ -35,7 +35,7 @@ def median_rule(check: Check, subject: Subject, target: Target, seed: int) -> Re
     if getattr(sampler, "bandwidth", None) == "median":
         if x.shape[1] > target.size and not getattr(sampler, "joint", False):
             return _apart(check, subject, target, sampler, state, [x[:, : target.size], x[:, target.size :]])
-        name, value = "bandwidth", _median_bandwidth(x)
+        name, value = "bandwidth", median_bandwidth(x)
     elif getattr(sampler, "concentration", None) == "median":
         if isinstance(target.manifold, ProductOfSpheres):
             raise NotApplicable("each factor has a concentration of its own")
@@ -67,18 +67,13 @@ def median_rule(check: Check, subject: Subject, target: Target, seed: int) -> Re
     )  # fmt: skip
 
 
-def _median_bandwidth(x: np.ndarray) -> float:
-    """median |x_i - x_j|^2 / (2 log(M + 1)) over all pairs, diagonal included, for particles (M, d)."""
-    return float(np.median(np.sum((x[:, None] - x[None]) ** 2, axis=-1)) / (2 * np.log(len(x) + 1)))
-
-
 def _apart(
     check: Check, subject: Subject, target: Target, sampler: Any, state: Any, blocks: list[np.ndarray]
 ) -> Result:
     """The bandwidths that a step says it used for positions and for auxiliaries; a single option cannot give both."""
     estimator, h = subject.estimator(target), subject.step_size(target)
     after = jax.jit(lambda s: sampler.step(jax.random.key(1), s, h, estimator).bandwidth)(state)
-    expected = np.array([_median_bandwidth(block) for block in blocks])
+    expected = np.array([median_bandwidth(block) for block in blocks])
     effect = float(np.abs(np.asarray(after) / expected - 1).max())
     allowance = 1e3 * EPS
     return decide(

@@ -250,6 +250,39 @@ def test_psghmc_is_the_flow_of_its_dynamics(form):
     assert 1 < float(jnp.sum(start.auxiliary**2)) / 2.0 < 40
 
 
+def as_length(method):
+    """The bandwidth taken for a length rather than its square, in the velocity and in the kernel that is declared."""
+
+    class AsLength(method):
+        def move(self, particles, gradients, weights, bandwidths):
+            return super().move(particles, gradients, weights, tuple(h**2 for h in bandwidths))
+
+        def kernel(self, particles):
+            return method.kernel(dataclasses.replace(self, bandwidth=self.bandwidth**2), particles)
+
+    return AsLength
+
+
+def test_a_kernel_is_what_its_option_says_and_not_what_the_code_declares():
+    """Both checks take the definition: a declared kernel that is wrong in the same way is no excuse."""
+    svgd, rsvgd = (dataclasses.replace(sampler_row(name), variants=()) for name in ("svgd", "rsvgd-diagonal"))
+    tried = {
+        "kernel_velocity": (svgd, lambda kind: lambda target, bandwidth: kind(SVGD)(bandwidth=bandwidth)),
+        "coordinate_invariance": (
+            rsvgd,
+            lambda kind: lambda target, bandwidth: kind(RSVGD)(DiagonalMetric(), bandwidth=bandwidth),
+        ),
+    }
+    for check, (row, build) in tried.items():
+        found = []
+        for kind, h in ((lambda method: method, 0.5), (as_length, 0.5), (as_length, 1.0)):
+            subject = Subject(dataclasses.replace(row, build=build(kind)), {"bandwidth": h})
+            found.append(execute(find_check(check), subject, "gaussian-correlated-2d", 0).verdict)
+            rest = execute(find_check("weighted_fixed_point"), subject, "gaussian-1d-scaled", 0)
+            assert rest.verdict == "pass", rest.reason
+        assert found == ["pass", "fail", "pass"], check
+
+
 @dataclasses.dataclass(frozen=True)
 class WholeRidge(PSGHMC):
     """The ridge of GFSF added to every entry of the diagonal, rather than shared among the particles."""
