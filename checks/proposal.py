@@ -1,11 +1,17 @@
-"""The proposal of a Metropolis kernel, from the code alone: drift and diffusion of the dynamics that it declares."""
+"""The proposal of a Metropolis kernel, from the code alone: drift and diffusion of the dynamics that it declares.
+
+Every proposal whose density is known gives the right law, if it is accepted with the right probability, and so does one
+that is accepted half as often as it could be: the checks of the law see neither.
+"""
+
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from checks.check import Check, NotApplicable
-from checks.generator import step_sizes
+from checks.generator import LEVELS, step_sizes
 from checks.quadrature import neville, noise_rule
 from checks.result import Result
 from checks.rules import generic_points
@@ -13,44 +19,83 @@ from checks.stepmap import JaxStep, step_map
 from checks.subject import Subject
 from checks.tape import Noise
 from checks.verdict import decide
+from samplers.dynamics import Dynamics
+from samplers.embedded import EmbeddedDynamics
+from samplers.types import Claims
 from targets.target import Target
 
+DRAWS = 4
+"""Values of the normals at each point at which the acceptance is followed."""
 
-def proposal_generator(check: Check, subject: Subject, target: Target, seed: int) -> Result:
-    """(E y - x) / h -> f and E (y - x)(y - x)^T / h -> 2 D for the proposal y, which is what a uniform of 0 accepts.
 
-    Every proposal whose density is known gives the right law: one that is not a step of the declared dynamics, with a
-    gradient of the wrong sign or without Gamma, is rejected more often instead, which the checks of the law do not see.
+def _metropolis(subject: Subject, target: Target) -> tuple[JaxStep, Callable]:
+    """The step of a Metropolis kernel, and (x, normals, uniform, h) -> the variable after it.
 
-    Source: the definition of weak consistency, order 1 (talay1990expansion).
+    Raises:
+        NotApplicable: if it is none whose draws the tape feeds.
     """
-    del seed
     step = step_map(subject, target)
     if not isinstance(step, JaxStep):
         raise NotApplicable("host samplers are not traced")
-    claims, counts = step.sampler.claims, step.program.count
-    if claims.kind != "exact" or claims.composite or claims.dynamics is None:
-        raise NotApplicable("no proposal that is a step of declared dynamics")
+    counts = step.program.count
     if counts("uniform") != 1 or step.program.unintercepted or any(n > 1 for n in step.program.ranges):
         raise NotApplicable("not a Metropolis kernel with normal draws: the step draws no single uniform")
+    integers = jnp.zeros(counts("integer"), int)
+    return step, lambda x, xi, u, h: step.program(Noise(xi, jnp.reshape(u, (1,)), integers), x, h)[0]
+
+
+def _declared(claims: Claims, target: Target) -> tuple[Dynamics | EmbeddedDynamics, Callable[[np.ndarray], np.ndarray]]:
+    """The dynamics of which a proposal is a step, and the time that passes in one as a function of the step size.
+
+    Raises:
+        NotApplicable: if none are declared.
+    """
+    if claims.trajectory is not None:
+        steps = claims.trajectory.steps
+        return claims.trajectory.dynamics(target), lambda h: (steps * h) ** 2 / 2
+    if claims.composite or claims.dynamics is None:
+        raise NotApplicable("no proposal that is a step of declared dynamics")
+    return claims.dynamics(target), lambda h: h
+
+
+def proposal_generator(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """(E y - x) / t -> f and E (y - x)(y - x)^T / t -> 2 D for the proposal y, which is what a uniform of 0 accepts.
+
+    t is the step size h, and (L h)^2 / 2 for the end of L steps along a Hamiltonian flow (`TrajectoryClaims`). A
+    proposal that is not a step of the declared dynamics, with a gradient of the wrong sign, without Gamma or of
+    another length, is rejected more often instead, which the checks of the law do not see.
+
+    Source: the definition of weak consistency, order 1 (talay1990expansion); neal2011mcmc, section 5.5.2, for one
+    leapfrog step as a step of Langevin dynamics.
+    """
+    del seed
+    step, move = _metropolis(subject, target)
+    claims = step.sampler.claims
+    if claims.kind != "exact":
+        raise NotApplicable("no exact kernel")
+    dynamics, time = _declared(claims, target)
     points, hs = generic_points(step), step_sizes(subject, target)
-    nodes, weights = noise_rule(step.noise_size)
+    times = time(hs)
+    try:
+        nodes, weights = noise_rule(step.noise_size)
+    except ValueError:
+        raise NotApplicable(f"{step.noise_size} normals a step are too many for quadrature") from None
 
     @jax.jit
     def moments(x, h):
-        accepted = lambda xi: step.program(Noise(xi, jnp.zeros(1), jnp.zeros(counts("integer"), int)), x, h)[0]
-        moves = jax.vmap(accepted)(jnp.asarray(nodes)) - x
+        moves = jax.vmap(lambda xi: move(x, xi, jnp.zeros(()), h))(jnp.asarray(nodes)) - x
         return weights @ moves, jnp.einsum("k,ka,kb->ab", weights, moves, moves)
 
     found = [[moments(jnp.asarray(x), h) for x in points] for h in hs]
-    rates = [np.array([[np.asarray(m[i]) / h for m in row] for row, h in zip(found, hs, strict=True)]) for i in (0, 1)]
+    rates = [
+        np.array([[np.asarray(m[i]) / t for m in row] for row, t in zip(found, times, strict=True)]) for i in (0, 1)
+    ]
     (drift, drift_error), (square, square_error) = (neville(hs, values) for values in rates)
-    dynamics = claims.dynamics(target)
     z = jnp.asarray(points)
     f, D = np.asarray(jax.jit(jax.vmap(dynamics.drift))(z)), np.asarray(jax.jit(jax.vmap(dynamics.D))(z))
     f_scale, d_scale = 1 + np.abs(f).max(), 1 + np.abs(D).max()
     gaps = np.abs(drift - f).max() / f_scale, np.abs(square / 2 - D).max() / d_scale
-    roundoff = 100 * float(np.finfo(float).eps) * (1 + np.abs(points).max()) / hs[-1]
+    roundoff = 100 * float(np.finfo(float).eps) * (1 + np.abs(points).max()) / times[-1]
     allowance = float(10 * max(drift_error.max() / f_scale, square_error.max() / 2 / d_scale) + roundoff)
     p, i = np.unravel_index(np.argmax(np.abs(drift - f)), f.shape)
     return decide(
@@ -61,4 +106,57 @@ def proposal_generator(check: Check, subject: Subject, target: Target, seed: int
         f"{drift[p, i]:.6g}, the dynamics {f[p, i]:.6g}; largest gap of the diffusion {gaps[1]:.3g}",
         statistic="largest gap of drift and diffusion", unit="relative to the largest entry plus one",
         detectable=2 * allowance, promised=1e-4, step_size=float(hs[0]),
+    )  # fmt: skip
+
+
+def acceptance_limit(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """P(accepted | x, xi) -> 1 as h -> 0, for given normals xi: else the kernel is no step of what its proposal is.
+
+    The probability is the largest uniform that accepts, found by bisection. It is a smooth function of sqrt(h) once h
+    is small: U(y) - U(x) and the densities of the proposal are, and min(1, .) has its kink where they cancel. A
+    proposal that is accepted half as often as it could be, or not at all somewhere, leaves the law what it is.
+
+    Source: metropolis1953equation, the acceptance min(1, exp(-dE / T)) with dE -> 0.
+    """
+    del seed
+    step, move = _metropolis(subject, target)
+    if step.sampler.claims.kind != "exact":
+        raise NotApplicable("no exact kernel")
+    if step.sampler.claims.trajectory is None and step.sampler.claims.dynamics is None:
+        raise NotApplicable("no dynamics are declared: with another rule than min(1, .) the limit need not be 1")
+    points, hs = generic_points(step), subject.step_size(target) / 4.0 ** np.arange(LEVELS)
+
+    @jax.jit
+    def chance(x, xi, h):
+        y, start = move(x, xi, jnp.zeros(()), h)[: target.size], x[: target.size]
+
+        def halve(bounds, _):
+            low, high = bounds
+            middle = 0.5 * (low + high)
+            end = move(x, xi, middle, h)[: target.size]
+            # nearer, not equal: two compilations of a move may differ by round-off; never, if a uniform of 0 stays
+            accepted = jnp.sum(jnp.abs(end - y)) < jnp.sum(jnp.abs(end - start))
+            return (jnp.where(accepted, middle, low), jnp.where(accepted, high, middle)), None
+
+        (low, high), _ = jax.lax.scan(halve, (jnp.zeros(()), jnp.ones(())), None, length=60)
+        return 0.5 * (low + high)
+
+    draws = 1.3 * np.cos(2.7 * np.arange(DRAWS)[:, None] + 1.9 * np.arange(step.noise_size))
+    chances = jax.jit(jax.vmap(jax.vmap(chance, (None, 0, None)), (0, None, None)))
+    found = np.array([np.asarray(chances(jnp.asarray(points), jnp.asarray(draws), h)) for h in hs])
+    limit, error = neville(np.sqrt(hs), found)
+    gaps = np.abs(limit - 1)
+    worst = np.unravel_index(np.argmax(gaps), gaps.shape)
+    # the energies lose a few eps, the residual of a proposal of size sqrt(h) that of the position over sqrt(h)
+    energy = np.abs(np.asarray(jax.vmap(target.flat_potential)(jnp.asarray(points[:, : target.size])))).max()
+    size = 1 + energy / step.sampler.claims.temperature + np.abs(points).max() / np.sqrt(hs[-1])
+    allowance = float(10 * error.max() + 1e3 * np.finfo(float).eps * size)
+    return decide(
+        check, subject, target,
+        effect=float(gaps[worst]), allowance=allowance,
+        allowance_source="error of the extrapolation to h = 0 and round-off",
+        reason=f"at x = {np.round(points[worst[0]], 3).tolist()} the proposal is accepted with probability "
+        f"{limit[worst]:.6g} as h goes to 0",
+        statistic="largest gap of the acceptance", unit="probability",
+        detectable=2 * allowance, promised=1e-3, step_size=float(hs[0]),
     )  # fmt: skip

@@ -39,7 +39,7 @@ from checks.particle_fields import (
 from checks.particle_flows import divergence_of_flow, gaussian_flow
 from checks.particle_rules import density_estimate, median_rule
 from checks.particles import divergence_falls, mean_field_fixed_point
-from checks.proposal import proposal_generator
+from checks.proposal import acceptance_limit, proposal_generator
 from checks.recipe import autodiff_recipe, completeness, symbolic_recipe
 from checks.resolve import BadInput, closest, find_target
 from checks.shear import exact_without_force, force_keeps_volume
@@ -70,6 +70,16 @@ def informative(subject: Subject) -> tuple[str, ...]:
     if several:
         names = tuple(n for n in names if n in several or find_target(n).gaussian is None)
     return names[-1:] if subject.options else names
+
+
+def planar(subject: Subject) -> tuple[str, ...]:
+    """`informative`; at default options also a target of two coordinates where all of the row have one.
+
+    One coordinate hides what is wrong with a matrix.
+    """
+    law = [find_target(name) for name in subject.row.targets]
+    line_only = all(target.size == 1 and target.manifold.name.startswith("euclidean") for target in law)
+    return (*informative(subject), *PLANE) if line_only and not subject.options else informative(subject)
 
 
 def of_kind(kind: str, targets: Callable[[Subject], tuple[str, ...]]) -> Callable[[Subject], tuple[str, ...]]:
@@ -144,6 +154,7 @@ def claiming(
     )
 
 
+PLANE = ("gaussian-correlated-2d",)
 UNIFORM = ("uniform-s2",)
 curved_only = where(lambda target: target.manifold.dim < target.size)
 gaussian_line = where(lambda target: target.gaussian is not None and target.size == 1)
@@ -187,9 +198,16 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "proposal_generator",
         "generator",
-        "(E y - x) / h -> f and Cov(y) / h -> 2 D for the proposal y of a Metropolis kernel",
+        "(E y - x) / t -> f and Cov(y) / t -> 2 D for the proposal y of a Metropolis kernel, t = h or (L h)^2 / 2",
         proposal_generator,
-        claiming(lambda claims: claims.kind == "exact", informative),
+        claiming(lambda claims: claims.kind == "exact", planar),
+    ),
+    Check(
+        "acceptance_limit",
+        "generator",
+        "P(accepted | x, xi) -> 1 as h -> 0",
+        acceptance_limit,
+        claiming(lambda claims: claims.kind == "exact", planar),
     ),
     Check(
         "local_weak_order",
@@ -285,7 +303,7 @@ CHECKS: tuple[Check, ...] = (
         claiming(lambda claims: "positive" in claims.spaces, everywhere),
         once=True,
     ),
-    Check("detailed_balance", "law", "pi(x) k(x, y) = pi(y) k(y, x)", detailed_balance, of_kind("exact", informative)),
+    Check("detailed_balance", "law", "pi(x) k(x, y) = pi(y) k(y, x)", detailed_balance, of_kind("exact", planar)),
     Check(
         "contour_force",
         "law",
@@ -611,6 +629,7 @@ COSTS: dict[str, float] = {
     "completeness": 0.4,
     "generator_of_code": 0.8,
     "proposal_generator": 1.0,
+    "acceptance_limit": 1.0,
     "local_weak_order": 1.0,
     "defect": 1.2,
     "force_keeps_volume": 0.5,

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from samplers.constraints import constraint_of, solve_small
+from samplers.embedded import geodesic_overdamped
 from samplers.geodesic import arrive, velocity_like
 from samplers.hamiltonian import TrajectoryMixin, agree, solve
 from samplers.hmc import MetropolisState, potential_of
@@ -59,7 +60,8 @@ class CHMC(TrajectoryMixin):
     def claims(self):
         source = Source("brubaker2012family", "constrained HMC with RATTLE")
         spaces = ("euclidean", "sphere", "stiefel", "product")
-        return self.exact_claims(source, self.manifold.name.startswith("euclidean"), spaces)
+        dynamics = lambda target: geodesic_overdamped(target, self.temperature)
+        return self.exact_claims(source, dynamics, self.manifold.name.startswith("euclidean"), spaces)
 
     def refresh(self, key, position):
         """p ~ N(0, T P(x))."""

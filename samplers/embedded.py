@@ -72,6 +72,29 @@ def _parts(target: Target) -> tuple[Callable[..., Any], Callable[..., Any], Call
     return acceleration, tangent, jax.grad(target.flat_potential)
 
 
+def geodesic_overdamped(target: Target, temperature: float = 1.0) -> EmbeddedDynamics:
+    """Overdamped Langevin dynamics on a manifold, of the position alone:
+
+        dx = -P grad U dt + T sum_j (dP/d(P e_j)) P e_j dt + sqrt(2 T) P dW
+
+    The sum is the mean normal acceleration of geodesics whose velocity is N(0, P): with it the path stays on the
+    manifold. The law exp(-U / T) is stationary.
+
+    Source: byrne2013geodesic, the geodesic flow in embedded coordinates; in the limit of one small step from a fresh
+    velocity.
+    """
+    n = target.size
+    acceleration, tangent, gradient = _parts(target)
+
+    def drift(x):
+        P = projection(target.manifold, target.unravel(x))
+        bend = jnp.sum(jax.vmap(lambda u: acceleration(x, u))(P), axis=0)
+        return temperature * bend - tangent(x, gradient(x))
+
+    D = lambda x: temperature * projection(target.manifold, target.unravel(x))
+    return EmbeddedDynamics(drift, D, coordinate_names(n), n, temperature)
+
+
 def geodesic_langevin(target: Target, friction: Any, temperature: float = 1.0) -> EmbeddedDynamics:
     """Langevin dynamics on a manifold (P the tangent projection at x, U = -log density, Hausdorff):
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import jax
 
+from samplers.embedded import geodesic_overdamped
 from samplers.geodesic import SPACES, arrive, velocity_like
 from samplers.hamiltonian import TrajectoryMixin
 from samplers.hmc import MetropolisState, potential_of
@@ -47,7 +48,8 @@ class GMC(TrajectoryMixin):
     @property
     def claims(self):
         source = Source("byrne2013geodesic", "the geodesic Monte Carlo algorithm")
-        return self.exact_claims(source, self.manifold.name.startswith("euclidean"), SPACES)
+        dynamics = lambda target: geodesic_overdamped(target, self.temperature)
+        return self.exact_claims(source, dynamics, self.manifold.name.startswith("euclidean"), SPACES)
 
     def refresh(self, key, position):
         """v ~ N(0, T P(x))."""

@@ -6,10 +6,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import Dynamics
+from samplers.embedded import EmbeddedDynamics
 from samplers.hmc import MetropolisMixin, MetropolisState
 from samplers.metropolis import accept, finite_or_reject, inner
-from samplers.types import Claims, Source
+from samplers.types import Claims, Source, TrajectoryClaims
 from samplers.validate import require
+from targets.target import Target
 
 MOST_ITERATIONS = 100
 """Bound of the iterations for an implicit equation of an integrator; a step that needs more is rejected."""
@@ -39,8 +42,17 @@ class TrajectoryMixin(MetropolisMixin):
         del position
         return 0.5 * inner(momentum, momentum)
 
-    def exact_claims(self, source: Source, flat: bool, spaces: tuple[str, ...] = ("euclidean",)) -> Claims:
-        """Those of an exact kernel; `flat` where the position is in a Euclidean space."""
+    def exact_claims(
+        self,
+        source: Source,
+        dynamics: Callable[[Target], Dynamics | EmbeddedDynamics],
+        flat: bool,
+        spaces: tuple[str, ...] = ("euclidean",),
+    ) -> Claims:
+        """Those of an exact kernel; `flat` where the position is in a Euclidean space.
+
+        `dynamics` is the Langevin equation to which the end of a trajectory belongs (`TrajectoryClaims`).
+        """
         T = self.temperature
         return Claims(
             kind="exact",
@@ -48,6 +60,7 @@ class TrajectoryMixin(MetropolisMixin):
             temperature=T,
             discrete_law=(lambda h, curvature: {"position": T / curvature}) if flat else None,
             composite=True,
+            trajectory=TrajectoryClaims(self.num_steps, dynamics),
             conditions=("exact potential and gradient",),
             spaces=spaces,
         )

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 
 from samplers.metropolis import accept, finite_or_reject, inner
 from samplers.noise import normal_like
-from samplers.types import Claims, Source
+from samplers.overdamped import overdamped_dynamics
+from samplers.types import Claims, Source, TrajectoryClaims
 from samplers.validate import require
 
 
@@ -87,6 +88,7 @@ class HMC(MetropolisMixin):
             temperature=T,
             discrete_law=lambda h, curvature: {"position": T / curvature},
             composite=True,
+            trajectory=TrajectoryClaims(self.num_steps, lambda target: overdamped_dynamics(target, T)),
             conditions=("exact potential and gradient",),
         )
 

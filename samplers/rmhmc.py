@@ -10,6 +10,7 @@ from samplers import positive_definite
 from samplers.hamiltonian import TrajectoryMixin, agree, solve
 from samplers.hmc import MetropolisState, potential_of
 from samplers.metrics import Metric
+from samplers.sgrld import SGRLD
 from samplers.types import Source
 
 
@@ -51,7 +52,8 @@ class RMHMC(TrajectoryMixin):
 
     @property
     def claims(self):
-        return self.exact_claims(Source("girolami2011riemann", "section 6, generalised leapfrog"), flat=True)
+        source = Source("girolami2011riemann", "section 6, generalised leapfrog")
+        return self.exact_claims(source, SGRLD(self.metric, self.temperature).dynamics, flat=True)
 
     def refresh(self, key, position):
         """p ~ N(0, T G(x)), flat (n,)."""

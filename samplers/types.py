@@ -111,6 +111,22 @@ class ExchangeClaims:
 
 
 @dataclass(frozen=True, eq=False)
+class TrajectoryClaims:
+    """What a Metropolis kernel claims of its proposal: L steps along a Hamiltonian flow from a fresh momentum.
+
+    With H = U + p^T A(x) p / 2 - T log |A(x)| / 2 and p ~ N(0, T A^-1(x)), the flow has Cov dx/dt = T A and
+    E d^2x/dt^2 = -A grad U + T div A: for small h the proposal is a Langevin step of the time (L h)^2 / 2.
+
+    Attributes:
+        steps: L, of the integrator.
+        dynamics: target -> that Langevin equation, of the position alone.
+    """
+
+    steps: int
+    dynamics: Callable[[Target], Dynamics | EmbeddedDynamics]
+
+
+@dataclass(frozen=True, eq=False)
 class ContourClaims:
     """What a contour sampler claims besides: with kept weights w the law is exp(-U / tau) / Psi(U)^zeta.
 
@@ -152,6 +168,7 @@ class Claims:
         spaces: manifolds the sampler runs on: `euclidean`, `positive`, `sphere`, `simplex`, ...
         particles: what a particle method claims besides.
         cycle: what a sampler for cyclical step sizes claims besides.
+        trajectory: what a kernel claims of its proposal that is the end of a Hamiltonian trajectory.
         contour: what a contour sampler claims besides; z is then the position with the logarithms of the weights.
         reversal: z -> R z, an involution that keeps the law, with which an exact kernel is balanced:
             pi(z) k(z, z') = pi(R z') k(R z', R z); None for the identity, or where balance is not claimed.
@@ -181,6 +198,7 @@ class Claims:
     cycle: CycleClaims | None = None
     exchange: ExchangeClaims | None = None
     reversal: Callable[[Any], Any] | None = None
+    trajectory: TrajectoryClaims | None = None
     contour: ContourClaims | None = None
     shears: bool = False
     free_motion: bool = False

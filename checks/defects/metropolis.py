@@ -1,5 +1,6 @@
 """Planted bugs of Metropolis kernels: proposal density, acceptance, trajectory."""
 
+import math
 from dataclasses import dataclass
 
 import jax
@@ -61,11 +62,12 @@ class Unadjusted(MALA):
 
 @dataclass(frozen=True)
 class Variant(HMC):
-    """HMC with the energy of the acceptance and the last half kick to choose."""
+    """HMC with the energy of the acceptance, its factor exp(-reluctance) and the last half kick to choose."""
 
     kinetic: float = 0.5
     last_kick: float = 0.5
     energy_temperature: float | None = None
+    reluctance: float = 0.0
 
     def step(self, key, state, step_size, estimator):
         momentum_key, gradient_key, accept_key = jax.random.split(key, 3)
@@ -76,9 +78,18 @@ class Variant(HMC):
         before = state.potential + self.kinetic * inner(momentum, momentum)
         after = end.potential + self.kinetic * inner(last, last)
         log_ratio = (before - after) / (self.energy_temperature or self.temperature)
-        log_ratio = finite_or_reject(end.potential, log_ratio)
+        log_ratio = jnp.minimum(finite_or_reject(end.potential, log_ratio), 0.0) - self.reluctance
         chosen = accept(accept_key, log_ratio, end._replace(estate=()), state._replace(estate=()))
         return chosen._replace(estate=end.estate)
+
+
+@dataclass(frozen=True)
+class OneMore(HMC):
+    """A trajectory of one leapfrog step more than it is asked for."""
+
+    def trajectory(self, key, state, momentum, step_size, estimator):
+        longer = HMC(self.num_steps + 1, self.temperature)
+        return longer.trajectory(key, state, momentum, step_size, estimator)
 
 
 @dataclass(frozen=True)
@@ -163,6 +174,25 @@ DEFECTS: tuple[Defect, ...] = (
         "metropolis",
         "stages",
         source="improbable-research/keanu#492",
+        targets=LINE,
+    ),
+    planted(
+        "hmc-one-step-more",
+        "hmc",
+        OneMore,
+        "num_steps + 1 leapfrog steps: the law is right, the trajectory is not the one that was asked for",
+        Kill("proposal_generator", "anharmonic", "(E y - x) / t -> f with t = (L h)^2 / 2"),
+        "metropolis",
+        "options",
+        targets=LINE,
+    ),
+    planted(
+        "hmc-accepts-half",
+        "hmc",
+        lambda target, **options: Variant(reluctance=math.log(2), **options),
+        "accepted with probability min(1, exp(-dH / T)) / 2: the law is right, half of the work is lost",
+        Kill("acceptance_limit", "anharmonic", "P(accepted | x, xi) -> 1"),
+        "metropolis",
         targets=LINE,
     ),
     planted(

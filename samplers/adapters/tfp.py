@@ -17,8 +17,9 @@ import jax.numpy as jnp
 
 from samplers.adapters.shared import frozen, load
 from samplers.dynamics import Dynamics, coordinate_names
+from samplers.overdamped import overdamped_dynamics
 from samplers.simple import PositionMixin, PositionState
-from samplers.types import Claims, Source
+from samplers.types import Claims, Source, TrajectoryClaims
 from samplers.validate import require
 from targets.target import Target
 
@@ -228,6 +229,7 @@ class HMC(KernelMixin):
             source=Source("neal2011mcmc", "section 5.3.2"),
             discrete_law=lambda h, curvature: {"position": 1 / curvature},
             composite=True,
+            trajectory=TrajectoryClaims(self.num_leapfrog_steps, overdamped_dynamics),
             conditions=("exact potential and gradient",),
         )
 
