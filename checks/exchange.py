@@ -28,6 +28,10 @@ POINTS = 6
 """Pairs of positions, each of which is looked at both ways round."""
 NODES, REACH = 801, 8.0
 """Of the trapezoidal rule over the noise of the potential, whose integrand has a kink."""
+SHIFT = 0.25
+"""Of a normal, to see whether and how it enters: less than what cuts every point off by min(1, .)."""
+LINEAR = 1e-9
+"""What 2^-60 may leave of the logarithm of a probability exp(-`LARGEST`), times the chance to try, is below this."""
 LARGEST = 12.0
 """Largest |log S| that is looked at: bisection to 2^-60 leaves twelve digits of a probability exp(-12)."""
 
@@ -117,26 +121,28 @@ def exchanges(step: JaxStep, h: float) -> Exchanges:
         np.asarray(jax.jacfwd(lambda e: move(jnp.asarray(points[0]), e, 1.0))(jnp.zeros(count))) == 0, axis=0
     )
     probe = np.where(silent, 0.0, noise)
-    shifts = np.concatenate([np.zeros((1, count)), *(s * np.eye(count)[silent] for s in (-1.0, 1.0))])
-    seen = np.stack([np.asarray(chances(jnp.asarray(z), jnp.asarray(probe + shifts))) for z in points])
+    shifts = np.concatenate([np.zeros((1, count)), *(s * np.eye(count)[silent] for s in (-SHIFT, SHIFT))])
+    # of a pair and its exchange one at least is not cut off by min(1, .)
+    pairs = np.concatenate([points, exchanged(points)])
+    seen = np.stack([np.asarray(chances(jnp.asarray(z), jnp.asarray(probe + shifts))) for z in pairs])
     moves = np.any(np.abs(seen - seen[:, :1]) > 1e-12, axis=0)[1:].reshape(2, -1).any(axis=0)
     active = np.flatnonzero(silent)[moves]
-    if len(active) not in (0, 2):
-        raise Inconclusive(f"{len(active)} normals enter the decision; one an energy, or none, can be averaged over")
     if len(active):
-        # the two enter by their difference: along it the noise is N(0, 1), across it nothing happens
-        along, across = np.zeros(count), np.zeros(count)
-        along[active], across[active] = np.array([1.0, -1.0]) / np.sqrt(2), 1.0
-        two = probe + np.stack([0 * across, across])
-        if any(np.ptp(np.asarray(chances(jnp.asarray(z), jnp.asarray(two)))) > 1e-12 for z in points):
-            raise Inconclusive("the noise of both energies does not enter by its difference alone")
+        # log S is linear in the noise: along its slopes that is N(0, 1), across them nothing happens
+        slopes = noise_slopes(seen[:, 0], *(part[:, moves] for part in np.split(seen[:, 1:], 2, axis=1)))
+        steepness = np.linalg.norm(slopes)
+        along, across = np.zeros(count), np.zeros((len(active), count))
+        along[active] = slopes / steepness
+        across[:, active] = np.eye(len(active)) - np.outer(along[active], along[active])
+        still = probe + np.concatenate([np.zeros((1, count)), across])
+        if any(np.ptp(np.asarray(chances(jnp.asarray(z), jnp.asarray(still)))) > LINEAR for z in pairs):
+            raise Inconclusive("the noise of the energies does not enter by one linear combination alone")
         nodes = np.linspace(-REACH, REACH, NODES)
         weights = norm.pdf(nodes)
         weights /= weights.sum()
         tapes = probe + nodes[:, None] * along
         # a kink of slope s leaves s density dx^2 / 8; the slope is at most that of S in the noise
-        v = energy_noise(step)
-        error = np.sqrt(v) * norm.pdf(0) * (nodes[1] - nodes[0]) ** 2 / 8
+        error = steepness * norm.pdf(0) * (nodes[1] - nodes[0]) ** 2 / 8
     else:
         tapes, weights, error = probe[None], np.ones(1), 0.0
     average = lambda z: float(weights @ np.asarray(chances(jnp.asarray(z), jnp.asarray(tapes))))
@@ -152,6 +158,24 @@ def exchanges(step: JaxStep, h: float) -> Exchanges:
         bool(len(active)),
         float(error),
     )
+
+
+def noise_slopes(base: np.ndarray, below: np.ndarray, above: np.ndarray) -> np.ndarray:
+    """d log S / d normal (k,), from the chances (m,) at m points and those `SHIFT` below and above (m, k).
+
+    log S is linear in the normals, so that both differences agree at a point where min(1, .) cuts nothing off; where
+    it cuts off all, they vanish.
+
+    Raises:
+        Inconclusive: if there is no such point.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left, right = np.log(base)[:, None] - np.log(below), np.log(above) - np.log(base)[:, None]
+        straight = np.all((np.abs(left - right) <= LINEAR) & (np.abs(right) > LINEAR), axis=1)
+    if not straight.any():
+        raise Inconclusive("no point shows how the noise of the energies enters the decision")
+    best = np.flatnonzero(straight)[np.argmax(base[straight])]  # the largest chance has the most digits
+    return 0.5 * (left[best] + right[best]) / SHIFT
 
 
 def energy_noise(step: JaxStep) -> float:

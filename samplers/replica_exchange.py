@@ -92,13 +92,14 @@ class ReplicaExchangeSGLD:
             invariant_order=1,
             temperature=self.temperature,
             dynamics=self.dynamics,
-            exchange=ExchangeClaims(self.temperatures[1], self.rate, self.energy_variance),
+            # what the options mean, not what the step reads
+            exchange=ExchangeClaims(self.ratio * self.temperature, self.rate, self.energy_variance),
             conditions=("exact gradient", "Gaussian noise of known variance in the potential"),
         )
 
     def dynamics(self, target: Target) -> Dynamics:
         """H = U(x) / T + U(y) / T', D = diag(T I, T' I), Q = 0: what happens between two exchanges."""
-        n, (cold, hot) = target.size, self.temperatures
+        n, cold, hot = target.size, self.temperature, self.ratio * self.temperature
         scale = lambda z: jnp.concatenate([jnp.full(n, cold, z.dtype), jnp.full(n, hot, z.dtype)])
         return Dynamics(
             H=lambda z: target.flat_potential(z[:n]) / cold + target.flat_potential(z[n:]) / hot,

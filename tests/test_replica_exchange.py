@@ -3,14 +3,21 @@
 Oracles: enumeration of a chain on a few points; quadrature of min(1, S); SGLD for chains that are never exchanged.
 """
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from checks.exchange import mean_chance
+from checks.check import Inconclusive
+from checks.exchange import SHIFT, mean_chance, noise_slopes
+from checks.execute import execute
+from checks.registry import find_check
+from checks.subject import Subject
 from samplers.gradients import Exact, FromLogDensity, FullEnergy
+from samplers.registry import ENERGY_VARIANCE, sampler_row
 from samplers.replica_exchange import ReplicaExchangeSGLD, Replicas
 from targets.registry import target
 
@@ -132,6 +139,43 @@ def test_without_exchanges_each_chain_is_sgld_at_its_own_temperature():
         mean = x - h * jax.grad(LAW.potential)(x)
         square = np.sum((np.asarray(end) - np.asarray(mean)) ** 2) / (2 * h * T)
         assert stats.chi2(count).ppf(RATE / 2) < square < stats.chi2(count).isf(RATE / 2)
+
+
+class Lopsided(ReplicaExchangeSGLD):
+    """log S with a part of the hot energy only: its noise enters with two different slopes."""
+
+    def log_ratio(self, potential, hot_potential):
+        return super().log_ratio(potential, 0.9 * hot_potential)
+
+
+class Cooler(ReplicaExchangeSGLD):
+    """T' = 0.9 ratio T, for the moves and the exchanges alike."""
+
+    @property
+    def temperatures(self):
+        return self.temperature, 0.9 * self.ratio * self.temperature
+
+
+@pytest.mark.parametrize(
+    ("method", "check"),
+    [(Lopsided, "exchange_rate"), (Cooler, "exchange_balance"), (Cooler, "generator_of_code")],
+)
+def test_energies_and_temperatures_that_the_options_do_not_mean_are_found(method, check):
+    row = dataclasses.replace(
+        sampler_row("resgld-noisy"), build=lambda target, **given: method(energy_variance=ENERGY_VARIANCE, **given)
+    )
+    result = execute(find_check(check), Subject(row), "anharmonic", 0)
+    assert result.verdict == "fail", result.reason
+
+
+def test_the_slopes_of_the_noise_are_read_where_nothing_is_cut_off():
+    """log S = -0.5 + 0.3 n_0 - 0.2 n_1 at the first point, cut off at 0 at the second."""
+    steps = SHIFT * np.array([0.3, -0.2])
+    at = lambda level, shift: np.exp(np.minimum(level + shift, 0.0))
+    base, below, above = (np.stack([at(level, s) for level in (-0.5, 0.9)]) for s in (np.zeros(1), -steps, steps))
+    np.testing.assert_allclose(noise_slopes(base[:, 0], below, above), [0.3, -0.2], rtol=64 * EPS / SHIFT)
+    with pytest.raises(Inconclusive, match="no point shows"):
+        noise_slopes(base[1:, 0], below[1:], above[1:])
 
 
 @pytest.mark.parametrize("options", [{"temperature": 0.0}, {"ratio": 1.0}, {"rate": -1.0}, {"energy_variance": -0.1}])
