@@ -5,12 +5,15 @@ that is accepted half as often as it could be: the checks of the law see neither
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
-from checks.check import Check, NotApplicable
+from checks.check import Check, Inconclusive, NotApplicable
 from checks.generator import LEVELS, step_sizes
 from checks.quadrature import neville, noise_rule
 from checks.result import Result
@@ -28,13 +31,34 @@ DRAWS = 4
 """Values of the normals at each point at which the acceptance is followed."""
 
 
-def _metropolis(subject: Subject, target: Target) -> tuple[JaxStep, Callable]:
+@dataclass(frozen=True, eq=False)
+class Walled:
+    """An estimator whose potential is finite at `inside` (d,), in ravel order, and nowhere else.
+
+    It is infinite where the first coordinate is larger, and not a number where it is smaller.
+    """
+
+    inner: Any
+    inside: np.ndarray
+
+    def init(self, key, position):
+        return self.inner.init(key, position)
+
+    def estimate(self, key, estate, position):
+        estimate, estate = self.inner.estimate(key, estate, position)
+        flat = ravel_pytree(position)[0]
+        outside = jnp.where(flat[0] > self.inside[0], jnp.inf, jnp.nan)
+        potential = jnp.where(jnp.all(flat == self.inside), estimate.potential, outside)
+        return estimate._replace(potential=potential), estate
+
+
+def _metropolis(subject: Subject, target: Target, estimator: Any = None) -> tuple[JaxStep, Callable]:
     """The step of a Metropolis kernel, and (x, normals, uniform, h) -> the variable after it.
 
     Raises:
         NotApplicable: if it is none whose draws the tape feeds.
     """
-    step = step_map(subject, target)
+    step = step_map(subject, target, estimator)
     if not isinstance(step, JaxStep):
         raise NotApplicable("host samplers are not traced")
     counts = step.program.count
@@ -159,4 +183,48 @@ def acceptance_limit(check: Check, subject: Subject, target: Target, seed: int) 
         f"{limit[worst]:.6g} as h goes to 0",
         statistic="largest gap of the acceptance", unit="probability",
         detectable=2 * allowance, promised=1e-3, step_size=float(hs[0]),
+    )  # fmt: skip
+
+
+def beyond_the_wall(subject: Subject, target: Target) -> np.ndarray:
+    """How far (k,) a step goes that a uniform of 0 decides, where the potential is not finite but at the start.
+
+    Raises:
+        NotApplicable: if this is no exact kernel with a Metropolis test of a potential.
+        Inconclusive: if the step does not move either where the potential is what it is.
+    """
+    sampler = subject.sampler(target)
+    if sampler.claims.kind != "exact" or "potential" not in sampler.needs:
+        raise NotApplicable("no exact kernel that asks for the potential")
+    free, go = _metropolis(subject, target)
+    start, h, n = generic_points(free)[0], subject.step_size(target) / 10, target.size
+    _, move = _metropolis(subject, target, Walled(subject.estimator(target), start[:n]))
+    draws = 1.3 * np.cos(2.7 * np.arange(DRAWS)[:, None] + 1.9 * np.arange(free.noise_size))
+    back = np.concatenate([start[:n], -start[n:]])  # with the draws and a momentum reversed the step goes the other way
+    z, xi = np.repeat([start, back], DRAWS, axis=0), np.concatenate([draws, -draws])
+    ends = lambda step: np.asarray(
+        jax.jit(jax.vmap(lambda z, e: (step(z, e, 0.0, h) - z)[:n]))(jnp.asarray(z), jnp.asarray(xi))
+    )
+    moves = ends(go)
+    if not (np.abs(moves).max(axis=1) > 0).all() or np.ptp(np.sign(moves[:, 0])) < 2:
+        raise Inconclusive("the step does not move both ways where the potential is what it is")
+    return np.abs(ends(move)).max(axis=1)
+
+
+def finite_potential(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """No uniform, not even 0, accepts a position where U is infinite, or is not a number.
+
+    exp(-U / T) is zero where U is infinite: such a position is outside of the support. A chain whose energy is not a
+    number has no acceptance any more.
+
+    Source: metropolis1953equation, the acceptance min(1, exp(-dE / T)) at dE = infinity.
+    """
+    del seed
+    moves = beyond_the_wall(subject, target)
+    return decide(
+        check, subject, target,
+        effect=float(moves.max()), allowance=0.0, allowance_source="what is rejected stays where it is",
+        reason=f"{np.sum(moves > 0)} of {len(moves)} proposals were accepted where the potential is not finite",
+        statistic="largest move", unit="coordinates", detectable=0.0, promised=1e-6,
+        step_size=subject.step_size(target) / 10,
     )  # fmt: skip

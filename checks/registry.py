@@ -39,7 +39,7 @@ from checks.particle_fields import (
 from checks.particle_flows import divergence_of_flow, gaussian_flow
 from checks.particle_rules import density_estimate, median_rule
 from checks.particles import divergence_falls, mean_field_fixed_point
-from checks.proposal import acceptance_limit, proposal_generator
+from checks.proposal import acceptance_limit, finite_potential, proposal_generator
 from checks.recipe import autodiff_recipe, completeness, symbolic_recipe
 from checks.resolve import BadInput, closest, find_target
 from checks.shear import exact_without_force, force_keeps_volume
@@ -301,6 +301,14 @@ CHECKS: tuple[Check, ...] = (
         "theta' = |theta'_free|, and r' = -r'_free where theta'_free < 0",
         mirror_at_zero,
         claiming(lambda claims: "positive" in claims.spaces, everywhere),
+        once=True,
+    ),
+    Check(
+        "finite_potential",
+        "law",
+        "a(x, y) = 0 where U(y) is infinite or not a number",
+        finite_potential,
+        claiming(lambda claims: claims.kind == "exact", last(informative)),
         once=True,
     ),
     Check("detailed_balance", "law", "pi(x) k(x, y) = pi(y) k(y, x)", detailed_balance, of_kind("exact", planar)),
@@ -647,6 +655,7 @@ COSTS: dict[str, float] = {
     "skew_detailed_balance": 1.0,
     "exchange_balance": 1.0,
     "exchange_rate": 0.1,
+    "finite_potential": 1.0,
     "detailed_balance": 0.1,
     "mean_field_fixed_point": 5.0,
     "divergence_falls": 2.5,

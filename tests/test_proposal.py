@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from checks.check import NotApplicable
+from checks.defects.estimators import Altered
 from checks.detailed_balance import detailed_balance
 from checks.execute import cached_target
-from checks.proposal import acceptance_limit, proposal_generator
+from checks.proposal import acceptance_limit, finite_potential, proposal_generator
 from checks.registry import find_check
 from checks.rules import generic_points
 from checks.stepmap import step_map
@@ -21,6 +22,7 @@ from checks.subject import Subject
 from samplers.embedded import geodesic_overdamped
 from samplers.gmc import GMC
 from samplers.hmc import HMC
+from samplers.mala import MALA
 from samplers.overdamped import overdamped_dynamics
 from samplers.registry import sampler_row
 from samplers.row import Row
@@ -28,8 +30,8 @@ from samplers.simple import simple_sampler
 from samplers.types import Claims, TrajectoryClaims
 
 EPS = float(np.finfo(np.float64).eps)
-PROPOSAL, ACCEPTANCE, BALANCE = (
-    find_check(name) for name in ("proposal_generator", "acceptance_limit", "detailed_balance")
+PROPOSAL, ACCEPTANCE, FINITE, BALANCE = (
+    find_check(name) for name in ("proposal_generator", "acceptance_limit", "finite_potential", "detailed_balance")
 )
 
 
@@ -127,3 +129,30 @@ def test_what_is_no_metropolis_kernel_is_not_applicable():
     for run, check in ((proposal_generator, PROPOSAL), (acceptance_limit, ACCEPTANCE)):
         with pytest.raises(NotApplicable, match="no single uniform"):
             run(check, Subject(sampler_row("sgld")), cached_target("anharmonic"), 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "on"),
+    [("hmc", "anharmonic"), ("mala", "double-well"), ("amagold", "anharmonic"), ("chmc", "vmf-s2")],
+)
+def test_the_references_stay_where_the_potential_is_finite(name, on):
+    result = finite_potential(FINITE, Subject(sampler_row(name)), cached_target(on), 0)
+    assert result.verdict == "pass", result.reason
+
+
+@dataclass(frozen=True)
+class Careless(MALA):
+    """A potential that is not a number is taken for that of the start, as by a clean-up of the estimate."""
+
+    def step(self, key, state, step_size, estimator):
+        clean = lambda e: e._replace(potential=jnp.where(jnp.isfinite(e.potential), e.potential, state.potential))
+        return super().step(key, state, step_size, Altered(estimator, clean))
+
+
+def test_a_kernel_that_leaves_the_support_fails():
+    result = finite_potential(
+        FINITE, local(lambda target, **options: Careless(**options), "mala"), cached_target("anharmonic"), 0
+    )
+    assert result.verdict == "fail"
+    with pytest.raises(NotApplicable, match="no exact kernel"):
+        finite_potential(FINITE, Subject(sampler_row("sgld")), cached_target("anharmonic"), 0)

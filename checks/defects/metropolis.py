@@ -62,12 +62,14 @@ class Unadjusted(MALA):
 
 @dataclass(frozen=True)
 class Variant(HMC):
-    """HMC with the energy of the acceptance, its factor exp(-reluctance) and the last half kick to choose."""
+    """HMC with the energy of the acceptance, its factor exp(-reluctance), its answer to an energy
+    that is not finite and the last half kick to choose."""
 
     kinetic: float = 0.5
     last_kick: float = 0.5
     energy_temperature: float | None = None
     reluctance: float = 0.0
+    careless: bool = False
 
     def step(self, key, state, step_size, estimator):
         momentum_key, gradient_key, accept_key = jax.random.split(key, 3)
@@ -78,7 +80,8 @@ class Variant(HMC):
         before = state.potential + self.kinetic * inner(momentum, momentum)
         after = end.potential + self.kinetic * inner(last, last)
         log_ratio = (before - after) / (self.energy_temperature or self.temperature)
-        log_ratio = jnp.minimum(finite_or_reject(end.potential, log_ratio), 0.0) - self.reluctance
+        guard = (lambda _, ratio: jnp.nan_to_num(ratio, neginf=0.0)) if self.careless else finite_or_reject
+        log_ratio = jnp.minimum(guard(end.potential, log_ratio), 0.0) - self.reluctance
         chosen = accept(accept_key, log_ratio, end._replace(estate=()), state._replace(estate=()))
         return chosen._replace(estate=end.estate)
 
@@ -192,6 +195,15 @@ DEFECTS: tuple[Defect, ...] = (
         lambda target, **options: Variant(reluctance=math.log(2), **options),
         "accepted with probability min(1, exp(-dH / T)) / 2: the law is right, half of the work is lost",
         Kill("acceptance_limit", "anharmonic", "P(accepted | x, xi) -> 1"),
+        "metropolis",
+        targets=LINE,
+    ),
+    planted(
+        "hmc-accepts-what-is-not-finite",
+        "hmc",
+        lambda target, **options: Variant(careless=True, **options),
+        "an energy difference that is infinite or not a number is replaced by zero: the chain leaves the support",
+        Kill("finite_potential", "anharmonic", "a(x, y) = 0 where U(y) = inf"),
         "metropolis",
         targets=LINE,
     ),
