@@ -16,7 +16,7 @@ from checks.starts import gaussian_start
 from checks.stepmap import HostStep, JaxStep, step_map
 from checks.subject import Subject
 from checks.verdict import absent, decide
-from samplers.gradients import Minibatch
+from samplers.gradients import Exact, Minibatch
 from samplers.types import Estimate
 from targets.target import DataTerms, Target
 
@@ -117,7 +117,7 @@ def estimator_recursion(check: Check, subject: Subject, target: Target, seed: in
     """
     del seed
     step, reference, h = with_memory(subject, target)
-    start, full = gaussian_start(step), step_map(subject, target)
+    start, full = gaussian_start(step), step_map(subject, target, Exact(target))
     laws = [end_law(s, h, NUM_STEPS, start) for s in (step, reference, full)]
     size, spread = step.size, np.sqrt(np.diag(start.covariance))
 

@@ -3,6 +3,7 @@
 Oracles: enumeration of all minibatches, gradients by hand, a recursion of the moments of position and anchor in NumPy.
 """
 
+import dataclasses
 import itertools
 
 import jax
@@ -21,7 +22,8 @@ from checks.stepmap import Affine, step_map
 from checks.subject import Subject
 from samplers.control_variates import SGLDCV, ControlVariates
 from samplers.gradients import Minibatch
-from samplers.registry import full_control_variates, full_svrg, sampler_row
+from samplers.registry import full_control_variates, full_saga, full_svrg, sampler_row
+from samplers.saga import SAGA
 from samplers.svrg import SVRG, SVRGLD
 from targets.registry import target
 from targets.tiny_data import PRIOR_VARIANCE, REGRESSION_FEATURES, REGRESSION_NOISE_VARIANCE, REGRESSION_RESPONSES
@@ -174,6 +176,23 @@ def test_the_clock_of_a_snapshot_has_a_map_for_each_age_and_others_have_one():
     assert np.allclose([m.matrix[:2, :2] for m in fresh], fresh[0].matrix[:2, :2], atol=1e-12)
     full = position_law(plain, H)[1]
     assert np.trace(position_law(svrg, H)[1]) > np.trace(full) * (1 + 1e-6)
+
+
+def test_a_table_of_batches_with_replacement_is_not_that_of_subsets():
+    """Unbiased as well, so that the law has the same limit; the variance of the estimates is larger."""
+
+    class WithReplacement(SAGA):
+        @property
+        def minibatch(self):
+            return Minibatch(self.terms, self.batch_size, replace=True)
+
+    def estimator(law):
+        right = full_saga(law)
+        return WithReplacement(right.terms, right.batch_size, replace=False)
+
+    row = dataclasses.replace(sampler_row("saga-ld"), estimator=estimator)
+    result = execute(find_check("estimator_recursion"), Subject(row), "tiny-gaussian-data", 0)
+    assert result.verdict == "fail", result.reason
 
 
 def test_estimators_without_memory_have_no_recursion_to_compare():
