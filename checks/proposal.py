@@ -4,6 +4,7 @@ Every proposal whose density is known gives the right law, if it is accepted wit
 that is accepted half as often as it could be: the checks of the law see neither.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +53,18 @@ class Walled:
         return estimate._replace(potential=potential), estate
 
 
+def proposes(step: JaxStep) -> bool:
+    """True if the step draws normals, and one uniform to accept or to reject."""
+    program = step.program
+    return program.count("uniform") == 1 and not program.unintercepted and all(n == 1 for n in program.ranges)
+
+
+def _moved(step: JaxStep, x, xi, uniform, h):
+    """The variable after a step with one uniform."""
+    integers = jnp.zeros(step.program.count("integer"), int)
+    return step.program(Noise(xi, jnp.reshape(uniform, (1,)), integers), x, h)[0]
+
+
 def _metropolis(subject: Subject, target: Target, estimator: Any = None) -> tuple[JaxStep, Callable]:
     """The step of a Metropolis kernel, and (x, normals, uniform, h) -> the variable after it.
 
@@ -61,11 +74,9 @@ def _metropolis(subject: Subject, target: Target, estimator: Any = None) -> tupl
     step = step_map(subject, target, estimator)
     if not isinstance(step, JaxStep):
         raise NotApplicable("host samplers are not traced")
-    counts = step.program.count
-    if counts("uniform") != 1 or step.program.unintercepted or any(n > 1 for n in step.program.ranges):
+    if not proposes(step):
         raise NotApplicable("not a Metropolis kernel with normal draws: the step draws no single uniform")
-    integers = jnp.zeros(counts("integer"), int)
-    return step, lambda x, xi, u, h: step.program(Noise(xi, jnp.reshape(u, (1,)), integers), x, h)[0]
+    return step, functools.partial(_moved, step)
 
 
 def _declared(claims: Claims, target: Target) -> tuple[Dynamics | EmbeddedDynamics, Callable[[np.ndarray], np.ndarray]]:
@@ -82,6 +93,32 @@ def _declared(claims: Claims, target: Target) -> tuple[Dynamics | EmbeddedDynami
     return claims.dynamics(target), lambda h: h
 
 
+def proposal_limits(step: JaxStep, points: np.ndarray, hs: np.ndarray, times: np.ndarray | None = None):
+    """Limits of (E y - x) / t, (P, n), and E (y - x)(y - x)^T / (2 t), (P, n, n), each with its error, at `points`.
+
+    y is what a uniform of 0 accepts; `hs` are the step sizes from which h goes to 0, `times` the times t that pass in
+    a step of these sizes: h itself, if not given.
+
+    Raises:
+        NotApplicable: if the step draws too many normals for quadrature.
+    """
+    try:
+        nodes, weights = noise_rule(step.noise_size)
+    except ValueError:
+        raise NotApplicable(f"{step.noise_size} normals a step are too many for quadrature") from None
+
+    @jax.jit
+    def moments(x, h):
+        moves = jax.vmap(lambda xi: _moved(step, x, xi, jnp.zeros(()), h))(jnp.asarray(nodes)) - x
+        return weights @ moves, jnp.einsum("k,ka,kb->ab", weights, moves, moves)
+
+    ts = hs if times is None else times
+    found = [[moments(jnp.asarray(x), h) for x in points] for h in hs]
+    rates = [np.array([[np.asarray(m[i]) / t for m in row] for row, t in zip(found, ts, strict=True)]) for i in (0, 1)]
+    (drift, drift_error), (square, square_error) = (neville(hs, values) for values in rates)
+    return drift, drift_error, square / 2, square_error / 2
+
+
 def proposal_generator(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """(E y - x) / t -> f and E (y - x)(y - x)^T / t -> 2 D for the proposal y, which is what a uniform of 0 accepts.
 
@@ -93,34 +130,20 @@ def proposal_generator(check: Check, subject: Subject, target: Target, seed: int
     leapfrog step as a step of Langevin dynamics.
     """
     del seed
-    step, move = _metropolis(subject, target)
+    step, _ = _metropolis(subject, target)
     claims = step.sampler.claims
     if claims.kind != "exact":
         raise NotApplicable("no exact kernel")
     dynamics, time = _declared(claims, target)
     points, hs = generic_points(step), step_sizes(subject, target)
     times = time(hs)
-    try:
-        nodes, weights = noise_rule(step.noise_size)
-    except ValueError:
-        raise NotApplicable(f"{step.noise_size} normals a step are too many for quadrature") from None
-
-    @jax.jit
-    def moments(x, h):
-        moves = jax.vmap(lambda xi: move(x, xi, jnp.zeros(()), h))(jnp.asarray(nodes)) - x
-        return weights @ moves, jnp.einsum("k,ka,kb->ab", weights, moves, moves)
-
-    found = [[moments(jnp.asarray(x), h) for x in points] for h in hs]
-    rates = [
-        np.array([[np.asarray(m[i]) / t for m in row] for row, t in zip(found, times, strict=True)]) for i in (0, 1)
-    ]
-    (drift, drift_error), (square, square_error) = (neville(hs, values) for values in rates)
+    drift, drift_error, diffusion, diffusion_error = proposal_limits(step, points, hs, times)
     z = jnp.asarray(points)
     f, D = np.asarray(jax.jit(jax.vmap(dynamics.drift))(z)), np.asarray(jax.jit(jax.vmap(dynamics.D))(z))
     f_scale, d_scale = 1 + np.abs(f).max(), 1 + np.abs(D).max()
-    gaps = np.abs(drift - f).max() / f_scale, np.abs(square / 2 - D).max() / d_scale
+    gaps = np.abs(drift - f).max() / f_scale, np.abs(diffusion - D).max() / d_scale
     roundoff = 100 * float(np.finfo(float).eps) * (1 + np.abs(points).max()) / times[-1]
-    allowance = float(10 * max(drift_error.max() / f_scale, square_error.max() / 2 / d_scale) + roundoff)
+    allowance = float(10 * max(drift_error.max() / f_scale, diffusion_error.max() / d_scale) + roundoff)
     p, i = np.unravel_index(np.argmax(np.abs(drift - f)), f.shape)
     return decide(
         check, subject, target,

@@ -39,7 +39,9 @@ from checks.particle_fields import (
 from checks.particle_flows import divergence_of_flow, gaussian_flow
 from checks.particle_rules import density_estimate, median_rule
 from checks.particles import divergence_falls, mean_field_fixed_point
+from checks.preconditioner import preconditioner_by_definition
 from checks.proposal import acceptance_limit, finite_potential, proposal_generator
+from checks.published import published_diffusion
 from checks.recipe import autodiff_recipe, completeness, symbolic_recipe
 from checks.resolve import BadInput, closest, find_target
 from checks.shear import exact_without_force, force_keeps_volume
@@ -154,6 +156,12 @@ def claiming(
     )
 
 
+def averaging(subject: Subject) -> tuple[str, ...]:
+    """The correlated Gaussian target for samplers with a preconditioner that averages over the steps."""
+    learns = hasattr(subject.sampler(find_target(subject.row.targets[0])), "averages")
+    return last(several)(subject) if learns else ()
+
+
 PLANE = ("gaussian-correlated-2d",)
 UNIFORM = ("uniform-s2",)
 curved_only = where(lambda target: target.manifold.dim < target.size)
@@ -208,6 +216,13 @@ CHECKS: tuple[Check, ...] = (
         "P(accepted | x, xi) -> 1 as h -> 0",
         acceptance_limit,
         claiming(lambda claims: claims.kind == "exact", planar),
+    ),
+    Check(
+        "published_diffusion",
+        "generator",
+        "Cov(z') / h -> 2 D as h -> 0 with the D of the method's paper",
+        published_diffusion,
+        lambda subject: informative(subject) if subject.row.diffusion else (),
     ),
     Check(
         "local_weak_order",
@@ -271,6 +286,13 @@ CHECKS: tuple[Check, ...] = (
         "E z' and Cov z' with gradient noise of reported covariance are those of exact gradients",
         compensated_step,
         last(several),
+    ),
+    Check(
+        "preconditioner_by_definition",
+        "law",
+        "E [theta_t - theta_(t-1)] = -M_t g_t and Cov = M_t (2 B / h) M_t, M_t from all gradients so far; 2 h T G_t",
+        preconditioner_by_definition,
+        averaging,
     ),
     Check(
         "minibatch_limit",
@@ -638,6 +660,7 @@ COSTS: dict[str, float] = {
     "generator_of_code": 0.8,
     "proposal_generator": 1.0,
     "acceptance_limit": 1.0,
+    "published_diffusion": 0.3,
     "local_weak_order": 1.0,
     "defect": 1.2,
     "force_keeps_volume": 0.5,
@@ -679,6 +702,7 @@ COSTS: dict[str, float] = {
     "closed_form_marginals": 8.0,
     "riemannian_stein_discrepancy": 6.0,
     "compensated_step": 0.1,
+    "preconditioner_by_definition": 1.0,
     "minibatch_limit": 0.4,
     "estimator_recursion": 1.5,
     "transfer_operator": 1.4,

@@ -1,7 +1,7 @@
 """Langevin dynamics preconditioned by RMSprop (pSGLD), and its preconditioner as a metric."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -81,6 +81,7 @@ class PSGLD(PositionMixin):
 
     backend = "jax"
     needs = frozenset({"gradient"})
+    averages: ClassVar[str] = "squares"
 
     def __post_init__(self):
         _require(self.decay, self.regularisation, self.second_moment, self.data_size)

@@ -353,10 +353,17 @@ def as_flow(dynamics: Callable[[Target], Dynamics], size: int | None = None, **f
 
 SAMPLERS: tuple[Row, ...] = (
     # overdamped
-    Row("sgld", plain(SGLD), targets=FLAT, variants=TEMPERATURES),
-    Row("sgld-compensated", plain(SGLD, compensate=True), targets=FLAT, variants=TEMPERATURES, estimator=known_noise),
-    Row("leimkuhler-matthews", plain(LeimkuhlerMatthews), targets=FLAT, variants=TEMPERATURES),
-    Row("cyclical-sgld", cyclical(CyclicalSGLD, 0.1, 1.0), targets=FLAT, variants=TEMPERATURES),
+    Row("sgld", plain(SGLD), targets=FLAT, variants=TEMPERATURES, diffusion="langevin"),
+    Row(
+        "sgld-compensated",
+        plain(SGLD, compensate=True),
+        targets=FLAT,
+        variants=TEMPERATURES,
+        estimator=known_noise,
+        diffusion="langevin",
+    ),
+    Row("leimkuhler-matthews", plain(LeimkuhlerMatthews), targets=FLAT, variants=TEMPERATURES, diffusion="langevin"),
+    Row("cyclical-sgld", cyclical(CyclicalSGLD, 0.1, 1.0), targets=FLAT, variants=TEMPERATURES, diffusion="langevin"),
     Row(
         "resgld",
         plain(ReplicaExchangeSGLD),
@@ -365,6 +372,7 @@ SAMPLERS: tuple[Row, ...] = (
             {"temperature": 0.5, "ratio": 2.0, "rate": 20.0},
             {"temperature": 2.0, "ratio": 1.5, "rate": 60.0},
         ),
+        diffusion="two-temperatures",
     ),
     Row(
         "resgld-noisy",
@@ -375,6 +383,7 @@ SAMPLERS: tuple[Row, ...] = (
             {"temperature": 2.0, "ratio": 1.5, "rate": 60.0},
         ),
         estimator=noisy_energy,
+        diffusion="two-temperatures",
     ),
     Row(
         "csgld-kept",
@@ -397,7 +406,7 @@ SAMPLERS: tuple[Row, ...] = (
         ),
     ),
     # underdamped
-    Row("sghmc", plain(SGHMC), targets=FLAT, variants=FRICTIONS, step_power=0.5),
+    Row("sghmc", plain(SGHMC), targets=FLAT, variants=FRICTIONS, step_power=0.5, diffusion="underdamped"),
     Row(
         "sghmc-compensated",
         plain(SGHMC, compensate=True),
@@ -406,6 +415,7 @@ SAMPLERS: tuple[Row, ...] = (
         step_size=0.015,  # h V^ <= 2 C T for the strongest noise that the checks feed, else it cannot be compensated
         step_power=0.5,
         estimator=known_noise,
+        diffusion="underdamped",
     ),
     Row(
         "sghmc-explicit",
@@ -414,38 +424,63 @@ SAMPLERS: tuple[Row, ...] = (
         variants=EXPLICIT,
         step_size=0.05,
         step_power=0.5,
+        diffusion="underdamped",
     ),
-    Row("sghmc-symmetric", plain(SGHMC, scheme="symmetric"), targets=FLAT, variants=FRICTIONS, step_power=0.5),
+    Row(
+        "sghmc-symmetric",
+        plain(SGHMC, scheme="symmetric"),
+        targets=FLAT,
+        variants=FRICTIONS,
+        step_power=0.5,
+        diffusion="underdamped",
+    ),
     Row(
         "cyclical-sghmc",
         cyclical(CyclicalSGHMC, 0.1, 0.5),
         targets=FLAT,
         variants=FRICTIONS,
         step_power=0.5,
+        diffusion="underdamped",
     ),
-    Row("baoab", plain(BAOAB), targets=FLAT, variants=SPLITTING, step_power=0.5),
-    Row("aboba", plain(ABOBA), targets=FLAT, variants=FRICTIONS, step_power=0.5),
-    Row("obabo", plain(OBABO), targets=FLAT, variants=SPLITTING, step_power=0.5),
-    Row("oabao", plain(OABAO), targets=FLAT, variants=FRICTIONS, step_power=0.5),
-    Row("ubu", plain(UBU), targets=FLAT, variants=OVERDAMPED, step_power=0.5),
+    Row("baoab", plain(BAOAB), targets=FLAT, variants=SPLITTING, step_power=0.5, diffusion="underdamped"),
+    Row("aboba", plain(ABOBA), targets=FLAT, variants=FRICTIONS, step_power=0.5, diffusion="underdamped"),
+    Row("obabo", plain(OBABO), targets=FLAT, variants=SPLITTING, step_power=0.5, diffusion="underdamped"),
+    Row("oabao", plain(OABAO), targets=FLAT, variants=FRICTIONS, step_power=0.5, diffusion="underdamped"),
+    Row("ubu", plain(UBU), targets=FLAT, variants=OVERDAMPED, step_power=0.5, diffusion="underdamped"),
     Row(
         "bub",
         plain(BUB),
         targets=FLAT,
         variants=({"fresh_gradients": True, **OVERDAMPED[0]}, OVERDAMPED[1]),
         step_power=0.5,
+        diffusion="underdamped",
     ),
     # thermostats
-    Row("sgnht", plain(SGNHT), targets=FLAT, variants=DIFFUSIONS, step_power=0.5),
-    Row("sgnht-splitting", plain(SGNHT, scheme="splitting"), targets=FLAT, variants=DIFFUSIONS, step_power=0.5),
-    Row("msgnht", plain(MSGNHT), targets=FLAT, variants=DIFFUSIONS, step_power=0.5),
-    Row("msgnht-splitting", plain(MSGNHT, scheme="splitting"), targets=FLAT, variants=DIFFUSIONS, step_power=0.5),
+    Row("sgnht", plain(SGNHT), targets=FLAT, variants=DIFFUSIONS, step_power=0.5, diffusion="thermostat"),
+    Row(
+        "sgnht-splitting",
+        plain(SGNHT, scheme="splitting"),
+        targets=FLAT,
+        variants=DIFFUSIONS,
+        step_power=0.5,
+        diffusion="thermostat",
+    ),
+    Row("msgnht", plain(MSGNHT), targets=FLAT, variants=DIFFUSIONS, step_power=0.5, diffusion="thermostat"),
+    Row(
+        "msgnht-splitting",
+        plain(MSGNHT, scheme="splitting"),
+        targets=FLAT,
+        variants=DIFFUSIONS,
+        step_power=0.5,
+        diffusion="thermostat",
+    ),
     Row(
         "badodab",
         plain(BADODAB),
         targets=FLAT,
         variants=({**THERMAL[0], "diffusion": 30.0}, THERMAL[1]),
         step_power=0.5,
+        diffusion="thermostat",
     ),
     # state-dependent metrics
     Row(
@@ -455,18 +490,21 @@ SAMPLERS: tuple[Row, ...] = (
         targets=POSITIVE,
         variants=TEMPERATURES,
         step_size=0.01,
+        diffusion="langevin/positive",
     ),
     Row(
         "sgrld-reduced-mean",
         with_metric(SGRLD, lambda target: ReducedMeanMetric(sum(REDUCED)), size=2),
         targets=("simplex-reduced-mean",),
         step_size=2.0,
+        diffusion="langevin/reduced-mean",
     ),
     Row(
         "sgrld-reduced-natural",
         with_metric(SGRLD, lambda target: ReducedNaturalMetric(sum(REDUCED)), size=2),
         targets=("simplex-reduced-natural",),
         step_size=0.2,
+        diffusion="langevin/reduced-natural",
     ),
     Row(
         "sgrld-expanded-mean",
@@ -474,12 +512,14 @@ SAMPLERS: tuple[Row, ...] = (
         tiers=MANIFOLD_TIERS,
         targets=("simplex-expanded-mean",),
         step_size=0.01,
+        diffusion="langevin/positive",
     ),
     Row(
         "sgrld-expanded-natural",
         with_metric(SGRLD, lambda target: ExpandedNaturalMetric()),
         targets=("simplex-expanded-natural",),
         step_size=0.02,
+        diffusion="langevin/expanded-natural",
     ),
     Row(
         "sgrld-non-hessian",
@@ -487,6 +527,7 @@ SAMPLERS: tuple[Row, ...] = (
         targets=PLANE,
         variants=TEMPERATURES,
         step_size=0.02,
+        diffusion="langevin/non-hessian",
     ),
     Row(
         "sgrld-recipe-metric",
@@ -494,6 +535,7 @@ SAMPLERS: tuple[Row, ...] = (
         targets=("double-well",),
         variants=TEMPERATURES,
         step_size=0.02,
+        diffusion="langevin/recipe",
     ),
     Row(
         "sgrhmc",
@@ -508,6 +550,7 @@ SAMPLERS: tuple[Row, ...] = (
         ),
         step_size=0.02,
         step_power=0.5,
+        diffusion="underdamped/positive",
     ),
     Row(
         "sgld-reflected",
@@ -515,6 +558,7 @@ SAMPLERS: tuple[Row, ...] = (
         tiers=MANIFOLD_TIERS,
         targets=("simplex-expanded-mean", "half-gaussian"),
         step_size=0.02,
+        diffusion="langevin",
     ),
     Row(
         "sghmc-reflected",
@@ -523,6 +567,7 @@ SAMPLERS: tuple[Row, ...] = (
         targets=("simplex-expanded-mean", "half-gaussian"),
         step_size=0.02,
         step_power=0.5,
+        diffusion="underdamped/flat",
     ),
     Row(
         "sgrhmc-expanded-mean",
@@ -531,6 +576,7 @@ SAMPLERS: tuple[Row, ...] = (
         targets=("simplex-expanded-mean",),
         step_size=0.02,
         step_power=0.5,
+        diffusion="underdamped/positive",
     ),
     Row(
         "sgrhmc-non-hessian",
@@ -544,6 +590,7 @@ SAMPLERS: tuple[Row, ...] = (
         ),
         step_size=0.05,
         step_power=0.5,
+        diffusion="underdamped/non-hessian",
     ),
     Row(
         "sgrhmc-recipe-metric",
@@ -552,6 +599,7 @@ SAMPLERS: tuple[Row, ...] = (
         variants=TEMPERATURES,
         step_size=0.05,
         step_power=0.5,
+        diffusion="underdamped/recipe",
     ),
     Row(
         "sgrhmc-compensated",
@@ -561,6 +609,7 @@ SAMPLERS: tuple[Row, ...] = (
         step_size=0.05,
         step_power=0.5,
         estimator=known_noise,
+        diffusion="underdamped/recipe",
     ),
     # exact
     Row(
@@ -582,14 +631,21 @@ SAMPLERS: tuple[Row, ...] = (
         step_size=0.4,
         step_power=0.5,
     ),
-    Row("mala", plain(MALA), targets=FLAT, variants=TEMPERATURES),
+    Row("mala", plain(MALA), targets=FLAT, variants=TEMPERATURES, diffusion="langevin"),
     Row(
         "mmala",
         with_metric(MMALA, lambda target: NonHessian2D(), size=2),
         targets=PLANE,
         variants=TEMPERATURES,
+        diffusion="langevin/non-hessian",
     ),
-    Row("mmala-recipe-metric", with_metric(MMALA, _recipe), targets=("double-well",), variants=TEMPERATURES),
+    Row(
+        "mmala-recipe-metric",
+        with_metric(MMALA, _recipe),
+        targets=("double-well",),
+        variants=TEMPERATURES,
+        diffusion="langevin/recipe",
+    ),
     Row(
         "rmhmc",
         with_metric(RMHMC, lambda target: NonHessian2D(), size=2),
@@ -607,17 +663,56 @@ SAMPLERS: tuple[Row, ...] = (
         step_power=0.5,
     ),
     # from H, D and Q alone
-    Row("recipe-sghmc", _recipe_sghmc, targets=FLAT[:4], variants=EXPLICIT, step_size=0.05, step_power=0.5),
-    Row("recipe-sgrhmc", _recipe_sgrhmc, targets=PLANE, variants=TEMPERATURES, step_size=0.05, step_power=0.5),
+    Row(
+        "recipe-sghmc",
+        _recipe_sghmc,
+        targets=FLAT[:4],
+        variants=EXPLICIT,
+        step_size=0.05,
+        step_power=0.5,
+        diffusion="underdamped",
+    ),
+    Row(
+        "recipe-sgrhmc",
+        _recipe_sgrhmc,
+        targets=PLANE,
+        variants=TEMPERATURES,
+        step_size=0.05,
+        step_power=0.5,
+        diffusion="underdamped/non-hessian",
+    ),
     # preconditioned: a constant matrix, a function of the position, the Fisher information that the noise tells
-    Row("psgld-frozen", _frozen, targets=FLAT, variants=MOMENTS),
-    Row("psgld-gamma", _rmsprop, targets=FLAT[1:4], variants=DECAYS, step_size=0.05),
-    Row("sgfs", _fisher_scoring, targets=FLAT[:4], variants=SCALES, estimator=fisher_noise),
-    Row("sgfs-diagonal", _diagonal_scoring, targets=FLAT[:4], variants=SCALES, estimator=fisher_noise),
+    Row("psgld-frozen", _frozen, targets=FLAT, variants=MOMENTS, diffusion="langevin/rmsprop-constant"),
+    Row("psgld-gamma", _rmsprop, targets=FLAT[1:4], variants=DECAYS, step_size=0.05, diffusion="langevin/rmsprop"),
+    Row(
+        "sgfs", _fisher_scoring, targets=FLAT[:4], variants=SCALES, estimator=fisher_noise, diffusion="langevin/fisher"
+    ),
+    Row(
+        "sgfs-diagonal",
+        _diagonal_scoring,
+        targets=FLAT[:4],
+        variants=SCALES,
+        estimator=fisher_noise,
+        diffusion="langevin/fisher-diagonal",
+    ),
     # an estimator with a memory; all data in every batch make it exact, which is what the noise-free checks ask of it
-    Row("saga-ld", plain(SAGALD), targets=("tiny-gaussian-data",), variants=TEMPERATURES, estimator=full_saga),
-    Row("sgld-cv", plain(SGLDCV), targets=REGRESSION, variants=TEMPERATURES, estimator=full_control_variates),
-    Row("svrg-ld", plain(SVRGLD), targets=REGRESSION, variants=TEMPERATURES, estimator=full_svrg),
+    Row(
+        "saga-ld",
+        plain(SAGALD),
+        targets=("tiny-gaussian-data",),
+        variants=TEMPERATURES,
+        estimator=full_saga,
+        diffusion="langevin",
+    ),
+    Row(
+        "sgld-cv",
+        plain(SGLDCV),
+        targets=REGRESSION,
+        variants=TEMPERATURES,
+        estimator=full_control_variates,
+        diffusion="langevin",
+    ),
+    Row("svrg-ld", plain(SVRGLD), targets=REGRESSION, variants=TEMPERATURES, estimator=full_svrg, diffusion="langevin"),
     # conditionally conjugate: reads counts, not gradients
     Row(
         "scir",
@@ -640,6 +735,7 @@ SAMPLERS: tuple[Row, ...] = (
         targets=POSITIVE,
         step_size=0.02,
         estimator=lambda target: ExactCounts(np.ones(target.size)),
+        diffusion="square-root",
     ),
     Row(
         "exponential-ou",
@@ -649,6 +745,7 @@ SAMPLERS: tuple[Row, ...] = (
         step_size=0.05,  # an expectation over the noise is then resolved to round-off
         step_power=0.0,
         estimator=lambda target: LogLocation(np.full((1, target.size), _log_moments(target)[0])),
+        diffusion="geometric",
     ),
     # manifolds
     Row(
@@ -658,8 +755,17 @@ SAMPLERS: tuple[Row, ...] = (
         targets=(*EMBEDDED, "dirichlet-sphere-concentrated", *OTHERS),
         variants=FRICTIONS,
         step_power=0.5,
+        diffusion="geodesic",
     ),
-    Row("sggmc-matrix", _matrix_friction, tiers=MANIFOLD_TIERS, targets=CURVED, variants=FRICTIONS, step_power=0.5),
+    Row(
+        "sggmc-matrix",
+        _matrix_friction,
+        tiers=MANIFOLD_TIERS,
+        targets=CURVED,
+        variants=FRICTIONS,
+        step_power=0.5,
+        diffusion="geodesic/matrix",
+    ),
     Row(
         "sggmc-compensated",
         on_manifold(SGGMC, compensate=True),
@@ -669,6 +775,7 @@ SAMPLERS: tuple[Row, ...] = (
         step_size=0.015,  # as for sghmc-compensated
         step_power=0.5,
         estimator=known_noise,
+        diffusion="geodesic",
     ),
     Row(
         "gsgnht",
@@ -677,6 +784,7 @@ SAMPLERS: tuple[Row, ...] = (
         targets=(*EMBEDDED, "dirichlet-concentrated"),
         variants=THERMAL,
         step_power=0.5,
+        diffusion="geodesic-thermostat",
     ),
     Row(
         "gmc",
@@ -758,7 +866,9 @@ SAMPLERS: tuple[Row, ...] = (
     particles("flow-fgh", as_flow(irreversible, size=2, form="fgh"), PLANE, *BANDWIDTHS),
     particles("flow-hamiltonian", as_flow(hamiltonian, form="fgh", joint=True), PARTICLE_FLAT[:2], *BANDWIDTHS),
     # another framework's way
-    Row("host-sgld", plain(HostSGLD), targets=FLAT[:4], variants=TEMPERATURES, estimator=HostExact),
+    Row(
+        "host-sgld", plain(HostSGLD), targets=FLAT[:4], variants=TEMPERATURES, estimator=HostExact, diffusion="langevin"
+    ),
 )
 """The rows, in the order in which they are run."""
 

@@ -39,6 +39,7 @@ class Row:
             k ** `step_power`.
         step_power: 1.0 for overdamped samplers (h lambda is dimensionless), 0.5 for those with a momentum.
         estimator: target -> the estimator that the noise-free checks use (the exact gradient, as a rule).
+        diffusion: name of the published diffusion matrix in `checks.published.DIFFUSIONS`; empty where none is on file.
     """
 
     name: str
@@ -50,3 +51,4 @@ class Row:
     step_size: float = 0.1
     step_power: float = 1.0
     estimator: Callable[[Target], Estimator] = Exact
+    diffusion: str = ""

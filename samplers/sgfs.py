@@ -1,7 +1,7 @@
 """Stochastic gradient Fisher scoring (SGFS)."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -62,6 +62,7 @@ class SGFS(PositionMixin):
 
     backend = "jax"
     needs = frozenset({"gradient", "covariance"})
+    averages: ClassVar[str] = "covariances"
 
     def __post_init__(self):
         require(0 < self.batch_fraction <= 1, "batch_fraction: must lie in (0, 1]", self.batch_fraction)

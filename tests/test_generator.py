@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 
 from checks.check import Check, NotApplicable
+from checks.defects.registry import find_defect
+from checks.execute import execute
 from checks.generator import code_generator, generator_of_code, step_sizes
+from checks.published import DIFFUSIONS
+from checks.registry import find_check
 from checks.stepmap import JaxStep, step_map
 from checks.subject import Subject
 from checks.verdict import decide
-from samplers.registry import sampler_row
+from samplers.registry import SAMPLERS, sampler_row
 from samplers.row import Row
 from samplers.sghmc import SGHMC
+from samplers.sgld import SGLD
 from samplers.simple import simple_sampler
 from samplers.types import Claims, Source
 from samplers.underdamped import PhasePoint
@@ -195,3 +200,43 @@ def test_one_compilation_serves_all_points_and_step_sizes():
         step.moments(LINE, h)
         step.moments(LINE[:2], h)
     assert compiled._cache_size() == 1
+
+
+WITHOUT_DIFFUSION = {"csgld-kept", "hmc", "amagold", "rmhmc", "rmhmc-recipe-metric", "gmc", "chmc"}
+"""Its force depends on the learnt weights (`contour_force`), or a step has no generator."""
+
+
+def test_every_row_with_a_generator_names_its_published_diffusion():
+    rows = [row for row in SAMPLERS if "generator" in row.tiers and "generator" not in row.unsupported]
+    assert {row.name for row in rows if not row.diffusion} == WITHOUT_DIFFUSION
+    assert {row.diffusion for row in rows if row.diffusion} <= set(DIFFUSIONS)
+
+
+@pytest.mark.parametrize("name", ["recipe-friction-root", "psgld-metric-inside-root"])
+def test_another_diffusion_of_the_same_law_passes_what_compares_code_and_claims_alone(name):
+    defect = find_defect(name)
+    passed = [execute(find_check(check), defect.subject, defect.killed_by.target, 0).verdict for check in BESIDE]
+    assert passed == ["pass"] * len(BESIDE)
+    result = execute(find_check("published_diffusion"), defect.subject, defect.killed_by.target, 0)
+    assert result.verdict == "fail", result.reason
+
+
+BESIDE = ("generator_of_code", "autodiff_recipe")
+
+
+@pytest.mark.parametrize(("temperature", "verdict"), [(1.0, "pass"), (1.001, "fail")])
+def test_a_row_of_ones_own_is_held_to_the_diffusion_that_it_names(temperature, verdict):
+    row = Row("mine", lambda target: SGLD(temperature), diffusion="langevin")
+    assert execute(find_check("published_diffusion"), Subject(row), "anharmonic", 0).verdict == verdict
+
+
+def test_a_row_that_names_no_diffusion_is_held_to_none():
+    check, subject = find_check("published_diffusion"), Subject(Row("mine", lambda target: SGLD()))
+    assert check.targets(subject) == ()
+    assert execute(check, subject, "anharmonic", 0).verdict == "not-applicable"
+
+
+@pytest.mark.parametrize("name", ["mala", "mmala"])
+def test_the_published_diffusion_of_a_metropolis_kernel_is_that_of_its_proposal(name):
+    check, subject = find_check("published_diffusion"), Subject(sampler_row(name), {"temperature": 2.0})
+    assert execute(check, subject, "gaussian-correlated-2d", 0).verdict == "pass"

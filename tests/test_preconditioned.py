@@ -14,8 +14,10 @@ import pytest
 from scipy import integrate, linalg
 
 from checks.defects.registry import find_defect
+from checks.execute import execute
 from checks.lyapunov import position_law
 from checks.quadrature import neville
+from checks.registry import find_check
 from checks.stepmap import JaxStep, step_map
 from checks.subject import Subject
 from checks.transfer import GRIDS, discrete_law
@@ -225,3 +227,35 @@ def test_fisher_scoring_averages_the_covariances_of_its_minibatches():
 def test_bad_arguments_are_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+# The check of a preconditioner by its definition
+
+
+class Swapped(PSGLD):
+    """V' = (1 - alpha) V + alpha g^2."""
+
+    def updated(self, second_moment, gradient):
+        return (1 - self.decay) * second_moment + self.decay * (gradient / self.data_size) ** 2
+
+
+class RootForgotten(PSGLD):
+    """G = 1 / (lambda + V)."""
+
+    def preconditioner(self, second_moment):
+        return 1 / (self.regularisation + second_moment)
+
+
+@pytest.mark.parametrize(("method", "verdict"), [(PSGLD, "pass"), (Swapped, "fail"), (RootForgotten, "fail")])
+def test_an_adaptive_preconditioner_is_held_to_its_algorithm(method, verdict):
+    row = dataclasses.replace(
+        sampler_row("psgld-frozen"), build=lambda law: method(0.7, 0.3, np.array([0.5, 2.0]), 4, T), variants=()
+    )
+    result = execute(find_check("preconditioner_by_definition"), Subject(row), PLANE.name, 0)
+    assert result.verdict == verdict, result.reason
+
+
+def test_a_sampler_that_averages_nothing_has_no_preconditioner_to_compare():
+    check, subject = find_check("preconditioner_by_definition"), Subject(sampler_row("sgld"))
+    assert check.targets(subject) == ()
+    assert execute(check, subject, PLANE.name, 0).verdict == "not-applicable"

@@ -11,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 
 from checks.defects.defect import Defect, Kill, planted
 from samplers.noise import normal_like
-from samplers.psgld import PSGLD, PSGLDState
+from samplers.psgld import PSGLD, PSGLDState, RMSpropMetric
 from samplers.registry import sampler_row
 from samplers.sgfs import SGFS
 from samplers.sgrld import SGRLD
@@ -19,6 +19,8 @@ from samplers.simple import PositionState
 
 LIMIT = "pi_h -> pi as h -> 0"
 CLOSED = "A S A^T + N = S has the closed form as its solution"
+HISTORY = "M_t = (B / h + (1 + n/N) / 2 mean(V_1 .. V_t))^-1"
+PUBLISHED = "G = diag 1 / (lambda + sqrt V)"
 GENERATOR = "Cov(z') / h -> 2 D as h -> 0"
 PLANE, LINE, DATA = "gaussian-correlated-2d", "gaussian-1d-scaled", "tiny-gaussian-data"
 
@@ -162,12 +164,43 @@ class RootOfBForgotten(SGFS):
         )
 
 
-def _of(base: str, method: type) -> Callable[..., Any]:
+class NewestCovariance(SGFS):
+    """The covariance of the newest batch in place of the mean of all so far."""
+
+    def step(self, key, state, step_size, estimator):
+        started = state._replace(covariance=jnp.zeros_like(state.covariance), count=jnp.zeros_like(state.count))
+        return super().step(key, started, step_size, estimator)
+
+
+class WholeFisher(SGFS):
+    """The whole of F beside the diagonal of B."""
+
+    def fisher(self, covariance):
+        return (1 + self.batch_fraction) * covariance
+
+
+class InsideRootMetric(RMSpropMetric):
+    """1 / sqrt(V + lambda), in the step and in what is declared."""
+
+    def _diagonal(self, theta):
+        gradient = jax.grad(self.target.flat_potential)(theta) / self.data_size
+        moment = self.decay * self.second_moment + (1 - self.decay) * gradient**2
+        return 1 / jnp.sqrt(moment + self.regularisation)
+
+
+def _inside_root(metric: RMSpropMetric, temperature: float) -> SGRLD:
+    """SGRLD with the other metric of the same arguments."""
+    return SGRLD(InsideRootMetric(**vars(metric)), temperature)
+
+
+def _of(base: str, method: Callable[..., Any]) -> Callable[..., Any]:
     """The builder of a row with another method."""
     return partial(sampler_row(base).build, method=method)
 
 
-def _bug(name: str, base: str, method: type, error: str, kill: Kill, *classes: str, source: str = "") -> Defect:
+def _bug(
+    name: str, base: str, method: Callable[..., Any], error: str, kill: Kill, *classes: str, source: str = ""
+) -> Defect:
     return planted(name, base, _of(base, method), error, kill, *classes, source=source)
 
 
@@ -272,5 +305,31 @@ DEFECTS: tuple[Defect, ...] = (
         "B xi for B^(1/2) xi",
         Kill("gaussian_limit", PLANE, LIMIT),
         "variance",
+    ),
+    _bug(
+        "sgfs-newest-covariance",
+        "sgfs",
+        NewestCovariance,
+        "F of the newest covariance for that of the mean of all so far",
+        Kill("preconditioner_by_definition", PLANE, HISTORY),
+        "state",
+    ),
+    _bug(
+        "sgfs-diagonal-whole-fisher",
+        "sgfs-diagonal",
+        WholeFisher,
+        "the whole of F beside the diagonal of B",
+        Kill("preconditioner_by_definition", PLANE, HISTORY),
+        "options",
+        "dimension",
+    ),
+    _bug(
+        "psgld-metric-inside-root",
+        "psgld-gamma",
+        _inside_root,
+        "G = 1 / sqrt(V + lambda) for 1 / (lambda + sqrt V), in the step and in what is declared",
+        Kill("published_diffusion", "anharmonic", PUBLISHED),
+        "claims",
+        "metric",
     ),
 )

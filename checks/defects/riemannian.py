@@ -150,6 +150,13 @@ def symmetric_q(target: Target, temperature: float) -> Dynamics:
     return dataclasses.replace(right, Q=lambda z: jnp.abs(right.Q(z)))
 
 
+def root_as_friction(target: Target, temperature: float) -> Dynamics:
+    """SGRHMC with D = T diag(0, G^-1/2): another friction, with the same law."""
+    right, n = sgrhmc_on_plane(target, temperature), target.size
+    root = lambda z: temperature * NonHessian2D().inverse_sqrt(z[:n])
+    return dataclasses.replace(right, D=lambda z: jnp.zeros((2 * n, 2 * n), z.dtype).at[n:, n:].set(root(z)))
+
+
 def old_correction(metric, theta: jax.Array) -> jax.Array:
     """Gamma + |G|^-1 sum_k d_k (|G| G^-1_jk), which is Gamma for Hessian metrics only."""
 
@@ -342,6 +349,15 @@ DEFECTS: tuple[Defect, ...] = (
         declared_without_gamma,
         "naive SGRHMC that declares the drift that it has: code and claim agree, the law is wrong",
         Kill("completeness", LINE, "exp(-H) is stationary for the drift"),
+        "claims",
+        "metric",
+    ),
+    planted(
+        "recipe-friction-root",
+        "recipe-sgrhmc",
+        recipe(root_as_friction),
+        "D = diag(0, G^-1/2) for diag(0, G^-1), in the code and in what is declared",
+        Kill("published_diffusion", PLANE, "D = diag(0, G^-1)"),
         "claims",
         "metric",
     ),
