@@ -257,18 +257,22 @@ class Held:
             # a given momentum must not be drawn over, as some libraries do in step 0
             number = kernel.map_index if full else 0
 
-            def noise(key):
-                return root @ jax.random.normal(key, (self.size,)) if noisy else jnp.zeros(self.size)
-
             def body(i, carry):
                 key, state = carry
-                key, step_key, eta_key, start_key = jax.random.split(key, 4)
-                eta = noise(eta_key)
-                if noisy:  # one eta a step: the cached gradient has to have it too, as in the one-step map
-                    state = kernel.start(start_key, kernel.read(state, h), h, eta)
-                return key, kernel.advance(i + number, step_key, state, h, eta)
+                key, step_key = jax.random.split(key)
+                return key, kernel.advance(i + number, step_key, state, h, jnp.zeros(self.size))
 
-            state = kernel.start(start_key, z, h, noise(start_key))
+            def noisy_body(i, carry):
+                # one eta a step: the cached gradient has to have it too, as in the one-step map
+                key, flat = carry
+                key, step_key, eta_key, start_key = jax.random.split(key, 4)
+                eta = root @ jax.random.normal(eta_key, (self.size,))
+                state = kernel.start(start_key, self.split(flat), h, eta)
+                return key, self.join(kernel.read(kernel.advance(i + number, step_key, state, h, eta), h))
+
+            if noisy:
+                return jax.lax.fori_loop(0, steps, noisy_body, (key, self.join(z)))[1]
+            state = kernel.start(start_key, z, h, jnp.zeros(self.size))
             state = jax.lax.fori_loop(0, steps, body, (key, state))[1]
             return self.join(kernel.read(state, h))
 
