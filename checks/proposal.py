@@ -4,10 +4,9 @@ Every proposal whose density is known gives the right law, if it is accepted wit
 that is accepted half as often as it could be: the checks of the law see neither.
 """
 
+import dataclasses
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -32,25 +31,19 @@ DRAWS = 4
 """Values of the normals at each point at which the acceptance is followed."""
 
 
-@dataclass(frozen=True, eq=False)
-class Walled:
-    """An estimator whose potential is finite at `inside` (d,), in ravel order, and nowhere else.
+def walled(target: Target, inside: np.ndarray) -> Target:
+    """The target with a potential that is finite at `inside` (d,), in ravel order, and nowhere else.
 
-    It is infinite where the first coordinate is larger, and not a number where it is smaller.
+    It is infinite where the first coordinate is larger, and not a number where it is smaller. The target is changed,
+    not the estimator: libraries read the potential from where they like.
     """
 
-    inner: Any
-    inside: np.ndarray
-
-    def init(self, key, position):
-        return self.inner.init(key, position)
-
-    def estimate(self, key, estate, position):
-        estimate, estate = self.inner.estimate(key, estate, position)
+    def potential(position):
         flat = ravel_pytree(position)[0]
-        outside = jnp.where(flat[0] > self.inside[0], jnp.inf, jnp.nan)
-        potential = jnp.where(jnp.all(flat == self.inside), estimate.potential, outside)
-        return estimate._replace(potential=potential), estate
+        outside = jnp.where(flat[0] > inside[0], jnp.inf, jnp.nan)
+        return jnp.where(jnp.all(flat == inside), target.potential(position), outside)
+
+    return dataclasses.replace(target, potential=potential)
 
 
 def proposes(step: JaxStep) -> bool:
@@ -65,13 +58,13 @@ def _moved(step: JaxStep, x, xi, uniform, h):
     return step.program(Noise(xi, jnp.reshape(uniform, (1,)), integers), x, h)[0]
 
 
-def _metropolis(subject: Subject, target: Target, estimator: Any = None) -> tuple[JaxStep, Callable]:
+def _metropolis(subject: Subject, target: Target) -> tuple[JaxStep, Callable]:
     """The step of a Metropolis kernel, and (x, normals, uniform, h) -> the variable after it.
 
     Raises:
         NotApplicable: if it is none whose draws the tape feeds.
     """
-    step = step_map(subject, target, estimator)
+    step = step_map(subject, target)
     if not isinstance(step, JaxStep):
         raise NotApplicable("host samplers are not traced")
     if not proposes(step):
@@ -221,7 +214,7 @@ def beyond_the_wall(subject: Subject, target: Target) -> np.ndarray:
         raise NotApplicable("no exact kernel that asks for the potential")
     free, go = _metropolis(subject, target)
     start, h, n = generic_points(free)[0], subject.step_size(target) / 10, target.size
-    _, move = _metropolis(subject, target, Walled(subject.estimator(target), start[:n]))
+    _, move = _metropolis(subject, walled(target, start[:n]))
     draws = 1.3 * np.cos(2.7 * np.arange(DRAWS)[:, None] + 1.9 * np.arange(free.noise_size))
     back = np.concatenate([start[:n], -start[n:]])  # with the draws and a momentum reversed the step goes the other way
     z, xi = np.repeat([start, back], DRAWS, axis=0), np.concatenate([draws, -draws])
