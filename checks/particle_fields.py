@@ -184,6 +184,8 @@ def six_particles(subject: Subject, target: Target) -> tuple[Any, Any, np.ndarra
 
 WEIGHTS = np.array([0.05, 0.1, 0.15, 0.2, 0.22, 0.28])
 """Of six particles, all different."""
+SCALED = 4
+"""Steps whose running mean is followed: from the third on it is not that of the last two values alone."""
 
 
 def repulsion_balance(check: Check, subject: Subject, target: Target, seed: int) -> Result:
@@ -233,12 +235,15 @@ def permutation_equivariance(check: Check, subject: Subject, target: Target, see
 def step_along_velocity(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     """The step of size 0 is none, and its derivative with respect to its size is the velocity, with weights 1/M.
 
-    The other checks of velocities give the weights themselves; this one holds the step to them, its sign included.
+    The other checks of velocities give the weights themselves; this one holds the step to them, its sign included. With
+    the option `adagrad` of SVGD it holds some steps to the scaled velocity, whose running mean is NumPy's.
     """
     del seed
     sampler, state, z = six_particles(subject, target)
     if sampler.claims.particles.scaled:
-        raise NotApplicable("the size of the velocity is scaled away")
+        if not getattr(sampler, "adagrad", False) or sampler.bandwidth == "he":
+            raise NotApplicable("the size of the velocity is scaled away")
+        return _scaled_steps(check, subject, target, sampler, state)
     estimator = subject.estimator(target)
 
     @jax.jit
@@ -258,6 +263,35 @@ def step_along_velocity(check: Check, subject: Subject, target: Target, seed: in
         reason=f"largest difference {effect:.3g} of the largest velocity, or position; {stays:.3g} in a step of size 0",
         statistic="derivative of the step less the velocity", unit="relative", detectable=2 * allowance,
         promised=1e-8,
+    )  # fmt: skip
+
+
+def _scaled_steps(check: Check, subject: Subject, target: Target, sampler: Any, state: Any) -> Result:
+    """x' - x = h v / (10^-6 + sqrt(s)), s <- 0.9 s + 0.1 v^2 from s = v^2, step by step from where the sampler is.
+
+    Source: the released code of liu2016stein.
+    """
+    estimator, h = subject.estimator(target), subject.step_size(target)
+    step = jax.jit(lambda state: sampler.step(jax.random.key(1), state, h, estimator))
+    x, s, gap, condition = np.asarray(flatten(sampler.position(state))), None, 0.0, 0.0
+    for _ in range(SCALED):
+        v = field(subject, target)(x, gradients_of(subject.row, target)(x), np.full(len(x), 1 / len(x)))
+        s = v**2 if s is None else 0.9 * s + 0.1 * v**2
+        expected = h * v / (1e-6 + np.sqrt(s))
+        state = step(state)
+        new = np.asarray(flatten(sampler.position(state)))
+        size = float(np.abs(expected).max())
+        gap = max(gap, float(np.abs(new - x - expected).max()) / size)
+        # the sums of a velocity cancel, and each coordinate of it is divided by its own size
+        condition = max(condition, float(np.abs(x).max()) / size, float(np.abs(v).max() / np.abs(v).min()))
+        x = new
+    allowance = 1e3 * EPS * (1 + condition)
+    return decide(
+        check, subject, target,
+        effect=gap, allowance=allowance, allowance_source="round-off, and cancellation of x' - x",
+        reason=f"one of {SCALED} steps is off its scaled velocity by {gap:.3g} of its size",
+        statistic="step less the scaled velocity", unit="relative", detectable=2 * allowance, promised=1e-8,
+        step_size=h,
     )  # fmt: skip
 
 

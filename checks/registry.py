@@ -438,9 +438,9 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "step_along_velocity",
         "law",
-        "d step(z; h) / dh = v(z) at h = 0, with the weight 1/M for each particle",
+        "d step(z; h) / dh = v(z) at h = 0, with weights 1/M; with AdaGrad step(z; h) - z = h v / (10^-6 + sqrt(s))",
         step_along_velocity,
-        particles(lambda claims: not claims.scaled, last(everywhere)),
+        particles(lambda claims: True, last(everywhere)),
     ),
     Check(
         "median_rule",

@@ -29,6 +29,7 @@ from samplers.median import median_of_nonnegative
 from samplers.metrics import DiagonalMetric, NonHessian2D
 from samplers.overdamped import overdamped_dynamics
 from samplers.particle_flow import FlowMixin, ParticleFlow
+from samplers.particles import estimates, flatten, uniform_weights
 from samplers.parvi import ParVI
 from samplers.psghmc import PSGHMC
 from samplers.registry import SAMPLERS, sampler_row
@@ -281,6 +282,26 @@ def test_a_kernel_is_what_its_option_says_and_not_what_the_code_declares():
             rest = execute(find_check("weighted_fixed_point"), subject, "gaussian-1d-scaled", 0)
             assert rest.verdict == "pass", rest.reason
         assert found == ["pass", "fail", "pass"], check
+
+
+class LastSquares(SVGD):
+    """The running mean of squares starts anew from the last direction in every step."""
+
+    def step(self, key, state, step_size, estimator):
+        new = super().step(key, state, step_size, estimator)
+        rows = flatten(state.position)
+        gradients, _ = estimates(estimator, key, state.estate, state.position)
+        return new._replace(square=self.move(rows, gradients, uniform_weights(rows), (self.bandwidth,)) ** 2)
+
+
+@pytest.mark.parametrize(("method", "verdict"), [(SVGD, "pass"), (LastSquares, "fail")])
+def test_scaled_steps_have_a_running_mean(method, verdict):
+    """It is found in the third step: the first two are the same."""
+    row = dataclasses.replace(sampler_row("svgd"), build=lambda target, **options: method(**options))
+    subject = Subject(row, {"bandwidth": 2.0, "adagrad": True})
+    for name in ("gaussian-1d-scaled", "gaussian-correlated-2d"):
+        result = execute(find_check("step_along_velocity"), subject, name, 0)
+        assert result.verdict == verdict, result.reason
 
 
 @dataclasses.dataclass(frozen=True)

@@ -129,7 +129,7 @@ def _reference(row: Row, number: int) -> _Reference:
         cases += [(z, f * subject.step_size(target)) for f in FACTORS]
     zs, hs = np.stack([z for z, _ in cases]), np.array([h for _, h in cases])
     accepting = bool(_program(row, setting, 1).count("uniform"))
-    steps = 1 if accepting else 2
+    steps = 1 if accepting else 3  # a running mean that takes the last value for itself shows in the third
     program, packing = _program(row, setting, steps), _program(row, setting, 0)
     if program.unintercepted or (accepting and program.count("uniform") != 1):
         raise NotImplementedError("draws that the tape does not feed, or several accept steps")
