@@ -35,6 +35,8 @@ NO_LAW = (
     "mirror_at_zero",
     "force_keeps_volume",
     "exact_without_force",
+    "finite_potential",
+    "preconditioner_by_definition",
     "median_rule",
     "density_estimate",
 )
