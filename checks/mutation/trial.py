@@ -207,7 +207,12 @@ def _ordered(names: Sequence[str]) -> tuple[str, ...]:
 
 FIRST = {"reused-key": "key_discipline"}
 """Operator -> the check that is meant for it."""
-ABOUT = {"samplers.metrics": "published_diffusion"}
+ABOUT = {
+    "samplers.metrics": "published_diffusion",
+    "samplers.saga": "estimator_recursion",
+    "samplers.svrg": "estimator_recursion",
+    "samplers.sgfs": "preconditioner_by_definition",
+}
 """Module -> the check that is about what it computes. It comes before the proof that another metric has the same law:
 what is meant is the metric by its formula."""
 QUICK = (
