@@ -340,7 +340,7 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
     full = [r for r in counted if r["every_tier"]]
     text += [
         "Of a sample, drawn by a hash, of mutants that met all the checks of every tier until it killed them"
-        f"{_chains(full)}.",
+        f"{_chains(full)}: `python -m reports.mutation --every-tier K --tier all --chains F`.",
         "",
         "| tier | mutants | killed | first kill of all mutants by it |",
         "|---|---|---|---|",
