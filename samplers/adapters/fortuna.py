@@ -67,10 +67,9 @@ def sghmc_resampled(target: Target, integration_steps: int = 10, friction: float
     return _bridged("sghmc_resampled", target, claims, integration_steps=integration_steps, friction=friction)
 
 
-def _preconditioned(where: str, alpha: float, eps: float) -> Claims:
+def _require_average(alpha: float, eps: float) -> None:
     require(0 <= alpha < 1, "alpha: must lie in [0, 1)", alpha)
     require(eps > 0, "eps: must be positive", eps)
-    return preconditioned_claims(Source("li2016preconditioned", where))
 
 
 def sgld_rms(target: Target, alpha: float = 0.99, eps: float = 1e-7) -> Bridged:
@@ -80,14 +79,23 @@ def sgld_rms(target: Target, alpha: float = 0.99, eps: float = 1e-7) -> Bridged:
 
     without Gamma = div G, the term that li2016preconditioned drops too.
     """
-    claims = _preconditioned("Algorithm 1", alpha, eps)
+    _require_average(alpha, eps)
+    claims = preconditioned_claims(Source("li2016preconditioned", "Algorithm 1"))
     return _bridged("sgld_rms", target, claims, PreconditionedPoint, alpha=alpha, eps=eps)
 
 
 def sghmc_rms(target: Target, friction: float = 1.0, alpha: float = 0.99, eps: float = 1e-7) -> Bridged:
-    """`sghmc_integrator` and `rmsprop_preconditioner`: the mass is 1 / G, G as in `sgld_rms`."""
+    """`sghmc_integrator` and `rmsprop_preconditioner`: the mass is 1 / G, G as in `sgld_rms`.
+
+    No law is claimed: that of a momentum whose mass remembers is not known, so that no chain can start from it.
+    """
     _require_friction(friction)
-    claims = _preconditioned("the preconditioner of Algorithm 1", alpha, eps)
+    _require_average(alpha, eps)
+    claims = Claims(
+        kind="adaptive",
+        source=Source("li2016preconditioned", "the preconditioner of Algorithm 1"),
+        conditions=("exact gradient", "Gamma dropped"),
+    )
     return _bridged("sghmc_rms", target, claims, PreconditionedPhasePoint, friction=friction, alpha=alpha, eps=eps)
 
 

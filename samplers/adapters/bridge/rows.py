@@ -170,11 +170,12 @@ BRIDGED: tuple[Row, ...] = (
         _PRECONDITIONED,
         variants=({"alpha": 0.9, "eps": 0.1}, {"alpha": 0.5, "eps": 1.0}),
     ),
-    _sampled(
+    _row(
         "fortuna",
         "sghmc-rmsprop",
         fortuna.sghmc_rms,
-        _PRECONDITIONED,
+        tiers=("contract",),
+        unsupported=_PRECONDITIONED,
         variants=({"friction": 0.5, "alpha": 0.9, "eps": 0.1}, {"friction": 2.0, "alpha": 0.5, "eps": 1.0}),
         step_power=0.5,
     ),
