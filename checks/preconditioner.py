@@ -1,38 +1,30 @@
 """Preconditioners that are learnt from the gradients: each step of a run by the algorithm of the source."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from checks.altered import Altered
 from checks.check import Check, Inconclusive, NotApplicable
 from checks.result import Result
 from checks.subject import Subject
 from checks.tape import Noise, record
 from checks.verdict import decide
-from samplers.types import Estimate
+from samplers.gradients import Exact
 from targets.target import Target
 
 NUM_STEPS = 4
 """Steps of the run: a mean of four terms tells its weights from those of any other recursion."""
 
 
-class Telling(NamedTuple):
+def telling(target: Target) -> Altered:
     """Exact gradients with a covariance that depends on the position and is not diagonal: no noise, but it is told."""
-
-    target: Target
-
-    def init(self, key, position):
-        del key, position
-        return ()
-
-    def estimate(self, key, estate, position):
-        del key
-        flat, unravel = ravel_pytree(jax.grad(self.target.potential)(position))
-        return Estimate(unravel(flat), None, told_covariance(self.target, ravel_pytree(position)[0])), estate
+    told = lambda estimate, x: estimate._replace(covariance=told_covariance(target, ravel_pytree(x)[0]))
+    return Altered(Exact(target), told)
 
 
 def told_covariance(target: Target, x: Any) -> Any:
@@ -53,7 +45,7 @@ def preconditioner_by_definition(check: Check, subject: Subject, target: Target,
     definition = DEFINITIONS.get(getattr(sampler, "averages", ""))
     if definition is None:
         raise NotApplicable("no preconditioner that averages over the steps by its definition")
-    h, estimator = subject.step_size(target), Telling(target)
+    h, estimator = subject.step_size(target), telling(target)
     start = jax.tree.map(jnp.asarray, target.example)
 
     def run(step_size):

@@ -1,6 +1,7 @@
 """What a scheme does with the force alone: it shears the momentum, and without one the motion is that of the SDE."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from checks.altered import Altered
 from checks.check import Check, NotApplicable
 from checks.result import Result
 from checks.rules import generic_points
@@ -22,22 +24,15 @@ TIMES = (1.0, 10.0, 100.0)
 """Multiples of the usual step size: an exact motion is exact at all of them, whichever branch computes it."""
 
 
-@dataclass(frozen=True, eq=False)
-class Steepened:
-    """grad U(theta) + S (theta - theta_0): the same force at theta_0, with another derivative."""
+def steepened(centre: np.ndarray, slope: np.ndarray) -> Callable[[Any, Any], Any]:
+    """grad U(theta) -> grad U(theta) + S (theta - theta_0): the same force at theta_0 (d,), with another derivative."""
 
-    inner: Any
-    centre: Any
-    slope: Any
-
-    def init(self, key, position):
-        return self.inner.init(key, position)
-
-    def estimate(self, key, estate, position):
-        estimate, estate = self.inner.estimate(key, estate, position)
+    def change(estimate, position):
         flat, unravel = ravel_pytree(position)
-        more = unravel(jnp.asarray(self.slope, flat.dtype) @ (flat - jnp.asarray(self.centre, flat.dtype)))
-        return estimate._replace(gradient=jax.tree.map(jnp.add, estimate.gradient, more)), estate
+        more = unravel(jnp.asarray(slope, flat.dtype) @ (flat - jnp.asarray(centre, flat.dtype)))
+        return estimate._replace(gradient=jax.tree.map(jnp.add, estimate.gradient, more))
+
+    return change
 
 
 def force_keeps_volume(check: Check, subject: Subject, target: Target, seed: int) -> Result:
@@ -58,11 +53,12 @@ def force_keeps_volume(check: Check, subject: Subject, target: Target, seed: int
     point = generic_points(step)[0]
     k = np.arange(n)
     slope = np.cos(1.1 * (k[:, None] + k) + 0.3 * k[:, None] * k) / h
-    steep = step_map(subject, target, Steepened(step.estimator, point[:n], (slope + slope.T) / 2))
+    steep = step_map(subject, target, Altered(step.estimator, steepened(point[:n], (slope + slope.T) / 2)))
+    assert isinstance(steep, JaxStep)
     normals = jnp.cos(1.9 * jnp.arange(step.noise_size) + 0.7)
     volumes, errors = [], []
     for each in (step, steep):
-        matrix = np.asarray(jax.jacfwd(lambda z, run=each.run: run(z, normals, h)[0])(jnp.asarray(point)))  # pyright: ignore[reportAttributeAccessIssue]
+        matrix = np.asarray(jax.jacfwd(lambda z, run=each.run: run(z, normals, h)[0])(jnp.asarray(point)))
         volumes.append(np.linalg.slogdet(matrix)[1])
         errors.append(EPS * np.linalg.cond(matrix))
     allowance = float(100 * step.size * max(errors))
@@ -97,6 +93,9 @@ def exact_without_force(check: Check, subject: Subject, target: Target, seed: in
     if claims.dynamics is None:
         raise NotApplicable("no dynamics are declared")
     dynamics, usual = claims.dynamics(free), subject.step_size(target)
+    # the block matrix loses what its largest entry times h is to one
+    slope = np.abs(np.asarray(jax.jacfwd(dynamics.drift)(jnp.zeros(n)))).sum()
+    start = np.concatenate([np.zeros((n, 1)), np.eye(n)], axis=1)
     worst, allowance, where = 0.0, 0.0, (0.0, "")
     for h in usual * np.array(TIMES):
         move = np.asarray(step.run(jnp.cos(jnp.arange(n)), jnp.ones(step.noise_size), jnp.asarray(float(h)))[0])
@@ -104,17 +103,14 @@ def exact_without_force(check: Check, subject: Subject, target: Target, seed: in
             worst, where = np.inf, (float(h), "result")
             break
         code = step.pair(float(h))
-        columns = [linear_law(dynamics, Gaussian(e, np.zeros((n, n))), float(h)) for e in (np.zeros(n), *np.eye(n))]
+        columns = [linear_law(dynamics, Gaussian(e, np.zeros((n, n))), float(h)) for e in start.T]
         mean, noise = np.stack([c.mean for c in columns], axis=1), columns[0].covariance
-        start = np.concatenate([np.zeros((n, 1)), np.eye(n)], axis=1)
         gaps = (
             np.abs(code.matrix[:n] @ start + code.offset[:n, None] - mean).max() / (1 + np.abs(mean).max()),
             np.abs(code.noise[:n] @ code.noise[:n].T - noise).max() / (1 + np.abs(noise).max()),
         )
         if max(gaps) >= worst:
             worst, where = float(max(gaps)), (float(h), "mean" if gaps[0] >= gaps[1] else "covariance")
-        # the block matrix loses what its largest entry times h is to one
-        slope = np.abs(np.asarray(jax.jacfwd(dynamics.drift)(jnp.zeros(n)))).sum()
         allowance = max(allowance, 1e3 * EPS * (1 + slope * float(h)))
     return decide(
         check,

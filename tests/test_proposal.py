@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from checks.altered import Altered
 from checks.check import NotApplicable
-from checks.defects.estimators import Altered
 from checks.detailed_balance import detailed_balance
 from checks.execute import cached_target
 from checks.proposal import acceptance_limit, finite_potential, proposal_generator
@@ -145,7 +145,7 @@ class Careless(MALA):
     """A potential that is not a number is taken for that of the start, as by a clean-up of the estimate."""
 
     def step(self, key, state, step_size, estimator):
-        clean = lambda e: e._replace(potential=jnp.where(jnp.isfinite(e.potential), e.potential, state.potential))
+        clean = lambda e, _: e._replace(potential=jnp.where(jnp.isfinite(e.potential), e.potential, state.potential))
         return super().step(key, state, step_size, Altered(estimator, clean))
 
 

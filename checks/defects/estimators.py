@@ -22,21 +22,6 @@ MEMORY = "E z_n and E z_n z_n^T are those of the recursion of position and table
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Altered:
-    """An estimator whose estimates go through `change`."""
-
-    inner: Any
-    change: Callable[[Any], Any]
-
-    def init(self, key, position):
-        return self.inner.init(key, position)
-
-    def estimate(self, key, estate, position):
-        estimate, estate = self.inner.estimate(key, estate, position)
-        return self.change(estimate), estate
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
 class NeverUpdated(SAGA):
     """The table stays as it was at the start: unbiased, without the variance of a table of mixed ages."""
 

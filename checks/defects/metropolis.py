@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from checks.altered import Altered
 from checks.defects.defect import Defect, Kill, planted
-from checks.defects.estimators import Altered
 from samplers.hmc import HMC, MetropolisState, potential_of
 from samplers.mala import MALA
 from samplers.metropolis import accept, finite_or_reject, inner
@@ -102,7 +102,7 @@ class WrongWay(MALA):
     def step(self, key, state, step_size, estimator):
         # what the kernel sees is -grad U with U as it is, for the proposal and for its density alike
         turned = lambda held: held._replace(gradient=jax.tree.map(jnp.negative, held.gradient))
-        return turned(super().step(key, turned(state), step_size, Altered(estimator, turned)))
+        return turned(super().step(key, turned(state), step_size, Altered(estimator, lambda e, _: turned(e))))
 
 
 BALANCE = "pi(x) k(x, y) = pi(y) k(y, x)"

@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from checks.altered import Altered
 from checks.defects.defect import Defect, Kill, planted
-from checks.defects.estimators import Altered
 from samplers.noise import normal_like
 from samplers.registry import known_noise
 from samplers.sghmc import SGHMC
@@ -80,7 +80,7 @@ class CompensatedTwice(SGHMC):
 
     def step(self, key, state, step_size, estimator):
         return super().step(
-            key, state, step_size, Altered(estimator, lambda e: e._replace(covariance=2 * e.covariance))
+            key, state, step_size, Altered(estimator, lambda e, _: e._replace(covariance=2 * e.covariance))
         )
 
 
