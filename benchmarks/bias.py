@@ -13,13 +13,13 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from benchmarks.subjects import ALL, SMALL_LAWS, particle_starts, preferred
-from checks.chains import end_points
-from checks.starts import draw_positions
-from checks.stepmap import step_map
-from checks.subject import Subject
+from checks.core.candidate import Subject
+from checks.end_points.chains import end_points
+from checks.exact_laws.exact_draws import draw_positions
+from checks.tracing.step_map import step_map
+from samplers.entry import Row
+from samplers.interface.sampler import Estimator
 from samplers.registry import sampler_row
-from samplers.row import Row
-from samplers.types import Estimator
 from targets.registry import target as find_target
 from targets.target import Target
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import jax
 import jax.monitoring
 
-from checks.execute import execute
-from checks.plan import make_plan
+from checks.pytest_plugin.execute import execute
+from checks.pytest_plugin.plan import make_plan
 
 COMPILING = (
     "/jax/core/compile/jaxpr_trace_duration",

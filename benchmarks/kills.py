@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import jax
 
-from checks.defects.defect import CLASSES, Defect
-from checks.defects.registry import DEFECTS
-from checks.execute import default_seed, execute
+from checks.faults.fault import CLASSES, Defect
+from checks.faults.registry import DEFECTS
+from checks.pytest_plugin.execute import default_seed, execute
 from checks.registry import find_check
-from samplers.row import DETERMINISTIC_TIERS
+from samplers.entry import DETERMINISTIC_TIERS
 
 LEAST = 0.001
 """A rate of 0 is reported as this: asv compares ratios."""

@@ -4,8 +4,9 @@
 
 Every system gets the same 20,000 documents, K = 100, alpha and beta, minibatches of 50 documents (tomotopy, collapsed
 Gibbs sampling, sweeps over all), one thread, and the same seconds of CPU time of the process, its own setup left out.
-Its topics are then judged by one estimator, `samplers.lda.completion.Completion`, once (no average over samples, which
-the samplers could profit from). Times are CPU times, so that a shared machine does not decide; take ratios.
+Its topics are then judged by one estimator, `samplers.topic_models.lda.completion.Completion`, once (no average over
+samples, which the samplers could profit from). Times are CPU times, so that a shared machine does not decide; take
+ratios.
 """
 
 import argparse
@@ -19,18 +20,18 @@ from typing import Any
 
 import numpy as np
 
-from reports.experiments.lda import METHODS, documents
-from reports.lines import commit
-from samplers.lda.completion import Completion
-from samplers.lda.driver import _Chain
-from samplers.lda.estimator import DocumentGibbs
-from samplers.lda.gibbs import sample_topics
-from samplers.lda.scir import TopicSCIR
-from samplers.lda.stored import StoredGibbs
-from samplers.schedules import Schedule, constant, decreasing
+from reports.experiments.common.lda import METHODS, documents
+from reports.records.jsonl import commit
+from samplers.runner.schedules import Schedule, constant, decreasing
+from samplers.topic_models.lda.completion import Completion
+from samplers.topic_models.lda.estimator import DocumentGibbs
+from samplers.topic_models.lda.gibbs import sample_topics
+from samplers.topic_models.lda.run import _Chain
+from samplers.topic_models.lda.scir import TopicSCIR
+from samplers.topic_models.lda.stored_assignments import StoredGibbs
 from targets.datasets.corpus import Corpus
-from targets.datasets.stream import Independent
-from targets.lda.model import LDA, normalised
+from targets.datasets.minibatch_stream import Independent
+from targets.topic_models.lda.model import LDA, normalised
 
 TRAINING, BATCH, TOPICS, ALPHA, BETA = 20_000, 50, 100, 0.1, 0.1
 
@@ -241,7 +242,8 @@ def page(lines: list[dict[str, Any]]) -> str:
             for race in races
         ),
         "",
-        "*Topics kept*: `samplers.lda.stored`, a sweep a visit from the topics of the last visit, counts of all words, "
+        "*Topics kept*: `samplers.topic_models.lda.stored_assignments`, a sweep a visit from the topics of the "
+        "last visit, counts of all words, "
         "and SCIR steps of size 10, which are fresh draws of the weights but for e^-10 of them: a Gibbs sampler with a "
         "random scan, exact with minibatches. The other samplers of the suite start every visit from uniform topics.",
         "",

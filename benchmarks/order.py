@@ -9,13 +9,13 @@ import math
 import jax
 
 from benchmarks.subjects import SMALL_LAWS, WITH_DEFECT, WITH_ORDER, preferred
-from checks.check import Check
-from checks.execute import default_seed, execute
+from checks.core.candidate import Subject
+from checks.core.check import Check
+from checks.core.result import Result
+from checks.pytest_plugin.execute import default_seed, execute
 from checks.registry import find_check
-from checks.result import Result
-from checks.subject import Subject
+from samplers.entry import Row
 from samplers.registry import sampler_row
-from samplers.row import Row
 
 RESOLUTION = 0.01
 """Deficits below this are reported as this: asv compares ratios, and extrapolated slopes carry errors up to 1e-5."""

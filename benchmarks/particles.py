@@ -17,11 +17,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.gradients import Exact
-from samplers.metrics import DiagonalMetric
-from samplers.rsvgd import RSVGD
-from samplers.svgd import SVGD
-from targets.gaussian import gaussian
+from samplers.estimators.basic import Exact
+from samplers.particles.rsvgd import RSVGD
+from samplers.particles.svgd import SVGD
+from samplers.riemannian.metrics import DiagonalMetric
+from targets.euclidean.gaussian import gaussian
 from targets.target import Target
 
 STEP_SIZE = 1e-2

@@ -24,12 +24,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from reports.lines import ROOT, commit
-from samplers.adapters.bridge.build import is_built, python_of
-from samplers.gradients import FromLogDensity
-from samplers.hmc import HMC
-from samplers.run import run
-from samplers.sgld import SGLD
+from reports.records.jsonl import ROOT, commit
+from samplers.adapters.isolated.build import is_built, python_of
+from samplers.estimators.basic import FromLogDensity
+from samplers.overdamped.sgld import SGLD
+from samplers.runner.run import run
+from samplers.underdamped.hmc import HMC
 
 DIM, STEP_SIZE = 10, 0.01
 CHAINS = (1, 100, 10_000, 100_000)
@@ -130,7 +130,7 @@ def posteriors(chains: int, steps: int) -> Callable[[], Any]:
     """`posteriors.sgmcmc.sgld` in a Python loop, as its documentation writes it; all chains in one tensor."""
     import torch
 
-    from samplers.adapters.posteriors import library
+    from samplers.adapters.torch.posteriors import library
 
     density = lambda x, batch: (-0.5 * (x * x).sum(), torch.tensor([]))
     transform = library().sgld.build(density, lr=STEP_SIZE)
@@ -210,7 +210,7 @@ def contestants(chains: int) -> tuple[list[Contestant], dict[str, str]]:
     for name, distribution, beside, make, fewer in PEERS:
         if distribution == "sgmcmcjax":
             if not is_built(distribution):
-                absent[name] = "its environment is not built: python -m samplers.adapters.bridge build sgmcmcjax"
+                absent[name] = "its environment is not built: python -m samplers.adapters.isolated build sgmcmcjax"
                 continue
         else:
             try:

@@ -16,11 +16,11 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from reports.lines import commit
-from samplers.sam.methods import Method, build
-from samplers.sam.weights import FLAT, SPHERE, WeightSettings, sample_weights
-from targets.sam.model import SAM, unit_rows
-from targets.sparse_rows import SparseRows
+from reports.records.jsonl import commit
+from samplers.topic_models.sam.methods import Method, build
+from samplers.topic_models.sam.weights import FLAT, SPHERE, WeightSettings, sample_weights
+from targets.numerics.ragged import SparseRows
+from targets.topic_models.sam.model import SAM, unit_rows
 
 TOPICS, WORDS, DOCUMENTS, ENTRIES = 20, 5000, 1666, 70
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from checks.statistics.ksd import ksd
 from checks.statistics.rksd import rksd
-from reports.lines import commit
+from reports.records.jsonl import commit
 
 DIM = 5
 

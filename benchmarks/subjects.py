@@ -5,8 +5,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from samplers.entry import PARTICLE_TIERS, Row
 from samplers.registry import SAMPLERS
-from samplers.row import PARTICLE_TIERS, Row
 from targets.target import Target
 
 SMALL_LAWS = ("anharmonic", "double-well")

@@ -14,12 +14,12 @@ import time
 import numpy as np
 import pytest
 
-from samplers.dp_slice import DPSlice, StepSizes, Users
-from samplers.gamma_updates import CIRUpdate, ExactGamma, ExpandedMeanUpdate
-from targets.data import available
+from samplers.positive.gamma_updates import CIRUpdate, ExactGamma, ExpandedMeanUpdate
+from samplers.topic_models.dp.slice import DPSlice, StepSizes, Users
+from targets.datasets.files import available
 from targets.datasets.msweb import FILES, load_msweb
-from targets.dp_mixture import DPMixture
-from targets.sparse_rows import SparseRows, sparse_rows
+from targets.numerics.ragged import SparseRows, sparse_rows
+from targets.topic_models.dp_mixture import DPMixture
 
 WARM_UP, STEPS = 200, 100
 CASES = {

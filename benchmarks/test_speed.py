@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from jax import lax
 
-from samplers.gradients import FromLogDensity, Minibatch
-from samplers.gsgnht import GSGNHT
-from samplers.run import run
-from samplers.sggmc import SGGMC
-from samplers.sghmc import SGHMC
-from samplers.sgld import SGLD
-from samplers.types import Sampler
+from samplers.estimators.basic import FromLogDensity, Minibatch
+from samplers.geodesic.gsgnht import GSGNHT
+from samplers.geodesic.sggmc import SGGMC
+from samplers.interface.sampler import Sampler
+from samplers.overdamped.sgld import SGLD
+from samplers.runner.run import run
+from samplers.underdamped.sghmc import SGHMC
 from targets.manifolds.sphere import Sphere
 from targets.target import DataTerms
 

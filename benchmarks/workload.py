@@ -9,8 +9,8 @@ import numpy as np
 from jax import lax
 
 from benchmarks.subjects import SMALL_GAUSSIANS, particle_starts, preferred
-from checks.subject import Subject
-from samplers.row import Row
+from checks.core.candidate import Subject
+from samplers.entry import Row
 from targets.registry import target as find_target
 
 

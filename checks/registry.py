@@ -2,33 +2,58 @@
 
 from collections.abc import Callable
 
-from checks import contract
-from checks.check import Check
-from checks.cir_law import finite_time_moments, laplace_of_step, reads_counts
-from checks.compensation import compensated_step
-from checks.contour import contour_force, contour_weights
-from checks.convergence import bad_start, kernel_stein_discrepancy, separated_modes
-from checks.cycles import cycle_law
-from checks.detailed_balance import detailed_balance
-from checks.exchange import exchange_balance, exchange_rate
-from checks.float32 import float32_law
-from checks.generator import generator_of_code
-from checks.geometry import geodesic_flow, noise_is_tangent, stays_on_the_manifold
-from checks.invariance import chains_move, end_point_anderson_darling, end_point_ks, end_point_mmd, end_point_moments
-from checks.law import gaussian_limit, gradient_noise_limit, minibatch_limit, stability, stationary_covariance
-from checks.manifold_law import (
+from checks.core.candidate import Subject
+from checks.core.check import Check
+from checks.core.lookup import BadInput, closest, find_target
+from checks.exact_laws.transfer_operator import transfer_operator
+from checks.tiers.contract import interface
+from checks.tiers.convergence.convergence import bad_start, kernel_stein_discrepancy, separated_modes
+from checks.tiers.generator.drift_and_diffusion import generator_of_code
+from checks.tiers.generator.proposal import acceptance_limit, finite_potential, proposal_generator
+from checks.tiers.generator.published_diffusion import published_diffusion
+from checks.tiers.geometry.constraints import geodesic_flow, noise_is_tangent, stays_on_the_manifold
+from checks.tiers.geometry.manifold_law import (
     closed_form_marginals,
     intrinsic_dimension,
     kinetic_energy,
     manifold_limit,
     riemannian_stein_discrepancy,
 )
-from checks.memory import estimator_recursion
-from checks.mirror import mirror_at_zero
-from checks.noise_tier import estimator_memory, gradient_noise_end_points, minibatch_end_points
-from checks.order import defect, local_weak_order
-from checks.particle_charts import coordinate_invariance
-from checks.particle_fields import (
+from checks.tiers.invariance.end_points import (
+    chains_move,
+    end_point_anderson_darling,
+    end_point_ks,
+    end_point_mmd,
+    end_point_moments,
+)
+from checks.tiers.invariance.float32 import float32_law
+from checks.tiers.invariance.step_size_limit import step_size_limit
+from checks.tiers.invariance.stream_independence import streams_independent
+from checks.tiers.law.compensation import compensated_step
+from checks.tiers.law.contour import contour_force, contour_weights
+from checks.tiers.law.cycles import cycle_law
+from checks.tiers.law.detailed_balance import detailed_balance
+from checks.tiers.law.estimator_memory import estimator_recursion
+from checks.tiers.law.gaussian import (
+    gaussian_limit,
+    gradient_noise_limit,
+    minibatch_limit,
+    stability,
+    stationary_covariance,
+)
+from checks.tiers.law.preconditioner import preconditioner_by_definition
+from checks.tiers.law.reflection import mirror_at_zero
+from checks.tiers.law.replica_exchange import exchange_balance, exchange_rate
+from checks.tiers.law.skew_balance import skew_detailed_balance
+from checks.tiers.noise.gradient_noise import estimator_memory, gradient_noise_end_points, minibatch_end_points
+from checks.tiers.order.cir_transition import finite_time_moments, laplace_of_step, reads_counts
+from checks.tiers.order.symplecticity import exact_without_force, force_keeps_volume
+from checks.tiers.order.weak_order import defect, local_weak_order
+from checks.tiers.particles.bandwidth import density_estimate, median_rule
+from checks.tiers.particles.coordinates import coordinate_invariance
+from checks.tiers.particles.flows import divergence_of_flow, gaussian_flow
+from checks.tiers.particles.mean_field import divergence_falls, mean_field_fixed_point
+from checks.tiers.particles.velocity import (
     kernel_velocity,
     particle_rate,
     permutation_equivariance,
@@ -36,22 +61,9 @@ from checks.particle_fields import (
     step_along_velocity,
     weighted_fixed_point,
 )
-from checks.particle_flows import divergence_of_flow, gaussian_flow
-from checks.particle_rules import density_estimate, median_rule
-from checks.particles import divergence_falls, mean_field_fixed_point
-from checks.preconditioner import preconditioner_by_definition
-from checks.proposal import acceptance_limit, finite_potential, proposal_generator
-from checks.published import published_diffusion
-from checks.recipe import autodiff_recipe, completeness, symbolic_recipe
-from checks.resolve import BadInput, closest, find_target
-from checks.shear import exact_without_force, force_keeps_volume
-from checks.skew_balance import skew_detailed_balance
-from checks.step_size_limit import step_size_limit
-from checks.streams import streams_independent
-from checks.subject import Subject
-from checks.transfer import transfer_operator
-from checks.workload.trial import JOINT, LAW, LIMIT, MEAN, kernel_of, run_trial
-from samplers.types import Claims, ParticleClaims
+from checks.tiers.recipe.complete_recipe import autodiff_recipe, completeness, symbolic_recipe
+from checks.tiers.workload.trial import JOINT, LAW, LIMIT, MEAN, kernel_of, run_trial
+from samplers.interface.sampler import Claims, ParticleClaims
 from targets.target import Target
 
 
@@ -172,7 +184,7 @@ line = where(lambda target: target.size == 1 and target.interval is not None)
 everywhere = where(lambda target: True)
 
 CHECKS: tuple[Check, ...] = (
-    *contract.CHECKS,
+    *interface.CHECKS,
     Check(
         "autodiff_recipe",
         "recipe",
@@ -507,7 +519,7 @@ CHECKS: tuple[Check, ...] = (
         "invariance",
         "noise of chains, seeds, keys, steps and leaves is not correlated",
         streams_independent,
-        contract.structured_targets,
+        interface.structured_targets,
         once=True,
     ),
     Check(

@@ -17,23 +17,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import reports.experiments
-from checks.resolve import BadInput, closest
-from reports.compare import compare
-from reports.results import ResultsError
+from checks.core.lookup import BadInput, closest
+from reports.pages.compare import compare
+from reports.records.results import ResultsError
 from reports.site.build import PUBLISHED, build
 
 SITE = Path("build") / "site"
 HISTORY = Path(".asv") / "html"
 
 
-def experiments() -> list[str]:
-    """Names of the experiments that can be run."""
-    modules = pkgutil.iter_modules(reports.experiments.__path__)
-    found = []
-    for module in modules:
-        source = Path(reports.experiments.__path__[0]) / f"{module.name}.py"
-        if source.is_file() and "\ndef main(" in source.read_text(encoding="utf-8"):
-            found.append(module.name)
+def experiments() -> dict[str, str]:
+    """Experiments that can be run: name -> module. `liu2016_figure3` is `reports.experiments.liu2016.figure3`."""
+    found = {}
+    for module in pkgutil.walk_packages(reports.experiments.__path__, "reports.experiments."):
+        if module.ispkg:
+            continue
+        *_, folder, stem = module.name.split(".")
+        source = Path(reports.experiments.__path__[0]) / folder / f"{stem}.py"
+        if "\ndef main(" in source.read_text(encoding="utf-8"):
+            found[stem if folder == "original" else f"{folder}_{stem}"] = module.name
     return found
 
 
@@ -89,10 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(given: argparse.Namespace, rest: Sequence[str]) -> int:
     if given.experiment:
         if given.experiment not in experiments():
-            raise BadInput(f"{given.experiment}: no such experiment; {closest(given.experiment, experiments())}")
+            raise BadInput(f"{given.experiment}: no such experiment; {closest(given.experiment, list(experiments()))}")
         out = ["--out", str(given.out)] if given.out else []
-        return importlib.import_module(f"reports.experiments.{given.experiment}").main([*out, *rest])
-    from reports import sweep  # here, because the registries load every sampler
+        return importlib.import_module(experiments()[given.experiment]).main([*out, *rest])
+    from reports.runs import sweep  # here, because the registries load every sampler
 
     if given.out is None or given.out.suffix != ".jsonl":
         raise BadInput(f"--out {given.out}: name a file that ends in .jsonl, where the results are appended")
@@ -104,7 +106,7 @@ def _run(given: argparse.Namespace, rest: Sequence[str]) -> int:
         sweep.cells(given.sampler, given.target, given.tier, given.check, given.factor or [1.0], given.seed)
     )  # fmt: skip
     if given.workers or given.scheduler:
-        from reports import cluster
+        from reports.runs import cluster
 
         try:
             computed = cluster.run(queue, given.out, given.chains, given.workers, given.scheduler)
@@ -133,7 +135,7 @@ def _compare(given: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _summary(given: argparse.Namespace, rest: Sequence[str]) -> int:
-    from reports.summary import summary
+    from reports.pages.summary import summary
 
     text, good = summary(given.results, given.deviations, given.badge)
     print(text)

@@ -9,27 +9,38 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.amagold import AMAGOLD
-from samplers.arcsine_rsvgd import ArcsineRSVGD
-from samplers.badodab import BADODAB
-from samplers.chmc import CHMC
-from samplers.cir_euler import CIREuler
-from samplers.contour_sgld import ContourSGLD
-from samplers.control_variates import SGLDCV, ControlVariates
-from samplers.cyclical_sghmc import CyclicalSGHMC
-from samplers.cyclical_sgld import CyclicalSGLD
-from samplers.dynamics import Dynamics, coordinate_names
-from samplers.embedded_rsvgd import EmbeddedRSVGD
-from samplers.exponential_ou import ExponentialOU, LogLocation
-from samplers.gmc import GMC
-from samplers.gradients import Exact, FullEnergy, KnownNoise
-from samplers.gsgnht import GSGNHT
-from samplers.hmc import HMC
-from samplers.host import HostExact
-from samplers.host_sgld import HostSGLD
-from samplers.leimkuhler_matthews import LeimkuhlerMatthews
-from samplers.mala import MALA
-from samplers.metrics import (
+from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.entry import MANIFOLD_TIERS, PARTICLE_TIERS, Row
+from samplers.estimators.basic import Exact, FullEnergy, KnownNoise
+from samplers.estimators.host import HostExact
+from samplers.geodesic.chmc import CHMC
+from samplers.geodesic.gmc import GMC
+from samplers.geodesic.gsgnht import GSGNHT
+from samplers.geodesic.sggmc import SGGMC
+from samplers.overdamped.contour_sgld import ContourSGLD
+from samplers.overdamped.control_variates import SGLDCV, ControlVariates
+from samplers.overdamped.cyclical_sgld import CyclicalSGLD
+from samplers.overdamped.host_sgld import HostSGLD
+from samplers.overdamped.leimkuhler_matthews import LeimkuhlerMatthews
+from samplers.overdamped.mala import MALA
+from samplers.overdamped.psgld import PSGLD, RMSpropMetric
+from samplers.overdamped.replica_exchange import ReplicaExchangeSGLD
+from samplers.overdamped.saga import SAGA, SAGALD
+from samplers.overdamped.sgfs import SGFS
+from samplers.overdamped.sgld import SGLD
+from samplers.overdamped.svrg import SVRG, SVRGLD
+from samplers.particles.particle_flow import ParticleFlow
+from samplers.particles.parvi import ParVI
+from samplers.particles.psghmc import PSGHMC
+from samplers.particles.rsvgd import RSVGD
+from samplers.particles.rsvgd_arcsine import ArcsineRSVGD
+from samplers.particles.rsvgd_embedded import EmbeddedRSVGD
+from samplers.particles.svgd import SVGD
+from samplers.positive.cir_euler import CIREuler
+from samplers.positive.exponential_ou import ExponentialOU, LogLocation
+from samplers.positive.scir import SCIR, ExactCounts
+from samplers.riemannian.euler import Recipe
+from samplers.riemannian.metrics import (
     DiagonalMetric,
     ExpandedNaturalMetric,
     FlatMetric,
@@ -39,31 +50,20 @@ from samplers.metrics import (
     ReducedMeanMetric,
     ReducedNaturalMetric,
 )
-from samplers.mmala import MMALA
-from samplers.msgnht import MSGNHT
-from samplers.particle_flow import ParticleFlow
-from samplers.parvi import ParVI
-from samplers.psghmc import PSGHMC
-from samplers.psgld import PSGLD, RMSpropMetric
-from samplers.recipe import Recipe
-from samplers.replica_exchange import ReplicaExchangeSGLD
-from samplers.rmhmc import RMHMC
-from samplers.row import MANIFOLD_TIERS, PARTICLE_TIERS, Row
-from samplers.rsvgd import RSVGD
-from samplers.saga import SAGA, SAGALD
-from samplers.scir import SCIR, ExactCounts
-from samplers.sgfs import SGFS
-from samplers.sggmc import SGGMC
-from samplers.sghmc import SGHMC
-from samplers.sgld import SGLD
-from samplers.sgnht import SGNHT
-from samplers.sgrhmc import SGRHMC
-from samplers.sgrld import SGRLD
-from samplers.splitting import ABOBA, BAOAB, OABAO, OBABO
-from samplers.svgd import SVGD
-from samplers.svrg import SVRG, SVRGLD
-from samplers.ubu import BUB, UBU
-from targets.simplex_posterior import REDUCED
+from samplers.riemannian.mmala import MMALA
+from samplers.riemannian.rmhmc import RMHMC
+from samplers.riemannian.sgrhmc import SGRHMC
+from samplers.riemannian.sgrld import SGRLD
+from samplers.thermostats.badodab import BADODAB
+from samplers.thermostats.msgnht import MSGNHT
+from samplers.thermostats.sgnht import SGNHT
+from samplers.underdamped.amagold import AMAGOLD
+from samplers.underdamped.cyclical_sghmc import CyclicalSGHMC
+from samplers.underdamped.hmc import HMC
+from samplers.underdamped.sghmc import SGHMC
+from samplers.underdamped.splitting import ABOBA, BAOAB, OABAO, OBABO
+from samplers.underdamped.ubu import BUB, UBU
+from targets.simplex.parameterisations import REDUCED
 from targets.target import DataTerms, Target
 
 TEMPERATURES = ({"temperature": 0.5}, {"temperature": 2.0})

@@ -7,31 +7,15 @@ from typing import NamedTuple
 
 import jax
 
-from targets import (
-    banana,
-    bingham,
-    circle_posterior,
-    dirichlet,
-    funnel,
-    gamma,
-    gaussian,
-    independent,
-    log_normal,
-    matrix_langevin,
-    mixture,
-    quartic,
-    simplex_posterior,
-    student_t,
-    tiny_data,
-    truncated_gaussian,
-    uniform,
-    vmf_mixture,
-    workloads,
-)
-from targets import von_mises_fisher as vmf
+from targets.directional import bingham, circle_posterior, matrix_langevin, product_laws, uniform, vmf_mixture
+from targets.directional import von_mises_fisher as vmf
+from targets.euclidean import banana, enumerable_data, funnel, gaussian, gaussian_mixture, quartic, student_t
+from targets.positive import gamma, log_normal, truncated_gaussian
 from targets.posteriordb.registry import ROWS, posteriordb_target
-from targets.sam import tiny
+from targets.regression import benchmarks
+from targets.simplex import dirichlet, parameterisations
 from targets.target import Target
+from targets.topic_models.sam import tiny
 
 
 class TargetRow(NamedTuple):
@@ -56,8 +40,8 @@ TARGETS: tuple[TargetRow, ...] = (
     TargetRow("double-well", quartic.double_well),
     TargetRow("anharmonic", quartic.anharmonic),
     TargetRow("banana", banana.banana),
-    TargetRow("gaussian-mixture", mixture.mixture_1d),
-    TargetRow("gaussian-mixture-2d", mixture.mixture_2d),
+    TargetRow("gaussian-mixture", gaussian_mixture.mixture_1d),
+    TargetRow("gaussian-mixture-2d", gaussian_mixture.mixture_2d),
     TargetRow("funnel", funnel.funnel),
     TargetRow("student-t", student_t.student_t),
     TargetRow("gamma", gamma.gamma_smooth),
@@ -75,8 +59,8 @@ TARGETS: tuple[TargetRow, ...] = (
     TargetRow("bingham-s2", bingham.bingham_s2),
     TargetRow("bingham-s9", bingham.bingham_s9),
     TargetRow("uniform-s2^3", uniform.uniform_spheres),
-    TargetRow("vmf-s1^2", independent.circles),
-    TargetRow("vmf-s2-and-gaussian", independent.sphere_and_plane),
+    TargetRow("vmf-s1^2", product_laws.circles),
+    TargetRow("vmf-s2-and-gaussian", product_laws.sphere_and_plane),
     TargetRow("uniform-stiefel-3-2", uniform.uniform_stiefel),
     TargetRow("matrix-langevin-3-2", matrix_langevin.langevin_3_2),
     TargetRow("dirichlet", dirichlet.dense),
@@ -85,29 +69,29 @@ TARGETS: tuple[TargetRow, ...] = (
     TargetRow("dirichlet-sphere", dirichlet.dense_sphere),
     TargetRow("dirichlet-sphere-concentrated", dirichlet.concentrated_sphere),
     TargetRow("dirichlet-sphere-sparse", dirichlet.sparse_sphere),
-    TargetRow("simplex-reduced-mean", simplex_posterior.reduced_mean),
-    TargetRow("simplex-reduced-natural", simplex_posterior.reduced_natural),
-    TargetRow("simplex-expanded-mean", simplex_posterior.expanded_mean),
-    TargetRow("simplex-expanded-natural", simplex_posterior.expanded_natural),
+    TargetRow("simplex-reduced-mean", parameterisations.reduced_mean),
+    TargetRow("simplex-reduced-natural", parameterisations.reduced_natural),
+    TargetRow("simplex-expanded-mean", parameterisations.expanded_mean),
+    TargetRow("simplex-expanded-natural", parameterisations.expanded_natural),
     TargetRow("truncated-gaussian", truncated_gaussian.truncated_2d),
     TargetRow("half-gaussian", truncated_gaussian.half_gaussian),
     TargetRow("circle-posterior-mean-e1", circle_posterior.circle_posterior),
     TargetRow("circle-posterior-pair-e2", circle_posterior.printed),
-    TargetRow("tiny-gaussian-data", tiny_data.tiny_gaussian_data),
-    TargetRow("tiny-regression", tiny_data.tiny_regression),
-    TargetRow("tiny-logistic", tiny_data.tiny_logistic),
+    TargetRow("tiny-gaussian-data", enumerable_data.tiny_gaussian_data),
+    TargetRow("tiny-regression", enumerable_data.tiny_regression),
+    TargetRow("tiny-logistic", enumerable_data.tiny_logistic),
 )
 
 POSTERIORS: tuple[TargetRow, ...] = (
-    TargetRow("logistic-synthetic", workloads.logistic_synthetic),
-    TargetRow("logistic-splice", workloads.logistic_splice),
-    TargetRow("logistic-covertype", workloads.logistic_covertype),
+    TargetRow("logistic-synthetic", benchmarks.logistic_synthetic),
+    TargetRow("logistic-splice", benchmarks.logistic_splice),
+    TargetRow("logistic-covertype", benchmarks.logistic_covertype),
     TargetRow("sam-s1", tiny.circle_topics),
     TargetRow("sam-s2", tiny.sphere_topics),
     *(TargetRow(name, build) for name, build in ROWS),
 )
 """Posteriors without an exact sampler, known by expectations. Building one may read data and raise
-`targets.data.DataError`; listing them does not."""
+`targets.datasets.files.DataError`; listing them does not."""
 
 
 def target(name: str) -> Target:

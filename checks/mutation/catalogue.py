@@ -5,10 +5,10 @@ import hashlib
 from collections import Counter
 from dataclasses import dataclass
 
-from checks.mutation.build import mutated_row
+from checks.mutation.load import mutated_row
 from checks.mutation.operators import Swaps, edits
 from checks.mutation.source import Place, places, scope
-from samplers.row import Row
+from samplers.entry import Row
 
 
 @dataclass(frozen=True, eq=False)

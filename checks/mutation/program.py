@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.contract import Shifted, structured_targets, with_noise
-from checks.execute import cached_target
-from checks.preflight import start_position
-from checks.subject import Subject
-from samplers.row import Row
+from checks.core.candidate import Subject
+from checks.core.preflight import start_position
+from checks.pytest_plugin.execute import cached_target
+from checks.tiers.contract.interface import Shifted, structured_targets, with_noise
+from samplers.entry import Row
 from targets.target import Target
 
 PREFERRED = ("gaussian-correlated-2d",)

@@ -12,13 +12,26 @@ from typing import Any, NamedTuple
 
 from checks.mutation.operators import Scope
 from checks.mutation.program import settings, trace
-from samplers.row import Row
+from samplers.entry import Row
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-FOLDERS = ("samplers", "targets/manifolds")
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = (
+    "samplers/numerics",
+    "samplers/dynamics",
+    "samplers/interface",
+    "samplers/estimators",
+    "samplers/overdamped",
+    "samplers/underdamped",
+    "samplers/thermostats",
+    "samplers/riemannian",
+    "samplers/geodesic",
+    "samplers/positive",
+    "samplers/particles",
+    "targets/manifolds",
+)
 APART = frozenset(
-    {"samplers.gradients", "samplers.registry", "samplers.host", "samplers.validate", "samplers.simple"}
-    | {"samplers.types", "samplers.row"}
+    {"samplers.estimators.basic", "samplers.estimators.host", "samplers.interface.from_step"}
+    | {"samplers.interface.sampler"}
 )
 """Not the step: estimators of others than the sampler, argument checks, glue."""
 ENTRANCES = frozenset({"step", "position"})
@@ -32,7 +45,7 @@ NEUTRAL = {"friction": 1.0, "temperature": 1.0, "diffusion": 1.0}
 
 
 class Place(NamedTuple):
-    """A function: `samplers.sgld`, `SGLD.step`."""
+    """A function: `samplers.overdamped.sgld`, `SGLD.step`."""
 
     module: str
     qualname: str
@@ -46,8 +59,9 @@ def tree(module: str) -> ast.Module:
 
 
 def file_of(module: str) -> Path:
-    """The file of a module of the suite."""
-    return ROOT / (module.replace(".", "/") + ".py")
+    """The file of a module or package of the suite."""
+    path = ROOT / module.replace(".", "/")
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def definition(place: Place) -> ast.FunctionDef:

@@ -7,21 +7,21 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from checks.check import Check
-from checks.execute import default_seed, execute
+from checks.core.candidate import Subject
+from checks.core.check import Check
+from checks.core.result import Result
 from checks.mutation.catalogue import Mutant
-from checks.mutation.equivalent import proof
+from checks.mutation.equivalence import proof
 from checks.mutation.program import fingerprint, settings
+from checks.pytest_plugin.execute import default_seed, execute
 from checks.registry import CHECKS, seconds
-from checks.result import Result
-from checks.subject import Subject
-from samplers.row import Row
+from samplers.entry import Row
 
 Status = Literal["stillborn", "identical", "duplicate", "equivalent", "killed", "survived", "open"]
 SOUND = ("pass", "not-applicable")
 """What the unmutated sampler must get in a case that counts as a kill."""
 KILLS = ("fail", "error")
-CLAIMED = ("samplers.metrics", "samplers.dynamics")
+CLAIMED = ("samplers.riemannian.metrics", "samplers.dynamics.complete_recipe")
 """Modules of the step that the declared dynamics use too."""
 PATIENCE = 4
 """Cases that are run in vain before a proof of equivalence is tried."""
@@ -208,10 +208,10 @@ def _ordered(names: Sequence[str]) -> tuple[str, ...]:
 FIRST = {"reused-key": "key_discipline"}
 """Operator -> the check that is meant for it."""
 ABOUT = {
-    "samplers.metrics": "published_diffusion",
-    "samplers.saga": "estimator_recursion",
-    "samplers.svrg": "estimator_recursion",
-    "samplers.sgfs": "preconditioner_by_definition",
+    "samplers.riemannian.metrics": "published_diffusion",
+    "samplers.overdamped.saga": "estimator_recursion",
+    "samplers.overdamped.svrg": "estimator_recursion",
+    "samplers.overdamped.sgfs": "preconditioner_by_definition",
 }
 """Module -> the check that is about what it computes. It comes before the proof that another metric has the same law:
 what is meant is the metric by its formula."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from checks.statistics import quadratic
+from checks.statistics import weighted_chi_square
 from checks.statistics.outcome import Outcome, checked_allowance, checked_sample
 
 TERMS = 150
@@ -185,13 +185,13 @@ def anderson_darling_log_sf(statistic: float) -> float:
     2e-7, is the order of the relative error of P.
     """
     weights, rest = _anderson_darling_weights()
-    return quadratic.log_sf(statistic - rest, weights)
+    return weighted_chi_square.log_sf(statistic - rest, weights)
 
 
 def anderson_darling_quantile(log_tail: float) -> float:
     """The value that A^2 exceeds with probability exp(log_tail), in the limit."""
     weights, rest = _anderson_darling_weights()
-    return quadratic.quantile(log_tail, weights) + rest
+    return weighted_chi_square.quantile(log_tail, weights) + rest
 
 
 def _anderson_darling_weights() -> tuple[np.ndarray, float]:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist
 
 from checks.statistics.outcome import Outcome, checked_sample
-from checks.statistics.quadratic import moments_of, norm_test
+from checks.statistics.weighted_chi_square import moments_of, norm_test
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Bandwidths of the mixture of kernels, as multiples of the median distance."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from checks.statistics.distribution import ks_test
-from checks.statistics.joint import evaluated
+from checks.statistics.geweke import evaluated
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
 

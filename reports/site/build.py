@@ -15,14 +15,14 @@ from typing import Any
 
 import jinja2
 
-from reports.findings_index import of_checks
-from reports.lines import ROOT
-from reports.results import ResultsError
-from reports.site import documents, kills, matrix, orders, workloads
+from reports.pages.conclusion import STANDINGS
+from reports.pages.findings_index import of_checks
+from reports.records.jsonl import ROOT
+from reports.records.results import ResultsError
+from reports.site import conformance_matrix, documents, kill_table, orders, workloads
 from reports.site.documents import Document
 from reports.site.gauge import gauge
 from reports.site.papers import FIGURES, OTHERS, Figure
-from reports.standing import STANDINGS
 
 PUBLISHED = ROOT / "reports" / "published"
 FINDINGS = ROOT / "reports" / "findings"
@@ -49,7 +49,7 @@ def build(results: Path, out: Path, history: Path | None = None) -> int:
     files = of_checks(results)
     if not files:
         raise ResultsError(f"--results {results}: holds no file LIBRARY-VERSION.jsonl with results of checks")
-    rows = matrix.samplers(files)
+    rows = conformance_matrix.samplers(files)
     texts = collect(results)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent) as work:
@@ -86,7 +86,9 @@ def environment() -> jinja2.Environment:
     )
 
 
-def _write(out: Path, rows: Sequence[matrix.Sampler], texts: Sequence[Document], results: Path, history: bool) -> int:
+def _write(
+    out: Path, rows: Sequence[conformance_matrix.Sampler], texts: Sequence[Document], results: Path, history: bool
+) -> int:
     templates, count = environment(), 0
     pages = {text.source.resolve(): text.path for text in texts}
     findings = {text.path.stem: text for text in texts if text.path.parts[0] == "findings"}
@@ -100,7 +102,7 @@ def _write(out: Path, rows: Sequence[matrix.Sampler], texts: Sequence[Document],
         "present": present,
         "marks": MARKS,
         "standings": STANDINGS,
-        "symbols": matrix.SYMBOLS,
+        "symbols": conformance_matrix.SYMBOLS,
         "gauge": gauge,
     }
 
@@ -114,7 +116,7 @@ def _write(out: Path, rows: Sequence[matrix.Sampler], texts: Sequence[Document],
         target.write_text(text, encoding="utf-8")
         count += 1
 
-    groups: dict[str, list[matrix.Sampler]] = {}
+    groups: dict[str, list[conformance_matrix.Sampler]] = {}
     for row in rows:
         groups.setdefault(row.library, []).append(row)
     experiments = [t for t in texts if t.path.parts[:2] == ("pages", "experiments")]
@@ -128,7 +130,7 @@ def _write(out: Path, rows: Sequence[matrix.Sampler], texts: Sequence[Document],
         groups=groups, evidence=evidence, claims=claims, own=own, others=others, findings=findings,
         results=sum(len(row.results) for row in rows),
     )  # fmt: skip
-    page("matrix.html", "matrix.html", rows=rows, columns=matrix.columns(rows))
+    page("matrix.html", "matrix.html", rows=rows, columns=conformance_matrix.columns(rows))
     for row in rows:
         finding, drawn = findings.get(_stem(row.library)), orders.of_sampler(row.results)
         page(f"samplers/{row.slug}.html", "sampler.html", row=row, finding=finding, orders=drawn)
@@ -143,17 +145,20 @@ def _write(out: Path, rows: Sequence[matrix.Sampler], texts: Sequence[Document],
     if present["papers"]:
         page("papers.html", "papers.html", papers=_by_title(), pages=named, images=_images(named), others=OTHERS)
     if present["kills"]:
-        bugs = kills.bugs(results / "kill-matrix.jsonl")
+        bugs = kill_table.bugs(results / "kill-matrix.jsonl")
         page(
             "kills.html", "kills.html",
-            bugs=bugs, tiers=kills.tiers_of(bugs), page=named.get("kill-matrix"), calibration=named.get("calibration"),
+            bugs=bugs,
+            tiers=kill_table.tiers_of(bugs),
+            page=named.get("kill-matrix"),
+            calibration=named.get("calibration"),
         )  # fmt: skip
     for text in texts:
         page(text.path, "document.html", document=text, body=documents.render(text, pages))
         for figure in documents.figures(text):
             shutil.copyfile(figure, out / text.path.parent / figure.name)
-    (out / "matrix.csv").write_text(matrix.to_csv(rows), encoding="utf-8")
-    (out / "matrix.md").write_text(matrix.to_markdown(rows), encoding="utf-8")
+    (out / "matrix.csv").write_text(conformance_matrix.to_csv(rows), encoding="utf-8")
+    (out / "matrix.md").write_text(conformance_matrix.to_markdown(rows), encoding="utf-8")
     for name in ("style.css", "tables.js"):
         static = resources.files("reports.site").joinpath("static", name)
         (out / name).write_text(static.read_text(encoding="utf-8"), encoding="utf-8")

@@ -4,7 +4,7 @@ import math
 
 from markupsafe import Markup
 
-from checks.result import Result
+from checks.core.result import Result
 
 LOW, HIGH = -16.0, 1.0
 """Powers of ten at the ends of the axis."""

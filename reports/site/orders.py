@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from checks.result import Result
+from checks.core.result import Result
 from reports.site.chart import MOST, Axis, Line, chart
 
 LOCAL = {"local_weak_order": "errors"}

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from reports.experiments.cells import Lines, load
-from reports.lines import read
+from reports.experiments.common.grid import Lines, load
+from reports.records.jsonl import read
 from reports.site.chart import Axis, Line, chart
 
 SECONDS = Axis("seconds", log=True)
@@ -37,8 +37,8 @@ def ends(series: dict[str, list[tuple[float, float]]], y: Axis, title: str) -> l
 
 def sam(lines: Lines) -> dict[str, list[tuple[float, float]]]:
     """Spherical admixture model: method -> (seconds, log-perplexity), the first seed."""
-    from reports.experiments.liu2016_figure5 import LABELS
-    from reports.experiments.liu2016_figure5_seeds import of_methods
+    from reports.experiments.liu2016.figure5a import LABELS
+    from reports.experiments.liu2016.figure5a_seeds import of_methods
 
     found = of_methods(lines, False)
     return {LABELS[name]: [(p[1], p[2]) for p in runs[0]["points"]] for name, runs in found.items()}
@@ -46,21 +46,21 @@ def sam(lines: Lines) -> dict[str, list[tuple[float, float]]]:
 
 def lda_recipe(lines: Lines) -> dict[str, list[tuple[float, float]]]:
     """LDA with K = 50: method -> (seconds, perplexity), the first seed."""
-    from reports.experiments.ma2015_figure3 import corpora, results
+    from reports.experiments.ma2015.figure3 import corpora, results
 
     return {name: _curve(runs[0]) for name, runs in results(lines, corpora(False)[0]).items()}
 
 
 def lda_scir(lines: Lines) -> dict[str, list[tuple[float, float]]]:
     """LDA with K = 100: curve -> (seconds, perplexity), the first seed."""
-    from reports.experiments.baker2018_figure3a import corpora, results
+    from reports.experiments.baker2018.figure3a import corpora, results
 
     return {name: _curve(runs[0]) for name, runs in results(lines, corpora(False)[0]).items()}
 
 
 def dp(lines: Lines) -> dict[str, list[tuple[float, float]]]:
     """DP mixture: setting -> (seconds, minus log predictive), the first seed."""
-    from reports.experiments.baker2018_figure3b import ASIDE, label, results
+    from reports.experiments.baker2018.figure3b import ASIDE, label, results
 
     found = results(lines, False)
     return {
@@ -72,7 +72,7 @@ def dp(lines: Lines) -> dict[str, list[tuple[float, float]]]:
 
 def logistic(data: str, lines: Lines) -> dict[str, list[tuple[float, float]]]:
     """Logistic regression on a data set: method -> (seconds, log-likelihood of a test row)."""
-    from reports.experiments.liu2018_figure1 import curves
+    from reports.experiments.liu2018.figure1 import curves
 
     return {
         method: list(zip(c["seconds"].mean(axis=0), c["log_likelihood"].mean(axis=0), strict=True))

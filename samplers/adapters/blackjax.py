@@ -14,12 +14,12 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.adapters.shared import PeerState, first, frozen, load
-from samplers.overdamped import overdamped_dynamics
-from samplers.simple import PositionMixin, PositionState
-from samplers.thermostat import ThermostatPoint, thermostat_dynamics
-from samplers.types import Claims, Source
-from samplers.validate import require
+from samplers.adapters.common import PeerState, first, frozen, load
+from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.interface.from_step import PositionMixin, PositionState
+from samplers.interface.sampler import Claims, Source
+from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
+from samplers.validation import require
 from targets.target import Target
 
 

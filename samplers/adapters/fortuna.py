@@ -1,7 +1,7 @@
 """Fortuna (aws-fortuna 0.2.0) across the bridge: its SG-MCMC integrators, held to what its documentation says they are.
 
 The release asks for numpy < 2, jax < 0.5 and optax 0.1, so it runs in an environment of its own:
-`python -m samplers.adapters.bridge build fortuna`.
+`python -m samplers.adapters.isolated build fortuna`.
 
 What all of them share: the integrator ascends the gradient of the log joint density that it is handed, summed over the
 data (the library multiplies the log-likelihood of a minibatch by N / n itself). With the step size s of its schedule
@@ -15,14 +15,14 @@ so that s = h^2 and a = 1 - C h for a friction C, and s = h for a = 0. Momenta s
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from samplers.adapters.bridge.sampler import Bridged
+from samplers.adapters.common import preconditioned_claims
+from samplers.adapters.isolated.sampler import Bridged
 from samplers.adapters.sgmcmcjax import PreconditionedPoint
-from samplers.adapters.shared import preconditioned_claims
-from samplers.sghmc import SGHMC
-from samplers.sgld import SGLD
-from samplers.types import Claims, Source
-from samplers.underdamped import PhasePoint
-from samplers.validate import require
+from samplers.dynamics.underdamped import PhasePoint
+from samplers.interface.sampler import Claims, Source
+from samplers.overdamped.sgld import SGLD
+from samplers.underdamped.sghmc import SGHMC
+from samplers.validation import require
 from targets.target import Target
 
 

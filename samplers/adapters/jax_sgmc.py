@@ -1,7 +1,7 @@
 """JaxSGMC 0.1.5 across the bridge: the solvers of its module `alias`, held to what their documentation says they are.
 
 The release needs an older jax, so it runs in an environment of its own:
-`python -m samplers.adapters.bridge build jax-sgmc`.
+`python -m samplers.adapters.isolated build jax-sgmc`.
 
 What all of them share: the library differentiates a potential itself, - log-prior - N mean_S log-likelihood, summed
 over the data; its `step_size` is the h of SDE time, and its schedules of step size, burn-in and thinning are left out
@@ -12,15 +12,15 @@ Noise adaption (`adapt_noise_model`), masses and adaptive step sizes are not exe
 import math
 from typing import Any, NamedTuple
 
-from samplers.adapters.bridge.sampler import Bridged
+from samplers.adapters.common import preconditioned_claims
+from samplers.adapters.isolated.sampler import Bridged
 from samplers.adapters.sgmcmcjax import PreconditionedPoint
-from samplers.adapters.shared import preconditioned_claims
-from samplers.replica_exchange import ReplicaExchangeSGLD
-from samplers.sgld import SGLD
-from samplers.splitting import OBABO
-from samplers.types import Claims, ExchangeClaims, Source
-from samplers.underdamped import PhasePoint, langevin_dynamics
-from samplers.validate import require
+from samplers.dynamics.underdamped import PhasePoint, langevin_dynamics
+from samplers.interface.sampler import Claims, ExchangeClaims, Source
+from samplers.overdamped.replica_exchange import ReplicaExchangeSGLD
+from samplers.overdamped.sgld import SGLD
+from samplers.underdamped.splitting import OBABO
+from samplers.validation import require
 from targets.target import Target
 
 

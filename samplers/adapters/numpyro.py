@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.adapters.shared import PeerState, first, frozen, load
-from samplers.types import Claims, Source
-from samplers.validate import require
+from samplers.adapters.common import PeerState, first, frozen, load
+from samplers.interface.sampler import Claims, Source
+from samplers.validation import require
 from targets.target import Target
 
 Kernel = Literal["rbf", "rbf-vector", "imq", "random-feature", "mixture"]

@@ -16,12 +16,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from samplers.adapters.shared import load
-from samplers.overdamped import overdamped_dynamics
-from samplers.simple import PositionMixin, PositionState
-from samplers.types import Claims, Source
-from samplers.underdamped import MomentumMixin, MomentumState, langevin_dynamics
-from samplers.validate import require
+from samplers.adapters.common import load
+from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
+from samplers.interface.from_step import PositionMixin, PositionState
+from samplers.interface.sampler import Claims, Source
+from samplers.validation import require
 
 CLIP = 1e8
 """Norm above which `DifferentiallyPrivate` clips: far above any gradient that is met."""
@@ -151,7 +151,7 @@ class AddNoise(MomentumMixin):
 
     @property
     def claims(self):
-        from samplers.sghmc import SGHMC
+        from samplers.underdamped.sghmc import SGHMC
 
         friction, temperature = self.friction, self.temperature
         return Claims(

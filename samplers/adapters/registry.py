@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from samplers.adapters import blackjax, devinterp, geoopt, numpyro, optax, posteriors, tfp
-from samplers.adapters.bridge.rows import BRIDGED
-from samplers.host import HostExact
-from samplers.row import SAMPLED_TIERS, Row
+from samplers.adapters import blackjax, numpyro, optax, tfp
+from samplers.adapters.isolated.entries import BRIDGED
+from samplers.adapters.torch import devinterp, geoopt, posteriors
+from samplers.entry import SAMPLED_TIERS, Row
+from samplers.estimators.host import HostExact
 
 _COMPOSITE = {
     "recipe": "the state is the position alone: the momentum is drawn afresh in every step",
@@ -17,7 +18,8 @@ _FLATTENED = "with zeta > 0 the positions follow an adaptively flattened law; th
 _ADAPTIVE: dict[str, str] = dict.fromkeys(("recipe", "generator", "order", "law"), _FLATTENED)
 _PERTURBED: dict[str, str] = dict.fromkeys(
     ("recipe", "generator", "order", "law"),
-    "an update of the subsample, then a trajectory with accept-reject: tests/test_adapter_numpyro.py holds each of the "
+    "an update of the subsample, then a trajectory with accept-reject: tests/samplers/adapters/test_numpyro.py "
+    "holds each of the "
     "two to the perturbed law that the kernel leaves invariant",
 )
 _PARTICLES = {

@@ -1,7 +1,7 @@
 """SGMCMCJax 0.2.13 across the bridge: its kernels, held to what their documentation says they are.
 
 The release needs an older jax (it imports jax.experimental.host_callback), so it runs in an environment of its own:
-`python -m samplers.adapters.bridge build sgmcmcjax`.
+`python -m samplers.adapters.isolated build sgmcmcjax`.
 
 What all of them share: the library differentiates a log-likelihood and a log-prior itself and sums over the data,
 grad log-prior + N mean_S grad log-likelihood, so that N enters once; gradient noise enters as data. A kernel carries
@@ -13,16 +13,16 @@ velocity v = h r with dt = h^2, and lose the share alpha = C h of it in a step; 
 
 from typing import Any, NamedTuple
 
-from samplers.adapters.bridge.sampler import Bridged
-from samplers.adapters.shared import preconditioned_claims
-from samplers.badodab import BADODAB
-from samplers.sgld import SGLD
-from samplers.sgnht import SGNHT
-from samplers.splitting import BAOAB
-from samplers.thermostat import ThermostatPoint
-from samplers.types import Claims, Source
-from samplers.underdamped import PhasePoint
-from samplers.validate import require
+from samplers.adapters.common import preconditioned_claims
+from samplers.adapters.isolated.sampler import Bridged
+from samplers.dynamics.underdamped import PhasePoint
+from samplers.interface.sampler import Claims, Source
+from samplers.overdamped.sgld import SGLD
+from samplers.thermostats.badodab import BADODAB
+from samplers.thermostats.common import ThermostatPoint
+from samplers.thermostats.sgnht import SGNHT
+from samplers.underdamped.splitting import BAOAB
+from samplers.validation import require
 from targets.target import Target
 
 

@@ -15,12 +15,12 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from samplers.adapters.shared import frozen, load
-from samplers.dynamics import Dynamics, coordinate_names
-from samplers.overdamped import overdamped_dynamics
-from samplers.simple import PositionMixin, PositionState
-from samplers.types import Claims, Source, TrajectoryClaims
-from samplers.validate import require
+from samplers.adapters.common import frozen, load
+from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.interface.from_step import PositionMixin, PositionState
+from samplers.interface.sampler import Claims, Source, TrajectoryClaims
+from samplers.validation import require
 from targets.target import Target
 
 Volatility = Literal["one", "constant", "position"]

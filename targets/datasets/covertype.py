@@ -5,7 +5,7 @@ import zlib
 
 import numpy as np
 
-from targets.data import DataError, DataFile, read
+from targets.datasets.files import DataError, DataFile, read
 from targets.datasets.table import Split, Table, expect, parse_csv
 
 _ORIGIN = (

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from targets.data import DataError, DataFile, read
+from targets.datasets.files import DataError, DataFile, read
 from targets.datasets.table import expect
-from targets.sparse_rows import SparseRows
+from targets.numerics.ragged import SparseRows
 
 _ORIGIN = (
     "UCI Anonymous Microsoft Web Data, J. Breese, D. Heckerman and C. Kadie, 1998, "

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from targets.data import DataError, DataFile, fetch, locate
 from targets.datasets.corpus import Corpus, from_documents
 from targets.datasets.documents import Pair, read_archive
+from targets.datasets.files import DataError, DataFile, fetch, locate
 from targets.datasets.table import expect
-from targets.datasets.text import Vocabulary, build_vocabulary
+from targets.datasets.tokenise import Vocabulary, build_vocabulary
 
 ARCHIVE = DataFile(
     "20newsgroups/20news-bydate.tar",

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from targets.data import DataError, DataFile, read
+from targets.datasets.files import DataError, DataFile, read
 from targets.datasets.newsgroups import Posts, load_newsgroups
 from targets.datasets.table import expect
-from targets.datasets.text import Vocabulary
 from targets.datasets.tfidf import UnitDocuments, counted, document_frequency, tfidf
-from targets.sparse_rows import SparseRows
+from targets.datasets.tokenise import Vocabulary
+from targets.numerics.ragged import SparseRows
 
 _URL = "https://raw.githubusercontent.com/changliu00/Riem-SVGD/1177ae229abe70591c4e71a81c77a4ffc14fbafe/SAM/data/20News-diff/"
 _ORIGIN = "Chang Liu, from 20 Newsgroups (Ken Lang); the repository states no licence"
@@ -113,7 +113,8 @@ def from_posts(
 ) -> tuple[UnitDocuments, UnitDocuments]:
     """(train, test) made from the raw posts; documents without a word of the vocabulary are left out.
 
-    Differs from the released data in the tokens (`targets.datasets.text`) and in the posts, of which they lack a few.
+    Differs from the released data in the tokens (`targets.datasets.tokenise`) and in the posts, of which they lack a
+    few.
 
     Args:
         posts: None loads them.

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from targets.data import DataFile, read
+from targets.datasets.files import DataFile, read
 from targets.datasets.table import Split, Table, expect, parse_libsvm
 
 _ORIGIN = "UCI Molecular Biology (Splice-junction Gene Sequences), by way of DELVE and LIBSVM"

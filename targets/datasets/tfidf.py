@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from targets.data import DataError
 from targets.datasets.corpus import Corpus
-from targets.datasets.text import Vocabulary
-from targets.sparse_rows import SparseRows
+from targets.datasets.files import DataError
+from targets.datasets.tokenise import Vocabulary
+from targets.numerics.ragged import SparseRows
 
 NORM_ERROR = 1e-9
 """Largest | |v| - 1 | of a document: values printed with ten decimals, some hundred of them."""

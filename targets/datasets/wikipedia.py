@@ -6,11 +6,11 @@ from html import unescape
 
 import numpy as np
 
-from targets.data import DataError, DataFile, read
 from targets.datasets.corpus import Corpus
 from targets.datasets.documents import Pair
+from targets.datasets.files import DataError, DataFile, read
 from targets.datasets.table import expect
-from targets.datasets.text import Vocabulary, parse_vocabulary
+from targets.datasets.tokenise import Vocabulary, parse_vocabulary
 
 _ORIGIN = (
     "English Wikipedia, May 2014, WikiExtractor output in ZhouYii/PatchedDistro on GitHub at 961716d8; "

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from targets.manifolds.sizes import require_whole
+from targets.manifolds.validation import require_whole
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from targets.fusion import computed_once, dot
-from targets.manifolds.sizes import require_whole
+from targets.manifolds.validation import require_whole
+from targets.numerics.small_sums import computed_once, dot
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from targets.manifolds.exponential import matrix_exponential
-from targets.manifolds.sizes import require_whole
+from targets.manifolds.matrix_exponential import matrix_exponential
+from targets.manifolds.validation import require_whole
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import numpy as np
 from jax.scipy import stats
 
 from targets.posteriordb.bijections import Identity, Positive
-from targets.posteriordb.layout import Fields
+from targets.posteriordb.files import Fields
 from targets.posteriordb.model import Model, Parameter
 from targets.posteriordb.priors import half_cauchy
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax.scipy import stats
 
 from targets.posteriordb.bijections import Ordered, Positive, UnitInterval
-from targets.posteriordb.layout import Fields
+from targets.posteriordb.files import Fields
 from targets.posteriordb.model import Model, Parameter
 from targets.posteriordb.priors import beta, half_normal
 

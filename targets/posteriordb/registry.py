@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from targets.data import DataError
+from targets.datasets.files import DataError
 from targets.posteriordb import eight_schools, gaussian_mixture, regression
+from targets.posteriordb.build import posterior_target
 from targets.posteriordb.checksums import SHA256
-from targets.posteriordb.layout import Fields, Folder, Pinned, Posterior, load
+from targets.posteriordb.files import Fields, Folder, Pinned, Posterior, load
 from targets.posteriordb.model import Model
-from targets.posteriordb.target import posterior_target
 from targets.target import Target
 
 
@@ -57,12 +57,12 @@ def posteriordb_target(folder: str | os.PathLike, name: str, model: Callable[[Fi
 
     Args:
         folder: a clone of posteriordb, its `posterior_database`, or a folder with the flat layout of
-            `targets.posteriordb.layout`.
+            `targets.posteriordb.files`.
         name: of the posterior.
         model: data -> density, for a model that has no row here.
 
     Returns:
-        See `targets.posteriordb.target.posterior_target`; the name of the target is `FOLDER:NAME`.
+        See `targets.posteriordb.build.posterior_target`; the name of the target is `FOLDER:NAME`.
 
     Raises:
         DataError: if a file is missing, damaged or refused, or the model has no density.

@@ -8,7 +8,7 @@ import numpy as np
 from jax.scipy import stats
 
 from targets.posteriordb.bijections import Identity, Positive
-from targets.posteriordb.layout import Fields
+from targets.posteriordb.files import Fields
 from targets.posteriordb.model import Model, Parameter, Values
 from targets.posteriordb.priors import flat, half_cauchy, half_normal
 

@@ -1,0 +1,60 @@
+"""Where an exception comes from: the line of the sampler under test, not of the suite or of a library."""
+
+import sys
+import sysconfig
+import traceback
+from pathlib import Path
+
+SUITE = Path(__file__).resolve().parents[2]
+_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+_MACHINERY = ("jax", "jaxlib", "numpy", "scipy", "_pytest", "pytest", "pluggy", "xdist", "equinox", "jaxtyping")
+
+
+def one_line(error: BaseException, limit: int = 300) -> str:
+    """`TypeError: message` on one line."""
+    text = " ".join(str(error).split())
+    text = text if len(text) <= limit else text[: limit - 3] + "..."
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def place(error: BaseException) -> str:
+    """` at file.py:12, in step`: the innermost line of the code under test; empty if there is none.
+
+    Preference: a file outside of the suite and of the standard, array and test libraries; then a sampler or a target
+    of the suite; then the check itself.
+    """
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" at {_short(Path(error.filename))}:{error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    ranked = [(_rank(Path(f.filename)), i, f) for i, f in enumerate(frames)]
+    ranked = [r for r in ranked if r[0] > 0]
+    if not ranked:
+        return ""
+    _, _, frame = max(ranked, key=lambda r: (r[0], r[1]))
+    return f" at {_short(Path(frame.filename))}:{frame.lineno}, in {frame.name}"
+
+
+def _rank(path: Path) -> int:
+    if not path.is_absolute() or str(path).startswith("<"):
+        return 0
+    for library in _LIBRARIES:
+        if path.is_relative_to(library):
+            parts = path.relative_to(library).parts
+            if "site-packages" in parts:
+                parts = parts[parts.index("site-packages") + 1 :]
+            top = parts[0].removesuffix(".py") if parts else ""
+            return 0 if top in _MACHINERY or top in sys.stdlib_module_names else 3
+    if path.is_relative_to(SUITE):
+        folder = path.relative_to(SUITE).parts[0]
+        return {"samplers": 2, "targets": 2, "checks": 1}.get(folder, 3)
+    return 3
+
+
+def _short(path: Path) -> str:
+    for base in (Path.cwd(), SUITE):
+        if path.is_absolute() and path.is_relative_to(base):
+            return str(path.relative_to(base))
+    parts = path.parts
+    if "site-packages" in parts:  # the same text on every machine
+        return "/".join(parts[parts.index("site-packages") + 1 :])
+    return str(path)

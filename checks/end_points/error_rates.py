@@ -1,0 +1,163 @@
+"""From the outcomes of statistical tests to a verdict: error rates, sample sizes, escalation, in one place.
+
+The family-wise error rate of a whole run is 1e-6: each case (a check of a sampler at given options on a target) has the
+level 1e-6 / `FAMILY`, whatever was selected, where `FAMILY` bounds the number of cases of the full registry, adapters
+included (a test counts them). Inside a case the outcomes share the level by Bonferroni, and the stages by
+`checks.statistics.sequential`.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from checks.core.candidate import Subject
+from checks.core.check import Check
+from checks.core.result import Result, Verdict
+from checks.statistics.outcome import Outcome
+from checks.statistics.sequential import Decision, decide_sequentially, detectable
+from checks.tracing.step_map import HostStep, JaxStep
+from targets.target import Target
+
+FAMILY_WISE = 1e-6
+FAMILY = 14_000
+"""An upper bound of the number of statistical cases of all rows of the registries."""
+ALPHA = FAMILY_WISE / FAMILY
+POWER = 0.99
+STAGES = 3
+CHAINS = 5 << 18
+"""Chains of the first stage (1,310,720): a relative error of 1% in a variance and a KS distance of 0.005 are seen."""
+HOST_CHAINS = 8_000
+"""The same for a host sampler that moves one chain at a time in Python: its promises are wider by the square root."""
+
+
+_fraction: ContextVar[float] = ContextVar("fraction of the chains", default=1.0)
+
+
+@contextmanager
+def fraction_of_chains(fraction: float) -> Iterator[None]:
+    """Run every statistical check with this fraction of its chains, and with promises that are wider accordingly.
+
+    For calibration, kill matrices and tests, whose many runs are about error rates and not about one sampler.
+    """
+    token = _fraction.set(fraction)
+    try:
+        yield
+    finally:
+        _fraction.reset(token)
+
+
+def current_fraction() -> float:
+    """The fraction of the chains with which checks run now: 1.0 outside of `fraction_of_chains`."""
+    return _fraction.get()
+
+
+def chains_for(step: JaxStep | HostStep, most: int = CHAINS) -> int:
+    """Number of chains of the first stage for this kind of sampler."""
+    fast = isinstance(step, JaxStep) or hasattr(step.sampler, "chains")
+    return max(256, int(_fraction.get() * (most if fast else min(most, HOST_CHAINS))))
+
+
+def promise(at_full_size: float, count: int, full: int = CHAINS) -> float:
+    """The effect that `count` chains have to see if `full` chains have to see `at_full_size`."""
+    return at_full_size * math.sqrt(full / count)
+
+
+def for_kurtosis(promised: float, kurtosis: float) -> float:
+    """The relative error of a variance that is promised at this kurtosis, if `promised` is for a normal law.
+
+    The variance of a sample variance is (kurtosis - 1) / n, which is 2 / n for a normal law.
+    """
+    return promised * max(1.0, (kurtosis - 1) / 2) ** 0.5
+
+
+def stage_seed(seed: int, stage: int, stream: int = 0) -> int:
+    """Seeds of the stages of a check: independent of each other, and of those of other seeds."""
+    return int(np.random.SeedSequence([seed, stage, stream]).generate_state(1)[0]) >> 1
+
+
+def decide_statistically(
+    check: Check,
+    subject: Subject,
+    target: Target,
+    run: Callable[[int, int], Sequence[Outcome]],
+    *,
+    first_n: int,
+    promised: float,
+    allowance_source: str,
+    reason: Callable[[Outcome], str],
+    primary: Callable[[Outcome], bool] = lambda outcome: True,
+    steps: int = 1,
+    step_size: float | None = None,
+    detail: dict[str, Any] | None = None,
+    alpha: float = ALPHA,
+) -> Result:
+    """Run a statistical test in stages and judge it.
+
+    Args:
+        run: (stage, n) -> outcomes from n fresh chains.
+        first_n: chains of the first stage.
+        promised: the check promises to see effects of this size among the primary outcomes; a blunter run is
+            inconclusive, not a pass.
+        allowance_source: what the null law or the allowance is derived from.
+        reason: the worst outcome -> one sentence on what was found.
+        primary: the outcomes, all in one unit, whose detectable effect is promised and printed.
+        steps: gradient evaluations a chain, for the count.
+        alpha: level of this case.
+    """
+    decision = decide_sequentially(run, alpha, first_n, STAGES)
+    return _result(
+        check, subject, target, decision,
+        first_n=first_n, promised=promised, allowance_source=allowance_source, reason=reason, primary=primary,
+        steps=steps, step_size=step_size, detail=detail, alpha=alpha,
+    )  # fmt: skip
+
+
+def _result(
+    check, subject, target, decision: Decision, *, first_n, promised, allowance_source, reason, primary, steps,
+    step_size, detail, alpha,
+) -> Result:  # fmt: skip
+    worst = min(decision.outcomes, key=lambda o: o.log_p)
+    main = [o for o in decision.outcomes if primary(o)]
+    # Later stages hold more chains, so what the first one sees is what the run promised.
+    smallest = detectable(main, alpha, POWER, STAGES) * math.sqrt(main[0].n / first_n)
+    text = reason(worst)
+    verdict: Verdict = "pass"
+    if decision.rejected:
+        verdict = "fail"
+    elif not smallest <= promised:
+        verdict = "inconclusive"
+        text = f"only effects above {smallest:.2g} could be seen, {promised:.2g} was promised; {text}"
+    return Result(
+        check=check.name,
+        tier=check.tier,
+        equation=check.equation,
+        sampler=subject.name,
+        verdict=verdict,
+        reason=text,
+        target=target.name,
+        step_size=step_size,
+        options=dict(subject.options),
+        statistic=worst.name,
+        effect=worst.effect,
+        unit=worst.unit,
+        standard_error=worst.standard_error,
+        allowance=worst.allowance,
+        allowance_source=allowance_source,
+        p_value=min(1.0, len(decision.outcomes) * worst.p),
+        alpha=alpha,
+        power=POWER,
+        detectable=smallest,
+        n=decision.n_total,
+        gradients=decision.n_total * steps,
+        detail={"stages": decision.stages, "tests": len(decision.outcomes), "log_p": worst.log_p, **(detail or {})},
+    )
+
+
+def not_finite(name: str, n: int, unit: str) -> Outcome:
+    """The outcome of a sample with values that are not finite: rejected at every level."""
+    never = lambda alpha: 0.0
+    return Outcome(name, math.inf, unit, None, 0.0, -math.inf, n, never, lambda alpha, power: 0.0)

@@ -1,0 +1,1 @@
+"""Exact stationary laws of discrete kernels."""

@@ -1,0 +1,207 @@
+"""Quadrature for the claimed law of the full variable z = (theta, r, xi, ...)."""
+
+from functools import lru_cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from checks.core.check import NotApplicable
+from checks.numerics.geodesic_dynamics import on_tangent_bundle, tangent_rule
+from checks.numerics.quadrature import gauss_hermite
+from checks.tracing.step_map import HostStep, JaxStep
+from samplers.interface.sampler import Claims
+from targets.manifolds.base import has_boundary
+from targets.target import Target
+
+POSITION_NODES = {1: 120, 2: 24, 3: 7}
+"""Nodes a dimension for the position: a one-dimensional law need not be Gaussian and gets many."""
+HOST_NODES = 7
+"""Nodes for a host sampler, whose step is run once a path in Python."""
+HOST_AUXILIARY = 5
+"""Nodes for each auxiliary variable of a host sampler."""
+GAUSSIAN_NODES = {1: 40, 2: 14, 3: 8}
+"""Nodes a dimension for a Gaussian position; a position-only sampler can afford more (`law_rule`)."""
+AUXILIARY_NODES = {1: 12, 2: 7, 3: 5, 4: 4}
+
+
+def position_rule(target: Target, temperature: float = 1.0, refine: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Points (m, d) and weights (m,) for expectations under exp(-U / temperature).
+
+    `refine` adds nodes to the rule; the change tells its error.
+
+    Raises:
+        NotApplicable: if no rule of moderate size is known.
+    """
+    if target.gaussian is not None and target.size in POSITION_NODES:
+        nodes, weights = gauss_hermite(target.size, GAUSSIAN_NODES[target.size] + 3 * refine)
+        root = np.linalg.cholesky(temperature * np.linalg.inv(target.gaussian.precision))
+        return target.gaussian.mean + nodes @ root.T, weights
+    positive = target.manifold.name.startswith("positive")
+    if positive and target.interval is not None:
+        # Metrics there are powers of theta, on which the target's own Gauss rule converges slowly.
+        return _tempered(target, temperature, 240 + 20 * refine)
+    if temperature == 1.0 and target.quadrature is not None and target.size in POSITION_NODES:
+        return target.quadrature(POSITION_NODES[target.size] + 5 * refine)
+    if target.interval is not None and target.size == 1:
+        return _tempered(target, temperature, 240 + 20 * refine)
+    if target.quadrature is not None and target.manifold.dim < target.size and target.size in POSITION_NODES:
+        if target.tempered is not None:
+            law = at_temperature(target, temperature)
+            if law.quadrature is not None:
+                return law.quadrature(POSITION_NODES[target.size] + 5 * refine)
+        # On a compact manifold the rule of the law at T = 1 has nodes everywhere: reweighted by exp(-(1/T - 1) U).
+        points, weights = target.quadrature(POSITION_NODES[target.size] + 3 * refine)
+        weights = weights * np.exp(-(1 / temperature - 1) * _energy(target, points))
+        return points, weights / weights.sum()
+    raise NotApplicable(f"no quadrature rule for this target at temperature {temperature}")
+
+
+@lru_cache(maxsize=16)
+def at_temperature(target: Target, temperature: float) -> Target:
+    """The target with density exp(-U / T) and its own oracles. Raises NotApplicable."""
+    if temperature == 1.0:
+        return target
+    if target.tempered is None:
+        raise NotApplicable("the law is known at temperature 1 only")
+    try:
+        return target.tempered(temperature)
+    except ValueError as error:  # a law that cannot be normalised there
+        raise NotApplicable(str(error)) from error
+
+
+def _energy(target: Target, points: np.ndarray) -> np.ndarray:
+    """U at `points`, less its minimum over them."""
+    energy = np.asarray(jax.vmap(target.flat_potential)(jnp.asarray(points)))
+    return energy - energy.min()
+
+
+def _tempered(target: Target, temperature: float, nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Legendre for exp(-U / T) on the interval, stretched where the law is hotter."""
+    low, high = target.interval  # pyright: ignore[reportGeneralTypeIssues]
+    t, w = np.polynomial.legendre.leggauss(nodes)
+    stretch = max(1.0, temperature)
+    if target.manifold.name.startswith("positive"):
+        # x = high s^6 turns an algebraic singularity of the density at 0 into a harmless one.
+        s = (t + 1) / 2
+        points, w = stretch * high * s[:, None] ** 6, w * s**5
+    else:
+        points = ((low + high) / 2 + (high - low) / 2 * stretch * t)[:, None]
+    density = w * np.exp(-_energy(target, points) / temperature)
+    return points, density / density.sum()
+
+
+def law_rule(step: JaxStep | HostStep, claims: Claims, refine: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Points (m, n) and weights (m,) for expectations under the claimed law of z.
+
+    With declared dynamics the auxiliary variables are Gaussian and independent of the position whenever H is quadratic
+    in them with a constant Hessian (checked here); their mean and covariance are read off H. On a curved manifold the
+    velocity is normal in the tangent space.
+
+    Raises:
+        NotApplicable: if the law of z is not known, or too large for a grid.
+    """
+    target = step.target
+    host = isinstance(step, HostStep)
+    points, weights = (_host_rule if host else position_rule)(target, claims.temperature, refine)
+    size = step.size
+    if size == target.size:
+        return points, weights
+    if claims.exchange is not None:
+        return _two_chains(target, claims.temperature, claims.exchange.temperature, refine)
+    if claims.dynamics is not None:
+        count = size - target.size
+        per_axis = HOST_AUXILIARY if host else AUXILIARY_NODES.get(count)
+        nodes, w = _auxiliary_rule(claims.dynamics(target).H, points, count, per_axis, refine)
+        full = np.concatenate([np.repeat(points, len(nodes), axis=0), np.tile(nodes, (len(points), 1))], axis=1)
+        return full, np.repeat(weights, len(nodes)) * np.tile(w, len(points))
+    if claims.embedded is not None or (size == 2 * target.size and target.manifold.dim < target.size):
+        return tangent_rule(target, claims, points, weights, refine)
+    raise NotApplicable("the law of the auxiliary variables is not declared")
+
+
+def _two_chains(target: Target, cold: float, hot: float, refine: int) -> tuple[np.ndarray, np.ndarray]:
+    """The product of the laws at two temperatures, on one dimension with fewer nodes than either has alone."""
+    if target.size > 1 or target.gaussian is not None:
+        rules = [position_rule(target, temperature, refine) for temperature in (cold, hot)]
+    else:
+        rules = [_tempered(target, temperature, 80 + 8 * refine) for temperature in (cold, hot)]
+    (x, v), (y, w) = rules
+    points = np.concatenate([np.repeat(x, len(y), axis=0), np.tile(y, (len(x), 1))], axis=1)
+    return points, np.repeat(v, len(w)) * np.tile(w, len(v))
+
+
+def _host_rule(target: Target, temperature: float, refine: int) -> tuple[np.ndarray, np.ndarray]:
+    """A coarse rule for a position in one dimension, for steps that Python runs one path at a time."""
+    if target.size > 1:
+        raise NotApplicable("too many paths for a host sampler in more than one dimension")
+    if temperature == 1.0 and target.quadrature is not None:
+        return target.quadrature(HOST_NODES + 3 * refine)
+    if target.interval is None:
+        raise NotApplicable(f"no quadrature rule for this target at temperature {temperature}")
+    return _tempered(target, temperature, 60 + 5 * refine)
+
+
+def auxiliary_law(H, points, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (count,) and covariance (count, count) of the auxiliary variables, read off H(theta, auxiliary).
+
+    Args:
+        H: flat z = (theta, auxiliary) -> scalar.
+        points: (m, d) positions; the law has to be the same at the first and at the last one.
+        count: number of auxiliary variables.
+
+    Raises:
+        NotApplicable: if they are not Gaussian, or not independent of the position.
+    """
+    of = lambda aux, theta: H(jnp.concatenate([theta, aux]))
+    gradient = jax.jit(jax.grad(of))
+    hessian = jax.jit(jax.hessian(of))
+    zero, one = jnp.zeros(count), jnp.ones(count)
+    first, last = jnp.asarray(points[0]), jnp.asarray(points[-1])
+    precision = np.asarray(hessian(zero, first))
+    same = [np.asarray(hessian(a, t)) for a, t in ((one, first), (zero, last))]
+    slope = [np.asarray(gradient(zero, t)) for t in (first, last)]
+    scale = 1e3 * np.finfo(float).eps * (1 + np.abs(precision).max() + np.abs(slope[0]).max())
+    if any(np.abs(s - precision).max() > scale for s in same) or np.abs(slope[0] - slope[1]).max() > scale:
+        raise NotApplicable("the auxiliary variables are not Gaussian and independent of the position")
+    return -np.linalg.solve(precision, slope[0]), np.linalg.inv(precision)
+
+
+def _auxiliary_rule(H, points, count: int, per_axis: int | None, refine: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes of the auxiliary variables, `per_axis` for each; None for too many of them."""
+    if per_axis is None:
+        raise NotApplicable(f"{count} auxiliary variables are too many for a grid")
+    mean, covariance = auxiliary_law(H, points, count)
+    nodes, weights = gauss_hermite(count, per_axis + refine)
+    return mean + nodes @ np.linalg.cholesky(covariance).T, weights
+
+
+def within(target: Target, centre: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Points (m, d), those outside the space drawn towards its interior point `centre` until they are inside."""
+    if target.manifold.name.startswith("euclidean"):
+        return points
+    inside = jax.jit(jax.vmap(lambda x: target.manifold.contains(target.unravel(x))))
+    share = np.ones(len(points))
+    # with a margin: proofs round points to short fractions
+    while not (now := np.asarray(inside(centre + 1.2 * share[:, None] * (points - centre)))).all():
+        share = np.where(now, share, share / 2)
+    return centre + share[:, None] * (points - centre)
+
+
+def generic_points(step: JaxStep | HostStep, count: int = 4) -> np.ndarray:
+    """A few points z (count, n) in the bulk: the example moved along fixed generic directions."""
+    target = step.target
+    base = np.asarray(ravel_pytree(target.example)[0], np.float64)
+    k = np.arange(count)[:, None]
+    wiggle = np.cos(1.3 * k + 2.1 * np.arange(step.size) + 0.5)
+    aux = wiggle[:, target.size :] * 1.2
+    if target.manifold.name.startswith("positive"):
+        return np.concatenate([base * (1.0 + 0.35 * (1 + wiggle[:, : target.size])), aux], axis=1)
+    scale = 1.0 / np.sqrt(target.curvature) if target.gaussian is not None else 0.7
+    if step.sampler.claims.embedded is not None or target.manifold.dim < target.size:
+        if has_boundary(target.manifold):
+            scale = 0.5 * base.min()  # within the faces, where the reflections of a small step are not met
+        scale = min(scale, 2.0 / np.sqrt(target.curvature))
+        return on_tangent_bundle(target, scale * wiggle[:, : target.size], aux)
+    return np.concatenate([within(target, base, base + scale * wiggle[:, : target.size]), aux], axis=1)

@@ -1,0 +1,111 @@
+"""Exact, independent draws of the full variable z = (theta, r, xi, ...) from the law that a sampler claims."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from checks.core.check import NotApplicable
+from checks.exact_laws.claimed_law_quadrature import at_temperature, auxiliary_law
+from checks.numerics.geodesic_dynamics import draw_tangent
+from checks.tracing.step_map import HostStep, JaxStep
+from targets.target import Target
+
+GRID = 20_001
+"""Points of the table by which a one-dimensional law is inverted; the error of its distribution function is below
+1e-7, far below what any number of chains resolves."""
+
+
+class Gaussian(NamedTuple):
+    """Mean (n,) and covariance (n, n)."""
+
+    mean: np.ndarray
+    covariance: np.ndarray
+
+
+def line_grid(target: Target, temperature: float) -> tuple[np.ndarray, np.ndarray]:
+    """Points (m,) of the interval and the distribution function of exp(-U / T) at them (trapezoidal in a map s(x)).
+
+    On (0, inf) the points are x = high s^6, which turns an algebraic singularity of the density at 0 into a harmless
+    one.
+
+    Raises:
+        NotApplicable: if the target is not one-dimensional.
+    """
+    if target.interval is None or target.size != 1:
+        raise NotApplicable("not a one-dimensional law")
+    low, high = target.interval
+    stretch = max(1.0, temperature)
+    s = np.linspace(0.0, 1.0, GRID)
+    if target.manifold.name.startswith("positive"):
+        power = 6
+        x, slope = stretch * high * s**power, s ** (power - 1)
+    else:
+        x = (low + high) / 2 + (high - low) / 2 * stretch * (2 * s - 1)
+        slope = np.ones_like(s)
+    inner = x if slope[0] else x[1:]
+    energy = np.asarray(jax.vmap(target.flat_potential)(jnp.asarray(inner[:, None])))
+    density = np.exp(-(energy - energy.min()) / temperature) * slope[-len(inner) :]
+    density = np.concatenate([np.zeros(GRID - len(inner)), density])
+    mass = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
+    return x, mass / mass[-1]
+
+
+def draw_positions(target: Target, temperature: float, generator: np.random.Generator, count: int) -> np.ndarray:
+    """`count` exact draws (count, d) from exp(-U / T).
+
+    Raises:
+        NotApplicable: if no exact sampler is known at this temperature.
+    """
+    if target.gaussian is not None:
+        root = np.linalg.cholesky(temperature * np.linalg.inv(target.gaussian.precision))
+        return target.gaussian.mean + generator.standard_normal((count, target.size)) @ root.T
+    if temperature != 1.0 and target.tempered is not None:
+        return draw_positions(at_temperature(target, temperature), 1.0, generator, count)
+    if temperature == 1.0 and target.sample is not None:
+        key = jax.random.key(int(generator.integers(2**31)))
+        return np.asarray(jax.vmap(target.ravel)(target.sample(key, count)))
+    x, mass = line_grid(target, temperature)
+    return np.interp(generator.random(count), mass, x)[:, None]
+
+
+def gaussian_start(step: JaxStep | HostStep) -> Gaussian:
+    """Mean and covariance of the claimed law of z where the whole of it is Gaussian. Raises NotApplicable."""
+    target, claims = step.target, step.sampler.claims
+    if target.gaussian is None:
+        raise NotApplicable("the target is not Gaussian")
+    mean, covariance = target.gaussian.mean, claims.temperature * np.linalg.inv(target.gaussian.precision)
+    extra = step.size - target.size
+    if not extra:
+        return Gaussian(mean, covariance)
+    if claims.dynamics is None:
+        raise NotApplicable("the law of the auxiliary variables is not declared")
+    points = np.stack([mean, mean + 1.0])
+    aux_mean, aux_covariance = auxiliary_law(claims.dynamics(target).H, points, extra)
+    zero = np.zeros((target.size, extra))
+    return Gaussian(np.concatenate([mean, aux_mean]), np.block([[covariance, zero], [zero.T, aux_covariance]]))
+
+
+def draw_variables(step: JaxStep | HostStep, generator: np.random.Generator, count: int) -> np.ndarray:
+    """`count` exact draws (count, n) of z, or of the position alone, (count, d), where no law of the rest is declared.
+
+    Raises:
+        NotApplicable: if positions cannot be drawn exactly.
+    """
+    target, claims = step.target, step.sampler.claims
+    positions = draw_positions(target, claims.temperature, generator, count)
+    extra = step.size - target.size
+    if not extra:
+        return positions
+    if claims.exchange is not None:
+        return np.concatenate(
+            [positions, draw_positions(target, claims.exchange.temperature, generator, count)], axis=1
+        )
+    if claims.dynamics is not None:
+        mean, covariance = auxiliary_law(claims.dynamics(target).H, positions[:2], extra)
+        aux = mean + generator.standard_normal((count, extra)) @ np.linalg.cholesky(covariance).T
+        return np.concatenate([positions, aux], axis=1)
+    if claims.embedded is not None or (extra == target.size and target.manifold.dim < target.size):
+        return draw_tangent(target, claims, positions, generator, extra)
+    return positions

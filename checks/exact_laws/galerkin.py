@@ -1,0 +1,227 @@
+"""The exact discrete law of a scheme on a compact manifold, from its transfer operator on polynomials.
+
+The step acts on functions of z = (x, v, ..), (P f)(z) = E f(z'), and takes smooth ones to smooth ones, so P is
+projected onto the polynomials in the ambient coordinates, orthonormal under the claimed law pi: a Galerkin method, with
+an error that falls faster than any power of the degree. A law with density rho with respect to pi is the row of its
+expectations E phi_k, which are the coefficients of rho as well, and a step multiplies it by the matrix of P. Grids,
+which `checks.exact_laws.transfer_operator` uses, are out of reach here: z has six ambient coordinates on a sphere in
+R^3.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from checks.core.check import NotApplicable
+from checks.exact_laws.claimed_law_quadrature import law_rule, position_rule
+from checks.numerics.quadrature import gauss_hermite, neville
+from checks.tracing.step_map import HostStep, JaxStep
+from targets.manifolds.base import has_boundary
+from targets.target import Target
+
+HIGHEST = 5
+"""Largest degree of the polynomials: the rules for the velocity are exact for its products with itself."""
+NOISE_POINTS = (4, 5)
+"""Nodes for each normal of a step: exact to degree 7 and 9 in the noise."""
+LEVELS = 4
+"""Step sizes h / 2^k, k < LEVELS, from which the limit of the stationary law is extrapolated."""
+MOST_PATHS = 4_000_000
+"""Nodes of z times nodes of the noise that are evaluated."""
+MOST_MONOMIALS = 500
+"""Monomials up to the degree that is used, in all coordinates of z."""
+UNRESOLVED = 0.1
+"""Relative change of the fourth moment of the force by a finer rule, above which it is taken not to exist."""
+RANK = 1e-8
+"""Singular values below this, relative to the largest, are those of polynomials that vanish on the manifold."""
+BLOCK = 64
+"""Points that one call evaluates."""
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomials:
+    """An orthonormal basis of the polynomials up to a degree under the claimed law of z.
+
+    Attributes:
+        exponents: of the monomials (M, n).
+        scale: root mean squares of the coordinates of z (n,).
+        mix: monomials -> basis (M, K).
+        nodes, weights: a rule for the claimed law, (P, n) and (P,).
+        values: of the basis at the nodes (P, K).
+    """
+
+    exponents: np.ndarray
+    scale: np.ndarray
+    mix: np.ndarray
+    nodes: np.ndarray
+    weights: np.ndarray
+    values: np.ndarray
+
+    def at(self, z: np.ndarray) -> np.ndarray:
+        """The basis at z (m, n), (m, K)."""
+        return np.asarray(_monomials(jnp.asarray(z) / self.scale, self.exponents)) @ self.mix
+
+    def expectation(self, law: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """E f under a law (K,) from the values of f at the nodes (P, ..)."""
+        return (self.weights * (self.values @ law)) @ values
+
+    @property
+    def one(self) -> np.ndarray:
+        """The claimed law itself, as a row of coefficients (K,)."""
+        return self.weights @ self.values
+
+
+def _monomials(z, exponents: np.ndarray):
+    """Monomials of z (..., n), (..., M)."""
+    powers = jnp.stack([z**k for k in range(int(exponents.max()) + 1)], axis=-1)
+    out = jnp.ones((*z.shape[:-1], len(exponents)), z.dtype)
+    for i in range(z.shape[-1]):
+        out = out * powers[..., i, exponents[:, i]]
+    return out
+
+
+def degree_of(coordinates: int) -> int:
+    """The largest degree of which there are few enough monomials. Raises NotApplicable if that is below 3."""
+    degree = max(d for d in range(HIGHEST + 1) if math.comb(coordinates + d, d) <= MOST_MONOMIALS)
+    if degree < 3:
+        raise NotApplicable(f"z has {coordinates} coordinates: too many polynomials")
+    return degree
+
+
+@lru_cache(maxsize=16)
+def polynomials(step: JaxStep, level: int) -> Polynomials:
+    """The basis for the claimed law of z of a step: level 1 of the degree that is used, level 0 of one less.
+
+    The change from one to the other is the error estimate.
+
+    Raises:
+        NotApplicable: if no quadrature rule for the law of z is known, or the space of polynomials is too large.
+    """
+    nodes, weights = law_rule(step, step.sampler.claims)
+    n = nodes.shape[1]
+    degree = degree_of(n) - 1 + level
+    every = itertools.product(range(degree + 1), repeat=n)
+    exponents = np.array([e for e in every if sum(e) <= degree])
+    scale = np.sqrt(weights @ nodes**2)
+    raw = np.asarray(_monomials(jnp.asarray(nodes / scale), exponents))
+    _, sizes, vectors = np.linalg.svd(np.sqrt(weights)[:, None] * raw, full_matrices=False)
+    rank = int(np.count_nonzero(sizes > RANK * sizes[0]))
+    mix = vectors[:rank].T / sizes[:rank]
+    return Polynomials(exponents, scale, mix, nodes, weights, raw @ mix)
+
+
+def require_polynomials(step: JaxStep | HostStep) -> None:
+    """Raise NotApplicable, with the reason, for a step whose transfer operator on polynomials is out of reach."""
+    if not isinstance(step, JaxStep):
+        raise NotApplicable("host samplers are not traced")
+    if step.sampler.claims.kind != "fixed-step":
+        raise NotApplicable(f"{step.sampler.claims.kind} samplers have no law at a fixed step size")
+    if step.target.manifold.dim == step.target.size:
+        raise NotApplicable("not on a curved manifold")
+    if has_boundary(step.target.manifold):
+        raise NotApplicable("reflections have kinks that polynomials do not resolve")
+    step.require_gaussian()
+    require_moments_of_the_force(step.target, step.sampler.claims.temperature)
+    paths = len(polynomials(step, 1).nodes) * NOISE_POINTS[1] ** step.noise_size
+    if paths > MOST_PATHS:
+        raise NotApplicable(f"{paths:.1e} paths are too many for the quadrature")
+
+
+@lru_cache(maxsize=16)
+def require_moments_of_the_force(target: Target, temperature: float) -> None:
+    """Raise NotApplicable for a force without a fourth moment, which a finer rule does not reproduce.
+
+    A kick by h F gives the velocity moments of F, and polynomials up to a high degree have to have expectations.
+    """
+    coarse, fine = (_fourth_moment(target, temperature, refine) for refine in (0, 1))
+    if abs(fine - coarse) > UNRESOLVED * coarse:
+        raise NotApplicable("the force is singular: its fourth moment does not exist, or no rule resolves it")
+
+
+def _fourth_moment(target: Target, temperature: float, refine: int) -> float:
+    """E |grad U|^4 under exp(-U / T), by quadrature."""
+    points, weights = position_rule(target, temperature, refine)
+    force = np.asarray(jax.vmap(jax.grad(target.flat_potential))(jnp.asarray(points)))
+    return float(weights @ np.sum(force**2, axis=1) ** 2)
+
+
+def transition(step: JaxStep, h: float, level: int) -> np.ndarray:
+    """The matrix (K, K) of one step of size h on the basis: entry (j, k) is the integral of phi_j E phi_k(z') pi."""
+    basis = polynomials(step, level)
+    nodes, weights = gauss_hermite(step.noise_size, NOISE_POINTS[level])
+    push = _compiled(step, level)
+    rows = []
+    for first in range(0, len(basis.nodes), BLOCK):
+        part = basis.nodes[first : first + BLOCK]
+        padded = np.concatenate([part, np.repeat(part[-1:], BLOCK - len(part), axis=0)])
+        rows.append(np.asarray(push(jnp.asarray(padded), nodes, weights, jnp.asarray(float(h))))[: len(part)])
+    expected = np.concatenate(rows) @ basis.mix
+    return (basis.values * basis.weights[:, None]).T @ expected
+
+
+@lru_cache(maxsize=16)
+def _compiled(step: JaxStep, level: int):
+    """(points (B, n), noise nodes, their weights, h) -> E monomials(z') (B, M)."""
+    basis, run = polynomials(step, level), step.run
+
+    def expectation(z, nodes, weights, h):
+        moved = jax.vmap(lambda e: run(z, e, h)[0])(nodes)
+        return weights @ _monomials(moved / basis.scale, basis.exponents)
+
+    return jax.jit(jax.vmap(expectation, (0, None, None, None)))
+
+
+def system_of(matrix: np.ndarray, one: np.ndarray) -> np.ndarray:
+    """c P = c and total mass one as equations for c: (K + 1, K); `one` has the coefficients of the constant 1."""
+    return np.concatenate([matrix.T - np.eye(len(matrix)), one[None, :]])
+
+
+def stationary(matrix: np.ndarray, one: np.ndarray) -> np.ndarray:
+    """The row c (K,) with c P = c and total mass one."""
+    system = system_of(matrix, one)
+    right = np.zeros(len(system))
+    right[-1] = 1.0
+    return np.linalg.lstsq(system, right, rcond=None)[0]
+
+
+class Laws(NamedTuple):
+    """The laws of a scheme as rows of coefficients.
+
+    Attributes:
+        basis: of the polynomials.
+        sizes: step sizes (L,), decreasing.
+        stationary: the stationary law at each of them (L, K).
+        first: the matrix of a step of the largest size.
+    """
+
+    basis: Polynomials
+    sizes: np.ndarray
+    stationary: np.ndarray
+    first: np.ndarray
+
+    @property
+    def limit(self) -> tuple[np.ndarray, np.ndarray]:
+        """The limit h -> 0 of the stationary law (K,) and an estimate of its error."""
+        return neville(self.sizes, self.stationary)
+
+    def after(self, num_steps: int) -> np.ndarray:
+        """The law (K,) after some steps of the largest size from the limit."""
+        return self.limit[0] @ np.linalg.matrix_power(self.first, num_steps)
+
+
+@lru_cache(maxsize=16)
+def stationary_laws(step: JaxStep, h: float, level: int) -> Laws:
+    """The stationary laws at h, h/2, .. on the polynomials of a level.
+
+    Raises:
+        NotApplicable: see `require_polynomials`.
+    """
+    require_polynomials(step)
+    basis, sizes = polynomials(step, level), h / 2.0 ** np.arange(LEVELS)
+    matrices = [transition(step, size, level) for size in sizes]
+    return Laws(basis, sizes, np.array([stationary(m, basis.one) for m in matrices]), matrices[0])

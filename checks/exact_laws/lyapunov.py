@@ -1,0 +1,195 @@
+"""Exact stationary law of an affine recursion with random coefficients (the discrete Lyapunov equation)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_discrete_lyapunov
+
+from checks.tracing.periodic_state import phases
+from checks.tracing.step_map import Affine, HostStep, JaxStep, ravel_floats
+
+EPS = np.finfo(float).eps
+CONTRACTING = 1 - 1e-12
+"""A recursion of moments with a smaller spectral radius has a stationary law."""
+SAME_DIRECTION = 1e-9
+"""A unit vector that is nearer than this to a subspace lies in it: round-off, far below any power of a step size."""
+
+
+class StationaryLaw(NamedTuple):
+    """Mean (m,), covariance (m, m) of the stationary law, and the spectral radius of the recursion of moments.
+
+    A radius >= 1 means that there is no stationary law; mean and covariance are then NaN.
+    """
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    radius: float
+    condition: float
+
+
+def stationary_law(maps: list[Affine]) -> StationaryLaw:
+    """Fixed point of mean and covariance of s' = A_b s + B_b xi + c_b, b random with the weights of `maps`.
+
+    mean: (I - E A) m = E c. Covariance, with s centred at m and g_b = A_b m + c_b - m:
+    S = E[A S A^T] + E[B B^T] + E[g g^T] (the cross terms vanish since E g = 0 and s is independent of b).
+    """
+    size = len(maps[0].offset)
+    eye = np.eye(size)
+    mean_matrix = sum(m.weight * m.matrix for m in maps)
+    offset = sum(m.weight * m.offset for m in maps)
+    single = len(maps) == 1
+    second = mean_matrix if single else sum(m.weight * np.kron(m.matrix, m.matrix) for m in maps)
+    eigenvalues = np.abs(np.linalg.eigvals(second))
+    radius = float(eigenvalues.max(initial=0.0)) ** (2 if single else 1)
+    condition = 1 / max(1 - radius, np.finfo(float).tiny)
+    if not radius < CONTRACTING:
+        nan = np.full((size, size), np.nan)
+        return StationaryLaw(nan[0], nan, radius, np.inf)
+    mean = np.linalg.solve(eye - mean_matrix, offset)
+    forcing = np.zeros((size, size))
+    for m in maps:
+        gap = m.matrix @ mean + m.offset - mean
+        forcing += m.weight * (m.noise @ m.noise.T + np.outer(gap, gap))
+    if single:
+        covariance = solve_discrete_lyapunov(mean_matrix, forcing)
+    else:
+        covariance = np.linalg.solve(np.eye(size * size) - second, forcing.ravel()).reshape(size, size)
+    return StationaryLaw(mean, (covariance + covariance.T) / 2, radius, condition)
+
+
+def periodic_law(cycle: list[list[Affine]]) -> StationaryLaw:
+    """The stationary law of s' = A_b s + B_b xi + c_b at the start of a cycle of maps that take turns.
+
+    With v = (E s, E s s^T) each step is v' = K v + k, and so is a turn of all of them, whose fixed point is the law:
+
+        E s' = E[A] E s + E c,   E s' s'^T = E[A (s s^T) A^T + A s c^T + c s^T A^T + c c^T + B B^T]
+    """
+    size = len(cycle[0][0].offset)
+    length = size + size**2
+    matrix, offset = np.eye(length), np.zeros(length)
+    for maps in cycle:
+        step, push = np.zeros((length, length)), np.zeros(length)
+        for m in maps:
+            c = m.offset[:, None]
+            mixed = np.kron(m.matrix, c) + np.kron(c, m.matrix)
+            step += m.weight * np.block([[m.matrix, np.zeros((size, size**2))], [mixed, np.kron(m.matrix, m.matrix)]])
+            push += m.weight * np.concatenate([m.offset, (m.noise @ m.noise.T + c @ c.T).ravel()])
+        matrix, offset = step @ matrix, step @ offset + push
+    radius = float(np.abs(np.linalg.eigvals(matrix)).max())
+    if not radius < CONTRACTING:
+        nan = np.full((size, size), np.nan)
+        return StationaryLaw(nan[0], nan, radius, np.inf)
+    moments = np.linalg.solve(np.eye(length) - matrix, offset)
+    mean, second = moments[:size], moments[size:].reshape(size, size)
+    covariance = (second + second.T) / 2 - np.outer(mean, mean)
+    return StationaryLaw(mean, covariance, radius, 1 / (1 - radius))
+
+
+def reduce_constant(maps: list[Affine], readout: np.ndarray) -> tuple[list[Affine], np.ndarray]:
+    """Drop coordinates of the state that the step never changes and that nothing else depends on (counters)."""
+    size = len(maps[0].offset)
+    frozen = np.array(
+        [
+            all(
+                np.array_equal(m.matrix[i], np.eye(size)[i]) and not m.noise[i].any() and abs(m.offset[i]) == 0
+                for m in maps
+            )
+            and all(np.count_nonzero(m.matrix[:, i]) == 1 for m in maps)
+            and not readout[:, i].any()
+            for i in range(size)
+        ]
+    )
+    keep = ~frozen
+    reduced = [Affine(m.matrix[np.ix_(keep, keep)], m.noise[keep], m.offset[keep], m.weight) for m in maps]
+    return reduced, readout[:, keep]
+
+
+def reachable(
+    maps: list[Affine], readout: np.ndarray, start: np.ndarray
+) -> tuple[list[Affine], np.ndarray, np.ndarray]:
+    """The recursion on the affine set that it reaches from `start`: (maps, readout, readout of `start`).
+
+    A state may hold a quantity that every step keeps, such as the difference of a table's sum and the sum that is
+    stored beside it: the whole space then has no stationary law, and what the chain can reach has one. With
+    s = start + V y the set is spanned by the noise, by the moves of `start` and by what the matrices make of them.
+    """
+    moves = np.column_stack([part for m in maps for part in (m.noise, m.matrix @ start + m.offset - start)])
+    sizes = np.linalg.norm(moves, axis=0)
+    kept = sizes > 1e3 * EPS * (1 + np.abs(start).max(initial=0.0))
+    rest = moves[:, kept] / sizes[kept]
+    span = np.zeros((len(start), 0))
+    while rest.shape[1]:
+        # the one farthest outside first: a short remainder, made a unit vector, would be mostly round-off
+        lengths = np.linalg.norm(rest, axis=0)
+        farthest = int(np.argmax(lengths))
+        if lengths[farthest] < SAME_DIRECTION:
+            break
+        unit = rest[:, farthest] / lengths[farthest]
+        span = np.linalg.qr(np.column_stack([span, unit]))[0]
+        rest = np.column_stack([rest, *(m.matrix @ unit for m in maps)])
+        for _ in range(2):  # twice is enough
+            rest = rest - span @ (span.T @ rest)
+    inside = [
+        Affine(span.T @ m.matrix @ span, span.T @ m.noise, span.T @ (m.matrix @ start + m.offset - start), m.weight)
+        for m in maps
+    ]
+    return inside, readout @ span, readout @ start
+
+
+def _start(step: JaxStep | HostStep) -> np.ndarray:
+    """The state of `init` that the recursion is one of: its floating-point entries, or z of a host sampler."""
+    if isinstance(step, HostStep):
+        return np.asarray(step.template.flat, np.float64)
+    return np.asarray(ravel_floats(step.template.state)[0], np.float64)
+
+
+def _law(step: JaxStep | HostStep, maps: list[Affine], readout: np.ndarray):
+    """Mean and covariance of what `readout` reads of the state, and the law of the recursion."""
+    inside, matrix = reduce_constant(maps, readout)
+    law, shift = stationary_law(inside), np.zeros(len(readout))
+    if not law.radius < CONTRACTING:
+        inside, matrix, shift = reachable(maps, readout, _start(step))
+        law = stationary_law(inside)
+    return shift + matrix @ law.mean, matrix @ law.covariance @ matrix.T, law
+
+
+def position_law(step: JaxStep | HostStep, h: float) -> tuple[np.ndarray, np.ndarray, StationaryLaw]:
+    """Mean (d,), covariance (d, d) of `position(state)` under the exact stationary law at step size h.
+
+    Where the state has a clock, that is the law at the reading that the clock starts from.
+    """
+    turn = phases(step)
+    if len(turn) > 1:
+        law = periodic_law([phase.affine(h) for phase in turn])
+        matrix, offset = step.readout_at(h)
+        return matrix @ law.mean + offset, matrix @ law.covariance @ matrix.T, law
+    maps = step.affine(h)  # first: it says why a step has no such law, and `readout_at` has to run one
+    matrix, offset = step.readout_at(h)
+    mean, covariance, law = _law(step, maps, matrix)
+    return mean + offset, covariance, law
+
+
+def variable_law(step: JaxStep | HostStep, h: float) -> tuple[np.ndarray, StationaryLaw]:
+    """Covariance of the full variable z = unpack(state) under the exact stationary law at step size h."""
+    return _law(step, step.affine(h), step.unpacking())[1:]
+
+
+def stability_limit(step: JaxStep | HostStep, start: float, refinements: int = 12) -> float:
+    """Largest step size below which the recursion of second moments contracts, by doubling and bisection."""
+
+    turn = phases(step)
+
+    def stable(h: float) -> bool:
+        if len(turn) > 1:
+            return periodic_law([phase.affine(h) for phase in turn]).radius < CONTRACTING
+        return _law(step, step.affine(h), step.readout_at(h)[0])[2].radius < CONTRACTING
+
+    low, high = 0.0, start
+    for _ in range(12):
+        if not stable(high):
+            break
+        low, high = high, 2 * high
+    for _ in range(refinements):
+        middle = (low + high) / 2
+        low, high = (middle, high) if stable(middle) else (low, middle)
+    return low

@@ -1,0 +1,207 @@
+"""The exact discrete law on a one-dimensional target that is not Gaussian, from the transfer operator on a grid.
+
+The step acts on functions, (P f)(z) = E f(z'), with the noise integrated by Gauss-Hermite; on a grid with local
+Lagrange interpolation P is a sparse matrix whose left eigenvector at eigenvalue 1 is the stationary law of the scheme.
+Works for z = theta and for z = (theta, r), that is for momentum samplers too.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import splu
+
+from checks.core.candidate import Subject
+from checks.core.check import Check, Inconclusive, NotApplicable
+from checks.core.decide import decide
+from checks.core.result import Result
+from checks.exact_laws.claimed_law_quadrature import position_rule
+from checks.numerics.observables import observables
+from checks.numerics.quadrature import neville, noise_rule
+from checks.tiers.generator.drift_and_diffusion import step_sizes
+from checks.tiers.order.weak_order import slope
+from checks.tracing.step_map import HostStep, JaxStep, step_map
+from targets.target import Target
+
+STENCIL = 6
+"""Points of the local Lagrange interpolation: error O(dx^6)."""
+GRIDS: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {1: ((280,), (400,)), 2: ((48, 40), (64, 50))}
+"""Points of the coarse and of the fine grid; their difference is the error estimate."""
+
+
+class DiscreteLaw(NamedTuple):
+    """Stationary law of the scheme: expectations of the observables of the position, and its distance from the target.
+
+    `kolmogorov` and `variation` are the Kolmogorov-Smirnov and total variation distances of the position marginal.
+    """
+
+    expectations: np.ndarray
+    kolmogorov: float
+    variation: float
+
+
+def _interpolation(grid: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First stencil index (m,) and weights (m, STENCIL) of Lagrange interpolation at x, clamped to the grid."""
+    dx = grid[1] - grid[0]
+    t = (np.clip(x, grid[0], grid[-1]) - grid[0]) / dx
+    first = np.clip(np.floor(t).astype(int) - STENCIL // 2 + 1, 0, len(grid) - STENCIL)
+    s = t - first
+    weights = np.ones((len(x), STENCIL))
+    for j in range(STENCIL):
+        for k in range(STENCIL):
+            if k != j:
+                weights[:, j] *= (s - k) / (j - k)
+    return first, weights
+
+
+def require_grid(step: JaxStep | HostStep) -> None:
+    """Raise NotApplicable, with the reason, for a step whose transfer operator does not fit on a grid."""
+    target = step.target
+    if target.size != 1 or target.interval is None or target.gaussian is not None:
+        raise NotApplicable("for one-dimensional targets that are not Gaussian")
+    if not isinstance(step, JaxStep):
+        raise NotApplicable("host samplers are not traced")
+    step.require_gaussian()
+    if step.size not in GRIDS:
+        raise NotApplicable(f"z has {step.size} coordinates, too many for a grid")
+    if target.manifold.name.startswith("positive"):
+        raise NotApplicable("reflection at 0 has a kink that the interpolation does not resolve")
+    if step.noise_size > (4 if step.size == 1 else 2):
+        raise NotApplicable(f"{step.noise_size} normals a step are too many for the grid")
+
+
+def grid_axes(target: Target, temperature: float, shape: tuple[int, ...]) -> list[np.ndarray]:
+    """The axes of the grid: theta, then r where there is one."""
+    low, high = target.interval  # pyright: ignore[reportGeneralTypeIssues]
+    centre, half = (low + high) / 2, (high - low) / 2 * max(1.0, temperature) ** 0.5
+    axes = [np.linspace(centre - half, centre + half, shape[0])]
+    if len(shape) == 2:
+        axes.append(np.linspace(-6.5, 6.5, shape[-1]) * np.sqrt(temperature))
+    return axes
+
+
+class Transition(NamedTuple):
+    """One step on the grid.
+
+    Attributes:
+        matrix: P (m, m): row i is the law of z' from grid point i, on the grid.
+        read: positions (m, k, 1) that the step reads off, for each node of the noise.
+        weights: of the nodes (k,).
+    """
+
+    matrix: sparse.csr_array
+    read: np.ndarray
+    weights: np.ndarray
+
+
+def transition(step: JaxStep, h: float, axes: list[np.ndarray]) -> Transition:
+    """The transfer operator of one step of size h."""
+    shape = tuple(len(axis) for axis in axes)
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    nodes, weights = noise_rule(step.noise_size, least=4, most=10 if len(shape) == 1 else 8)
+    new, read = (np.asarray(a) for a in _compiled_push(step)(jnp.asarray(points), jnp.asarray(nodes), jnp.asarray(h)))
+    flat = new.reshape(-1, len(axes))
+    stencils = [_interpolation(axis, flat[:, i]) for i, axis in enumerate(axes)]
+    rows = np.repeat(np.arange(len(points)), len(nodes))
+    scale = np.tile(weights, len(points))
+    entries, columns = [], []
+    for a in range(STENCIL):
+        first, w = stencils[0]
+        if len(axes) == 1:
+            entries.append(scale * w[:, a])
+            columns.append(first + a)
+            continue
+        second, v = stencils[1]
+        for b in range(STENCIL):
+            entries.append(scale * w[:, a] * v[:, b])
+            columns.append((first + a) * shape[-1] + second + b)
+    matrix = sparse.coo_array(
+        (np.concatenate(entries), (np.tile(rows, len(entries)), np.concatenate(columns))), (len(points), len(points))
+    )
+    return Transition(matrix.tocsr(), read, weights)
+
+
+@lru_cache(maxsize=16)
+def _compiled_push(step: JaxStep):
+    """(points (m, n), nodes (k, q), h) -> new z (m, k, n) and positions (m, k, d)."""
+    return jax.jit(jax.vmap(lambda z, nodes, h: jax.vmap(lambda e: step.run(z, e, h))(nodes), (0, None, None)))
+
+
+def stationary(matrix: sparse.csr_array) -> np.ndarray:
+    """The stationary law (m,) of a transfer operator P (m, m): w P = w with sum w = 1."""
+    count = len(matrix.indptr) - 1
+    system = (matrix.T - sparse.eye_array(count)).tolil()
+    system[-1] = 1.0
+    right = np.zeros(count)
+    right[-1] = 1.0
+    return splu(system.tocsc()).solve(right)
+
+
+def discrete_law(step: JaxStep, h: float, temperature: float, shape: tuple[int, ...]) -> DiscreteLaw:
+    """The stationary law at step size h on a grid of the given shape (one or two axes: theta, then r)."""
+    target = step.target
+    axes = grid_axes(target, temperature, shape)
+    matrix, read, weights = transition(step, h, axes)
+    law = stationary(matrix)
+    values = observables(read)
+    expectations = law @ np.tensordot(values, weights, axes=([1], [0]))
+    marginal = law.reshape(shape).sum(axis=1) if len(shape) == 2 else law
+    energy = np.asarray(jax.vmap(target.flat_potential)(jnp.asarray(axes[0][:, None])))
+    density = np.exp(-(energy - energy.min()) / temperature)
+    density /= density.sum()
+    gap = marginal - density
+    return DiscreteLaw(expectations, float(np.abs(np.cumsum(gap)).max()), float(np.abs(gap).sum() / 2))
+
+
+def transfer_operator(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """The exact stationary law of the scheme on a non-Gaussian target tends to it as h -> 0, at the claimed order."""
+    del seed
+    step = step_map(subject, target)
+    claims = step.sampler.claims
+    require_grid(step)
+    assert isinstance(step, JaxStep)
+    temperature = claims.temperature
+    points, weights = position_rule(target, temperature)
+    exact = observables(points)
+    scale, exact = 1 + weights @ np.abs(exact), weights @ exact
+    hs = step_sizes(subject, target, 4 if step.size == 1 else 3)
+    coarse, fine = GRIDS[step.size]
+    laws = [discrete_law(step, h, temperature, fine) for h in hs]
+    biases = np.array([(law.expectations - exact) / scale for law in laws])
+    rough = (discrete_law(step, hs[-1], temperature, coarse).expectations - exact) / scale
+    grid_error = float(np.abs(rough - biases[-1]).max())
+    if not np.isfinite(grid_error):
+        raise Inconclusive("the transfer operator has no unique stationary law on the grid")
+    limit, error = neville(hs, biases)
+    k = int(np.argmax(np.abs(limit)))
+    numerical = float(error.max())
+    allowance = 10 * (numerical + grid_error)
+    sizes = np.abs(biases).max(axis=1)
+    exponent, _ = slope(hs, sizes, floor=20 * grid_error)
+    return decide(
+        check,
+        subject,
+        target,
+        effect=float(np.abs(limit[k])),
+        allowance=allowance,
+        allowance_source="error of the extrapolation to h = 0 and of the grid",
+        reason=(
+            f"limit of the bias as h -> 0 is {abs(limit[k]):.3g}; at h = {hs[0]:.4g} the bias is {sizes[0]:.3g} "
+            f"(KS {laws[0].kolmogorov:.3g}, TV {laws[0].variation:.3g}), order {exponent:.2f}"
+        ),
+        statistic="largest limit bias of the observables",
+        unit="relative to 1 + E|f|",
+        detectable=2 * allowance,
+        promised=0.02,
+        step_size=float(hs[0]),
+        detail={
+            "kolmogorov": [law.kolmogorov for law in laws],
+            "variation": [law.variation for law in laws],
+            "bias": sizes.tolist(),
+            "step_sizes": hs.tolist(),
+            "measured_order": exponent,
+        },
+    )

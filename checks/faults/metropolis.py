@@ -1,0 +1,221 @@
+"""Planted bugs of Metropolis kernels: proposal density, acceptance, trajectory."""
+
+import math
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from checks.faults.fault import Defect, Kill, planted
+from checks.tracing.altered_estimator import Altered
+from samplers.interface.metropolis import accept, finite_or_reject, inner
+from samplers.numerics.noise import normal_like
+from samplers.overdamped.mala import MALA
+from samplers.underdamped.hmc import HMC, MetropolisState, potential_of
+
+
+@dataclass(frozen=True)
+class FlippedDensity(MALA):
+    """log q(x, y) = -|y - x - h grad U(x)|^2 / (4 h T); the proposal itself is right."""
+
+    def log_proposal(self, start, gradient, end, step_size):
+        return super().log_proposal(start, jax.tree.map(jnp.negative, gradient), end, step_size)
+
+
+@dataclass(frozen=True)
+class NoDensity(MALA):
+    """a = (U(x) - U(y)) / T, as if the proposal were symmetric."""
+
+    def log_proposal(self, start, gradient, end, step_size):
+        return 0.0 * super().log_proposal(start, gradient, end, step_size)
+
+
+@dataclass(frozen=True)
+class UntemperedDensity(MALA):
+    """log q without the temperature."""
+
+    def log_proposal(self, start, gradient, end, step_size):
+        return self.temperature * super().log_proposal(start, gradient, end, step_size)
+
+
+@dataclass(frozen=True)
+class CachesOldGradient(MALA):
+    """The potential and the gradient of an accepted point are those of the point before."""
+
+    def step(self, key, state, step_size, estimator):
+        after = super().step(key, state, step_size, estimator)
+        return after._replace(gradient=state.gradient)
+
+
+@dataclass(frozen=True)
+class Unadjusted(MALA):
+    """Every proposal is accepted."""
+
+    def step(self, key, state, step_size, estimator):
+        noise_key, gradient_key = jax.random.split(key)
+        scale = jnp.sqrt(2 * step_size * self.temperature)
+        noise = normal_like(noise_key, state.position)
+        y = jax.tree.map(lambda a, g, n: a - step_size * g + scale * n, state.position, state.gradient, noise)
+        estimate, estate = estimator.estimate(gradient_key, state.estate, y)
+        return MetropolisState(y, potential_of(estimate), estimate.gradient, estate)
+
+
+@dataclass(frozen=True)
+class Variant(HMC):
+    """HMC with the energy of the acceptance, its factor exp(-reluctance), its answer to an energy
+    that is not finite and the last half kick to choose."""
+
+    kinetic: float = 0.5
+    last_kick: float = 0.5
+    energy_temperature: float | None = None
+    reluctance: float = 0.0
+    careless: bool = False
+
+    def step(self, key, state, step_size, estimator):
+        momentum_key, gradient_key, accept_key = jax.random.split(key, 3)
+        momentum = jax.tree.map(lambda n: jnp.sqrt(self.temperature) * n, normal_like(momentum_key, state.position))
+        end, last = self.trajectory(gradient_key, state, momentum, step_size, estimator)
+        # undo a part of the last half kick
+        last = jax.tree.map(lambda r, g: r + (0.5 - self.last_kick) * step_size * g, last, end.gradient)
+        before = state.potential + self.kinetic * inner(momentum, momentum)
+        after = end.potential + self.kinetic * inner(last, last)
+        log_ratio = (before - after) / (self.energy_temperature or self.temperature)
+        guard = (lambda _, ratio: jnp.nan_to_num(ratio, neginf=0.0)) if self.careless else finite_or_reject
+        log_ratio = jnp.minimum(guard(end.potential, log_ratio), 0.0) - self.reluctance
+        chosen = accept(accept_key, log_ratio, end._replace(estate=()), state._replace(estate=()))
+        return chosen._replace(estate=end.estate)
+
+
+@dataclass(frozen=True)
+class OneMore(HMC):
+    """A trajectory of one leapfrog step more than it is asked for."""
+
+    def trajectory(self, key, state, momentum, step_size, estimator):
+        longer = HMC(self.num_steps + 1, self.temperature)
+        return longer.trajectory(key, state, momentum, step_size, estimator)
+
+
+@dataclass(frozen=True)
+class WrongWay(MALA):
+    """Proposals up the potential, with their own density."""
+
+    def step(self, key, state, step_size, estimator):
+        # what the kernel sees is -grad U with U as it is, for the proposal and for its density alike
+        turned = lambda held: held._replace(gradient=jax.tree.map(jnp.negative, held.gradient))
+        return turned(super().step(key, turned(state), step_size, Altered(estimator, lambda e, _: turned(e))))
+
+
+BALANCE = "pi(x) k(x, y) = pi(y) k(y, x)"
+LINE = ("gaussian-1d-scaled", "anharmonic")
+
+DEFECTS: tuple[Defect, ...] = (
+    planted(
+        "mala-gradient-flipped-in-density",
+        "mala",
+        FlippedDensity,
+        "the proposal density has + h grad U where the proposal has - h grad U",
+        Kill("detailed_balance", "anharmonic", BALANCE),
+        "metropolis",
+        "variance",
+        source="TuringLang/AdvancedMH.jl#95",
+        targets=LINE,
+    ),
+    planted(
+        "mala-proposes-uphill",
+        "mala",
+        WrongWay,
+        "x + h grad U for x - h grad U in the proposal and in its density: the law is right, most is rejected",
+        Kill("proposal_generator", "anharmonic", "(E y - x) / h -> f"),
+        "metropolis",
+        targets=LINE,
+    ),
+    planted(
+        "mala-without-proposal-density",
+        "mala",
+        NoDensity,
+        "accepted as if the proposal were symmetric",
+        Kill("detailed_balance", "anharmonic", BALANCE),
+        "metropolis",
+        targets=LINE,
+    ),
+    planted(
+        "mala-density-not-tempered",
+        "mala",
+        UntemperedDensity,
+        "the proposal density lacks the temperature that the energies have",
+        Kill("detailed_balance", "anharmonic", BALANCE, {"temperature": 2.0}),
+        "metropolis",
+        "options",
+        source="netket/netket#2254",
+        targets=LINE,
+    ),
+    planted(
+        "mala-unadjusted",
+        "mala",
+        Unadjusted,
+        "every proposal is accepted, and the law claimed to be exact",
+        Kill("defect", "anharmonic", "c_2 = 0"),
+        "metropolis",
+        "claims",
+        targets=LINE,
+    ),
+    planted(
+        "hmc-without-kinetic-energy",
+        "hmc",
+        lambda target, **options: Variant(kinetic=0.0, **options),
+        "the acceptance compares potentials only",
+        Kill("detailed_balance", "anharmonic", BALANCE),
+        "metropolis",
+        targets=LINE,
+    ),
+    planted(
+        "hmc-without-last-half-kick",
+        "hmc",
+        lambda target, **options: Variant(last_kick=0.0, **options),
+        "the last half kick of the momentum is missing: the proposal is not reversible",
+        Kill("detailed_balance", "anharmonic", BALANCE),
+        "metropolis",
+        "stages",
+        source="improbable-research/keanu#492",
+        targets=LINE,
+    ),
+    planted(
+        "hmc-one-step-more",
+        "hmc",
+        OneMore,
+        "num_steps + 1 leapfrog steps: the law is right, the trajectory is not the one that was asked for",
+        Kill("proposal_generator", "anharmonic", "(E y - x) / t -> f with t = (L h)^2 / 2"),
+        "metropolis",
+        "options",
+        targets=LINE,
+    ),
+    planted(
+        "hmc-accepts-half",
+        "hmc",
+        lambda target, **options: Variant(reluctance=math.log(2), **options),
+        "accepted with probability min(1, exp(-dH / T)) / 2: the law is right, half of the work is lost",
+        Kill("acceptance_limit", "anharmonic", "P(accepted | x, xi) -> 1"),
+        "metropolis",
+        targets=LINE,
+    ),
+    planted(
+        "hmc-accepts-what-is-not-finite",
+        "hmc",
+        lambda target, **options: Variant(careless=True, **options),
+        "an energy difference that is infinite or not a number is replaced by zero: the chain leaves the support",
+        Kill("finite_potential", "anharmonic", "a(x, y) = 0 where U(y) = inf"),
+        "metropolis",
+        targets=LINE,
+    ),
+    planted(
+        "hmc-energy-not-tempered",
+        "hmc",
+        lambda target, **options: Variant(energy_temperature=1.0, **options),
+        "the energy difference is not divided by the temperature",
+        Kill("detailed_balance", "anharmonic", BALANCE, {"temperature": 2.0}),
+        "metropolis",
+        "options",
+        source="netket/netket#2254",
+        targets=LINE,
+    ),
+)

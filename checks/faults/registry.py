@@ -1,0 +1,55 @@
+"""Every planted bug, one row each."""
+
+from checks.faults import (
+    amagold,
+    contour,
+    cyclical,
+    dp_mixture,
+    estimators,
+    exchange,
+    geometry,
+    lda,
+    metropolis,
+    overdamped,
+    particles,
+    positive,
+    preconditioned,
+    riemannian,
+    sam,
+    splitting,
+    streams,
+    thermostats,
+    underdamped,
+)
+from checks.faults.fault import Defect
+
+DEFECTS: tuple[Defect, ...] = (
+    *overdamped.DEFECTS,
+    *underdamped.DEFECTS,
+    *cyclical.DEFECTS,
+    *splitting.DEFECTS,
+    *metropolis.DEFECTS,
+    *exchange.DEFECTS,
+    *contour.DEFECTS,
+    *amagold.DEFECTS,
+    *riemannian.DEFECTS,
+    *thermostats.DEFECTS,
+    *particles.DEFECTS,
+    *streams.DEFECTS,
+    *estimators.DEFECTS,
+    *preconditioned.DEFECTS,
+    *geometry.DEFECTS,
+    *positive.DEFECTS,
+    *lda.DEFECTS,
+    *dp_mixture.DEFECTS,
+    *sam.DEFECTS,
+)
+"""The rows, family by family."""
+
+
+def find_defect(name: str) -> Defect:
+    """The planted bug of a name. Raises KeyError."""
+    for row in DEFECTS:
+        if row.name == name:
+            return row
+    raise KeyError(f"no planted bug named {name!r}; see checks.faults.registry.DEFECTS")

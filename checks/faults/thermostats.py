@@ -1,0 +1,157 @@
+"""Planted bugs of Nose-Hoover thermostats: dimension, noise, the declared Hamiltonian."""
+
+import dataclasses
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+
+from checks.faults.fault import Defect, Kill, planted
+from samplers.numerics.noise import injected_noise
+from samplers.thermostats.common import count, squared_norm
+from samplers.thermostats.sgnht import SGNHT
+
+
+@dataclass(frozen=True)
+class WrongDimension(SGNHT):
+    """d xi = |r|^2 / (d + 1) - T."""
+
+    def drive(self, momentum):
+        return squared_norm(momentum) / (count(momentum) + 1) - self.temperature
+
+
+@dataclass(frozen=True)
+class NotDivided(SGNHT):
+    """d xi = |r|^2 - T."""
+
+    def drive(self, momentum):
+        return squared_norm(momentum) - self.temperature
+
+
+@dataclass(frozen=True)
+class UnitTemperature(SGNHT):
+    """d xi = |r|^2 / d - 1 at every temperature."""
+
+    def drive(self, momentum):
+        return squared_norm(momentum) / count(momentum) - 1.0
+
+
+@dataclass(frozen=True)
+class NoiseTimesDiffusion(SGNHT):
+    """Noise A sqrt(2 T h) R."""
+
+    def _noise(self, key, momentum, h):
+        return injected_noise(key, momentum, 2 * self.diffusion**2 * self.temperature * h)
+
+
+@dataclass(frozen=True)
+class WrongSign(SGNHT):
+    """d xi = T - |r|^2 / d."""
+
+    def drive(self, momentum):
+        return -super().drive(momentum)
+
+
+@dataclass(frozen=True)
+class ExplicitEuler(SGNHT):
+    """theta' = theta + h r and xi' = xi + h (|r|^2 / d - T) with the momentum of before its kick."""
+
+    def step(self, key, state, step_size, estimator):
+        after = super().step(key, state, step_size, estimator)
+        position, thermostat = self._move(state.position, state.momentum, state.thermostat, step_size)
+        return after._replace(position=position, thermostat=thermostat)
+
+
+@dataclass(frozen=True)
+class PrintedHamiltonian(SGNHT):
+    """Declares the potential (xi - A)^2 / (2 d) of the thermostat."""
+
+    def dynamics(self, target):
+        right, n = super().dynamics(target), target.size
+
+        def H(z):
+            xi = z[2 * n] - self.diffusion
+            return right.H(z) - 0.5 * (n - 1 / n) * xi**2 / self.temperature
+
+        return dataclasses.replace(right, H=H)
+
+
+@dataclass(frozen=True)
+class FrozenThermostat(SGNHT):
+    """xi never moves."""
+
+    def drive(self, momentum):
+        return jnp.zeros_like(squared_norm(momentum))
+
+
+GENERATOR = "(E z' - z) / h -> f"
+PLANE, LINE = "gaussian-correlated-2d", "gaussian-1d-scaled"
+
+DEFECTS: tuple[Defect, ...] = (
+    planted(
+        "sgnht-explicit-euler",
+        "sgnht",
+        ExplicitEuler,
+        "position and thermostat move with the old momentum: of order 1 as well, with energies that grow",
+        Kill("force_keeps_volume", "double-well", "|det dz' / dz| does not depend on the Hessian of U"),
+        "stages",
+    ),
+    planted(
+        "sgnht-wrong-dimension",
+        "sgnht",
+        WrongDimension,
+        "the kinetic energy divided by d + 1 for d: temperature (d + 1) / d, as with an ambient dimension",
+        Kill("defect", LINE, "c_1 = 0"),
+        "dimension",
+        source="a released sampler on the sphere that uses the ambient dimension",
+    ),
+    planted(
+        "sgnht-not-divided-by-dimension",
+        "sgnht",
+        NotDivided,
+        "|r|^2 - T for |r|^2 / d - T: right in one dimension",
+        Kill("generator_of_code", PLANE, GENERATOR),
+        "dimension",
+    ),
+    planted(
+        "sgnht-unit-temperature",
+        "sgnht",
+        UnitTemperature,
+        "the thermostat is set to temperature 1 whatever the option says",
+        Kill("generator_of_code", LINE, GENERATOR, {"temperature": 2.0}),
+        "options",
+    ),
+    planted(
+        "sgnht-noise-times-diffusion",
+        "sgnht",
+        NoiseTimesDiffusion,
+        "noise A sqrt(2 T h) R for sqrt(2 A T h) R; the thermostat hides it from the law of the positions",
+        Kill("generator_of_code", LINE, "Cov(z') / h -> 2 D", {"diffusion": 2.0}),
+        "options",
+    ),
+    planted(
+        "sgnht-sign",
+        "sgnht",
+        WrongSign,
+        "the thermostat heats when it should cool",
+        Kill("generator_of_code", LINE, GENERATOR),
+        "limit",
+    ),
+    planted(
+        "sgnht-frozen-thermostat",
+        "sgnht",
+        FrozenThermostat,
+        "xi stays at A: SGHMC, whose friction does not adapt to gradient noise",
+        Kill("local_weak_order", LINE, "E phi(z_h) = phi + h L phi + O(h^2)"),
+        "state",
+    ),
+    planted(
+        "sgnht-printed-hamiltonian",
+        "sgnht",
+        PrintedHamiltonian,
+        "the potential (xi - A)^2 / (2 d) declared for d (xi - A)^2 / 2: right in one dimension",
+        Kill("generator_of_code", PLANE, "f = -(D + Q) grad H + Gamma"),
+        "claims",
+        "dimension",
+        source="ma2015complete, the Hamiltonian of SGNHT as printed",
+    ),
+)

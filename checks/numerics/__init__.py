@@ -1,0 +1,1 @@
+"""Quadrature, extrapolation and differentiation."""

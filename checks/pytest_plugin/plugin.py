@@ -1,0 +1,311 @@
+"""Hooks and options of `pytest checks`; the rest of pytest is left alone.
+
+Imports of the suite are inside the hooks: a run of other tests must not pay for them, and JAX must be told to use
+float64 before anything makes an array.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checks.core.result import Result
+
+HERE = Path(__file__).resolve().parents[1]
+PLAN = pytest.StashKey[Any]()
+OUTCOMES = pytest.StashKey[list]()
+STREAM = pytest.StashKey[Any]()
+NAME = "verification"
+"""Key of a result in the user properties of a report."""
+
+LETTERS = {
+    "pass": ("passed", ".", "PASS"),
+    "fail": ("fail", "F", ("FAIL", {"red": True})),
+    "inconclusive": ("inconclusive", "?", ("INCONCLUSIVE", {"red": True})),
+    "not-applicable": ("not applicable", "n", ("NOT-APPLICABLE", {"yellow": True})),
+    "error": ("sampler error", "E", ("ERROR", {"red": True})),
+    "known deviation": ("known deviation", "d", ("KNOWN-DEVIATION", {"yellow": True})),
+    "unexpected pass": ("unexpected pass", "U", ("UNEXPECTED-PASS", {"red": True})),
+}
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("verification", "verification of samplers (pytest checks)")
+    add = group.addoption
+    add(
+        "--sampler",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="registry name, LIBRARY/NAME, package.module:object or path/to/file.py:object; repeatable (default: all "
+        "reference samplers)",
+    )
+    add("--target", action="append", default=[], metavar="NAME", help="only this target; repeatable")
+    add(
+        "--tier",
+        action="append",
+        default=[],
+        metavar="TIER",
+        help="a tier, deterministic (default), statistical or all; repeatable",
+    )
+    add(
+        "--seed",
+        default=None,
+        metavar="N",
+        help="seed (default: a hash of the version of the suite and the sampler's name)",
+    )
+    add(
+        "--step-size",
+        default=None,
+        metavar="H",
+        help="usual step size on a target of unit curvature, instead of the row's",
+    )
+    add(
+        "--chains",
+        default=None,
+        metavar="F",
+        help="fraction of the chains of checks that sample; they then see effects larger by 1 / sqrt(F) only",
+    )
+    add(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the sampler, a Python literal; repeatable",
+    )
+    add("--report", default=None, metavar="FILE.jsonl", help="write every result as a JSON line, as it finishes")
+    add("--deviations", default=None, metavar="FILE.toml", help="known failures, with reason and issue; they still run")
+
+
+def _selected(config) -> bool:
+    """True if this run collects the checks."""
+    for argument in config.args:
+        path = (Path(config.invocation_params.dir) / str(argument).split("::")[0]).resolve()
+        if path == HERE or HERE in path.parents or path in HERE.parents:
+            return True
+    return False
+
+
+def _given(config) -> list[str]:
+    flags = ("sampler", "target", "tier", "seed", "step_size", "chains", "option", "report", "deviations")
+    return [f"--{flag.replace('_', '-')}" for flag in flags if config.getoption(flag)]
+
+
+def _is_worker(config) -> bool:
+    return hasattr(config, "workerinput")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """A worker keeps whole samplers, so that what it compiles is used again."""
+    if _selected(config) and getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "loadgroup"
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "xdist_group(name): tests of one group run in one worker")
+    if _is_worker(config) or not getattr(config.option, "numprocesses", None):
+        from checks.pytest_plugin.jax_cache import Lowerings
+
+        config.pluginmanager.register(Lowerings(), "verification-lowerings")
+    if not _selected(config):
+        if _given(config):
+            raise pytest.UsageError(
+                f"{_given(config)[0]}: only for the checks; run `pytest checks {_given(config)[0]} ...`"
+            )
+        return
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    from checks.core.lookup import BadInput
+    from checks.core.preflight import preflight
+    from checks.pytest_plugin.execute import cached_target
+    from checks.pytest_plugin.plan import make_plan
+
+    option = config.getoption
+    try:
+        plan = make_plan(
+            option("sampler"),
+            option("target"),
+            option("tier"),
+            option("seed"),
+            option("step_size"),
+            option("option"),
+            option("deviations"),
+            option("chains"),
+        )
+        if not _is_worker(config):
+            for subject in plan.strangers:
+                for position, name in enumerate(subject.row.targets):
+                    preflight(subject, cached_target(name), step=position == 0)
+    except BadInput as error:
+        raise pytest.UsageError(str(error)) from None
+    config.stash[PLAN] = plan
+    config.stash[OUTCOMES] = []
+    if not _is_worker(config):
+        config.pluginmanager.register(Collector(config), "verification-collector")
+    if option("report") and not _is_worker(config):
+        try:
+            config.stash[STREAM] = Path(option("report")).open("w", encoding="utf-8")  # noqa: SIM115 (closed at the end of the run)
+        except OSError as error:
+            raise pytest.UsageError(f"--report {option('report')}: cannot be written ({error.strerror})") from None
+
+
+def pytest_unconfigure(config):
+    stream = config.stash.get(STREAM, None)
+    if stream is not None:
+        stream.close()
+
+
+def _plan(config):
+    return config.stash.get(PLAN, None)
+
+
+def _tier_of(path: Path) -> str | None:
+    return path.stem.removeprefix("test_") if path.parent == HERE and path.stem.startswith("test_") else None
+
+
+def pytest_ignore_collect(collection_path, config):
+    """A tier without cases in this run is not collected at all."""
+    tier = _tier_of(Path(collection_path))
+    if _plan(config) is not None and tier is not None and not _plan(config).of_tier(tier):
+        return True
+    return None
+
+
+def pytest_generate_tests(metafunc):
+    plan, tier = _plan(metafunc.config), _tier_of(Path(metafunc.definition.path))
+    if plan is None or tier is None or "case" not in metafunc.fixturenames:
+        return
+    cases = plan.of_tier(tier)
+    metafunc.parametrize(
+        "case",
+        [pytest.param(c, id=c.id, marks=pytest.mark.xdist_group(c.subject.name)) for c in cases],
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """One subject's items side by side, in the order of the plan, whatever file they come from."""
+    plan = _plan(config)
+    if plan is None:
+        return
+    order = {id(case): i for i, case in enumerate(plan.cases)}
+    place = lambda item: order.get(id(item.callspec.params.get("case")), -1) if hasattr(item, "callspec") else -1
+    items.sort(key=place)
+
+
+@pytest.fixture
+def run_case(request):
+    """Runs a case, hands its result to the report, and fails on a verdict that is not good."""
+
+    def run(case):
+        from checks.end_points.error_rates import fraction_of_chains
+        from checks.pytest_plugin.execute import execute
+        from checks.pytest_plugin.terminal import block
+
+        plan = _plan(request.config)
+        with fraction_of_chains(plan.chains):
+            result = execute(case.check, case.subject, case.target, case.seed, case.unsupported, plan.step_size)
+        outcome = _outcome(plan, case.subject.row.name, result)
+        record = {"row": case.subject.row.name, "line": result.to_json(), "kind": outcome.kind}
+        request.node.user_properties.append((NAME, record))
+        if not outcome.ok:
+            pytest.fail(block(result, outcome.deviation), pytrace=False)
+
+    return run
+
+
+def _outcome(plan, row: str, result):
+    from checks.pytest_plugin.terminal import Outcome
+
+    known = [d for d in plan.deviations if d.matches(result.sampler, row, result.check, result.target)]
+    return Outcome(row, result, known[0] if known else None)
+
+
+def _record(report) -> dict | None:
+    return next((value for name, value in getattr(report, "user_properties", ()) if name == NAME), None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(report, config):
+    if report.when != "call" or _plan(config) is None:
+        return None
+    record = _record(report)
+    return LETTERS[record["kind"]] if record else None
+
+
+class Collector:
+    """Collects the results on the controller as they finish; under xdist the workers only send them."""
+
+    def __init__(self, config):
+        self.config = config
+
+    def pytest_runtest_logreport(self, report):
+        record = _record(report) if report.when == "call" else None
+        if record is None:
+            return
+        result = Result(**json.loads(record["line"]))
+        self.config.stash[OUTCOMES].append(_outcome(_plan(self.config), record["row"], result))
+        stream = self.config.stash.get(STREAM, None)
+        if stream is not None:
+            stream.write(record["line"] + "\n")
+            stream.flush()
+
+
+def pytest_report_header(config):
+    plan = _plan(config)
+    if plan is None:
+        return None
+    from checks.pytest_plugin.terminal import header
+
+    return header(plan, int(getattr(config.option, "numprocesses", None) or 1))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session, exitstatus):
+    """A sampler whose overall verdict is not a pass fails the run, even if every single result is good."""
+    plan = _plan(session.config)
+    if plan is None or _is_worker(session.config) or session.config.option.collectonly:
+        return
+    from checks.pytest_plugin.terminal import overall
+
+    if exitstatus == 0 and any(v.verdict != "pass" for v in overall(plan, session.config.stash[OUTCOMES])):
+        session.exitstatus = 1
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    plan = _plan(config)
+    outcomes = config.stash.get(OUTCOMES, [])
+    if plan is None or not outcomes:
+        return
+    from checks.pytest_plugin import terminal as text
+
+    out = terminalreporter
+    bad = text.blocks(outcomes)
+    if bad:
+        out.write_sep("=", "findings")
+        out.write_line("\n\n".join(bad))
+    why = text.reasons(outcomes)
+    if why:
+        out.write_sep("=", "did not apply")
+        for line in why:
+            out.write_line(line)
+    seen = text.detectables(outcomes)
+    if seen:
+        out.write_sep("=", "the smallest effects that the passes would have caught")
+        for line in seen:
+            out.write_line(line)
+    out.write_sep("=", "verdicts")
+    for line in text.table(plan, outcomes):
+        out.write_line(line)
+    out.write_line("")
+    for verdict in text.overall(plan, outcomes):
+        reason = f"  ({verdict.reason})" if verdict.reason else ""
+        out.write_line(
+            f"{verdict.verdict.upper()}  {verdict.sampler}{reason}",
+            green=verdict.verdict == "pass",
+            red=verdict.verdict != "pass",
+        )
+    if any(not o.ok for o in outcomes):
+        out.stats.setdefault("failed", [])  # colours the last line

@@ -1,0 +1,1 @@
+"""Interface: types, shapes, keys."""

@@ -1,0 +1,591 @@
+"""The contract tier: what any sampler must do before its law is worth asking about; no tolerance but round-off.
+
+Every check runs the sampler from a position in the bulk at the usual step size of its row.
+"""
+
+import copy
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental.key_reuse._core import check_key_reuse
+
+from checks.core.candidate import Subject
+from checks.core.check import Check, Inconclusive, NotApplicable
+from checks.core.decide import decide
+from checks.core.lookup import BadInput, find_target
+from checks.core.preflight import difference, preflight, start_position
+from checks.core.result import Result
+from samplers.estimators.basic import KnownNoise
+from samplers.interface.sampler import Estimator, Sampler
+from targets.target import Target
+
+PYTREE = "gaussian-pytree"
+"""A target whose position has several leaves, two of equal shape."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shifted:
+    """An estimator whose gradient (and statistics) are moved by `offset`, to see whether they are used at all."""
+
+    inner: Estimator
+    offset: Any
+
+    def init(self, key, position):
+        return self.inner.init(key, position)
+
+    def estimate(self, key, estate, position):
+        estimate, estate = self.inner.estimate(key, estate, position)
+        move = lambda tree: jax.tree.map(lambda x: x + jnp.asarray(self.offset, x.dtype), tree)
+        return estimate._replace(gradient=move(estimate.gradient), statistics=move(estimate.statistics)), estate
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Kit:
+    """A sampler on a target, ready to run, compiled once for all the checks of this tier."""
+
+    sampler: Sampler
+    estimator: Estimator
+    target: Target
+    step_size: float
+    init: Callable[..., Any]
+    advance: Callable[..., Any]
+
+    @property
+    def host(self) -> bool:
+        """True for a sampler that is not traced."""
+        return self.sampler.backend == "host"
+
+    @property
+    def deterministic(self) -> bool:
+        """True for a particle method, which uses no noise of its own."""
+        return self.sampler.claims.kind == "particle"
+
+    @property
+    def rejecting(self) -> bool:
+        """True if one step may leave the position where it is (a Metropolis step)."""
+        return self.sampler.claims.kind == "exact"
+
+    def key(self, seed: int, *stream: int):
+        """A fresh key, the same for the same numbers."""
+        if self.host:
+            return np.random.default_rng([seed, *stream])
+        key = jax.random.key(seed)
+        for number in stream:
+            key = jax.random.fold_in(key, number)
+        return key
+
+    def position(self, seed: int):
+        """A position in the bulk, off the mode."""
+        if self.target.sample is None or self.deterministic:
+            return start_position(self.sampler, self.target)
+        draw = self.target.sample(jax.random.fold_in(jax.random.key(seed), 90), 1)
+        return jax.tree.map(lambda x, e: jnp.asarray(x[0], e.dtype), draw, self.target.example)
+
+    def start(self, seed: int):
+        """A state from `init`."""
+        return self.init(self.key(seed, 91), self.position(seed))
+
+    def run(self, seed: int, state: Any, steps: int, step_size: float | None = None, offset: float = 0.0):
+        """The state after `steps` steps."""
+        h = self.step_size if step_size is None else step_size
+        for i in range(steps):
+            state = self.advance(self.key(seed, i), state, h, offset)
+        return state
+
+    def z(self, state: Any) -> np.ndarray:
+        """The full variable as a flat vector."""
+        return flat(self.sampler.unpack(state))
+
+
+def flat(tree: Any) -> np.ndarray:
+    """All entries of a pytree in one float64 vector."""
+    leaves = [np.asarray(leaf, np.float64).ravel() for leaf in jax.tree.leaves(tree)]
+    return np.concatenate(leaves) if leaves else np.zeros(0)
+
+
+@functools.lru_cache(maxsize=32)
+def kit(subject: Subject, target: Target) -> Kit:
+    """The kit of a subject on a target; cached, so that a step is compiled once, for the default options."""
+    sampler, estimator = subject.sampler(target), subject.estimator(target)
+    init = lambda key, position: sampler.init(key, position, estimator)
+    step = lambda key, state, h, offset: sampler.step(key, state, h, Shifted(estimator, offset))
+    # A variant takes a few dozen steps: dispatching their operations one by one, compiled once for all samplers, costs
+    # less than compiling each variant, unless it loops inside of a step.
+    loops = sampler.claims.composite or sampler.claims.kind in ("exact", "particle")
+    if sampler.backend == "jax":
+        step = jax.jit(step) if loops or not subject.options else step
+    else:
+        in_place = step
+        step = lambda key, state, h, offset: in_place(key, copy.deepcopy(state), h, offset)  # it may change its state
+    return Kit(sampler, estimator, target, subject.step_size(target), init, step)
+
+
+def _outside(subject: Subject) -> bool:
+    """True for a sampler that is not a reference sampler of the suite."""
+    return any(c in (subject.reference or subject.row.name) for c in ":/")
+
+
+@functools.lru_cache(maxsize=512)
+def structured_targets(subject: Subject) -> tuple[str, ...]:
+    """The target with several leaves if the sampler runs on it, else the first target of its row.
+
+    A reference sampler that is built for it has to run on it; one of a stranger may know arrays only.
+    """
+    first = subject.row.targets[0]
+    if "euclidean" not in subject.sampler(find_target(first)).claims.spaces:
+        return (first,)
+    try:
+        target = find_target(PYTREE)
+        subject.sampler(target)
+        subject.estimator(target)
+        if _outside(subject):
+            preflight(subject, target)
+    except (BadInput, ValueError):
+        return (first,)
+    return (PYTREE,)
+
+
+def first_and_structured(subject: Subject) -> tuple[str, ...]:
+    """The first target of the row, and the one with several leaves."""
+    return tuple(dict.fromkeys((subject.row.targets[0], *structured_targets(subject))))
+
+
+def _count(check: Check, subject: Subject, target: Target, found: list[str], fine: str, **more: Any) -> Result:
+    """Fail if any violation was found; the effect is how many."""
+    return decide(
+        check,
+        subject,
+        target,
+        effect=float(len(found)),
+        allowance=0.0,
+        allowance_source="an identity",
+        reason="; ".join(found) if found else fine,
+        statistic=more.pop("statistic", "violations"),
+        unit="violations",
+        detectable=1.0,
+        promised=1.0,
+        step_size=subject.step_size(target),
+        **more,
+    )
+
+
+def in_dtype(target: Target, dtype: Any) -> Target:
+    """The same target with positions (and data) of another float dtype."""
+    cast = lambda tree: jax.tree.map(
+        lambda x: jnp.asarray(x, dtype) if jnp.issubdtype(jnp.result_type(x), jnp.floating) else x, tree
+    )
+    terms = None if target.terms is None else target.terms._replace(data=cast(target.terms.data))
+    return dataclasses.replace(target, example=cast(target.example), terms=terms)
+
+
+def shapes_and_dtypes(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """Structure, shapes and dtypes survive init, step, position, unpack and pack, in float32 and float64."""
+    found: list[str] = []
+    for name in ("float32", "float64"):
+        if name == "float64" and jnp.zeros(()).dtype != jnp.float64:
+            continue
+        law = in_dtype(target, name)
+        sampler, estimator = subject.sampler(law), subject.estimator(law)
+        h, start = subject.step_size(law), start_position(sampler, law)
+
+        def trace(key, position, h, sampler=sampler, estimator=estimator):
+            state = sampler.init(key, position, estimator)
+            after = sampler.step(key, state, h, estimator)
+            z = sampler.unpack(after)
+            packed = sampler.pack(key, z, estimator)
+            return state, after, sampler.position(after), z, packed, sampler.unpack(packed)
+
+        for kind, value in (("a Python float", h), (f"a {name} array", np.asarray(h, name))):
+            if sampler.backend == "host":
+                if name == "float32":
+                    continue
+                with_h = functools.partial(trace, h=h)
+                shapes = with_h(np.random.default_rng(seed), start)
+            else:
+                bound = functools.partial(trace, h=value) if kind.startswith("a P") else trace
+                arguments = (jax.random.key(seed), start, *(() if kind.startswith("a P") else (value,)))
+                shapes = jax.eval_shape(bound, *arguments)
+            state, after, position, z, packed, again = shapes
+            for what, before, now in (
+                ("step", state, after),
+                ("position(step(...))", start, position),
+                ("pack(unpack(...))", after, packed),
+                ("unpack(pack(...))", z, again),
+            ):
+                changed = difference(before, now)
+                if changed:
+                    found.append(f"{what} in {name} with step_size {kind}: {changed}")
+    fine = "state, position and packing keep structure, shape and dtype"
+    return _count(check, subject, target, list(dict.fromkeys(found)), fine)
+
+
+def jit_vmap_loop_agree(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """One eager step = one compiled step; chains under vmap = a Python loop over them, to round-off."""
+    k = kit(subject, target)
+    if k.host:
+        raise NotApplicable("a host sampler is not traced: there is no compiled or vectorised form to compare")
+    chains, steps = 3, 2
+    step = lambda key, state: k.sampler.step(key, state, k.step_size, k.estimator)
+    states = [k.start(seed + c) for c in range(chains)]
+    keys = [[k.key(seed, c, i) for i in range(steps)] for c in range(chains)]
+    eager = k.z(step(keys[0][0], states[0]))
+    looped = [k.advance(keys[c][0], states[c], k.step_size, 0.0) for c in range(chains)]
+    pairs = [("eager against jit", eager, k.z(looped[0]))]
+    for i in range(1, steps):
+        looped = [k.advance(keys[c][i], looped[c], k.step_size, 0.0) for c in range(chains)]
+    batched = jax.tree.map(lambda *x: jnp.stack(x), *states)
+    many = jax.jit(jax.vmap(step))
+    for i in range(steps):
+        batched = many(jnp.stack([jnp.asarray(row[i]) for row in keys]), batched)
+    for c in range(chains):
+        one = jax.tree.map(lambda x, c=c: x[c], batched)
+        pairs.append((f"vmap against a loop, chain {c}", k.z(one), k.z(looped[c])))
+    gaps = [(float(np.max(np.abs(a - b))) / max(1.0, float(np.max(np.abs(b)))), name) for name, a, b in pairs]
+    worst, name = max(gaps)
+    # a step sums at most a few times `size` products; 64 covers the growth of two steps below the stability limit
+    allowance = 64 * np.finfo(jnp.result_type(float)).eps * max(8, target.size)
+    return decide(
+        check,
+        subject,
+        target,
+        effect=worst,
+        allowance=float(allowance),
+        allowance_source="round-off: 64 eps times the number of summed products",
+        reason=f"{name}: largest difference {worst:.2g}",
+        statistic="difference of the full variable",
+        unit="relative to the largest entry",
+        detectable=2 * float(allowance),
+        promised=1e-8,
+        step_size=k.step_size,
+    )
+
+
+def key_discipline(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """The same key gives the same result, another key another one, and no key is consumed twice."""
+    k = kit(subject, target)
+    state, found = k.start(seed), []
+    ends = [k.z(k.run(s, state, 3)) for s in (seed, seed, seed + 1)]
+    if not np.array_equal(ends[0], ends[1]):
+        found.append("the same key gives different results: the step has a source of randomness of its own")
+    if np.array_equal(ends[0], ends[2]) and not k.deterministic:
+        found.append("another key gives the same result: the key is ignored")
+    # An exact estimator consumes no key: a noisy one shows whether the gradient and the injected noise share theirs.
+    reused = key_reuse(subject, target, seed) or key_reuse(with_noise(subject, target), target, seed)
+    if reused:
+        found.append(reused)
+    statistic = "key reuse" if reused else "violations"
+    return _count(check, subject, target, found, "keys are used once and decide the result", statistic=statistic)
+
+
+def key_reuse(subject: Subject, target: Target, seed: int = 0) -> str | None:
+    """What JAX's key-reuse checker says of one unbatched init and step, from a typed key; nothing of host samplers.
+
+    The checker of `jax.debug_key_reuse` is called on the traced program, which spares the compilation.
+    """
+    k = kit(subject, target)
+    if k.host:
+        return None
+    state = k.start(seed)
+    position = k.position(seed)
+    programs = (
+        ("init", lambda key: k.sampler.init(key, position, k.estimator)),
+        ("step", lambda key: k.sampler.step(key, state, k.step_size, k.estimator)),
+    )
+    for name, program in programs:
+        try:
+            with jax.debug_key_reuse(True):
+                check_key_reuse(program, k.key(seed, 7))
+        except jax.errors.KeyReuseError as error:
+            return f"{name} consumes a key twice: {' '.join(str(error).split())[:200]}"
+    return None
+
+
+def chains_and_leaves_independent(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """Leaves of equal shape, chains and steps get different draws.
+
+    At a tiny step size the difference of two runs from one state under two keys is linear in the noise. Two such
+    vectors that are parallel to 1e-6 come from the same draws: independent ones of length n are with probability
+    below 1e-6 ** ((n - 1) / 2).
+    """
+    k = kit(subject, target)
+    if k.deterministic:
+        raise NotApplicable("a particle method draws no noise of its own")
+    state, pairs = k.start(seed), 8
+    tiny = 1e-4 * k.step_size
+    # two steps, since a scheme may show the noise of a step in z only at the next one
+    ends = []
+    for i in range(2 * pairs):
+        once = k.advance(k.key(seed, 50, i), state, tiny, 0.0)
+        ends.append(k.sampler.unpack(k.advance(k.key(seed, 51, i), once, tiny, 0.0)))
+    moves = [
+        jax.tree.map(lambda a, b: np.asarray(a) - np.asarray(b), ends[2 * i], ends[2 * i + 1]) for i in range(pairs)
+    ]
+    found, compared = [], 0
+    for block, leaves in _blocks(target, moves).items():
+        names = list(leaves)
+        for i, first in enumerate(names):
+            for second in names[i + 1 :]:
+                a, b = leaves[first], leaves[second]
+                if a.shape == b.shape and np.any(a) and np.any(b):
+                    compared += 1
+                    if _parallel(a.ravel(), b.ravel()):
+                        found.append(f"leaves {first} and {second} of {block} get identical draws")
+    rows = [flat(m) for m in moves]
+    if not any(np.any(r) for r in rows) and not k.rejecting:
+        raise Inconclusive("no noise was seen in two steps at a tiny step size")
+    # too short a vector can be parallel by chance, and what follows from one draw (weights that are learned) always is
+    if len(rows[0]) > 3 and target.size > 1:
+        found += [
+            f"steps under keys {2 * i} and {2 * j} get identical draws"
+            for i in range(pairs)
+            for j in range(i)
+            if np.any(rows[i]) and np.any(rows[j]) and _parallel(rows[i], rows[j])
+        ]
+    fine = f"{compared} pairs of leaves and {pairs * (pairs - 1) // 2} pairs of keys get different draws"
+    return _count(check, subject, target, found, fine, detail={"pairs_of_leaves": compared})
+
+
+def _parallel(a: np.ndarray, b: np.ndarray) -> bool:
+    return bool(1 - abs(a @ b) / (np.linalg.norm(a) * np.linalg.norm(b)) < 1e-6)
+
+
+def _blocks(target: Target, moves: list[Any]) -> dict[str, dict[str, np.ndarray]]:
+    """Parts of z that are shaped like a position, each with its leaves stacked over the moves."""
+    shape = jax.tree.structure(target.example)
+    parts: dict[str, list[Any]] = {}
+    for move in moves:
+        if jax.tree.structure(move) == shape:
+            parts.setdefault("the position", []).append(move)
+        elif isinstance(move, tuple | list):
+            names = getattr(move, "_fields", range(len(move)))
+            for name, part in zip(names, move, strict=True):
+                if jax.tree.structure(part) == shape:
+                    parts.setdefault(str(name), []).append(part)
+    blocks = {}
+    for name, trees in parts.items():
+        paths = [jax.tree_util.keystr(p) or "value" for p, _ in jax.tree_util.tree_flatten_with_path(trees[0])[0]]
+        columns = zip(*(jax.tree.leaves(t) for t in trees), strict=True)
+        blocks[name] = {path: np.stack(column) for path, column in zip(paths, columns, strict=True)}
+    return blocks
+
+
+def every_input_matters(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """The output changes with each part of the state, the step size, the key and the estimator's gradient."""
+    k = kit(subject, target)
+    steps = 8 if k.rejecting else 3
+    state, found, tried = k.start(seed), [], []
+    base = k.z(k.run(seed, state, steps))
+
+    def expect(what: str, end: np.ndarray) -> None:
+        tried.append(what)
+        if np.array_equal(end, base):
+            found.append(f"{what} does not change the result")
+
+    needs = k.sampler.needs
+    if k.sampler.claims.kind != "exact" or "gradient" in needs:
+        expect("the step size", k.z(k.run(seed, state, steps, 1.37 * k.step_size)))
+    if not k.deterministic:
+        expect("the key", k.z(k.run(seed + 1, state, steps)))
+    if needs & {"gradient", "statistics"}:
+        # a host sampler may toss coins, whose chances a small change of the gradient leaves nearly as they are
+        expect("the gradient of the estimator", k.z(k.run(seed, state, steps, offset=731.0 if k.host else 0.731)))
+    for name, moved in _perturbed(k, seed, state):
+        expect(name, k.z(k.run(seed, moved, steps)))
+    return _count(check, subject, target, found, f"the result changes with {', '.join(tried)}")
+
+
+def _perturbed(k: Kit, seed: int, state: Any):
+    """(name, state) with one leaf of z moved by a relative 1e-3, along a geodesic on a manifold.
+
+    A host sampler is moved by 1: it may draw integers, which small changes leave as they are.
+    """
+    size = 1.0 if k.host else 1e-3
+    z = k.sampler.unpack(state)
+    paths, structure = jax.tree_util.tree_flatten_with_path(z)
+    manifold = k.target.manifold
+    tangent, geodesic = manifold.tangent, lambda x, v: manifold.geodesic(x, v, size)
+    if k.deterministic:  # a manifold a particle
+        tangent, geodesic = jax.vmap(tangent), jax.vmap(geodesic)
+    point_structure = jax.tree.structure(k.target.example)
+    count = point_structure.num_leaves  # the leaves of z start with those of the position
+    for i, (path, leaf) in enumerate(paths):
+        leaves = [value for _, value in paths]
+        if manifold.name.startswith("euclidean") or i >= count:
+            leaves[i] = leaf + size * (1 + abs(leaf))
+        else:
+            point = jax.tree.unflatten(point_structure, leaves[:count])
+            along = [jnp.full_like(value, float(j == i)) for j, value in enumerate(leaves[:count])]
+            velocity = tangent(point, jax.tree.unflatten(point_structure, along))
+            leaves[:count] = jax.tree.leaves(geodesic(point, velocity)[0])
+        moved = jax.tree.unflatten(structure, leaves)
+        yield f"z{jax.tree_util.keystr(path)}", k.sampler.pack(k.key(seed, 92), moved, k.estimator)
+
+
+def every_option_matters(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """Each option of the row's variants changes the output of three steps, or the claims, at every value it takes."""
+    values: dict[str, list[Any]] = {}
+    for variant in subject.row.variants:
+        for name, value in variant.items():
+            if value not in values.setdefault(name, []):
+                values[name].append(value)
+    if not values:
+        raise NotApplicable("the row has no options")
+    # with gradient noise, options that only matter when there is some (compensation, fresh gradients) are seen too
+    row = with_noise(subject, target).row
+    base = kit(Subject(row, subject.options, subject.reference), target)
+    steps = 8 if base.rejecting or base.sampler.claims.exchange else 3  # two chains start as one
+    end, claims = base.z(base.run(seed, base.start(seed), steps)), _plain(base.sampler)
+    found, tried = [], 0
+    for name, options in values.items():
+        if len(options) < 2 and not isinstance(options[0], bool | str):
+            found.append(f"{name} is exercised at one non-default value only")
+        for value in options:
+            tried += 1
+            other = kit(Subject(row, {**subject.options, name: value}, subject.reference), target)
+            if _plain(other.sampler) != claims:
+                continue
+            moved = other.z(other.run(seed, other.start(seed), steps))
+            # Equal to round-off is equal: two builds of one kernel may be compiled differently.
+            tiny = 64 * np.finfo(end.dtype).eps * max(1.0, float(np.abs(end).max()))
+            if moved.shape == end.shape and float(np.abs(moved - end).max()) <= tiny:
+                found.append(f"{name}={value!r} changes nothing")
+    return _count(check, subject, target, found, f"{tried} option values each change the result")
+
+
+def with_noise(subject: Subject, target: Target) -> Subject:
+    """The subject with a noisy estimator, where its sampler can run on one."""
+    sampler = subject.sampler(target)
+    keep = sampler.needs & {"potential", "statistics"} or sampler.backend == "host" or target.terms is not None
+    row = subject.row if keep else dataclasses.replace(subject.row, estimator=_noisy)
+    return Subject(row, subject.options, subject.reference)
+
+
+def _noisy(target: Target) -> KnownNoise:
+    """Exact gradients with noise of a known covariance, reported."""
+    return KnownNoise(target, target.curvature * np.eye(target.size))
+
+
+def _plain(sampler: Sampler) -> tuple:
+    """The claims that say what the law is; a temperature alone does not excuse an output that never changes."""
+    c = sampler.claims
+    return (c.kind, c.weak_order, c.invariant_order, c.composite, c.spaces)
+
+
+def pack_unpack_inverse(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """unpack(pack(key, z)) = z for the z of a state that has moved, to round-off."""
+    k = kit(subject, target)
+    z = k.sampler.unpack(k.run(seed, k.start(seed), 2))
+    again = k.sampler.unpack(k.sampler.pack(k.key(seed, 93), z, k.estimator))
+    a, b = flat(z), flat(again)
+    gap = float(np.max(np.abs(a - b))) / max(1.0, float(np.max(np.abs(a)))) if a.shape == b.shape else np.inf
+    allowance = 8 * float(np.finfo(jnp.result_type(float)).eps)
+    return decide(
+        check,
+        subject,
+        target,
+        effect=gap,
+        allowance=allowance,
+        allowance_source="round-off: 8 eps for a projection",
+        reason=f"largest difference {gap:.2g} over {a.size} coordinates",
+        statistic="difference of z",
+        unit="relative to the largest entry",
+        detectable=2 * allowance,
+        promised=1e-8,
+        step_size=k.step_size,
+    )
+
+
+def movement(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """Every coordinate of the position moves, and stays finite; the steps of a chain go in every direction.
+
+    The steps of a path span as many directions as the manifold has dimensions: noise or a metric of lower rank leaves
+    the target invariant, perhaps, but does not lead to it.
+    """
+    k = kit(subject, target)
+    dim = 0 if k.deterministic else target.manifold.dim
+    steps = 2 * dim + (20 if k.rejecting else 3)
+    state = k.start(seed)
+    before, found = flat(k.sampler.position(state)), []
+    path = [before]
+    for i in range(steps):
+        state = k.advance(k.key(seed, i), state, k.step_size, 0.0)
+        path.append(flat(k.sampler.position(state)))
+        if not np.all(np.isfinite(path[-1])):
+            found.append(f"the position is not finite after {i + 1} steps")
+            break
+    still = np.flatnonzero(np.all(np.array(path) == before, axis=0))
+    if still.size == before.size and not found:
+        found.append(f"the chain is frozen: {steps} steps leave the position where it was")
+    elif still.size and not found:
+        found.append(f"coordinates {still.tolist()} never move in {steps} steps")
+    elif not found:
+        # an increment is known to the round-off of the two positions that it is the difference of
+        tiny = 64 * np.finfo(float).eps * float(np.abs(path).max()) * np.sqrt(steps)
+        rank = int(np.sum(np.linalg.svd(np.diff(path, axis=0), compute_uv=False) > tiny))
+        if rank < dim:
+            found.append(f"{steps} steps go in {rank} of {dim} directions")
+    return _count(check, subject, target, found, f"all {before.size} coordinates move and stay finite")
+
+
+CHECKS: tuple[Check, ...] = (
+    Check(
+        "shapes_and_dtypes",
+        "contract",
+        "init, step, position, pack and unpack keep structure, shape and dtype",
+        shapes_and_dtypes,
+        first_and_structured,
+    ),
+    Check(
+        "jit_vmap_loop_agree",
+        "contract",
+        "step = jit(step); vmap over chains = a loop over them, to round-off",
+        jit_vmap_loop_agree,
+        structured_targets,
+        once=True,
+    ),
+    Check(
+        "key_discipline",
+        "contract",
+        "the key decides the result, and is consumed once",
+        key_discipline,
+        structured_targets,
+    ),
+    Check(
+        "chains_and_leaves_independent",
+        "contract",
+        "noise of different leaves, keys and steps is not the same draw",
+        chains_and_leaves_independent,
+        structured_targets,
+    ),
+    Check(
+        "every_input_matters",
+        "contract",
+        "step(key, state, step_size, estimator) depends on each of its arguments and each part of the state",
+        every_input_matters,
+        structured_targets,
+    ),
+    Check(
+        "every_option_matters",
+        "contract",
+        "each option changes the kernel at two values that are not the default",
+        every_option_matters,
+        lambda subject: subject.row.targets[:1],
+        once=True,
+    ),
+    Check("pack_unpack_inverse", "contract", "unpack(pack(z)) = z", pack_unpack_inverse, structured_targets),
+    Check(
+        "movement",
+        "contract",
+        "the position moves in every coordinate and direction, and stays finite",
+        movement,
+        structured_targets,
+    ),
+)

@@ -1,0 +1,1 @@
+"""The code has the drift and diffusion that it declares."""

@@ -1,0 +1,1 @@
+"""Constraints and laws on manifolds."""

@@ -1,0 +1,322 @@
+"""Laws on manifolds: the noise-free limit, closed-form marginals, the kinetic energy, the Riemannian Stein discrepancy.
+
+Where the exact discrete law is known (`checks.exact_laws.galerkin`) the end points of independent chains are compared
+with it. In higher dimensions only the target is known, and its marginals, its Stein identities and the kinetic energy
+are compared with the extrapolated limit h -> 0.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from checks.core.candidate import Subject
+from checks.core.check import Check, NotApplicable
+from checks.core.decide import decide
+from checks.core.result import Result
+from checks.end_points.error_rates import (
+    ALPHA,
+    POWER,
+    STAGES,
+    chains_for,
+    decide_statistically,
+    not_finite,
+    promise,
+    stage_seed,
+)
+from checks.exact_laws.claimed_law_quadrature import at_temperature, law_rule
+from checks.exact_laws.exact_draws import draw_variables
+from checks.exact_laws.galerkin import (
+    polynomials,
+    require_polynomials,
+    stationary,
+    stationary_laws,
+    system_of,
+    transition,
+)
+from checks.exact_laws.null_law import NUM_STEPS, NullLaw, null_law
+from checks.numerics.observables import observables
+from checks.numerics.quadrature import neville
+from checks.statistics.distribution import ks_test
+from checks.statistics.outcome import Outcome
+from checks.statistics.sequential import detectable
+from checks.statistics.weighted_chi_square import moments_of, norm_test
+from checks.tiers.geometry.constraints import has_velocity, require_curved
+from checks.tiers.invariance.end_points import sample
+from checks.tiers.invariance.step_size_limit import Statistics, limit_of_chains, order_of
+from checks.tiers.order.weak_order import slope
+from checks.tracing.step_map import HostStep, JaxStep, step_map
+from targets.manifolds.base import has_boundary
+from targets.target import Target
+
+DISTANCE, DISCREPANCY, ENERGY = 0.005, 0.03, 0.06
+"""Promised: KS distance, Stein discrepancy, error of the kinetic energy in two dimensions, relative."""
+EPS = float(np.finfo(float).eps)
+RESOLVED = 2 * DISTANCE
+"""Largest error of a distribution function of the exact discrete law with which it is of use."""
+LEGENDRE = 8
+"""Degree in the distribution function to which the granted change of a marginal is expanded."""
+EXTRAPOLATED = 4
+"""The same for marginals of which only the limit is known."""
+LIMIT = 0.05
+"""Promised there, of the mean of a Legendre polynomial of the level."""
+LOCATIONS = 5
+STEIN_CHAINS = 1 << 17
+FIXED = ("fixed-step", "exact")
+
+
+def manifold_limit(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """The exact stationary law of the scheme on a curved manifold tends to the claimed one, at the claimed order.
+
+    Noise-free, for the joint law of position, velocity and thermostat.
+    """
+    del seed
+    require_curved(target)
+    step, h = step_map(subject, target), subject.step_size(target)
+    require_polynomials(step)
+    coarse, fine = (stationary_laws(step, h, level) for level in (0, 1))
+    points, weights = law_rule(step, step.sampler.claims)
+    y = (points - weights @ points) / np.sqrt(weights @ (points - weights @ points) ** 2)
+    values = observables(y)
+    scale = 1 + weights @ np.abs(values)
+    expectation = lambda laws, rows: ((weights * (rows @ laws.basis.at(points).T)) @ values - weights @ values) / scale
+    biases, rough = expectation(fine, fine.stationary), expectation(coarse, coarse.stationary)
+    limit, error = neville(fine.sizes, biases)
+    # what the degree leaves out of the bias at one step size need not be left in its limit, and that is judged
+    degree = float(np.abs(limit - neville(coarse.sizes, rough)[0]).max())
+    effect, allowance = float(np.abs(limit).max()), 10 * (float(error.max()) + degree)
+    sizes = np.abs(biases).max(axis=1)
+    exponent, _ = slope(fine.sizes, sizes, floor=20 * float(np.abs(biases - rough)[-1].max()))
+    return decide(
+        check, subject, target,
+        effect=effect, allowance=allowance,
+        allowance_source="errors of the extrapolation to h = 0 and of the degree of the polynomials",
+        reason=(
+            f"limit of the bias as h -> 0 is {effect:.3g}; at h = {h:.4g} the bias is {sizes[0]:.3g}, "
+            f"order {exponent:.2f}"
+        ),
+        statistic="largest limit bias of the observables of z", unit="relative to 1 + E|f|",
+        detectable=2 * allowance, promised=0.02, step_size=h,
+        detail={"bias": sizes.tolist(), "step_sizes": fine.sizes.tolist(), "measured_order": exponent},
+    )  # fmt: skip
+
+
+def kinetic_energy(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """Without a potential E |v|^2 / (m T) has its closed form at every step size, m the dimension of the manifold."""
+    del seed
+    require_curved(target)
+    step, h, d = step_map(subject, target), subject.step_size(target), target.size
+    claims = step.sampler.claims
+    if claims.kinetic_energy is None:
+        raise NotApplicable("no closed form is claimed")
+    require_polynomials(step)
+    assert isinstance(step, JaxStep)
+    size, sizes = target.manifold.dim * claims.temperature, (h, h / 2)
+    found, condition = np.zeros((2, len(sizes))), 0.0
+    for level in (0, 1):
+        basis = polynomials(step, level)
+        squares = np.sum(basis.nodes[:, d : 2 * d] ** 2, axis=1) / size
+        for j, small in enumerate(sizes):
+            matrix = transition(step, small, level)
+            found[level, j] = basis.expectation(stationary(matrix, basis.one), squares)
+            condition = max(condition, float(np.linalg.cond(system_of(matrix, basis.one))))
+    fine = found[1]
+    expected = [claims.kinetic_energy(float(small)) for small in sizes]
+    gaps = np.abs(fine - expected)
+    k = int(np.argmax(gaps))
+    # Where a degree leaves something out it leaves out less than the lower one does.
+    allowance = float(np.abs(found[1] - found[0]).max()) + 1e2 * EPS * condition
+    return decide(
+        check, subject, target,
+        effect=float(gaps[k]), allowance=allowance,
+        allowance_source="change from a lower degree of the polynomials, and the condition of the stationary equations",
+        reason=f"at h = {sizes[k]:.4g} E |v|^2 / (m T) is {fine[k]:.12g}, in closed form {expected[k]:.12g}",
+        statistic="E |v|^2 / (m T) less its closed form", unit="relative", detectable=2 * allowance, promised=1e-5,
+        step_size=h,
+    )  # fmt: skip
+
+
+def _known(step: JaxStep | HostStep, h: float) -> NullLaw | None:
+    """The null law of the end points where it says how a marginal changes; None where only the limit is known.
+
+    A law that is resolved no better than `RESOLVED` is as good as not known.
+    """
+    try:
+        law = null_law(step, h)
+    except NotApplicable:
+        return None
+    return law if law.shift is not None and law.cdf_error <= RESOLVED else None
+
+
+@lru_cache(maxsize=16)
+def _levels(target: Target) -> Callable[[np.ndarray], np.ndarray]:
+    """Positions (n, d) -> u = F(s(x)) (n, k) for every statistic with a known distribution function."""
+    each = [(jax.jit(jax.vmap(lambda x, c=c: c.function(target.unravel(x)))), c.cdf) for c in target.cdfs.values()]
+
+    def levels(x):
+        columns = [np.clip(cdf(np.asarray(function(jnp.asarray(x)))), 0.0, 1.0) for function, cdf in each]
+        return np.stack(columns, axis=1)
+
+    return levels
+
+
+def _legendre(u: np.ndarray, degree: int) -> np.ndarray:
+    """P_1 .. P_degree of 2 u - 1 for levels u (n, k), (n, k degree): of mean zero for a uniform level."""
+    values = np.polynomial.legendre.legvander(2 * u - 1, degree)[..., 1:]
+    return values.reshape(len(u), -1)
+
+
+def _prepared(subject: Subject, target: Target) -> tuple[JaxStep | HostStep, float]:
+    require_curved(target)
+    step = step_map(subject, target)
+    if step.sampler.claims.kind not in FIXED:
+        raise NotApplicable(f"a {step.sampler.claims.kind} sampler has no law at a fixed step size")
+    return step, subject.step_size(target)
+
+
+def closed_form_marginals(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """Kolmogorov-Smirnov distances of the marginals whose distribution function is known in closed form.
+
+    With u = F(s(x)) uniform under the target, the law of u after n steps has the density 1 + sum_l a_l P_l(2 u - 1),
+    a_l = (2 l + 1) (E P_l(2 u - 1) after n steps - 0), from the exact discrete law; what it differs by from the uniform
+    one, which vanishes as h -> 0, is all that is granted. An exact kernel is granted nothing.
+    """
+    step, h = _prepared(subject, target)
+    claims, temperature = step.sampler.claims, step.sampler.claims.temperature
+    law_target = at_temperature(target, temperature)
+    if not law_target.cdfs:
+        raise NotApplicable("no distribution function is known")
+    levels, names = _levels(law_target), tuple(law_target.cdfs)
+    law = None if claims.kind == "exact" else _known(step, h)
+    if claims.kind != "exact" and law is None:
+        labels = [f"P_{j}(level of {name})" for name in names for j in range(1, EXTRAPOLATED + 1)]
+        what = Statistics(
+            lambda ends: _legendre(levels(ends.position), EXTRAPOLATED), np.zeros(len(labels)), labels, LIMIT,
+            lambda outcome: True,
+        )  # fmt: skip
+        return limit_of_chains(check, subject, target, seed, step, order_of(claims), statistics=what)
+    change, error = np.zeros((len(names), LEGENDRE)), 0.0
+    if law is not None and law.shift is not None:
+        change = law.shift(lambda x: _legendre(levels(x), LEGENDRE)).reshape(len(names), LEGENDRE)
+        # the last two terms stand for what is left out of the series
+        error = float(np.abs(change[:, -2:]).sum(axis=1).max()) + law.cdf_error
+
+    def corrected(u: np.ndarray, row: np.ndarray) -> np.ndarray:
+        # the integral of P_l(2 s - 1) up to u is (P_(l+1) - P_(l-1))(2 u - 1) / (2 (2 l + 1))
+        p = np.polynomial.legendre.legvander(2 * u - 1, LEGENDRE + 1)
+        return np.clip(u + (p[:, 2:] - p[:, :-2]) @ row / 2, 0.0, 1.0)
+
+    count = chains_for(step)
+    source = law.source if law is not None else "an exact kernel leaves the target invariant"
+    grid = np.linspace(0, 1, 201)
+    granted = max(float(np.abs(corrected(grid, row) - grid).max()) for row in change)
+
+    def run(stage: int, n: int) -> Sequence[Outcome]:
+        x = sample(step, h, NUM_STEPS, seed, stage, n)[1].position
+        if not np.isfinite(x).all():
+            return [not_finite("end points that are not finite", n, "KS distance")]
+        u = levels(x)
+        return [ks_test(corrected(u[:, i], change[i]), name=name, allowance=error) for i, name in enumerate(names)]
+
+    return decide_statistically(
+        check, subject, target, run,
+        first_n=count, promised=promise(DISTANCE, count) + min(error, DISTANCE), allowance_source=source,
+        reason=lambda o: f"{o.name}: KS distance {o.effect:.3g} after {NUM_STEPS} steps of size {h:.4g} ({source}; "
+        f"granted {granted:.2g})",
+        steps=NUM_STEPS, step_size=h, detail={"granted": granted, "chains": count},
+    )  # fmt: skip
+
+
+def intrinsic_dimension(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """E |v|^2 = m T with m the intrinsic dimension of the manifold, in the limit h -> 0 of independent chains."""
+    step, _ = _prepared(subject, target)
+    if not has_velocity(step):
+        raise NotApplicable("no velocity among the variables")
+    d, size = target.size, target.manifold.dim * step.sampler.claims.temperature
+    energy = lambda ends: np.sum(ends.variable[:, d : 2 * d] ** 2, axis=1, keepdims=True) / size
+    seen = ENERGY * np.sqrt(2 / target.manifold.dim)  # |v|^2 / (m T) has the variance 2 / m
+    what = Statistics(energy, np.ones(1), ["|v|^2 / (m T)"], float(seen), lambda outcome: True)
+    return limit_of_chains(check, subject, target, seed, step, order_of(step.sampler.claims), statistics=what)
+
+
+def stein_operator(target: Target, temperature: float) -> Callable[[jax.Array, jax.Array], jax.Array]:
+    """(x (d,), v (d,)) -> A k_v(x) = Laplace-Beltrami k_v + <grad log p, grad k_v>, k_v(x) = (1 + |x - v|^2)^(-1/2).
+
+    Its mean under p = exp(-U / T) (Hausdorff) is zero on a manifold without boundary, by Stokes' theorem. With P the
+    tangent projection and H the mean curvature, Laplace-Beltrami f = tr(P Hessian f) + <H, grad f>.
+
+    Source: liu2018riemannian, theorem 2 (the functional gradient, of which this is the integrand); xu2020stein for
+    discrepancies with it.
+    """
+    manifold = target.manifold
+    ravel, unravel = target.ravel, target.unravel
+    score = jax.grad(lambda x: -target.flat_potential(x) / temperature)
+
+    def operator(x, v):
+        point = unravel(x)
+        project = lambda u: ravel(manifold.tangent(point, unravel(u)))
+        kernel = lambda y: 1 / jnp.sqrt(1 + jnp.sum((y - v) ** 2))
+        gradient = jax.grad(kernel)
+        second = lambda e: jax.jvp(gradient, (x,), (project(e),))[1]
+        basis = jnp.eye(x.size, dtype=x.dtype)
+        laplacian = jnp.sum(jax.vmap(second)(basis) * basis) + gradient(x) @ ravel(manifold.mean_curvature(point))
+        return laplacian + project(score(x)) @ gradient(x)
+
+    return operator
+
+
+@lru_cache(maxsize=16)
+def stein_features(target: Target, temperature: float) -> Callable[[np.ndarray], np.ndarray]:
+    """Positions (n, d) -> A k_v(x) / sqrt(J) at J random locations v of the manifold, (n, J)."""
+    keys = jax.random.split(jax.random.key(target.size), LOCATIONS)
+    locations = jax.vmap(lambda k: target.ravel(target.manifold.random(k)))(keys)
+    every = jax.jit(jax.vmap(jax.vmap(stein_operator(target, temperature), (None, 0)), (0, None)))
+    return lambda x: np.asarray(every(jnp.asarray(x), locations)) / np.sqrt(LOCATIONS)
+
+
+def riemannian_stein_discrepancy(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """E A k_v(x_n) = 0 at a few locations v, A the Stein operator of the target on its manifold; never alone.
+
+    The inverse multiquadric kernel at finitely many locations, as `kernel_stein_discrepancy`; what the exact discrete
+    law leaves of it is granted, and where that law is not known the limit h -> 0 is taken.
+    """
+    step, h = _prepared(subject, target)
+    claims, d = step.sampler.claims, target.size
+    if target.manifold.dim == d or has_boundary(target.manifold):
+        raise NotApplicable("a boundary, where Stein's identity has a boundary term")
+    features = stein_features(target, claims.temperature)
+    law = _known(step, h)
+    exact = draw_variables(step, np.random.default_rng(stage_seed(seed, 99, 1)), 1024)[:, :d]
+    if law is None and claims.kind != "exact":
+        labels = [f"A k at location {i}" for i in range(LOCATIONS)]
+        spread = features(exact).std(axis=0)
+        scaled = lambda ends: features(ends.position) / spread
+        what = Statistics(scaled, np.zeros(LOCATIONS), labels, 2 * LIMIT, lambda outcome: True)
+        return limit_of_chains(check, subject, target, seed, step, order_of(claims), statistics=what)
+    allowance = 0.0
+    if law is not None and law.shift is not None:
+        allowance = float(np.linalg.norm(law.shift(features))) + law.error
+    # the operator holds the score, which is large where the law is narrow
+    _, covariance = moments_of(features, exact, block=1024)
+    null = norm_test("", "", np.zeros(LOCATIONS), covariance, 1 / STEIN_CHAINS, STEIN_CHAINS, allowance)
+    seen = detectable([null], ALPHA, POWER, STAGES)
+    if seen > DISCREPANCY + allowance:
+        raise NotApplicable(f"the score is large: {STEIN_CHAINS:,} chains would see a discrepancy of {seen:.2g} only")
+    count = chains_for(step, STEIN_CHAINS)
+
+    def run(stage: int, n: int) -> Sequence[Outcome]:
+        x = sample(step, h, NUM_STEPS, seed, stage, n)[1].position
+        if not np.isfinite(x).all():
+            return [not_finite("end points that are not finite", n, "Stein discrepancy")]
+        mean, covariance = moments_of(features, x, block=1 << 14)
+        return [norm_test("Stein discrepancy", "Stein discrepancy", mean, covariance, 1 / n, n, allowance)]
+
+    return decide_statistically(
+        check, subject, target, run,
+        first_n=count, promised=promise(DISCREPANCY, count, STEIN_CHAINS) + allowance,
+        allowance_source="what the exact discrete law leaves of it" if law is not None else "an exact kernel",
+        reason=lambda o: f"Riemannian Stein discrepancy {o.effect:.3g}, granted {allowance:.2g}",
+        steps=NUM_STEPS, step_size=h, detail={"granted": allowance, "chains": count},
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Chains started from the claimed law keep it."""

@@ -1,0 +1,1 @@
+"""Stationary laws of the code, computed."""

@@ -1,0 +1,126 @@
+"""The law of a chain through the cycles of a cyclical step size: both stages, and what happens between them.
+
+At a constant step size a sampler for cyclical step sizes shows one of its stages only, and the checks of the invariant
+law see the one that samples. Here the step size moves as it does in a run. On a Gaussian target each step of the code
+is an affine map, found under the noise tape, and so is each step of the published algorithm, written down below.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from checks.core.candidate import Subject
+from checks.core.check import Check, Inconclusive, NotApplicable
+from checks.core.decide import decide
+from checks.core.result import Result
+from checks.exact_laws.affine_chain import propagate
+from checks.exact_laws.exact_draws import Gaussian, gaussian_start
+from checks.tracing.noise_tape import Noise, record
+from checks.tracing.step_map import Affine, JaxStep, fit_affine, ravel_floats, step_map
+from samplers.interface.sampler import Claims
+from samplers.runner.schedules import Cyclical
+from targets.target import Target
+
+LENGTH, EXPLORATION, CYCLES = 8, 0.5, 2
+"""Steps of a cycle, the share that explores, and how many cycles are followed."""
+
+
+def cycle_law(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """Mean and covariance of z after every step of two cycles are those of the published algorithm.
+
+    Source: zhang2020cyclical, equation (1), Algorithms 1 and 2.
+    """
+    del seed
+    step = step_map(subject, target)
+    claims = step.sampler.claims
+    if claims.cycle is None or not np.isfinite(claims.cycle.explore_above):
+        raise NotApplicable("not a sampler for cyclical step sizes")
+    if target.gaussian is None:
+        raise NotApplicable("the target is not Gaussian")
+    if not isinstance(step, JaxStep):
+        raise NotApplicable("host samplers are not traced")
+    schedule = Cyclical(1.0, LENGTH, EXPLORATION)
+    schedule = Cyclical(claims.cycle.explore_above / schedule.explore_above, LENGTH, EXPLORATION)
+    numbers = np.arange(CYCLES * LENGTH)
+    hs, sampling = schedule(numbers), schedule.sampling(numbers)
+    claimed = gaussian_start(step)
+    start = Gaussian(claimed.mean + np.sqrt(np.diag(claimed.covariance)), claimed.covariance)
+    found = laws_of_code(step, hs, start)
+    expected = published_laws(claims, target, hs, sampling, start)
+    scale = np.sqrt(np.diag(claimed.covariance))
+    effect, worst, size = 0.0, "every step has the published law", 1.0
+    for t, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
+        gaps = (ours.mean - theirs.mean) / scale, (ours.covariance - theirs.covariance) / np.outer(scale, scale)
+        gap = float(max(np.abs(g).max() for g in gaps))
+        size = max(size, float(np.abs(theirs.covariance / np.outer(scale, scale)).max()))
+        if not gap <= effect:
+            stage = "samples" if sampling[t] else "explores"
+            effect = gap
+            worst = f"step {t % LENGTH} of cycle {t // LENGTH} (h = {hs[t]:.4g}, {stage}) is off by {gap:.3g}"
+    # a difference of maps at unit displacements costs a few eps an entry; a product of them is bounded by the law
+    allowance = 1e2 * np.finfo(float).eps * len(hs) * len(scale) ** 2 * size
+    return decide(
+        check, subject, target,
+        effect=effect, allowance=float(allowance), allowance_source="round-off of a product of affine maps",
+        reason=worst, statistic="largest gap of mean and covariance", unit="standard deviations of the claimed law",
+        detectable=2 * float(allowance), promised=1e-8, step_size=float(hs[0]),
+    )  # fmt: skip
+
+
+def laws_of_code(step: JaxStep, hs: np.ndarray, start: Gaussian) -> list[Gaussian]:
+    """Mean and covariance of z after each of the steps of sizes `hs`, with all that a state carries along."""
+    estimator, sampler = step.estimator, step.sampler
+    state = step.template.state
+    advance = lambda s, h: sampler.step(jax.random.key(0), s, h, estimator)
+    program = record(advance, state, jnp.asarray(hs[0]))
+    if program.unintercepted:
+        raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
+    if program.count("uniform") or any(number > 1 for number in program.ranges):
+        raise NotApplicable("the step draws something else than normals")
+    count = program.count("normal")
+    integers = jnp.zeros(program.count("integer"), int)
+    run = jax.jit(lambda s, e, h: program(Noise(e, jnp.zeros(0), integers), s, h))
+    law, laws = propagate(step.chain(float(hs[-1])).pack, start), []
+    read = step.unpacking()
+    for h in hs:
+        # flags of the state (not numbers of the law) are those of this step of the chain
+        flat, restore = ravel_floats(state)
+        push = lambda s, e, restore=restore, h=h: np.asarray(
+            ravel_floats(run(restore(jnp.asarray(s)), jnp.asarray(e), jnp.asarray(h)))[0]
+        )
+        law = propagate([fit_affine(push, np.asarray(flat), count, 1.0)], law)
+        laws.append(Gaussian(read @ law.mean, read @ law.covariance @ read.T))
+        state = run(state, jnp.zeros(count), jnp.asarray(h))
+    return laws
+
+
+def published_laws(
+    claims: Claims, target: Target, hs: np.ndarray, sampling: np.ndarray, start: Gaussian
+) -> list[Gaussian]:
+    """The same for the published algorithms on U = (x - m) . P (x - m) / 2.
+
+    Without a momentum x' = x - h P (x - m) + N(0, 2 h T I), with one r' = r - h P (x - m) - h C r + N(0, 2 C T h I) and
+    x' = x + h r', where T = 0 in a step that explores; r ~ N(0, T I) where a cycle starts again.
+    """
+    gaussian, T = target.gaussian, claims.temperature
+    if gaussian is None or claims.cycle is None or claims.dynamics is None:
+        raise NotApplicable("needs a Gaussian target and declared dynamics")
+    n, P, one = target.size, gaussian.precision, np.eye(target.size)
+    moving = len(start.mean) > n
+    centre = np.concatenate([gaussian.mean, np.zeros(len(start.mean) - n)])
+    C = float(claims.dynamics(target).D(jnp.asarray(centre))[-1, -1]) / T
+    law, laws = start, []
+    for t, h in enumerate(hs):
+        if claims.cycle.refreshed and t and sampling[t - 1] and not sampling[t]:
+            zero = np.zeros((n, n))
+            law = Gaussian(
+                np.concatenate([law.mean[:n], np.zeros(n)]), np.block([[law.covariance[:n, :n], zero], [zero, T * one]])
+            )
+        if moving:
+            matrix = np.block([[one - h * h * P, h * (1 - h * C) * one], [-h * P, (1 - h * C) * one]])
+            noise = np.sqrt(2 * C * T * h * sampling[t]) * np.concatenate([h * one, one])
+        else:
+            matrix, noise = one - h * P, np.sqrt(2 * T * h * sampling[t]) * one
+        law = propagate([Affine(matrix, noise, centre - matrix @ centre, 1.0)], law)
+        laws.append(law)
+    return laws

@@ -1,0 +1,1 @@
+"""Stationary laws under gradient noise."""

@@ -1,0 +1,1 @@
+"""Weak order of a step."""

@@ -1,0 +1,235 @@
+"""The order tier: local weak order, and the defect series of the invariant law."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from checks.core.candidate import Subject
+from checks.core.check import Check, NotApplicable
+from checks.core.decide import decide
+from checks.core.result import Result
+from checks.exact_laws.claimed_law_quadrature import generic_points, law_rule
+from checks.numerics.geodesic_dynamics import dynamics_of, generator_of
+from checks.numerics.observables import observable_names, observables
+from checks.numerics.quadrature import neville
+from checks.tiers.generator.drift_and_diffusion import step_sizes
+from checks.tracing.step_map import HostStep, JaxStep, step_map
+from targets.manifolds.base import has_boundary
+from targets.target import Target
+
+MAX_EVALUATIONS = 1_200_000
+"""Largest number of (point, noise node, step size) triples of a defect series."""
+MAX_HOST_POINTS = 2000
+"""Largest number of (point, step size) pairs of it for a host sampler, whose paths are run in Python."""
+KINK_POINTS, KINK_REFINE = 20, 3
+"""Nodes for a draw, and refinement of the rule for the law, for a host sampler that accepts and rejects."""
+
+
+def taylor_terms(dynamics, points: np.ndarray, order: int) -> list[np.ndarray]:
+    """[phi, L phi, .., L^order phi] at `points` for the observables, each (P, K), by automatic differentiation."""
+
+    generator = generator_of(dynamics)
+    terms, phi = [], observables
+    for _ in range(order + 1):
+        terms.append(phi)
+        phi = generator(phi)
+    compiled = jax.jit(jax.vmap(lambda z: [term(z) for term in terms]))
+    return [np.asarray(t) for t in compiled(jnp.asarray(points))]
+
+
+def local_errors(subject: Subject, target: Target, order: int, levels: int = 9):
+    """Step sizes and |E phi(z') - sum_{j <= order} h^j L^j phi / j!|, scaled, over a vector of points and functions."""
+    step = step_map(subject, target)
+    dynamics = dynamics_of(step.sampler.claims, target)
+    points, hs = generic_points(step), step_sizes(subject, target, levels)
+    terms = taylor_terms(dynamics, points, order)
+    scale = 1 + np.abs(terms[0])
+    errors, factorial = [], np.cumprod([1.0, *range(1, order + 1)])
+    for h in hs:
+        series = sum(h**j * t / factorial[j] for j, t in enumerate(terms))
+        errors.append(np.linalg.norm((step.moments(points, h).variable - series) / scale))
+    return hs, np.array(errors)
+
+
+def slope(hs: np.ndarray, errors: np.ndarray, floor: float) -> tuple[float, float]:
+    """Exponent of errors ~ h^s as h -> 0 and its error, from the entries above a round-off floor."""
+    usable = np.flatnonzero(errors > floor)
+    if len(usable) < 3:
+        return np.inf, 0.0
+    usable = usable[: np.argmax(np.diff(usable) > 1) + 1] if np.any(np.diff(usable) > 1) else usable
+    e, h = errors[usable], hs[usable]
+    slopes = np.log2(e[:-1] / e[1:]) / np.log2(h[:-1] / h[1:])
+    value, error = neville(h[1:], slopes) if len(slopes) > 2 else (slopes[-1], abs(slopes[-1] - slopes[-2]))
+    return float(value), float(error)
+
+
+def local_weak_order(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """|E phi(z_h) - sum_{j <= p} h^j L^j phi / j!| = O(h^(p+1)) over a vector of points and test functions.
+
+    Source: talay1990expansion; milstein2004stochastic, theorem 2.2.1 (local order p + 1 gives global order p).
+    """
+    del seed
+    step = step_map(subject, target)
+    claims = step.sampler.claims
+    if claims.weak_order is None:
+        raise NotApplicable("no weak order is claimed")
+    if claims.composite or not (claims.dynamics or claims.embedded):
+        raise NotApplicable("no dynamics are declared for one step")
+    p = claims.weak_order
+    hs, errors = local_errors(subject, target, p)
+    # Expectations of size 1 carry a few hundred eps; below 1e4 of that floor a slope means nothing.
+    floor = 1e4 * np.finfo(float).eps * np.sqrt(errors.size)
+    exponent, error = slope(hs, errors, floor)
+    measured = exponent - 1
+    effect = max(0.0, p - measured) if np.isfinite(measured) else 0.0  # no error above round-off: every order holds
+    if not np.all(np.isfinite(errors)):
+        effect = np.nan
+    return decide(
+        check,
+        subject,
+        target,
+        effect=effect,
+        allowance=0.1,
+        allowance_source="orders are integers: a slope extrapolated to h = 0 within 0.1 of one decides",
+        reason=f"measured local weak order {measured:.3f}, claimed {p}",
+        statistic="claimed minus measured weak order",
+        unit="power of h",
+        detectable=0.1 + error,
+        promised=0.5,
+        step_size=float(hs[0]),
+        detail={"measured_order": measured, "errors": errors.tolist(), "step_sizes": hs.tolist()},
+    )
+
+
+def defect_series(subject: Subject, target: Target, count: int, levels: int = 8):
+    """Coefficients c_1 .. c_count of delta_f(h) = E_{z ~ p} f(z_h) - p(f), their errors, and the quadrature error.
+
+    The expectation is over the claimed law p of the full variable and over the noise of the step, by quadrature.
+    """
+    step = step_map(subject, target)
+    points, weights = _affordable_rule(step, levels)
+    hs = step_sizes(subject, target, levels)
+    delta = lambda x, w, h: w @ (step.moments(x, h).variable - observables(x))
+    scale = 1 + weights @ np.abs(observables(points))
+    remainder = np.array([delta(points, weights, h) / scale for h in hs])
+    # A finer rule for the law changes every delta by its quadrature error, which shrinks with h as delta does.
+    finer = _affordable_rule(step, 1, refine=1)
+    quadrature = np.abs(delta(*finer, hs[0]) / scale - remainder[0]).max()
+    coefficients = []
+    for _ in range(count):
+        remainder = remainder / hs[:, None]
+        value, error = neville(hs, remainder)
+        coefficients.append((value, error))
+        remainder = remainder - value
+    return hs, coefficients, float(quadrature)
+
+
+def _invariance(check: Check, subject: Subject, target: Target, labels: tuple[str, ...]) -> Result:
+    """An exact kernel: delta_f(h) = 0 at every step size, no series needed."""
+    step = step_map(subject, target)
+    host, base = isinstance(step, HostStep), 0
+    if isinstance(step, HostStep) and "potential" in step.sampler.needs:
+        # an acceptance has a kink, which the few nodes for a host sampler resolve badly
+        step, base = replace(step, points=KINK_POINTS), KINK_REFINE
+    hs = subject.step_size(target) * np.array([0.5, 2.0])
+    points, weights = _affordable_rule(step, len(hs), refine=base)
+    finer = _affordable_rule(step, len(hs), refine=base + 1)
+    delta = lambda x, w, h, step=step: w @ (step.moments(x, h).variable - observables(x))
+    scale = 1 + weights @ np.abs(observables(points))
+    gaps = np.abs(np.array([delta(points, weights, h) for h in hs])) / scale
+    sharper = replace(step, points=step.points + 1) if isinstance(step, HostStep) else step
+    last = hs[-1]
+    quadrature = float((np.abs(delta(*finer, last, sharper) - delta(points, weights, last)) / scale).max())
+    i, k = np.unravel_index(np.argmax(gaps), gaps.shape)
+    allowance = 10 * quadrature + 1e4 * np.finfo(float).eps
+    return decide(
+        check,
+        subject,
+        target,
+        effect=float(gaps[i, k]),
+        allowance=allowance,
+        allowance_source="error of the quadrature and round-off",
+        reason=f"one step from the target at h = {hs[i]:.4g} moves E f by {gaps[i, k]:.3g} for f = {labels[k]}",
+        statistic="largest |E f(z_h) - pi(f)|",
+        unit="relative to 1 + E|f|",
+        detectable=2 * allowance,
+        # A host step is run once a path in Python, so its rules are coarse.
+        promised=1e-3 if host else 1e-5,
+        step_size=float(hs[i]),
+    )
+
+
+def _affordable_rule(step: JaxStep | HostStep, levels: int, refine: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """`law_rule` without its negligible nodes; raises NotApplicable if stepping from all of them is too much."""
+    points, weights = law_rule(step, step.sampler.claims, refine)
+    keep = weights > 1e-18
+    points, weights = points[keep], weights[keep]
+    host = isinstance(step, HostStep)
+    nodes = 1 if host else 4**step.noise_size
+    if len(points) * nodes * levels > (MAX_HOST_POINTS if host else MAX_EVALUATIONS):
+        raise NotApplicable(f"{len(points)} points times {nodes} noise nodes is too large a grid")
+    return points, weights
+
+
+def _reaches_zero(target: Target) -> bool:
+    """Whether a law on the positive numbers has more than a negligible density where a coordinate is 0."""
+    if not target.manifold.name.startswith("positive"):
+        return False
+    inside = ravel_pytree(target.example)[0]
+    edges = jnp.where(jnp.eye(target.size, dtype=bool), jnp.finfo(inside.dtype).tiny, inside)
+    heights = jax.vmap(target.flat_potential)(edges) - target.flat_potential(inside)
+    return bool(jnp.any(heights < -np.log(np.finfo(float).eps)))
+
+
+def defect(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """c_1 = .. = c_p = 0: started from the claimed law, one step moves no expectation by less than O(h^(p+1)).
+
+    c_1 = 0 for every f iff the SDE of the code leaves the claimed law invariant; a scheme of weak order p has
+    c_1 = .. = c_p = 0, because p(L^j f) = 0. An exact kernel has c_j = 0 for every j.
+    """
+    del seed
+    step = step_map(subject, target)
+    claims = step.sampler.claims
+    if claims.composite:
+        raise NotApplicable("a composite step is judged by its limit h -> 0")
+    if claims.embedded is not None and has_boundary(target.manifold):
+        raise NotApplicable("reflections at a boundary have kinks: no series in h under the law")
+    known = claims.dynamics or claims.embedded
+    names = known(target).names if known else tuple(f"z[{i}]" for i in range(step.size))
+    if claims.kind == "exact":
+        return _invariance(check, subject, target, observable_names(names))
+    if _reaches_zero(target):
+        raise NotApplicable("the density does not vanish at 0, where a step is mirrored or leaves: no series in h")
+    p = max(1, claims.weak_order or 1)
+    hs, coefficients, quadrature = defect_series(subject, target, p + 1)
+    labels = observable_names(names)
+    effect, worst, numerical = 0.0, "", 0.0
+    for j, (value, error) in enumerate(coefficients[:p], start=1):
+        # A coefficient is in units of h0^-j: made dimensionless by the usual step size.
+        size = np.abs(value) * hs[0] ** j
+        k = int(np.argmax(size))
+        numerical = max(numerical, float((error * hs[0] ** j).max()))
+        if not size[k] <= effect:  # also where it is not a number
+            effect, worst = float(size[k]), f"c_{j} = {value[k]:.3g} for f = {labels[k]}"
+    roundoff = 1e3 * np.finfo(float).eps * 2.0 ** (len(hs) * p)
+    allowance = 10 * (numerical + quadrature) + roundoff
+    lead = coefficients[p][0]
+    k = int(np.argmax(np.abs(lead)))
+    return decide(
+        check,
+        subject,
+        target,
+        effect=effect,
+        allowance=allowance,
+        allowance_source="errors of the quadrature and of the extrapolation to h = 0, and round-off",
+        reason=f"largest of c_1 .. c_{p}: {worst}; leading c_{p + 1} = {lead[k]:.4g} for f = {labels[k]}",
+        statistic=f"largest of |c_j| h^j, j <= {p}",
+        unit="relative to 1 + E|f|, at the usual step size",
+        detectable=2 * allowance,
+        promised=1e-5,
+        step_size=float(hs[0]),
+        detail={"leading_coefficient": float(np.abs(lead).max()), "leading_order": p + 1},
+    )

@@ -1,0 +1,190 @@
+"""Riemannian particle methods do not know which coordinates are in use: their velocity, computed in two charts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from checks.core.candidate import Subject
+from checks.core.check import Check, NotApplicable
+from checks.core.decide import decide
+from checks.core.result import Result
+from checks.tiers.particles.velocity import EPS, WEIGHTS, field, gradients_of, kernel_of, particle_sampler
+from samplers.dynamics.charts import charts_of, stereographic
+from samplers.riemannian.metrics import dense
+from targets.manifolds.base import Manifold
+from targets.manifolds.spheres import ProductOfSpheres
+from targets.manifolds.stiefel import Stiefel
+from targets.target import Target
+
+Embedding = Callable[[jax.Array], jax.Array]
+"""q (m,) -> x (n,)."""
+LOOKS = 64
+"""Places at which a declared metric is looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """A chart by the inverse of its map, and the middle of where it is used."""
+
+    name: str
+    embed: Embedding
+    centre: np.ndarray
+    spread: float
+
+
+def bent(q: jax.Array) -> jax.Array:
+    """Coordinates of R^d that are neither linear nor a change of each coordinate alone; its Jacobian is unimodular
+    for none but one dimension.
+    """
+    return q + 0.3 * jnp.sin(q + 0.5 * jnp.roll(q, 1)) + 0.1
+
+
+def _cayley(base: np.ndarray, q: jax.Array) -> jax.Array:
+    """(I - A)^-1 (I + A) X for the skew matrix A of q (3,) and a frame X (3, 2)."""
+    zero = jnp.zeros((), q.dtype)
+    A = jnp.stack([zero, -q[2], q[1], q[2], zero, -q[0], -q[1], q[0], zero]).reshape(3, 3)
+    one = jnp.eye(3, dtype=q.dtype)
+    return (jnp.linalg.solve(one - A, one + A) @ jnp.asarray(base, q.dtype)).ravel()
+
+
+def _rows(turn: int, count: int, dim: int, q: jax.Array) -> jax.Array:
+    """Stereographic coordinates of each of several spheres, the pole at the axis n - 1 - turn."""
+    embed = stereographic(dim).embed
+    return jnp.roll(jax.vmap(embed)(q.reshape(count, dim)), -turn, axis=1).ravel()
+
+
+def coordinates_of(manifold: Manifold, size: int) -> tuple[Coordinates, Coordinates]:
+    """Two charts of a manifold whose points have `size` ambient coordinates. Raises NotApplicable."""
+    if manifold.name.startswith("euclidean"):
+        plain = Coordinates("cartesian", lambda q: q, np.zeros(size), 1.0)
+        return plain, Coordinates("bent", bent, np.zeros(size), 1.0)
+    if isinstance(manifold, ProductOfSpheres):
+        count, dim = manifold.count, manifold.n - 1
+        found = [
+            Coordinates(f"stereographic, pole {turn}", partial(_rows, turn, count, dim), np.zeros(count * dim), 0.6)
+            for turn in (0, 1)
+        ]
+        return found[0], found[1]
+    if isinstance(manifold, Stiefel) and (manifold.n, manifold.p) == (3, 2):
+        bases = np.eye(3)[:, :2], np.array([[0.6, 0.0], [0.8, 0.0], [0.0, 1.0]])
+        found = [Coordinates(f"Cayley {i}", partial(_cayley, base), np.zeros(3), 0.2) for i, base in enumerate(bases)]
+        return found[0], found[1]
+    charts = [Coordinates(c.name, c.embed, np.asarray(c.centre), c.spread) for c in charts_of(manifold)]
+    if len(charts) < 2:
+        raise NotApplicable(f"two charts of {manifold.name} are not at hand")
+    return charts[0], charts[1]
+
+
+def invert(chart: Coordinates, points: np.ndarray) -> np.ndarray:
+    """Coordinates (M, m) of points (M, n), by Newton's method from the centre of the chart."""
+    value = jax.jit(jax.vmap(lambda q: (chart.embed(q), jax.jacfwd(chart.embed)(q))))
+    q = np.broadcast_to(chart.centre, (len(points), len(chart.centre))).astype(float)
+    for _ in range(60):
+        x, M = map(np.asarray, value(jnp.asarray(q)))
+        change = np.stack([np.linalg.lstsq(m, d, rcond=None)[0] for m, d in zip(M, points - x, strict=True)])
+        # damped where the points are far
+        q = q + change * np.minimum(1.0, 0.5 / np.maximum(np.abs(change).max(axis=1, keepdims=True), 1e-300))
+    x = np.asarray(value(jnp.asarray(q))[0])
+    if not np.abs(x - points).max() < 1e-12 * (1 + np.abs(points).max()):
+        raise NotApplicable(f"the points are not in the chart {chart.name}")
+    return q
+
+
+def chart_velocity(
+    chart: Coordinates,
+    inverse: Callable[[jax.Array], jax.Array],
+    potential: Callable[[jax.Array], jax.Array],
+    kernel: Callable[[jax.Array, jax.Array], jax.Array],
+    q: jax.Array,
+    weights: jax.Array,
+) -> jax.Array:
+    """The velocity in ambient coordinates (M, n), from nothing but the definition in a chart.
+
+        f(y) = sum_i w_i (1 / p) div(p G^-1 grad_x k)(q_i, y),   X = G^-1 grad f,   dx/dq X
+
+    Args:
+        chart: the coordinates.
+        inverse: q -> G^-1.
+        potential: q -> -log p, p the density of the coordinates with respect to Lebesgue measure.
+        kernel: of two points in ambient coordinates.
+        q: (M, m).
+        weights: (M,).
+    """
+
+    def operator(x, y):
+        flux = lambda at: inverse(at) @ jax.grad(lambda z: kernel(chart.embed(z), chart.embed(y)))(at)
+        return jnp.trace(jax.jacfwd(flux)(x)) - jax.grad(potential)(x) @ flux(x)
+
+    f = lambda y: weights @ jax.vmap(operator, (0, None))(q, y)
+    return jax.vmap(lambda y: jax.jacfwd(chart.embed)(y) @ (inverse(y) @ jax.grad(f)(y)))(q)
+
+
+def metric_defect(inverse: Callable[[jax.Array], jax.Array], q: np.ndarray) -> float:
+    """How far G^-1 is from a symmetric matrix without negative eigenvalues at places q (k, m), relative to its size."""
+    A = np.asarray(jax.jit(jax.vmap(inverse))(jnp.asarray(q)))
+    turned, size = A.swapaxes(1, 2), np.abs(A).max(axis=(1, 2))
+    if not (np.isfinite(A).all() and size.all()):
+        return np.inf
+    skew = np.abs(A - turned).max(axis=(1, 2)) / size
+    negative = -np.linalg.eigvalsh((A + turned) / 2)[:, 0] / size
+    return float(np.maximum(skew, negative).max(initial=0.0))
+
+
+def coordinate_invariance(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """The velocity of the code is that of its definition in two charts, pushed forward; particles of unequal weights.
+
+    In each chart the metric, the density and the kernel are those of the chart, and the formula for the velocity is the
+    divergence form, by automatic differentiation: no closed form of the code enters.
+
+    The declared metric has to be one, at places around the particles: the formula, its fixed point and the fall of the
+    divergence hold for every symmetric G^-1, and only a positive one is that of a manifold, where df(X) = |grad f|^2
+    is positive (liu2018riemannian, section 4: X is a gradient on a Riemannian manifold).
+    """
+    del seed
+    sampler = particle_sampler(subject, target)
+    if not hasattr(sampler, "kernel") or not (hasattr(sampler, "metric") or hasattr(sampler, "manifold")):
+        raise NotApplicable("no metric is declared")
+    charts = coordinates_of(target.manifold, target.size)
+    generator = np.random.default_rng(target.size)
+    first = charts[0]
+    q = first.centre + first.spread * generator.uniform(-1, 1, (len(WEIGHTS), len(first.centre)))
+    points = np.asarray(jax.vmap(first.embed)(jnp.asarray(q)))
+    kernel, weights = kernel_of(sampler, points), jnp.asarray(WEIGHTS)
+    slopes = gradients_of(subject.row, target)(points)
+    found = field(subject, target)(points, slopes, WEIGHTS)
+    gaps, defect = {}, 0.0
+    if hasattr(sampler, "metric"):
+        places = first.centre + 2 * first.spread * generator.uniform(-1, 1, (LOOKS, len(first.centre)))
+        defect = metric_defect(lambda at: dense(sampler.metric.inverse(first.embed(at))), places)
+    for chart in charts:
+        jacobian = jax.jacfwd(chart.embed)
+
+        def inverse(at, chart=chart, jacobian=jacobian):
+            M = jacobian(at)
+            if hasattr(sampler, "manifold"):
+                return jnp.linalg.inv(M.T @ M)
+            back = jnp.linalg.inv(M)
+            return back @ dense(sampler.metric.inverse(chart.embed(at))) @ back.T
+
+        def potential(at, chart=chart, jacobian=jacobian):
+            M = jacobian(at)
+            return target.flat_potential(chart.embed(at)) - 0.5 * jnp.linalg.slogdet(M.T @ M)[1]
+
+        at = jnp.asarray(invert(chart, points))
+        expected = np.asarray(jax.jit(partial(chart_velocity, chart, inverse, potential, kernel))(at, weights))
+        gaps[chart.name] = float(np.abs(found - expected).max() / np.abs(expected).max())
+    worst = max(gaps, key=lambda name: gaps[name])
+    allowance = 1e5 * EPS
+    reason = f"largest difference from the velocity in the chart {worst}: {gaps[worst]:.3g} of its size"
+    if defect > allowance:
+        reason = f"G^-1 is no metric: symmetry or positive eigenvalues are missed by {defect:.3g} of its size"
+    return decide(
+        check, subject, target,
+        effect=max(gaps[worst], defect), allowance=allowance, allowance_source="round-off of third derivatives",
+        reason=reason, statistic="velocity less that in a chart", unit="relative", detectable=2 * allowance,
+        promised=1e-8, detail={"gaps": gaps, "defect of the metric": defect},
+    )  # fmt: skip

@@ -1,0 +1,134 @@
+"""Particle methods: the mean-field fixed point, reached with the quantiles of the target as particles."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from checks.core.candidate import Subject
+from checks.core.check import Check, NotApplicable
+from checks.core.decide import decide
+from checks.core.result import Result
+from targets.target import Target
+
+COUNTS = (64, 128, 256, 512)
+"""Numbers of particles."""
+DISPLACED = {"shifted up": (1.0, 1.0), "shifted down": (1.0, -1.0), "narrowed": (0.5, 0.0), "widened": (1.5, 0.0)}
+"""Laws other than the target: the factor of the distance from the mean, the shift in standard deviations."""
+
+
+def quantile_particles(target: Target, count: int) -> np.ndarray:
+    """The (i - 1/2) / count quantiles of a one-dimensional target, (count, 1): an equally weighted rule for it."""
+    low, high = target.interval  # pyright: ignore[reportGeneralTypeIssues]
+    grid = np.linspace(low, high, 40_001)
+    energy = np.asarray(jax.vmap(target.flat_potential)(jnp.asarray(grid[:, None])))
+    cumulative = np.concatenate([[0.0], np.cumsum(0.5 * (np.exp(-energy[1:]) + np.exp(-energy[:-1])))])
+    levels = (np.arange(count) + 0.5) / count
+    return np.interp(levels, cumulative / cumulative[-1], grid)[:, None]
+
+
+def velocity_field(subject: Subject, target: Target, particles: np.ndarray, h: float) -> np.ndarray:
+    """(particles' - particles) / h of one step from `particles` (count, 1), of the same shape."""
+    sampler, estimator = subject.sampler(target), subject.estimator(target)
+    position = jax.vmap(target.unravel)(jnp.asarray(particles))
+    state = sampler.init(jax.random.key(0), position, estimator)
+    moved = jax.jit(partial(sampler.step, estimator=estimator))(jax.random.key(1), state, h)
+    flat = jax.vmap(lambda p: ravel_pytree(p)[0])(sampler.position(moved))
+    return (np.asarray(flat) - particles) / h
+
+
+def require_line(sampler: Any, target: Target) -> None:
+    """Raise NotApplicable unless the step of a particle method is h times its velocity, on a line."""
+    if sampler.claims.kind != "particle":
+        raise NotApplicable("not a particle method")
+    if target.size != 1 or target.interval is None:
+        raise NotApplicable("quantiles need a one-dimensional target")
+    if sampler.claims.particles is not None and sampler.claims.particles.scaled:
+        raise NotApplicable("a step is not the velocity times the step size")
+
+
+def mean_field_fixed_point(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """With particles that represent the target, the velocity of every particle goes to 0 as their number grows.
+
+    The mean-field velocity E_p[k(y, x) grad log p(y) + grad_y k(y, x)] vanishes by Stein's identity (liu2016stein,
+    lemma 2.2); n quantiles represent the target to O(1/n) up to tails, so four times the particles have to at least
+    halve the velocity in the bulk, while a wrong term leaves a velocity that does not depend on n.
+    """
+    del seed
+    sampler = subject.sampler(target)
+    require_line(sampler, target)
+    if sampler.claims.particles is not None and sampler.claims.particles.smoothed:
+        raise NotApplicable("an estimate of the density smooths it: the target is a fixed point in a limit only")
+    h = 1e-4 * subject.step_size(target)
+    speeds = []
+    for count in COUNTS:
+        v = velocity_field(subject, target, quantile_particles(target, count), h)
+        speeds.append(float(np.sqrt(np.mean(v[count // 10 : -count // 10] ** 2))))
+    ratio = speeds[-1] / speeds[-3]
+    return decide(
+        check,
+        subject,
+        target,
+        effect=ratio,
+        allowance=0.5,
+        allowance_source="O(1/n) error of n quantiles: a factor 4 in n at least halves the velocity",
+        reason=f"root mean square velocity in the bulk {', '.join(f'{s:.3g}' for s in speeds)} for n = {COUNTS}",
+        statistic=f"velocity at n = {COUNTS[-1]} over that at n = {COUNTS[-3]}",
+        unit="ratio",
+        detectable=0.5,
+        promised=0.9,
+        step_size=h,
+        detail={"speeds": speeds},
+    )
+
+
+def divergence_rate(subject: Subject, target: Target, particles: np.ndarray, h: float) -> float:
+    """d KL(q || p) / dt = E_q[v U' - v'] along the velocity of one step from `particles` (count, 1) in order, over
+    E_q|v U'| + E_q|v'|: a number between -1 and 1.
+    """
+    v = velocity_field(subject, target, particles, h)[:, 0]
+    slope = np.asarray(jax.vmap(jax.grad(target.flat_potential))(jnp.asarray(particles)))[:, 0]
+    drift, spread = v * slope, np.gradient(v, particles[:, 0])
+    return float((drift - spread).mean() / (np.abs(drift).mean() + np.abs(spread).mean()))
+
+
+def divergence_falls(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """Particles of another law than the target move towards it: the Kullback-Leibler divergence falls.
+
+    Along a velocity v the divergence changes at the rate E_q[v U' - v'] (continuity equation), for v of SVGD minus the
+    squared kernelised Stein discrepancy of q (liu2016stein, theorem 3.1), negative for every q other than the target.
+    A fixed point alone would also be one of the reversed flow.
+    """
+    del seed
+    sampler = subject.sampler(target)
+    require_line(sampler, target)
+    if sampler.claims.particles is not None and sampler.claims.particles.flow is not None:
+        raise NotApplicable("the rate at which its divergence falls is known: see divergence_of_flow")
+    h = 1e-4 * subject.step_size(target)
+    rates, worst, error = {}, -np.inf, 0.0
+    for name, (scale, shift) in DISPLACED.items():
+        found = []
+        for count in COUNTS[-2:]:
+            x = quantile_particles(target, count)
+            moved = x.mean() + scale * (x - x.mean()) + shift * x.std()
+            found.append(divergence_rate(subject, target, moved, h))
+        rates[name] = found[-1]
+        worst, error = max(worst, found[-1]), max(error, abs(found[1] - found[0]))
+    return decide(
+        check,
+        subject,
+        target,
+        effect=worst,
+        allowance=error,
+        allowance_source=f"change of the rate from {COUNTS[-2]} to {COUNTS[-1]} particles",
+        reason="rate of the divergence for the target " + ", ".join(f"{n} {r:.3g}" for n, r in rates.items()),
+        statistic="largest d KL / dt",
+        unit="relative to E|v U'| + E|v'|",
+        detectable=2 * error,
+        promised=0.1,
+        step_size=h,
+        detail={"rates": rates},
+    )

@@ -1,0 +1,406 @@
+"""The velocity field of a particle method as a function of weighted particles: fixed points, symmetries, rates.
+
+A quadrature rule for a law q is a set of weighted particles that represents q to round-off, so that the mean-field
+velocity under q is computed, not estimated. A particle without weight is moved by the others and does not move them: it
+is a point at which the field is looked at.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from checks.core.candidate import Subject
+from checks.core.check import Check, Inconclusive, NotApplicable
+from checks.core.decide import decide
+from checks.core.preflight import start_position
+from checks.core.result import Result
+from checks.end_points.error_rates import current_fraction, decide_statistically, promise, stage_seed
+from checks.statistics.moments import mean_test
+from checks.statistics.outcome import Outcome
+from samplers.entry import Row
+from samplers.particles.common import flatten
+from targets.manifolds.spheres import ProductOfSpheres
+from targets.manifolds.stiefel import Stiefel
+from targets.numerics.spherical import circle_rule
+from targets.target import Target
+
+EPS = float(np.finfo(float).eps)
+RULES = {1: 128, 2: 64}
+"""Nodes in each direction of a flat space, by its dimension."""
+SPHERE, CIRCLES, FRAMES = 32, 48, 24
+"""Nodes in each direction of a sphere, of a product of circles and of the frames V_2(R^3)."""
+CHUNK = 512
+"""Nodes that are looked at together."""
+PLACES = 5
+"""Places without weight at which the field is looked at."""
+IDENTITY = 1e-12
+"""Largest mean-field velocity at the target, relative to that without a gradient."""
+REPLICATES = 4000
+"""Sets of particles of the first stage of `particle_rate`."""
+COUNTS = (4, 64)
+"""Numbers of particles whose velocities are compared there."""
+RATE = 0.2
+"""Promised there: a relative error of the mean square velocity."""
+
+
+def particle_sampler(subject: Subject, target: Target) -> Any:
+    """The sampler, if it is a particle method whose velocity field can be asked for. Raises NotApplicable."""
+    sampler: Any = subject.sampler(target)
+    if sampler.claims.kind != "particle":
+        raise NotApplicable("not a particle method")
+    if sampler.claims.particles is None or not hasattr(sampler, "velocity"):
+        raise NotApplicable("the velocity as a function of weighted particles is not to be had")
+    return sampler
+
+
+@lru_cache(maxsize=16)
+def field(subject: Subject, target: Target) -> Callable[..., np.ndarray]:
+    """(particles (M, n), gradients (M, d), weights (M,)) -> the velocity (M, n), compiled."""
+    run = jax.jit(particle_sampler(subject, target).velocity)
+    return lambda *arguments: np.asarray(run(*map(jnp.asarray, arguments)))
+
+
+def gradient_of(row: Row, target: Target) -> Callable[[jax.Array], jax.Array]:
+    """Flat position (d,) -> the gradient (d,) of the estimator of a row, which is an exact one."""
+    estimator, key = row.estimator(target), jax.random.key(0)
+
+    def gradient(x):
+        position = target.unravel(x)
+        return target.ravel(estimator.estimate(key, estimator.init(key, position), position)[0].gradient)
+
+    return gradient
+
+
+@lru_cache(maxsize=64)
+def gradients_of(row: Row, target: Target) -> Callable[[np.ndarray], np.ndarray]:
+    """`gradient_of` at (M, d), compiled."""
+    run = jax.jit(jax.vmap(gradient_of(row, target)))
+    return lambda x: np.asarray(run(jnp.asarray(x)))
+
+
+def nodes_of(target: Target) -> int:
+    """Nodes in each direction of a rule that resolves the target and the kernels of the rows."""
+    if target.manifold.dim < target.size:
+        if isinstance(target.manifold, Stiefel):
+            return FRAMES
+        return CIRCLES if isinstance(target.manifold, ProductOfSpheres) else SPHERE
+    if target.size not in RULES:
+        raise NotApplicable(f"a rule in {target.size} dimensions has too many nodes")
+    return RULES[target.size]
+
+
+def rule_of(target: Target) -> Callable[[int], tuple[np.ndarray, np.ndarray]]:
+    """`Target.quadrature`; on a product of circles equidistant angles, which converge as fast. Raises NotApplicable."""
+    manifold = target.manifold
+    if target.quadrature is not None:
+        return target.quadrature
+    if not (isinstance(manifold, ProductOfSpheres) and manifold.n == 2):
+        raise NotApplicable("no quadrature rule for the target is known")
+
+    def angles(n):
+        _, circle = circle_rule(n)
+        points = np.array([np.concatenate(rows) for rows in itertools.product(circle, repeat=manifold.count)])
+        energy = np.asarray(jax.vmap(target.flat_potential)(jnp.asarray(points)))
+        weights = np.exp(energy.min() - energy)
+        return points, weights / weights.sum()
+
+    return angles
+
+
+def places_in(target: Target) -> np.ndarray:
+    """A few positions (k, d) between the nodes of a rule, in the bulk; the same ones always."""
+    keys = jax.random.split(jax.random.key(target.size), PLACES)
+    if target.manifold.dim < target.size:
+        return np.asarray(jax.vmap(lambda k: target.ravel(target.manifold.random(k)))(keys))
+    example = np.asarray(target.ravel(target.example))
+    spread = 1 / np.sqrt(target.curvature)
+    return example + spread * np.asarray(jax.vmap(lambda k: jax.random.normal(k, (target.size,)))(keys))
+
+
+def _field_at_target(subject: Subject, target: Target, run: Callable[..., Any], count: int) -> tuple[float, float]:
+    """(largest velocity of the places, that without a gradient) under a rule of `count` nodes in each direction.
+
+    The velocity is a sum over the particles, so that it is summed over groups of them.
+    """
+    nodes, weights = rule_of(target)(count)
+    places = places_in(target)
+    nodes, weights = nodes[weights > 0], weights[weights > 0]
+    fill = -len(nodes) % CHUNK
+    nodes = np.concatenate([nodes, np.repeat(nodes[:1], fill, axis=0)])
+    weights = np.concatenate([weights, np.zeros(fill)])
+    slopes, there = gradients_of(subject.row, target)(nodes), gradients_of(subject.row, target)(places)
+    if not (np.isfinite(slopes).all() and np.isfinite(there).all()):
+        raise NotApplicable("the gradient is infinite at a node")
+    total = np.zeros((2, *places.shape))
+    for start in range(0, len(nodes), CHUNK):
+        part = slice(start, start + CHUNK)
+        points = jnp.asarray(np.concatenate([nodes[part], places]))
+        masses = jnp.asarray(np.concatenate([weights[part], np.zeros(PLACES)]))
+        g = np.concatenate([slopes[part], there])
+        for i, gradients in enumerate((g, np.zeros_like(g))):
+            total[i] += np.asarray(run(points, jnp.asarray(gradients), masses))[-PLACES:]
+    sizes = np.linalg.norm(total, axis=2).max(axis=1)
+    return float(sizes[0]), float(sizes[1])
+
+
+def weighted_fixed_point(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """With the weights of a quadrature rule for the target nothing moves: Stein's identity, to round-off.
+
+    Looked at in a few places between the nodes, which have no weight. The rule is as good as its change from a coarser
+    one. Where the row has a rule for the kernel a fixed one takes its place: the identity holds for every kernel.
+    """
+    del seed
+    sampler = with_kernel(particle_sampler(subject, target))
+    if sampler.claims.particles.smoothed:
+        raise NotApplicable("an estimate of the density smooths it: the target is a fixed point in a limit only")
+    n, run = nodes_of(target), jax.jit(sampler.velocity)
+    coarse, _ = _field_at_target(subject, target, run, (4 * n) // 5)
+    fine, scale = _field_at_target(subject, target, run, n)
+    effect, error = fine / scale, abs(coarse - fine) / scale
+    if error > max(1e-6, 1e-2 * effect):
+        raise Inconclusive(f"the rule is not fine enough: {coarse / scale:.2g} and {effect:.2g} with {n} nodes")
+    allowance = IDENTITY + error
+    return decide(
+        check, subject, target,
+        effect=effect, allowance=allowance, allowance_source=f"{IDENTITY:g} for round-off, and the coarser rule",
+        reason=f"velocity {effect:.3g} of that of the repulsion alone, with {n} nodes in each direction",
+        statistic="largest velocity", unit="relative to the repulsion", detectable=2 * allowance,
+        promised=1e-5, detail={"coarse": coarse / scale},
+    )  # fmt: skip
+
+
+def six_particles(subject: Subject, target: Target) -> tuple[Any, Any, np.ndarray]:
+    """(sampler, a state of six particles, their z (6, n))."""
+    sampler = particle_sampler(subject, target)
+    state = sampler.init(jax.random.key(0), start_position(sampler, target), subject.estimator(target))
+    return sampler, state, np.asarray(flatten(sampler.unpack(state)))
+
+
+WEIGHTS = np.array([0.05, 0.1, 0.15, 0.2, 0.22, 0.28])
+"""Of six particles, all different."""
+SCALED = 4
+"""Steps whose running mean is followed: from the third on it is not that of the last two values alone."""
+
+
+def repulsion_balance(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """Without a gradient the weighted velocities sum to zero: what pushes one particle pushes another one back."""
+    del seed
+    sampler, _, z = six_particles(subject, target)
+    if not sampler.claims.particles.balanced:
+        raise NotApplicable("no balance of the repulsion is claimed")
+    v = field(subject, target)(z, np.zeros((len(z), target.size)), WEIGHTS)
+    size = float(np.abs(WEIGHTS @ np.abs(v)).max())
+    effect = float(np.abs(WEIGHTS @ v).max()) / size if size > 0 else np.inf
+    allowance = 1e3 * EPS
+    return decide(
+        check, subject, target,
+        effect=effect, allowance=allowance, allowance_source="round-off",
+        reason=f"the sum of the velocities is {effect:.3g} of the sum of their sizes",
+        statistic="sum of the velocities", unit="relative", detectable=2 * allowance, promised=1e-8,
+    )  # fmt: skip
+
+
+def permutation_equivariance(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """The step of permuted particles is the permuted step, up to the order of the sums."""
+    del seed
+    sampler, state, z = six_particles(subject, target)
+    estimator, h = subject.estimator(target), subject.step_size(target)
+    order = np.array([3, 0, 5, 1, 4, 2])
+    variable = sampler.unpack(state)
+    permuted = jax.tree.map(lambda leaf: leaf[order], variable)
+
+    @jax.jit
+    def after(start):
+        return flatten(sampler.unpack(sampler.step(jax.random.key(1), start, h, estimator)))
+
+    # both by `pack`, so that a rule for the bandwidth starts anew in both
+    ends = [np.asarray(after(sampler.pack(jax.random.key(0), start, estimator))) for start in (variable, permuted)]
+    effect = float(np.abs(ends[0][order] - ends[1]).max() / np.abs(ends[0] - z).max())
+    allowance = 1e4 * EPS * (1 + float(np.abs(z).max() / np.abs(ends[0] - z).max()))
+    return decide(
+        check, subject, target,
+        effect=effect, allowance=allowance, allowance_source="round-off, and cancellation of x' - x",
+        reason=f"a permutation changes the step by {effect:.3g} of its size",
+        statistic="difference of the steps", unit="relative to a step", detectable=2 * allowance, promised=1e-6,
+        step_size=h,
+    )  # fmt: skip
+
+
+def step_along_velocity(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """The step of size 0 is none, and its derivative with respect to its size is the velocity, with weights 1/M.
+
+    The other checks of velocities give the weights themselves; this one holds the step to them, its sign included. With
+    the option `adagrad` of SVGD it holds some steps to the scaled velocity, whose running mean is NumPy's.
+    """
+    del seed
+    sampler, state, z = six_particles(subject, target)
+    if sampler.claims.particles.scaled:
+        if not getattr(sampler, "adagrad", False) or sampler.bandwidth == "he":
+            raise NotApplicable("the size of the velocity is scaled away")
+        return _scaled_steps(check, subject, target, sampler, state)
+    estimator = subject.estimator(target)
+
+    @jax.jit
+    def derivative(state):
+        end = lambda h: flatten(sampler.unpack(sampler.step(jax.random.key(1), state, h, estimator)))
+        return jax.jvp(end, (0.0,), (1.0,))
+
+    rest, found = map(np.asarray, derivative(state))
+    x = np.asarray(flatten(sampler.position(state)))
+    expected = field(subject, target)(z, gradients_of(subject.row, target)(x), np.full(len(z), 1 / len(z)))
+    stays = float(np.abs(rest - z).max() / np.abs(z).max())
+    effect = max(stays, float(np.abs(found - expected).max() / np.abs(expected).max()))
+    allowance = 1e3 * EPS
+    return decide(
+        check, subject, target,
+        effect=effect, allowance=allowance, allowance_source="round-off",
+        reason=f"largest difference {effect:.3g} of the largest velocity, or position; {stays:.3g} in a step of size 0",
+        statistic="derivative of the step less the velocity", unit="relative", detectable=2 * allowance,
+        promised=1e-8,
+    )  # fmt: skip
+
+
+def _scaled_steps(check: Check, subject: Subject, target: Target, sampler: Any, state: Any) -> Result:
+    """x' - x = h v / (10^-6 + sqrt(s)), s <- 0.9 s + 0.1 v^2 from s = v^2, step by step from where the sampler is.
+
+    Source: the released code of liu2016stein.
+    """
+    estimator, h = subject.estimator(target), subject.step_size(target)
+    step = jax.jit(lambda state: sampler.step(jax.random.key(1), state, h, estimator))
+    x, s, gap, condition = np.asarray(flatten(sampler.position(state))), None, 0.0, 0.0
+    for _ in range(SCALED):
+        v = field(subject, target)(x, gradients_of(subject.row, target)(x), np.full(len(x), 1 / len(x)))
+        s = v**2 if s is None else 0.9 * s + 0.1 * v**2
+        expected = h * v / (1e-6 + np.sqrt(s))
+        state = step(state)
+        new = np.asarray(flatten(sampler.position(state)))
+        size = float(np.abs(expected).max())
+        gap = max(gap, float(np.abs(new - x - expected).max()) / size)
+        # the sums of a velocity cancel, and each coordinate of it is divided by its own size
+        condition = max(condition, float(np.abs(x).max()) / size, float(np.abs(v).max() / np.abs(v).min()))
+        x = new
+    allowance = 1e3 * EPS * (1 + condition)
+    return decide(
+        check, subject, target,
+        effect=gap, allowance=allowance, allowance_source="round-off, and cancellation of x' - x",
+        reason=f"one of {SCALED} steps is off its scaled velocity by {gap:.3g} of its size",
+        statistic="step less the scaled velocity", unit="relative", detectable=2 * allowance, promised=1e-8,
+        step_size=h,
+    )  # fmt: skip
+
+
+def median_bandwidth(x: np.ndarray) -> float:
+    """median |x_i - x_j|^2 / (2 log(M + 1)) over all pairs, diagonal included, for particles (M, d)."""
+    return float(np.median(np.sum((x[:, None] - x[None]) ** 2, axis=-1)) / (2 * np.log(len(x) + 1)))
+
+
+def kernel_of(sampler: Any, x: np.ndarray) -> Callable[[jax.Array, jax.Array], jax.Array]:
+    """The kernel k(x (d,), y (d,)) of a step from particles (M, d): what the option `bandwidth` says that it is,
+
+        sum_m exp(-|x - y|^2 / (2 h_m)),
+
+    h a number, several, or that of the median rule; for other rules and options what the sampler declares, whose code
+    its velocity may share.
+    """
+    h = getattr(sampler, "bandwidth", None)
+    if h is None or (isinstance(h, str) and h != "median"):
+        return sampler.kernel(jnp.asarray(x))
+    h = median_bandwidth(x) if isinstance(h, str) else h
+    scales = jnp.asarray(np.atleast_1d(h), float)
+    return lambda x, y: jnp.sum(jnp.exp(-jnp.sum((x - y) ** 2) / (2 * scales)))
+
+
+def kernel_velocity(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """The velocity of SVGD from its kernel by automatic differentiation, at six particles of unequal weights."""
+    del seed
+    sampler, _, x = six_particles(subject, target)
+    claims = sampler.claims.particles
+    if claims.smoothed or not claims.balanced or not hasattr(sampler, "kernel"):
+        raise NotApplicable("its velocity is not sum_i w_i [k(x_i, y) grad log p + grad k(x_i, y)]")
+    kernel = kernel_of(sampler, x)
+    slopes, w = gradients_of(subject.row, target)(x), jnp.asarray(WEIGHTS)
+
+    def velocity(y):
+        value, rise = jax.vmap(jax.value_and_grad(kernel), (0, None))(jnp.asarray(x), y)
+        return w @ (rise - value[:, None] * slopes)
+
+    expected = np.asarray(jax.jit(jax.vmap(velocity))(jnp.asarray(x)))
+    found = field(subject, target)(x, slopes, WEIGHTS)
+    effect = float(np.abs(found - expected).max() / np.abs(expected).max())
+    allowance = 1e3 * EPS
+    return decide(
+        check, subject, target,
+        effect=effect, allowance=allowance, allowance_source="round-off",
+        reason=f"largest difference {effect:.3g} of the largest velocity",
+        statistic="velocity less that of the declared kernel", unit="relative", detectable=2 * allowance,
+        promised=1e-8,
+    )  # fmt: skip
+
+
+def with_kernel(sampler: Any) -> Any:
+    """The sampler with a kernel that does not depend on the particles. Raises NotApplicable."""
+    fixed = {"bandwidth": 0.7, "concentration": 1.3, "scale": 0.7}
+    for name, value in fixed.items():
+        if hasattr(sampler, name):
+            given = getattr(sampler, name)
+            return dataclasses.replace(sampler, **{name: value}) if isinstance(given, str) else sampler
+    raise NotApplicable("no option for the kernel is known")
+
+
+@lru_cache(maxsize=16)
+def _speeds(subject: Subject, target: Target) -> tuple[float, Callable[[jax.Array], jax.Array]]:
+    """(E_p |xi(x, y)|^2 by quadrature, particles (r, M, d) -> |v(y)|^2 (r,)) for a place y, compiled."""
+    sampler = with_kernel(particle_sampler(subject, target))
+    if sampler.claims.particles.smoothed:
+        raise NotApplicable("an estimate of the density is not linear in the particles")
+    gradient = gradient_of(subject.row, target)
+    place = jnp.asarray(places_in(target)[0])
+
+    def speed(x):
+        z = jnp.concatenate([x, place[None]])
+        w = jnp.concatenate([jnp.full(len(x), 1 / len(x)), jnp.zeros(1)])
+        return jnp.sum(sampler.velocity(z, jax.vmap(gradient)(z), w)[-1] ** 2)
+
+    speeds = jax.jit(jax.vmap(speed))
+    nodes, weights = rule_of(target)(nodes_of(target))
+    return float(weights @ np.asarray(speeds(jnp.asarray(nodes)[:, None]))), speeds
+
+
+def particle_rate(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+    """The velocity that M independent draws of the target give a place is of the size M^-1/2, with its exact constant.
+
+        E |v(y)|^2 = (1/M) E_p |xi(x, y)|^2
+
+    where xi(x, y) is the velocity that one particle at x gives a place y, because E_p xi(x, y) = 0. The right side is
+    by quadrature, the left side the mean over many sets of draws, for two M.
+    """
+    exact, speeds = _speeds(subject, target)
+    if target.sample is None:
+        raise NotApplicable("needs exact draws")
+    draw = target.sample
+    first = max(256, int(REPLICATES * current_fraction()))
+
+    def run(stage: int, n: int) -> Sequence[Outcome]:
+        outcomes = []
+        for number, count in enumerate(COUNTS):
+            values = []
+            key = jax.random.fold_in(jax.random.key(stage_seed(seed, stage)), number)
+            for start in range(0, n, 1 << 12):
+                size = min(1 << 12, n - start)
+                points = jax.vmap(target.ravel)(draw(jax.random.fold_in(key, start), size * count))
+                values.append(count * np.asarray(speeds(points.reshape(size, count, -1))))
+            name = f"M E|v|^2 of {count} particles"
+            outcomes.append(mean_test(np.concatenate(values), exact, name=name, unit="relative", scale=exact))
+        return outcomes
+
+    return decide_statistically(
+        check, subject, target, run,
+        first_n=first, promised=promise(RATE, first, REPLICATES), allowance_source="E_p xi = 0",
+        reason=lambda o: f"{o.name} is {o.measured:.6g}, expected {o.expected:.6g}", detail={"exact": exact},
+    )  # fmt: skip

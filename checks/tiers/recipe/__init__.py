@@ -1,0 +1,1 @@
+"""The declared dynamics have the target as a stationary law."""

@@ -1,0 +1,15 @@
+"""Estimators that return the potential too, for samplers that ask for it."""
+
+import dataclasses
+
+from checks.core.candidate import Subject
+from samplers.estimators.basic import FullEnergy
+from targets.target import Target
+
+
+def with_energy(subject: Subject, target: Target, estimator):
+    """`estimator`, with the potential as the row's own estimator has it where the sampler needs one."""
+    own = subject.estimator(target)
+    if isinstance(own, FullEnergy):
+        return dataclasses.replace(own, inner=estimator)
+    return FullEnergy(estimator, target) if "potential" in subject.sampler(target).needs else estimator

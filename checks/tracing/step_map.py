@@ -1,0 +1,466 @@
+"""One step of a sampler as a deterministic function of state, noise and step size, and its exact expectations."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from checks.core.candidate import Subject
+from checks.core.check import Inconclusive, NotApplicable
+from checks.numerics.observables import observables
+from checks.numerics.quadrature import noise_rule
+from checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
+from checks.tracing.noise_tape import Noise, Program, record
+from checks.tracing.remote_step_map import MappedProgram, MappedRecursion, mapped_program
+from targets.target import Target
+
+CHUNK = 400_000
+"""Largest number of (point, noise node) pairs that one call evaluates."""
+
+
+BLOCK = 128
+"""Points that one call evaluates."""
+
+
+class StepMoments(NamedTuple):
+    """Expectations over the noise of one step from each of P points z.
+
+    Attributes:
+        increment: E[z' - z], (P, n).
+        square: E[(z' - z)(z' - z)^T], (P, n, n).
+        variable: E[observables(z')], (P, K).
+        readout: E[observables(position(state'))], (P, K').
+    """
+
+    increment: Any
+    square: Any
+    variable: Any
+    readout: Any
+
+
+class Affine(NamedTuple):
+    """state' = A state + B noise + c for one value of the discrete draws, and position = P state + q.
+
+    `matrix` (m, m), `noise` (m, k), `offset` (m,), `weight` the probability of the discrete draws.
+    """
+
+    matrix: np.ndarray
+    noise: np.ndarray
+    offset: np.ndarray
+    weight: float
+
+
+class AffineChain(NamedTuple):
+    """A chain as affine maps, each for every value of its discrete draws.
+
+    Attributes:
+        pack: z (n,) -> state (m,).
+        step: state -> state.
+        last: state -> (z, position) (n + d,), after the last step.
+    """
+
+    pack: list[Affine]
+    step: list[Affine]
+    last: list[Affine]
+
+
+def _moments_of(z, new_z, x):
+    dz = new_z - z
+    return StepMoments(dz, jnp.outer(dz, dz), observables(new_z), observables(x))
+
+
+@dataclass(frozen=True, eq=False)
+class JaxStep:
+    """The step of a JAX sampler under the noise tape, or of one whose one-step map another process evaluates."""
+
+    target: Target
+    sampler: Any
+    estimator: Any
+    template: Any
+    program: Program | MappedProgram
+    state_program: Program | MappedRecursion
+
+    @property
+    def size(self) -> int:
+        """Length of z."""
+        return self.template.size
+
+    @property
+    def noise_size(self) -> int:
+        """Number of standard normals that pack and step draw."""
+        return self.program.count("normal")
+
+    @property
+    def exchanging(self) -> bool:
+        """True if the uniform of the step decides on an exchange of two chains (`checks.tiers.law.replica_exchange`).
+
+        What the noise-free checks of the diffusion see is then a step without an exchange.
+        """
+        return self.sampler.claims.exchange is not None and self.program.count("uniform") == 1
+
+    def require_gaussian(self) -> None:
+        """Raise unless all randomness of the step is normal draws that the tape feeds."""
+        if self.program.unintercepted:
+            raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(self.program.unintercepted)}")
+        if self.program.count("uniform") and not self.exchanging:
+            raise NotApplicable("the step draws uniforms (an accept step has kinks): see detailed balance")
+        if any(number > 1 for number in self.program.ranges):
+            raise NotApplicable("the step draws integers (minibatches): see the gradient noise checks")
+
+    @property
+    def run(self):
+        """(z (n,), normals (k,), h) -> (z' (n,), position' (d,)), traceable."""
+
+        def run(z, normals, h):
+            # Integers of range 1 (a batch of all data) have one outcome.
+            integers = jnp.zeros(self.program.count("integer"), int)
+            return self.program(Noise(normals, jnp.ones(self.program.count("uniform")), integers), z, h)
+
+        return run
+
+    def moments(self, points: np.ndarray, h: float) -> StepMoments:
+        """Expectations over the noise of one step of size h from each of `points` (P, n).
+
+        Raises:
+            NotApplicable: if the step draws something else than normals, or too many of them for quadrature.
+            Inconclusive: if a random primitive escaped the tape.
+        """
+        self.require_gaussian()
+        try:
+            nodes, weights = noise_rule(self.noise_size)
+        except ValueError:
+            raise NotApplicable(f"{self.noise_size} normals a step are too many for quadrature") from None
+        # Always the same shape, whatever the number of points, so that one compilation serves all checks.
+        batch = max(1, min(BLOCK, CHUNK // len(nodes)))
+        parts = []
+        for start in range(0, len(points), batch):
+            block = points[start : start + batch]
+            padded = np.concatenate([block, np.repeat(block[-1:], batch - len(block), axis=0)])
+            out = self._compiled(jnp.asarray(padded), jnp.asarray(nodes), jnp.asarray(weights), jnp.asarray(float(h)))
+            parts.append([np.asarray(a)[: len(block)] for a in out])
+        return StepMoments(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    @property
+    def _compiled(self):
+        return _compiled_moments(self)
+
+    def affine(self, h: float) -> list[Affine]:
+        """The step as an affine map of the *whole* state (caches included) for each value of its discrete draws.
+
+        Raises:
+            NotApplicable: if the step is not affine in state and noise, or draws uniforms.
+            Inconclusive: if a random primitive escaped the tape.
+        """
+        program = self.state_program
+        if program.unintercepted:
+            raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
+        if program.count("uniform") and not self.exchanging:
+            raise NotApplicable("the step draws uniforms (an accept step): its law is not a linear recursion")
+        outcomes, weights = _integer_outcomes(program.ranges)
+        start = np.asarray(ravel_floats(self.template.state)[0])
+        return [
+            fit_affine(lambda s, e, k=k: self._push(s, e, k, h), start, program.count("normal"), w)
+            for k, w in zip(outcomes, weights, strict=True)
+        ]
+
+    def _push(self, state, normals, integers, h):
+        return np.asarray(
+            _compiled_push(self)(jnp.asarray(state), jnp.asarray(normals), jnp.asarray(integers), jnp.asarray(float(h)))
+        )
+
+    def pair(self, h: float) -> Affine:
+        """(z', position') as an affine map of z and the noise of one step that starts from `pack(z)`.
+
+        Raises:
+            NotApplicable: if it is not affine, or draws something else than normals.
+            Inconclusive: if a random primitive escaped the tape.
+        """
+        self.require_gaussian()
+        push = lambda z, e: np.concatenate(
+            [np.asarray(a) for a in _compiled_pair(self)(jnp.asarray(z), jnp.asarray(e), jnp.asarray(float(h)))]
+        )
+        return fit_affine(push, np.asarray(self.template.flat, np.float64), self.noise_size, 1.0)
+
+    def readout_at(self, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """`position(state) = P state + q` with P (d, m), q (d,), at a state that a step of size h has produced.
+
+        A state may hold its last step size (a post-processed scheme reads its position with it).
+        """
+        start, _ = ravel_floats(self.template.state)
+        normals = np.zeros(self.state_program.count("normal"))
+        integers = np.zeros(self.state_program.count("integer"), int)
+        reached = self._push(start, normals, integers, h)
+        return _affine_readout(_compiled_reading(self), reached)
+
+    def unpacking(self) -> np.ndarray:
+        """`unpack(state) = P state + q`: the matrix P (n, m)."""
+        return self._unpack_map()[0]
+
+    def _unpack_map(self) -> tuple[np.ndarray, np.ndarray]:
+        start, unravel = ravel_floats(self.template.state)
+        read = lambda s: np.asarray(ravel_pytree(self.sampler.unpack(unravel(jnp.asarray(s))))[0])
+        return _affine_readout(read, np.asarray(start))
+
+    def chain(self, h: float) -> "AffineChain":
+        """A chain that starts from `pack(z)`, with all that its state carries from one step to the next.
+
+        Unlike in a recursion of `pair`, what `pack` computes is computed once: a gradient that is kept from one step
+        to the next keeps its noise, and an estimator keeps its memory.
+
+        Raises:
+            NotApplicable: if pack or step is not affine in state and noise, or draws uniforms.
+            Inconclusive: if a random primitive escaped the tape.
+        """
+        steps = self.affine(h)
+        packing = self._packing()
+        rows = [self._unpack_map(), self.readout_at(h)]
+        matrix, offset = (np.concatenate(part) for part in zip(*rows, strict=True))
+        last = [Affine(matrix @ m.matrix, matrix @ m.noise, matrix @ m.offset + offset, m.weight) for m in steps]
+        return AffineChain(packing, steps, last)
+
+    def _packing(self) -> list[Affine]:
+        """The state of `pack(z)` as an affine map of z and noise, for each value of its discrete draws."""
+        if isinstance(self.state_program, MappedRecursion):  # its state is z
+            return [Affine(np.eye(self.size), np.zeros((self.size, 0)), np.zeros(self.size), 1.0)]
+        pack = lambda z: ravel_floats(
+            self.sampler.pack(jax.random.key(0), self.template.unravel(z), self.estimator)
+        )[0]  # fmt: skip
+        program = record(pack, jnp.asarray(self.template.flat))
+        run = jax.jit(lambda z, e, k: program(Noise(e, jnp.zeros(0), k), z))
+        base = np.asarray(self.template.flat, np.float64)
+        return [
+            fit_affine(lambda z, e, k=k: np.asarray(run(z, e, jnp.asarray(k))), base, program.count("normal"), w)
+            for k, w in zip(*_integer_outcomes(program.ranges), strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class HostStep:
+    """The step of a host sampler, its draws branched or scripted.
+
+    `points` is the number of nodes for each draw of a continuous law.
+    """
+
+    target: Target
+    sampler: Any
+    estimator: Any
+    template: Any
+    points: int = 6
+
+    @property
+    def size(self) -> int:
+        """Length of z."""
+        return self.template.size
+
+    def _step(self, generator, z, h):
+        state = self.sampler.pack(generator, self.template.unravel(np.asarray(z)), self.estimator)
+        state = self.sampler.step(generator, state, float(h), self.estimator)
+        return host_ravel(self.sampler.unpack(state)), host_ravel(self.sampler.position(state))
+
+    def moments(self, points: np.ndarray, h: float) -> StepMoments:
+        """Expectations over the noise of one step from each of `points` (P, n), by walking all branches."""
+        rows = []
+        for z in points:
+            try:
+                walked = list(branches(lambda g, z=z: self._step(g, z, h), points=self.points))
+            except Unintercepted as error:
+                raise Inconclusive(f"a draw that the generator cannot feed: {error}") from None
+            except ValueError as error:
+                raise NotApplicable(f"too many paths: {error}") from None
+            weights = np.array([weight for weight, _ in walked])
+            new_z, x = (np.stack([ends[i] for _, ends in walked]) for i in (0, 1))
+            dz = new_z - z
+            square = np.einsum("m,mi,mj->ij", weights, dz, dz)
+            rows.append([weights @ dz, square, weights @ observables(new_z), weights @ observables(x)])
+        return StepMoments(*(np.array(column) for column in zip(*rows, strict=True)))
+
+    def affine(self, h: float) -> list[Affine]:
+        """The step as an affine map of z; raises as `JaxStep.affine`."""
+        return [self._affine(lambda new_z, position: new_z, h)]
+
+    def pair(self, h: float) -> Affine:
+        """As `JaxStep.pair`."""
+        return self._affine(lambda new_z, position: np.concatenate([new_z, position]), h)
+
+    def _affine(self, read, h: float) -> Affine:
+        """What `read(z', position')` makes of one step, as an affine map of z and the noise."""
+        start = np.asarray(self.template.flat, np.float64)
+        try:
+            counter = ScriptedGenerator(np.zeros(0))
+            self._step(counter, start, h)
+            push = lambda s, e: read(*self._step(ScriptedGenerator(e), s, h))
+            return fit_affine(push, start, counter.used, 1.0)
+        except Unintercepted as error:
+            raise NotApplicable(f"the step draws from a law that is not normal: {error}") from None
+
+    def readout_at(self, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """`position = P z + q`."""
+        del h
+        flat = np.asarray(self.template.flat, np.float64)
+
+        def read(s):
+            state = self.sampler.pack(ScriptedGenerator(np.zeros(0)), self.template.unravel(s), self.estimator)
+            return host_ravel(self.sampler.position(state))
+
+        return _affine_readout(read, flat)
+
+    def unpacking(self) -> np.ndarray:
+        """The recursion is in z itself."""
+        return np.eye(self.size)
+
+    def chain(self, h: float) -> "AffineChain":
+        """A chain in z itself; raises as `JaxStep.chain`."""
+        pair, n = self.pair(h), self.size
+        start = Affine(np.eye(n), np.zeros((n, 0)), np.zeros(n), 1.0)
+        return AffineChain([start], [Affine(pair.matrix[:n], pair.noise[:n], pair.offset[:n], 1.0)], [pair])
+
+
+def host_ravel(tree) -> np.ndarray:
+    """`ravel_pytree` without JAX arrays: a host step is called once a path."""
+    return np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(tree)])
+
+
+def _host_unravel(tree):
+    """The inverse of `host_ravel` for trees like this one."""
+    leaves, structure = jax.tree.flatten(tree)
+    shapes = [np.shape(leaf) for leaf in leaves]
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+
+    def unravel(flat):
+        parts = np.split(np.asarray(flat), ends[:-1])
+        return jax.tree.unflatten(structure, [p.reshape(shape) for p, shape in zip(parts, shapes, strict=True)])
+
+    return unravel
+
+
+class _Template(NamedTuple):
+    """Structures of a state and of z at the target's example."""
+
+    state: Any
+    flat: Any
+    unravel: Any
+
+    @property
+    def size(self) -> int:
+        return len(self.flat)
+
+
+def ravel_floats(tree):
+    """Flat vector of the floating-point leaves of a state and its inverse; other leaves are kept as they are."""
+    leaves, structure = jax.tree.flatten(tree)
+    floating = [jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in leaves]
+    flat, unravel = ravel_pytree([leaf for leaf, f in zip(leaves, floating, strict=True) if f])
+
+    def restore(vector):
+        values = iter(unravel(vector))
+        filled = [next(values) if f else leaf for leaf, f in zip(leaves, floating, strict=True)]
+        return jax.tree.unflatten(structure, filled)
+
+    return flat, restore
+
+
+@lru_cache(maxsize=16)
+def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep | HostStep:
+    """The step of a subject on a target; `estimator` overrides the one of its row.
+
+    Raises:
+        NotApplicable: for a particle method, whose step is of all particles.
+    """
+    sampler = subject.sampler(target)
+    if sampler.claims.kind == "particle":
+        raise NotApplicable("a particle method moves all particles at once: see its mean-field fixed point")
+    estimator = estimator or subject.estimator(target)
+    if sampler.backend == "host":
+        generator = np.random.default_rng(0)
+        state = sampler.init(generator, target.example, estimator)
+        flat, unravel = host_ravel(sampler.unpack(state)), _host_unravel(sampler.unpack(state))
+        if hasattr(sampler, "one_step"):  # the map itself is to be had from where the sampler runs
+            program = mapped_program(target, sampler, estimator)
+            template = _Template(state, flat, ravel_pytree(jax.tree.map(jnp.asarray, sampler.unpack(state)))[1])
+            return JaxStep(target, sampler, estimator, template, program, MappedRecursion(program))
+        return HostStep(target, sampler, estimator, _Template(state, flat, unravel))
+    example = jax.tree.map(jnp.asarray, target.example)
+    state = sampler.init(jax.random.key(0), example, estimator)
+    z, unravel = ravel_pytree(sampler.unpack(state))
+    flat_state, restore = ravel_floats(state)
+
+    def from_variable(z, h):
+        pack_key, step_key = jax.random.split(jax.random.key(0))
+        new = sampler.step(step_key, sampler.pack(pack_key, unravel(z), estimator), h, estimator)
+        return ravel_pytree(sampler.unpack(new))[0], ravel_pytree(sampler.position(new))[0]
+
+    def from_state(s, h):
+        return ravel_floats(sampler.step(jax.random.key(0), restore(s), h, estimator))[0]
+
+    h = jnp.asarray(0.1, z.dtype)
+    program, state_program = record(from_variable, z, h), record(from_state, flat_state, h)
+    return JaxStep(target, sampler, estimator, _Template(state, z, unravel), program, state_program)
+
+
+@lru_cache(maxsize=16)
+def _compiled_moments(step: JaxStep):
+    run = step.run
+
+    def moments(points, nodes, weights, h):
+        def at(z):
+            values = jax.vmap(lambda e: _moments_of(z, *run(z, e, h)))(nodes)
+            return StepMoments(*(jnp.tensordot(weights, v, axes=1) for v in values))
+
+        return jax.vmap(at)(points)
+
+    return jax.jit(moments)
+
+
+@lru_cache(maxsize=16)
+def _compiled_reading(step: JaxStep):
+    _, unravel = ravel_floats(step.template.state)
+    read = jax.jit(lambda s: ravel_pytree(step.sampler.position(unravel(s)))[0])
+    return lambda s: np.asarray(read(jnp.asarray(s)))
+
+
+@lru_cache(maxsize=16)
+def _compiled_pair(step: JaxStep):
+    return jax.jit(step.run)
+
+
+@lru_cache(maxsize=16)
+def _compiled_push(step: JaxStep):
+    uniforms = jnp.ones(step.state_program.count("uniform"))  # no exchange
+    return jax.jit(lambda s, e, k, h: step.state_program(Noise(e, uniforms, k), s, h))
+
+
+def _integer_outcomes(ranges: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """All values of the integer draws (each uniform) and their probabilities."""
+    total = int(np.prod(ranges, dtype=np.int64)) if ranges else 1
+    if total > 4096:
+        raise NotApplicable(f"{total} outcomes of the integer draws are too many to enumerate")
+    outcomes = np.array(np.unravel_index(np.arange(total), ranges)).T if ranges else np.zeros((1, 0), int)
+    return outcomes, np.full(total, 1 / total)
+
+
+def fit_affine(push, start: np.ndarray, noise_size: int, weight: float) -> Affine:
+    """The affine map through a base point, unit displacements and a check at a generic point."""
+    base, zero = np.asarray(start, np.float64), np.zeros(noise_size)
+    origin = push(base, zero)
+    matrix = np.stack([push(base + e, zero) - origin for e in np.eye(len(base))], axis=1)
+    columns = [push(base, e) - origin for e in np.eye(noise_size)]
+    noise = np.stack(columns, axis=1) if columns else np.zeros((len(origin), 0))
+    generic = np.cos(1.7 * np.arange(len(base)) + 0.4)
+    shock = np.cos(2.3 * np.arange(noise_size) + 0.9)
+    predicted = origin + matrix @ generic + noise @ shock
+    actual = push(base + generic, shock)
+    scale = np.abs(origin).max(initial=1.0) + np.abs(matrix).sum() + np.abs(noise).sum()
+    if not np.allclose(actual, predicted, rtol=0, atol=1e4 * np.finfo(float).eps * scale):
+        raise NotApplicable("the step is not affine in state and noise on this target")
+    return Affine(matrix, noise, origin - matrix @ base, weight)
+
+
+def _affine_readout(read, flat) -> tuple[np.ndarray, np.ndarray]:
+    base = np.asarray(flat, np.float64)
+    origin = read(base)
+    matrix = np.stack([read(base + e) - origin for e in np.eye(len(base))], axis=1)
+    return matrix, origin - matrix @ base

@@ -1,0 +1,1 @@
+"""Experiments of the SCIR paper (Baker et al. 2018)."""

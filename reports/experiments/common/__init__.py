@@ -1,0 +1,1 @@
+"""Parts that experiments share."""

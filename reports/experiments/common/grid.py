@@ -1,0 +1,85 @@
+"""Cells of experiments: what identifies a result, and the file in which a run goes on where it was interrupted."""
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import jax
+from tqdm import tqdm
+
+from reports.records.jsonl import appended, read
+
+PUBLISHED = Path(__file__).resolve().parents[2] / "published" / "experiments"
+
+Lines = dict[str, dict[str, Any]]
+
+
+class Keyed:
+    """A dataclass whose fields, `seed` among them, identify a line of results."""
+
+    seed: int
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def key(self) -> str:
+        """What identifies its line in a file of results."""
+        return json.dumps(dataclasses.asdict(self), sort_keys=True)
+
+    @property
+    def random(self) -> jax.Array:
+        """The key of its random numbers, another one for every cell."""
+        return jax.random.fold_in(jax.random.key(self.seed), zlib.crc32(self.key.encode()))
+
+
+def load(file: Path) -> Lines:
+    """The lines of a file by the keys of their cells."""
+    return {json.dumps(line["cell"], sort_keys=True): line for line in read(file)}
+
+
+def append(
+    cells: Iterable[Any],
+    file: Path,
+    evaluate: Callable[[Any], dict[str, Any]],
+    revision: str,
+    packages: dict[str, str],
+) -> None:
+    """Compute the cells that the file lacks and append them.
+
+    Args:
+        cells: `Keyed` dataclasses.
+        file: of JSON lines; a last line that was cut off is removed.
+        evaluate: cell -> result.
+        revision: commit of the checkout.
+        packages: versions to note.
+    """
+    kept = load(file)
+    queue = [cell for cell in cells if cell.key not in kept]
+    with appended(file) as write:
+        for cell in tqdm(queue, unit="cell", disable=not sys.stderr.isatty(), mininterval=1.0):
+            began = time.perf_counter()
+            line = {
+                "cell": json.loads(cell.key),
+                "result": evaluate(cell),
+                "seconds": round(time.perf_counter() - began, 2),
+                "commit": revision,
+                "versions": packages,
+            }
+            write(json.dumps(line, sort_keys=True))
+
+
+def command_line(arguments: Sequence[str] | None, file: str, duration: str) -> tuple[bool, Path]:
+    """(quick, folder) from the command line of the experiment in this file."""
+    module = ".".join(Path(file).resolve().with_suffix("").parts[-2:])
+    parser = argparse.ArgumentParser(prog=f"python -m reports.experiments.{module}")
+    parser.add_argument("--quick", action="store_true", help=f"a small version in under {duration}; needs --out")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="default: reports/published/experiments")
+    given = parser.parse_args(arguments)
+    if given.quick and given.out is None:
+        parser.error("--quick: give a folder with --out; the published results are of the full run")
+    return given.quick, given.out or PUBLISHED

@@ -1,0 +1,51 @@
+"""What the pages and figures of experiments share."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from reports.experiments.common.grid import Lines
+
+
+def mean_and_error(values) -> tuple[float, float]:
+    """Mean and its standard error."""
+    values = np.asarray(values, float)
+    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Short; an en dash for None."""
+    if value is None:
+        return "–"
+    if value == 0:
+        return "0"
+    if abs(value) < 1e-3:
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        return f"{mantissa}e{int(exponent)}"
+    return f"{value:.{digits}g}" if abs(value) < 100 else f"{value:.0f}"
+
+
+def pair(value: Sequence[float]) -> str:
+    """value ± standard error."""
+    return f"{value[0]:.3f} ± {value[1]:.3f}"
+
+
+def provenance(lines: Lines) -> str:
+    """Commits, packages and time of the lines, a sentence."""
+    revisions = sorted({line["commit"][:12] + "+" * line["commit"].endswith("+") for line in lines.values()})
+    packages = sorted({f"{k} {v}" for line in lines.values() for k, v in line["versions"].items()})
+    return (
+        f"Commit {', '.join(revisions)} (+: with uncommitted changes); {', '.join(packages)}; "
+        f"{sum(line['seconds'] for line in lines.values()) / 60:.0f} minutes on a shared core."
+    )
+
+
+def new_figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Any, Any]:
+    """A figure without a window, and its axes (rows, columns)."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)

@@ -1,0 +1,1 @@
+"""Experiments of the SGGMC paper (Liu, Zhu and Song 2016)."""

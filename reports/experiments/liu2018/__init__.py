@@ -1,0 +1,1 @@
+"""Experiments of the RSVGD paper (Liu and Zhu 2018)."""

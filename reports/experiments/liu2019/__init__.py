@@ -1,0 +1,1 @@
+"""Experiments of the particle-flow paper (Liu et al. 2019)."""

@@ -1,0 +1,1 @@
+"""Experiments of the recipe paper (Ma, Chen and Fox 2015)."""

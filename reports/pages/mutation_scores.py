@@ -1,0 +1,474 @@
+"""Systematic mutation: which share of the small changes of the samplers' code the checks notice, and how fast.
+
+    python -m reports.pages.mutation_scores [--sampler NAME ...] [--tier TIER ...] [--chains F] [--rounds K | --all]
+                               [--survivors [--again] | --every-tier K | --prove] [--minutes M] [--budget S]
+                               [--out FILE.jsonl] [--page]
+
+A mutant is one generated change (`checks.mutation.operators`) of one function that the step of a sampler runs. It is
+put through the checks of the selected tiers, cheapest first, until one says `fail` or `error` where it does not of the
+unmutated sampler. A function that several samplers run is changed under one of them a round (the next in the order of
+a hash); `--all` does every pair of a sampler and a change. `--every-tier K` puts each K-th mutant of FILE, by a hash,
+through all selected tiers, dead or not, for the kill rates by tier. Each mutant is appended to FILE as a JSON line as
+soon as it is decided, a run that is started again goes on where it stopped, and a Markdown page of the same name is
+written beside it.
+"""
+
+import argparse
+import hashlib
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+from tqdm import tqdm
+
+from checks.core.candidate import Subject
+from checks.core.lookup import BadInput
+from checks.end_points.error_rates import fraction_of_chains
+from checks.mutation.catalogue import Mutant, catalogue
+from checks.mutation.operators import OPERATORS
+from checks.mutation.survivors import REASONS
+from checks.mutation.trial import Outcome, Runner
+from checks.pytest_plugin.execute import versions
+from checks.pytest_plugin.plan import parse_tiers
+from reports.records.jsonl import ROOT, commit, read
+from samplers.entry import DETERMINISTIC_TIERS, TIERS, Row
+from samplers.registry import SAMPLERS, sampler_row
+
+PUBLISHED = ROOT / "reports" / "published" / "mutation.jsonl"
+ALIVE_OR_DEAD = ("killed", "survived", "open")
+"""What counts: the mutants that are programs of their own with another law."""
+NOT_COUNTED = ("stillborn", "identical", "duplicate")
+"""No programs of their own: they cannot be traced, or are the program of the sampler or of another mutant."""
+CHUNK = 8
+"""Mutants of one sampler in a row, before the next sampler's turn."""
+FORGET = 24
+"""Mutants after which compiled programs are forgotten."""
+
+
+# What is run --------------------------------------------------------------------------------------------------------
+
+
+def rank(text: str) -> int:
+    """A stable number of a text, uniform whatever the text."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def rounds(rows: Sequence[Row]) -> list[list[list[Mutant]]]:
+    """For every change of the code the mutants that it makes, a sampler each, in the order in which they are tried.
+
+    Grouped by the first sampler, so that what the unmutated sampler gets is computed once.
+    """
+    by_change: dict[str, list[Mutant]] = {}
+    for row in tqdm(rows, desc="catalogue", disable=not sys.stderr.isatty()):
+        for mutant in catalogue(row):
+            by_change.setdefault(mutant.change, []).append(mutant)
+    groups: dict[str, list[list[Mutant]]] = {}
+    for mutants in by_change.values():
+        ordered = sorted(mutants, key=lambda m: rank(m.id))
+        groups.setdefault(ordered[0].sampler, []).append(ordered)
+    return [sorted(group, key=lambda ms: rank(ms[0].change)) for group in groups.values()]
+
+
+def turns(groups: list[list[list[Mutant]]]) -> Iterator[list[Mutant]]:
+    """Changes in chunks of one sampler, the samplers in turn, so that what is there so far is a fair sample."""
+    for start in range(0, max(map(len, groups), default=0), CHUNK):
+        for group in groups:
+            yield from group[start : start + CHUNK]
+
+
+class Session:
+    """One run: the runners of the samplers, what is done, and the file."""
+
+    def __init__(
+        self,
+        path: Path,
+        tiers: Sequence[str],
+        minutes: float | None,
+        budget: float = float("inf"),
+        fraction: float = 1.0,
+    ):
+        self.path, self.tiers, self.budget, self.fraction = path, tuple(tiers), budget, fraction
+        self.lines = read(path)
+        if self.lines:  # without a last line that was cut off by an interruption
+            kept = "".join(json.dumps(line, sort_keys=True) + "\n" for line in self.lines)
+            path.write_text(kept, encoding="utf-8")
+        self.done: dict[str, list[dict[str, Any]]] = {}
+        for line in self.lines:
+            self.done.setdefault(line["mutant"], []).append(line)
+        self.open = {name for name, line in merge(self.lines).items() if line["status"] == "open"}
+        self.runners: dict[str, Runner] = {}
+        self.programs: dict[str, dict[str, str]] = {}
+        for line in self.lines:
+            if line["status"] not in NOT_COUNTED and line["program"]:
+                self.programs.setdefault(line["sampler"], {})[line["program"]] = line["mutant"]
+        self.revision = commit()
+        self.end = time.monotonic() + 60 * minutes if minutes else float("inf")
+        self.count = 0
+
+    @property
+    def late(self) -> bool:
+        """True if the time that was given is over."""
+        return time.monotonic() > self.end
+
+    def runner(self, sampler: str) -> Runner:
+        """The runner of a sampler."""
+        if sampler not in self.runners:
+            self.runners[sampler] = Runner(sampler_row(sampler))
+        return self.runners[sampler]
+
+    def settled(self, mutant: str, first: bool) -> dict[str, Any] | None:
+        """The line after which a mutant needs not be run: it is none that counts, is dead, or met the tiers in vain.
+
+        With `first` False only one that met every tier will do.
+        """
+        for line in reversed(self.done.get(mutant, [])):
+            met = set(self.tiers) <= set(line["asked"]) and (first or line["every_tier"])
+            if line["status"] not in ALIVE_OR_DEAD or met or (first and line["status"] == "killed"):
+                return line
+        return None
+
+    def decide(self, mutant: Mutant, first: bool, again: bool = False) -> dict[str, Any]:
+        """The line of a mutant, which is appended to the file if it is new; with `again` even if it is not."""
+        before = self.settled(mutant.id, first)
+        if before and not again:
+            return before
+        self.count += 1
+        if self.count % FORGET == 0:
+            jax.clear_caches()
+        runner = self.runner(mutant.sampler)
+        known = self.programs.setdefault(mutant.sampler, {})
+        with fraction_of_chains(self.fraction):
+            outcome = runner.trial(mutant, self.tiers, first, known, self.budget)
+        line = to_line(mutant, outcome, self.tiers, first, self.revision, runner.row) | {"fraction": self.fraction}
+        self.done.setdefault(mutant.id, []).append(line)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, sort_keys=True) + "\n")
+        return line
+
+
+def to_line(mutant: Mutant, out: Outcome, tiers: Sequence[str], first: bool, revision: str, row: Row) -> dict[str, Any]:
+    """What is kept of a mutant."""
+    return {
+        "sampler": mutant.sampler,
+        "mutant": mutant.id,
+        "change": mutant.change,
+        "file": mutant.place.module.replace(".", "/") + ".py",
+        "line": mutant.line,
+        "function": mutant.place.qualname,
+        "operator": mutant.operator,
+        "before": mutant.before,
+        "after": mutant.after,
+        "status": out.status,
+        "twin": out.twin,
+        "proof": out.proof,
+        "program": out.program,
+        "settings": list(out.settings),
+        "kills": [{**kill._asdict(), "options": dict(kill.options)} for kill in out.kills],
+        "tiers": out.tiers,
+        "asked": list(tiers),
+        "every_tier": not first,
+        "undecided": out.undecided,
+        "checks": out.checks,
+        "seconds": round(out.seconds, 2),
+        "commit": revision,
+        "versions": versions(Subject(row)),
+    }
+
+
+def run(session: Session, rows: Sequence[Row], wanted: int | None) -> None:
+    """Run the catalogue of some samplers.
+
+    Args:
+        session: where to.
+        rows: the samplers.
+        wanted: on how many samplers a change is tried, those left out on which it changes nothing; None for all.
+    """
+    groups = rounds(rows)
+    for number in range(1, (wanted or len(rows)) + 1):
+        changes = list(turns(groups))
+        for mutants in tqdm(changes, desc=f"round {number}", unit="change", disable=not sys.stderr.isatty()):
+            counted = 0
+            for mutant in mutants:
+                if counted == number:
+                    break
+                if session.late:
+                    return
+                line = session.decide(mutant, first=True)
+                counted += line["status"] not in NOT_COUNTED
+
+
+def rerun_survivors(session: Session, rows: Sequence[Row], again: bool = False) -> None:
+    """Put the survivors of the file, and what was left open, through the selected tiers.
+
+    With `again` also those that met these tiers, which have another check since.
+    """
+    for mutant in _of_file(session, rows, ("survived", "open"), lambda _: True):
+        session.decide(mutant, first=True, again=again or mutant.id in session.open)
+
+
+def by_tier(session: Session, rows: Sequence[Row], every: int) -> None:
+    """Put each `every`-th counted mutant of the file, by a hash, through all selected tiers, dead or not."""
+    for mutant in _of_file(session, rows, ALIVE_OR_DEAD, lambda name: rank(name) % every == 0):
+        session.decide(mutant, first=False)
+
+
+def _of_file(
+    session: Session, rows: Sequence[Row], statuses: Sequence[str], wanted: Callable[[str], bool]
+) -> Iterator[Mutant]:
+    """The mutants of the file that have one of some statuses and still exist, until the time is over."""
+    names = {row.name for row in rows}
+    lines = merge(session.lines).items()
+    chosen = [m for m, line in lines if line["status"] in statuses and line["sampler"] in names and wanted(m)]
+    found = {mutant.id: mutant for row in rows for mutant in catalogue(row)}
+    for name in tqdm(chosen, unit="mutant", disable=not sys.stderr.isatty()):
+        if session.late:
+            return
+        if name in found:
+            yield found[name]
+
+
+def unproved(session: Session, rows: Sequence[Row]) -> list[str]:
+    """The mutants of the file that are called equivalent and whose proof does not go through any more."""
+    from checks.mutation.equivalence import proof
+
+    names = {row.name: row for row in rows}
+    claimed = {k: r for k, r in merge(session.lines).items() if r["status"] == "equivalent" and r["sampler"] in names}
+    found = {mutant.id: mutant for row in rows for mutant in catalogue(row)}
+    lost = []
+    for name, line in tqdm(claimed.items(), unit="proof", disable=not sys.stderr.isatty()):
+        if name not in found or proof(names[line["sampler"]], found[name]) is None:
+            lost.append(name)
+    return lost
+
+
+# The page -----------------------------------------------------------------------------------------------------------
+
+
+def merge(lines: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """One line a mutant: later runs add tiers and kills; a kill in any tier makes it killed."""
+    merged: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        before = merged.get(line["mutant"])
+        if before is None:
+            merged[line["mutant"]] = {**line, "kills": list(line["kills"]), "tiers": dict(line["tiers"])}
+            continue
+        both = {**before, **line}
+        both["kills"] = before["kills"] + [k for k in line["kills"] if k not in before["kills"]]
+        both["tiers"] = {t: before["tiers"].get(t) or line["tiers"].get(t) for t in {*before["tiers"], *line["tiers"]}}
+        for tier, value in (*before["tiers"].items(), *line["tiers"].items()):
+            if both["tiers"][tier] is None and value is not None:
+                both["tiers"][tier] = value
+        if line["status"] in ALIVE_OR_DEAD:
+            both["status"] = "killed" if both["kills"] else line["status"]
+            both["seconds"] = before["seconds"] if before["kills"] else before["seconds"] + line["seconds"]
+        both["undecided"] = [*before["undecided"], *line["undecided"]]
+        both["every_tier"] = before["every_tier"] or line["every_tier"]
+        merged[line["mutant"]] = both
+    return merged
+
+
+def rate(killed: int, total: int) -> str:
+    """`97.3% (71 of 73)`."""
+    return f"{100 * killed / total:.1f}% ({killed} of {total})" if total else "none"
+
+
+def quantile(values: Sequence[float], q: float) -> float:
+    """The smallest value that at least a share q does not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, -int(-q * len(ordered) // 1) - 1)]
+
+
+def page(lines: Sequence[dict[str, Any]]) -> str:
+    """The Markdown page of a file of mutants."""
+    everything = list(merge(lines).values())
+    counted = [r for r in everything if r["status"] in ALIVE_OR_DEAD]
+    killed = [r for r in counted if r["status"] == "killed"]
+    by_deterministic = [r for r in killed if any(k["tier"] in DETERMINISTIC_TIERS for k in r["kills"])]
+    survivors = [r for r in counted if r["status"] == "survived"]
+    count = lambda status: sum(r["status"] == status for r in everything)
+    revisions = sorted({line["commit"] for line in lines})
+    text = [
+        "# Systematic mutation of the reference samplers",
+        "",
+        "Generated by `python -m reports.pages.mutation_scores` from the JSON lines of the same name; do not edit.",
+        "",
+        f"Commit {', '.join(r[:12] + ('+' if r.endswith('+') else '') for r in revisions)} (+: with uncommitted "
+        f"changes); {', '.join(sorted({f'{k} {v}' for line in lines for k, v in line['versions'].items()}))}.",
+        "",
+        f"**Killed: {rate(len(killed), len(counted))} of the mutants that are not equivalent; by the deterministic "
+        f"tiers alone: {rate(len(by_deterministic), len(counted))}.**",
+        "",
+        "| | mutants |",
+        "|---|---|",
+        f"| generated and tried | {len(everything)} |",
+        f"| stillborn: the changed step cannot be traced | {count('stillborn')} |",
+        f"| identical: traced to the program of the unmutated sampler, or never run by this sampler | "
+        f"{count('identical')} |",
+        f"| duplicate: traced to the program of another mutant of the sampler | {count('duplicate')} |",
+        f"| equivalent, with proof | {count('equivalent')} |",
+        f"| **counted** | **{len(counted)}** |",
+        f"| killed | {len(killed)} |",
+        f"| survived | {len(survivors)} |",
+        f"| open: not dead when its time was over, counted as not killed | {count('open')} |",
+        "",
+        "A mutant is one change of one function that the step of a sampler runs; a kill is the verdict `fail` or "
+        "`error` in a case in which the unmutated sampler gets `pass` or `not-applicable`. A function that several "
+        "samplers run is changed under one of them a round. The changes of a sampler are tried in the order of a hash, "
+        "so that a run that was stopped is a fair sample of them: "
+        f"{len({r['change'] for r in everything})} changes are in here, and the same command goes on with the others.",
+        "",
+    ]
+    if killed:
+        times = [r["seconds"] for r in killed]
+        text += [
+            "Processor seconds from the change of the source to the first kill, tracing and compiling included, one "
+            f"process: median {statistics.median(times):.1f}, 90% below {quantile(times, 0.9):.1f}, largest "
+            f"{max(times):.1f}.",
+            "",
+        ]
+    proofs = sorted({r["proof"] for r in everything if r["proof"] and r["status"] == "equivalent"})
+    text += ["## Equivalent mutants", "", "| the mutant is | mutants |", "|---|---|"]
+    equals = [r["proof"] for r in everything if r["status"] == "equivalent"]
+    text += [f"| {name} | {equals.count(name)} |" for name in proofs]
+    text += ["", "## By tier", ""]
+    full = [r for r in counted if r["every_tier"]]
+    text += [
+        "Of a sample, drawn by a hash, of mutants that met all the checks of every tier until it killed them"
+        f"{_chains(full)}: `python -m reports.pages.mutation_scores --every-tier K --tier all --chains F`.",
+        "",
+        "| tier | mutants | killed | first kill of all mutants by it |",
+        "|---|---|---|---|",
+    ]
+    for tier in TIERS:
+        met = [r for r in full if r["tiers"].get(tier) is not None]
+        first = sum(bool(r["kills"]) and r["kills"][0]["tier"] == tier for r in killed)
+        if met or first:
+            text.append(
+                f"| {tier} | {len(met)} | {rate(sum(bool(r['tiers'][tier]) for r in met), len(met))} | {first} |"
+            )
+    text += ["", "First kills by check: " + ", ".join(_tally(r["kills"][0]["check"] for r in killed)) + ".", ""]
+    text += [
+        "## By operator",
+        "",
+        "| operator | what it does | counted | killed | equivalent |",
+        "|---|---|---|---|---|",
+    ]
+    for name, operator in OPERATORS.items():
+        mine = [r for r in counted if r["operator"] == name]
+        dead, same = (
+            sum(r["status"] == "killed" for r in mine),
+            sum(r["operator"] == name and r["status"] == "equivalent" for r in everything),
+        )
+        words = (operator.__doc__ or "").strip().split("\n")[0]
+        text.append(f"| {name} | {words} | {len(mine)} | {rate(dead, len(mine))} | {same} |")
+    text += ["", "## By sampler", "", "| sampler | tried | counted | killed | median s |", "|---|---|---|---|---|"]
+    for row in SAMPLERS:
+        tried = [r for r in everything if r["sampler"] == row.name]
+        mine = [r for r in counted if r["sampler"] == row.name]
+        dead = [r for r in mine if r["status"] == "killed"]
+        median = f"{statistics.median(r['seconds'] for r in dead):.1f}" if dead else ""
+        text.append(f"| {row.name} | {len(tried)} | {len(mine)} | {rate(len(dead), len(mine))} | {median} |")
+    text += ["", "## Survivors and open mutants", ""]
+    alive = [r for r in counted if r["status"] != "killed"]
+    if not alive:
+        text += ["None."]
+    else:
+        text += ["| mutant | status | line | before | after | why |", "|---|---|---|---|---|---|"]
+    for r in sorted(alive, key=lambda r: (r["file"], r["line"], r["mutant"])):
+        why = REASONS.get(r["change"], "") or "; ".join(r["undecided"][:1])
+        cells = [f"`{_cell(r[name], 90)}`" for name in ("before", "after")]
+        where = f"{r['file']}:{r['line']}"
+        text.append(
+            f"| `{r['mutant']}` | {r['status']} | {where} | {' | '.join(cells)} | {why.replace('|', chr(92) + '|')} |"
+        )
+    return "\n".join(text) + "\n"
+
+
+def _chains(lines: Sequence[dict[str, Any]]) -> str:
+    """What is to be said of the size of the statistical tiers."""
+    parts = sorted({r["fraction"] for r in lines if r.get("fraction", 1.0) != 1.0})
+    return f" (the statistical tiers with {' or '.join(f'{p:g}' for p in parts)} of their chains)" if parts else ""
+
+
+def _tally(names: Iterator[str]) -> list[str]:
+    found: dict[str, int] = {}
+    for name in names:
+        found[name] = found.get(name, 0) + 1
+    return [f"{name} {n}" for name, n in sorted(found.items(), key=lambda item: -item[1])]
+
+
+def _cell(text: str, width: int) -> str:
+    text = " ".join(text.split()).replace("|", "\\|")
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m reports.pages.mutation_scores",
+        description="Which small changes of the samplers' code the checks notice.",
+    )
+    add = parser.add_argument
+    add("--sampler", action="append", default=[], metavar="NAME", help="only mutants of this sampler; repeatable")
+    add("--tier", action="append", default=[], metavar="TIER", help="default: deterministic; repeatable")
+    add("--rounds", type=int, default=1, metavar="K", help="try each change on K samplers that run it (default 1)")
+    add("--all", action="store_true", help="try each change on every sampler that runs it")
+    add("--chains", type=float, default=1.0, metavar="F", help="run the statistical checks with F of their chains")
+    add("--every-tier", type=int, default=0, metavar="K", help="only put one mutant in K of the file through all tiers")
+    add(
+        "--survivors", action="store_true", help="put survivors and open mutants of the file through the selected tiers"
+    )
+    add(
+        "--again",
+        action="store_true",
+        help="with --survivors: those too that met these tiers, for the sake of a new check",
+    )
+    add("--prove", action="store_true", help="run the proofs of all equivalent mutants of the file again")
+    add("--minutes", type=float, metavar="M", help="stop after M minutes; the same command goes on")
+    add("--budget", type=float, default=float("inf"), metavar="S", help="leave a mutant open after S processor seconds")
+    add("--page", action="store_true", help="only write the page")
+    add("--out", type=Path, default=PUBLISHED, metavar="FILE.jsonl", help="default: the published file")
+    given = parser.parse_args(arguments)
+    if given.out.suffix != ".jsonl":
+        parser.error(f"--out {given.out}: the name must end in .jsonl; the page is written beside it")
+    if given.again and not given.survivors:
+        parser.error("--again: goes with --survivors only")
+    if not 0 < given.chains <= 1:
+        parser.error(f"--chains {given.chains}: give a number above 0 and up to 1")
+    if given.survivors and given.every_tier:
+        parser.error("--survivors and --every-tier: one at a time")
+    for name, least in (("rounds", 1), ("every_tier", 0)):
+        if getattr(given, name) < least:
+            parser.error(f"--{name.replace('_', '-')} {getattr(given, name)}: must be at least {least}")
+    try:
+        rows = [sampler_row(name) for name in given.sampler] or list(SAMPLERS)
+        tiers = parse_tiers(given.tier)
+    except (KeyError, BadInput) as error:
+        parser.error(str(error.args[0]))
+    jax.config.update("jax_enable_x64", True)
+    if given.prove:
+        lost = unproved(Session(given.out, tiers, given.minutes), rows)
+        print("\n".join(f"not proved: {name}" for name in lost) or "every equivalent mutant is proved to be one")
+        return 1 if lost else 0
+    if not given.page:
+        session = Session(given.out, tiers, given.minutes, given.budget, given.chains)
+        if given.survivors:
+            rerun_survivors(session, rows, given.again)
+        elif given.every_tier:
+            by_tier(session, rows, given.every_tier)
+        else:
+            run(session, rows, None if given.all else given.rounds)
+    text = page(read(given.out))
+    given.out.with_suffix(".md").write_text(text, encoding="utf-8")
+    print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""Sweeps over samplers, targets, step sizes and seeds."""

@@ -1,0 +1,115 @@
+"""A sweep: samplers x targets x checks x step sizes x seeds, each cell a line of results.
+
+    python -m reports run [--sampler NAME ...] [--target NAME ...] [--tier TIER ...] [--check NAME ...]
+                          [--factor F ...] [--seed S ...] [--chains F] [--workers N | --scheduler ADDRESS]
+                          --out FILE.jsonl
+    python -m reports run EXPERIMENT [its own arguments]
+
+A cell is what one line of `pytest checks --report` is, at F times the usual step size. Each line is appended as soon as
+it is there, and the same command goes on where it was interrupted. Several runs may write to one file: a cell that
+another run has written meanwhile is not computed again. `reports.runs.cluster` does the same on many processes.
+"""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+from tqdm import tqdm
+
+from checks.core.candidate import Subject
+from checks.core.check import Check
+from checks.core.lookup import BadInput, closest
+from checks.end_points.error_rates import fraction_of_chains
+from checks.pytest_plugin.execute import execute
+from checks.pytest_plugin.plan import Case, make_plan
+from reports.records.jsonl import appended, commit, read
+
+
+class Cell(NamedTuple):
+    """A case of `pytest checks` with its seed, at a multiple of the usual step size."""
+
+    case: Case
+    factor: float
+
+    @property
+    def key(self) -> tuple[str, str, str | None, int, float]:
+        """What identifies its line."""
+        return self.case.subject.name, self.case.check.name, self.case.target, self.case.seed, self.factor
+
+
+def key_of(line: dict[str, Any]) -> tuple[str, str, str | None, int, float]:
+    """The key of the cell that a line is of."""
+    options = ",".join(f"{k}={v}" for k, v in line["options"].items())
+    row = line["sampler"].partition("[")[0]
+    name = f"{row}[{options}]" if options else row
+    return name, line["check"], line["target"], line["seed"], line["detail"].get("factor", 1.0)
+
+
+def cells(
+    samplers: Sequence[str],
+    targets: Sequence[str],
+    tiers: Sequence[str],
+    checks: Sequence[str],
+    factors: Sequence[float],
+    seeds: Sequence[int],
+) -> Iterator[Cell]:
+    """All cells that something is computed for, those of one sampler and target together.
+
+    Raises:
+        BadInput: for any mistake in the names, before any work starts.
+    """
+    for factor in factors:
+        if not factor > 0:
+            raise BadInput(f"--factor {factor}: must be positive")
+    for seed in seeds or (None,):
+        plan = make_plan(samplers, targets, tiers, seed=None if seed is None else str(seed))
+        names = {case.check.name for case in plan.cases}
+        for name in checks:
+            if name not in names:
+                raise BadInput(f"--check {name}: no such check runs here; {closest(name, sorted(names))}")
+        for case in plan.cases:
+            if case.unsupported is None and (not checks or case.check.name in checks):
+                for factor in factors:
+                    yield Cell(case, factor)
+
+
+def compute(cell: Cell, chains: float, revision: str) -> dict[str, Any]:
+    """The line of a cell."""
+    case = cell.case
+    return at_factor(case.check, case.subject, case.target, case.seed, cell.factor, chains, revision)
+
+
+def at_factor(
+    check: Check, subject: Subject, target: str | None, seed: int, factor: float, fraction: float, revision: str
+) -> dict[str, Any]:
+    """The line of a check at a multiple of the usual step size, with a fraction of the chains."""
+    row = dataclasses.replace(subject.row, step_size=factor * subject.row.step_size)
+    with fraction_of_chains(fraction):
+        result = execute(check, dataclasses.replace(subject, row=row), target, seed)
+    detail = {**result.detail, "factor": factor, "fraction": fraction, "commit": revision}
+    return json.loads(dataclasses.replace(result, detail=detail).to_json())
+
+
+def run(queue: Sequence[Cell], path: Path, chains: float) -> int:
+    """Compute what the file lacks and append it; returns the number of cells that were computed."""
+    jax.config.update("jax_enable_x64", True)
+    done = {key_of(line) for line in read(path)}
+    left = [cell for cell in queue if cell.key not in done]
+    revision, last, computed, seen = commit(), None, 0, path.stat().st_size if path.exists() else 0
+    with appended(path, key_of) as append:
+        for cell in tqdm(left, unit="cell", disable=not sys.stderr.isatty()):
+            size = path.stat().st_size
+            if size != seen:  # another run has written to the file
+                done, seen = {key_of(line) for line in read(path)}, size
+            if cell.key in done:
+                continue
+            subject = cell.case.subject.name, cell.case.target
+            if subject != last:
+                jax.clear_caches()
+                last = subject
+            computed += append(json.dumps(compute(cell, chains, revision), sort_keys=True))
+    return computed

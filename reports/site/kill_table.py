@@ -1,0 +1,47 @@
+"""The kill matrix as a table: planted bug x tier, from its lines."""
+
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from reports.records.jsonl import read
+from samplers.entry import TIERS
+
+
+class Bug(NamedTuple):
+    """A planted bug.
+
+    Attributes:
+        name: of the row of `checks.faults`.
+        tiers: tier -> `killed` if a check of it failed, `run` if one was run; no entry for those that were not.
+        checks: that failed, in order.
+    """
+
+    name: str
+    tiers: dict[str, Literal["killed", "run"]]
+    checks: tuple[str, ...]
+
+    @property
+    def killed(self) -> bool:
+        """True if any check found it."""
+        return bool(self.checks)
+
+
+def bugs(path: Path) -> list[Bug]:
+    """All of a file of `reports.pages.kill_matrix`, in its order."""
+    tiers: dict[str, dict[str, Literal["killed", "run"]]] = {}
+    checks: dict[str, dict[str, None]] = {}
+    for line in read(path):
+        name, tier = line["detail"]["defect"], line["tier"]
+        mine = tiers.setdefault(name, {})
+        checks.setdefault(name, {})
+        if line["verdict"] == "fail":
+            mine[tier] = "killed"
+            checks[name][line["check"]] = None
+        elif line["verdict"] != "not-applicable":
+            mine.setdefault(tier, "run")
+    return [Bug(name, found, tuple(checks[name])) for name, found in tiers.items()]
+
+
+def tiers_of(found: list[Bug]) -> list[str]:
+    """Those that were run, in order."""
+    return [tier for tier in TIERS if any(tier in bug.tiers for bug in found)]

@@ -1,0 +1,72 @@
+"""What the adapters share: importing a library, the state, and the gradient noise of one minibatch as data."""
+
+import importlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from samplers.estimators.basic import Minibatch
+from samplers.interface.sampler import Claims, Source
+from targets.target import Target
+
+
+def load(module: str, distribution: str | None = None, extra: str = "peers") -> Any:
+    """The module of a library. Raises ImportError that says how to install `distribution` (default: the module)."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = distribution or module.partition(".")[0]
+        raise ImportError(f"{name} is not installed; the adapters need it: pip install '.[{extra}]'") from error
+
+
+class PeerState(NamedTuple):
+    """The library's own state and the estimator's."""
+
+    inner: Any
+    estate: Any
+
+
+def frozen(target: Target, estimator, key, estate, position) -> tuple[Callable, Any]:
+    """The potential with the gradient noise of one minibatch held fixed, and the estimator's new state.
+
+    Returns:
+        `theta -> (U~(theta), grad U~(theta))` and the state. `Minibatch` keeps its data; the noise of any other
+        estimator is additive: U~(theta) = U(theta) + eta . theta, eta = estimate - grad U at `position`. A library
+        that differentiates a log-density itself is given -U~.
+    """
+    if isinstance(estimator, Minibatch):
+        indices = estimator.draw(key)
+
+        def at_minibatch(theta):
+            estimate = estimator.at(indices, theta)
+            return estimate.potential, estimate.gradient
+
+        return at_minibatch, estate
+    estimate, estate = estimator.estimate(key, estate, position)
+    eta = ravel_pytree(jax.tree.map(jnp.subtract, estimate.gradient, jax.grad(target.potential)(position)))[0]
+    return jax.value_and_grad(lambda theta: target.potential(theta) + eta @ ravel_pytree(theta)[0]), estate
+
+
+def preconditioned_claims(source: Source, temperature: float = 1.0) -> Claims:
+    """What is promised of SGLD or SGHMC with a moving average of squared gradients as preconditioner.
+
+    Draws of exp(-U / T), up to a bias that vanishes with the step size: the use that the libraries offer it for. The
+    average is part of the Markov chain and no dynamics are declared; li2016preconditioned drops Gamma, the divergence
+    of the preconditioner, knowingly, and no step size brings it back.
+    """
+    return Claims(
+        kind="fixed-step",
+        source=source,
+        invariant_order=1,
+        temperature=temperature,
+        composite=True,
+        conditions=("exact gradient", "Gamma dropped"),
+    )
+
+
+def first(particles):
+    """The first particle."""
+    return jax.tree.map(lambda leaf: leaf[0], particles)

@@ -1,0 +1,1 @@
+"""Adapters to samplers written in torch."""

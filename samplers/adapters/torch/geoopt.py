@@ -1,0 +1,194 @@
+"""geoopt (0.5.1, torch): its samplers under the interface of this suite.
+
+What all of them share: the user's closure returns log pi = -U~, *summed* over the data, which the library
+differentiates (`backward`); there is no temperature. They are optimisers, made anew for every step. The library admits
+manifolds with a reversible retraction only, which of this suite's spaces leaves the Euclidean one (its sphere is not).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from samplers.adapters.common import load
+from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.estimators.host import estimator_key
+from samplers.interface.sampler import Claims, Source
+from samplers.validation import require
+from targets.target import Target
+
+
+def library() -> Any:
+    """The module `geoopt.samplers`. Raises ImportError that says how to install it."""
+    return load("geoopt.samplers", extra="bridges")
+
+
+@dataclass(frozen=True)
+class _Adapter:
+    """One step of a sampler of the library with draws from the given generator; the state is the position alone."""
+
+    target: Target
+
+    backend = "host"
+    needs = frozenset({"gradient"})
+
+    def __post_init__(self):
+        library()
+
+    def _build(self, parameters, step_size: float) -> Any:
+        """The library's sampler at a step size."""
+        raise NotImplementedError
+
+    def _advance(self, generator, leaves, step_size: float, source) -> list:
+        """One step of the library from `leaves`, tensors."""
+        import torch
+
+        from samplers.adapters.torch.noise_tape import draws_from, numpy_uniforms_from
+
+        parameters = [torch.nn.Parameter(leaf.clone()) for leaf in leaves]
+        with draws_from(generator), numpy_uniforms_from(generator):
+            self._build(parameters, step_size).step(lambda: -source.potential(parameters))
+        return [p.data for p in parameters]
+
+    def init(self, key, position, estimator):
+        from samplers.adapters.torch.common import TorchState, tensors
+
+        estate = estimator.init(estimator_key(key, estimator), position)
+        return TorchState(list(tensors(position).values()), estate)
+
+    def step(self, key, state, step_size, estimator):
+        from samplers.adapters.torch.common import Source as Gradient
+        from samplers.adapters.torch.common import TorchState
+
+        source = Gradient(self.target, estimator, key, state.estate)
+        return TorchState(self._advance(key, state.inner, float(step_size), source), source.estate)
+
+    def position(self, state):
+        from samplers.adapters.torch.common import arrays
+
+        return arrays(self.target, state.inner)
+
+    def unpack(self, state):
+        return self.position(state)
+
+    def pack(self, key, z, estimator):
+        return self.init(key, z, estimator)
+
+
+class _Elementwise:
+    """Chains at once, for samplers that act on each coordinate alone."""
+
+    def chains(self: Any, rng, positions, step_size, num_steps, estimator):
+        """End positions (N, d) of N independent chains: the library's own step on one parameter of shape (N, d).
+
+        Args:
+            rng: `numpy.random.Generator`, of everything random.
+            positions: (N, d) starts.
+            step_size: as in `step`.
+            num_steps: number of steps.
+            estimator: exact, or one that JAX can vectorise.
+        """
+        from samplers.adapters.torch.common import Batch, tensor
+
+        source = Batch(self.target, estimator, rng, len(positions))
+        leaves = [tensor(np.asarray(positions, np.float64))]
+        for _ in range(num_steps):
+            leaves = self._advance(rng, leaves, float(step_size), source)
+        return leaves[0].numpy().copy()
+
+
+@dataclass(frozen=True)
+class RSGLD(_Elementwise, _Adapter):
+    """`geoopt.samplers.RSGLD`: theta' = theta + (e/2) g + sqrt(e) n with g = -grad U~(theta), in Euclidean space.
+
+    Conventions: e = 2 h.
+
+    Source: the module `geoopt.samplers.rsgld`; welling2011bayesian.
+    """
+
+    @property
+    def claims(self):
+        return Claims(
+            kind="fixed-step",
+            source=Source("welling2011bayesian", "equation (4)"),
+            weak_order=1,
+            invariant_order=1,
+            dynamics=overdamped_dynamics,
+            discrete_law=lambda h, curvature: {"position": 1 / curvature / (1 - h * curvature / 2)},
+            conditions=("exact gradient",),
+        )
+
+    def _build(self, parameters, step_size):
+        return library().RSGLD(parameters, epsilon=2 * step_size)
+
+
+@dataclass(frozen=True)
+class SGRHMC(_Elementwise, _Adapter):
+    """`geoopt.samplers.SGRHMC`: v ~ N(0, e^2), then n_steps + 1 times, with g = -grad U~ at the *old* theta,
+
+        theta <- theta + v,   v <- (1 - alpha) v + e g + sqrt(2 alpha e) n
+
+    Conventions: chen2014stochastic, equation (15), with learning rate e, whose v = h r has the law N(0, e): e = h^2 in
+    SDE time. One step of this suite is one of the library: a refresh and n_steps + 1 gradients, a minibatch each. There
+    is no Metropolis test.
+
+    Source: the module `geoopt.samplers.sgrhmc`; chen2014stochastic, equation (15).
+
+    Args:
+        n_steps: >= 0.
+        alpha: friction a step, in (0, 1].
+    """
+
+    n_steps: int = 1
+    alpha: float = 0.1
+
+    def __post_init__(self):
+        require(self.n_steps >= 0, "n_steps: must not be negative", self.n_steps)
+        require(0 < self.alpha <= 1, "alpha: must lie in (0, 1]", self.alpha)
+        super().__post_init__()
+
+    @property
+    def claims(self):
+        return Claims(
+            kind="fixed-step",
+            source=Source("chen2014stochastic", "equation (15)"),
+            invariant_order=1,
+            composite=True,
+            conditions=("exact gradient",),
+        )
+
+    def _build(self, parameters, step_size):
+        return library().SGRHMC(parameters, epsilon=step_size**2, n_steps=self.n_steps, alpha=self.alpha)
+
+
+@dataclass(frozen=True)
+class RHMC(_Adapter):
+    """`geoopt.samplers.RHMC`: r ~ N(0, I), n_steps times r <- r + e g, theta <- theta + e r, then r <- r + (e/2) g,
+
+    accepted with probability min(1, exp(H - H')), H = U + |r|^2 / 2. Conventions: e = h, the leapfrog step, whose first
+    half kick is a whole one here.
+
+    Source: the module `geoopt.samplers.rhmc`; neal2011mcmc, section 5.3.2, for an exact kernel of this form.
+
+    Args:
+        n_steps: >= 1.
+    """
+
+    n_steps: int = 1
+
+    needs = frozenset({"gradient", "potential"})
+
+    def __post_init__(self):
+        require(self.n_steps >= 1, "n_steps: must be at least 1", self.n_steps)
+        super().__post_init__()
+
+    @property
+    def claims(self):
+        return Claims(
+            kind="exact",
+            source=Source("neal2011mcmc", "section 5.3.2"),
+            conditions=("exact potential and gradient",),
+        )
+
+    def _build(self, parameters, step_size):
+        return library().RHMC(parameters, epsilon=step_size, n_steps=self.n_steps)

@@ -1,0 +1,173 @@
+"""The noise tape for torch: every random number that torch draws comes from a given NumPy generator.
+
+A torch step then is a host step: with a `numpy.random.Generator` it runs as usual, and with a generator that walks the
+nodes of a quadrature, or hands out chosen values, its expectations over the noise are exact.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.weak import WeakIdKeyDictionary
+
+from samplers.estimators.host import Unintercepted
+
+_COMPARISONS = {"lt": (0, 1), "le": (0, 1), "gt": (1, 0), "ge": (1, 0)}
+"""Comparison `first ? second` -> which argument has to be the smaller one for it to be true."""
+
+
+class Tape(TorchDispatchMode):
+    """Answers torch's random operations with draws of `generator`.
+
+    All operations that consume torch's own random numbers carry the tag `nondeterministic_seeded`, below autograd,
+    `torch.func` and every Python name that they are imported under. Normal draws are taken from
+    `generator.standard_normal`. A uniform draw is not filled in: it may only be compared with a threshold, which is a
+    coin, `generator.binomial(1, p)`, so that no quadrature meets a jump. Draws under `torch.func.vmap` with
+    `randomness="different"` arrive here with the batch in their shape.
+
+    Args:
+        generator: with the methods of `numpy.random.Generator`.
+
+    Raises:
+        Unintercepted: where torch draws from any other law, or a uniform draw is used in another way.
+    """
+
+    def __init__(self, generator: Any):
+        super().__init__()
+        self.generator = generator
+        self.uniforms = WeakIdKeyDictionary()
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """False: nothing is compiled here, and torch's guard against that costs more than an operation."""
+        return False
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # pyright: ignore[reportIncompatibleMethodOverride]
+        del types
+        kwargs = dict(kwargs or {})
+        kwargs.pop("generator", None)
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            return self._draw(func, args, kwargs)
+        if len(self.uniforms) and any(isinstance(a, torch.Tensor) and a in self.uniforms for a in args):
+            return self._compare(func, args)
+        return func(*args, **kwargs)
+
+    def _draw(self, func, args, kwargs):
+        name, overload = func.overloadpacket.__name__, func._overloadname
+        if name == "randn":
+            return self._normal(torch.empty(args[0], **_like(kwargs)))
+        if name == "randn_like":
+            return self._normal(torch.empty_like(args[0], **_like(kwargs)))
+        if name == "normal_":
+            mean, std = _parameters(args, kwargs)
+            return self._normal(args[0], mean, std)
+        if name == "normal" and overload == "float_float":
+            return self._normal(torch.empty(args[2], **_like(kwargs)), args[0], args[1])
+        if name == "normal" and overload in ("Tensor_float", "float_Tensor", "Tensor_Tensor"):
+            tensor = args[0] if isinstance(args[0], torch.Tensor) else args[1]
+            mean, std = (args[0], args[1]) if len(args) > 1 else (args[0], kwargs.get("std", 1.0))
+            shape = torch.broadcast_shapes(*(a.shape for a in (mean, std) if isinstance(a, torch.Tensor)))
+            return self._normal(tensor.new_empty(shape), mean, std)
+        if name == "rand":
+            return self._uniform(torch.empty(args[0], **_like(kwargs)))
+        if name == "rand_like":
+            return self._uniform(torch.empty_like(args[0], **_like(kwargs)))
+        raise Unintercepted(f"torch {func}")
+
+    def _normal(self, out, mean: Any = 0.0, std: Any = 1.0):
+        """Fill `out` with mean + std n, n from the generator."""
+        shape = tuple(out.shape)
+        draws = torch.from_numpy(np.asarray(self.generator.standard_normal(shape), np.float64).reshape(shape).copy())
+        return out.copy_(mean + std * draws)
+
+    def _uniform(self, out):
+        """Values that nobody can compute with; remembered, so that a comparison with them can be drawn."""
+        out.fill_(float("nan"))
+        self.uniforms[out] = True
+        return out
+
+    def _compare(self, func, args):
+        name = func.overloadpacket.__name__
+        if name in _COMPARISONS and len(args) == 2:
+            smaller, larger = (args[i] for i in _COMPARISONS[name])
+            uniform_is_smaller = isinstance(smaller, torch.Tensor) and smaller in self.uniforms
+            uniform, threshold = (smaller, larger) if uniform_is_smaller else (larger, smaller)
+            fresh = self.uniforms[uniform]
+            if fresh and not (isinstance(threshold, torch.Tensor) and threshold in self.uniforms):
+                self.uniforms[uniform] = False  # a second comparison of the same draw would be no fresh coin
+                below = np.broadcast_to(np.asarray(torch.as_tensor(threshold)), uniform.shape).clip(0.0, 1.0)
+                heads = self.generator.binomial(1, below if uniform_is_smaller else 1.0 - below)
+                return torch.from_numpy(np.asarray(heads, bool).reshape(tuple(uniform.shape)))
+        raise Unintercepted(f"a uniform draw of torch in {func}: it can only be compared, once, with a threshold")
+
+
+def _like(kwargs: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in kwargs.items() if k in ("dtype", "device", "layout", "memory_format") and v is not None}
+
+
+def _parameters(args, kwargs) -> tuple[Any, Any]:
+    """(mean, std) of `Tensor.normal_`."""
+    mean = args[1] if len(args) > 1 else kwargs.get("mean", 0.0)
+    std = args[2] if len(args) > 2 else kwargs.get("std", 1.0)
+    return mean, std
+
+
+@contextmanager
+def draws_from(generator: Any) -> Iterator[Tape]:
+    """Run torch in float64 with all its draws from `generator`; the default dtype is restored afterwards."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with Tape(generator) as tape:
+            yield tape
+    finally:
+        torch.set_default_dtype(before)
+
+
+class _Uniform:
+    """A uniform draw of NumPy that may be compared with a threshold, once."""
+
+    def __init__(self, generator: Any):
+        self._generator = generator
+
+    def _below(self, threshold) -> bool:
+        if self._generator is None:
+            self._refuse()
+        generator, self._generator = self._generator, None
+        return bool(np.all(generator.binomial(1, np.clip(float(threshold), 0.0, 1.0))))
+
+    def __lt__(self, threshold):
+        return self._below(threshold)
+
+    __le__ = __lt__
+
+    def __ge__(self, threshold):
+        return not self._below(threshold)
+
+    __gt__ = __ge__
+
+    def _refuse(self, *_):
+        raise Unintercepted("a uniform draw of numpy.random.rand: it can only be compared, once, with a threshold")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = _refuse
+    __float__ = __array__ = __getitem__ = _refuse
+
+
+@contextmanager
+def numpy_uniforms_from(generator: Any) -> Iterator[None]:
+    """Give `numpy.random.rand(1)`, which some torch libraries accept or reject with, a coin of `generator`."""
+
+    def rand(*shape):
+        if int(np.prod(shape, dtype=int)) != 1:
+            raise Unintercepted(f"numpy.random.rand{shape}")
+        return _Uniform(generator)
+
+    before = np.random.rand
+    np.random.rand = rand
+    try:
+        yield
+    finally:
+        np.random.rand = before

@@ -1,0 +1,1 @@
+"""The stochastic differential equations that samplers discretise: H, D, Q, and what follows from them."""

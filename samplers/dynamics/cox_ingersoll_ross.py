@@ -1,0 +1,46 @@
+"""What samplers of the Cox-Ingersoll-Ross process share: its dynamics, and a prior shape to which counts are added."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.validation import require
+from targets.target import Target
+
+
+def cir_dynamics(target: Target) -> Dynamics:
+    """H = U, D = diag(theta), Q = 0: for U = sum_j theta_j - (a_j - 1) log theta_j the drift is a - theta.
+
+    Source: baker2018large, equation (2.1).
+    """
+    n = target.size
+    return Dynamics(
+        H=target.flat_potential,
+        D=lambda z: jnp.diag(z),
+        Q=lambda z: jnp.zeros((n, n), z.dtype),
+        names=coordinate_names(n),
+        size=n,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class CountedShape:
+    """A host sampler of Gamma laws whose shapes are a prior's plus counts.
+
+    Args:
+        alpha: prior shape, positive, a scalar or (K,).
+
+    Raises:
+        ValueError: if `alpha` is not positive.
+    """
+
+    alpha: Any = 1.0
+
+    backend = "host"
+    needs = frozenset({"statistics"})
+
+    def __post_init__(self):
+        require(bool(np.all(np.asarray(self.alpha) > 0)), "alpha: must be positive", self.alpha)

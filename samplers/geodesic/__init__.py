@@ -1,0 +1,1 @@
+"""Samplers on embedded manifolds that move along geodesics."""

@@ -1,0 +1,142 @@
+"""Samplers whose state is their position: what they share, and the helper that completes a stranger's object."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import jax
+
+from samplers.interface.sampler import Claims, Need, Sampler, Source
+
+
+class PositionState(NamedTuple):
+    """Position and the estimator's own state."""
+
+    position: Any
+    estate: Any
+
+
+class PositionMixin:
+    """init, position, unpack and pack of a sampler with a `PositionState`."""
+
+    def init(self, key, position, estimator):
+        return PositionState(position, estimator.init(key, position))
+
+    def position(self, state):
+        return state.position
+
+    def unpack(self, state):
+        return state.position
+
+    def pack(self, key, z, estimator):
+        return self.init(key, z, estimator)
+
+
+def default_claims() -> Claims:
+    """What is supposed of a sampler that claims nothing: a fixed step, the target as h -> 0 with an error O(h)."""
+    return Claims(
+        kind="fixed-step",
+        source=Source("", "none declared"),
+        invariant_order=1,
+        conditions=("exact gradient",),
+    )
+
+
+def _bare_init(key, position, estimator):
+    """The position itself; only for estimators that have no state of their own."""
+    if jax.tree.leaves(estimator.init(key, position)):
+        raise ValueError(
+            "estimator: it has a state of its own, which a sampler whose state is its position cannot carry;"
+            " give the sampler an `init` and a `position` (see samplers.types.Sampler)"
+        )
+    return position
+
+
+def _attribute_or_self(state):
+    """`state.position` if there is one, else the state."""
+    return getattr(state, "position", state)
+
+
+@dataclass(frozen=True, eq=False)
+class Completed:
+    """A sampler put together from functions; see `simple_sampler` and `complete`."""
+
+    step: Callable[..., Any]
+    init: Callable[..., Any]
+    position: Callable[..., Any]
+    unpack: Callable[..., Any]
+    pack: Callable[..., Any]
+    needs: frozenset[Need] = frozenset({"gradient"})
+    claims: Claims = field(default_factory=default_claims)
+    backend: Literal["jax", "host"] = "jax"
+
+
+def simple_sampler(
+    step: Callable[..., Any],
+    *,
+    init: Callable[..., Any] | None = None,
+    position: Callable[[Any], Any] | None = None,
+    unpack: Callable[[Any], Any] | None = None,
+    pack: Callable[..., Any] | None = None,
+    needs: tuple[Need, ...] = ("gradient",),
+    claims: Claims | None = None,
+    backend: Literal["jax", "host"] = "jax",
+) -> Sampler:
+    """A sampler from its step alone.
+
+        step(key, position, step_size, estimator) -> position
+
+    where `estimator.estimate(key, (), position)[0].gradient` is +grad U, summed over the data, and `step_size` is SDE
+    time (SGLD is theta - epsilon grad U + N(0, 2 epsilon)).
+
+    Args:
+        step: the transition.
+        init: `(key, position, estimator) -> state`; default: the state is the position (estimators without state).
+        position: `state -> position`; default: `state.position` if there is one, else the state.
+        unpack: `state -> z`, the full variable; default: `position`.
+        pack: `(key, z, estimator) -> state`; default: `init`.
+        needs: what `step` reads of an estimate.
+        claims: default: a fixed-step sampler of the target with an error O(h), no declared dynamics.
+        backend: `host` if `key` is to be a `numpy.random.Generator` and nothing can be traced.
+
+    Raises:
+        TypeError: if `step` is not callable.
+    """
+    if not callable(step):
+        raise TypeError(f"step: must be callable as step(key, state, step_size, estimator), got {step!r}")
+    init = init or _bare_init
+    position = position or _attribute_or_self
+    return Completed(
+        step=step,
+        init=init,
+        position=position,
+        unpack=unpack or position,
+        pack=pack or init,
+        needs=frozenset(needs),
+        claims=claims or default_claims(),
+        backend=backend,
+    )
+
+
+def complete(candidate: Any) -> Sampler:
+    """A sampler from any object with at least a `step`; what it lacks is filled in as by `simple_sampler`.
+
+    Raises:
+        TypeError: if `candidate` is a class, or has no callable `step`.
+    """
+    if inspect.isclass(candidate):
+        raise TypeError(f"sampler: got the class {candidate.__name__}; pass an instance of it")
+    if isinstance(candidate, Sampler):
+        return candidate
+    step = getattr(candidate, "step", None)
+    if not callable(step):
+        raise TypeError(
+            f"sampler: {candidate!r} has no method step(key, state, step_size, estimator); see samplers.types.Sampler"
+        )
+    given = {
+        name: getattr(candidate, name)
+        for name in ("init", "position", "unpack", "pack", "needs", "claims", "backend")
+        if hasattr(candidate, name)
+    }
+    return simple_sampler(step, **given)

@@ -1,0 +1,1 @@
+"""Linear algebra and random variates that the samplers share."""

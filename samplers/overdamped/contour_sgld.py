@@ -1,0 +1,188 @@
+"""Contour stochastic gradient Langevin dynamics (CSGLD): a flattened law over energies, whose weights are learned."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.interface.sampler import Claims, ContourClaims, Source
+from samplers.numerics.noise import injected_noise
+from samplers.underdamped.hmc import potential_of
+from samplers.validation import require
+from targets.target import Target
+
+
+class ContourPoint(NamedTuple):
+    """The full variable z = (theta, log w) while the weights are learned."""
+
+    position: Any
+    log_weights: jax.Array
+
+
+class ContourState(NamedTuple):
+    """Position, logarithms of the weights (m,), () where they are kept, and the estimator's own state."""
+
+    position: Any
+    log_weights: Any
+    estate: Any
+
+
+@dataclass(frozen=True)
+class ContourSGLD:
+    """SGLD on exp(-U / tau) / Psi(U)^zeta, where Psi interpolates the weights w_1 .. w_m of m bins of the energy.
+
+        J = 1 if U~ <= u_1, else the i with u_(i-1) < U~ <= u_i, at most m;  u_i = first_edge + (i - 1) width
+        theta' = theta - h [1 + zeta tau (log w_J - log w_(max(J - 1, 1))) / width] grad U~ + N(0, 2 h tau)
+        w' = w + omega w_J^zeta (e_J - w),  omega = min(1, rate h)
+
+    log Psi is linear between the upper edges u_i of the bins, where it is log w_i; it is log w_1 below u_1 and goes on
+    beyond u_m. With fixed weights the law of theta is the flattened one, and averages under exp(-U / tau) are those
+    with the weights Psi(U)^zeta (`log_importance`). The weights settle where w_i is the probability of bin i, up to
+    what w_J / Psi differs from 1 within a bin.
+
+    Source: deng2020contour, Algorithm 1 and the piecewise exponential interpolation before it. Differs from the source
+    in:
+        1. the weights are updated with the energy of the position that a step starts from: one evaluation a step;
+        2. omega is a rate times the step size, so that a decreasing schedule of the runner decreases both;
+        3. averages are weighted by Psi^zeta, which is exact, where the source has w_J^zeta.
+
+    Args:
+        temperature: tau > 0.
+        zeta: how flat, > 0; 1 makes all bins equally likely.
+        first_edge: u_1, the energy up to which the first bin reaches.
+        width: of a bin, > 0.
+        log_weights: log w_1 .. log w_m at the start, m >= 2; they are normalised.
+        rate: of learning, per unit of time; 0 keeps the weights, and then z is the position alone.
+
+    Error, for kept weights and exact gradients, where log w is linear in the number of the bin, with the slope s per
+    unit of energy, and no potential is below u_1: the law is exp(-U / T), 1 / T = 1 / tau + zeta s, with weak order 1
+    and an error O(h). With other weights the density has kinks at the edges; no order is claimed.
+
+    Raises:
+        ValueError: if an option is out of its range, or the estimator returns no potential.
+    """
+
+    temperature: float = 1.0
+    zeta: float = 0.75
+    first_edge: float = 0.0
+    width: float = 0.5
+    log_weights: tuple[float, ...] = (0.0,) * 20
+    rate: float = 0.0
+
+    backend = "jax"
+    needs = frozenset({"gradient", "potential"})
+
+    def __post_init__(self):
+        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require(self.zeta > 0, "zeta: must be positive", self.zeta)
+        require(self.width > 0, "width: must be positive", self.width)
+        require(self.rate >= 0, "rate: must not be negative", self.rate)
+        require(len(self.log_weights) >= 2, "log_weights: needs at least two bins", self.log_weights)
+        require(all(map(math.isfinite, self.log_weights)), "log_weights: must be finite", self.log_weights)
+
+    @property
+    def slope(self) -> float | None:
+        """Of log w per unit of energy, where it is the same everywhere."""
+        steps = np.diff(self.log_weights) / self.width
+        return float(steps[0]) if np.ptp(steps) <= 1e-12 * (1 + np.abs(steps).max()) else None
+
+    @property
+    def claims(self):
+        source = Source("deng2020contour", "Algorithm 1")
+        contour = ContourClaims(
+            self.temperature, self.zeta, self.first_edge + self.width * np.arange(len(self.log_weights)), self.rate
+        )
+        if self.rate or self.slope is None:
+            return Claims("adaptive", source, temperature=self.temperature, contour=contour)
+        T = self.law_temperature
+        return Claims(
+            kind="fixed-step",
+            source=source,
+            weak_order=1,
+            invariant_order=1,
+            temperature=T,
+            dynamics=self.dynamics,
+            # SGLD at the temperature tau on U tau / T
+            discrete_law=lambda h, k: {"position": T / k / (1 - h * k * self.temperature / T / 2)},
+            conditions=("exact gradient", "no potential below the first edge"),
+        )
+
+    @property
+    def law_temperature(self) -> float:
+        """T of the law of kept log-linear weights."""
+        return 1 / (1 / self.temperature + self.zeta * (self.slope or 0.0))
+
+    def dynamics(self, target: Target) -> Dynamics:
+        """H = U / T, D = tau I, Q = 0 for kept log-linear weights."""
+        T, tau, n = self.law_temperature, self.temperature, target.size
+        return Dynamics(
+            H=lambda z: target.flat_potential(z) / T,
+            D=lambda z: tau * jnp.eye(n, dtype=z.dtype),
+            Q=lambda z: jnp.zeros((n, n), z.dtype),
+            names=coordinate_names(n),
+            size=n,
+        )
+
+    def index(self, potential):
+        """J - 1, the number of the bin of an energy, from 0."""
+        number = jnp.ceil((potential - self.first_edge) / self.width)
+        return jnp.clip(number, 0, len(self.log_weights) - 1).astype(jnp.int32)
+
+    def multiplier(self, log_weights, bin_index):
+        """What the gradient is multiplied by in a bin."""
+        return 1 + self.zeta * self.temperature * self.rise(log_weights, bin_index) / self.width
+
+    def rise(self, log_weights, bin_index):
+        """log w_J - log w_(max(J - 1, 1)): from the bin below to this one."""
+        return log_weights[bin_index] - log_weights[jnp.maximum(bin_index - 1, 0)]
+
+    def learned(self, log_weights, bin_index, omega):
+        """log w' after a visit of a bin."""
+        weights = jnp.exp(log_weights)
+        pull = omega * weights[bin_index] ** self.zeta
+        return jnp.log(weights + pull * (jax.nn.one_hot(bin_index, len(weights), dtype=weights.dtype) - weights))
+
+    def log_importance(self, log_weights, potential):
+        """zeta log Psi(U): the logarithm of the weight that a draw has in averages under exp(-U / tau)."""
+        here = self.index(potential)
+        above = (potential - self.first_edge) / self.width - here
+        return self.zeta * (log_weights[here] + self.rise(log_weights, here) * above)
+
+    def init(self, key, position, estimator):
+        start = self._first_weights(position) if self.rate else ()
+        return ContourState(position, start, estimator.init(key, position))
+
+    def _first_weights(self, position):
+        """log w at the start, normalised, in the precision of the position."""
+        dtype = jnp.result_type(*jax.tree.leaves(position))
+        return jax.nn.log_softmax(jnp.asarray(self.log_weights, dtype))
+
+    def step(self, key, state, step_size, estimator):
+        gradient_key, noise_key = jax.random.split(key)
+        estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
+        here = self.index(potential_of(estimate))
+        weights = state.log_weights if self.rate else self._first_weights(state.position)
+        push = self.multiplier(weights, here)
+        noise = injected_noise(noise_key, state.position, 2 * self.temperature * step_size)
+        position = jax.tree.map(
+            lambda x, g, n: x - step_size * push.astype(x.dtype) * g + n, state.position, estimate.gradient, noise
+        )
+        if not self.rate:
+            return ContourState(position, (), estate)
+        omega = jnp.minimum(1.0, self.rate * step_size).astype(weights.dtype)
+        return ContourState(position, self.learned(weights, here, omega), estate)
+
+    def position(self, state):
+        return state.position
+
+    def unpack(self, state):
+        return ContourPoint(state.position, state.log_weights) if self.rate else state.position
+
+    def pack(self, key, z, estimator):
+        if not self.rate:
+            return self.init(key, z, estimator)
+        return ContourState(z.position, z.log_weights, estimator.init(key, z.position))

@@ -1,0 +1,80 @@
+"""SGLD as a library outside JAX would write it: NumPy arrays, a mutable state, noise from a NumPy generator."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from samplers.estimators.host import estimator_key
+from samplers.overdamped.sgld import SGLD
+from samplers.validation import require
+from targets.target import Target
+
+
+@dataclass(eq=False)
+class HostState:
+    """A chain that `step` changes in place; its leaves are NumPy arrays that it owns."""
+
+    position: Any
+    estate: Any
+
+
+@dataclass(frozen=True)
+class HostSGLD:
+    """theta' = theta - h grad U~(theta) + N(0, 2 h T), for `backend == "host"`.
+
+    Stands for samplers of other frameworks: `key` is a `numpy.random.Generator`, the state is a mutable object,
+    nothing is traced, and gradients cross over as NumPy arrays.
+
+    Source: welling2011bayesian, equation (4), with h = epsilon / 2 of the source. Differs from the source in:
+        1. the temperature T.
+
+    Args:
+        temperature: T > 0; the law is exp(-U / T).
+
+    Error: weak order 1 and invariant law O(h), for exact gradients.
+
+    Raises:
+        ValueError: if `temperature` is not positive.
+    """
+
+    temperature: float = 1.0
+
+    backend = "host"
+    needs = frozenset({"gradient"})
+
+    def __post_init__(self):
+        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+
+    @property
+    def claims(self):
+        return replace(SGLD(self.temperature).claims, conditions=("exact gradient",))
+
+    def dynamics(self, target: Target):
+        """D = T I, Q = 0, H = U / T."""
+        return SGLD(self.temperature).dynamics(target)
+
+    def init(self, key, position, estimator):
+        owned = jax.tree.map(lambda leaf: np.array(leaf, copy=True), position)
+        return HostState(owned, estimator.init(estimator_key(key, estimator), position))
+
+    def step(self, key, state, step_size, estimator):
+        estimate, state.estate = estimator.estimate(estimator_key(key, estimator), state.estate, state.position)
+        scale = float(np.sqrt(2 * self.temperature * step_size))
+
+        def move(leaf, gradient):
+            noise = key.standard_normal(leaf.shape).astype(leaf.dtype)
+            return leaf - float(step_size) * np.asarray(gradient, leaf.dtype) + scale * noise
+
+        state.position = jax.tree.map(move, state.position, estimate.gradient)
+        return state
+
+    def position(self, state):
+        return state.position
+
+    def unpack(self, state):
+        return state.position
+
+    def pack(self, key, z, estimator):
+        return self.init(key, z, estimator)

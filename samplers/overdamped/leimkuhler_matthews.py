@@ -1,0 +1,106 @@
+"""The Leimkuhler-Matthews method: overdamped Langevin dynamics with an invariant law of order 2."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.interface.sampler import Claims, Source
+from samplers.numerics.noise import normal_like
+from samplers.validation import require
+from targets.target import Target
+
+
+class LeimkuhlerMatthewsState(NamedTuple):
+    """Hidden position X, the normal draw R that the next step uses too, the last step size, estimator state."""
+
+    hidden: Any
+    noise: Any
+    last_step_size: Any
+    estate: Any
+
+
+@dataclass(frozen=True)
+class LeimkuhlerMatthews:
+    """Overdamped Langevin dynamics with noise averaged over two steps:
+
+        x_{n+1} = x_n - h grad U~(x_n) + sqrt(T h / 2) (R_n + R_{n+1})
+
+    which is not a Markov chain in x, but one in X_n = x_n - sqrt(T h / 2) R_n, whose R_n is independent of X_n:
+
+        x = X + sqrt(T h / 2) R,   X' = X - h grad U~(x) + sqrt(2 T h) R,   x' = X' + sqrt(T h / 2) R'.
+
+    `position` is x; `unpack` gives X, and `pack` starts from X with a new R.
+
+    Source: leimkuhler2013rational, the limit of BAOAB at high friction. Differs from the source in:
+        1. the step size is that of the SDE, h = delta t^2 / 2;
+        2. the first step: `init` starts with X at the given position (which is what `position` then returns), so that
+           the first gradient is taken at a point sqrt(T h / 2) R away from it.
+
+    Args:
+        temperature: T > 0; the law is exp(-U / T).
+
+    Error: weak order 1 (of X); the invariant law of x is exp(-U / T) + O(h^2), for exact gradients, and exact on
+    quadratic targets (h lambda < 2). Gradient noise V adds O(h V).
+
+    Raises:
+        ValueError: if `temperature` is not positive.
+    """
+
+    temperature: float = 1.0
+
+    backend = "jax"
+    needs = frozenset({"gradient"})
+
+    def __post_init__(self):
+        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+
+    @property
+    def claims(self):
+        T = self.temperature
+        return Claims(
+            kind="fixed-step",
+            source=Source("leimkuhler2013rational", "the high-friction limit of BAOAB"),
+            weak_order=1,
+            invariant_order=2,
+            temperature=T,
+            dynamics=self.dynamics,
+            # s = (1 - h lambda)^2 s + 2 (1 - h lambda) T h / 2 + T h has the solution s = T / lambda
+            discrete_law=lambda h, curvature: {"position": T / curvature},
+            conditions=("exact gradient",),
+        )
+
+    def dynamics(self, target: Target):
+        """D = T I, Q = 0, H = U / T."""
+        return overdamped_dynamics(target, self.temperature)
+
+    def init(self, key, position, estimator):
+        return self.pack(key, position, estimator)
+
+    def step(self, key, state, step_size, estimator):
+        gradient_key, noise_key = jax.random.split(key)
+        x = self._shifted(state.hidden, state.noise, step_size)
+        estimate, estate = estimator.estimate(gradient_key, state.estate, x)
+        scale = jnp.sqrt(2 * self.temperature * step_size)
+        hidden = jax.tree.map(
+            lambda a, g, n: a - step_size * g + scale * n, state.hidden, estimate.gradient, state.noise
+        )
+        last = jnp.asarray(step_size, state.last_step_size.dtype)
+        return LeimkuhlerMatthewsState(hidden, normal_like(noise_key, hidden), last, estate)
+
+    def _shifted(self, hidden, noise, step_size):
+        scale = jnp.sqrt(0.5 * self.temperature * step_size)
+        return jax.tree.map(lambda a, n: a + scale * n, hidden, noise)
+
+    def position(self, state):
+        return self._shifted(state.hidden, state.noise, state.last_step_size)
+
+    def unpack(self, state):
+        return state.hidden
+
+    def pack(self, key, z, estimator):
+        noise_key, estimator_key = jax.random.split(key)
+        zero = jnp.zeros((), jnp.result_type(*jax.tree.leaves(z)))
+        return LeimkuhlerMatthewsState(z, normal_like(noise_key, z), zero, estimator.init(estimator_key, z))

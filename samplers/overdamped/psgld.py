@@ -1,0 +1,197 @@
+"""Langevin dynamics preconditioned by RMSprop (pSGLD), and its preconditioner as a metric."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.interface.from_step import PositionMixin
+from samplers.interface.sampler import Claims, Source
+from samplers.numerics.noise import normal_like
+from samplers.validation import require
+from targets.target import Target
+
+
+def rmsprop(second_moment: jax.Array, regularisation: float) -> jax.Array:
+    """G = 1 / (lambda + sqrt V), entry by entry [li2016preconditioned, Algorithm 1]."""
+    return 1 / (regularisation + jnp.sqrt(second_moment))
+
+
+def _require(decay: float, regularisation: float, second_moment: Any, data_size: int) -> None:
+    """Raise for arguments that make no preconditioner."""
+    require(0 <= decay <= 1, "decay: must lie between 0 and 1", decay)
+    require(regularisation > 0, "regularisation: must be positive", regularisation)
+    require(bool(np.all(np.asarray(second_moment) >= 0)), "second_moment: must not be negative", second_moment)
+    require(data_size > 0, "data_size: must be positive", data_size)
+
+
+class PSGLDState(NamedTuple):
+    """Position, V in ravel order (d,) (empty if it is kept fixed), and the estimator's own state."""
+
+    position: Any
+    second_moment: Any
+    estate: Any
+
+
+@dataclass(frozen=True, eq=False)
+class PSGLD(PositionMixin):
+    """SGLD with a diagonal preconditioner G from a running mean V of the squares of the gradient, without Gamma.
+
+        V' = alpha V + (1 - alpha) (grad U~ / N)^2,   G = 1 / (lambda + sqrt V'),
+        theta' = theta - h G grad U~ + N(0, 2 h T G)
+
+    With alpha = 1 the preconditioner is the constant 1 / (lambda + sqrt V), and this is SGLD in other units: exact to
+    the order claimed. With alpha < 1 it is the method as it is used, and no law is claimed: as h -> 0 with alpha
+    fixed, V has forgotten all but the last 1 / (1 - alpha) steps, in which the chain does not move, so that V -> g^2
+    with g = grad U / N, and the law in one dimension is
+
+        exp(-U / T) (lambda + |g|)
+
+    whatever alpha is. Dropping Gamma is no matter of how close alpha is to 1, as section 4 of the source suggests, but
+    of the time h / (1 - alpha) over which V averages.
+
+    Source: li2016preconditioned, Algorithm 1, with h = epsilon / 2 of the source. Differs from the source in:
+        1. V averages the whole gradient, that of the prior included, divided by N;
+        2. the temperature T;
+        3. V starts from `second_moment`, which is 0 in the source.
+
+    Args:
+        decay: alpha, between 0 and 1; 1 keeps V where it starts.
+        regularisation: lambda > 0.
+        second_moment: V at the start, a number or (d,) in ravel order.
+        data_size: N.
+        temperature: T > 0; the law is exp(-U / T).
+
+    Error: with alpha = 1 weak order 1 and invariant law O(h), for exact gradients; gradient noise of covariance V^
+    adds O(h V^).
+
+    Raises:
+        ValueError: if an argument is out of its range.
+    """
+
+    decay: float = 0.99
+    regularisation: float = 1e-5
+    second_moment: float | np.ndarray = 0.0
+    data_size: int = 1
+    temperature: float = 1.0
+
+    backend = "jax"
+    needs = frozenset({"gradient"})
+    averages: ClassVar[str] = "squares"
+
+    def __post_init__(self):
+        _require(self.decay, self.regularisation, self.second_moment, self.data_size)
+        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+
+    @property
+    def frozen(self) -> bool:
+        """True if the preconditioner is constant."""
+        return self.decay == 1
+
+    @property
+    def claims(self):
+        source = Source("li2016preconditioned", "Algorithm 1")
+        if not self.frozen:
+            return Claims(kind="adaptive", source=source, temperature=self.temperature)
+        T = self.temperature
+        factor = float(np.ravel(rmsprop(jnp.asarray(self.second_moment, float), self.regularisation))[0])
+        return Claims(
+            kind="fixed-step",
+            source=source,
+            weak_order=1,
+            invariant_order=1,
+            temperature=T,
+            dynamics=self.dynamics,
+            # (1 - h G k)^2 s + 2 h T G = s: the fixed point of the recursion of the variance
+            discrete_law=lambda h, curvature: {"position": T / curvature / (1 - h * factor * curvature / 2)},
+            conditions=("exact gradient",),
+        )
+
+    def dynamics(self, target: Target) -> Dynamics:
+        """D = T G with the constant G, Q = 0, H = U / T."""
+        T, n = self.temperature, target.size
+        return Dynamics(
+            H=lambda z: target.flat_potential(z) / T,
+            D=lambda z: T * jnp.diag(self.preconditioner(self._start(z))),
+            Q=lambda z: jnp.zeros((n, n), z.dtype),
+            names=coordinate_names(n),
+            size=n,
+        )
+
+    def _start(self, theta: jax.Array) -> jax.Array:
+        """V at the start, for a flat position."""
+        return jnp.broadcast_to(jnp.asarray(self.second_moment, theta.dtype), theta.shape)
+
+    def preconditioner(self, second_moment: jax.Array) -> jax.Array:
+        """The diagonal of G."""
+        return rmsprop(second_moment, self.regularisation)
+
+    def updated(self, second_moment: jax.Array, gradient: jax.Array) -> jax.Array:
+        """V after a gradient."""
+        return self.decay * second_moment + (1 - self.decay) * (gradient / self.data_size) ** 2
+
+    def init(self, key, position, estimator):
+        theta = ravel_pytree(position)[0]
+        return PSGLDState(position, () if self.frozen else self._start(theta), estimator.init(key, position))
+
+    def step(self, key, state, step_size, estimator):
+        gradient_key, noise_key = jax.random.split(key)
+        theta, unravel = ravel_pytree(state.position)
+        estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
+        gradient = ravel_pytree(estimate.gradient)[0]
+        moment = self._start(theta) if self.frozen else self.updated(state.second_moment, gradient)
+        g = self.preconditioner(moment)
+        noise = jnp.sqrt(2 * self.temperature * step_size) * jnp.sqrt(g) * normal_like(noise_key, theta)
+        theta = theta - step_size * g * gradient + noise
+        return PSGLDState(unravel(theta), () if self.frozen else moment, estate)
+
+
+@dataclass(frozen=True, eq=False)
+class RMSpropMetric:
+    """The preconditioner of pSGLD as a function of the position: that of a step whose V comes from elsewhere.
+
+        G^-1 = diag 1 / (lambda + sqrt(alpha V + (1 - alpha) (grad U / N)^2)),  V fixed
+
+    (G^-1 is the letter of metrics; the source's letter for it is G.) For `samplers.riemannian.sgrld.SGRLD`, whose
+    Gamma_i = d_i G^-1_ii is the source's, derivative of the newest square alone. Here it is all that there is to
+    differentiate, and SGRLD leaves exp(-U / T) invariant; without it the law in one dimension is exp(-U / T) G. In
+    `PSGLD` V depends on former positions, and neither is right.
+
+    Source: li2016preconditioned, Algorithm 1 and section 4. Differs from the source in:
+        1. exact gradients, so that G^-1 depends on theta alone: with those of a minibatch it is correlated with the
+           gradient that it multiplies, and the drift is biased at every step size.
+
+    Args:
+        target: gives grad U.
+        decay: alpha, between 0 and 1.
+        regularisation: lambda > 0.
+        second_moment: V > 0, a number or (d,), which makes the metric smooth where the gradient vanishes.
+        data_size: N.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+    """
+
+    target: Target
+    decay: float = 0.99
+    regularisation: float = 1e-5
+    second_moment: float | np.ndarray = 1.0
+    data_size: int = 1
+
+    def __post_init__(self):
+        _require(self.decay, self.regularisation, self.second_moment, self.data_size)
+
+    def _diagonal(self, theta):
+        gradient = jax.grad(self.target.flat_potential)(theta) / self.data_size
+        past = jnp.asarray(self.second_moment, theta.dtype)
+        return rmsprop(self.decay * past + (1 - self.decay) * gradient**2, self.regularisation)
+
+    def inverse(self, theta):
+        return jnp.diag(self._diagonal(theta))
+
+    def inverse_sqrt(self, theta):
+        return jnp.diag(jnp.sqrt(self._diagonal(theta)))

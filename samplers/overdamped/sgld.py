@@ -1,0 +1,95 @@
+"""Stochastic gradient Langevin dynamics (SGLD)."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+
+from samplers.dynamics.complete_recipe import Dynamics
+from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.interface.sampler import Claims, Source
+from samplers.numerics.noise import injected_noise
+from samplers.validation import require
+from targets.target import Target
+
+
+class SGLDState(NamedTuple):
+    """Position and the estimator's own state."""
+
+    position: Any
+    estate: Any
+
+
+@dataclass(frozen=True)
+class SGLD:
+    """Euler-Maruyama on the overdamped Langevin equation.
+
+        theta' = theta - h grad U~(theta) + N(0, 2 h T - h^2 V^)
+
+    where V^ = 0 unless `compensate`.
+
+    Source: welling2011bayesian, equation (4), with h = epsilon / 2 of the source; ma2015complete, section 3.1
+    (D = I, Q = 0). Differs from the source in:
+        1. the temperature T and the compensation of the gradient noise (ma2015complete, equation (9)).
+
+    Args:
+        temperature: T > 0; the law is exp(-U / T).
+        compensate: subtract the estimate's covariance from the injected noise; needs an estimator that returns one.
+
+    Error: weak order 1 and invariant law O(h), for exact gradients or compensated noise. Uncompensated gradient
+    noise V adds h V / 2 to the variance of a unit Gaussian at first order.
+
+    Raises:
+        ValueError: if `temperature` is not positive.
+    """
+
+    temperature: float = 1.0
+    compensate: bool = False
+
+    backend = "jax"
+
+    def __post_init__(self):
+        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+
+    @property
+    def needs(self):
+        return frozenset({"gradient", "covariance"} if self.compensate else {"gradient"})
+
+    @property
+    def claims(self):
+        T = self.temperature
+        return Claims(
+            kind="fixed-step",
+            source=Source("welling2011bayesian", "equation (4)"),
+            weak_order=1,
+            invariant_order=1,
+            temperature=T,
+            dynamics=self.dynamics,
+            # (1 - h lambda)^2 s + 2 h T = s: the fixed point of the recursion of the variance
+            discrete_law=lambda h, curvature: {"position": T / curvature / (1 - h * curvature / 2)},
+            conditions=("exact gradient or compensated noise",),
+        )
+
+    def dynamics(self, target: Target) -> Dynamics:
+        """D = T I, Q = 0, H = U / T."""
+        return overdamped_dynamics(target, self.temperature)
+
+    def init(self, key, position, estimator):
+        return SGLDState(position, estimator.init(key, position))
+
+    def step(self, key, state, step_size, estimator):
+        gradient_key, noise_key = jax.random.split(key)
+        estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
+        covariance = estimate.covariance if self.compensate else None
+        noise = injected_noise(noise_key, state.position, 2 * self.temperature * step_size, step_size, covariance)
+        position = jax.tree.map(lambda x, g, n: x - step_size * g + n, state.position, estimate.gradient, noise)
+        return SGLDState(position, estate)
+
+    def position(self, state):
+        return state.position
+
+    def unpack(self, state):
+        return state.position
+
+    def pack(self, key, z, estimator):
+        return self.init(key, z, estimator)

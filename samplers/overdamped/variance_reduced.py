@@ -1,0 +1,65 @@
+"""What SGLD with estimators of reduced variance has in common: the kernel of SGLD; the noise is the estimator's.
+
+Such an estimator says in `anchors` at which points its gradients are corrected: a `centre`, a `snapshot`, or a `table`
+of the points where each datum was last evaluated.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from samplers.interface.sampler import Source
+from samplers.overdamped.sgld import SGLD
+from samplers.validation import require
+from targets.target import DataTerms
+
+
+def datum_gradients(terms: DataTerms, position, indices=None):
+    """grad U_i for i in `indices` (n,), all data if None: a pytree like the position with a leading axis."""
+    data = jax.tree.map(lambda a: jnp.asarray(a) if indices is None else jnp.asarray(a)[indices], terms.data)
+    return jax.vmap(jax.grad(terms.datum), (None, 0))(position, data)
+
+
+def total_gradient(terms: DataTerms, position):
+    """sum_i grad U_i over all data, a pytree like the position."""
+    return jax.tree.map(lambda g: jnp.sum(g, axis=0), datum_gradients(terms, position))
+
+
+def corrected_gradient(terms: DataTerms, indices, position, anchor, total):
+    """grad U_0(x) + sum_i grad U_i(a) + (N/n) sum_{i in S} (grad U_i(x) - grad U_i(a)), with a = `anchor`.
+
+    Unbiased for grad U(x), whatever a is, if `total` is sum_i grad U_i(a). With d_i = grad U_i(x) - grad U_i(a) its
+    covariance is (N/n) sum_i (d_i - mean d)(d_i - mean d)^T over all data for batches drawn with replacement, and
+    (N - n)/(N - 1) times that without: zero where x = a, and everywhere if all data have one Hessian.
+
+    Args:
+        terms: prior and datum potentials with the data.
+        indices: S, (n,).
+        position: x.
+        anchor: a, like x.
+        total: see above, like x.
+    """
+    scale = terms.size / indices.shape[0]
+    new, old = (datum_gradients(terms, at, indices) for at in (position, anchor))
+    return jax.tree.map(
+        lambda prior, full, x, a: prior + full + scale * jnp.sum(x - a, axis=0),
+        jax.grad(terms.prior)(position), total, new, old,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class VarianceReducedSGLD(SGLD):
+    """SGLD for an estimator that reports no covariance; subclasses name their source."""
+
+    source: ClassVar[Source]
+
+    def __post_init__(self):
+        super().__post_init__()
+        require(not self.compensate, "compensate: the estimator returns no covariance", self.compensate)
+
+    @property
+    def claims(self):
+        return dataclasses.replace(super().claims, source=self.source, conditions=("exact gradient",))

@@ -1,0 +1,1 @@
+"""Particle methods: SVGD and its relatives."""

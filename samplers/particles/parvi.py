@@ -1,0 +1,63 @@
+"""Langevin dynamics as a deterministic flow of particles: GFSD, GFSF, Blob and w-SGLD."""
+
+from dataclasses import dataclass
+
+from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.interface.sampler import Claims, ParticleClaims, Source
+from samplers.particles.common import ParticleMixin
+from samplers.particles.density_gradients import BALANCED, DENSITIES, RIDGE, Density, density_gradient
+from samplers.particles.kernels import Bandwidth, require_bandwidth
+from samplers.validation import require
+
+SOURCES: dict[Density, Source] = {
+    "gfsd": Source("liu2019accelerating", "GFSD"),
+    "gfsf": Source("liu2019accelerating", "GFSF"),
+    "blob": Source("chen2018unified", "w-SGLD-B"),
+    "jko": Source("chen2018unified", "w-SGLD"),
+}
+
+
+@dataclass(frozen=True)
+class ParVI(ParticleMixin):
+    """The gradient flow of the Kullback-Leibler divergence in Wasserstein space, with an estimate of its own density.
+
+        x_j' = x_j + h (-grad U~(x_j) - grad log q^(x_j))
+
+    Its marginals are those of Langevin dynamics (SGLD) where the estimate is exact.
+
+    Source: liu2019accelerating; chen2018unified; the estimates are in `samplers.particles.density_gradients`.
+
+    Args:
+        density: `"gfsd"`, `"gfsf"`, `"blob"` or `"jko"` (w-SGLD).
+        bandwidth: of the estimate, a squared length; `"median"` or `"he"`.
+        ridge: of `"gfsf"`.
+
+    Error: the target is a fixed point as M -> infinity and then h -> 0 for the bandwidth h.
+
+    Raises:
+        ValueError: if an argument is out of range.
+    """
+
+    density: Density = "blob"
+    bandwidth: Bandwidth = "median"
+    ridge: float = RIDGE
+
+    def __post_init__(self):
+        require(self.density in DENSITIES, f"density: must be one of {', '.join(DENSITIES)}", self.density)
+        require_bandwidth(self.bandwidth, several=False)
+        require(self.ridge > 0, "ridge: must be positive", self.ridge)
+
+    @property
+    def claims(self):
+        return Claims(
+            kind="particle",
+            source=SOURCES[self.density],
+            conditions=("infinitely many particles", "bandwidth to zero"),
+            particles=ParticleClaims(
+                smoothed=True, balanced=self.density in BALANCED, flow=lambda target: overdamped_dynamics(target, 1.0)
+            ),
+        )
+
+    def move(self, particles, gradients, weights, bandwidths):
+        """grad log (p / q^), (M, d)."""
+        return -gradients - density_gradient(self.density, particles, weights, bandwidths[0], self.ridge)

@@ -1,0 +1,91 @@
+"""SGHMC as a deterministic flow of particles: pSGHMC-det and pSGHMC-fGH."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.interface.sampler import Claims, ParticleClaims, Source
+from samplers.particles.density_gradients import RIDGE, Density
+from samplers.particles.kernels import Bandwidth
+from samplers.particles.particle_flow import FlowMixin, Form, require_flow
+from samplers.validation import require
+from targets.target import Target
+
+
+@dataclass(frozen=True)
+class PSGHMC(FlowMixin):
+    """Particles with momenta r that have the marginals of SGHMC, p(theta, r) = exp(-U - |r|^2 / (2 S)).
+
+        det:  dtheta/dt = r / S,                     dr/dt = -grad U~ - C r / S - C grad_r log q
+        fgh:  dtheta/dt = r / S + grad_r log q,      dr/dt = -grad U~ - grad_theta log q - C r / S - C grad_r log q
+
+    by Euler's method from the old values; momenta start from N(0, S).
+
+    Source: liu2019understanding, the section "Simulation as ParVIs" of the poster (its lemma 1 and theorem 5).
+
+    Args:
+        friction: C > 0.
+        mass: S > 0, the variance of a momentum (Sigma of the source, times the identity).
+        form: `"det"` or `"fgh"`.
+        density: estimate of grad log q (`samplers.particles.density_gradients`).
+        bandwidth: of the estimates, a squared length, `"median"` or `"he"`, these for position and momentum apart.
+        joint: one estimate in (theta, r) rather than one for each.
+        ridge: of `"gfsf"`.
+
+    Error: the target is a fixed point as M -> infinity and then h -> 0 for the bandwidth h; O(step size).
+
+    Raises:
+        ValueError: if an argument is out of range.
+    """
+
+    friction: float = 1.0
+    mass: float = 1.0
+    form: Form = "det"
+    density: Density = "blob"
+    bandwidth: Bandwidth = "median"
+    joint: bool = False
+    ridge: float = RIDGE
+
+    def __post_init__(self):
+        require(self.friction > 0, "friction: must be positive", self.friction)
+        require(self.mass > 0, "mass: must be positive", self.mass)
+        require_flow(self.form, self.density, self.bandwidth, self.ridge)
+
+    @property
+    def claims(self):
+        return Claims(
+            kind="particle",
+            source=Source("liu2019understanding", "lemma 1" if self.form == "det" else "theorem 5"),
+            conditions=("infinitely many particles", "bandwidth to zero"),
+            particles=ParticleClaims(smoothed=True, flow=self.dynamics),
+        )
+
+    def dynamics(self, target: Target) -> Dynamics:
+        """H = U + |r|^2 / (2 S), D = diag(0, C), Q = [[0, -I], [I, 0]]."""
+        n = target.size
+
+        def constant(upper, lower):
+            zero, one = jnp.zeros((n, n)), jnp.eye(n)
+            return lambda z: jnp.block([[zero, upper * one], [-upper * one, lower * one]]).astype(z.dtype)
+
+        return Dynamics(
+            lambda z: target.flat_potential(z[:n]) + 0.5 * z[n:] @ z[n:] / self.mass,
+            constant(0.0, self.friction),
+            constant(-1.0, 0.0),
+            coordinate_names(n, "r"),
+            n,
+        )
+
+    def draw(self, key, count, size, dtype):
+        return jnp.sqrt(self.mass) * jax.random.normal(key, (count, size), dtype)
+
+    def field(self, z, gradients, score):
+        """dz/dt (M, 2 d)."""
+        n = gradients.shape[1]
+        pull = z[:, n:] / self.mass  # -grad_r log p
+        brake = -self.friction * (pull + score[:, n:])
+        if self.form == "det":
+            return jnp.concatenate([pull, brake - gradients], axis=1)
+        return jnp.concatenate([pull + score[:, n:], brake - gradients - score[:, :n]], axis=1)

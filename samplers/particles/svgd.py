@@ -1,0 +1,122 @@
+"""Stein variational gradient descent (SVGD)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from samplers.interface.sampler import Claims, ParticleClaims, Source
+from samplers.particles.common import ParticleMixin, estimates, flatten, unflatten, uniform_weights
+from samplers.particles.kernels import (
+    Bandwidth,
+    bandwidths_of,
+    first_bandwidth,
+    gaussian_moments,
+    require_bandwidth,
+    squared_distances,
+)
+
+
+class SVGDState(NamedTuple):
+    """Particles (leading axis M), running mean square of the direction, number of steps, what the bandwidth rule
+    carries, estimators' states.
+    """
+
+    position: Any
+    square: jax.Array
+    count: jax.Array
+    bandwidth: jax.Array
+    estate: Any
+
+
+def stein_direction(
+    particles: jax.Array, gradients: jax.Array, weights: jax.Array, bandwidths: Sequence[Any]
+) -> jax.Array:
+    """phi(x_j) = sum_i w_i [-K_ij grad U(x_i) + grad_{x_i} K_ij], K_ij = sum_m exp(-|x_i - x_j|^2 / (2 h_m)).
+
+    Source: liu2016stein, equation (8), with w_i = 1 / M.
+
+    Args:
+        particles: (M, d).
+        gradients: grad U at the particles, (M, d).
+        weights: (M,), the sum is one.
+        bandwidths: h_m, squares of length scales.
+
+    Returns:
+        phi, (M, d).
+    """
+    x = particles - weights @ particles  # no cancellation far from the origin
+    kernel, slope = gaussian_moments(squared_distances(x), bandwidths, 2)
+    # sum_i w_i grad_{x_i} K_ij = sum_i w_i slope_ij (x_j - x_i)
+    repulsion = (slope.T @ weights)[:, None] * x - slope.T @ (weights[:, None] * x)
+    return repulsion - kernel.T @ (weights[:, None] * gradients)
+
+
+@dataclass(frozen=True)
+class SVGD(ParticleMixin):
+    """Particles transported along the kernelised gradient of the Kullback-Leibler divergence.
+
+        x_j' = x_j + h phi(x_j),   phi(x_j) = (1/M) sum_i [-K_ij grad U~(x_i) + grad_{x_i} K_ij]
+
+    or, with `adagrad`, x_j' = x_j + h phi / (10^-6 + sqrt(s)), s <- 0.9 s + 0.1 phi^2 (s = phi^2 in the first step).
+
+    Source: liu2016stein, Algorithm 1; the AdaGrad variant is that of its released code. Sums of kernels are those of
+    liu2018riemannian, section 5.1.
+
+    Positions have a leading particle axis in every leaf. All particles see the same minibatch: the estimator is
+    called once for each with the same key, and each particle carries an estimator's state of its own.
+
+    Args:
+        bandwidth: h of the kernel exp(-|x - y|^2 / (2 h)), a squared length; a tuple of them for the sum of their
+            kernels; `"median"`, or `"he"` (`samplers.particles.kernels`).
+        adagrad: scale the steps.
+
+    Error: none is claimed for a finite number of particles; in the mean-field limit the target is stationary.
+
+    Raises:
+        ValueError: if `bandwidth` is none of these.
+    """
+
+    bandwidth: Bandwidth = "median"
+    adagrad: bool = False
+
+    def __post_init__(self):
+        require_bandwidth(self.bandwidth)
+
+    @property
+    def claims(self):
+        return Claims(
+            kind="particle",
+            source=Source("liu2016stein", "Algorithm 1"),
+            conditions=("infinitely many particles",),
+            particles=ParticleClaims(balanced=True, scaled=self.adagrad),
+        )
+
+    def kernel(self, particles: jax.Array):
+        """The kernel k(x (d,), y (d,)) of a step from these particles (M, d)."""
+        start = first_bandwidth(self.bandwidth, particles)
+        bandwidths, _ = bandwidths_of(self.bandwidth, particles, start)
+        return lambda x, y: gaussian_moments(jnp.sum((x - y) ** 2), bandwidths, 1)[0]
+
+    def move(self, particles, gradients, weights, bandwidths):
+        """phi (M, d)."""
+        return stein_direction(particles, gradients, weights, bandwidths)
+
+    def init(self, key, position, estimator):
+        particles = flatten(position)
+        estate = jax.vmap(lambda x: estimator.init(key, x))(position)
+        start = first_bandwidth(self.bandwidth, particles)
+        return SVGDState(position, jnp.zeros_like(particles), jnp.zeros((), jnp.int32), start, estate)
+
+    def step(self, key, state, step_size, estimator):
+        gradients, estate = estimates(estimator, key, state.estate, state.position)
+        particles = flatten(state.position)
+        bandwidths, carried = bandwidths_of(self.bandwidth, particles, state.bandwidth)
+        direction = self.move(particles, gradients, uniform_weights(particles), bandwidths)
+        square = direction**2
+        square = jnp.where(state.count == 0, square, 0.9 * state.square + 0.1 * square)
+        move = direction / (1e-6 + jnp.sqrt(square)) if self.adagrad else direction
+        position = unflatten(state.position)(particles + step_size * move)
+        return SVGDState(position, square, state.count + 1, carried, estate)

@@ -1,0 +1,54 @@
+"""Euler's method on the Cox-Ingersoll-Ross process: what SCIR is without its exact transition."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from samplers.dynamics.cox_ingersoll_ross import CountedShape, cir_dynamics
+from samplers.estimators.host import estimator_key
+from samplers.interface.from_step import PositionMixin, PositionState
+from samplers.interface.sampler import Claims, Source
+from samplers.validation import require
+
+
+@dataclass(frozen=True, eq=False)
+class CIREuler(PositionMixin, CountedShape):
+    """Euler-Maruyama on independent CIR processes whose shapes are estimated afresh in every step, mirrored at zero.
+
+        theta' = |theta + h (a^ - theta) + sqrt(2 h theta) Z|,   a^ = alpha + n^
+
+    The ablation of `samplers.positive.scir`: the same equation and the same counts, discretised. It acts on each number
+    by itself, so that positions may have any leading axes that the counts have.
+
+    Source: baker2018large, equation (2.1), discretised as patterson2013stochastic do.
+
+    Args:
+        alpha: prior shape, positive, a scalar or (K,).
+
+    Error: weak order 1 inside, and invariant law O(h), for exact counts of shapes above 1; O(h^a) for a shape a < 1.
+
+    Raises:
+        ValueError: if `alpha` or the step size is not positive, or the estimator returns no counts.
+    """
+
+    @property
+    def claims(self):
+        return Claims(
+            kind="fixed-step",
+            source=Source("baker2018large", "equation (2.1)"),
+            weak_order=1,
+            invariant_order=1,
+            dynamics=cir_dynamics,
+            conditions=("exact counts", "density bounded at the boundary"),
+            spaces=("positive",),
+        )
+
+    def step(self, key, state, step_size, estimator):
+        require(step_size > 0, "step_size: must be positive", step_size)
+        theta = np.asarray(state.position, np.float64)
+        estimate, estate = estimator.estimate(estimator_key(key, estimator), state.estate, theta)
+        if estimate.statistics is None:
+            raise ValueError("estimator: CIREuler needs unbiased counts; use one that returns `statistics`")
+        noise = np.sqrt(2 * step_size * theta) * key.standard_normal(theta.shape)
+        drift = self.alpha + np.asarray(estimate.statistics) - theta
+        return PositionState(np.abs(theta + step_size * drift + noise), estate)

@@ -1,0 +1,107 @@
+"""The exponential Ornstein-Uhlenbeck process: log-normal laws from unbiased estimates of their location."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.interface.from_step import PositionMixin, PositionState
+from samplers.interface.sampler import Claims, Estimate, Source
+from samplers.numerics.noise import normal_like
+from samplers.validation import require
+from targets.target import Target
+
+
+@dataclass(frozen=True, eq=False)
+class ExponentialOU(PositionMixin):
+    """Exact transitions of the logarithm, an Ornstein-Uhlenbeck process, with a location estimated afresh.
+
+        log theta' = mu^ + (log theta - mu^) e^-h + N(0, sigma^2 (1 - e^-2h))
+
+    for independent log-normal laws, log theta ~ N(mu, sigma^2).
+
+    Source: baker2018large, section 2.3 (log-normal laws). Differs from the source in:
+        1. the process: a geometric Brownian motion, which the source names, has no stationary law.
+
+    Args:
+        scale: sigma > 0, standard deviation of log theta.
+
+    Error: none for the exact location, at any step size. Unbiased estimates of variance v leave the mean of log theta
+    exact and add tanh(h/2) v to its variance.
+
+    Raises:
+        ValueError: if `scale` is not positive, or the estimator returns no `statistics`.
+    """
+
+    scale: float = 1.0
+
+    backend = "jax"
+    needs = frozenset({"statistics"})
+
+    def __post_init__(self):
+        require(self.scale > 0, "scale: must be positive", self.scale)
+
+    def dynamics(self, target: Target) -> Dynamics:
+        """H = U, D = sigma^2 diag(theta^2), Q = 0."""
+        n = target.size
+        return Dynamics(
+            H=target.flat_potential,
+            D=lambda z: self.scale**2 * jnp.diag(z * z),
+            Q=lambda z: jnp.zeros((n, n), z.dtype),
+            names=coordinate_names(n),
+            size=n,
+        )
+
+    @property
+    def claims(self):
+        return Claims(
+            kind="exact",
+            source=Source("baker2018large", "section 2.3"),
+            dynamics=self.dynamics,
+            conditions=("exact location",),
+            spaces=("positive",),
+        )
+
+    def step(self, key, state, step_size, estimator):
+        estimate_key, noise_key = jax.random.split(key)
+        estimate, estate = estimator.estimate(estimate_key, state.estate, state.position)
+        if estimate.statistics is None:
+            raise ValueError("estimator: ExponentialOU needs unbiased locations; use one that returns `statistics`")
+        y = jnp.log(state.position)
+        noise = self.scale * jnp.sqrt(-jnp.expm1(-2 * step_size)) * normal_like(noise_key, y)
+        y = y - jnp.expm1(-step_size) * (estimate.statistics - y) + noise
+        return PositionState(jnp.exp(y), estate)
+
+
+@dataclass(frozen=True, eq=False)
+class LogLocation:
+    """The mean of log data, as `statistics`, of all of them or of a minibatch with replacement.
+
+    Args:
+        logs: (N, K), logarithms of the data.
+        batch_size: n; None for all data.
+
+    Raises:
+        ValueError: if `batch_size` does not lie between 1 and N.
+    """
+
+    logs: Any
+    batch_size: int | None = None
+
+    def __post_init__(self):
+        total = len(self.logs)
+        if self.batch_size is not None:
+            require(1 <= self.batch_size <= total, f"batch_size: must lie between 1 and {total}", self.batch_size)
+
+    def init(self, key, position):
+        del key, position
+        return ()
+
+    def estimate(self, key, estate, position):
+        logs = jnp.asarray(np.asarray(self.logs), position.dtype)
+        if self.batch_size is not None:
+            logs = logs[jax.random.randint(key, (self.batch_size,), 0, len(self.logs))]
+        return Estimate(None, statistics=jnp.mean(logs, axis=0)), estate

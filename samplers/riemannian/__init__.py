@@ -1,0 +1,1 @@
+"""Samplers with a position-dependent metric."""

@@ -1,0 +1,1 @@
+"""The run loop: schedules, thinning, averaging, checkpoints, devices."""

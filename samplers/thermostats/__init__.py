@@ -1,0 +1,1 @@
+"""Samplers of Nose-Hoover Langevin dynamics."""

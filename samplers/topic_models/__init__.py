@@ -1,0 +1,1 @@
+"""Samplers of latent-variable models."""

@@ -1,0 +1,1 @@
+"""Samplers of the Dirichlet-process mixture."""

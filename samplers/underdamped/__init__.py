@@ -1,0 +1,1 @@
+"""Samplers of underdamped Langevin and Hamiltonian dynamics."""

@@ -1,0 +1,118 @@
+"""Hamiltonian Monte Carlo (HMC) with leapfrog steps and a Metropolis test."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.interface.metropolis import accept, finite_or_reject, inner
+from samplers.interface.sampler import Claims, Source, TrajectoryClaims
+from samplers.numerics.noise import normal_like
+from samplers.validation import require
+
+
+class MetropolisState(NamedTuple):
+    """Position, its potential and gradient (caches), and the estimator's own state."""
+
+    position: Any
+    potential: jax.Array
+    gradient: Any
+    estate: Any
+
+
+class MetropolisMixin:
+    """What HMC and MALA share: the cached state, and `z` = the position."""
+
+    def init(self, key, position, estimator):
+        init_key, gradient_key = jax.random.split(key)
+        estimate, estate = estimator.estimate(gradient_key, estimator.init(init_key, position), position)
+        return MetropolisState(position, potential_of(estimate), estimate.gradient, estate)
+
+    def position(self, state):
+        return state.position
+
+    def unpack(self, state):
+        return state.position
+
+    def pack(self, key, z, estimator):
+        return self.init(key, z, estimator)
+
+
+def potential_of(estimate) -> jax.Array:
+    """The potential of an estimate. Raises ValueError if it has none."""
+    if estimate.potential is None:
+        raise ValueError("estimator: a Metropolis test needs the potential; use an estimator that returns it")
+    return estimate.potential
+
+
+@dataclass(frozen=True)
+class HMC(MetropolisMixin):
+    """Leapfrog trajectories from a fresh momentum, accepted with probability min(1, exp(-(H' - H) / T)).
+
+        r ~ N(0, T I);  num_steps times: r -= (h/2) grad U(x), x += h r, r -= (h/2) grad U(x);  H = U + |r|^2 / 2
+
+    Source: neal2011mcmc, section 5.3.2 (figure 2), unit mass. Differs from the source in:
+        1. the temperature T (momentum of variance T, energies divided by T);
+        2. a proposal whose potential is not finite is rejected.
+
+    Args:
+        num_steps: leapfrog steps a transition, at least 1.
+        temperature: T > 0; the law is exp(-U / T).
+
+    `step_size` is the leapfrog step h, not the length of the trajectory. The start needs a finite potential.
+
+    Error: none, at any step size, for exact potentials and gradients; with an estimate of either, no law is claimed.
+
+    Raises:
+        ValueError: if `num_steps` or `temperature` is not positive, or the estimator returns no potential.
+    """
+
+    num_steps: int = 5
+    temperature: float = 1.0
+
+    backend = "jax"
+    needs = frozenset({"gradient", "potential"})
+
+    def __post_init__(self):
+        require(self.num_steps >= 1, "num_steps: must be at least 1", self.num_steps)
+        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+
+    @property
+    def claims(self):
+        T = self.temperature
+        return Claims(
+            kind="exact",
+            source=Source("neal2011mcmc", "section 5.3.2"),
+            temperature=T,
+            discrete_law=lambda h, curvature: {"position": T / curvature},
+            composite=True,
+            trajectory=TrajectoryClaims(self.num_steps, lambda target: overdamped_dynamics(target, T)),
+            conditions=("exact potential and gradient",),
+        )
+
+    def trajectory(self, key, state, momentum, step_size, estimator):
+        """`num_steps` leapfrog steps: `(state, momentum) -> (state, momentum)` at the end, no accept-reject."""
+        h = step_size
+
+        def leapfrog(carry, gradient_key):
+            here, r = carry
+            r = jax.tree.map(lambda b, g: b - 0.5 * h * g, r, here.gradient)
+            x = jax.tree.map(lambda a, b: a + h * b, here.position, r)
+            estimate, estate = estimator.estimate(gradient_key, here.estate, x)
+            r = jax.tree.map(lambda b, g: b - 0.5 * h * g, r, estimate.gradient)
+            return (MetropolisState(x, potential_of(estimate), estimate.gradient, estate), r), None
+
+        return jax.lax.scan(leapfrog, (state, momentum), jax.random.split(key, self.num_steps))[0]
+
+    def step(self, key, state, step_size, estimator):
+        momentum_key, gradient_key, accept_key = jax.random.split(key, 3)
+        root = jnp.sqrt(self.temperature)
+        momentum = jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(momentum_key, state.position))
+        end, end_momentum = self.trajectory(gradient_key, state, momentum, step_size, estimator)
+        before = state.potential + 0.5 * inner(momentum, momentum)
+        after = end.potential + 0.5 * inner(end_momentum, end_momentum)
+        log_ratio = finite_or_reject(end.potential, (before - after) / self.temperature)
+        chosen = accept(accept_key, log_ratio, end._replace(estate=()), state._replace(estate=()))
+        return chosen._replace(estate=end.estate)

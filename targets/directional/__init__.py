@@ -1,0 +1,1 @@
+"""Targets on spheres, circles and Stiefel manifolds."""

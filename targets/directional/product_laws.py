@@ -1,0 +1,96 @@
+"""Laws of independent parts on a product of manifolds."""
+
+from collections.abc import Callable
+from functools import reduce
+from operator import add
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from targets.directional import von_mises_fisher as vmf
+from targets.euclidean import gaussian
+from targets.manifolds.base import Manifold
+from targets.manifolds.product import Product
+from targets.manifolds.spheres import ProductOfSpheres
+from targets.target import Cdf, Moment, Target
+
+
+def independent(parts: tuple[Target, ...], name: str, stacked: Manifold | None = None) -> Target:
+    """The law of (x_1, .., x_k) with independent x_i from the parts.
+
+        U(x) = sum_i U_i(x_i);  E f(x_i) g(x_j) = E f E g;  exp(-U / T) is the product of exp(-U_i / T)
+
+    A sampler that mixes the parts, or gives them a common velocity or thermostat where it must not, is off here.
+
+    Source: independence; the oracles are those of the parts.
+
+    Args:
+        parts: two or more targets.
+        name: name of the target.
+        stacked: the manifold of positions that are one array with a part a row; None for tuples on the product of the
+            parts' manifolds.
+
+    Raises:
+        ValueError: if there are fewer than two parts.
+    """
+    if len(parts) < 2:
+        raise ValueError(f"parts: must be two or more targets, got {len(parts)}")
+    join: Callable[[list[Any]], Any] = tuple if stacked is None else lambda rows: jnp.stack(rows, axis=-2)
+
+    def of(i, function):
+        """A function of a part as one of the whole."""
+        return lambda x: function(x[i])
+
+    samplers = [part.sample for part in parts if part.sample is not None]
+
+    def sample(key, count):
+        keys = jax.random.split(key, len(parts))
+        return join([draw(k, count) for draw, k in zip(samplers, keys, strict=True)])
+
+    moments = {f"{i}:{label}": Moment(of(i, m.function), m.value, m.error) for i, m, label in _each(parts, "moments")}
+    cdfs = {f"{i}:{label}": Cdf(of(i, c.function), c.cdf) for i, c, label in _each(parts, "cdfs")}
+    (first, a), (second, b) = (next(iter(part.moments.items())) for part in parts[:2])
+    value, error = a.value * b.value, a.error * abs(b.value) + b.error * abs(a.value) + a.error * b.error
+    moments[f"0:{first}*1:{second}"] = Moment(lambda x: a.function(x[0]) * b.function(x[1]), value, error)
+    tempered = None
+    if all(part.tempered or part.gaussian for part in parts):
+        tempered = lambda temperature: independent(tuple(_at(part, temperature) for part in parts), name, stacked)
+    return Target(
+        name=name,
+        manifold=stacked or Product(tuple(part.manifold for part in parts)),
+        example=join([part.example for part in parts]),
+        potential=lambda x: reduce(add, (part.potential(x[i]) for i, part in enumerate(parts))),
+        sample=sample if len(samplers) == len(parts) else None,
+        moments=moments,
+        cdfs=cdfs,
+        curvature=max(part.curvature for part in parts),
+        tempered=tempered,
+        source="; ".join(dict.fromkeys(part.source for part in parts)),
+    )
+
+
+def _each(parts: tuple[Target, ...], attribute: str):
+    """(i, oracle, label) of every oracle of every part."""
+    return [(i, oracle, label) for i, part in enumerate(parts) for label, oracle in getattr(part, attribute).items()]
+
+
+def _at(part: Target, temperature: float) -> Target:
+    """A part with density exp(-U_i / T)."""
+    if part.tempered is not None:
+        return part.tempered(temperature)
+    assert part.gaussian is not None
+    law = part.gaussian
+    return gaussian.gaussian(law.mean, temperature * np.linalg.inv(law.precision), part.name, part.example)
+
+
+def circles() -> Target:
+    """Von Mises laws of kappa = 2 and 1 on two circles, in one array (2, 2)."""
+    parts = vmf.von_mises_fisher((1.0, -2.0), 2.0), vmf.von_mises_fisher((0.6, 0.8), 1.0)
+    return independent(parts, "vmf-s1^2", ProductOfSpheres(2, 2))
+
+
+def sphere_and_plane() -> Target:
+    """A von Mises-Fisher law on S^2 and a Gaussian one on R^2, as a tuple."""
+    return independent((vmf.von_mises_fisher(), gaussian.correlated_2d()), "vmf-s2-and-gaussian")

@@ -1,0 +1,173 @@
+"""Gaussian laws in any dimension, on arrays and on pytrees."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from scipy import special, stats
+
+from targets.manifolds.euclidean import Euclidean
+from targets.numerics.quadrature import tensor_rule
+from targets.target import Cdf, GaussianLaw, Moment, Target
+
+MAX_QUADRATURE_DIM = 3
+"""Tensor rules are given up to this dimension."""
+
+
+def gaussian(mean: Any, covariance: Any, name: str, structure: Any = None) -> Target:
+    """N(mean, covariance).
+
+        U(x) = (x - m)^T P (x - m) / 2,  P = covariance^-1
+
+    Source: closed form.
+
+    Args:
+        mean: (d,).
+        covariance: (d, d), symmetric positive definite.
+        name: name of the target.
+        structure: a pytree of floats with d numbers that positions look like; None for an array (d,).
+
+    Raises:
+        ValueError: if a shape does not fit, an entry is not finite, or the covariance is not symmetric positive
+            definite.
+    """
+    mean, covariance = np.array(mean, np.float64), np.array(covariance, np.float64)
+    require_gaussian(mean, covariance)
+    dim = mean.size
+    flat, unravel = ravel_pytree(jnp.zeros(dim) if structure is None else structure)
+    if flat.size != dim:
+        raise ValueError(f"structure: needs as many numbers as the mean has ({dim}), got {flat.size}")
+    dtype = flat.dtype
+    scales = np.sqrt(np.diag(covariance))
+    # half a standard deviation off the mean: at the mean the gradient vanishes, which would hide mistakes
+    example = unravel(jnp.asarray(mean + 0.5 * scales * (-1.0) ** np.arange(dim), dtype))
+    root = np.linalg.cholesky(covariance)
+    precision = np.linalg.inv(covariance)
+    precision = (precision + precision.T) / 2
+
+    def centred(position):
+        flat = ravel_pytree(position)[0]
+        return flat - jnp.asarray(mean, flat.dtype)
+
+    def potential(position):
+        d = centred(position)
+        return d @ jnp.asarray(precision, d.dtype) @ d / 2
+
+    def sample(key, n):
+        normals = jax.random.normal(key, (n, dim), dtype)
+        return jax.vmap(unravel)(jnp.asarray(mean, dtype) + normals @ jnp.asarray(root.T, dtype))
+
+    def squared_distance(position):
+        return 2 * potential(position)
+
+    def quadrature(n):
+        points, weights = tensor_rule(dim, n)
+        return mean + points @ root.T, weights
+
+    cdfs = {f"theta[{i}]": Cdf(_flat(i), _normal_cdf(mean[i], scales[i])) for i in range(dim)}
+    cdfs["squared distance"] = Cdf(squared_distance, lambda x: stats.chi2.cdf(np.asarray(x), dim))
+    return Target(
+        name=name,
+        manifold=Euclidean(dim),
+        example=example,
+        potential=potential,
+        sample=sample,
+        moments=_moments(mean, covariance),
+        cdfs=cdfs,
+        quadrature=quadrature if dim <= MAX_QUADRATURE_DIM else None,
+        interval=(float(mean[0] - 8 * scales[0]), float(mean[0] + 8 * scales[0])) if dim == 1 else None,
+        gaussian=GaussianLaw(mean, precision),
+        curvature=float(np.linalg.eigvalsh(precision)[-1]),
+        source="closed form; sampling by the Cholesky factor of the covariance",
+    )
+
+
+def standard() -> Target:
+    """N(0, 1) in one dimension."""
+    return gaussian([0.0], [[1.0]], "gaussian-standard")
+
+
+def scaled() -> Target:
+    """Mean 0.7, precision 2.5: a mean or a scale that is taken for 0 or 1 shows."""
+    return gaussian([0.7], [[1 / 2.5]], "gaussian-1d-scaled")
+
+
+def anisotropic() -> Target:
+    """Ten independent coordinates with precisions 1 to 100, evenly spaced in the logarithm."""
+    return gaussian(np.zeros(10), np.diag(np.logspace(0, -2, 10)), "gaussian-anisotropic")
+
+
+def correlated_2d() -> Target:
+    """Correlation 0.9, standard deviations 1 and 0.6, mean (0.5, -1)."""
+    return gaussian([0.5, -1.0], _covariance([1.0, 0.6], {(0, 1): 0.9}), "gaussian-correlated-2d")
+
+
+def correlated_3d() -> Target:
+    """Three unequal correlations of both signs, standard deviations 1, 0.5 and 1.5, mean (-0.3, 0.8, 1.2)."""
+    covariance = _covariance([1.0, 0.5, 1.5], {(0, 1): 0.6, (0, 2): -0.4, (1, 2): 0.2})
+    return gaussian([-0.3, 0.8, 1.2], covariance, "gaussian-correlated-3d")
+
+
+def pytree() -> Target:
+    """Five coordinates in three leaves, `bias` (), `left` (2,) and `right` (2,), all of them correlated.
+
+    Two leaves have equal shapes, so that one key used for both of them gives a correlation that the law has not.
+    """
+    structure = {"left": jnp.zeros(2), "right": jnp.zeros(2), "bias": jnp.zeros(())}
+    # ravel order is alphabetical: bias, left, right
+    correlations = {(0, 1): 0.3, (0, 4): -0.4, (1, 2): -0.2, (1, 3): 0.5, (2, 3): 0.1, (2, 4): -0.6, (3, 4): 0.2}
+    covariance = _covariance([0.8, 1.0, 0.5, 1.3, 0.7], correlations)
+    return gaussian([0.4, -0.5, 1.0, 0.2, -0.9], covariance, "gaussian-pytree", structure)
+
+
+def _covariance(scales: list[float], correlations: dict[tuple[int, int], float]) -> np.ndarray:
+    matrix = np.eye(len(scales))
+    for (i, j), value in correlations.items():
+        matrix[i, j] = matrix[j, i] = value
+    return matrix * np.outer(scales, scales)
+
+
+def require_gaussian(mean: np.ndarray, covariance: np.ndarray) -> None:
+    """Raise ValueError unless they are a finite vector and a symmetric positive definite matrix of its size."""
+    if mean.ndim != 1 or mean.size == 0 or not np.all(np.isfinite(mean)):
+        raise ValueError(f"mean: must be a vector of finite numbers, got shape {mean.shape} and {mean}")
+    if covariance.shape != (mean.size, mean.size) or not np.all(np.isfinite(covariance)):
+        raise ValueError(f"covariance: must be a finite {mean.size} x {mean.size} matrix, got {covariance}")
+    asymmetry = np.max(np.abs(covariance - covariance.T))
+    if asymmetry > 8 * np.finfo(np.float64).eps * np.max(np.abs(covariance)):
+        raise ValueError(f"covariance: must be symmetric, got {covariance}")
+    smallest = np.linalg.eigvalsh(covariance)[0]
+    if smallest <= 0:
+        raise ValueError(f"covariance: must be positive definite, got smallest eigenvalue {smallest:.3g}")
+
+
+def _flat(*indices: int, exponent: int = 1):
+    """Statistic: the product of some coordinates (ravel order), to a power."""
+
+    def statistic(position):
+        flat = ravel_pytree(position)[0]
+        value = flat[indices[0]]
+        for i in indices[1:]:
+            value = value * flat[i]
+        return value**exponent
+
+    return statistic
+
+
+def _normal_cdf(mean: float, scale: float):
+    return lambda x: special.ndtr((np.asarray(x) - mean) / scale)
+
+
+def _moments(mean: np.ndarray, covariance: np.ndarray) -> dict[str, Moment]:
+    """Raw first, second and fourth moments of every coordinate, and all cross products."""
+    moments = {}
+    for i, (m, s) in enumerate(zip(mean.tolist(), np.diag(covariance).tolist(), strict=True)):
+        moments[f"theta[{i}]"] = Moment(_flat(i), m)
+        moments[f"theta[{i}]^2"] = Moment(_flat(i, exponent=2), m**2 + s)
+        moments[f"theta[{i}]^4"] = Moment(_flat(i, exponent=4), m**4 + 6 * m**2 * s + 3 * s**2)
+        for j in range(i):
+            value = float(mean[i] * mean[j] + covariance[i, j])
+            moments[f"theta[{j}]*theta[{i}]"] = Moment(_flat(j, i), value)
+    return moments

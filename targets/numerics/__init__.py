@@ -1,0 +1,1 @@
+"""Special functions, quadrature rules and sums that the targets are built of."""

@@ -1,0 +1,1 @@
+"""Posteriors of logistic regressions."""

@@ -1,0 +1,262 @@
+"""Dirichlet laws, on the flat simplex and through the sphere map."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import special, stats
+
+from targets.manifolds.simplex import Simplex
+from targets.manifolds.sphere import Sphere
+from targets.manifolds.sphere_chart import to_simplex, to_sphere
+from targets.numerics.quadrature import Rule, jacobi_rule
+from targets.target import Cdf, Moment, Target
+
+LEAST_MASS = 1e-12
+"""A coordinate below the smallest float with more than this probability gets no oracle of its own."""
+TOP_MASS = 1e-6
+"""A coordinate that rounds to 1 with more than this probability gets no distribution function."""
+
+
+def dirichlet(alpha: Any, name: str) -> Target:
+    """Dirichlet(alpha) on the flat simplex, density with respect to Hausdorff measure (Lebesgue, K - 1 coordinates).
+
+        U(theta) = -sum_k (alpha_k - 1) log theta_k,   theta_k ~ Beta(alpha_k, alpha_0 - alpha_k),  alpha_0 = sum alpha
+
+    Draws are made in log space (`sample_log_dirichlet`). For small alpha_k most of them are below the smallest float:
+    theta_k < 2e-308 has probability near exp(-708 alpha_k), half for alpha_k = 1e-3. Such a coordinate of a position is
+    set to the smallest normal float, so U and its gradient stay finite, and has no moments of its logarithm and no
+    distribution function here; `log_cdf` is that of log theta_k.
+
+    Source: patterson2013stochastic, section 3.3; closed form.
+
+    Args:
+        alpha: (K,), positive, K >= 2; tested down to 1e-3.
+        name: name of the target.
+
+    Raises:
+        ValueError: if alpha is out of range.
+    """
+    alpha = _validated(alpha)
+
+    def potential(theta):
+        return -jnp.sum(jnp.asarray(alpha - 1, theta.dtype) * jnp.log(theta))
+
+    def place(log_theta, key):
+        del key
+        theta = jnp.exp(log_theta)
+        return _floored(theta / jnp.sum(theta, axis=-1, keepdims=True))
+
+    return _target(
+        alpha,
+        name,
+        manifold=Simplex(len(alpha)),
+        example=jnp.asarray(_example(alpha)),
+        potential=potential,
+        place=place,
+        theta=lambda position: position,
+        quadrature=lambda m: simplex_rule(alpha, m),
+        temper=lambda t: dirichlet((alpha - 1) / t + 1, f"{name} at temperature {t:g}"),
+        hottest=lambda t: np.all((alpha - 1) / t + 1 > 0),
+        curvature=_curvature(alpha - 1, alpha, 2),
+    )
+
+
+def dirichlet_sphere(alpha: Any, name: str) -> Target:
+    """The law of x on S^(K-1) with theta_k = x_k^2 ~ Dirichlet(alpha) and independent fair signs.
+
+        U(x) = -sum_k (2 alpha_k - 1) log |x_k|   with respect to Hausdorff (surface) measure
+
+    which is that of `dirichlet` less log prod |x_k|, the Jacobian of the map. The 2^K orthants are alike and, for
+    alpha_k > 1/2, separated by walls where the density is zero, so all statistics here are even. Oracles as in
+    `dirichlet`; x_k is below the smallest float with probability near exp(-1416 alpha_k).
+
+    Source: byrne2013geodesic (the map); patterson2013stochastic, section 3.3 (the law).
+
+    Args:
+        alpha: (K,), positive, K >= 2; tested down to 1e-3.
+        name: name of the target.
+
+    Raises:
+        ValueError: if alpha is out of range.
+    """
+    alpha = _validated(alpha)
+
+    def potential(x):
+        return -jnp.sum(jnp.asarray(2 * alpha - 1, x.dtype) * jnp.log(jnp.abs(x)))
+
+    def place(log_theta, key):
+        signs = jax.random.rademacher(key, log_theta.shape, log_theta.dtype)
+        x = jnp.exp(log_theta / 2)
+        return signs * _floored(x / jnp.linalg.norm(x, axis=-1, keepdims=True))
+
+    def quadrature(m):
+        """All orthants: with both signs a Gauss rule in theta is one in x, exact for odd polynomials too."""
+        theta, weights = simplex_rule(alpha, m)
+        signs = np.array(np.meshgrid(*[[1.0, -1.0]] * len(alpha))).reshape(len(alpha), -1).T
+        return (signs[:, None, :] * np.sqrt(theta)).reshape(-1, len(alpha)), np.tile(weights / len(signs), len(signs))
+
+    return _target(
+        alpha,
+        name,
+        manifold=Sphere(len(alpha)),
+        example=to_sphere(jnp.asarray(_example(alpha))),
+        potential=potential,
+        place=place,
+        theta=to_simplex,
+        quadrature=quadrature,
+        temper=lambda t: dirichlet_sphere((alpha - 0.5) / t + 0.5, f"{name} at temperature {t:g}"),
+        hottest=lambda t: np.all((alpha - 0.5) / t + 0.5 > 0),
+        curvature=_curvature(2 * alpha - 1, alpha, 1),
+    )
+
+
+@partial(jax.jit, static_argnums=2)
+def sample_log_dirichlet(key: jax.Array, alpha: jax.Array, n: int) -> jax.Array:
+    """n draws (n, K) of log theta, theta ~ Dirichlet(alpha), from Gamma draws in log space: exact for small alpha."""
+    logs = jax.random.loggamma(key, alpha, (n, len(alpha)))
+    return logs - jax.nn.logsumexp(logs, axis=1, keepdims=True)
+
+
+def log_cdf(alpha: Any, index: int, log_theta: np.ndarray) -> np.ndarray:
+    """P(log theta_k <= y), vectorised, for y of any size.
+
+    Below theta = 1e-20 it is theta^a / (a B(a, b)), the leading term of the Beta integral, to a relative error of 1e-20
+    (1 + |b - 1|). Where the other alphas are small too, draws of theta_k round to 1, which this law does not.
+    """
+    alpha = np.asarray(alpha, np.float64)
+    a, b = alpha[index], alpha.sum() - alpha[index]
+    y = np.minimum(np.asarray(log_theta, np.float64), 0.0)
+    lowest = np.exp(a * y - np.log(a) - special.betaln(a, b))
+    return np.where(y < np.log(1e-20), lowest, special.betainc(a, b, np.exp(np.maximum(y, -100.0))))
+
+
+def dense() -> Target:
+    """Dirichlet(2, 3.5, 1.5) on the flat simplex."""
+    return dirichlet([2.0, 3.5, 1.5], "dirichlet")
+
+
+def sparse() -> Target:
+    """Dirichlet(0.2, 0.3, 0.25) on the flat simplex: unbounded at every face."""
+    return dirichlet([0.2, 0.3, 0.25], "dirichlet-sparse")
+
+
+def concentrated() -> Target:
+    """Dirichlet(8, 12, 9) on the flat simplex: the force has a finite fourth moment, at temperature 2 too."""
+    return dirichlet([8.0, 12.0, 9.0], "dirichlet-concentrated")
+
+
+def dense_sphere() -> Target:
+    """Dirichlet(2, 3.5, 1.5) through the sphere map."""
+    return dirichlet_sphere([2.0, 3.5, 1.5], "dirichlet-sphere")
+
+
+def concentrated_sphere() -> Target:
+    """Dirichlet(24, 36, 30) through the sphere map: nearly Gaussian in each orthant, far from the walls."""
+    return dirichlet_sphere([24.0, 36.0, 30.0], "dirichlet-sphere-concentrated")
+
+
+def sparse_sphere() -> Target:
+    """Dirichlet(0.2, 0.3, 0.25) through the sphere map."""
+    return dirichlet_sphere([0.2, 0.3, 0.25], "dirichlet-sphere-sparse")
+
+
+def _target(alpha, name, manifold, example, potential, place, theta, quadrature, temper, hottest, curvature) -> Target:
+    """A Target whose statistics are those of theta; `place` takes log theta (n, K) and a key to positions."""
+    total = alpha.sum()
+    moments, cdfs = {}, {}
+    smallest = np.log(np.finfo(np.float64).tiny)
+    for k in range(len(alpha)):
+        part = lambda position, k=k: theta(position)[k]
+        a = alpha[k]
+        moments[f"theta[{k}]"] = Moment(part, float(a / total))
+        moments[f"theta[{k}]^2"] = Moment(lambda p, f=part: f(p) ** 2, float(a * (a + 1) / (total * (total + 1))))
+        for j in range(k):
+            value = a * alpha[j] / (total * (total + 1))
+            pair = lambda position, j=j, k=k: theta(position)[j] * theta(position)[k]
+            moments[f"theta[{j}]*theta[{k}]"] = Moment(pair, float(value))
+        if log_cdf(alpha, k, smallest) < LEAST_MASS:
+            value = float(special.digamma(a) - special.digamma(total))
+            moments[f"log theta[{k}]"] = Moment(lambda p, f=part: jnp.log(f(p)), value)
+            if special.betainc(total - a, a, np.finfo(np.float64).eps) < TOP_MASS:
+                cdfs[f"theta[{k}]"] = Cdf(part, lambda x, a=a: special.betainc(a, total - a, np.clip(x, 0, 1)))
+
+    def sample(key, n):
+        draw_key, place_key = jax.random.split(key)
+        return place(sample_log_dirichlet(draw_key, jnp.asarray(alpha), n), place_key)
+
+    def tempered(temperature):
+        if not hottest(temperature):
+            raise ValueError(f"temperature: exp(-U / {temperature:g}) cannot be normalised for alpha = {alpha}")
+        return temper(temperature)
+
+    return Target(
+        name=name,
+        manifold=manifold,
+        example=example,
+        potential=potential,
+        sample=sample,
+        moments=moments,
+        cdfs=cdfs,
+        quadrature=quadrature if len(alpha) <= 4 else None,
+        curvature=curvature,
+        tempered=tempered,
+        source="patterson2013stochastic, section 3.3; closed form",
+    )
+
+
+def _floored(values):
+    """No smaller than the smallest normal float: an underflow to zero would make U infinite."""
+    return jnp.maximum(values, jnp.finfo(values.dtype).tiny)
+
+
+def simplex_rule(alpha: np.ndarray, m: int) -> Rule:
+    """Sticks theta_k / (theta_k + ... + theta_K) are independent Beta: a product of Gauss-Jacobi rules (m^(K-1), K).
+
+    Exact for polynomials of degree 2 m - 1; slow for logarithms.
+    """
+    points, weights = np.ones((1, 0)), np.ones(1)
+    left = np.ones(1)
+    for k in range(len(alpha) - 1):
+        rest = alpha[k + 1 :].sum()
+        stick, w = _beta_rule(alpha[k], rest, m)
+        points = np.concatenate([np.repeat(points, m, axis=0), np.outer(left, stick).reshape(-1, 1)], axis=1)
+        weights = np.outer(weights, w).ravel()
+        left = np.outer(left, 1 - stick).ravel()
+    return np.concatenate([points, left[:, None]], axis=1), weights
+
+
+def _beta_rule(a: float, b: float, m: int) -> Rule:
+    """m-point Gauss rule (m,), (m,) of Beta(a, b), from the recurrence of the Jacobi polynomials."""
+    k = np.arange(1.0, m)
+    total = a + b - 2
+    centre = (a - b) * total / ((2 * k + total) * (2 * k + total + 2))
+    square = 4 * k * (k + a - 1) * (k + b - 1) / ((2 * k + total) ** 2 * (2 * k + total + 1))
+    square[1:] *= (k[1:] + total) / (2 * k[1:] + total - 1)  # 1 at k = 1, where both may vanish
+    points, weights = jacobi_rule(np.concatenate([[(a - b) / (a + b)], centre]), np.sqrt(square))
+    return (1 + points) / 2, weights
+
+
+def _curvature(powers: np.ndarray, alpha: np.ndarray, order: int) -> float:
+    """Largest second derivative of U on all but 1 % of the mass, 1 for a U that is concave.
+
+    It is powers_k / theta_k^order at the quantile of each theta_k; `order` is 2 on the simplex and 1 on the sphere.
+    """
+    convex = powers > 0
+    edge = stats.beta.ppf(0.01 / len(alpha), alpha[convex], alpha.sum() - alpha[convex])
+    return float(np.max(powers[convex] / edge**order, initial=0.0)) or 1.0
+
+
+def _example(alpha: np.ndarray) -> np.ndarray:
+    """A point between the mean and the centre, which is neither."""
+    tilted = alpha / alpha.sum() + (1 + np.arange(len(alpha))) / len(alpha)
+    return tilted / tilted.sum()
+
+
+def _validated(alpha: Any) -> np.ndarray:
+    alpha = np.array(alpha, np.float64)
+    if alpha.ndim != 1 or len(alpha) < 2 or not np.all((alpha > 0) & np.isfinite(alpha)):
+        raise ValueError(f"alpha: must hold two or more positive finite numbers, got {alpha}")
+    return alpha

@@ -1,0 +1,169 @@
+"""Every planted bug is caught by the check that it names, and the correct sampler that it is derived from passes it."""
+
+import json
+import math
+from functools import cache
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from checks.core.candidate import Subject
+from checks.core.lookup import find_row, find_target
+from checks.core.result import Result
+from checks.end_points.error_rates import fraction_of_chains
+from checks.faults.fault import CLASSES
+from checks.faults.registry import DEFECTS
+from checks.pytest_plugin.execute import execute
+from checks.registry import CHECKS, find_check
+from checks.tiers.workload.registry import WORKLOADS
+from checks.tracing.step_map import step_map
+from reports.pages import kill_matrix
+from samplers.dynamics.complete_recipe import fokker_planck_residual
+from samplers.entry import DETERMINISTIC_TIERS, WORKLOAD
+from samplers.registry import RECIPE_OFFSET, SAMPLERS
+from samplers.riemannian.metrics import RecipeMetric
+from targets.registry import target
+
+SEED = 20
+FRACTIONS = {"geometry": 0.05, WORKLOAD: 0.3, "invariance": 0.2, "noise": 0.2, "convergence": 0.2}
+"""Of the chains of tiers with random numbers: the planted bugs are large."""
+NAMES = [defect.name for defect in DEFECTS]
+
+
+@cache
+def reference_verdict(base: str, options: tuple, check: str, name: str):
+    """Verdict and reason of a check on a reference sampler."""
+    with fraction_of_chains(FRACTIONS.get(find_check(check).tier, 1.0)):
+        result = execute(find_check(check), Subject(find_row(base), dict(options)), name, SEED)
+    return result.verdict, result.reason
+
+
+def of_reference(defect, check: str):
+    """`reference_verdict` at the options of the kill."""
+    options = tuple(sorted(defect.killed_by.options.items()))
+    return reference_verdict(defect.base, options, check, defect.killed_by.target)
+
+
+# One group a pair of check and reference sampler: the reference then runs once on each worker of `--dist loadgroup`.
+CASES = [pytest.param(d, id=d.name, marks=pytest.mark.xdist_group(f"{d.killed_by.check}-{d.base}")) for d in DEFECTS]
+
+
+@pytest.mark.parametrize("defect", CASES)
+def test_planted_bug_fails_the_named_check_that_its_reference_passes(defect):
+    kill = defect.killed_by
+    with fraction_of_chains(FRACTIONS.get(find_check(kill.check).tier, 1.0)):
+        result = execute(find_check(kill.check), defect.subject, kill.target, SEED)
+    assert result.verdict == "fail", f"{result.verdict}: {result.reason}"
+    verdict, reason = of_reference(defect, kill.check)
+    if verdict == "not-applicable" and find_row(defect.base).build(target(kill.target)).claims.kind == "exact":
+        # An accept step has no smooth law under the noise tape; a bug that removes it has one.
+        verdict, reason = of_reference(defect, "detailed_balance")
+    assert verdict == "pass", f"the reference {defect.base}: {verdict}: {reason}"
+
+
+def test_catalogue_has_distinct_rows_that_name_things_that_exist():
+    assert len(set(NAMES)) == len(NAMES) >= 60
+    references = {row.name for row in (*SAMPLERS, *WORKLOADS)}
+    assert not references & set(NAMES)
+    for defect in DEFECTS:
+        assert defect.base in references
+        assert find_target(defect.killed_by.target).name == defect.killed_by.target
+        assert find_check(defect.killed_by.check).tier in defect.row.tiers
+        assert defect.row.name == defect.name
+        assert defect.error
+        assert defect.killed_by.equation
+
+
+def test_every_class_that_hides_bugs_has_a_planted_bug_and_no_row_has_an_unknown_class():
+    assert {name for defect in DEFECTS for name in defect.classes} == set(CLASSES)
+    assert all(defect.classes for defect in DEFECTS)
+
+
+def test_every_deterministic_check_is_the_named_killer_of_a_planted_bug():
+    deterministic = {check.name for check in CHECKS if check.tier in DETERMINISTIC_TIERS}
+    assert deterministic - {defect.killed_by.check for defect in DEFECTS} == set()
+
+
+def test_the_plan_of_a_run_contains_every_named_kill():
+    for defect in DEFECTS:
+        kill = defect.killed_by
+        assert kill.target in find_check(kill.check).targets(defect.subject), defect.name
+
+
+@pytest.mark.parametrize(("name", "power"), [("sgrld-naive", 1.0), ("sgrhmc-naive", 0.5)])
+def test_naive_riemannian_sampler_has_its_exact_wrong_law(name, power):
+    """exp(-U) G for SGRLD without Gamma, exp(-U) G^1/2 for SGRHMC without div B: residual zero, and not for exp(-U)."""
+    law = target("double-well")
+    metric = RecipeMetric(law, offset=RECIPE_OFFSET)
+    hamiltonian = step_map(next(d for d in DEFECTS if d.name == name).subject, law).sampler.dynamics(law)
+    log_g = lambda z: -jnp.log(metric.factor(z[:1]))
+    wrong = lambda z: hamiltonian.H(z) - power * log_g(z)
+    naive = lambda z: hamiltonian.drift(z) - hamiltonian.gamma(z)
+    points = np.random.default_rng(0).normal(size=(5, hamiltonian.dim))
+    residual = lambda H: max(
+        abs(float(fokker_planck_residual(naive, hamiltonian.D, H, jnp.asarray(z)))) for z in points
+    )
+    # terms are of size 10 to 100
+    assert residual(wrong) < 1e5 * np.finfo(float).eps
+    assert residual(hamiltonian.H) > 1e-2
+
+
+def test_naive_sghmc_gains_energy_at_the_predicted_rate():
+    """With gradient noise V, E H grows by h^2 tr V / 2 / (1 - h^2 lambda / 4) a step in the long run."""
+    law = target("gaussian-1d-scaled")
+    defect = next(d for d in DEFECTS if d.name == "sghmc-naive")
+    step, h = step_map(defect.subject, law), defect.subject.step_size(law)
+    curvature = float(law.gaussian.precision[0, 0])
+    variance = float(defect.row.estimator(law).covariance[0, 0])
+    (affine,) = step.affine(h)
+    second, steps = np.zeros((2, 2)), 4000
+    energies = []
+    for _ in range(steps):
+        second = affine.matrix @ second @ affine.matrix.T + affine.noise @ affine.noise.T
+        energies.append(0.5 * (curvature * second[0, 0] + second[1, 1]))
+    predicted = h**2 * variance / 2 / (1 - h**2 * curvature / 4)
+    # the energy oscillates by a bounded amount of one period's gain: the mean slope has an error of 1 / steps
+    period = 2 * math.pi / (h * math.sqrt(curvature))
+    assert energies[-1] / steps == pytest.approx(predicted, rel=2 * period / steps)
+
+
+PUBLISHED = Path(__file__).resolve().parents[2] / "reports" / "published" / "kill-matrix.jsonl"
+
+
+def test_published_kill_matrix_has_every_row_of_the_registry_and_its_kill():
+    lines = [json.loads(line) for line in PUBLISHED.read_text(encoding="utf-8").splitlines()]
+    kills = {(r["sampler"].split("[")[0], r["check"], r["target"]) for r in lines if r["verdict"] == "fail"}
+    named = {(d.name, d.killed_by.check, d.killed_by.target) for d in DEFECTS}
+    assert named - kills == set()
+    assert all(r["detail"]["commit"] for r in lines)
+
+
+def test_kill_matrix_resumes_and_counts_a_kill_only_for_the_verdict_fail(tmp_path, monkeypatch):
+    defect, other = DEFECTS[0], DEFECTS[1]
+    runs = []
+
+    def planned(case, revision, fraction):
+        runs.append(case.key)
+        named = case.check.name == defect.killed_by.check and case.defect is defect
+        verdict = "fail" if named else "inconclusive"
+        detail = {"commit": revision, "defect": case.defect.name}
+        check = case.check
+        return Result(
+            check.name, check.tier, "", case.subject.name, verdict, "", case.target, seconds=1.0, detail=detail
+        )
+
+    monkeypatch.setattr(kill_matrix, "decide", planned)
+    path = tmp_path / "matrix.jsonl"
+    kill_matrix.run([defect, other], path, quick=True, first=False)
+    everything, lines = list(runs), path.read_text(encoding="utf-8").splitlines()
+    assert len(set(everything)) == len(everything) == len(lines)
+    # an interruption in the middle of a line: that line, and what came after it, is run again
+    path.write_text("\n".join([*lines[:3], lines[3][:20]]), encoding="utf-8")
+    runs.clear()
+    kill_matrix.run([defect, other], path, quick=True, first=False)
+    assert runs == everything[3:]
+    text = kill_matrix.page(kill_matrix.read(path), [defect, other])
+    assert "**Killed: 1 of 2.**" in text
+    assert f"Survivors: `{other.name}`" in text

@@ -1,0 +1,315 @@
+"""The Lyapunov solver and the verdicts of the law tier.
+
+Oracles: the recursion of the moments iterated by hand; scalar fixed points; small samplers that are wrong on purpose.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from checks.core.candidate import Subject
+from checks.core.check import Check, NotApplicable
+from checks.exact_laws.lyapunov import position_law, reachable, reduce_constant, stationary_law
+from checks.tiers.law.gaussian import (
+    estimate_bias,
+    gaussian_limit,
+    gradient_noise_limit,
+    minibatch_limit,
+    stability,
+    stationary_covariance,
+    whitened_bias,
+)
+from checks.tracing.step_map import Affine, step_map
+from samplers.entry import Row
+from samplers.estimators.basic import Exact, KnownNoise
+from samplers.interface.from_step import simple_sampler
+from samplers.interface.sampler import Claims, Source
+from samplers.overdamped.saga import SAGA
+from samplers.registry import sampler_row
+from targets.registry import target
+
+EPS = np.finfo(np.float64).eps
+LINE, PLANE, DATA = target("gaussian-1d-scaled"), target("gaussian-correlated-2d"), target("tiny-gaussian-data")
+SOURCE = Source("welling2011bayesian", "equation (4)")
+
+
+def run(function, subject, on):
+    return function(Check(function.__name__, "law", "", function, lambda _: ()), subject, on, 0)
+
+
+def reference(name, **options):
+    return Subject(sampler_row(name), options)
+
+
+def euler(drift=1.0, noise=1.0, push=0.0, half=0.0, order=1, law=None, stale=False, step_size=0.1):
+    """Euler's method with planted errors; all of them 1, 0 or False is SGLD.
+
+    `push` is a constant drift, `half` a drift that vanishes as sqrt(h), `stale` ignores the estimate it is given.
+    """
+
+    def step(key, x, h, estimator):
+        gradient_key, noise_key = jax.random.split(key)
+        gradient = estimator.estimate(gradient_key, (), x)[0].gradient
+        if stale:
+            gradient = jax.grad(PLANE.potential)(x)
+        drift_of = -drift * gradient + push + half * jnp.sqrt(h)
+        return x + h * drift_of + noise * jnp.sqrt(2 * h) * jax.random.normal(noise_key, x.shape)
+
+    claims = Claims(kind="fixed-step", source=SOURCE, invariant_order=order, discrete_law=law)
+    return Subject(Row("local", lambda _: simple_sampler(step, claims=claims), step_size=step_size))
+
+
+# --- the solver -----------------------------------------------------------------------------------------------------
+
+
+def maps(count, size=3, noise=2, radius=0.8, seed=0):
+    """Random affine maps with unequal weights, contracting on average."""
+    generator = np.random.default_rng(seed)
+    weights = generator.dirichlet(np.ones(count))
+    out = []
+    for w in weights:
+        matrix = generator.standard_normal((size, size))
+        matrix *= radius / np.linalg.norm(matrix, 2)
+        out.append(Affine(matrix, generator.standard_normal((size, noise)), generator.standard_normal(size), float(w)))
+    return out
+
+
+def iterated(branches, steps=2000):
+    """Mean and covariance after many steps from a point, by the recursion of the first two raw moments."""
+    size = len(branches[0].offset)
+    m, second = np.zeros(size), np.zeros((size, size))
+    for _ in range(steps):
+        new_m, new_second = np.zeros(size), np.zeros((size, size))
+        for b in branches:
+            cross = b.matrix @ np.outer(m, b.offset)
+            new_m += b.weight * (b.matrix @ m + b.offset)
+            new_second += b.weight * (
+                b.matrix @ second @ b.matrix.T + cross + cross.T + np.outer(b.offset, b.offset) + b.noise @ b.noise.T
+            )
+        m, second = new_m, new_second
+    return m, second - np.outer(m, m)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_the_fixed_point_is_where_the_recursion_of_the_moments_ends(count):
+    branches = maps(count)
+    law = stationary_law(branches)
+    mean, covariance = iterated(branches)
+    np.testing.assert_allclose(law.mean, mean, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(law.covariance, covariance, rtol=1e-11, atol=1e-12)
+
+
+def test_the_radius_of_one_map_is_the_square_of_its_spectral_radius():
+    law = stationary_law([Affine(np.diag([0.5, -0.9]), np.eye(2), np.zeros(2), 1.0)])
+    assert law.radius == pytest.approx(0.81, rel=10 * EPS)
+    assert law.condition == pytest.approx(1 / 0.19, rel=100 * EPS)
+
+
+def test_the_radius_of_random_maps_is_that_of_second_moments():
+    """x' = a x with a = 0 or 1.3, even odds: the mean contracts (0.65), the square too (0.845)."""
+    law = stationary_law([Affine(np.array([[a]]), np.eye(1), np.zeros(1), 0.5) for a in (0.0, 1.3)])
+    assert law.radius == pytest.approx(1.69 / 2, rel=10 * EPS)
+    assert law.covariance[0, 0] == pytest.approx(1 / (1 - 0.845), rel=100 * EPS)
+
+
+@pytest.mark.parametrize(
+    "branches",
+    [
+        [Affine(np.array([[1.0]]), np.eye(1), np.zeros(1), 1.0)],
+        [Affine(np.array([[-1.1]]), np.eye(1), np.zeros(1), 1.0)],
+        # the mean contracts (0.75), the square does not (1.125)
+        [Affine(np.array([[a]]), np.eye(1), np.zeros(1), 0.5) for a in (0.0, 1.5)],
+    ],
+    ids=["random walk", "explosive", "explosive in the square only"],
+)
+def test_without_a_stationary_law_there_is_none(branches):
+    law = stationary_law(branches)
+    assert law.radius >= 1
+    assert np.isnan(law.mean).all()
+    assert np.isnan(law.covariance).all()
+
+
+def test_counters_are_dropped_and_nothing_else():
+    matrix = np.array([[0.5, 0.0, 0.0], [0.0, 1.0, 0.0], [0.2, 0.0, 1.0]])
+    noise = np.array([[1.0], [0.0], [0.0]])
+    readout = np.array([[1.0, 0.0, 0.0]])
+    (reduced,), read = reduce_constant([Affine(matrix, noise, np.zeros(3), 1.0)], readout)
+    # the second never changes; the third does, through the first
+    assert np.array_equal(reduced.matrix, [[0.5, 0.0], [0.2, 1.0]])
+    assert np.array_equal(read, [[1.0, 0.0]])
+
+
+def test_a_constant_that_something_depends_on_is_kept():
+    matrix = np.array([[0.5, 0.3], [0.0, 1.0]])
+    (kept,), _ = reduce_constant([Affine(matrix, np.eye(2)[:, :1], np.zeros(2), 1.0)], np.array([[1.0, 0.0]]))
+    assert kept.matrix.shape == (2, 2)
+
+
+def test_a_counter_that_moves_is_kept():
+    (kept,), _ = reduce_constant(
+        [Affine(np.diag([0.5, 1.0]), np.eye(2)[:, :1], np.array([0.0, 1.0]), 1.0)], np.array([[1.0, 0.0]])
+    )
+    assert kept.matrix.shape == (2, 2)
+
+
+def test_a_kept_quantity_does_not_hide_the_law_of_what_the_chain_reaches():
+    """x' = x / 2 + xi and y' = y + x' - x keep y - x: radius 1 on the plane, a law on the line."""
+    matrix, noise = np.array([[0.5, 0.0], [-0.5, 1.0]]), np.array([[1.0], [1.0]])
+    whole = Affine(matrix, noise, np.zeros(2), 1.0)
+    assert stationary_law([whole]).radius >= 1
+    (line,), read, shift = reachable([whole], np.eye(2), np.array([0.0, 3.0]))
+    law = stationary_law([line])
+    np.testing.assert_allclose(shift + read @ law.mean, [0.0, 3.0], atol=1e3 * np.finfo(float).eps)
+    np.testing.assert_allclose(read @ law.covariance @ read.T, np.full((2, 2), 4 / 3), rtol=1e-12)
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_an_estimator_with_a_memory_is_unbiased_and_one_that_counts_a_datum_too_many_is_not(replace):
+    assert DATA.terms is not None
+    bias, allowance = estimate_bias(SAGA(DATA.terms, 2, replace=replace), DATA)
+    assert bias <= allowance < 1e-12
+    assert estimate_bias(SAGA(DATA.terms._replace(size=6), 2, replace=replace), DATA)[0] > 1e-2
+
+
+def test_the_bias_is_in_units_of_the_target():
+    """Euler's method with a constant push p: mean off by S p, covariance S (I - h P / 2)^-1."""
+    assert PLANE.gaussian is not None
+    h, precision = 0.05, PLANE.gaussian.precision
+    bias, radius, _ = whitened_bias(step_map(euler(push=0.2), PLANE), h, 1.0)
+    root = np.linalg.cholesky(precision).T
+    np.testing.assert_allclose(bias[:2], root @ np.linalg.solve(precision, [0.2, 0.2]), rtol=1e-10)
+    spread = root @ np.linalg.inv(precision @ (np.eye(2) - h * precision / 2)) @ root.T - np.eye(2)
+    np.testing.assert_allclose(bias[2:], spread.ravel(), rtol=1e-10, atol=1e-12)
+    assert radius == pytest.approx(np.abs(1 - h * np.linalg.eigvalsh(precision)).max() ** 2, rel=1e-10)
+
+
+def test_the_law_read_out_is_that_of_the_position():
+    """The position of Leimkuhler-Matthews is exact, its hidden variable is not."""
+    mean, covariance, _ = position_law(step_map(reference("leimkuhler-matthews"), LINE), 0.3)
+    assert covariance[0, 0] == pytest.approx(0.4, rel=1e-12)
+    assert mean[0] == pytest.approx(0.7, rel=1e-12)
+
+
+# --- verdicts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("on", [LINE, PLANE], ids=lambda t: t.name)
+def test_a_right_limit_passes(on):
+    result = run(gaussian_limit, euler(), on)
+    assert result.verdict == "pass", result.reason
+    assert result.detail["measured_order"] == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"noise": np.sqrt(0.5)}, {"noise": 1.001}, {"drift": 1.001}, {"push": 0.01}],
+    ids=str,
+)
+def test_a_wrong_limit_fails(wrong):
+    result = run(gaussian_limit, euler(**wrong), PLANE)
+    assert result.verdict == "fail", result.reason
+    assert "limit of the bias" in result.reason
+
+
+def test_a_right_limit_reached_too_slowly_fails():
+    result = run(gaussian_limit, euler(order=2), LINE)
+    assert result.verdict == "fail", result.reason
+    assert "order 1.00, claimed 2" in result.reason
+
+
+def test_a_limit_that_is_not_resolved_does_not_pass():
+    """A bias of sqrt(h) is no power series: nothing certifies its limit."""
+    result = run(gaussian_limit, euler(half=1.0), LINE)
+    assert result.verdict != "pass", result.reason
+
+
+def test_an_unstable_step_size_fails_with_its_radius():
+    result = run(gaussian_limit, euler(step_size=2.1), LINE)
+    assert result.verdict == "fail"
+    assert "spectral radius 1.21" in result.reason
+
+
+def test_the_usual_step_size_is_stable_or_fails():
+    good, bad = run(stability, euler(step_size=1.9), LINE), run(stability, euler(step_size=2.1), LINE)
+    assert (good.verdict, bad.verdict) == ("pass", "fail")
+    assert good.detail["stability_limit"] == pytest.approx(2 / 2.5, rel=1e-3)
+
+
+def right_law(h, curvature):
+    return {"position": 1 / curvature / (1 - h * curvature / 2)}
+
+
+def test_the_claimed_closed_form_is_compared():
+    assert run(stationary_covariance, euler(law=right_law), LINE).verdict == "pass"
+    wrong = run(stationary_covariance, euler(law=lambda h, k: {"position": 1 / k}), LINE)
+    assert wrong.verdict == "fail"
+    assert "position at h" in wrong.reason
+    assert run(stationary_covariance, euler(law=right_law, noise=1 + 1e-8), LINE).verdict == "fail"
+
+
+def test_noise_that_is_not_compensated_still_vanishes_with_the_step():
+    result = run(gradient_noise_limit, reference("sgld"), PLANE)
+    assert result.verdict == "pass", result.reason
+
+
+@pytest.mark.parametrize("name", ["sgld", "sghmc", "sghmc-symmetric"])
+def test_compensated_noise_leaves_the_limit(name):
+    result = run(gradient_noise_limit, reference(name, compensate=True), LINE)
+    assert result.verdict == "pass", result.reason
+
+
+def test_an_estimate_that_is_not_used_is_noticed():
+    result = run(gradient_noise_limit, euler(stale=True), PLANE)
+    assert result.verdict == "fail"
+    assert "not used" in result.reason
+
+
+def _scaled_minibatch(factor):
+    """SGLD that rescales the gradient when it is noisy: the law with exact gradients stays right."""
+
+    def step(key, x, h, estimator):
+        gradient_key, noise_key = jax.random.split(key)
+        gradient = estimator.estimate(gradient_key, (), x)[0].gradient
+        gradient = gradient if isinstance(estimator, Exact) else factor * gradient
+        return x - h * gradient + jnp.sqrt(2 * h) * jax.random.normal(noise_key, x.shape)
+
+    claims = Claims(kind="fixed-step", source=SOURCE, invariant_order=1)
+    return Subject(Row("local", lambda _: simple_sampler(step, claims=claims), step_size=0.1))
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "pass"), (2 / 5, "fail")], ids=["right", "mean for sum"])
+def test_minibatches_have_to_leave_the_limit(factor, verdict):
+    result = run(minibatch_limit, _scaled_minibatch(factor), DATA)
+    assert result.verdict == verdict, result.reason
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "pass"), (0.9, "fail")], ids=["right", "scaled"])
+def test_known_noise_has_to_leave_the_limit(factor, verdict):
+    result = run(gradient_noise_limit, _scaled_minibatch(factor), LINE)
+    assert result.verdict == verdict, result.reason
+
+
+@pytest.mark.parametrize("function", [gaussian_limit, stability, gradient_noise_limit, minibatch_limit])
+def test_targets_that_are_not_gaussian_are_left_to_other_checks(function):
+    with pytest.raises(NotApplicable):
+        run(function, euler(), target("anharmonic"))
+
+
+def test_closed_forms_are_asked_of_one_dimension_only():
+    with pytest.raises(NotApplicable, match="one-dimensional"):
+        run(stationary_covariance, reference("sgld"), PLANE)
+    with pytest.raises(NotApplicable, match="no closed form"):
+        run(stationary_covariance, euler(), LINE)
+
+
+@pytest.mark.parametrize("function", [gaussian_limit, stability, stationary_covariance])
+@pytest.mark.parametrize("name", ["hmc", "mala"])
+def test_a_metropolis_kernel_is_no_linear_recursion(function, name):
+    with pytest.raises(NotApplicable, match="uniforms"):
+        run(function, reference(name), LINE)
+
+
+def test_an_estimator_of_the_test_overrides_that_of_the_row():
+    step = step_map(reference("sgld"), LINE, KnownNoise(LINE, np.eye(1)))
+    assert step.affine(0.1)[0].noise.shape == (1, 2)

@@ -1,0 +1,52 @@
+"""The force as a shear, and the motion without one: against closed forms, and where the checks do not apply."""
+
+import numpy as np
+import pytest
+
+from checks.core.candidate import Subject
+from checks.core.lookup import find_target
+from checks.pytest_plugin.execute import execute
+from checks.registry import find_check
+from checks.tiers.order.symplecticity import exact_without_force, force_keeps_volume
+from samplers.registry import sampler_row
+
+EXPLICIT = {"friction": 2.0, "temperature": 0.5}
+
+
+def verdict(name: str, row: str, target: str, **options):
+    return execute(find_check(name), Subject(sampler_row(row), options), target, 1)
+
+
+def test_the_volume_of_explicit_euler_knows_the_hessian():
+    # the same sampler with another momentum that moves the position: of the same order, and only one is symplectic
+    check, law = find_check("force_keeps_volume"), find_target("double-well")
+    right = force_keeps_volume(check, Subject(sampler_row("sghmc")), law, 0)
+    wrong = force_keeps_volume(check, Subject(sampler_row("sghmc-explicit"), EXPLICIT), law, 0)
+    assert right.verdict == "pass"
+    assert wrong.verdict == "fail"
+
+
+def test_the_volume_of_a_step_without_curvature_is_that_of_its_friction():
+    check, law = find_check("force_keeps_volume"), find_target("gaussian-correlated-2d")
+    subject = Subject(sampler_row("sghmc"))
+    result = force_keeps_volume(check, subject, law, 0)
+    h = subject.step_size(law)
+    assert float(result.reason.split(" is ")[1].split(",")[0]) == pytest.approx(2 * np.log(1 - h), abs=1e-8)
+
+
+def test_the_explicit_scheme_does_not_claim_to_shear():
+    assert find_check("force_keeps_volume").targets(Subject(sampler_row("sghmc-explicit"))) == ()
+
+
+@pytest.mark.parametrize("friction", [0.4, 30.0])
+def test_a_splitting_with_the_flow_of_free_motion_is_exact_without_a_force(friction):
+    assert verdict("exact_without_force", "ubu", "gaussian-correlated-2d", friction=friction).verdict == "pass"
+
+
+def test_a_splitting_into_drift_and_refresh_is_not():
+    # BAOAB has the exact momentum without a force, not the exact position: its noise comes in one piece
+    result = exact_without_force(
+        find_check("exact_without_force"), Subject(sampler_row("baoab")), find_target("gaussian-correlated-2d"), 0
+    )
+    assert result.verdict == "fail"
+    assert "covariance" in result.reason

@@ -1,0 +1,90 @@
+"""The tier `workload`: what it runs, kernels whose bugs `test_defects` does not meet, and that blunt runs say so."""
+
+import numpy as np
+import pytest
+
+from checks.core.candidate import Subject
+from checks.end_points.error_rates import fraction_of_chains
+from checks.pytest_plugin.execute import execute, run_check
+from checks.pytest_plugin.plan import make_plan
+from checks.registry import find_check
+from checks.tiers.workload.registry import WORKLOADS
+from checks.tiers.workload.trial import JOINT, LAW, LIMIT, MEAN, Moments
+from samplers.entry import TIERS, WORKLOAD
+from samplers.registry import SAMPLERS
+
+FRACTION = 0.3
+"""Of the chains: these are correct kernels, and the promises widen accordingly."""
+
+
+def cases():
+    """Every kernel on its first posterior, at its defaults, with the checks that no planted bug shares with it."""
+    seen = {("lda/gibbs", LAW), ("lda/gibbs", JOINT), ("lda/collapsed", JOINT), ("lda/scir", LAW), ("dp/gibbs", LAW)}
+    seen |= {("dp/scir", LAW), ("lda/sgrld", MEAN), ("dp/scir-batch", MEAN), ("dp/sgrld-batch", MEAN)}
+    seen |= {("sam/sggmc", MEAN)}
+    plan = make_plan(tiers=[WORKLOAD])
+    for case in plan.cases:
+        name, first = case.subject.row.name, case.subject.row.targets[0]
+        mine = case.unsupported is None and not case.subject.options and case.target == first
+        if mine and (name, case.check.name) not in seen:
+            yield pytest.param(case, id=case.id, marks=pytest.mark.xdist_group(name))
+
+
+@pytest.mark.parametrize("case", list(cases()))
+def test_a_correct_kernel_passes(case):
+    with fraction_of_chains(FRACTION):
+        result = execute(case.check, case.subject, case.target, 1)
+    assert result.verdict == "pass", result.reason
+    assert result.allowance_source
+    assert result.detectable is not None
+
+
+def test_the_tier_alone_is_all_kernels_and_an_ordinary_sampler_does_not_notice_it():
+    kernels = tuple(row.name for row in WORKLOADS)
+    assert make_plan(tiers=[WORKLOAD]).rows == kernels
+    everything = make_plan(tiers=["all"])
+    assert everything.rows == (*(row.name for row in SAMPLERS), *kernels)
+    one = make_plan(["sgld"], tiers=["all"])
+    assert WORKLOAD not in one.tiers
+    assert one.tiers == tuple(t for t in TIERS if t != WORKLOAD)
+    assert {case.check.tier for case in make_plan(["lda/sgrld"], tiers=["all"]).cases} == {WORKLOAD}
+    assert make_plan(tiers=["deterministic"]).rows == tuple(row.name for row in SAMPLERS)
+
+
+def test_every_kernel_has_a_check_of_its_law_and_every_check_a_kernel():
+    found: dict[str, set[str]] = {}
+    for case in make_plan(tiers=[WORKLOAD]).cases:
+        if case.unsupported is None:
+            found.setdefault(case.subject.row.name, set()).add(case.check.name)
+    assert all(names & {LAW, LIMIT} for names in found.values())
+    assert set.union(*found.values()) == {LAW, LIMIT, MEAN, JOINT}
+
+
+def test_a_result_names_numbers_and_reproduces_itself():
+    result = run_check("dp/gibbs", LAW, "dp-tiny-fixed", seed=4, chains=0.05)
+    assert (result.unit, result.n, result.step_size) == ("probability", 150, 1.0)
+    assert result.reproduction is not None
+    assert "--sampler dp/gibbs --target dp-tiny-fixed --tier workload --seed 4 --chains 0.05" in result.reproduction
+    assert run_check("dp/gibbs", LAW, "dp-tiny-fixed", seed=4, chains=0.05).effect == result.effect
+
+
+def test_a_kernel_that_is_too_blunt_for_its_promise_is_inconclusive():
+    class Blunt:
+        backend = "host"
+
+        def trials(self, step_size):
+            del step_size
+            real = WORKLOADS[0].build(None).trials(1.0)[LAW]
+            return {LAW: type(real)(real.run, 500, 1e-3, real.unit, real.source, real.steps)}
+
+    row = type(WORKLOADS[0])("blunt", lambda posterior: Blunt(), (WORKLOAD,), targets=("lda-tiny",))
+    result = execute(find_check(LAW), Subject(row), "lda-tiny", 2)
+    assert result.verdict == "inconclusive"
+    assert "could be seen" in result.reason
+
+
+def test_moments_that_are_off_by_more_than_their_error_are_refused():
+    values = np.random.default_rng(3).standard_normal((4000, 1)) + 0.2
+    exact = lambda error: Moments(["x"], np.zeros(1), np.ones(1), np.array([error])).law(values)[0]
+    assert exact(0.0).rejects(1e-10)
+    assert not exact(0.2).rejects(1e-2)

@@ -1,0 +1,238 @@
+"""One step as a function of state and noise. Oracles: increments and update matrices written out by hand."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from checks.core.candidate import Subject
+from checks.core.check import Inconclusive, NotApplicable
+from checks.numerics.observables import observable_names, observables
+from checks.numerics.quadrature import noise_rule
+from checks.tracing.step_map import HostStep, JaxStep, step_map
+from samplers.entry import Row
+from samplers.estimators.basic import Minibatch
+from samplers.interface.from_step import simple_sampler
+from samplers.registry import sampler_row
+from targets.registry import target
+
+EPS = np.finfo(np.float64).eps
+LAMBDA, MEAN = 2.5, 0.7  # of the target gaussian-1d-scaled
+H, C, T = 0.13, 0.8, 1.0
+LINE = target("gaussian-1d-scaled")
+THETA = np.array([[0.2], [1.9], [-0.6]])
+PHASE = np.array([[0.2, 1.1], [1.9, -0.3], [-0.6, 0.0]])
+
+
+def subject(name, **options):
+    return Subject(sampler_row(name), options)
+
+
+def local(step, **more):
+    return Subject(Row("local", lambda _: simple_sampler(step, **more)))
+
+
+def close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=1e3 * EPS, atol=1e3 * EPS)
+
+
+def shock(h=H):
+    """Standard deviation of the exact Ornstein-Uhlenbeck noise over half a step."""
+    return np.sqrt(1 - np.exp(-C * h))
+
+
+def by_hand(name):
+    """(A, B, c) of z' = A z + B xi + c for a step of size H on U = LAMBDA (x - MEAN)^2 / 2."""
+    gradient = np.array([[0, 0], [LAMBDA, 0]])  # of the momentum equation, at the position less its mean
+    eye, drift = np.eye(2), np.array([[0, 1], [0, 0]])
+    if name == "sghmc":
+        kick = eye - H * gradient - H * C * np.diag([0, 1])
+        matrix = (eye + H * drift) @ kick
+        noise = (eye + H * drift) @ np.array([[0], [np.sqrt(2 * C * H)]])
+    elif name == "obabo":
+        damp, half = np.diag([1, np.exp(-C * H / 2)]), eye - H / 2 * gradient
+        rest = damp @ half @ (eye + H * drift) @ half
+        matrix = rest @ damp
+        noise = np.stack([rest @ [0, shock()], [0, shock()]], axis=1)
+    else:
+        raise KeyError(name)
+    centre = np.array([MEAN, 0.0])
+    return matrix, noise, centre - matrix @ centre
+
+
+def test_first_and_second_moments_of_the_increment_of_sgld():
+    """E dx = -h grad U and E dx^2 = (h grad U)^2 + 2 h T."""
+    moments = step_map(subject("sgld", temperature=0.6), LINE).moments(THETA, H)
+    gradient = LAMBDA * (THETA - MEAN)
+    close(moments.increment, -H * gradient)
+    close(moments.square[:, 0], (H * gradient) ** 2 + 2 * H * 0.6)
+
+
+@pytest.mark.parametrize("name", ["sghmc", "obabo"])
+def test_first_and_second_moments_of_the_increment_of_a_momentum_sampler(name):
+    """E dz = (A - I) z + c and E dz dz^T = E dz E dz^T + B B^T."""
+    matrix, noise, offset = by_hand(name)
+    moments = step_map(subject(name, friction=C), LINE).moments(PHASE, H)
+    increment = PHASE @ (matrix - np.eye(2)).T + offset
+    close(moments.increment, increment)
+    close(moments.square, increment[:, :, None] * increment[:, None, :] + noise @ noise.T)
+
+
+def test_expectations_of_the_observables_are_those_of_a_gaussian():
+    """Up to degree 4, and the sines, of the N(x - h grad U, 2 h) that a step of SGLD lands at."""
+    moments = step_map(subject("sgld"), LINE).moments(THETA, H)
+    m, s = (THETA - H * LAMBDA * (THETA - MEAN))[:, 0], 2 * H
+    by_name = dict(zip(observable_names(("x",)), moments.variable.T, strict=True))
+    close(by_name["x"], m)
+    close(by_name["x^2"], m**2 + s)
+    close(by_name["x^3"], m**3 + 3 * m * s)
+    close(by_name["x^4"], m**4 + 6 * m**2 * s + 3 * s**2)
+    # E sin(w X + b) = sin(w m + b) exp(-w^2 s / 2); in one dimension the waves have |w| = 0.4
+    sign = np.sign([np.sqrt(2) % 1 - 0.35, np.sqrt(5) % 1 - 0.45])
+    close(by_name["sin(w.z + 0.3)"], np.sin(0.4 * sign[0] * m + 0.3) * np.exp(-0.08 * s))
+    close(by_name["sin(w'.z - 1.1)"], np.sin(0.4 * sign[1] * m - 1.1) * np.exp(-0.08 * s))
+
+
+def test_observables_are_what_their_names_say():
+    v = np.array([2.0, -3.0])
+    by_name = dict(zip(observable_names(("a", "b")), observables(v), strict=True))
+    exact = {"a": 2, "b": -3, "a^2": 4, "a*b": -6, "b^2": 9, "a^3": 8, "b^3": -27, "a^4": 16, "b^4": 81}
+    assert {name: by_name[name] for name in exact} == exact
+    np.testing.assert_allclose(observables(jnp.asarray(v)), observables(v), rtol=8 * EPS)
+
+
+def test_the_readout_is_that_of_the_position_and_not_of_the_full_variable():
+    """Leimkuhler-Matthews has x = X + sqrt(h / 2) R': twice the half-step noise more than X."""
+    moments = step_map(subject("leimkuhler-matthews"), LINE).moments(THETA, H)
+    names = observable_names(("x",))
+    variance = lambda rows: rows[:, names.index("x^2")] - rows[:, names.index("x")] ** 2
+    # X' = X - h grad U(X + sqrt(h/2) R) + sqrt(2 h) R: variance 2 h (1 - h lambda / 2)^2
+    close(variance(moments.variable), np.full(3, 2 * H * (1 - H * LAMBDA / 2) ** 2))
+    close(variance(moments.readout), np.full(3, 2 * H * (1 - H * LAMBDA / 2) ** 2 + H / 2))
+
+
+def test_many_points_give_the_same_as_one_at_a_time():
+    step = step_map(subject("sgld"), LINE)
+    points = np.linspace(-2, 2, 300)[:, None]  # more than one block
+    close(step.moments(points, H).increment, -H * LAMBDA * (points - MEAN))
+
+
+def test_the_affine_map_of_sgld():
+    (only,) = step_map(subject("sgld", temperature=0.6), LINE).affine(H)
+    close(only.matrix, [[1 - H * LAMBDA]])
+    close(only.noise, [[np.sqrt(2 * H * 0.6)]])
+    close(only.offset, [H * LAMBDA * MEAN])
+    assert only.weight == 1.0
+
+
+def test_the_affine_map_of_baoab_holds_its_cached_gradient():
+    """State (x, r, g): r -= h g / 2, x += h r / 2, r = a r + s xi, x += h r / 2, g = lambda (x - m), r -= h g / 2."""
+    (only,) = step_map(subject("baoab", friction=C), LINE).affine(H)
+    a, s = np.exp(-C * H), np.sqrt(1 - np.exp(-2 * C * H))
+
+    def push(x, r, g, xi, mean):
+        r = r - H / 2 * g
+        x = x + H / 2 * r
+        r = a * r + s * xi
+        x = x + H / 2 * r
+        g = LAMBDA * (x - mean)
+        return np.array([x, r - H / 2 * g, g])
+
+    close(only.matrix, np.stack([push(*e, 0.0, 0.0) for e in np.eye(3)], axis=1))
+    close(only.noise[:, 0], push(0.0, 0.0, 0.0, 1.0, 0.0))
+    close(only.offset, push(0.0, 0.0, 0.0, 0.0, MEAN))
+
+
+@pytest.mark.parametrize("name", ["sghmc", "obabo"])
+def test_the_affine_map_of_a_momentum_sampler(name):
+    (only,) = step_map(subject(name, friction=C), LINE).affine(H)
+    matrix, offset, noise = only.matrix[:2, :2], only.offset[:2], only.noise[:2]
+    if name == "obabo":  # the third entry of the state is the gradient at x, LAMBDA (x - MEAN)
+        matrix = matrix + np.outer(only.matrix[:2, 2], [LAMBDA, 0])
+        offset = offset - only.matrix[:2, 2] * LAMBDA * MEAN
+    expected = by_hand(name)
+    close(matrix, expected[0])
+    close(noise @ noise.T, expected[1] @ expected[1].T)
+    close(offset, expected[2])
+
+
+def test_the_affine_map_follows_the_step_size():
+    step = step_map(subject("sgld"), LINE)
+    close([step.affine(h)[0].matrix[0, 0] for h in (0.01, 0.3)], [1 - 0.01 * LAMBDA, 1 - 0.3 * LAMBDA])
+
+
+@pytest.mark.parametrize("name", ["sgld", "baoab", "host-sgld"])
+def test_a_step_on_an_anharmonic_target_is_not_affine(name):
+    with pytest.raises(NotApplicable, match="not affine"):
+        step_map(subject(name), target("anharmonic")).affine(H)
+
+
+def test_a_metropolis_step_has_neither_moments_nor_an_affine_map():
+    step = step_map(subject("mala"), LINE)
+    with pytest.raises(NotApplicable, match="uniform"):
+        step.affine(H)
+    assert isinstance(step, JaxStep)
+    with pytest.raises(NotApplicable, match="uniform"):
+        step.moments(THETA, H)
+
+
+def test_randomness_that_escapes_the_tape_is_inconclusive():
+    step = step_map(local(lambda key, x, h, estimator: x + h * jax.random.gamma(key, 2.0, x.shape)), LINE)
+    for attempt in (lambda: step.moments(THETA, H), lambda: step.affine(H)):
+        with pytest.raises(Inconclusive, match="random_gamma"):
+            attempt()
+
+
+def test_too_many_normals_for_quadrature_are_refused():
+    step = step_map(local(lambda key, x, h, estimator: x + h * jnp.sum(jax.random.normal(key, (12,)))), LINE)
+    with pytest.raises(NotApplicable, match="12 normals"):
+        step.moments(THETA, H)
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_minibatches_are_enumerated_with_their_probabilities(replace):
+    """One affine map a minibatch; its offset is that of the estimate of its data."""
+    data = target("tiny-gaussian-data")
+    assert data.terms is not None
+    maps = step_map(subject("sgld"), data, Minibatch(data.terms, 2, replace)).affine(0.01)
+    assert len(maps) == (25 if replace else 10)
+    assert sum(m.weight for m in maps) == pytest.approx(1.0, abs=100 * EPS)
+    assert data.gaussian is not None
+    y, noise_precision = np.asarray(data.terms.data), np.linalg.inv([[1.5, 0.4], [0.4, 0.8]])
+    pairs = [(i, j) for i in range(5) for j in range(5)] if replace else [(i, j) for i in range(5) for j in range(i)]
+    expected = sorted(tuple(0.01 * 5 / 2 * noise_precision @ (y[i] + y[j])) for i, j in pairs)
+    close(sorted(tuple(m.offset) for m in maps), expected)
+    for m in maps:
+        close(m.matrix, np.eye(2) - 0.01 * data.gaussian.precision)
+
+
+def test_too_many_minibatches_are_refused():
+    step = step_map(local(lambda key, x, h, e: x + h * jax.random.randint(key, (4,), 0, 9).sum()), LINE)
+    with pytest.raises(NotApplicable, match="6561 outcomes"):
+        step.affine(H)
+
+
+@pytest.mark.parametrize("name", ["gaussian-1d-scaled", "anharmonic"])
+def test_the_host_sampler_has_the_moments_of_its_jax_twin(name):
+    ours, host = step_map(subject("sgld"), target(name)), step_map(subject("host-sgld"), target(name))
+    assert isinstance(host, HostStep)
+    for a, b in zip(ours.moments(THETA, H), host.moments(THETA, H), strict=True):
+        close(a, b)
+
+
+def test_the_host_sampler_has_the_affine_map_of_its_jax_twin():
+    plane = target("gaussian-correlated-2d")
+    ours, host = step_map(subject("sgld"), plane), step_map(subject("host-sgld"), plane)
+    for a, b in zip(ours.affine(0.1)[0], host.affine(0.1)[0], strict=True):
+        close(a, b)
+    for a, b in zip(ours.readout_at(0.1), host.readout_at(0.1), strict=True):
+        close(a, b)
+    close(ours.unpacking(), host.unpacking())
+
+
+def test_noise_is_integrated_by_the_rule_and_not_by_a_sample():
+    """E exp(a xi) to the precision of the rule: 12 points are exact to degree 23."""
+    step = step_map(local(lambda key, x, h, estimator: jnp.exp(h * jax.random.normal(key, x.shape))), LINE)
+    moments = step.moments(np.zeros((1, 1)), 0.5)
+    assert moments.increment[0, 0] == pytest.approx(np.exp(0.125), rel=1e-12)
+    assert len(noise_rule(1)[0]) == 12

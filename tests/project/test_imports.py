@@ -1,0 +1,46 @@
+"""The direction of imports: targets <- samplers <- checks <- reports; benchmarks and tests may import all."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LAYERS = ("targets", "samplers", "checks", "reports")
+FOLDERS = (*LAYERS, "benchmarks", "tests")
+
+
+def imported(source: str, path: str = "<text>") -> set[str]:
+    """Top-level packages of the suite that a module imports, wherever in it, relative imports refused."""
+    found = set()
+    for node in ast.walk(ast.parse(source, path)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno} has a relative import"
+            found.add((node.module or "").split(".")[0])
+    return found & set(FOLDERS)
+
+
+def forbidden(folder: str, names: set[str]) -> set[str]:
+    """Those of `names` that a module of `folder` must not import."""
+    if folder not in LAYERS:
+        return set()
+    return names - set(LAYERS[: LAYERS.index(folder) + 1])
+
+
+@pytest.mark.parametrize("folder", LAYERS)
+def test_no_module_imports_from_a_later_layer(folder):
+    wrong = {}
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        bad = forbidden(folder, imported(path.read_text(encoding="utf-8"), str(path)))
+        if bad:
+            wrong[str(path.relative_to(ROOT))] = sorted(bad)
+    assert wrong == {}
+
+
+def test_an_import_against_the_direction_is_seen():
+    assert forbidden("targets", imported("def f():\n    from samplers.overdamped.sgld import SGLD\n")) == {"samplers"}
+    assert forbidden("samplers", imported("import checks.core.result")) == {"checks"}
+    assert forbidden("checks", imported("import tests.conftest, reports")) == {"tests", "reports"}
+    assert forbidden("checks", imported("import samplers, targets, checks.tracing.noise_tape, numpy")) == set()

@@ -1,0 +1,283 @@
+"""The site: its links, what it shows, that it is a function of its input, and that a browser likes it."""
+
+import dataclasses
+import functools
+import http.server
+import json
+import math
+import re
+import shutil
+import threading
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+from checks.core.result import Result
+from reports.__main__ import main
+from reports.pages.findings_index import libraries, of_checks
+from reports.records.results import ResultsError
+from reports.site import workloads
+from reports.site.build import PUBLISHED, build
+from reports.site.chart import Axis, Line, chart
+from reports.site.conformance_matrix import library, samplers, to_csv, to_markdown
+from reports.site.gauge import HIGH, LOW, WIDTH, place
+from reports.site.kill_table import bugs
+from reports.site.papers import FIGURES
+
+pytestmark = pytest.mark.xdist_group("reports_site")  # what the fixture makes serves one worker
+
+PAGES = (
+    "index", "matrix", "samplers/geoopt-sgrhmc", "pages/kill-matrix", "findings/index", "orders", "workloads", "papers",
+    "kills",
+)  # fmt: skip
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """Of all published results."""
+    out = tmp_path_factory.mktemp("site") / "site"
+    build(PUBLISHED, out)
+    return out
+
+
+class Page(HTMLParser):
+    """Links, ids and tags that were opened and closed."""
+
+    EMPTY = frozenset({"meta", "link", "input", "br", "img", "path", "circle", "hr"})
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.links, self.ids, self.open = [], set(), []
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.links += [given[name] for name in ("href", "src") if given.get(name)]
+        if "id" in given:
+            assert given["id"] not in self.ids, given["id"]
+            self.ids.add(given["id"])
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in self.EMPTY:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_every_link_of_every_page_leads_somewhere_inside(site):
+    pages = {path: Page(path) for path in site.rglob("*.html")}
+    assert len(pages) > 50
+    for path, page in pages.items():
+        assert page.open == []
+        for link in page.links:
+            if link.startswith(("https:", "http:", "data:")):
+                continue
+            name, anchor = urldefrag(link)
+            target = (path.parent / unquote(name)).resolve() if name else path
+            assert target.is_file(), f"{path.relative_to(site)}: {link}"
+            if anchor and target in pages and "samplers" in target.parts:
+                assert anchor in pages[target].ids, f"{path.relative_to(site)}: {link}"
+
+
+def test_nothing_is_fetched_from_elsewhere(site):
+    for path in site.rglob("*.html"):
+        text = path.read_text()
+        assert 'src="http' not in text
+        assert 'rel="stylesheet" href="http' not in text
+
+
+def test_the_same_results_make_the_same_bytes(site, tmp_path):
+    build(PUBLISHED, tmp_path / "again")
+    files = sorted(path.relative_to(site) for path in site.rglob("*") if path.is_file())
+    assert files == sorted(p.relative_to(tmp_path / "again") for p in (tmp_path / "again").rglob("*") if p.is_file())
+    for name in files:
+        assert (site / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
+
+
+def small(folder: Path, *results: Result) -> Path:
+    folder.mkdir()
+    (folder / "lib-1.0.jsonl").write_text("".join(r.to_json() + "\n" for r in results))
+    return folder
+
+
+def found(verdict: str, **rest) -> Result:
+    fields = {"reason": "<script>alert(1)</script>", "effect": 0.5, "allowance": 1e-3, "detectable": 1e-2} | rest
+    return Result("end_point_ks", "invariance", "F = F_h", "lib/sgld", verdict, target="gaussian", **fields)
+
+
+def test_what_a_library_says_is_shown_and_not_run(tmp_path):
+    build(small(tmp_path / "in", found("fail")), tmp_path / "out")
+    text = (tmp_path / "out/samplers/lib-sgld.html").read_text()
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert(1)" in text
+
+
+def test_the_worst_verdict_of_a_check_is_in_the_matrix_and_in_its_exports(tmp_path):
+    folder = small(tmp_path / "in", found("pass"), found("fail", options={"friction": 2.0}), found("not-applicable"))
+    rows = samplers([folder / "lib-1.0.jsonl"])
+    assert to_csv(rows) == "library,sampler,standing,end_point_ks\nlib 1.0,lib/sgld,fails,fail\n"
+    assert "| end_point_ks | fail |" in to_markdown(rows)
+
+
+def test_the_suites_own_samplers_come_first_and_are_no_library_of_the_findings(tmp_path):
+    folder = small(tmp_path / "in", found("pass"))
+    own = dataclasses.replace(found("fail"), sampler="sgld")
+    (folder / "suite-0.1.0.jsonl").write_text(own.to_json() + "\n")
+    (folder / "some-page.jsonl").write_text(found("fail").to_json() + "\n")
+    assert [path.stem for path in of_checks(folder)] == ["suite-0.1.0", "lib-1.0"]
+    assert [path.stem for path in libraries(folder)] == ["lib-1.0"]
+    build(folder, tmp_path / "out")
+    front = (tmp_path / "out/index.html").read_text()
+    assert 0 < front.index("suite 0.1.0") < front.index("lib 1.0")
+
+
+def test_mixed_schemas_and_foreign_folders_are_refused(tmp_path, capsys):
+    folder = small(tmp_path / "in", found("pass"))
+    (folder / "more-2.0.jsonl").write_text(found("pass", schema=2).to_json() + "\n")
+    assert main(["build", "--results", str(folder), "--out", str(tmp_path / "out")]) == 2
+    assert "has the schema 2" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    (folder / "more-2.0.jsonl").unlink()
+    keep = tmp_path / "precious"
+    keep.mkdir()
+    (keep / "thesis.tex").touch()
+    with pytest.raises(ResultsError, match="holds files that are not a site"):
+        build(folder, keep)
+    assert (keep / "thesis.tex").exists()
+    with pytest.raises(ResultsError, match="holds no file"):
+        build(keep, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("stem", "name"),
+    [("blackjax-1.7.1", "blackjax 1.7.1"), ("jax-sgmc-0.1.5", "jax-sgmc 0.1.5"), ("mine", "mine")],
+)
+def test_library_and_version_are_told_apart(stem, name):
+    assert library(stem) == name
+
+
+def test_the_drawn_axis_is_logarithmic_and_bounded():
+    assert place(0.0) == place(1e-30) == 4
+    assert place(1e5) == WIDTH - 4
+    middle = 10 ** ((LOW + HIGH) / 2)
+    assert place(middle) == pytest.approx(WIDTH / 2)
+
+
+def test_asv_pages_are_linked_where_they_are_given(tmp_path):
+    folder, history = small(tmp_path / "in", found("pass")), tmp_path / "html"
+    history.mkdir()
+    (history / "index.html").write_text("asv")
+    build(folder, tmp_path / "out", history)
+    assert (tmp_path / "out/asv/index.html").read_text() == "asv"
+    assert 'href="../asv/index.html"' in (tmp_path / "out/samplers/lib-sgld.html").read_text()
+    build(folder, tmp_path / "plain")
+    assert "asv/" not in (tmp_path / "plain/index.html").read_text()
+    assert main(["build", "--results", str(folder), "--history", str(tmp_path), "--out", str(tmp_path / "no")]) == 2
+
+
+def test_a_sampler_page_draws_the_order_of_its_law(tmp_path):
+    detail = {"bias": [0.04, 0.01, 0.0025], "step_sizes": [0.2, 0.1, 0.05], "measured_order": 2.0}
+    result = Result("gaussian_limit", "law", "pi_h -> pi", "lib/sgld", "pass", "fine", target="gaussian", detail=detail)
+    build(small(tmp_path / "in", result), tmp_path / "out")
+    text = (tmp_path / "out/samplers/lib-sgld.html").read_text()
+    assert "gaussian, order 2.0" in text
+    assert text.count('<circle cx="') == 3 + 1  # its points, and the key of the legend
+    assert "lib 1.0: bias of the stationary law" in (tmp_path / "out/orders.html").read_text()
+
+
+def test_a_chart_places_points_by_their_logarithms_and_drops_what_it_cannot_show():
+    shown = str(
+        chart([Line("a<b", ((1, 1), (10, 100), (100, 1e4), (0, 1), (1, math.inf)))], *(Axis("x", True),) * 2, "t")
+    )
+    points = [(float(x), float(y)) for x, y in re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', shown)][:3]
+    (x0, y0), (x1, y1), (x2, y2) = points
+    assert x1 - x0 == pytest.approx(x2 - x1, abs=0.2)  # places have one decimal
+    assert y0 - y1 == pytest.approx(y1 - y2, abs=0.2)
+    assert x0 < x1
+    assert y0 > y1
+    assert "a&lt;b" in shown
+    assert chart([Line("none", ((0, 1),))], Axis("x", True), Axis("y"), "t") == ""
+    with pytest.raises(ValueError, match="at most 8 in a chart"):
+        chart([Line(str(i), ((1, 1),)) for i in range(9)], Axis("x"), Axis("y"), "t")
+
+
+@pytest.mark.parametrize(
+    ("log", "low", "high", "texts"),
+    [
+        (True, 0.0, 3.0, ["1", "10", "100", "1000"]),
+        (True, 3.1, 3.6, ["1500", "2000", "3000"]),
+        (True, -12.0, 0.0, ["1e-12", "1e-10", "1e-8", "1e-6", "1e-4", "0.01", "1"]),
+        (False, 0.0, 9.0, ["0", "2", "4", "6", "8"]),
+    ],
+)
+def test_ticks_are_round(log, low, high, texts):
+    assert [text for _, text in Axis("x", log).ticks(low, high)] == texts
+
+
+def test_a_bug_is_found_only_where_a_check_failed(tmp_path):
+    path = tmp_path / "kill-matrix.jsonl"
+    lines = [("a", "law", "pass"), ("a", "order", "fail"), ("b", "law", "error"), ("b", "recipe", "not-applicable")]
+    path.write_text(
+        "".join(
+            json.dumps({"detail": {"defect": name}, "tier": tier, "verdict": verdict, "check": "c"}) + "\n"
+            for name, tier, verdict in lines
+        )
+    )
+    a, b = bugs(path)
+    assert (a.tiers, a.checks, a.killed) == ({"law": "run", "order": "killed"}, ("c",), True)
+    assert (b.tiers, b.checks, b.killed) == ({"law": "run"}, (), False)
+
+
+def test_every_figure_of_a_paper_leads_to_a_page_or_says_that_it_was_not_run(site):
+    for figure in FIGURES:
+        assert (figure.page is None) == (figure.found == "Not run.")
+        if figure.page:
+            assert (site / "pages" / "experiments" / f"{figure.page}.html").is_file()
+
+
+@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Debian's chromium and chromium-driver, or others on PATH")
+def test_a_browser_finds_no_error_and_the_filter_hides_rows(site):
+    from selenium import webdriver
+    from selenium.webdriver.common.by import By
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM or ""
+    for flag in ("headless", "no-sandbox", "disable-gpu", "disable-background-networking", "disable-component-update"):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
+    try:
+        root = f"http://127.0.0.1:{server.server_port}"
+        for width in (1280, 390):
+            browser.set_window_size(width, 900)
+            for name in PAGES:
+                browser.get(f"{root}/{name}.html")
+                assert browser.get_log("browser") == []
+                # nothing but what scrolls by itself is wider than the screen
+                wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+                assert browser.execute_script(wide) <= 0, (name, width)
+        browser.get(f"{root}/workloads.html")
+        drawn = browser.find_elements(By.CSS_SELECTOR, "figure.drawing svg.chart")
+        assert len(drawn) == len(workloads.ROWS) + 1
+        assert all(0.3 < svg.size["height"] / svg.size["width"] < 1 for svg in drawn)
+        browser.get(f"{root}/matrix.html")
+        rows = browser.find_elements(By.CSS_SELECTOR, "#matrix tbody tr")
+        browser.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("geoopt sgrhmc")
+        assert [row.get_attribute("data-name") for row in rows if row.is_displayed()] == ["geoopt/sgrhmc"]
+    finally:
+        browser.quit()
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,187 @@
+"""The noise tape for torch feeds every random number of torch, or says that it cannot."""
+
+import math
+
+import numpy as np
+import pytest
+
+from checks.core.candidate import Subject
+from checks.pytest_plugin.execute import execute
+from checks.registry import CHECKS
+from checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
+from samplers.entry import Row
+from samplers.estimators.host import HostExact
+from samplers.interface.from_step import simple_sampler
+
+torch = pytest.importorskip("torch", reason="torch is not installed: pip install '.[bridges]'")
+
+from samplers.adapters.torch.noise_tape import draws_from, numpy_uniforms_from  # noqa: E402 (after the skip)
+
+from_torch = torch.randn_like  # a library may have bound the name long ago
+EPS = np.finfo(float).eps
+VALUES = np.array([0.3, -1.7])
+ZERO, ONE = torch.zeros(2, dtype=torch.float64), torch.ones(2, dtype=torch.float64)
+
+NORMAL_DRAWS = {
+    "randn": lambda: torch.randn(2),
+    "randn, generator": lambda: torch.randn(2, generator=torch.Generator()),
+    "randn_like, bound earlier": lambda: from_torch(ZERO),
+    "normal, size": lambda: torch.normal(mean=1.0, std=2.0, size=(2,)),
+    "normal, tensor mean": lambda: torch.normal(ONE, 2.0),
+    "normal, tensor std": lambda: torch.normal(1.0, 2 * ONE),
+    "normal, tensors": lambda: torch.normal(ONE, 2 * ONE),
+    "normal_": lambda: torch.empty(2).normal_(1.0, 2.0),
+    "normal_, keywords": lambda: torch.empty(2).normal_(mean=1.0, std=2.0),
+    "distributions": lambda: torch.distributions.Normal(ONE, 2 * ONE).sample(),
+    "init": lambda: torch.nn.init.normal_(torch.empty(2), 1.0, 2.0),
+    "vmap": lambda: torch.func.vmap(lambda x: x + torch.randn_like(x), randomness="different")(ZERO),
+    "inside of a gradient": lambda: torch.func.grad(lambda x: (x * torch.randn_like(x)).sum())(ZERO),
+    "compiled by torch.jit": lambda: torch.jit.trace(lambda x: x.clone(), ZERO)(torch.randn(2)),
+}
+STANDARD = ("randn", "randn, generator", "randn_like, bound earlier", "vmap", "inside of a gradient")
+
+OTHER_DRAWS = {
+    "randint": lambda: torch.randint(5, (2,)),
+    "randperm": lambda: torch.randperm(4),
+    "bernoulli": lambda: torch.bernoulli(0.5 * ONE),
+    "uniform_": lambda: torch.empty(2).uniform_(),
+    "multinomial": lambda: torch.multinomial(ONE, 1),
+    "dropout": lambda: torch.dropout(ONE, 0.5, True),
+    "exponential_": lambda: torch.empty(2).exponential_(),
+    "cauchy_": lambda: torch.empty(2).cauchy_(),
+    "log_normal_": lambda: torch.empty(2).log_normal_(),
+    "geometric_": lambda: torch.empty(2).geometric_(0.5),
+    "random_": lambda: torch.empty(2).random_(),
+    "poisson": lambda: torch.poisson(ONE),
+    "binomial": lambda: torch.binomial(ONE, 0.5 * ONE),
+    "gamma": lambda: torch.distributions.Gamma(ONE, ONE).sample(),
+    "dirichlet": lambda: torch.distributions.Dirichlet(ONE).sample(),
+    "categorical": lambda: torch.distributions.Categorical(ONE).sample(),
+    "rrelu": lambda: torch.rrelu(-ONE, training=True),
+}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", NORMAL_DRAWS)
+def test_normal_draws_are_the_given_values(name):
+    before = torch.get_rng_state()
+    with draws_from(ScriptedGenerator(VALUES)) as tape:
+        drawn = NORMAL_DRAWS[name]()
+    assert tape.generator.used == 2
+    expected = VALUES if name in STANDARD or "jit" in name else 1 + 2 * VALUES
+    np.testing.assert_allclose(np.asarray(drawn), expected, rtol=4 * EPS)
+    assert drawn.dtype == torch.float64
+    assert torch.equal(torch.get_rng_state(), before), "torch drew numbers of its own"
+
+
+@pytest.mark.parametrize("name", OTHER_DRAWS)
+def test_any_other_draw_is_named_and_refused(name):
+    before = torch.get_rng_state()
+    with pytest.raises(Unintercepted, match="torch aten"), draws_from(np.random.default_rng(0)):
+        OTHER_DRAWS[name]()
+    assert torch.equal(torch.get_rng_state(), before), "torch drew numbers of its own"
+
+
+def test_every_operation_of_torch_that_draws_carries_the_tag_that_the_tape_looks_for():
+    """The tape rests on this tag; torch's own list of generators' consumers is the schema argument `generator`."""
+    untagged = set()
+    for name in dir(torch.ops.aten):
+        packet = getattr(torch.ops.aten, name)
+        for overload in getattr(packet, "overloads", list)():
+            operation = getattr(packet, overload)
+            takes = any(a.name == "generator" for a in operation._schema.arguments)
+            if takes and torch.Tag.nondeterministic_seeded not in operation.tags:
+                untagged.add(str(operation))
+    composite = {name for name in untagged if _decomposes(name)}
+    assert untagged == composite
+
+
+def _decomposes(name: str) -> bool:
+    """True for an operation made of others that are tagged: the dispatcher shows the tape those."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key(
+        f"aten::{name.removeprefix('aten.').removesuffix('.default')}", "CompositeImplicitAutograd"
+    )
+
+
+def test_expectations_are_exact():
+    def step(generator):
+        with draws_from(generator):
+            x = torch.randn(2)
+            return np.array([x[0] ** 4, x[0] ** 2 * x[1] ** 2, x[0] * x[1], torch.exp(0.5 * x[0])])
+
+    found = sum(w * v for w, v in branches(step, points=9))
+    np.testing.assert_allclose(found, [3.0, 1.0, 0.0, math.exp(0.125)], rtol=1e-9, atol=100 * EPS)  # the rule of exp
+
+
+@pytest.mark.parametrize(
+    ("compare", "chance"),
+    [
+        (lambda u: u < 0.3, 0.3),
+        (lambda u: u <= 0.3, 0.3),
+        (lambda u: u > 0.3, 0.7),
+        (lambda u: torch.ge(torch.tensor(0.3), u), 0.3),
+        (lambda u: u < torch.tensor([0.3, 0.3]), 0.3),
+        (lambda u: torch.lt(u, 1.7), 1.0),
+        (lambda u: u < -0.1, 0.0),
+    ],
+)
+def test_a_uniform_that_is_compared_is_a_coin(compare, chance):
+    def toss(generator):
+        with draws_from(generator):
+            return torch.where(compare(torch.rand(2)), 1.0, 0.0).numpy()
+
+    pairs = list(branches(toss, points=3))
+    np.testing.assert_allclose(sum(w * v for w, v in pairs), [chance] * 2, rtol=8 * EPS)
+    np.testing.assert_allclose(sum(w * v[0] * v[1] for w, v in pairs), chance**2, rtol=8 * EPS)
+
+
+@pytest.mark.parametrize(
+    "use", [lambda u: u + 1, lambda u: u.log(), lambda u: (u < 0.5) & (u < 0.7), lambda u: u < torch.rand(2)]
+)
+def test_a_uniform_that_is_used_otherwise_is_refused(use):
+    with pytest.raises(Unintercepted, match="uniform"), draws_from(np.random.default_rng(0)):
+        use(torch.rand(2))
+
+
+def test_a_uniform_of_numpy_is_a_coin_and_numpy_is_put_back():
+    legacy = np.random  # as a library calls it
+    rand = legacy.rand
+
+    def toss(generator):
+        with numpy_uniforms_from(generator):
+            return float(legacy.rand(1) >= 0.3), float(legacy.rand() < 0.3)
+
+    found = sum(w * np.array(v) for w, v in branches(toss, points=3))
+    np.testing.assert_allclose(found, [0.7, 0.3], rtol=8 * EPS)
+    with pytest.raises(Unintercepted, match="numpy"), numpy_uniforms_from(np.random.default_rng(0)):
+        legacy.rand(1) + 1
+    assert legacy.rand is rand
+
+
+def test_the_default_dtype_is_put_back_also_after_an_error():
+    before = torch.get_default_dtype()
+    with pytest.raises(ZeroDivisionError), draws_from(np.random.default_rng(0)):
+        1 / (torch.empty(1).dtype != torch.float64)
+    assert torch.get_default_dtype() == before
+
+
+def test_an_ordinary_generator_makes_torch_reproducible():
+    def draw(seed):
+        with draws_from(np.random.default_rng(seed)):
+            return torch.randn(3).numpy()
+
+    assert np.array_equal(draw(1), draw(1))
+    assert not np.array_equal(draw(1), draw(2))
+
+
+def test_a_step_with_a_draw_that_cannot_be_fed_is_inconclusive():
+    def step(rng, position, step_size, estimator):
+        del step_size, estimator
+        with draws_from(rng):
+            return position + torch.bernoulli(torch.full((1,), 0.5)).numpy()
+
+    sampler = simple_sampler(step, backend="host")
+    subject = Subject(Row("coin", lambda target: sampler, estimator=HostExact))
+    (movement,) = (check for check in CHECKS if check.name == "movement")
+    result = execute(movement, subject, "gaussian-1d-scaled", seed=0)
+    assert (result.verdict, "bernoulli" in result.reason) == ("inconclusive", True), result.reason
