@@ -1,11 +1,18 @@
-"""A row of the registry of checks."""
+"""A check: a function of a case that returns a finding, with all facts about it beside it."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
 
 from checks.core.candidate import Subject
-from checks.core.result import Result
+from checks.core.finding import Finding
 from targets.target import Target
+
+Decides = Literal["law", "order", "dynamics", "conduct"]
+"""What a pass shows: the stationary law, the order of the error, the equation that is discretised, or that the program
+behaves (types, keys, constraints). A sampler passes only if a check of the law or of the order passed."""
 
 
 class NotApplicable(Exception):
@@ -17,21 +24,79 @@ class Inconclusive(Exception):
 
 
 @dataclass(frozen=True, eq=False)
+class Case:
+    """A sampler at given options on one target."""
+
+    subject: Subject
+    target: Target
+
+    @property
+    def step_size(self) -> float:
+        """The usual step size of the sampler on this target."""
+        return self.subject.step_size(self.target)
+
+
+@dataclass(frozen=True, eq=False)
 class Check:
-    """A check: a plain function of a subject and a target that returns a `Result`.
+    """A function `(case[, seed]) -> Finding` with what the runner, the verdict and the reports need to know of it.
+
+    The function raises `NotApplicable` or `Inconclusive` with the reason. It takes `seed` only if it draws numbers.
 
     Attributes:
         name: `local_weak_order`.
         tier: one of `samplers.entry.TIERS`.
         equation: what is violated when it fails, in words and symbols.
-        run: `(check, subject, target, seed) -> Result`. Raises `NotApplicable` or `Inconclusive` with the reason.
+        function: the check itself.
         targets: subject -> names of the targets it runs on (a subset of the catalogue).
+        cost: mean seconds of one run over the reference samplers, compilation included: for the estimate only.
+        decides: what a pass shows.
+        samples: True if its verdict has an error rate.
         once: True if it is run for the default options only (option variants add nothing).
+        screening: place in the order in which mutants meet the checks; those without one follow, the cheapest first.
+        about: modules and mutation operators whose changes this check is meant for.
     """
 
     name: str
     tier: str
     equation: str
-    run: Callable[["Check", Subject, Target, int], Result]
+    function: Callable[..., Finding]
     targets: Callable[[Subject], tuple[str, ...]]
+    cost: float
+    decides: Decides
+    samples: bool = False
     once: bool = False
+    screening: int | None = None
+    about: tuple[str, ...] = ()
+
+    @cached_property
+    def seeded(self) -> bool:
+        """Whether the function draws numbers."""
+        return "seed" in inspect.signature(self.function).parameters
+
+    def __call__(self, *arguments: Any, **named: Any) -> Finding:
+        """The function itself."""
+        return self.function(*arguments, **named)
+
+    def run(self, case: Case, seed: int) -> Finding:
+        """The finding on a case; the seed goes to functions that draw numbers."""
+        return self.function(case, seed) if self.seeded else self.function(case)
+
+
+def check(
+    *,
+    tier: str,
+    equation: str,
+    targets: Callable[[Subject], tuple[str, ...]],
+    cost: float,
+    decides: Decides,
+    **facts: Any,
+) -> Callable[[Callable[..., Finding]], Check]:
+    """Make a `Check` of the function below, under its name.
+
+    The arguments are the attributes of `Check`; `facts` are those that have a default.
+    """
+
+    def declare(function: Callable[..., Finding]) -> Check:
+        return Check(function.__name__, tier, equation, function, targets, cost, decides, **facts)
+
+    return declare

@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from checks.end_points.error_rates import stage_seed
+from checks.exact_laws.exact_draws import draw_variables
 from checks.tracing.step_map import HostStep, JaxStep, host_ravel
 
 BLOCK = 1 << 16
@@ -108,3 +110,10 @@ def _host_end_points(step: JaxStep | HostStep, starts, step_size, num_steps, see
         positions.append(host_ravel(sampler.position(state)))
         variables.append(host_ravel(sampler.unpack(state)))
     return EndPoints(np.array(positions), np.array(variables))
+
+
+@lru_cache(maxsize=2)
+def sample(step: JaxStep | HostStep, h: float, num_steps: int, seed: int, stage: int, count: int):
+    """Starting values z and end points of `count` independent chains."""
+    starts = draw_variables(step, np.random.default_rng(stage_seed(seed, stage, 1)), count)
+    return starts, end_points(step, starts, h, num_steps, stage_seed(seed, stage, 2))

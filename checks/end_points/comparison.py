@@ -4,9 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Check
-from checks.core.result import Result
+from checks.core.finding import Finding
 from checks.end_points.chains import EndPoints
 from checks.end_points.error_rates import CHAINS, chains_for, decide_statistically, not_finite, promise
 from checks.exact_laws.null_law import NullLaw
@@ -15,16 +13,12 @@ from checks.statistics.distribution import ks_test
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
 from checks.tracing.step_map import HostStep, JaxStep
-from targets.target import Target
 
 PROJECTIONS = 3
 """Random directions, besides the coordinates, in which joint laws are projected."""
 
 
 def judge(
-    check: Check,
-    subject: Subject,
-    target: Target,
     *,
     step: JaxStep | HostStep,
     law: NullLaw,
@@ -37,7 +31,7 @@ def judge(
     most: int = CHAINS,
     primary: Callable[[Outcome], bool] = lambda outcome: True,
     detail: dict | None = None,
-) -> Result:
+) -> Finding:
     """Run `tests(law, y)` on standardised end points, in stages.
 
     Args:
@@ -62,11 +56,16 @@ def judge(
         return f"{found} after {num_steps} steps of size {step_size:.4g} ({law.source}; granted {law.granted:.2g})"
 
     return decide_statistically(
-        check, subject, target, run,
-        first_n=count, promised=promise(promised, count, most), allowance_source=law.source, reason=reason,
-        primary=primary, steps=num_steps, step_size=step_size,
+        run,
+        first_n=count,
+        promised=promise(promised, count, most),
+        allowance_source=law.source,
+        reason=reason,
+        primary=primary,
+        steps=num_steps,
+        step_size=step_size,
         detail={"chains": count, "granted": law.granted, "limit_of_code": law.limit, **(detail or {})},
-    )  # fmt: skip
+    )
 
 
 def is_variance(outcome: Outcome) -> bool:

@@ -14,13 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Check
-from checks.core.result import Result, Verdict
+from checks.core.finding import Finding, Significance, Tolerance
 from checks.statistics.outcome import Outcome
-from checks.statistics.sequential import Decision, decide_sequentially, detectable
+from checks.statistics.sequential import decide_sequentially, detectable
 from checks.tracing.step_map import HostStep, JaxStep
-from targets.target import Target
 
 FAMILY_WISE = 1e-6
 FAMILY = 14_000
@@ -80,9 +77,6 @@ def stage_seed(seed: int, stage: int, stream: int = 0) -> int:
 
 
 def decide_statistically(
-    check: Check,
-    subject: Subject,
-    target: Target,
     run: Callable[[int, int], Sequence[Outcome]],
     *,
     first_n: int,
@@ -94,7 +88,7 @@ def decide_statistically(
     step_size: float | None = None,
     detail: dict[str, Any] | None = None,
     alpha: float = ALPHA,
-) -> Result:
+) -> Finding:
     """Run a statistical test in stages and judge it.
 
     Args:
@@ -109,51 +103,33 @@ def decide_statistically(
         alpha: level of this case.
     """
     decision = decide_sequentially(run, alpha, first_n, STAGES)
-    return _result(
-        check, subject, target, decision,
-        first_n=first_n, promised=promised, allowance_source=allowance_source, reason=reason, primary=primary,
-        steps=steps, step_size=step_size, detail=detail, alpha=alpha,
-    )  # fmt: skip
-
-
-def _result(
-    check, subject, target, decision: Decision, *, first_n, promised, allowance_source, reason, primary, steps,
-    step_size, detail, alpha,
-) -> Result:  # fmt: skip
     worst = min(decision.outcomes, key=lambda o: o.log_p)
     main = [o for o in decision.outcomes if primary(o)]
-    # Later stages hold more chains, so what the first one sees is what the run promised.
-    smallest = detectable(main, alpha, POWER, STAGES) * math.sqrt(main[0].n / first_n)
-    text = reason(worst)
-    verdict: Verdict = "pass"
-    if decision.rejected:
-        verdict = "fail"
-    elif not smallest <= promised:
-        verdict = "inconclusive"
-        text = f"only effects above {smallest:.2g} could be seen, {promised:.2g} was promised; {text}"
-    return Result(
-        check=check.name,
-        tier=check.tier,
-        equation=check.equation,
-        sampler=subject.name,
-        verdict=verdict,
-        reason=text,
-        target=target.name,
-        step_size=step_size,
-        options=dict(subject.options),
-        statistic=worst.name,
+    return Finding(
         effect=worst.effect,
+        tolerance=Tolerance(worst.allowance, allowance_source),
+        # Later stages hold more chains, so what the first one sees is what the run promised.
+        minimum_detectable_effect=detectable(main, alpha, POWER, STAGES) * math.sqrt(main[0].n / first_n),
+        required_sensitivity=promised,
+        reason=reason(worst),
+        statistic=worst.name,
         unit=worst.unit,
-        standard_error=worst.standard_error,
-        allowance=worst.allowance,
-        allowance_source=allowance_source,
-        p_value=min(1.0, len(decision.outcomes) * worst.p),
-        alpha=alpha,
-        power=POWER,
-        detectable=smallest,
-        n=decision.n_total,
+        step_size=step_size,
+        measurements={
+            "stages": decision.stages,
+            "tests": len(decision.outcomes),
+            "log_p": worst.log_p,
+            **(detail or {}),
+        },
+        samples=decision.n_total,
         gradients=decision.n_total * steps,
-        detail={"stages": decision.stages, "tests": len(decision.outcomes), "log_p": worst.log_p, **(detail or {})},
+        significance=Significance(
+            rejected=decision.rejected,
+            p_value=min(1.0, len(decision.outcomes) * worst.p),
+            alpha=alpha,
+            power=POWER,
+            standard_error=worst.standard_error,
+        ),
     )
 
 

@@ -14,16 +14,10 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from checks.core.candidate import Subject
-from checks.core.check import Check, Inconclusive, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
-from checks.exact_laws.claimed_law_quadrature import position_rule
+from checks.core.check import NotApplicable
 from checks.numerics.observables import observables
-from checks.numerics.quadrature import neville, noise_rule
-from checks.tiers.generator.drift_and_diffusion import step_sizes
-from checks.tiers.order.weak_order import slope
-from checks.tracing.step_map import HostStep, JaxStep, step_map
+from checks.numerics.quadrature import noise_rule
+from checks.tracing.step_map import HostStep, JaxStep
 from targets.target import Target
 
 STENCIL = 6
@@ -154,54 +148,3 @@ def discrete_law(step: JaxStep, h: float, temperature: float, shape: tuple[int, 
     density /= density.sum()
     gap = marginal - density
     return DiscreteLaw(expectations, float(np.abs(np.cumsum(gap)).max()), float(np.abs(gap).sum() / 2))
-
-
-def transfer_operator(check: Check, subject: Subject, target: Target, seed: int) -> Result:
-    """The exact stationary law of the scheme on a non-Gaussian target tends to it as h -> 0, at the claimed order."""
-    del seed
-    step = step_map(subject, target)
-    claims = step.sampler.claims
-    require_grid(step)
-    assert isinstance(step, JaxStep)
-    temperature = claims.temperature
-    points, weights = position_rule(target, temperature)
-    exact = observables(points)
-    scale, exact = 1 + weights @ np.abs(exact), weights @ exact
-    hs = step_sizes(subject, target, 4 if step.size == 1 else 3)
-    coarse, fine = GRIDS[step.size]
-    laws = [discrete_law(step, h, temperature, fine) for h in hs]
-    biases = np.array([(law.expectations - exact) / scale for law in laws])
-    rough = (discrete_law(step, hs[-1], temperature, coarse).expectations - exact) / scale
-    grid_error = float(np.abs(rough - biases[-1]).max())
-    if not np.isfinite(grid_error):
-        raise Inconclusive("the transfer operator has no unique stationary law on the grid")
-    limit, error = neville(hs, biases)
-    k = int(np.argmax(np.abs(limit)))
-    numerical = float(error.max())
-    allowance = 10 * (numerical + grid_error)
-    sizes = np.abs(biases).max(axis=1)
-    exponent, _ = slope(hs, sizes, floor=20 * grid_error)
-    return decide(
-        check,
-        subject,
-        target,
-        effect=float(np.abs(limit[k])),
-        allowance=allowance,
-        allowance_source="error of the extrapolation to h = 0 and of the grid",
-        reason=(
-            f"limit of the bias as h -> 0 is {abs(limit[k]):.3g}; at h = {hs[0]:.4g} the bias is {sizes[0]:.3g} "
-            f"(KS {laws[0].kolmogorov:.3g}, TV {laws[0].variation:.3g}), order {exponent:.2f}"
-        ),
-        statistic="largest limit bias of the observables",
-        unit="relative to 1 + E|f|",
-        detectable=2 * allowance,
-        promised=0.02,
-        step_size=float(hs[0]),
-        detail={
-            "kolmogorov": [law.kolmogorov for law in laws],
-            "variation": [law.variation for law in laws],
-            "bias": sizes.tolist(),
-            "step_sizes": hs.tolist(),
-            "measured_order": exponent,
-        },
-    )

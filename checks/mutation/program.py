@@ -12,8 +12,9 @@ import numpy as np
 
 from checks.core.candidate import Subject
 from checks.core.preflight import start_position
+from checks.core.selection import structured_targets
 from checks.pytest_plugin.execute import cached_target
-from checks.tiers.contract.interface import Shifted, structured_targets, with_noise
+from checks.tiers.contract.interface import Shifted, with_noise
 from samplers.entry import Row
 from targets.target import Target
 

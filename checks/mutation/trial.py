@@ -1,6 +1,7 @@
 """One mutant through the checks: in the order of their cost, until it is killed."""
 
 import hashlib
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from checks.mutation.catalogue import Mutant
 from checks.mutation.equivalence import proof
 from checks.mutation.program import fingerprint, settings
 from checks.pytest_plugin.execute import default_seed, execute
-from checks.registry import CHECKS, seconds
+from checks.registry import CHECKS
 from samplers.entry import Row
 
 Status = Literal["stillborn", "identical", "duplicate", "equivalent", "killed", "survived", "open"]
@@ -23,6 +24,8 @@ SOUND = ("pass", "not-applicable")
 KILLS = ("fail", "error")
 CLAIMED = ("samplers.riemannian.metrics", "samplers.dynamics.complete_recipe")
 """Modules of the step that the declared dynamics use too."""
+QUICK = 6
+"""The first of the screening order are run on one target before the rest: they kill most for their cost."""
 PATIENCE = 4
 """Cases that are run in vain before a proof of equivalence is tried."""
 
@@ -190,7 +193,7 @@ class Runner:
                     continue
                 names = _ordered(check.targets(Subject(self.row, dict(chosen))))
                 found = [Case(check, chosen, name) for name in names]
-                if check.name in (*QUICK, _meant(mutant)):
+                if (check.screening is not None and check.screening < QUICK) or _meant(check, mutant):
                     yield from found[:1]
                     found = found[1:]
                 rest += found if place == 0 else found[:1]
@@ -205,37 +208,17 @@ def _ordered(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: name != "gaussian-correlated-2d"))
 
 
-FIRST = {"reused-key": "key_discipline"}
-"""Operator -> the check that is meant for it."""
-ABOUT = {
-    "samplers.riemannian.metrics": "published_diffusion",
-    "samplers.overdamped.saga": "estimator_recursion",
-    "samplers.overdamped.svrg": "estimator_recursion",
-    "samplers.overdamped.sgfs": "preconditioner_by_definition",
-}
-"""Module -> the check that is about what it computes. It comes before the proof that another metric has the same law:
-what is meant is the metric by its formula."""
-QUICK = (
-    "stationary_covariance",
-    "gaussian_limit",
-    "minibatch_limit",
-    "detailed_balance",
-    "mean_field_fixed_point",
-    "generator_of_code",
-)
-"""The checks that kill most for their cost."""
-ORDER = (*QUICK, "gradient_noise_limit", "local_weak_order", "defect")
-"""What comes first; then the others, the cheapest first."""
+def _priority(check: Check, mutant: Mutant) -> tuple[bool, float, float]:
+    place = math.inf if check.screening is None else check.screening
+    return not _meant(check, mutant), place, check.cost
 
 
-def _priority(check: Check, mutant: Mutant) -> tuple[bool, int, float]:
-    place = ORDER.index(check.name) if check.name in ORDER else len(ORDER)
-    return _meant(mutant) != check.name, place, seconds(check)
+def _meant(check: Check, mutant: Mutant) -> bool:
+    """True for the check that is about what was changed; it is tried first.
 
-
-def _meant(mutant: Mutant) -> str | None:
-    """The check that is tried first."""
-    return FIRST.get(mutant.operator, ABOUT.get(mutant.place.module))
+    It comes before the proof that another metric has the same law: what is meant is the metric by its formula.
+    """
+    return mutant.operator in check.about or mutant.place.module in check.about
 
 
 @cache

@@ -6,13 +6,14 @@ import hashlib
 import platform
 import time
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, Inconclusive, NotApplicable
+from checks.core.check import Case, Check, Inconclusive, NotApplicable
 from checks.core.error_origin import SUITE, one_line, place
+from checks.core.finding import Finding
 from checks.core.lookup import BadInput, find_target, resolve
 from checks.core.preflight import dtype_of, preflight
 from checks.core.result import Result
@@ -85,6 +86,32 @@ def reproduction(subject: Subject, check: Check, target: str | None, seed: int, 
     return " ".join(shell) + "\n" + python
 
 
+def recorded(blank: Callable[..., Result], finding: Finding, target: str) -> Result:
+    """The record of a finding: `blank(verdict, reason)` with its numbers."""
+    test = finding.significance
+    result = dataclasses.replace(
+        blank(finding.verdict, finding.explanation),
+        target=target,
+        step_size=finding.step_size,
+        statistic=finding.statistic,
+        effect=finding.effect,
+        unit=finding.unit,
+        allowance=finding.tolerance.value,
+        allowance_source=finding.tolerance.source,
+        power=1.0 if test is None else test.power,
+        detectable=finding.minimum_detectable_effect,
+        n=finding.samples,
+        gradients=finding.gradients,
+        dtype=finding.dtype,
+        detail=dict(finding.measurements),
+    )
+    if finding.equation is not None:
+        result = dataclasses.replace(result, equation=finding.equation)
+    if test is None:
+        return result
+    return dataclasses.replace(result, standard_error=test.standard_error, p_value=test.p_value, alpha=test.alpha)
+
+
 def execute(
     check: Check,
     subject: Subject,
@@ -123,7 +150,7 @@ def execute(
             backend = getattr(sampler, "backend", "jax")
             found |= getattr(sampler, "library_versions", {})  # of an environment of its own
             dtype = dtype_of(law)
-            result = check.run(check, subject, law, seed)
+            result = recorded(blank, check.run(Case(subject, law), seed), law.name)
         except NotApplicable as reason:
             result = blank("not-applicable", str(reason))
         except Inconclusive as reason:

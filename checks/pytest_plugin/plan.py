@@ -11,7 +11,7 @@ from checks.core.check import Check
 from checks.core.lookup import BadInput, adapter_rows, closest, find_target, resolve, workload_rows
 from checks.pytest_plugin.execute import default_seed
 from checks.pytest_plugin.known_failures import Deviation, read, unmatched
-from checks.registry import CHECKS, seconds
+from checks.registry import CHECKS
 from samplers.entry import DETERMINISTIC_TIERS, STATISTICAL_TIERS, TIERS, WORKLOAD
 from samplers.registry import SAMPLERS
 
@@ -19,32 +19,10 @@ GROUPS = {"deterministic": DETERMINISTIC_TIERS, "statistical": STATISTICAL_TIERS
 LAW_TIERS = {"deterministic": ("order", "law"), "statistical": STATISTICAL_TIERS}
 """A sampler passes only if a check of the law of each kind passed, as far as tiers of this kind were selected."""
 NO_TARGET = "no target of this sampler suits the check"
-NO_LAW = (
-    "chains_move",
-    "streams_independent",
-    "float32_law",
-    "kernel_stein_discrepancy",
-    "stays_on_the_manifold",
-    "geodesic_flow",
-    "noise_is_tangent",
-    "intrinsic_dimension",
-    "riemannian_stein_discrepancy",
-    "repulsion_balance",
-    "permutation_equivariance",
-    "step_along_velocity",
-    "mirror_at_zero",
-    "force_keeps_volume",
-    "exact_without_force",
-    "finite_potential",
-    "preconditioner_by_definition",
-    "median_rule",
-    "density_estimate",
-)
-"""Checks of these tiers that do not decide the law, and so do not count: a discrepancy is blind to far modes."""
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class PlannedCheck:
     """One check of one subject on one target; `unsupported` is the reason why it is not run at all."""
 
     subject: Subject
@@ -72,7 +50,7 @@ class Plan:
         strangers: the default subjects that no registry knows, for the preflight.
     """
 
-    cases: tuple[Case, ...]
+    cases: tuple[PlannedCheck, ...]
     tiers: tuple[str, ...]
     deviations: tuple[Deviation, ...] = ()
     step_size: float | None = None
@@ -88,7 +66,7 @@ class Plan:
     @property
     def estimate(self) -> float:
         """Seconds on one core, from the stored cost of each check."""
-        return sum(0.0 if c.unsupported else seconds(c.check) for c in self.cases)
+        return sum(0.0 if c.unsupported else c.check.cost for c in self.cases)
 
     def smoothed(self, row: str) -> bool:
         """True for particles with an estimate of their own density: no noise, and a law in a limit only."""
@@ -98,7 +76,7 @@ class Plan:
         claims = subject.sampler(find_target(subject.row.targets[0])).claims
         return claims.particles is not None and claims.particles.smoothed
 
-    def of_tier(self, tier: str) -> tuple[Case, ...]:
+    def of_tier(self, tier: str) -> tuple[PlannedCheck, ...]:
         """The cases of one tier."""
         return tuple(case for case in self.cases if case.check.tier == tier)
 
@@ -176,8 +154,8 @@ def make_plan(
     if chains is not None and not 0 < float(chains) <= 1:
         raise BadInput(f"--chains {chains}: must be above 0 and at most 1, a fraction of the usual number")
     entries = read(deviations_file) if deviations_file else ()
-    cases: list[Case] = []
-    everything: list[Case] = []
+    cases: list[PlannedCheck] = []
+    everything: list[PlannedCheck] = []
     strangers: list[Subject] = []
     for name in names:
         subjects = resolve(name, parsed, h, only)
@@ -208,7 +186,7 @@ def _all_rows(tiers: tuple[str, ...]) -> tuple[str, ...]:
     return (*samplers, *(row.name for row in workload_rows())) if WORKLOAD in tiers else samplers
 
 
-def _nothing_runs(cases: list[Case], only: tuple[str, ...], names: tuple[str, ...]) -> str:
+def _nothing_runs(cases: list[PlannedCheck], only: tuple[str, ...], names: tuple[str, ...]) -> str:
     refused = [c for c in cases if c.unsupported != NO_TARGET]
     if refused:
         return f"--sampler {names[0]}: no selected tier applies ({refused[0].unsupported})"
@@ -217,7 +195,7 @@ def _nothing_runs(cases: list[Case], only: tuple[str, ...], names: tuple[str, ..
     return f"--sampler {names[0]}: no selected check applies"
 
 
-def _cases(subject: Subject, default: bool, seed: int | None) -> list[Case]:
+def _cases(subject: Subject, default: bool, seed: int | None) -> list[PlannedCheck]:
     """Every case of one subject, tier by tier; checks that run once are left to the default options.
 
     Within a tier all checks on one target come together, because they share compiled programs and end points.
@@ -230,11 +208,11 @@ def _cases(subject: Subject, default: bool, seed: int | None) -> list[Case]:
             continue
         if check.tier not in row.tiers or check.tier in row.unsupported:
             reason = row.unsupported.get(check.tier, f"the row of {row.name} does not list the tier {check.tier}")
-            cases.append(Case(subject, check, None, chosen, reason))
+            cases.append(PlannedCheck(subject, check, None, chosen, reason))
             continue
         names = check.targets(subject)
         if not names:
-            cases.append(Case(subject, check, None, chosen, NO_TARGET))
-        cases += [Case(subject, check, name, chosen) for name in names]
+            cases.append(PlannedCheck(subject, check, None, chosen, NO_TARGET))
+        cases += [PlannedCheck(subject, check, name, chosen) for name in names]
     targets = list(dict.fromkeys(case.target for case in cases))
     return sorted(cases, key=lambda case: (TIERS.index(case.check.tier), targets.index(case.target)))

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from checks.core.result import VERDICTS, Result
 from checks.pytest_plugin.known_failures import Deviation
-from checks.pytest_plugin.plan import LAW_TIERS, NO_LAW, Plan
+from checks.pytest_plugin.plan import LAW_TIERS, Plan
+from checks.registry import settles_the_law
 from samplers.entry import STATISTICAL_TIERS, WORKLOAD
 
 
@@ -77,7 +78,7 @@ def _overall(row: str, plan: Plan, mine: Sequence[Outcome]) -> Verdict:
     for kind, tiers in LAW_TIERS.items():
         chosen = [t for t in plan.tiers if t in tiers and t in _tiers_of(plan, mine)]
         selected += chosen
-        decides = [o for o in mine if o.result.tier in chosen and o.result.check not in NO_LAW]
+        decides = [o for o in mine if o.result.tier in chosen and settles_the_law(o.result.check)]
         if chosen and not any(o.kind in ("pass", "known deviation") for o in decides):
             if kind == "statistical" and len(selected) > len(chosen) and plan.smoothed(row):
                 notes.append("the law by deterministic checks: its flow has no noise")

@@ -37,7 +37,7 @@ EQUATIONS = {
 Status = Literal["proved", "verified", "round-off", "violated"]
 
 
-class Finding(NamedTuple):
+class EquationCheck(NamedTuple):
     """What became of one equation.
 
     Attributes:
@@ -130,7 +130,7 @@ def prove(
     points: np.ndarray,
     positive: tuple[bool, ...] | None = None,
     largest_expression: int = LARGEST_EXPRESSION,
-) -> tuple[dict[str, Finding], Symbolic]:
+) -> tuple[dict[str, EquationCheck], Symbolic]:
     """Every equation of the recipe, symbolically: by name, with what is proved told from what is only evaluated.
 
     Args:
@@ -159,7 +159,7 @@ def prove(
     with mpmath.workdps(DIGITS):
         evaluate = evaluator(s.symbols, [term for terms, _ in flat for term in terms])
         values = [evaluate([mpmath.mpf(v.p) / v.q for v in place]) for place in places]
-    found: dict[str, Finding] = {}
+    found: dict[str, EquationCheck] = {}
     start = 0
     for key, group in groups.items():
         findings, end = [], start + sum(len(terms) for terms, _ in group)
@@ -178,14 +178,14 @@ def prove(
 _ORDER: tuple[Status, ...] = ("proved", "verified", "round-off", "violated")
 
 
-def worst_of(findings: list[Finding]) -> Finding:
+def worst_of(findings: list[EquationCheck]) -> EquationCheck:
     """The worst status, and of those the largest effect."""
     if not findings:
-        return Finding("proved", 0.0)
+        return EquationCheck("proved", 0.0)
     return max(findings, key=lambda f: (_ORDER.index(f.status), f.effect))
 
 
-def _decide(terms: Sequence[sp.Expr], values, largest, label: str, places, largest_expression: int) -> Finding:
+def _decide(terms: Sequence[sp.Expr], values, largest, label: str, places, largest_expression: int) -> EquationCheck:
     """Whether a sum of terms vanishes identically.
 
     `values` are those of the terms at the rational points, `largest` the largest ones of the equation there.
@@ -201,11 +201,11 @@ def _decide(terms: Sequence[sp.Expr], values, largest, label: str, places, large
                 worst, where, at = ratio, k, total
     if not worst <= CONSTANTS:
         z = [float(v) for v in places[where]]
-        return Finding("violated", worst, f"{label} is {mpmath.nstr(at, 6)} at z = {z}")
+        return EquationCheck("violated", worst, f"{label} is {mpmath.nstr(at, 6)} at z = {z}")
     expression = sp.Add(*terms)
     if worst <= VERIFIED and _proved_zero(expression, largest_expression):
-        return Finding("proved", 0.0)
-    return Finding("verified" if worst <= VERIFIED else "round-off", worst)
+        return EquationCheck("proved", 0.0)
+    return EquationCheck("verified" if worst <= VERIFIED else "round-off", worst)
 
 
 def _proved_zero(expression: sp.Expr, largest: int) -> bool:
@@ -219,11 +219,11 @@ def _proved_zero(expression: sp.Expr, largest: int) -> bool:
         return False
 
 
-def _semidefinite(s: Symbolic, places, largest: int) -> Finding:
+def _semidefinite(s: Symbolic, places, largest: int) -> EquationCheck:
     """All principal minors of D nonnegative: proved by sign, or evaluated."""
     n = s.D.shape[0]
     if all(_nonnegative(minor, largest) for minor in _principal_minors(s.D)):
-        return Finding("proved", 0.0)
+        return EquationCheck("proved", 0.0)
     evaluate = evaluator(s.symbols, list(s.D))
     shortfall, least, where = 0.0, 0.0, 0
     for k, place in enumerate(places):
@@ -238,8 +238,8 @@ def _semidefinite(s: Symbolic, places, largest: int) -> Finding:
             shortfall, least, where = float(-lowest / size), float(lowest), k
     if not shortfall <= CONSTANTS:
         z = [float(v) for v in places[where]]
-        return Finding("violated", shortfall, f"least eigenvalue {least:.6g} at z = {z}")
-    return Finding("verified" if shortfall <= VERIFIED else "round-off", shortfall)
+        return EquationCheck("violated", shortfall, f"least eigenvalue {least:.6g} at z = {z}")
+    return EquationCheck("verified" if shortfall <= VERIFIED else "round-off", shortfall)
 
 
 def _principal_minors(matrix: sp.Matrix):

@@ -31,10 +31,10 @@ from scipy import stats
 from tqdm import tqdm
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, Inconclusive, NotApplicable
+from checks.core.check import Case, Check, Inconclusive, NotApplicable
 from checks.end_points.error_rates import ALPHA, STAGES, decide_statistically
 from checks.pytest_plugin.execute import cached_target, versions
-from checks.registry import CHECKS, NOISE_FREE, find_check
+from checks.registry import CHECKS, find_check
 from checks.statistics.distribution import anderson_darling_test, ks_test, ks_two_sample_test
 from checks.statistics.geweke import joint_test
 from checks.statistics.ksd import stein_test
@@ -47,7 +47,6 @@ from checks.tiers.workload.registry import WORKLOADS
 from checks.tiers.workload.trial import JOINT, LAW, LIMIT, MEAN
 from reports.pages.tail_calibration import TAILS
 from reports.records.jsonl import ROOT, appended, commit, read
-from samplers.entry import STATISTICAL_TIERS
 from samplers.registry import SAMPLERS
 
 PUBLISHED = ROOT / "reports" / "published" / "calibration.jsonl"
@@ -227,7 +226,7 @@ class _Captured(Exception):
 def _capturing(caught: list[dict[str, Any]]) -> Iterator[None]:
     """Within, `decide_statistically` raises `_Captured` in place of deciding, with its arguments in `caught`."""
 
-    def capture(check, subject, target, run, **options):
+    def capture(run, **options):
         caught.append({"run": run, **options})
         raise _Captured
 
@@ -254,7 +253,7 @@ def run_of(check: Check, subject: Subject, target: str) -> dict[str, Any]:
     caught: list[dict[str, Any]] = []
     with _capturing(caught):
         try:
-            check.run(check, subject, cached_target(target), 0)
+            check.run(Case(subject, cached_target(target)), 0)
         except _Captured:
             return caught[0]
     raise LookupError(f"{check.name} decides without p-values")
@@ -381,11 +380,7 @@ def page(lines: Sequence[dict[str, Any]], figure: str) -> str:
     """The Markdown page of a file of results."""
     components = [(line, c) for line in lines for c in line.get("components", ())]
     checks = [line for line in lines if line["kind"] == "check" and "runs" in line]
-    missing = [
-        c.name
-        for c in CHECKS
-        if c.tier in STATISTICAL_TIERS and c.name not in {*NOISE_FREE, *(line["check"] for line in checks)}
-    ]
+    missing = [c.name for c in CHECKS if c.samples and c.name not in {line["check"] for line in checks}]
     tails = [line for line in lines if line["kind"] == "tail"]
     revisions = sorted({line["commit"] for line in lines})
     text = [

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from checks.core.result import Result
-from checks.pytest_plugin.plan import LAW_TIERS, NO_LAW
+from checks.pytest_plugin.plan import LAW_TIERS
+from checks.registry import is_conduct, settles_the_law
 
 Standing = Literal["confirmed", "in part", "fails", "undecided"]
 STANDINGS: dict[Standing, str] = {
@@ -37,7 +38,7 @@ class Conclusion(NamedTuple):
 
 def decides_the_law(result: Result) -> bool:
     """True for a check that is about the law; those of the contract are about the interface."""
-    return result.tier != "contract" and result.check not in NO_LAW
+    return not is_conduct(result.check)
 
 
 def conclude(sampler: str, results: Sequence[Result]) -> Conclusion:
@@ -49,7 +50,7 @@ def conclude(sampler: str, results: Sequence[Result]) -> Conclusion:
     law = [r for r in results if decides_the_law(r)]
     rest = [r for r in results if not decides_the_law(r)]
     failing = [r for r in law if r.verdict == "fail"]
-    passed = [r for r in law if r.verdict == "pass"]
+    passed = [r for r in law if r.verdict == "pass" and settles_the_law(r.check)]
     kinds = tuple(kind for kind, tiers in LAW_TIERS.items() if any(r.tier in tiers for r in passed))
     standing: Standing
     if failing:

@@ -22,7 +22,7 @@ import jax
 from tqdm import tqdm
 
 from checks.core.lookup import BadInput, resolve
-from checks.pytest_plugin.plan import Case
+from checks.pytest_plugin.plan import PlannedCheck
 from checks.registry import find_check
 from reports.records.jsonl import appended, commit, read
 from reports.runs.sweep import Cell, compute, key_of
@@ -70,7 +70,7 @@ def work(task: Task) -> str:
     """The line of a cell, in a worker."""
     jax.config.update("jax_enable_x64", True)
     subject = _subject(task.sampler, tuple(task.options.items()), task.target)
-    cell = Cell(Case(subject, find_check(task.check), task.target, task.seed), task.factor)
+    cell = Cell(PlannedCheck(subject, find_check(task.check), task.target, task.seed), task.factor)
     return json.dumps(compute(cell, task.chains, _revision()), sort_keys=True)
 
 

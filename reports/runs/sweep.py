@@ -25,14 +25,14 @@ from checks.core.check import Check
 from checks.core.lookup import BadInput, closest
 from checks.end_points.error_rates import fraction_of_chains
 from checks.pytest_plugin.execute import execute
-from checks.pytest_plugin.plan import Case, make_plan
+from checks.pytest_plugin.plan import PlannedCheck, make_plan
 from reports.records.jsonl import appended, commit, read
 
 
 class Cell(NamedTuple):
     """A case of `pytest checks` with its seed, at a multiple of the usual step size."""
 
-    case: Case
+    case: PlannedCheck
     factor: float
 
     @property

@@ -13,7 +13,7 @@ import pytest
 from scipy import integrate
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
+from checks.core.check import Case, NotApplicable
 from checks.exact_laws.claimed_law_quadrature import generic_points, law_rule, position_rule
 from checks.tiers.law.gaussian import stationary_covariance
 from checks.tracing.step_map import step_map
@@ -21,7 +21,7 @@ from samplers.entry import STATISTICAL_TIERS, TIERS
 from samplers.registry import SAMPLERS, sampler_row
 from targets.registry import target
 
-COVARIANCE = Check("stationary_covariance", "law", "", stationary_covariance, lambda subject: ())
+COVARIANCE = stationary_covariance
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = set(re.findall(r"^@\w+\{([^,]+),", (ROOT / "references.bib").read_text(), re.MULTILINE))
 
@@ -94,7 +94,7 @@ def test_the_rule_of_the_claimed_law_integrates_by_parts(row):
 @pytest.mark.parametrize("row", [r for r in WITH_LAW if claims_of(r).kind != "exact"], ids=lambda row: row.name)
 def test_a_claimed_closed_form_is_the_law_of_the_code(row):
     for options in ({}, *row.variants[:1]):
-        result = stationary_covariance(COVARIANCE, Subject(row, options), target("gaussian-1d-scaled"), 0)
+        result = stationary_covariance(Case(Subject(row, options), target("gaussian-1d-scaled")))
         assert result.verdict == "pass", result.reason
 
 

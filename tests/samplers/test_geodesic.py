@@ -14,7 +14,7 @@ import scipy.linalg
 from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
-from checks.core.check import Check
+from checks.core.check import Case
 from checks.exact_laws.claimed_law_quadrature import law_rule
 from checks.numerics.geodesic_dynamics import generator_of
 from checks.numerics.observables import observables
@@ -304,16 +304,15 @@ def test_the_dynamics_in_a_chart_are_those_in_ambient_coordinates(n, thermostat)
 
 
 def test_the_recipe_is_decided_in_the_charts_of_the_manifold():
-    proof = Check("symbolic_recipe", "recipe", "", symbolic_recipe, lambda subject: ())
     subject = Subject(Row("planted", lambda on: SGGMC(on.manifold, symmetric(2, 11), T)))
-    result = symbolic_recipe(proof, subject, target("vmf-s1"), 0)
+    result = symbolic_recipe(Case(subject, target("vmf-s1")), 0)
     assert result.verdict == "pass"
     assert "angle and stereographic" in result.reason
 
 
 # --- order and law --------------------------------------------------------------------------------------------------
 
-WEAK = Check("local_weak_order", "order", "", local_weak_order, lambda subject: ())
+WEAK = local_weak_order
 
 
 def _flawed(kind, **changes):
@@ -337,8 +336,8 @@ def _ambient_thermostat(self, x, v, xi, time):
 )
 def test_the_weak_order_on_the_circle_is_two(build, order):
     row = Row("planted", lambda on: build(on.manifold), step_size=0.2, step_power=0.5)
-    result = local_weak_order(WEAK, Subject(row), target("vmf-s1"), 0)
-    assert result.detail["measured_order"] == pytest.approx(order, abs=0.1)
+    result = local_weak_order(Case(Subject(row), target("vmf-s1")))
+    assert result.measurements["measured_order"] == pytest.approx(order, abs=0.1)
     assert result.verdict == ("pass" if order == 2 else "fail")
 
 

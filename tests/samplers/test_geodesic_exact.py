@@ -10,7 +10,7 @@ from jax.flatten_util import ravel_pytree
 from scipy import stats
 
 from checks.core.candidate import Subject
-from checks.core.check import Check
+from checks.core.check import Case
 from checks.tiers.law.detailed_balance import detailed_balance
 from samplers.dynamics.charts import stereographic
 from samplers.entry import Row
@@ -251,7 +251,7 @@ class NoVolume(MMALA):
         )
 
 
-BALANCE = Check("detailed_balance", "law", "", detailed_balance, lambda subject: ())
+BALANCE = detailed_balance
 
 
 @pytest.mark.parametrize(
@@ -265,4 +265,4 @@ BALANCE = Check("detailed_balance", "law", "", detailed_balance, lambda subject:
 )
 def test_the_kernels_in_a_metric_are_in_detailed_balance(build, verdict):
     row = Row("planted", build, step_size=0.6)
-    assert detailed_balance(BALANCE, Subject(row), target("gaussian-correlated-2d"), 0).verdict == verdict
+    assert detailed_balance(Case(Subject(row), target("gaussian-correlated-2d"))).verdict == verdict

@@ -13,6 +13,7 @@ import pytest
 from scipy import optimize
 
 from checks.core.candidate import Subject
+from checks.core.check import Case
 from checks.end_points.error_rates import fraction_of_chains
 from checks.faults.registry import find_defect
 from checks.pytest_plugin.execute import execute
@@ -461,7 +462,7 @@ def test_every_particle_row_is_a_sampler_that_some_check_of_its_law_runs_on():
 def test_the_rate_in_the_number_of_particles_tells_a_wrong_field(name, verdict):
     """A field whose mean is not zero does not fall as M^-1/2."""
     subject = Subject(sampler_row(name)) if name == "svgd" else find_defect(name).subject
-    result = particle_rate(find_check("particle_rate"), subject, target("gaussian-correlated-2d"), 5)
+    result = particle_rate(Case(subject, target("gaussian-correlated-2d")), 5)
     assert result.verdict == verdict, result.reason
 
 
@@ -470,7 +471,7 @@ def test_the_rate_has_uniform_p_values_on_a_correct_sampler():
     subject, p = Subject(sampler_row("svgd"), {"bandwidth": 0.7}), []
     with fraction_of_chains(0.064):
         for seed in range(60):
-            p.append(particle_rate(find_check("particle_rate"), subject, target("gaussian-1d-scaled"), seed).p_value)
+            p.append(particle_rate(Case(subject, target("gaussian-1d-scaled")), seed).p_value)
     below = np.count_nonzero(np.array(p) < 0.5)
     # 1 - (1 - 1/4)^2 = 0.4375 for independent p-values: 26 +- 4.9 * 3.9, binomial, at 1e-6 two-sided
     assert abs(below - 60 * 0.4375) < 4.9 * 3.9

@@ -17,7 +17,7 @@ from checks.exact_laws.exact_draws import Gaussian, gaussian_start
 from checks.exact_laws.lyapunov import periodic_law, position_law, stationary_law
 from checks.pytest_plugin.execute import execute
 from checks.registry import find_check
-from checks.tiers.law.estimator_memory import BATCH, PointMemory
+from checks.tracing.estimator_memory import BATCH, PointMemory
 from checks.tracing.periodic_state import phases
 from checks.tracing.step_map import Affine, step_map
 from samplers.estimators.basic import Minibatch

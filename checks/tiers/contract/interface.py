@@ -15,17 +15,14 @@ import numpy as np
 from jax.experimental.key_reuse._core import check_key_reuse
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, Inconclusive, NotApplicable
-from checks.core.decide import decide
-from checks.core.lookup import BadInput, find_target
-from checks.core.preflight import difference, preflight, start_position
-from checks.core.result import Result
+from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.precision import in_dtype
+from checks.core.preflight import difference, start_position
+from checks.core.selection import first_and_structured, structured_targets
 from samplers.estimators.basic import KnownNoise
 from samplers.interface.sampler import Estimator, Sampler
 from targets.target import Target
-
-PYTREE = "gaussian-pytree"
-"""A target whose position has several leaves, two of equal shape."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -128,73 +125,37 @@ def kit(subject: Subject, target: Target) -> Kit:
     return Kit(sampler, estimator, target, subject.step_size(target), init, step)
 
 
-def _outside(subject: Subject) -> bool:
-    """True for a sampler that is not a reference sampler of the suite."""
-    return any(c in (subject.reference or subject.row.name) for c in ":/")
-
-
-@functools.lru_cache(maxsize=512)
-def structured_targets(subject: Subject) -> tuple[str, ...]:
-    """The target with several leaves if the sampler runs on it, else the first target of its row.
-
-    A reference sampler that is built for it has to run on it; one of a stranger may know arrays only.
-    """
-    first = subject.row.targets[0]
-    if "euclidean" not in subject.sampler(find_target(first)).claims.spaces:
-        return (first,)
-    try:
-        target = find_target(PYTREE)
-        subject.sampler(target)
-        subject.estimator(target)
-        if _outside(subject):
-            preflight(subject, target)
-    except (BadInput, ValueError):
-        return (first,)
-    return (PYTREE,)
-
-
-def first_and_structured(subject: Subject) -> tuple[str, ...]:
-    """The first target of the row, and the one with several leaves."""
-    return tuple(dict.fromkeys((subject.row.targets[0], *structured_targets(subject))))
-
-
-def _count(check: Check, subject: Subject, target: Target, found: list[str], fine: str, **more: Any) -> Result:
+def _count(case: Case, found: list[str], fine: str, statistic: str = "violations", **measurements: Any) -> Finding:
     """Fail if any violation was found; the effect is how many."""
-    return decide(
-        check,
-        subject,
-        target,
+    return Finding(
         effect=float(len(found)),
-        allowance=0.0,
-        allowance_source="an identity",
+        tolerance=Tolerance(0.0, "an identity"),
+        minimum_detectable_effect=1.0,
+        required_sensitivity=1.0,
         reason="; ".join(found) if found else fine,
-        statistic=more.pop("statistic", "violations"),
+        statistic=statistic,
         unit="violations",
-        detectable=1.0,
-        promised=1.0,
-        step_size=subject.step_size(target),
-        **more,
+        step_size=case.step_size,
+        measurements=measurements,
     )
 
 
-def in_dtype(target: Target, dtype: Any) -> Target:
-    """The same target with positions (and data) of another float dtype."""
-    cast = lambda tree: jax.tree.map(
-        lambda x: jnp.asarray(x, dtype) if jnp.issubdtype(jnp.result_type(x), jnp.floating) else x, tree
-    )
-    terms = None if target.terms is None else target.terms._replace(data=cast(target.terms.data))
-    return dataclasses.replace(target, example=cast(target.example), terms=terms)
-
-
-def shapes_and_dtypes(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="contract",
+    equation="init, step, position, pack and unpack keep structure, shape and dtype",
+    targets=first_and_structured,
+    cost=0.1,
+    decides="conduct",
+)
+def shapes_and_dtypes(case: Case, seed: int) -> Finding:
     """Structure, shapes and dtypes survive init, step, position, unpack and pack, in float32 and float64."""
     found: list[str] = []
     for name in ("float32", "float64"):
         if name == "float64" and jnp.zeros(()).dtype != jnp.float64:
             continue
-        law = in_dtype(target, name)
-        sampler, estimator = subject.sampler(law), subject.estimator(law)
-        h, start = subject.step_size(law), start_position(sampler, law)
+        law = in_dtype(case.target, name)
+        sampler, estimator = case.subject.sampler(law), case.subject.estimator(law)
+        h, start = case.subject.step_size(law), start_position(sampler, law)
 
         def trace(key, position, h, sampler=sampler, estimator=estimator):
             state = sampler.init(key, position, estimator)
@@ -224,12 +185,20 @@ def shapes_and_dtypes(check: Check, subject: Subject, target: Target, seed: int)
                 if changed:
                     found.append(f"{what} in {name} with step_size {kind}: {changed}")
     fine = "state, position and packing keep structure, shape and dtype"
-    return _count(check, subject, target, list(dict.fromkeys(found)), fine)
+    return _count(case, list(dict.fromkeys(found)), fine)
 
 
-def jit_vmap_loop_agree(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="contract",
+    equation="step = jit(step); vmap over chains = a loop over them, to round-off",
+    targets=structured_targets,
+    cost=2.0,
+    decides="conduct",
+    once=True,
+)
+def jit_vmap_loop_agree(case: Case, seed: int) -> Finding:
     """One eager step = one compiled step; chains under vmap = a Python loop over them, to round-off."""
-    k = kit(subject, target)
+    k = kit(case.subject, case.target)
     if k.host:
         raise NotApplicable("a host sampler is not traced: there is no compiled or vectorised form to compare")
     chains, steps = 3, 2
@@ -251,26 +220,30 @@ def jit_vmap_loop_agree(check: Check, subject: Subject, target: Target, seed: in
     gaps = [(float(np.max(np.abs(a - b))) / max(1.0, float(np.max(np.abs(b)))), name) for name, a, b in pairs]
     worst, name = max(gaps)
     # a step sums at most a few times `size` products; 64 covers the growth of two steps below the stability limit
-    allowance = 64 * np.finfo(jnp.result_type(float)).eps * max(8, target.size)
-    return decide(
-        check,
-        subject,
-        target,
+    allowance = 64 * np.finfo(jnp.result_type(float)).eps * max(8, case.target.size)
+    return Finding(
         effect=worst,
-        allowance=float(allowance),
-        allowance_source="round-off: 64 eps times the number of summed products",
+        tolerance=Tolerance(float(allowance), "round-off: 64 eps times the number of summed products"),
         reason=f"{name}: largest difference {worst:.2g}",
         statistic="difference of the full variable",
         unit="relative to the largest entry",
-        detectable=2 * float(allowance),
-        promised=1e-8,
+        minimum_detectable_effect=2 * float(allowance),
+        required_sensitivity=1e-8,
         step_size=k.step_size,
     )
 
 
-def key_discipline(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="contract",
+    equation="the key decides the result, and is consumed once",
+    targets=structured_targets,
+    cost=0.2,
+    decides="conduct",
+    about=("reused-key",),
+)
+def key_discipline(case: Case, seed: int) -> Finding:
     """The same key gives the same result, another key another one, and no key is consumed twice."""
-    k = kit(subject, target)
+    k = kit(case.subject, case.target)
     state, found = k.start(seed), []
     ends = [k.z(k.run(s, state, 3)) for s in (seed, seed, seed + 1)]
     if not np.array_equal(ends[0], ends[1]):
@@ -278,11 +251,13 @@ def key_discipline(check: Check, subject: Subject, target: Target, seed: int) ->
     if np.array_equal(ends[0], ends[2]) and not k.deterministic:
         found.append("another key gives the same result: the key is ignored")
     # An exact estimator consumes no key: a noisy one shows whether the gradient and the injected noise share theirs.
-    reused = key_reuse(subject, target, seed) or key_reuse(with_noise(subject, target), target, seed)
+    reused = key_reuse(case.subject, case.target, seed) or key_reuse(
+        with_noise(case.subject, case.target), case.target, seed
+    )
     if reused:
         found.append(reused)
     statistic = "key reuse" if reused else "violations"
-    return _count(check, subject, target, found, "keys are used once and decide the result", statistic=statistic)
+    return _count(case, found, "keys are used once and decide the result", statistic=statistic)
 
 
 def key_reuse(subject: Subject, target: Target, seed: int = 0) -> str | None:
@@ -308,14 +283,21 @@ def key_reuse(subject: Subject, target: Target, seed: int = 0) -> str | None:
     return None
 
 
-def chains_and_leaves_independent(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="contract",
+    equation="noise of different leaves, keys and steps is not the same draw",
+    targets=structured_targets,
+    cost=0.3,
+    decides="conduct",
+)
+def chains_and_leaves_independent(case: Case, seed: int) -> Finding:
     """Leaves of equal shape, chains and steps get different draws.
 
     At a tiny step size the difference of two runs from one state under two keys is linear in the noise. Two such
     vectors that are parallel to 1e-6 come from the same draws: independent ones of length n are with probability
     below 1e-6 ** ((n - 1) / 2).
     """
-    k = kit(subject, target)
+    k = kit(case.subject, case.target)
     if k.deterministic:
         raise NotApplicable("a particle method draws no noise of its own")
     state, pairs = k.start(seed), 8
@@ -329,7 +311,7 @@ def chains_and_leaves_independent(check: Check, subject: Subject, target: Target
         jax.tree.map(lambda a, b: np.asarray(a) - np.asarray(b), ends[2 * i], ends[2 * i + 1]) for i in range(pairs)
     ]
     found, compared = [], 0
-    for block, leaves in _blocks(target, moves).items():
+    for block, leaves in _blocks(case.target, moves).items():
         names = list(leaves)
         for i, first in enumerate(names):
             for second in names[i + 1 :]:
@@ -342,7 +324,7 @@ def chains_and_leaves_independent(check: Check, subject: Subject, target: Target
     if not any(np.any(r) for r in rows) and not k.rejecting:
         raise Inconclusive("no noise was seen in two steps at a tiny step size")
     # too short a vector can be parallel by chance, and what follows from one draw (weights that are learned) always is
-    if len(rows[0]) > 3 and target.size > 1:
+    if len(rows[0]) > 3 and case.target.size > 1:
         found += [
             f"steps under keys {2 * i} and {2 * j} get identical draws"
             for i in range(pairs)
@@ -350,7 +332,7 @@ def chains_and_leaves_independent(check: Check, subject: Subject, target: Target
             if np.any(rows[i]) and np.any(rows[j]) and _parallel(rows[i], rows[j])
         ]
     fine = f"{compared} pairs of leaves and {pairs * (pairs - 1) // 2} pairs of keys get different draws"
-    return _count(check, subject, target, found, fine, detail={"pairs_of_leaves": compared})
+    return _count(case, found, fine, pairs_of_leaves=compared)
 
 
 def _parallel(a: np.ndarray, b: np.ndarray) -> bool:
@@ -377,9 +359,16 @@ def _blocks(target: Target, moves: list[Any]) -> dict[str, dict[str, np.ndarray]
     return blocks
 
 
-def every_input_matters(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="contract",
+    equation="step(key, state, step_size, estimator) depends on each of its arguments and each part of the state",
+    targets=structured_targets,
+    cost=0.2,
+    decides="conduct",
+)
+def every_input_matters(case: Case, seed: int) -> Finding:
     """The output changes with each part of the state, the step size, the key and the estimator's gradient."""
-    k = kit(subject, target)
+    k = kit(case.subject, case.target)
     steps = 8 if k.rejecting else 3
     state, found, tried = k.start(seed), [], []
     base = k.z(k.run(seed, state, steps))
@@ -399,7 +388,7 @@ def every_input_matters(check: Check, subject: Subject, target: Target, seed: in
         expect("the gradient of the estimator", k.z(k.run(seed, state, steps, offset=731.0 if k.host else 0.731)))
     for name, moved in _perturbed(k, seed, state):
         expect(name, k.z(k.run(seed, moved, steps)))
-    return _count(check, subject, target, found, f"the result changes with {', '.join(tried)}")
+    return _count(case, found, f"the result changes with {', '.join(tried)}")
 
 
 def _perturbed(k: Kit, seed: int, state: Any):
@@ -429,18 +418,26 @@ def _perturbed(k: Kit, seed: int, state: Any):
         yield f"z{jax.tree_util.keystr(path)}", k.sampler.pack(k.key(seed, 92), moved, k.estimator)
 
 
-def every_option_matters(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="contract",
+    equation="each option changes the kernel at two values that are not the default",
+    targets=lambda subject: subject.row.targets[:1],
+    cost=1.0,
+    decides="conduct",
+    once=True,
+)
+def every_option_matters(case: Case, seed: int) -> Finding:
     """Each option of the row's variants changes the output of three steps, or the claims, at every value it takes."""
     values: dict[str, list[Any]] = {}
-    for variant in subject.row.variants:
+    for variant in case.subject.row.variants:
         for name, value in variant.items():
             if value not in values.setdefault(name, []):
                 values[name].append(value)
     if not values:
         raise NotApplicable("the row has no options")
     # with gradient noise, options that only matter when there is some (compensation, fresh gradients) are seen too
-    row = with_noise(subject, target).row
-    base = kit(Subject(row, subject.options, subject.reference), target)
+    row = with_noise(case.subject, case.target).row
+    base = kit(Subject(row, case.subject.options, case.subject.reference), case.target)
     steps = 8 if base.rejecting or base.sampler.claims.exchange else 3  # two chains start as one
     end, claims = base.z(base.run(seed, base.start(seed), steps)), _plain(base.sampler)
     found, tried = [], 0
@@ -449,7 +446,7 @@ def every_option_matters(check: Check, subject: Subject, target: Target, seed: i
             found.append(f"{name} is exercised at one non-default value only")
         for value in options:
             tried += 1
-            other = kit(Subject(row, {**subject.options, name: value}, subject.reference), target)
+            other = kit(Subject(row, {**case.subject.options, name: value}, case.subject.reference), case.target)
             if _plain(other.sampler) != claims:
                 continue
             moved = other.z(other.run(seed, other.start(seed), steps))
@@ -457,7 +454,7 @@ def every_option_matters(check: Check, subject: Subject, target: Target, seed: i
             tiny = 64 * np.finfo(end.dtype).eps * max(1.0, float(np.abs(end).max()))
             if moved.shape == end.shape and float(np.abs(moved - end).max()) <= tiny:
                 found.append(f"{name}={value!r} changes nothing")
-    return _count(check, subject, target, found, f"{tried} option values each change the result")
+    return _count(case, found, f"{tried} option values each change the result")
 
 
 def with_noise(subject: Subject, target: Target) -> Subject:
@@ -479,38 +476,48 @@ def _plain(sampler: Sampler) -> tuple:
     return (c.kind, c.weak_order, c.invariant_order, c.composite, c.spaces)
 
 
-def pack_unpack_inverse(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="contract",
+    equation="unpack(pack(z)) = z",
+    targets=structured_targets,
+    cost=0.1,
+    decides="conduct",
+)
+def pack_unpack_inverse(case: Case, seed: int) -> Finding:
     """unpack(pack(key, z)) = z for the z of a state that has moved, to round-off."""
-    k = kit(subject, target)
+    k = kit(case.subject, case.target)
     z = k.sampler.unpack(k.run(seed, k.start(seed), 2))
     again = k.sampler.unpack(k.sampler.pack(k.key(seed, 93), z, k.estimator))
     a, b = flat(z), flat(again)
     gap = float(np.max(np.abs(a - b))) / max(1.0, float(np.max(np.abs(a)))) if a.shape == b.shape else np.inf
     allowance = 8 * float(np.finfo(jnp.result_type(float)).eps)
-    return decide(
-        check,
-        subject,
-        target,
+    return Finding(
         effect=gap,
-        allowance=allowance,
-        allowance_source="round-off: 8 eps for a projection",
+        tolerance=Tolerance(allowance, "round-off: 8 eps for a projection"),
         reason=f"largest difference {gap:.2g} over {a.size} coordinates",
         statistic="difference of z",
         unit="relative to the largest entry",
-        detectable=2 * allowance,
-        promised=1e-8,
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-8,
         step_size=k.step_size,
     )
 
 
-def movement(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="contract",
+    equation="the position moves in every coordinate and direction, and stays finite",
+    targets=structured_targets,
+    cost=0.1,
+    decides="conduct",
+)
+def movement(case: Case, seed: int) -> Finding:
     """Every coordinate of the position moves, and stays finite; the steps of a chain go in every direction.
 
     The steps of a path span as many directions as the manifold has dimensions: noise or a metric of lower rank leaves
     the target invariant, perhaps, but does not lead to it.
     """
-    k = kit(subject, target)
-    dim = 0 if k.deterministic else target.manifold.dim
+    k = kit(case.subject, case.target)
+    dim = 0 if k.deterministic else case.target.manifold.dim
     steps = 2 * dim + (20 if k.rejecting else 3)
     state = k.start(seed)
     before, found = flat(k.sampler.position(state)), []
@@ -532,60 +539,4 @@ def movement(check: Check, subject: Subject, target: Target, seed: int) -> Resul
         rank = int(np.sum(np.linalg.svd(np.diff(path, axis=0), compute_uv=False) > tiny))
         if rank < dim:
             found.append(f"{steps} steps go in {rank} of {dim} directions")
-    return _count(check, subject, target, found, f"all {before.size} coordinates move and stay finite")
-
-
-CHECKS: tuple[Check, ...] = (
-    Check(
-        "shapes_and_dtypes",
-        "contract",
-        "init, step, position, pack and unpack keep structure, shape and dtype",
-        shapes_and_dtypes,
-        first_and_structured,
-    ),
-    Check(
-        "jit_vmap_loop_agree",
-        "contract",
-        "step = jit(step); vmap over chains = a loop over them, to round-off",
-        jit_vmap_loop_agree,
-        structured_targets,
-        once=True,
-    ),
-    Check(
-        "key_discipline",
-        "contract",
-        "the key decides the result, and is consumed once",
-        key_discipline,
-        structured_targets,
-    ),
-    Check(
-        "chains_and_leaves_independent",
-        "contract",
-        "noise of different leaves, keys and steps is not the same draw",
-        chains_and_leaves_independent,
-        structured_targets,
-    ),
-    Check(
-        "every_input_matters",
-        "contract",
-        "step(key, state, step_size, estimator) depends on each of its arguments and each part of the state",
-        every_input_matters,
-        structured_targets,
-    ),
-    Check(
-        "every_option_matters",
-        "contract",
-        "each option changes the kernel at two values that are not the default",
-        every_option_matters,
-        lambda subject: subject.row.targets[:1],
-        once=True,
-    ),
-    Check("pack_unpack_inverse", "contract", "unpack(pack(z)) = z", pack_unpack_inverse, structured_targets),
-    Check(
-        "movement",
-        "contract",
-        "the position moves in every coordinate and direction, and stays finite",
-        movement,
-        structured_targets,
-    ),
-)
+    return _count(case, found, f"all {before.size} coordinates move and stay finite")

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding
+from checks.core.selection import curved_line, last, several
 from checks.end_points.chains import EndPoints, end_points
 from checks.end_points.comparison import is_variance, judge, ks_tests, moment_tests
 from checks.end_points.error_rates import CHAINS, stage_seed
@@ -92,19 +93,34 @@ def _prepared(subject: Subject, target: Target) -> JaxStep | HostStep:
     return step
 
 
-def bad_start(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="convergence",
+    equation="E f(z_n) from a point = E f(Z_T) of the declared dynamics + O(h^q)",
+    targets=last(several),
+    cost=6.0,
+    decides="law",
+    samples=True,
+    once=True,
+)
+def bad_start(case: Case, seed: int) -> Finding:
     """From a point many standard deviations off, the end points have their exact law: moments, KS of projections."""
-    step, h = _prepared(subject, target), subject.step_size(target)
-    start = _far(step, subject)
+    step, h = _prepared(case.subject, case.target), case.step_size
+    start = _far(step, case.subject)
     law = null_law_from(step, h, NUM_STEPS, start)
     left = float(np.abs(law.expectations[: law.size]).max())  # Var y^2 = 2 + 4 m^2 for y ~ N(m, 1)
     return judge(
-        check, subject, target,
-        step=step, law=law, ends=_ends(step, start, h, NUM_STEPS, seed),
-        tests=lambda law, y: moment_tests(law, y) + ks_tests(law, y), num_steps=NUM_STEPS, step_size=h,
-        promised=VARIANCE * math.sqrt(1 + 2 * left**2), unit="standardised", most=MOST, primary=is_variance,
+        step=step,
+        law=law,
+        ends=_ends(step, start, h, NUM_STEPS, seed),
+        tests=lambda law, y: moment_tests(law, y) + ks_tests(law, y),
+        num_steps=NUM_STEPS,
+        step_size=h,
+        promised=VARIANCE * math.sqrt(1 + 2 * left**2),
+        unit="standardised",
+        most=MOST,
+        primary=is_variance,
         detail={"start": start.mean.tolist(), "left_of_the_start": left},
-    )  # fmt: skip
+    )
 
 
 def _far(step: JaxStep | HostStep, subject: Subject) -> Gaussian:
@@ -124,12 +140,21 @@ def _axis(step: JaxStep | HostStep) -> tuple[np.ndarray, float]:
     return axis, 3 * (axis[1] - axis[0])
 
 
-def separated_modes(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="convergence",
+    equation="the weight of each mode after n steps is that of the declared dynamics at T = n h",
+    targets=last(curved_line),
+    cost=8.0,
+    decides="law",
+    samples=True,
+    once=True,
+)
+def separated_modes(case: Case, seed: int) -> Finding:
     """All chains start in one mode; the weight of each mode, and the whole law, are those of the exact n-step law."""
-    step, h = _prepared(subject, target), subject.step_size(target)
+    step, h = _prepared(case.subject, case.target), case.step_size
     require_grid(step)
     axis, spread = _axis(step)
-    energy = np.asarray(jax.vmap(target.flat_potential)(jnp.asarray(axis[:, None])))
+    energy = np.asarray(jax.vmap(case.target.flat_potential)(jnp.asarray(axis[:, None])))
     barriers = np.flatnonzero((energy[1:-1] > energy[:-2]) & (energy[1:-1] >= energy[2:])) + 1
     if not len(barriers):
         raise NotApplicable("the target has one mode")
@@ -143,33 +168,54 @@ def separated_modes(check: Check, subject: Subject, target: Target, seed: int) -
 
     def tests(law: NullLaw, y: np.ndarray):
         weights = [
-            mean_test((y[:, 0] < t).astype(float), float(p), name=f"weight of x < {axis[b]:.3g}", unit="weight",
-                      allowance=law.cdf_error)
+            mean_test(
+                (y[:, 0] < t).astype(float),
+                float(p),
+                name=f"weight of x < {axis[b]:.3g}",
+                unit="weight",
+                allowance=law.cdf_error,
+            )
             for t, p, b in zip(below, cdf(below), barriers, strict=True)
-        ]  # fmt: skip
+        ]
         return weights + ks_tests(law, y)
 
     return judge(
-        check, subject, target,
-        step=step, law=law, ends=_ends(step, start, h, num_steps, seed), tests=tests, num_steps=num_steps, step_size=h,
-        promised=WEIGHT, unit="weight", most=MOST, primary=lambda o: o.unit == "weight",
+        step=step,
+        law=law,
+        ends=_ends(step, start, h, num_steps, seed),
+        tests=tests,
+        num_steps=num_steps,
+        step_size=h,
+        promised=WEIGHT,
+        unit="weight",
+        most=MOST,
+        primary=lambda o: o.unit == "weight",
         detail={"weights": cdf(below).tolist(), "start": start.mean.tolist()},
-    )  # fmt: skip
+    )
 
 
-def kernel_stein_discrepancy(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="convergence",
+    equation="E [s(z_n) k(z_n, v) + grad k(z_n, v)] = 0 at the target",
+    targets=last(several),
+    cost=6.0,
+    decides="dynamics",
+    samples=True,
+    once=True,
+)
+def kernel_stein_discrepancy(case: Case, seed: int) -> Finding:
     """From a bad start the end points have the score of the target: Stein discrepancy with the IMQ kernel.
 
     It knows the target by its score alone, so it is blind to the weights of modes that are far apart, and a sampler
     needs other checks to pass. The chains run until the start is forgotten; what the exact n-step law leaves of the
     discrepancy is the allowance.
     """
-    step, h = _prepared(subject, target), subject.step_size(target)
-    start = _far(step, subject)
+    step, h = _prepared(case.subject, case.target), case.step_size
+    start = _far(step, case.subject)
     num_steps = _forgetting(step, start, h)
     law = null_law_from(step, h, num_steps, start)
-    temperature, d = step.sampler.claims.temperature, target.size
-    gradient = jax.jit(jax.vmap(jax.grad(target.flat_potential)))
+    temperature, d = step.sampler.claims.temperature, case.target.size
+    gradient = jax.jit(jax.vmap(jax.grad(case.target.flat_potential)))
     # positions in units of the claimed law, where the kernel is of the width of the target
     root, centre = law.root[:d, :d], law.centre[:d]
     back = np.linalg.inv(root)
@@ -183,11 +229,17 @@ def kernel_stein_discrepancy(check: Check, subject: Subject, target: Target, see
         return [stein_test(y, scores(y), locations, allowance=allowance)]
 
     return judge(
-        check, subject, target,
-        step=step, law=law, ends=_ends(step, start, h, num_steps, seed), tests=tests, num_steps=num_steps, step_size=h,
-        promised=DISCREPANCY + allowance, unit="Stein discrepancy", most=STEIN_CHAINS,
+        step=step,
+        law=law,
+        ends=_ends(step, start, h, num_steps, seed),
+        tests=tests,
+        num_steps=num_steps,
+        step_size=h,
+        promised=DISCREPANCY + allowance,
+        unit="Stein discrepancy",
+        most=STEIN_CHAINS,
         detail={"start": start.mean.tolist()},
-    )  # fmt: skip
+    )
 
 
 def _forgetting(step: JaxStep | HostStep, start: Gaussian, h: float) -> int:

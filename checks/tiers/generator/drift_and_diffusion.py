@@ -5,31 +5,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import informative
 from checks.exact_laws.claimed_law_quadrature import generic_points
+from checks.numerics.drift_terms import diagnose_drift
 from checks.numerics.geodesic_dynamics import dynamics_of
 from checks.numerics.quadrature import neville
-from checks.tiers.recipe.complete_recipe import diagnose_drift
+from checks.tracing.one_step_moments import one_step_moments, step_sizes
 from checks.tracing.step_map import step_map
 from samplers.dynamics.complete_recipe import Dynamics
 from targets.target import Target
-
-LEVELS = 8
-"""Step sizes h0 / 2^k, k = 0 .. LEVELS - 1."""
-
-
-def step_sizes(subject: Subject, target: Target, levels: int = LEVELS) -> np.ndarray:
-    """The usual step size and its halvings."""
-    return subject.step_size(target) / 2.0 ** np.arange(levels)
-
-
-def one_step_moments(subject: Subject, target: Target, points: np.ndarray):
-    """The step sizes (k,), E[z'] - z (k, P, n) and E[(z' - z)(z' - z)^T] (k, P, n, n) of one step from `points`."""
-    step, hs = step_map(subject, target), step_sizes(subject, target)
-    moments = [step.moments(points, h) for h in hs]
-    return hs, np.array([m.increment for m in moments]), np.array([m.square for m in moments])
 
 
 def code_generator(subject: Subject, target: Target, points: np.ndarray):
@@ -47,31 +33,41 @@ def code_generator(subject: Subject, target: Target, points: np.ndarray):
     return drift, drift_error, square / 2, square_error / 2, np.maximum(np.abs(jump) - 10 * jump_error - roundoff, 0)
 
 
-def generator_of_code(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="generator",
+    equation="(E z' - z) / h -> f and Cov(z') / h -> 2 D as h -> 0",
+    targets=informative,
+    cost=0.8,
+    decides="dynamics",
+    screening=5,
+)
+def generator_of_code(case: Case) -> Finding:
     """The drift and the diffusion extracted from the step equal those derived from the declared H, D and Q.
 
     Source: the definition of weak consistency, order 1 (talay1990expansion); ma2015complete, equation (2).
     """
-    del seed
-    step = step_map(subject, target)
+    step = step_map(case.subject, case.target)
     claims = step.sampler.claims
     if claims.composite:
         raise NotApplicable("a composite step has no generator in the full variable")
-    dynamics = dynamics_of(claims, target)
+    dynamics = dynamics_of(claims, case.target)
     points = generic_points(step)
-    drift, drift_error, diffusion, diffusion_error, jump = code_generator(subject, target, points)
+    drift, drift_error, diffusion, diffusion_error, jump = code_generator(case.subject, case.target, points)
     if jump.max() > 0:
         p, i = np.unravel_index(np.argmax(jump), jump.shape)
-        return decide(
-            check, subject, target,
-            effect=float(jump.max()), allowance=0.0, allowance_source="beyond the error of the extrapolation to h = 0",
+        return Finding(
+            effect=float(jump.max()),
+            tolerance=Tolerance(0.0, "beyond the error of the extrapolation to h = 0"),
             reason=(
                 f"a step of size 0 moves {dynamics.names[i]} by at least {jump[p, i]:.3g} at "
                 f"z = {np.round(points[p], 3).tolist()}: there is no drift"
             ),
-            statistic="limit of E[z'] - z", unit="coordinates", detectable=0.0, promised=1e-4,
-            step_size=float(step_sizes(subject, target)[0]),
-        )  # fmt: skip
+            statistic="limit of E[z'] - z",
+            unit="coordinates",
+            minimum_detectable_effect=0.0,
+            required_sensitivity=1e-4,
+            step_size=float(step_sizes(case.subject, case.target)[0]),
+        )
     z = jnp.asarray(points)
     declared = np.asarray(jax.jit(jax.vmap(dynamics.drift))(z))
     declared_d = np.asarray(jax.jit(jax.vmap(dynamics.D))(z))
@@ -79,7 +75,7 @@ def generator_of_code(check: Check, subject: Subject, target: Target, seed: int)
     f_gap, d_gap = np.abs(drift - declared) / f_scale, np.abs(diffusion - declared_d) / d_scale
     effect = float(max(f_gap.max(), d_gap.max()))
     # (z' - z) / h at the smallest h loses |z| eps / h; the extrapolation amplifies it by a small factor.
-    roundoff = 100 * np.finfo(float).eps * (1 + np.abs(points).max()) / step_sizes(subject, target)[-1]
+    roundoff = 100 * np.finfo(float).eps * (1 + np.abs(points).max()) / step_sizes(case.subject, case.target)[-1]
     numerical = float(max((drift_error / f_scale).max(), (diffusion_error / d_scale).max()))
     allowance = 10 * numerical + roundoff
     if f_gap.max() >= d_gap.max():
@@ -96,18 +92,14 @@ def generator_of_code(check: Check, subject: Subject, target: Target, seed: int)
             f"diffusion D[{dynamics.names[i]}, {dynamics.names[j]}] at z = {np.round(points[p], 3).tolist()}: "
             f"the code has {diffusion[p, i, j]:.6g}, the dynamics {declared_d[p, i, j]:.6g}"
         )
-    return decide(
-        check,
-        subject,
-        target,
+    return Finding(
         effect=effect,
-        allowance=allowance,
-        allowance_source="error of the extrapolation to h = 0 and round-off",
+        tolerance=Tolerance(allowance, "error of the extrapolation to h = 0 and round-off"),
         reason=reason,
         statistic="largest gap of drift and diffusion",
         unit="relative to the largest entry plus one",
-        detectable=2 * allowance,
-        promised=1e-4,
-        step_size=float(step_sizes(subject, target)[0]),
-        detail={"drift_gap": float(f_gap.max()), "diffusion_gap": float(d_gap.max())},
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-4,
+        step_size=float(step_sizes(case.subject, case.target)[0]),
+        measurements={"drift_gap": float(f_gap.max()), "diffusion_gap": float(d_gap.max())},
     )

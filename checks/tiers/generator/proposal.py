@@ -14,13 +14,13 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, Inconclusive, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import claiming, informative, last, planar
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.numerics.quadrature import neville, noise_rule
-from checks.tiers.generator.drift_and_diffusion import LEVELS, step_sizes
 from checks.tracing.noise_tape import Noise
+from checks.tracing.one_step_moments import LEVELS, step_sizes
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.embedded import EmbeddedDynamics
@@ -112,7 +112,14 @@ def proposal_limits(step: JaxStep, points: np.ndarray, hs: np.ndarray, times: np
     return drift, drift_error, square / 2, square_error / 2
 
 
-def proposal_generator(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="generator",
+    equation="(E y - x) / t -> f and Cov(y) / t -> 2 D for the proposal y of a Metropolis kernel, t = h or (L h)^2 / 2",
+    targets=claiming(lambda claims: claims.kind == "exact", planar),
+    cost=1.0,
+    decides="dynamics",
+)
+def proposal_generator(case: Case) -> Finding:
     """(E y - x) / t -> f and E (y - x)(y - x)^T / t -> 2 D for the proposal y, which is what a uniform of 0 accepts.
 
     t is the step size h, and (L h)^2 / 2 for the end of L steps along a Hamiltonian flow (`TrajectoryClaims`). A
@@ -122,13 +129,12 @@ def proposal_generator(check: Check, subject: Subject, target: Target, seed: int
     Source: the definition of weak consistency, order 1 (talay1990expansion); neal2011mcmc, section 5.5.2, for one
     leapfrog step as a step of Langevin dynamics.
     """
-    del seed
-    step, _ = _metropolis(subject, target)
+    step, _ = _metropolis(case.subject, case.target)
     claims = step.sampler.claims
     if claims.kind != "exact":
         raise NotApplicable("no exact kernel")
-    dynamics, time = _declared(claims, target)
-    points, hs = generic_points(step), step_sizes(subject, target)
+    dynamics, time = _declared(claims, case.target)
+    points, hs = generic_points(step), step_sizes(case.subject, case.target)
     times = time(hs)
     drift, drift_error, diffusion, diffusion_error = proposal_limits(step, points, hs, times)
     z = jnp.asarray(points)
@@ -138,18 +144,27 @@ def proposal_generator(check: Check, subject: Subject, target: Target, seed: int
     roundoff = 100 * float(np.finfo(float).eps) * (1 + np.abs(points).max()) / times[-1]
     allowance = float(10 * max(drift_error.max() / f_scale, diffusion_error.max() / d_scale) + roundoff)
     p, i = np.unravel_index(np.argmax(np.abs(drift - f)), f.shape)
-    return decide(
-        check, subject, target,
-        effect=float(max(gaps)), allowance=allowance,
-        allowance_source="error of the extrapolation to h = 0 and round-off",
+    return Finding(
+        effect=float(max(gaps)),
+        tolerance=Tolerance(allowance, "error of the extrapolation to h = 0 and round-off"),
         reason=f"drift of {dynamics.names[i]} at x = {np.round(points[p], 3).tolist()}: the proposal has "
         f"{drift[p, i]:.6g}, the dynamics {f[p, i]:.6g}; largest gap of the diffusion {gaps[1]:.3g}",
-        statistic="largest gap of drift and diffusion", unit="relative to the largest entry plus one",
-        detectable=2 * allowance, promised=1e-4, step_size=float(hs[0]),
-    )  # fmt: skip
+        statistic="largest gap of drift and diffusion",
+        unit="relative to the largest entry plus one",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-4,
+        step_size=float(hs[0]),
+    )
 
 
-def acceptance_limit(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="generator",
+    equation="P(accepted | x, xi) -> 1 as h -> 0",
+    targets=claiming(lambda claims: claims.kind == "exact", planar),
+    cost=1.0,
+    decides="dynamics",
+)
+def acceptance_limit(case: Case) -> Finding:
     """P(accepted | x, xi) -> 1 as h -> 0, for given normals xi: else the kernel is no step of what its proposal is.
 
     The probability is the largest uniform that accepts, found by bisection. It is a smooth function of sqrt(h) once h
@@ -158,22 +173,21 @@ def acceptance_limit(check: Check, subject: Subject, target: Target, seed: int) 
 
     Source: metropolis1953equation, the acceptance min(1, exp(-dE / T)) with dE -> 0.
     """
-    del seed
-    step, move = _metropolis(subject, target)
+    step, move = _metropolis(case.subject, case.target)
     if step.sampler.claims.kind != "exact":
         raise NotApplicable("no exact kernel")
     if step.sampler.claims.trajectory is None and step.sampler.claims.dynamics is None:
         raise NotApplicable("no dynamics are declared: with another rule than min(1, .) the limit need not be 1")
-    points, hs = generic_points(step), subject.step_size(target) / 4.0 ** np.arange(LEVELS)
+    points, hs = generic_points(step), case.step_size / 4.0 ** np.arange(LEVELS)
 
     @jax.jit
     def chance(x, xi, h):
-        y, start = move(x, xi, jnp.zeros(()), h)[: target.size], x[: target.size]
+        y, start = move(x, xi, jnp.zeros(()), h)[: case.target.size], x[: case.target.size]
 
         def halve(bounds, _):
             low, high = bounds
             middle = 0.5 * (low + high)
-            end = move(x, xi, middle, h)[: target.size]
+            end = move(x, xi, middle, h)[: case.target.size]
             # nearer, not equal: two compilations of a move may differ by round-off; never, if a uniform of 0 stays
             accepted = jnp.sum(jnp.abs(end - y)) < jnp.sum(jnp.abs(end - start))
             return (jnp.where(accepted, middle, low), jnp.where(accepted, high, middle)), None
@@ -188,18 +202,20 @@ def acceptance_limit(check: Check, subject: Subject, target: Target, seed: int) 
     gaps = np.abs(limit - 1)
     worst = np.unravel_index(np.argmax(gaps), gaps.shape)
     # the energies lose a few eps, the residual of a proposal of size sqrt(h) that of the position over sqrt(h)
-    energy = np.abs(np.asarray(jax.vmap(target.flat_potential)(jnp.asarray(points[:, : target.size])))).max()
+    energy = np.abs(np.asarray(jax.vmap(case.target.flat_potential)(jnp.asarray(points[:, : case.target.size])))).max()
     size = 1 + energy / step.sampler.claims.temperature + np.abs(points).max() / np.sqrt(hs[-1])
     allowance = float(10 * error.max() + 1e3 * np.finfo(float).eps * size)
-    return decide(
-        check, subject, target,
-        effect=float(gaps[worst]), allowance=allowance,
-        allowance_source="error of the extrapolation to h = 0 and round-off",
+    return Finding(
+        effect=float(gaps[worst]),
+        tolerance=Tolerance(allowance, "error of the extrapolation to h = 0 and round-off"),
         reason=f"at x = {np.round(points[worst[0]], 3).tolist()} the proposal is accepted with probability "
         f"{limit[worst]:.6g} as h goes to 0",
-        statistic="largest gap of the acceptance", unit="probability",
-        detectable=2 * allowance, promised=1e-3, step_size=float(hs[0]),
-    )  # fmt: skip
+        statistic="largest gap of the acceptance",
+        unit="probability",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-3,
+        step_size=float(hs[0]),
+    )
 
 
 def beyond_the_wall(subject: Subject, target: Target) -> np.ndarray:
@@ -227,7 +243,15 @@ def beyond_the_wall(subject: Subject, target: Target) -> np.ndarray:
     return np.abs(ends(move)).max(axis=1)
 
 
-def finite_potential(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="a(x, y) = 0 where U(y) is infinite or not a number",
+    targets=claiming(lambda claims: claims.kind == "exact", last(informative)),
+    cost=1.0,
+    decides="conduct",
+    once=True,
+)
+def finite_potential(case: Case) -> Finding:
     """No uniform, not even 0, accepts a position where U is infinite, or is not a number.
 
     exp(-U / T) is zero where U is infinite: such a position is outside of the support. A chain whose energy is not a
@@ -235,12 +259,14 @@ def finite_potential(check: Check, subject: Subject, target: Target, seed: int) 
 
     Source: metropolis1953equation, the acceptance min(1, exp(-dE / T)) at dE = infinity.
     """
-    del seed
-    moves = beyond_the_wall(subject, target)
-    return decide(
-        check, subject, target,
-        effect=float(moves.max()), allowance=0.0, allowance_source="what is rejected stays where it is",
+    moves = beyond_the_wall(case.subject, case.target)
+    return Finding(
+        effect=float(moves.max()),
+        tolerance=Tolerance(0.0, "what is rejected stays where it is"),
         reason=f"{np.sum(moves > 0)} of {len(moves)} proposals were accepted where the potential is not finite",
-        statistic="largest move", unit="coordinates", detectable=0.0, promised=1e-6,
-        step_size=subject.step_size(target) / 10,
-    )  # fmt: skip
+        statistic="largest move",
+        unit="coordinates",
+        minimum_detectable_effect=0.0,
+        required_sensitivity=1e-6,
+        step_size=case.step_size / 10,
+    )

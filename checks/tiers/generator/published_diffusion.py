@@ -11,13 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import informative
 from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.tiers.generator.drift_and_diffusion import code_generator, step_sizes
+from checks.tiers.generator.drift_and_diffusion import code_generator
 from checks.tiers.generator.proposal import proposal_limits, proposes
+from checks.tracing.one_step_moments import step_sizes
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.registry import RECIPE_OFFSET
 from targets.simplex.parameterisations import REDUCED
@@ -30,40 +30,49 @@ Diffusion = Callable[[np.ndarray, Target, Options], np.ndarray]
 """z (n,), the target and the options -> D(z) (n, n)."""
 
 
-def published_diffusion(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="generator",
+    equation="Cov(z') / h -> 2 D as h -> 0 with the D of the method's paper",
+    targets=lambda subject: informative(subject) if subject.row.diffusion else (),
+    cost=0.3,
+    decides="dynamics",
+    about=("samplers.riemannian.metrics",),
+)
+def published_diffusion(case: Case) -> Finding:
     """Cov(z') / h -> 2 D as h -> 0 with the D of the method's paper (for a Metropolis kernel, that of its proposal).
 
     D is computed in NumPy from the position and the options of the row, not from what the sampler declares. Where it
     is right, drift and Q follow from the law and from the other checks of the generator and the recipe.
     """
-    del seed
-    if subject.row.diffusion not in DIFFUSIONS:
+    if case.subject.row.diffusion not in DIFFUSIONS:
         raise NotApplicable("no published diffusion is on file for this row")
-    step = step_map(subject, target)
+    step = step_map(case.subject, case.target)
     if step.sampler.claims.composite:
         raise NotApplicable("a composite step has no generator in the full variable")
-    points, hs = generic_points(step), step_sizes(subject, target)
+    points, hs = generic_points(step), step_sizes(case.subject, case.target)
     if isinstance(step, JaxStep) and not step.exchanging and proposes(step):
         *_, found, error = proposal_limits(step, points, hs)
     else:
-        _, _, found, error, _ = code_generator(subject, target, points)
-    published = DIFFUSIONS[subject.row.diffusion]
-    expected = np.stack([published(z, target, subject.options) for z in points])
+        _, _, found, error, _ = code_generator(case.subject, case.target, points)
+    published = DIFFUSIONS[case.subject.row.diffusion]
+    expected = np.stack([published(z, case.target, case.subject.options) for z in points])
     scale = 1 + np.abs(expected).max()
     gap = np.abs(found - expected)
     p, i, j = np.unravel_index(np.argmax(gap), gap.shape)
     # (z' - z) / h at the smallest h loses |z| eps / h; the extrapolation amplifies it by a small factor.
     roundoff = 100 * np.finfo(float).eps * (1 + np.abs(points).max()) / hs[-1]
     allowance = float(10 * error.max() / scale + roundoff)
-    return decide(
-        check, subject, target,
-        effect=float(gap.max() / scale), allowance=allowance,
-        allowance_source="error of the extrapolation to h = 0 and round-off",
+    return Finding(
+        effect=float(gap.max() / scale),
+        tolerance=Tolerance(allowance, "error of the extrapolation to h = 0 and round-off"),
         reason=f"D[{i}, {j}] at z = {np.round(points[p], 3).tolist()}: the code has {found[p, i, j]:.6g}, "
-        f"the published equation ({subject.row.diffusion}) {expected[p, i, j]:.6g}",
-        statistic="largest gap of the diffusion", unit="relative to the largest entry plus one",
-        detectable=2 * allowance, promised=1e-4, step_size=float(hs[0]),
-    )  # fmt: skip
+        f"the published equation ({case.subject.row.diffusion}) {expected[p, i, j]:.6g}",
+        statistic="largest gap of the diffusion",
+        unit="relative to the largest entry plus one",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-4,
+        step_size=float(hs[0]),
+    )
 
 
 DEFAULTS: dict[str, Any] = {"temperature": 1.0, "friction": 1.0, "diffusion": 1.0, "scale": 1.0, "ratio": 3.0}

@@ -8,15 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import curved
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.exact_laws.exact_draws import draw_positions
 from checks.numerics.geodesic_dynamics import tangent_frames
 from checks.numerics.quadrature import neville
-from checks.tiers.generator.drift_and_diffusion import one_step_moments
+from checks.tracing.one_step_moments import one_step_moments
 from checks.tracing.step_map import HostStep, JaxStep, host_ravel, step_map
 from targets.manifolds.base import has_boundary
 from targets.target import Target
@@ -87,25 +86,32 @@ def _walk(step: JaxStep | HostStep, positions: np.ndarray, h: float, seed: int) 
     return np.array(walks).transpose(1, 0, 2)
 
 
-def stays_on_the_manifold(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="geometry",
+    equation="c(x_n) = 0 and P(x_n) v_n = v_n up to round-off",
+    targets=curved,
+    cost=2.0,
+    decides="conduct",
+)
+def stays_on_the_manifold(case: Case, seed: int) -> Finding:
     """Every position of every chain satisfies the constraint up to round-off, and every velocity is tangent there.
 
     Half of the chains start near a face of a manifold that has faces.
     """
-    require_curved(target)
-    step, h = step_map(subject, target), subject.step_size(target)
-    d, manifold = target.size, target.manifold
+    require_curved(case.target)
+    step, h = step_map(case.subject, case.target), case.step_size
+    d, manifold = case.target.size, case.target.manifold
     most = int(max(8, min(CHAINS, NUMBERS / (STEPS * (step.size + d)))))
     count = most if step.sampler.backend == "jax" else HOST_CHAINS
-    walk = _walk(step, starts(target, step.sampler.claims.temperature, seed % 2**31, count), h, seed % 2**31)
+    walk = _walk(step, starts(case.target, step.sampler.claims.temperature, seed % 2**31, count), h, seed % 2**31)
     points = jnp.asarray(walk.reshape(-1, walk.shape[-1]))
-    inside = np.asarray(jax.jit(jax.vmap(lambda z: manifold.contains(target.unravel(z[-d:]))))(points))
+    inside = np.asarray(jax.jit(jax.vmap(lambda z: manifold.contains(case.target.unravel(z[-d:]))))(points))
     normal, roundoff = 0.0, 0.0
     if has_velocity(step):
 
         def parts(z):
-            x, v = target.unravel(z[:d]), z[d : 2 * d]
-            tangent = target.ravel(manifold.tangent(x, target.unravel(v)))
+            x, v = case.target.unravel(z[:d]), z[d : 2 * d]
+            tangent = case.target.ravel(manifold.tangent(x, case.target.unravel(v)))
             return jnp.linalg.norm(v - tangent) / (1 + jnp.linalg.norm(v))
 
         normal = float(jax.jit(jax.vmap(parts))(points).max())
@@ -115,34 +121,45 @@ def stays_on_the_manifold(check: Check, subject: Subject, target: Target, seed: 
     what = f"{off} of {len(points)} positions are off the manifold"
     if not off and effect:
         what = f"a velocity has a normal part of {normal:.3g} of its length"
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=0.0, allowance_source=f"the manifold's own round-off; {roundoff:.1e} for a velocity",
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(0.0, f"the manifold's own round-off; {roundoff:.1e} for a velocity"),
         reason=f"{what} ({walk.shape[1]} chains, {walk.shape[0]} steps; largest normal part {normal:.2g})",
-        statistic="positions off the manifold, or the normal part of a velocity", unit="count, or relative",
-        detectable=roundoff, promised=1e-6, step_size=h, gradients=int(walk.shape[0] * walk.shape[1]),
-    )  # fmt: skip
+        statistic="positions off the manifold, or the normal part of a velocity",
+        unit="count, or relative",
+        minimum_detectable_effect=roundoff,
+        required_sensitivity=1e-6,
+        step_size=h,
+        gradients=int(walk.shape[0] * walk.shape[1]),
+    )
 
 
-def noise_is_tangent(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="geometry",
+    equation="(I - P) D = 0 and rank D = dim as h -> 0",
+    targets=curved,
+    cost=1.0,
+    decides="dynamics",
+    once=True,
+)
+def noise_is_tangent(case: Case) -> Finding:
     """The diffusion that the code has as h -> 0 is tangent to the manifold, and its rank is the intrinsic dimension.
 
     From the covariance of one step at a few points, for the position and the velocity together: noise has to enter in
     dim directions, no more (ambient noise), no fewer (a subspace that the chain cannot leave), none of them normal.
     """
-    del seed
-    require_curved(target)
-    step = step_map(subject, target)
+    require_curved(case.target)
+    step = step_map(case.subject, case.target)
     if step.sampler.claims.composite:
         raise NotApplicable("a composite step has no generator in the full variable")
-    if step.sampler.claims.kind != "fixed-step" or target.manifold.dim == target.size:
+    if step.sampler.claims.kind != "fixed-step" or case.target.manifold.dim == case.target.size:
         raise NotApplicable("needs a diffusion on a curved manifold")
     points = generic_points(step)
-    hs, _, squares = one_step_moments(subject, target, points)
+    hs, _, squares = one_step_moments(case.subject, case.target, points)
     spread = squares / (2 * hs[:, None, None, None])
     diffusion, error = neville(hs, spread)
-    d, m = target.size, target.manifold.dim
-    frames = tangent_frames(target, points[:, :d])
+    d, m = case.target.size, case.target.manifold.dim
+    frames = tangent_frames(case.target, points[:, :d])
     complement = np.eye(d) - frames @ frames.transpose(0, 2, 1)
     scale = float(np.abs(diffusion).max())
     blocks = [slice(0, d)] + ([slice(d, 2 * d)] if has_velocity(step) else [])
@@ -155,39 +172,49 @@ def noise_is_tangent(check: Check, subject: Subject, target: Target, seed: int) 
     sizes = np.linalg.eigvalsh(diffusion) / scale
     rank = np.count_nonzero(sizes > max(1e-6, 1e3 * float(error.max()) / scale), axis=1)
     wrong = int(np.abs(rank - m).max())
-    return decide(
-        check, subject, target,
-        effect=normal if not wrong else float(max(wrong, normal)), allowance=allowance,
-        allowance_source="error of the extrapolation to h = 0 and round-off",
+    return Finding(
+        effect=normal if not wrong else float(max(wrong, normal)),
+        tolerance=Tolerance(allowance, "error of the extrapolation to h = 0 and round-off"),
         reason=f"the normal part of D is {normal:.3g} of its size, its rank {rank.tolist()} in {m} dimensions",
-        statistic="normal part of D, or the rank less the dimension", unit="relative, or a number",
-        detectable=2 * allowance, promised=1e-4, step_size=subject.step_size(target),
-    )  # fmt: skip
+        statistic="normal part of D, or the rank less the dimension",
+        unit="relative, or a number",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-4,
+        step_size=case.step_size,
+    )
 
 
-def geodesic_flow(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="geometry",
+    equation="P x'' = 0, |x'| constant, and the flow runs back",
+    targets=curved,
+    cost=1.0,
+    decides="dynamics",
+    once=True,
+)
+def geodesic_flow(case: Case, seed: int) -> Finding:
     """The flow that the sampler calls geodesic is one: no tangential acceleration, constant speed, reversible.
 
     The acceleration is the second derivative of the path by forward-mode differentiation, its tangential part by the
     projection of the target's manifold. A retraction agrees with the exponential map to second order only, and fails.
     """
-    require_curved(target)
-    sampler = subject.sampler(target)
+    require_curved(case.target)
+    sampler = case.subject.sampler(case.target)
     manifold = getattr(sampler, "manifold", None)
     if manifold is None or not hasattr(manifold, "geodesic"):
         raise NotApplicable("the sampler does not say whose geodesics it follows")
-    temperature, d = sampler.claims.temperature, target.size
-    base = starts(target, temperature, seed % 2**31, 2 * POINTS)[1::2]
+    temperature, d = sampler.claims.temperature, case.target.size
+    base = starts(case.target, temperature, seed % 2**31, 2 * POINTS)[1::2]
     normals = np.random.default_rng(seed % 2**31).standard_normal((POINTS, d))
-    ravel, unravel = target.ravel, target.unravel
+    ravel, unravel = case.target.ravel, case.target.unravel
 
     def look(x, u, t):
         start = unravel(x)
-        v = target.manifold.tangent(start, unravel(u))
+        v = case.target.manifold.tangent(start, unravel(u))
         path = lambda s: tuple(map(ravel, manifold.geodesic(start, v, s)))
         (there, velocity), (rate, acceleration) = jax.jvp(path, (t,), (jnp.ones_like(t),))
         end = unravel(there)
-        sideways = ravel(target.manifold.tangent(end, unravel(acceleration)))
+        sideways = ravel(case.target.manifold.tangent(end, unravel(acceleration)))
         back = manifold.geodesic(end, unravel(-velocity), t)
         length = jnp.linalg.norm(ravel(v))
         gaps = {
@@ -196,7 +223,7 @@ def geodesic_flow(check: Check, subject: Subject, target: Target, seed: int) -> 
             "tangential acceleration": jnp.linalg.norm(sideways) / length**2,
             "way back, position": jnp.linalg.norm(ravel(back[0]) - x),
             "way back, velocity": jnp.linalg.norm(ravel(back[1]) + ravel(v)) / length,
-            "constraint": 1.0 - target.manifold.contains(end).astype(x.dtype),
+            "constraint": 1.0 - case.target.manifold.contains(end).astype(x.dtype),
         }
         return jax.tree.map(lambda gap: gap / (1 + length * jnp.abs(t)), gaps)
 
@@ -207,10 +234,12 @@ def geodesic_flow(check: Check, subject: Subject, target: Target, seed: int) -> 
             found[name] = max(found.get(name, 0.0), float(gap.max()))
     worst = max(found, key=lambda name: found[name])
     allowance = 1e3 * EPS * (1 + d)
-    return decide(
-        check, subject, target,
-        effect=found[worst], allowance=allowance, allowance_source="round-off",
+    return Finding(
+        effect=found[worst],
+        tolerance=Tolerance(allowance, "round-off"),
         reason=f"largest gap: {worst}, {found[worst]:.3g}",
-        statistic="departure from a geodesic", unit="relative, over one plus the length", detectable=2 * allowance,
-        promised=1e-6,
-    )  # fmt: skip
+        statistic="departure from a geodesic",
+        unit="relative, over one plus the length",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-6,
+    )

@@ -13,9 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import UNIFORM, curved, curved_only
+from checks.end_points.chains import sample
 from checks.end_points.error_rates import (
     ALPHA,
     POWER,
@@ -26,6 +27,7 @@ from checks.end_points.error_rates import (
     promise,
     stage_seed,
 )
+from checks.end_points.step_size_limit import Statistics, limit_of_chains, order_of
 from checks.exact_laws.claimed_law_quadrature import at_temperature, law_rule
 from checks.exact_laws.exact_draws import draw_variables
 from checks.exact_laws.galerkin import (
@@ -37,6 +39,7 @@ from checks.exact_laws.galerkin import (
     transition,
 )
 from checks.exact_laws.null_law import NUM_STEPS, NullLaw, null_law
+from checks.numerics.convergence_rate import slope
 from checks.numerics.observables import observables
 from checks.numerics.quadrature import neville
 from checks.statistics.distribution import ks_test
@@ -44,9 +47,6 @@ from checks.statistics.outcome import Outcome
 from checks.statistics.sequential import detectable
 from checks.statistics.weighted_chi_square import moments_of, norm_test
 from checks.tiers.geometry.constraints import has_velocity, require_curved
-from checks.tiers.invariance.end_points import sample
-from checks.tiers.invariance.step_size_limit import Statistics, limit_of_chains, order_of
-from checks.tiers.order.weak_order import slope
 from checks.tracing.step_map import HostStep, JaxStep, step_map
 from targets.manifolds.base import has_boundary
 from targets.target import Target
@@ -67,14 +67,21 @@ STEIN_CHAINS = 1 << 17
 FIXED = ("fixed-step", "exact")
 
 
-def manifold_limit(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="pi_h P_h = pi_h on the tangent bundle has a solution that tends to pi as h -> 0",
+    targets=curved_only,
+    cost=8.0,
+    decides="law",
+    once=True,
+)
+def manifold_limit(case: Case) -> Finding:
     """The exact stationary law of the scheme on a curved manifold tends to the claimed one, at the claimed order.
 
     Noise-free, for the joint law of position, velocity and thermostat.
     """
-    del seed
-    require_curved(target)
-    step, h = step_map(subject, target), subject.step_size(target)
+    require_curved(case.target)
+    step, h = step_map(case.subject, case.target), case.step_size
     require_polynomials(step)
     coarse, fine = (stationary_laws(step, h, level) for level in (0, 1))
     points, weights = law_rule(step, step.sampler.claims)
@@ -89,31 +96,40 @@ def manifold_limit(check: Check, subject: Subject, target: Target, seed: int) ->
     effect, allowance = float(np.abs(limit).max()), 10 * (float(error.max()) + degree)
     sizes = np.abs(biases).max(axis=1)
     exponent, _ = slope(fine.sizes, sizes, floor=20 * float(np.abs(biases - rough)[-1].max()))
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=allowance,
-        allowance_source="errors of the extrapolation to h = 0 and of the degree of the polynomials",
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(allowance, "errors of the extrapolation to h = 0 and of the degree of the polynomials"),
         reason=(
             f"limit of the bias as h -> 0 is {effect:.3g}; at h = {h:.4g} the bias is {sizes[0]:.3g}, "
             f"order {exponent:.2f}"
         ),
-        statistic="largest limit bias of the observables of z", unit="relative to 1 + E|f|",
-        detectable=2 * allowance, promised=0.02, step_size=h,
-        detail={"bias": sizes.tolist(), "step_sizes": fine.sizes.tolist(), "measured_order": exponent},
-    )  # fmt: skip
+        statistic="largest limit bias of the observables of z",
+        unit="relative to 1 + E|f|",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=0.02,
+        step_size=h,
+        measurements={"bias": sizes.tolist(), "step_sizes": fine.sizes.tolist(), "measured_order": exponent},
+    )
 
 
-def kinetic_energy(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="E |v|^2 / (m T) has its closed form at every step size for U = 0",
+    targets=lambda subject: UNIFORM if curved_only(subject) else (),
+    cost=8.0,
+    decides="law",
+    once=True,
+)
+def kinetic_energy(case: Case) -> Finding:
     """Without a potential E |v|^2 / (m T) has its closed form at every step size, m the dimension of the manifold."""
-    del seed
-    require_curved(target)
-    step, h, d = step_map(subject, target), subject.step_size(target), target.size
+    require_curved(case.target)
+    step, h, d = step_map(case.subject, case.target), case.step_size, case.target.size
     claims = step.sampler.claims
     if claims.kinetic_energy is None:
         raise NotApplicable("no closed form is claimed")
     require_polynomials(step)
     assert isinstance(step, JaxStep)
-    size, sizes = target.manifold.dim * claims.temperature, (h, h / 2)
+    size, sizes = case.target.manifold.dim * claims.temperature, (h, h / 2)
     found, condition = np.zeros((2, len(sizes))), 0.0
     for level in (0, 1):
         basis = polynomials(step, level)
@@ -128,14 +144,18 @@ def kinetic_energy(check: Check, subject: Subject, target: Target, seed: int) ->
     k = int(np.argmax(gaps))
     # Where a degree leaves something out it leaves out less than the lower one does.
     allowance = float(np.abs(found[1] - found[0]).max()) + 1e2 * EPS * condition
-    return decide(
-        check, subject, target,
-        effect=float(gaps[k]), allowance=allowance,
-        allowance_source="change from a lower degree of the polynomials, and the condition of the stationary equations",
+    return Finding(
+        effect=float(gaps[k]),
+        tolerance=Tolerance(
+            allowance, "change from a lower degree of the polynomials, and the condition of the stationary equations"
+        ),
         reason=f"at h = {sizes[k]:.4g} E |v|^2 / (m T) is {fine[k]:.12g}, in closed form {expected[k]:.12g}",
-        statistic="E |v|^2 / (m T) less its closed form", unit="relative", detectable=2 * allowance, promised=1e-5,
+        statistic="E |v|^2 / (m T) less its closed form",
+        unit="relative",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-5,
         step_size=h,
-    )  # fmt: skip
+    )
 
 
 def _known(step: JaxStep | HostStep, h: float) -> NullLaw | None:
@@ -176,16 +196,24 @@ def _prepared(subject: Subject, target: Target) -> tuple[JaxStep | HostStep, flo
     return step, subject.step_size(target)
 
 
-def closed_form_marginals(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="geometry",
+    equation="s(x_n) has the distribution function of pi_h",
+    targets=curved,
+    cost=8.0,
+    decides="law",
+    samples=True,
+)
+def closed_form_marginals(case: Case, seed: int) -> Finding:
     """Kolmogorov-Smirnov distances of the marginals whose distribution function is known in closed form.
 
     With u = F(s(x)) uniform under the target, the law of u after n steps has the density 1 + sum_l a_l P_l(2 u - 1),
     a_l = (2 l + 1) (E P_l(2 u - 1) after n steps - 0), from the exact discrete law; what it differs by from the uniform
     one, which vanishes as h -> 0, is all that is granted. An exact kernel is granted nothing.
     """
-    step, h = _prepared(subject, target)
+    step, h = _prepared(case.subject, case.target)
     claims, temperature = step.sampler.claims, step.sampler.claims.temperature
-    law_target = at_temperature(target, temperature)
+    law_target = at_temperature(case.target, temperature)
     if not law_target.cdfs:
         raise NotApplicable("no distribution function is known")
     levels, names = _levels(law_target), tuple(law_target.cdfs)
@@ -193,10 +221,13 @@ def closed_form_marginals(check: Check, subject: Subject, target: Target, seed: 
     if claims.kind != "exact" and law is None:
         labels = [f"P_{j}(level of {name})" for name in names for j in range(1, EXTRAPOLATED + 1)]
         what = Statistics(
-            lambda ends: _legendre(levels(ends.position), EXTRAPOLATED), np.zeros(len(labels)), labels, LIMIT,
+            lambda ends: _legendre(levels(ends.position), EXTRAPOLATED),
+            np.zeros(len(labels)),
+            labels,
+            LIMIT,
             lambda outcome: True,
-        )  # fmt: skip
-        return limit_of_chains(check, subject, target, seed, step, order_of(claims), statistics=what)
+        )
+        return limit_of_chains(case.subject, case.target, seed, step, order_of(claims), statistics=what)
     change, error = np.zeros((len(names), LEGENDRE)), 0.0
     if law is not None and law.shift is not None:
         change = law.shift(lambda x: _legendre(levels(x), LEGENDRE)).reshape(len(names), LEGENDRE)
@@ -221,24 +252,38 @@ def closed_form_marginals(check: Check, subject: Subject, target: Target, seed: 
         return [ks_test(corrected(u[:, i], change[i]), name=name, allowance=error) for i, name in enumerate(names)]
 
     return decide_statistically(
-        check, subject, target, run,
-        first_n=count, promised=promise(DISTANCE, count) + min(error, DISTANCE), allowance_source=source,
-        reason=lambda o: f"{o.name}: KS distance {o.effect:.3g} after {NUM_STEPS} steps of size {h:.4g} ({source}; "
-        f"granted {granted:.2g})",
-        steps=NUM_STEPS, step_size=h, detail={"granted": granted, "chains": count},
-    )  # fmt: skip
+        run,
+        first_n=count,
+        promised=promise(DISTANCE, count) + min(error, DISTANCE),
+        allowance_source=source,
+        reason=lambda o: (
+            f"{o.name}: KS distance {o.effect:.3g} after {NUM_STEPS} steps of size {h:.4g} ({source}; "
+            f"granted {granted:.2g})"
+        ),
+        steps=NUM_STEPS,
+        step_size=h,
+        detail={"granted": granted, "chains": count},
+    )
 
 
-def intrinsic_dimension(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="geometry",
+    equation="E |v|^2 -> dim T as h -> 0",
+    targets=curved,
+    cost=8.0,
+    decides="dynamics",
+    samples=True,
+)
+def intrinsic_dimension(case: Case, seed: int) -> Finding:
     """E |v|^2 = m T with m the intrinsic dimension of the manifold, in the limit h -> 0 of independent chains."""
-    step, _ = _prepared(subject, target)
+    step, _ = _prepared(case.subject, case.target)
     if not has_velocity(step):
         raise NotApplicable("no velocity among the variables")
-    d, size = target.size, target.manifold.dim * step.sampler.claims.temperature
+    d, size = case.target.size, case.target.manifold.dim * step.sampler.claims.temperature
     energy = lambda ends: np.sum(ends.variable[:, d : 2 * d] ** 2, axis=1, keepdims=True) / size
-    seen = ENERGY * np.sqrt(2 / target.manifold.dim)  # |v|^2 / (m T) has the variance 2 / m
+    seen = ENERGY * np.sqrt(2 / case.target.manifold.dim)  # |v|^2 / (m T) has the variance 2 / m
     what = Statistics(energy, np.ones(1), ["|v|^2 / (m T)"], float(seen), lambda outcome: True)
-    return limit_of_chains(check, subject, target, seed, step, order_of(step.sampler.claims), statistics=what)
+    return limit_of_chains(case.subject, case.target, seed, step, order_of(step.sampler.claims), statistics=what)
 
 
 def stein_operator(target: Target, temperature: float) -> Callable[[jax.Array, jax.Array], jax.Array]:
@@ -276,17 +321,26 @@ def stein_features(target: Target, temperature: float) -> Callable[[np.ndarray],
     return lambda x: np.asarray(every(jnp.asarray(x), locations)) / np.sqrt(LOCATIONS)
 
 
-def riemannian_stein_discrepancy(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="geometry",
+    equation="E [Laplace-Beltrami k(x_n, v) + <grad log p, grad k(x_n, v)>] = 0 at the target",
+    targets=curved,
+    cost=6.0,
+    decides="dynamics",
+    samples=True,
+    once=True,
+)
+def riemannian_stein_discrepancy(case: Case, seed: int) -> Finding:
     """E A k_v(x_n) = 0 at a few locations v, A the Stein operator of the target on its manifold; never alone.
 
     The inverse multiquadric kernel at finitely many locations, as `kernel_stein_discrepancy`; what the exact discrete
     law leaves of it is granted, and where that law is not known the limit h -> 0 is taken.
     """
-    step, h = _prepared(subject, target)
-    claims, d = step.sampler.claims, target.size
-    if target.manifold.dim == d or has_boundary(target.manifold):
+    step, h = _prepared(case.subject, case.target)
+    claims, d = step.sampler.claims, case.target.size
+    if case.target.manifold.dim == d or has_boundary(case.target.manifold):
         raise NotApplicable("a boundary, where Stein's identity has a boundary term")
-    features = stein_features(target, claims.temperature)
+    features = stein_features(case.target, claims.temperature)
     law = _known(step, h)
     exact = draw_variables(step, np.random.default_rng(stage_seed(seed, 99, 1)), 1024)[:, :d]
     if law is None and claims.kind != "exact":
@@ -294,7 +348,7 @@ def riemannian_stein_discrepancy(check: Check, subject: Subject, target: Target,
         spread = features(exact).std(axis=0)
         scaled = lambda ends: features(ends.position) / spread
         what = Statistics(scaled, np.zeros(LOCATIONS), labels, 2 * LIMIT, lambda outcome: True)
-        return limit_of_chains(check, subject, target, seed, step, order_of(claims), statistics=what)
+        return limit_of_chains(case.subject, case.target, seed, step, order_of(claims), statistics=what)
     allowance = 0.0
     if law is not None and law.shift is not None:
         allowance = float(np.linalg.norm(law.shift(features))) + law.error
@@ -314,9 +368,12 @@ def riemannian_stein_discrepancy(check: Check, subject: Subject, target: Target,
         return [norm_test("Stein discrepancy", "Stein discrepancy", mean, covariance, 1 / n, n, allowance)]
 
     return decide_statistically(
-        check, subject, target, run,
-        first_n=count, promised=promise(DISCREPANCY, count, STEIN_CHAINS) + allowance,
+        run,
+        first_n=count,
+        promised=promise(DISCREPANCY, count, STEIN_CHAINS) + allowance,
         allowance_source="what the exact discrete law leaves of it" if law is not None else "an exact kernel",
         reason=lambda o: f"Riemannian Stein discrepancy {o.effect:.3g}, granted {allowance:.2g}",
-        steps=NUM_STEPS, step_size=h, detail={"granted": allowance, "chains": count},
-    )  # fmt: skip
+        steps=NUM_STEPS,
+        step_size=h,
+        detail={"granted": allowance, "chains": count},
+    )

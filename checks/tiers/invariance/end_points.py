@@ -6,24 +6,23 @@ only the part that vanishes as h -> 0 is granted; for an exact kernel, the targe
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, Inconclusive, NotApplicable
-from checks.core.result import Result
-from checks.end_points.chains import end_points
+from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.finding import Finding
+from checks.core.selection import informative, last
+from checks.end_points.chains import sample
 from checks.end_points.comparison import directions, is_variance, judge, ks_tests, levels, moment_tests
-from checks.end_points.error_rates import CHAINS, chains_for, decide_statistically, for_kurtosis, not_finite, stage_seed
-from checks.exact_laws.exact_draws import draw_variables
+from checks.end_points.error_rates import CHAINS, chains_for, decide_statistically, for_kurtosis, not_finite
 from checks.exact_laws.null_law import NUM_STEPS, NullLaw, null_law
 from checks.numerics.observables import observable_names
 from checks.statistics.distribution import anderson_darling_test
 from checks.statistics.mmd import fourier_frequencies, mmd_test
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
-from checks.tracing.step_map import HostStep, JaxStep, step_map
+from checks.tracing.step_map import step_map
 from targets.target import Target
 
 VARIANCE, DISTANCE, WEIGHTED, DISCREPANCY = 0.01, 0.005, 0.01, 0.015
@@ -37,15 +36,7 @@ FEWEST = 64
 """Chains that an Anderson-Darling test has at least."""
 
 
-@lru_cache(maxsize=2)
-def sample(step: JaxStep | HostStep, h: float, num_steps: int, seed: int, stage: int, count: int):
-    """Starting values z and end points of `count` independent chains."""
-    starts = draw_variables(step, np.random.default_rng(stage_seed(seed, stage, 1)), count)
-    return starts, end_points(step, starts, h, num_steps, stage_seed(seed, stage, 2))
-
-
 def _judge(
-    check: Check,
     subject: Subject,
     target: Target,
     seed: int,
@@ -55,28 +46,48 @@ def _judge(
     unit: str,
     most: int = CHAINS,
     primary: Callable[[Outcome], bool] = lambda outcome: True,
-) -> Result:
+) -> Finding:
     """Run `tests(law, y)` on the end points."""
     step, h = step_map(subject, target), subject.step_size(target)
     return judge(
-        check, subject, target,
-        step=step, law=null_law(step, h), ends=lambda stage, n: sample(step, h, NUM_STEPS, seed, stage, n)[1],
-        tests=tests, num_steps=NUM_STEPS, step_size=h, promised=promised, unit=unit, most=most, primary=primary,
-    )  # fmt: skip
+        step=step,
+        law=null_law(step, h),
+        ends=lambda stage, n: sample(step, h, NUM_STEPS, seed, stage, n)[1],
+        tests=tests,
+        num_steps=NUM_STEPS,
+        step_size=h,
+        promised=promised,
+        unit=unit,
+        most=most,
+        primary=primary,
+    )
 
 
-def end_point_moments(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="invariance",
+    equation="E f(z_n) = pi_h(f) for means, second to fourth moments and waves f",
+    targets=informative,
+    cost=6.0,
+    decides="law",
+    samples=True,
+)
+def end_point_moments(case: Case, seed: int) -> Finding:
     """z tests of means, second to fourth moments and waves of the end points, standardised by the claimed law.
 
     A relative error of `VARIANCE` in a variance is promised for a normal law, a larger one for heavier tails; it is
     beyond the numerical error of the null law, as long as that is smaller itself.
     """
-    law = null_law(step_map(subject, target), subject.step_size(target))
+    law = null_law(step_map(case.subject, case.target), case.step_size)
     kurtosis = float(law.expectations[fourth_moments(law)].max())
     return _judge(
-        check, subject, target, seed, moment_tests,
-        promised=for_kurtosis(VARIANCE, kurtosis) + min(law.error, VARIANCE), unit="standardised", primary=is_variance,
-    )  # fmt: skip
+        case.subject,
+        case.target,
+        seed,
+        moment_tests,
+        promised=for_kurtosis(VARIANCE, kurtosis) + min(law.error, VARIANCE),
+        unit="standardised",
+        primary=is_variance,
+    )
 
 
 def fourth_moments(law: NullLaw) -> slice:
@@ -91,16 +102,33 @@ def _require_directions(law: NullLaw) -> None:
         raise NotApplicable("no distribution function of a coordinate is known: see closed_form_marginals")
 
 
-def end_point_ks(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="invariance",
+    equation="a . z_n has the distribution function of pi_h",
+    targets=informative,
+    cost=2.0,
+    decides="law",
+    samples=True,
+)
+def end_point_ks(case: Case, seed: int) -> Finding:
     """Kolmogorov-Smirnov distances of the marginals and of random projections of the end points."""
-    _require_directions(null_law(step_map(subject, target), subject.step_size(target)))
-    return _judge(check, subject, target, seed, ks_tests, promised=DISTANCE, unit="KS distance")
+    _require_directions(null_law(step_map(case.subject, case.target), case.step_size))
+    return _judge(case.subject, case.target, seed, ks_tests, promised=DISTANCE, unit="KS distance")
 
 
-def end_point_anderson_darling(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="invariance",
+    equation="a . z_n has the distribution function of pi_h, tails included",
+    targets=informative,
+    cost=2.0,
+    decides="law",
+    samples=True,
+    once=True,
+)
+def end_point_anderson_darling(case: Case, seed: int) -> Finding:
     """Anderson-Darling distances of the marginals and of random projections of the end points."""
 
-    law = null_law(step_map(subject, target), subject.step_size(target))
+    law = null_law(step_map(case.subject, case.target), case.step_size)
     _require_directions(law)
     # The statistic has no allowance: it is given no more chains than would see the numerical error of the null law.
     most = int(min(CHAINS, 0.01 / max(law.cdf_error, 1e-9) ** 2))
@@ -110,10 +138,18 @@ def end_point_anderson_darling(check: Check, subject: Subject, target: Target, s
     def tests(law, y):
         return [anderson_darling_test(u, name=name) for name, u in levels(law, y[:most])]
 
-    return _judge(check, subject, target, seed, tests, promised=WEIGHTED, unit="weighted L2 distance")
+    return _judge(case.subject, case.target, seed, tests, promised=WEIGHTED, unit="weighted L2 distance")
 
 
-def end_point_mmd(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="invariance",
+    equation="E exp(i w . z_n) is that of the joint law pi_h",
+    targets=informative,
+    cost=2.0,
+    decides="law",
+    samples=True,
+)
+def end_point_mmd(case: Case, seed: int) -> Finding:
     """Maximum mean discrepancy of the joint law of the end points, a mixture of Gaussian kernels of five bandwidths.
 
     The mean features are exact values of the characteristic function of the null law, and the tail of the statistic is
@@ -126,10 +162,18 @@ def end_point_mmd(check: Check, subject: Subject, target: Target, seed: int) -> 
         values = law.characteristic(frequencies) / np.sqrt(len(frequencies))
         return [mmd_test(y, frequencies, np.concatenate([values.real, values.imag]), allowance=law.error)]
 
-    return _judge(check, subject, target, seed, tests, promised=DISCREPANCY, unit="MMD", most=JOINT)
+    return _judge(case.subject, case.target, seed, tests, promised=DISCREPANCY, unit="MMD", most=JOINT)
 
 
-def chains_move(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="invariance",
+    equation="E (x_n - x_0)^2 > 0",
+    targets=last(informative),
+    cost=1.0,
+    decides="conduct",
+    samples=True,
+)
+def chains_move(case: Case, seed: int) -> Finding:
     """The chains leave their starts: the identity map leaves every law invariant.
 
         LEAST_MOVEMENT <= E (x_n - x_0)^2 / (2 Var x) <= 2
@@ -137,12 +181,12 @@ def chains_move(check: Check, subject: Subject, target: Target, seed: int) -> Re
     for every coordinate of the position: one minus an autocorrelation. The lower bound is far below that of any claimed
     law: the slowest direction of the catalogue relaxes in some fifty times the time that the chains have.
     """
-    step, h = step_map(subject, target), subject.step_size(target)
+    step, h = step_map(case.subject, case.target), case.step_size
     count = chains_for(step, MOVING)
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
         starts, ends = sample(step, h, NUM_STEPS, seed, stage, n)
-        before = starts[:, : target.size]
+        before = starts[:, : case.target.size]
         with np.errstate(over="ignore"):  # a chain that runs away is reported below
             moved = (ends.position - before) ** 2 / (2 * before.var(axis=0))
         if not np.isfinite(moved).all():
@@ -150,13 +194,15 @@ def chains_move(check: Check, subject: Subject, target: Target, seed: int) -> Re
         half = LEAST_MOVEMENT / 2
         return [
             mean_test(moved[:, i], 1 + half, name=f"x[{i}]", unit="of twice the variance", allowance=1 - half)
-            for i in range(target.size)
+            for i in range(case.target.size)
         ]
 
     return decide_statistically(
-        check, subject, target, run,
-        first_n=count, promised=1.5,
+        run,
+        first_n=count,
+        promised=1.5,
         allowance_source="an autocorrelation lies between -1 and 1 - LEAST_MOVEMENT",
         reason=lambda o: f"{o.name} has a mean square displacement of {o.measured:.4g} in {NUM_STEPS} steps",
-        steps=NUM_STEPS, step_size=h,
-    )  # fmt: skip
+        steps=NUM_STEPS,
+        step_size=h,
+    )

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding
+from checks.core.precision import in_dtype
+from checks.core.selection import last, several
 from checks.end_points.chains import end_points
 from checks.end_points.comparison import is_variance
 from checks.end_points.error_rates import CHAINS, chains_for, decide_statistically, not_finite, promise, stage_seed
@@ -15,9 +16,7 @@ from checks.exact_laws.exact_draws import draw_variables
 from checks.numerics.observables import observable_names, observables
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
-from checks.tiers.contract.interface import in_dtype
 from checks.tracing.step_map import JaxStep, step_map
-from targets.target import Target
 
 HALVINGS = 7
 """The step size is the smallest of the ladder of the law tier, h / 2^HALVINGS."""
@@ -30,7 +29,16 @@ VARIANCE = 0.03
 """Promised: relative change of a variance."""
 
 
-def float32_law(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="invariance",
+    equation="E f(z_n) in single precision = E f(z_n) in double precision, up to round-off",
+    targets=last(several),
+    cost=6.0,
+    decides="conduct",
+    samples=True,
+    once=True,
+)
+def float32_law(case: Case, seed: int) -> Finding:
     """At the smallest step size of the ladder the law in single precision is that in double precision.
 
     Chain i starts at the same point in both, so that the difference of f at the two end points has a small variance. A
@@ -41,15 +49,15 @@ def float32_law(check: Check, subject: Subject, target: Target, seed: int) -> Re
     standard deviations, and E f(y) by at most E |f(y + delta sign y) - f(y)|. Smaller steps lose the drift where
     h |f| < u |x| / 2, larger ones show nothing of it.
     """
-    double = step_map(subject, target)
+    double = step_map(case.subject, case.target)
     if double.sampler.backend == "host":
         raise NotApplicable("a host sampler computes in the precision of its own arrays")
     claims = double.sampler.claims
     if claims.kind not in ("fixed-step", "exact"):
         raise NotApplicable(f"a {claims.kind} sampler has no law at a fixed step size")
-    single = step_map(subject, in_dtype(target, jnp.float32))
+    single = step_map(case.subject, in_dtype(case.target, jnp.float32))
     assert isinstance(single, JaxStep)
-    h = subject.step_size(target) / 2**HALVINGS
+    h = case.step_size / 2**HALVINGS
     count = chains_for(double, MOST)
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
@@ -74,13 +82,15 @@ def float32_law(check: Check, subject: Subject, target: Target, seed: int) -> Re
         ]
 
     return decide_statistically(
-        check, subject, target, run,
-        first_n=count, promised=promise(VARIANCE, count, MOST),
+        run,
+        first_n=count,
+        promised=promise(VARIANCE, count, MOST),
         allowance_source=f"{OPERATIONS} roundings of each coordinate in each of {NUM_STEPS} steps",
         reason=lambda o: f"{o.name} in single less that in double precision is {o.effect:.3g} (h = {h:.3g})",
         primary=is_variance,
-        steps=2 * NUM_STEPS, step_size=h,
-    )  # fmt: skip
+        steps=2 * NUM_STEPS,
+        step_size=h,
+    )
 
 
 def _roundoff() -> float:

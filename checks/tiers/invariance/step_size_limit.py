@@ -7,94 +7,12 @@ expectations. It needs no exact discrete law, so it covers every target with an 
 can be run; it is the only check of the tier for a law that nothing else is known about.
 """
 
-import dataclasses
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
-
-import numpy as np
-
-from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.result import Result
-from checks.end_points.chains import EndPoints, end_points
-from checks.end_points.comparison import is_variance
-from checks.end_points.error_rates import (
-    CHAINS,
-    chains_for,
-    decide_statistically,
-    for_kurtosis,
-    not_finite,
-    promise,
-    stage_seed,
-)
-from checks.exact_laws.claimed_law_quadrature import position_rule
-from checks.exact_laws.exact_draws import draw_variables
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding
+from checks.core.selection import informative
+from checks.end_points.step_size_limit import limit_of_chains, order_of
 from checks.exact_laws.null_law import null_law
-from checks.numerics.observables import observable_names, observables
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import Outcome
 from checks.tracing.step_map import HostStep, JaxStep, step_map
-from samplers.interface.sampler import Claims
-from targets.target import Target
-
-NUM_STEPS = 20
-"""Steps of the largest size; the smaller ones take 2 and 4 times as many, 4 and 16 times with a full refresh."""
-MOST = CHAINS // 4
-"""Chains of each step size."""
-PROMISED = 0.1
-"""Relative error of a variance that is seen: the extrapolation costs a factor of up to 3.3 in the standard error."""
-
-
-def extrapolation(order: int) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (3,) on the means at h, h/2, h/4 of the limit and of its last correction.
-
-    With A(h) = (2^q m(h/2) - m(h)) / (2^q - 1) the power h^q cancels; C = (2^(q+1) A(h/2) - A(h)) / (2^(q+1) - 1) has
-    the error O(h^(q+2)). The correction C - A(h/2) is the term of order h^(q+1): an estimate of the size of the terms
-    that were cancelled last, hence a bound of those that follow once h is in the asymptotic regime.
-    """
-    lead = np.array([[-1.0, 2.0**order, 0.0], [0.0, -1.0, 2.0**order]]) / (2.0**order - 1)
-    limit = (2.0 ** (order + 1) * lead[1] - lead[0]) / (2.0 ** (order + 1) - 1)
-    return limit, limit - lead[1]
-
-
-def limit_test(
-    values: np.ndarray, order: int, expected: float, name: str, error: float = 0.0, unit: str = "standardised"
-) -> Outcome:
-    """Test that `expected` lies within one correction of the extrapolated mean.
-
-    With a = E[C] - mu and b = E[correction], the null is |a| <= |b|, that is, a - b and a + b do not have the same
-    sign. Both are means of independent values, and the null is rejected if both z tests reject on the same side: an
-    intersection-union test, whose p-value is the larger of the two.
-
-    Source: berger1982multiparameter, theorem 1.
-
-    Args:
-        values: (3, n), f at the end points of n chains with step sizes h, h/2, h/4.
-        order: q.
-        expected: mu.
-        name: of f.
-        error: numerical error of `expected`, granted on top.
-        unit: of f.
-    """
-    limit, correction = extrapolation(order)
-    below, above = (
-        mean_test((limit + sign * correction) @ values, expected, name=name, unit=unit, allowance=error)
-        for sign in (-1, 1)
-    )
-    measured, bound = float(limit @ values.mean(axis=1)), abs(float(correction @ values.mean(axis=1)))
-    assert below.measured is not None
-    assert above.measured is not None
-    same = (below.measured > expected) == (above.measured > expected)
-    blunt = max(below, above, key=lambda o: o.standard_error or 0.0)
-    return dataclasses.replace(
-        blunt,
-        effect=abs(measured - expected),
-        allowance=bound + error,
-        log_p=max(below.log_p, above.log_p) if same else 0.0,
-        threshold=lambda alpha: bound + blunt.threshold(alpha),
-        detectable=lambda alpha, power: bound + blunt.detectable(alpha, power),
-        measured=measured,
-    )
 
 
 def known(step: JaxStep | HostStep, h: float) -> bool:
@@ -106,98 +24,20 @@ def known(step: JaxStep | HostStep, h: float) -> bool:
     return True
 
 
-def step_size_limit(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="invariance",
+    equation="E f(z_n) -> pi(f) as h -> 0 at fixed time and everything else fixed",
+    targets=informative,
+    cost=5.0,
+    decides="law",
+    samples=True,
+)
+def step_size_limit(case: Case, seed: int) -> Finding:
     """With everything else fixed, the law of the position tends to the target as h -> 0, within its standard error."""
-    step, h = step_map(subject, target), subject.step_size(target)
+    step, h = step_map(case.subject, case.target), case.step_size
     claims = step.sampler.claims
     if claims.kind not in ("fixed-step", "exact"):
         raise NotApplicable(f"a {claims.kind} sampler has no law at a fixed step size")
-    if known(step, h) and (target.gaussian is not None or claims.kind == "exact"):
+    if known(step, h) and (case.target.gaussian is not None or claims.kind == "exact"):
         raise NotApplicable("the exact discrete law is known here, and the end points are compared with it")
-    return limit_of_chains(check, subject, target, seed, step, order_of(claims))
-
-
-def order_of(claims: Claims) -> int:
-    """The order q at which the bias of the invariant law vanishes; 1 for an exact kernel, which has none."""
-    return 1 if claims.kind == "exact" else (claims.invariant_order or claims.weak_order or 1)
-
-
-class Statistics(NamedTuple):
-    """What is extrapolated.
-
-    Attributes:
-        functions: end points -> values (n, K).
-        expected: under the claimed law (K,).
-        names: of the functions.
-        promised: the effect that is seen among the primary outcomes with all chains.
-        primary: the outcomes that this is promised of.
-    """
-
-    functions: Callable[[EndPoints], np.ndarray]
-    expected: np.ndarray
-    names: Sequence[str]
-    promised: float
-    primary: Callable[[Outcome], bool]
-
-
-def standard_statistics(target: Target, temperature: float) -> Statistics:
-    """Observables of the standardised position and their expectations; NotApplicable without a quadrature rule."""
-    points, weights = position_rule(target, temperature)
-    centre = weights @ points
-    spread = np.sqrt(weights @ (points - centre) ** 2)
-    functions = lambda x: observables((x - centre) / spread)
-    kurtosis = float((weights @ ((points - centre) / spread) ** 4).max())
-    return Statistics(
-        lambda ends: np.asarray(functions(ends.position)),
-        weights @ functions(points),
-        observable_names(tuple(f"y[{i}]" for i in range(target.size))),
-        for_kurtosis(PROMISED, kurtosis),
-        is_variance,
-    )
-
-
-def limit_of_chains(
-    check: Check,
-    subject: Subject,
-    target: Target,
-    seed: int,
-    step: JaxStep | HostStep,
-    order: int,
-    extra: str = "",
-    statistics: Statistics | None = None,
-) -> Result:
-    """Judge the extrapolated end points of the chains of `step`, whose bias has the order `order`."""
-    claims, h = step.sampler.claims, subject.step_size(target)
-    what = statistics or standard_statistics(target, claims.temperature)
-    # A momentum that is drawn afresh in every step carries the position as far as a time of order h^2 does: in n / h
-    # steps such a chain would stand still as h -> 0, and have the law of its start.
-    more = 4 if claims.composite else 2
-    count = chains_for(step, MOST)
-
-    def run(stage: int, n: int) -> Sequence[Outcome]:
-        values = []
-        for k in range(3):
-            starts = draw_variables(step, np.random.default_rng(stage_seed(seed, stage, 10 + k)), n)
-            ends = end_points(step, starts, h / 2**k, NUM_STEPS * more**k, stage_seed(seed, stage, 20 + k))
-            if not np.isfinite(ends.position).all():
-                return [not_finite("end points that are not finite", n, "standardised")]
-            values.append(np.asarray(what.functions(ends)))
-        # Chain i of each step size makes one independent value of the extrapolated statistic.
-        columns = np.stack(values).transpose(2, 0, 1)
-        return [
-            limit_test(v, order, float(mu), name)
-            for v, mu, name in zip(columns, what.expected, what.names, strict=True)
-        ]
-
-    return decide_statistically(
-        check, subject, target, run,
-        first_n=count, promised=promise(what.promised, count, MOST),
-        allowance_source="the correction of order h^(q+1), extrapolated away last",
-        reason=lambda o: (
-            f"the limit h -> 0 of {o.name} is {o.measured:.5g}, exact {o.expected:.5g}"
-            if o.measured is not None
-            else o.name
-        ) + f" (T = {NUM_STEPS * h:.3g}, order {order} assumed){extra}",
-        primary=what.primary,
-        steps=(1 + more + more**2) * NUM_STEPS, step_size=h,
-    )  # fmt: skip
+    return limit_of_chains(case.subject, case.target, seed, step, order_of(claims))

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding
+from checks.core.selection import structured_targets
 from checks.end_points.chains import end_points
 from checks.end_points.error_rates import CHAINS, chains_for, decide_statistically, not_finite, promise, stage_seed
 from checks.exact_laws.claimed_law_quadrature import generic_points
@@ -23,7 +23,6 @@ from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
 from checks.tracing.noise_tape import Noise
 from checks.tracing.step_map import HostStep, JaxStep, step_map
-from targets.target import Target
 
 NUM_STEPS = 2
 MOST = CHAINS // 5
@@ -32,7 +31,16 @@ CORRELATION = 0.05
 UNIT = "correlation"
 
 
-def streams_independent(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="invariance",
+    equation="noise of chains, seeds, keys, steps and leaves is not correlated",
+    targets=structured_targets,
+    cost=5.0,
+    decides="conduct",
+    samples=True,
+    once=True,
+)
+def streams_independent(case: Case, seed: int) -> Finding:
     """Noise of neighbouring chains, seeds and keys, of steps and of leaves is not correlated.
 
         E (a - a')(b - b') = 2 Cov(a, b)
@@ -45,14 +53,14 @@ def streams_independent(check: Check, subject: Subject, target: Target, seed: in
     steps and leaves: the covariance of the end point is that of the same two steps whose draws come from another
     generator through the noise tape, independent by construction.
     """
-    step, h = step_map(subject, target), subject.step_size(target)
+    step, h = step_map(case.subject, case.target), case.step_size
     start, claims = generic_points(step, 1)[0], step.sampler.claims
     if not (claims.dynamics or claims.embedded or claims.exchange or claims.contour):
         # what a sampler keeps beside the position, of which nothing is declared, may have to be positive
-        start[target.size :] = np.asarray(step.template.flat)[target.size :]
-    if target.manifold.dim < target.size:
+        start[case.target.size :] = np.asarray(step.template.flat)[case.target.size :]
+    if case.target.manifold.dim < case.target.size:
         # a generic point lies off the manifold, and the velocity is for `init` to draw
-        start = np.asarray(target.ravel(target.example))
+        start = np.asarray(case.target.ravel(case.target.example))
     count = chains_for(step, MOST) // 4 * 4
     skipped = _tape_cannot(step, start)
 
@@ -70,8 +78,9 @@ def streams_independent(check: Check, subject: Subject, target: Target, seed: in
         first, second = (z[:, moving] / scale[moving] for z in (first, second))
         labels = np.flatnonzero(moving)
         outcomes = list(_pairs("chains i and i + 1", first[0::4], first[1::4], first[2::4], first[3::4], labels))
-        outcomes += _pairs("chain i + 1 of seed n, chain i of seed n + 1",
-                           first[1::4], second[0::4], first[3::4], second[2::4], labels)  # fmt: skip
+        outcomes += _pairs(
+            "chain i + 1 of seed n, chain i of seed n + 1", first[1::4], second[0::4], first[3::4], second[2::4], labels
+        )
         if step.sampler.backend == "jax":
             for name, pair in _keys(stage_seed(seed, stage, 1), n):
                 a, b = (np.asarray(_one_step(step)(keys, jnp.asarray(start), jnp.asarray(h))) for keys in pair)
@@ -85,12 +94,15 @@ def streams_independent(check: Check, subject: Subject, target: Target, seed: in
         return outcomes
 
     return decide_statistically(
-        check, subject, target, run,
-        first_n=count, promised=promise(CORRELATION, count, MOST),
+        run,
+        first_n=count,
+        promised=promise(CORRELATION, count, MOST),
         allowance_source="independent streams have the correlation zero",
-        reason=lambda o: f"{o.name}: correlation {o.effect:.3g}", steps=2 * NUM_STEPS, step_size=h,
+        reason=lambda o: f"{o.name}: correlation {o.effect:.3g}",
+        steps=2 * NUM_STEPS,
+        step_size=h,
         detail={"chains": count, "steps_and_leaves": skipped or "compared with the noise tape"},
-    )  # fmt: skip
+    )
 
 
 def _pairs(name: str, a, b, a2, b2, labels) -> Iterator[Outcome]:
@@ -165,6 +177,4 @@ def _through_the_tape(step: JaxStep, start: np.ndarray, h: float, seed: int, n: 
 
 @lru_cache(maxsize=4)
 def _taped(step: JaxStep):
-    return jax.jit(
-        jax.vmap(lambda z, e, u, k, h: step.program(Noise(e, u, k), z, h)[0], (0, 0, 0, 0, None))
-    )  # fmt: skip
+    return jax.jit(jax.vmap(lambda z, e, u, k, h: step.program(Noise(e, u, k), z, h)[0], (0, 0, 0, 0, None)))

@@ -11,9 +11,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import claiming, everywhere
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.interface.sampler import ContourClaims
 from targets.target import Target
@@ -75,21 +75,27 @@ def _moved(step: JaxStep, points: np.ndarray, log_weights: np.ndarray, h: float)
     return np.asarray(jax.jit(jax.vmap(lambda z: step.run(z, none, jnp.asarray(h))[0]))(jnp.asarray(starts)))
 
 
-def contour_force(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="theta' - theta = -h tau grad [U / tau + zeta log Psi(U)] + N(0, 2 h tau)",
+    targets=claiming(lambda claims: claims.contour is not None, everywhere),
+    cost=0.5,
+    decides="law",
+)
+def contour_force(case: Case) -> Finding:
     """(theta' - theta) / h = -tau grad [U / tau + zeta log Psi(U)] without noise, with generic weights, in every bin.
 
     And the noise of the step is N(0, 2 h tau), whatever the weights.
 
     Source: deng2020contour, the gradient of the flattened density.
     """
-    del seed
-    step, claims, points, _, energy = _contour(subject, target)
-    h, log_weights = subject.step_size(target), _generic(claims)
+    step, claims, points, _, energy = _contour(case.subject, case.target)
+    h, log_weights = case.step_size, _generic(claims)
     force = (_moved(step, points, log_weights, h)[:, :1] - points) / h
     tau, zeta = claims.temperature, claims.zeta
 
     def flattened(x):
-        potential = target.flat_potential(x)
+        potential = case.target.flat_potential(x)
         return potential / tau + zeta * log_psi(claims, jnp.asarray(log_weights), potential)
 
     expected = -tau * np.asarray(jax.vmap(jax.grad(flattened))(jnp.asarray(points)))
@@ -102,15 +108,17 @@ def contour_force(check: Check, subject: Subject, target: Target, seed: int) -> 
     # theta' - theta loses eps |theta| / h
     allowance = 1e2 * EPS * (1 + float(np.abs(points).max()) / h)
     bins = len(np.unique(np.ceil((energy - claims.edges[0]) / (claims.edges[1] - claims.edges[0]))))
-    return decide(
-        check, subject, target,
-        effect=max(float(gaps.flat[k]), abs(spread - 1)), allowance=allowance,
-        allowance_source="round-off of a difference divided by h",
+    return Finding(
+        effect=max(float(gaps.flat[k]), abs(spread - 1)),
+        tolerance=Tolerance(allowance, "round-off of a difference divided by h"),
         reason=f"at energy {energy[k]:.4g} the force is {force.flat[k]:.8g}, by autodiff {expected.flat[k]:.8g} "
         f"({bins} bins); the variance of the noise is {spread:.8g} of 2 h tau",
-        statistic="largest gap of the force, or of the noise", unit="relative to 1 + |force|, or to 2 h tau",
-        detectable=2 * allowance, promised=1e-6, step_size=h,
-    )  # fmt: skip
+        statistic="largest gap of the force, or of the noise",
+        unit="relative to 1 + |force|, or to 2 h tau",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-6,
+        step_size=h,
+    )
 
 
 def bins_of(claims: ContourClaims, energy: np.ndarray) -> np.ndarray:
@@ -133,16 +141,22 @@ def resting_weights(claims: ContourClaims, weights: np.ndarray, energy: np.ndarr
     return w
 
 
-def contour_weights(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="E [w' - w] = omega E w_J^zeta (e_J - w) under the flattened law, 0 where w_i ~ E w_J^zeta [J = i]",
+    targets=claiming(lambda claims: claims.contour is not None, everywhere),
+    cost=0.5,
+    decides="law",
+)
+def contour_weights(case: Case) -> Finding:
     """The mean update of the weights is omega E w_J^zeta (e_J - w) for generic weights, and 0 for those of the bins.
 
     The mean is over the flattened law, by quadrature; the weights keep the sum 1.
 
     Source: deng2020contour, Algorithm 1 and its mean field.
     """
-    del seed
-    step, claims, points, weights, energy = _contour(subject, target)
-    h, count = subject.step_size(target), len(claims.edges)
+    step, claims, points, weights, energy = _contour(case.subject, case.target)
+    h, count = case.step_size, len(claims.edges)
     omega, place = min(1.0, claims.rate * h), bins_of(claims, energy)
     effect, reason = 0.0, "the weights move as published, and rest where they should"
     for name, log_weights in (
@@ -165,9 +179,13 @@ def contour_weights(check: Check, subject: Subject, target: Target, seed: int) -
             if not gap <= effect:
                 effect, reason = gap, f"{what} of {name} is off by {gap:.3g}"
     allowance = 1e3 * EPS * count / omega
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=float(allowance), allowance_source="round-off of a mean divided by omega",
-        reason=reason, statistic="largest gap of the weights' drift", unit="of a probability",
-        detectable=2 * float(allowance), promised=1e-6, step_size=h,
-    )  # fmt: skip
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(float(allowance), "round-off of a mean divided by omega"),
+        reason=reason,
+        statistic="largest gap of the weights' drift",
+        unit="of a probability",
+        minimum_detectable_effect=2 * float(allowance),
+        required_sensitivity=1e-6,
+        step_size=h,
+    )

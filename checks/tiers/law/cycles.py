@@ -9,10 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Check, Inconclusive, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import claiming, gaussian
 from checks.exact_laws.affine_chain import propagate
 from checks.exact_laws.exact_draws import Gaussian, gaussian_start
 from checks.tracing.noise_tape import Noise, record
@@ -25,17 +24,23 @@ LENGTH, EXPLORATION, CYCLES = 8, 0.5, 2
 """Steps of a cycle, the share that explores, and how many cycles are followed."""
 
 
-def cycle_law(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="m' = A m + c and S' = A S A^T + [h <= h_0] N(h) through the stages of a cyclical step size",
+    targets=claiming(lambda claims: claims.cycle is not None, gaussian),
+    cost=0.3,
+    decides="law",
+)
+def cycle_law(case: Case) -> Finding:
     """Mean and covariance of z after every step of two cycles are those of the published algorithm.
 
     Source: zhang2020cyclical, equation (1), Algorithms 1 and 2.
     """
-    del seed
-    step = step_map(subject, target)
+    step = step_map(case.subject, case.target)
     claims = step.sampler.claims
     if claims.cycle is None or not np.isfinite(claims.cycle.explore_above):
         raise NotApplicable("not a sampler for cyclical step sizes")
-    if target.gaussian is None:
+    if case.target.gaussian is None:
         raise NotApplicable("the target is not Gaussian")
     if not isinstance(step, JaxStep):
         raise NotApplicable("host samplers are not traced")
@@ -46,7 +51,7 @@ def cycle_law(check: Check, subject: Subject, target: Target, seed: int) -> Resu
     claimed = gaussian_start(step)
     start = Gaussian(claimed.mean + np.sqrt(np.diag(claimed.covariance)), claimed.covariance)
     found = laws_of_code(step, hs, start)
-    expected = published_laws(claims, target, hs, sampling, start)
+    expected = published_laws(claims, case.target, hs, sampling, start)
     scale = np.sqrt(np.diag(claimed.covariance))
     effect, worst, size = 0.0, "every step has the published law", 1.0
     for t, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
@@ -59,12 +64,16 @@ def cycle_law(check: Check, subject: Subject, target: Target, seed: int) -> Resu
             worst = f"step {t % LENGTH} of cycle {t // LENGTH} (h = {hs[t]:.4g}, {stage}) is off by {gap:.3g}"
     # a difference of maps at unit displacements costs a few eps an entry; a product of them is bounded by the law
     allowance = 1e2 * np.finfo(float).eps * len(hs) * len(scale) ** 2 * size
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=float(allowance), allowance_source="round-off of a product of affine maps",
-        reason=worst, statistic="largest gap of mean and covariance", unit="standard deviations of the claimed law",
-        detectable=2 * float(allowance), promised=1e-8, step_size=float(hs[0]),
-    )  # fmt: skip
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(float(allowance), "round-off of a product of affine maps"),
+        reason=worst,
+        statistic="largest gap of mean and covariance",
+        unit="standard deviations of the claimed law",
+        minimum_detectable_effect=2 * float(allowance),
+        required_sensitivity=1e-8,
+        step_size=float(hs[0]),
+    )
 
 
 def laws_of_code(step: JaxStep, hs: np.ndarray, start: Gaussian) -> list[Gaussian]:

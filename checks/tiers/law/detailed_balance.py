@@ -9,14 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Check, Inconclusive, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import of_kind, planar
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.tracing.noise_tape import Noise
 from checks.tracing.step_map import JaxStep, step_map
-from targets.target import Target
 
 
 def _kernel(step: JaxStep, h: float):
@@ -55,13 +53,20 @@ def _kernel(step: JaxStep, h: float):
     return jax.jit(proposal), jax.jit(log_density), jax.jit(acceptance), jax.jit(invert)
 
 
-def detailed_balance(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="pi(x) k(x, y) = pi(y) k(y, x)",
+    targets=of_kind("exact", planar),
+    cost=0.1,
+    decides="law",
+    screening=3,
+)
+def detailed_balance(case: Case) -> Finding:
     """log [pi(x) k(x, y)] - log [pi(y) k(y, x)] = 0 at generic pairs x, y, for proposal density and acceptance.
 
     Source: metropolis1953equation; hastings1970monte.
     """
-    del seed
-    step = step_map(subject, target)
+    step = step_map(case.subject, case.target)
     if not isinstance(step, JaxStep):
         raise NotApplicable("host samplers are not traced")
     if step.program.unintercepted:
@@ -69,13 +74,13 @@ def detailed_balance(check: Check, subject: Subject, target: Target, seed: int) 
     uniforms, normals = step.program.count("uniform"), step.program.count("normal")
     if uniforms != 1:
         raise NotApplicable("not a Metropolis kernel: the step draws no single uniform")
-    if target.manifold.dim < target.size:
+    if case.target.manifold.dim < case.target.size:
         raise NotApplicable("the density of the proposal is with respect to Lebesgue measure: needs a flat space")
-    if step.size != target.size or normals != target.size:
+    if step.size != case.target.size or normals != case.target.size:
         raise NotApplicable("needs one normal a coordinate, and the position as the full variable")
-    temperature, h = step.sampler.claims.temperature, subject.step_size(target)
+    temperature, h = step.sampler.claims.temperature, case.step_size
     proposal, log_density, acceptance, invert = _kernel(step, h)
-    U = jax.jit(target.flat_potential)
+    U = jax.jit(case.target.flat_potential)
     worst, reason, tested, rejecting = 0.0, "all pairs balance", 0, 0
     scale = 1.0
     for x in generic_points(step, 6):
@@ -103,18 +108,14 @@ def detailed_balance(check: Check, subject: Subject, target: Target, seed: int) 
     # a kernel that accepts everything and balances may be right; one that accepts everything and does not is wrong
     if tested < 8 or (not rejecting and worst <= allowance):
         raise Inconclusive(f"only {tested} pairs could be reversed, {rejecting} of them with a rejection")
-    return decide(
-        check,
-        subject,
-        target,
+    return Finding(
         effect=float(worst),
-        allowance=allowance,
-        allowance_source="round-off of the inverse of the proposal",
+        tolerance=Tolerance(allowance, "round-off of the inverse of the proposal"),
         reason=f"{reason} ({tested} pairs, {rejecting} with a rejection)",
         statistic="largest gap of the logarithms",
         unit="natural logarithm",
-        detectable=2 * allowance,
-        promised=1e-6,
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-6,
         step_size=h,
     )
 

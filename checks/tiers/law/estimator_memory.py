@@ -1,123 +1,42 @@
 """Gradient estimators with a memory: their law by definition, from the points at which they evaluated each datum."""
 
-import dataclasses
-from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.decide import absent, decide
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding, Tolerance, absent
+from checks.core.selection import with_data
 from checks.exact_laws.affine_chain import end_law
 from checks.exact_laws.exact_draws import gaussian_start
-from checks.tracing.step_map import HostStep, JaxStep, step_map
-from samplers.estimators.basic import Exact, Minibatch
-from samplers.interface.sampler import Estimate
-from targets.target import DataTerms, Target
+from checks.tracing.estimator_memory import with_memory
+from checks.tracing.step_map import step_map
+from samplers.estimators.basic import Exact
 
-BATCH = 2
-"""Data of a minibatch."""
-LARGE_STEP = 3.0
-"""Times the usual step size: the memory of an estimator shows in terms of order h^2."""
 NUM_STEPS = 10
 """Steps of a chain whose moments are compared: three epochs of the rows with a snapshot, and one step of the fourth."""
 
 
-class Points(NamedTuple):
-    """Where every datum was last evaluated (N, ...), and the steps since a snapshot."""
-
-    positions: Any
-    age: jax.Array
-
-
-@dataclass(frozen=True, eq=False)
-class PointMemory:
-    """An estimator that corrects its minibatch by gradients at other points, by its definition.
-
-        grad U_0(x) + (N/n) sum_{i in S} (grad U_i(x) - grad U_i(phi_i)) + sum_i grad U_i(phi_i)
-
-    It keeps the points phi_i, and computes every gradient when it is needed: an oracle for estimators that keep
-    gradients and their sums up to date. The points are a fixed centre (baker2019control, section 2.2), or are moved:
-    phi_i <- x for i in S after the estimate (dubey2016variance, Algorithm 1), or phi_i <- x for all i before every m-th
-    one (Algorithm 2).
-
-    Args:
-        terms: prior and datum potentials with the data.
-        batch_size: n, drawn without replacement.
-        centre: where the points start and stay; None for the first position.
-        table: move the points of the minibatch.
-        period: m; 1 for no snapshots.
-    """
-
-    terms: DataTerms
-    batch_size: int
-    centre: Any = None
-    table: bool = False
-    period: int = 1
-
-    def init(self, key, position):
-        del key
-        start = position if self.centre is None else jax.tree.map(jnp.asarray, self.centre)
-        return Points(self._everywhere(start), jnp.zeros((), jnp.int32))
-
-    def _everywhere(self, position):
-        return jax.tree.map(lambda x: jnp.stack([x] * self.terms.size), position)
-
-    def estimate(self, key, estate, position):
-        subsets = jnp.asarray(Minibatch(self.terms, self.batch_size, replace=False).indices())
-        chosen = subsets[jax.random.randint(key, (), 0, len(subsets))]
-        points, here = estate.positions, self._everywhere(position)
-        if self.period > 1:
-            points = jax.tree.map(lambda x, phi: jnp.where(estate.age == self.period, x, phi), here, points)
-        gradient = jax.vmap(jax.grad(self.terms.datum))
-        fresh, stored = gradient(here, self.terms.data), gradient(points, self.terms.data)
-        drawn = jnp.zeros(self.terms.size).at[chosen].set(1.0)
-
-        def total(prior, new, old):
-            weights = drawn.reshape(-1, *[1] * (new.ndim - 1)).astype(new.dtype)
-            return prior + jnp.sum(self.terms.size / self.batch_size * weights * (new - old) + old, axis=0)
-
-        estimate = jax.tree.map(total, jax.grad(self.terms.prior)(position), fresh, stored)
-        if self.table:
-            points = jax.tree.map(lambda table, x: table.at[chosen].set(x), points, position)
-        age = estate.age % self.period + 1 if self.period > 1 else estate.age
-        return Estimate(estimate), Points(points, age)
-
-
-def by_definition(estimator: Any) -> PointMemory:
-    """The definition of an estimator, for minibatches of `BATCH` data. Raises NotApplicable if it has no memory."""
-    match getattr(estimator, "anchors", None):
-        case "table":
-            return PointMemory(estimator.terms, BATCH, table=True)
-        case "snapshot":
-            return PointMemory(estimator.terms, BATCH, period=estimator.epoch_length)
-        case "centre":
-            return PointMemory(estimator.terms, BATCH, centre=estimator.centre)
-    raise NotApplicable("the estimator of this row has no memory")
-
-
-def with_memory(subject: Subject, target: Target) -> tuple[JaxStep | HostStep, JaxStep | HostStep, float]:
-    """The step with minibatches of the row's own estimator, the same with its definition, and a step size."""
-    estimator: Any = subject.estimator(target)  # a dataclass with a batch size
-    reference = step_map(subject, target, by_definition(estimator))
-    own = step_map(subject, target, dataclasses.replace(estimator, batch_size=BATCH, replace=False))
-    return own, reference, LARGE_STEP * subject.step_size(target)
-
-
-def estimator_recursion(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="E z_n and Cov z_n are those of grad U_0 + (N/n) sum_S (grad U_i(x) - grad U_i(phi_i))"
+    " + sum_i grad U_i(phi_i)",
+    targets=with_data,
+    cost=1.5,
+    decides="law",
+    once=True,
+    about=(
+        "samplers.overdamped.saga",
+        "samplers.overdamped.svrg",
+    ),
+)
+def estimator_recursion(case: Case) -> Finding:
     """With all minibatches enumerated, mean and covariance after some steps are those of the estimator's definition.
 
     Both follow without sampling from a recursion in position and memory. It is an identity, so that a memory that is
     filled, moved or summed wrongly shows in full, also where the estimate stays unbiased and the limit h -> 0 right.
     """
-    del seed
-    step, reference, h = with_memory(subject, target)
-    start, full = gaussian_start(step), step_map(subject, target, Exact(target))
+    step, reference, h = with_memory(case.subject, case.target)
+    start, full = gaussian_start(step), step_map(case.subject, case.target, Exact(case.target))
     laws = [end_law(s, h, NUM_STEPS, start) for s in (step, reference, full)]
     size, spread = step.size, np.sqrt(np.diag(start.covariance))
 
@@ -128,16 +47,19 @@ def estimator_recursion(check: Check, subject: Subject, target: Target, seed: in
 
     effect, noise = gap(laws[0], laws[1]), gap(laws[1], laws[2])
     # Sums of some hundred terms a step; the moments stay of the size of the start's.
-    magnitude = 1 + float(np.abs(ravel_pytree(target.example)[0]).max() / spread.min()) ** 2
+    magnitude = 1 + float(np.abs(ravel_pytree(case.target.example)[0]).max() / spread.min()) ** 2
     allowance = 1e3 * np.finfo(float).eps * NUM_STEPS * magnitude
     if noise <= allowance:
         raise NotApplicable("minibatches of this estimator have no noise on this target")
     if gap(laws[0], laws[2]) <= allowance:
-        return absent(check, subject, target, "the minibatch does not enter the step: the law is that of all data")
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=allowance, allowance_source="round-off of two recursions of moments",
+        return absent(case.step_size, "the minibatch does not enter the step: the law is that of all data")
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(allowance, "round-off of two recursions of moments"),
         reason=f"after {NUM_STEPS} steps the moments are off by {effect:.3g}; minibatches change them by {noise:.3g}",
-        statistic="largest gap of mean and covariance of the position", unit="standard deviations of the target",
-        detectable=2 * allowance, promised=1e-6, step_size=h,
-    )  # fmt: skip
+        statistic="largest gap of mean and covariance of the position",
+        unit="standard deviations of the target",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-6,
+        step_size=h,
+    )

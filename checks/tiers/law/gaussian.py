@@ -13,15 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.decide import absent, decide
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding, Tolerance, absent
+from checks.core.selection import gaussian, gaussian_line, spread, with_data
 from checks.exact_laws.lyapunov import position_law, stability_limit, variable_law
+from checks.numerics.convergence_rate import slope
 from checks.numerics.quadrature import neville
-from checks.tiers.generator.drift_and_diffusion import step_sizes
-from checks.tiers.noise.gradient_noise import compensates
-from checks.tiers.order.weak_order import slope
 from checks.tracing.noise_tape import Noise, record
+from checks.tracing.noisy_step import compensates
+from checks.tracing.one_step_moments import step_sizes
 from checks.tracing.potential_estimator import with_energy
 from checks.tracing.step_map import HostStep, JaxStep, step_map
 from samplers.estimators.basic import KnownNoise, Minibatch
@@ -46,21 +46,28 @@ def whitened_bias(step: JaxStep | HostStep, h: float, temperature: float) -> tup
     return np.concatenate([shift, spread.ravel()]), law.radius, law.condition
 
 
-def stationary_covariance(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="A S A^T + N = S has the published closed form as its solution",
+    targets=gaussian_line,
+    cost=0.1,
+    decides="law",
+    screening=0,
+)
+def stationary_covariance(case: Case) -> Finding:
     """The exact stationary covariance equals the closed form that the scheme's theory gives, at three step sizes.
 
     One-dimensional Gaussian targets only: the closed forms are for U = curvature x^2 / 2.
     """
-    del seed
-    step = step_map(subject, target)
+    step = step_map(case.subject, case.target)
     claims = step.sampler.claims
     if claims.discrete_law is None:
         raise NotApplicable("no closed form is claimed")
-    if target.gaussian is None or target.size != 1:
+    if case.target.gaussian is None or case.target.size != 1:
         raise NotApplicable("closed forms are for one-dimensional Gaussian targets")
-    curvature = float(target.gaussian.precision[0, 0])
+    curvature = float(case.target.gaussian.precision[0, 0])
     effect, allowance, worst = 0.0, 0.0, "all entries agree"
-    for h in subject.step_size(target) * np.array([0.2, 1.0, 3.0]):
+    for h in case.step_size * np.array([0.2, 1.0, 3.0]):
         expected = claims.discrete_law(float(h), curvature)
         _, covariance, law = position_law(step, h)
         found = {"position": covariance[0, 0]}
@@ -74,47 +81,53 @@ def stationary_covariance(check: Check, subject: Subject, target: Target, seed: 
             if not gap <= effect:
                 effect = float(gap)
                 worst = f"{name} at h = {h:.4g}: the code has {found[name]:.12g}, the theory {value:.12g}"
-    return decide(
-        check,
-        subject,
-        target,
+    return Finding(
         effect=effect,
-        allowance=allowance,
-        allowance_source="round-off times the condition of the Lyapunov equation",
+        tolerance=Tolerance(allowance, "round-off times the condition of the Lyapunov equation"),
         reason=worst,
         statistic="largest gap of stationary variances and covariance",
         unit="relative",
-        detectable=2 * allowance,
-        promised=1e-8,
-        step_size=subject.step_size(target),
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-8,
+        step_size=case.step_size,
     )
 
 
-def gaussian_limit(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="pi_h -> N(m, T P^-1) as h -> 0, at the claimed order",
+    targets=spread,
+    cost=0.1,
+    decides="law",
+    screening=1,
+)
+def gaussian_limit(case: Case) -> Finding:
     """With everything else fixed, the exact stationary law of the position tends to the target as h -> 0.
 
     The bias has to vanish at least at the claimed order of the invariant law.
     """
-    del seed
-    step = step_map(subject, target)
+    step = step_map(case.subject, case.target)
     claims = step.sampler.claims
     bias = lambda h: whitened_bias(step, h, claims.temperature)
-    return _limit(check, subject, target, bias, claims.invariant_order or 1)
+    return _limit(case.subject, case.target, bias, claims.invariant_order or 1)
 
 
-def _limit(check: Check, subject: Subject, target: Target, bias, order: int, extra: str = "") -> Result:
+def _limit(subject: Subject, target: Target, bias, order: int, extra: str = "") -> Finding:
     hs = step_sizes(subject, target, 8)
     rows = [bias(h) for h in hs]
     radius = max(row[1] for row in rows)
     if not radius < 1 - 1e-12:
         bad = next(h for h, row in zip(hs, rows, strict=True) if not row[1] < 1 - 1e-12)
-        return decide(
-            check, subject, target,
-            effect=np.inf, allowance=0.0, allowance_source="a stationary law has to exist",
+        return Finding(
+            effect=np.inf,
+            tolerance=Tolerance(0.0, "a stationary law has to exist"),
             reason=f"no stationary law at h = {bad:.4g}: spectral radius {radius:.12g}",
-            statistic="bias of the position", unit="standard deviations", detectable=0.0, promised=1e-6,
+            statistic="bias of the position",
+            unit="standard deviations",
+            minimum_detectable_effect=0.0,
+            required_sensitivity=1e-6,
             step_size=float(bad),
-        )  # fmt: skip
+        )
     values = np.array([row[0] for row in rows])
     limit, error = neville(hs, values)
     roundoff = 1e3 * EPS * max(row[2] for row in rows)
@@ -131,67 +144,92 @@ def _limit(check: Check, subject: Subject, target: Target, bias, order: int, ext
     if slow and effect <= allowance:
         # The limit is right but the bias decays too slowly: report the bias that the claimed order does not allow.
         effect, allowance = float(order - exponent), 0.1
-        return decide(
-            check, subject, target,
-            effect=effect, allowance=allowance, allowance_source="orders are integers",
+        return Finding(
+            effect=effect,
+            tolerance=Tolerance(allowance, "orders are integers"),
             reason=f"the bias vanishes at order {exponent:.2f}, claimed {order}{extra}",
-            statistic="claimed minus measured order of the invariant law", unit="power of h",
-            detectable=0.1, promised=0.5, step_size=float(hs[0]), detail=detail,
-        )  # fmt: skip
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=allowance,
-        allowance_source="error of the extrapolation to h = 0 and round-off",
-        reason=reason, statistic="largest limit bias of mean and covariance", unit="standard deviations of the target",
-        detectable=2 * allowance, promised=1e-4, step_size=float(hs[0]), detail=detail,
-    )  # fmt: skip
+            statistic="claimed minus measured order of the invariant law",
+            unit="power of h",
+            minimum_detectable_effect=0.1,
+            required_sensitivity=0.5,
+            step_size=float(hs[0]),
+            measurements=detail,
+        )
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(allowance, "error of the extrapolation to h = 0 and round-off"),
+        reason=reason,
+        statistic="largest limit bias of mean and covariance",
+        unit="standard deviations of the target",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-4,
+        step_size=float(hs[0]),
+        measurements=detail,
+    )
 
 
-def stability(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="the spectral radius of the step is below 1 at the usual step size",
+    targets=gaussian,
+    cost=0.1,
+    decides="conduct",
+)
+def stability(case: Case) -> Finding:
     """The usual step size lies inside the stability region on the Gaussian target; its limit is reported."""
-    del seed
-    step = step_map(subject, target)
-    if target.gaussian is None:
+    step = step_map(case.subject, case.target)
+    if case.target.gaussian is None:
         raise NotApplicable("the target is not Gaussian")
-    h = subject.step_size(target)
+    h = case.step_size
     _, _, law = position_law(step, h)
     limit = stability_limit(step, h)
-    return decide(
-        check, subject, target,
-        effect=law.radius, allowance=1 - 1e-12, allowance_source="second moments have to contract",
+    return Finding(
+        effect=law.radius,
+        tolerance=Tolerance(1 - 1e-12, "second moments have to contract"),
         reason=f"spectral radius {law.radius:.6g} at h = {h:.4g}; stable up to h = {limit:.6g}",
-        statistic="spectral radius of the recursion of second moments", unit="per step",
-        detectable=1.0, promised=1.0, step_size=h, detail={"stability_limit": limit},
-    )  # fmt: skip
+        statistic="spectral radius of the recursion of second moments",
+        unit="per step",
+        minimum_detectable_effect=1.0,
+        required_sensitivity=1.0,
+        step_size=h,
+        measurements={"stability_limit": limit},
+    )
 
 
-def gradient_noise_limit(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="pi_h -> pi as h -> 0 with gradient noise N(0, V), which is present",
+    targets=gaussian,
+    cost=0.3,
+    decides="law",
+    screening=6,
+)
+def gradient_noise_limit(case: Case) -> Finding:
     """Gradient noise of known covariance enters the step, and the law still tends to the target as h -> 0.
 
     With compensation (the estimator reports its covariance and the sampler subtracts it) the law is the one without
     gradient noise.
     """
-    del seed
-    if target.gaussian is None:
+    if case.target.gaussian is None:
         raise NotApplicable("the target is not Gaussian")
-    plain = step_map(subject, target)
+    plain = step_map(case.subject, case.target)
     if not isinstance(plain, JaxStep):
         raise NotApplicable("host samplers meet gradient noise in the statistical tier")
     _require_diffusion(plain)
-    root = np.linalg.cholesky(target.gaussian.precision)
-    covariance = target.curvature * root @ root.T  # full, of the scale at which h V is of the order of h curvature
-    known = lambda covariance: with_energy(subject, target, KnownNoise(target, covariance))
-    clean = step_map(subject, target, known(np.zeros_like(covariance)))
-    noisy = step_map(subject, target, known(covariance))
-    claims, h = noisy.sampler.claims, subject.step_size(target)
+    root = np.linalg.cholesky(case.target.gaussian.precision)
+    covariance = case.target.curvature * root @ root.T  # full, of the scale at which h V is of the order of h curvature
+    known = lambda covariance: with_energy(case.subject, case.target, KnownNoise(case.target, covariance))
+    clean = step_map(case.subject, case.target, known(np.zeros_like(covariance)))
+    noisy = step_map(case.subject, case.target, known(covariance))
+    claims, h = noisy.sampler.claims, case.step_size
     gap = np.abs(whitened_bias(noisy, h, claims.temperature)[0] - whitened_bias(clean, h, claims.temperature)[0]).max()
     active = [int(np.count_nonzero(s.affine(h)[0].noise.any(axis=0))) for s in (clean, noisy)]
     compensated = compensates(noisy.sampler)
     if active[1] <= active[0] or (not compensated and gap < 1e3 * EPS):
-        return absent(check, subject, target, "the gradient noise does not enter the step: the estimate is not used")
+        return absent(case.step_size, "the gradient noise does not enter the step: the estimate is not used")
     # No scheme keeps second order with noise of order one in the gradient: the bias is O(h V).
     bias = lambda h: whitened_bias(noisy, h, claims.temperature)
-    return _limit(check, subject, target, bias, 1, f"; gradient noise changes the law by {gap:.3g}")
+    return _limit(case.subject, case.target, bias, 1, f"; gradient noise changes the law by {gap:.3g}")
 
 
 def _require_diffusion(step: JaxStep | HostStep) -> None:
@@ -216,42 +254,53 @@ def estimate_bias(estimator, target: Target) -> tuple[float, float]:
     return float(jnp.abs(gradients.mean(axis=0) - exact).max()) / scale, 1e2 * EPS * len(outcomes)
 
 
-def minibatch_limit(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="pi_h -> pi as h -> 0 with all minibatches enumerated",
+    targets=with_data,
+    cost=0.4,
+    decides="law",
+    once=True,
+    screening=2,
+)
+def minibatch_limit(case: Case) -> Finding:
     """With every minibatch of a tiny data set enumerated, the exact law tends to the posterior as h -> 0.
 
     Minibatches of two data: those of the row's own estimator if it has a memory (SAGA, with replacement, so that a
     datum may be drawn twice; its estimate has to be unbiased whatever the memory holds), without replacement otherwise.
     """
-    del seed
-    if target.terms is None or target.gaussian is None:
+    if case.target.terms is None or case.target.gaussian is None:
         raise NotApplicable("needs a Gaussian posterior with its data")
-    clean = step_map(subject, target)
+    clean = step_map(case.subject, case.target)
     if clean.sampler.backend == "host":
         raise NotApplicable("host samplers meet minibatches in the statistical tier")
     _require_diffusion(clean)
     own = clean.estimator
     if hasattr(own, "batch_size"):
         estimator = dataclasses.replace(own, batch_size=2, replace=True)
-        bias, allowance = estimate_bias(estimator, target)
+        bias, allowance = estimate_bias(estimator, case.target)
         if not bias <= allowance:
-            return decide(
-                check, subject, target,
-                effect=bias, allowance=allowance, allowance_source="round-off of a mean over all minibatches",
+            return Finding(
+                effect=bias,
+                tolerance=Tolerance(allowance, "round-off of a mean over all minibatches"),
                 reason=f"the estimate is biased by {bias:.3g} away from where its memory was filled",
-                statistic="|E grad U~ - grad U|", unit="relative to the largest entry", detectable=2 * allowance,
-                promised=1e-6,
-            )  # fmt: skip
+                statistic="|E grad U~ - grad U|",
+                unit="relative to the largest entry",
+                minimum_detectable_effect=2 * allowance,
+                required_sensitivity=1e-6,
+            )
     else:
         estimator = with_energy(
-            subject, target, Minibatch(target.terms, 2, replace=False, fisher="covariance" in clean.sampler.needs)
+            case.subject,
+            case.target,
+            Minibatch(case.target.terms, 2, replace=False, fisher="covariance" in clean.sampler.needs),
         )
-    noisy = step_map(subject, target, estimator)
+    noisy = step_map(case.subject, case.target, estimator)
     temperature = noisy.sampler.claims.temperature
     gap = np.abs(
-        whitened_bias(noisy, subject.step_size(target), temperature)[0]
-        - whitened_bias(clean, subject.step_size(target), temperature)[0]
+        whitened_bias(noisy, case.step_size, temperature)[0] - whitened_bias(clean, case.step_size, temperature)[0]
     ).max()
     if not compensates(clean.sampler) and gap < 1e3 * EPS:
-        return absent(check, subject, target, "the minibatch does not enter the step: the law is that of all data")
+        return absent(case.step_size, "the minibatch does not enter the step: the law is that of all data")
     bias = lambda h: whitened_bias(noisy, h, temperature)
-    return _limit(check, subject, target, bias, 1, f"; minibatches change the law by {gap:.3g}")
+    return _limit(case.subject, case.target, bias, 1, f"; minibatches change the law by {gap:.3g}")

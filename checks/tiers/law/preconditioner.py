@@ -8,10 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.core.check import Check, Inconclusive, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import averaging
 from checks.tracing.altered_estimator import Altered
 from checks.tracing.noise_tape import Noise, record
 from samplers.estimators.basic import Exact
@@ -33,20 +32,28 @@ def told_covariance(target: Target, x: Any) -> Any:
     return target.curvature * (0.5 * jnp.eye(x.shape[0], dtype=x.dtype) + jnp.outer(u, u))
 
 
-def preconditioner_by_definition(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="E [theta_t - theta_(t-1)] = -M_t g_t and Cov = M_t (2 B / h) M_t, "
+    "M_t from all gradients so far; 2 h T G_t",
+    targets=averaging,
+    cost=1.0,
+    decides="dynamics",
+    about=("samplers.overdamped.sgfs",),
+)
+def preconditioner_by_definition(case: Case) -> Finding:
     """Mean and covariance of each step of a run, given the positions so far, are those of the source's algorithm.
 
     The preconditioner is computed in NumPy from all gradients, and all covariances that were told, at the positions of
     the run. The noise of the steps is fed by the tape; a step is affine in its own. Checks of a single step see the
     first value of a running mean alone, and those of the limit h -> 0 not even that.
     """
-    del seed
-    sampler: Any = subject.sampler(target)
+    sampler: Any = case.subject.sampler(case.target)
     definition = DEFINITIONS.get(getattr(sampler, "averages", ""))
     if definition is None:
         raise NotApplicable("no preconditioner that averages over the steps by its definition")
-    h, estimator = subject.step_size(target), telling(target)
-    start = jax.tree.map(jnp.asarray, target.example)
+    h, estimator = case.step_size, telling(case.target)
+    start = jax.tree.map(jnp.asarray, case.target.example)
 
     def run(step_size):
         keys = jax.random.split(jax.random.key(0), NUM_STEPS + 1)
@@ -57,7 +64,7 @@ def preconditioner_by_definition(check: Check, subject: Subject, target: Target,
         return jnp.stack(seen)
 
     program = record(run, jnp.asarray(h))
-    count, d = program.count("normal") // NUM_STEPS, target.size
+    count, d = program.count("normal") // NUM_STEPS, case.target.size
     if program.unintercepted:
         raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
     if program.count("uniform") or program.ranges or not count or program.count("normal") % NUM_STEPS:
@@ -72,8 +79,8 @@ def preconditioner_by_definition(check: Check, subject: Subject, target: Target,
     play = jax.jit(jax.vmap(lambda e: program(Noise(e, jnp.zeros(0), jnp.zeros(0, int)), jnp.asarray(h))))
     ends = np.asarray(play(normals))
     path = np.concatenate([np.asarray(ravel_pytree(start)[0])[None], ends[-1]])
-    gradients = np.asarray(jax.vmap(jax.grad(target.flat_potential))(jnp.asarray(path[:-1])))
-    told = np.asarray(jax.vmap(lambda x: told_covariance(target, x))(jnp.asarray(path[:-1])))
+    gradients = np.asarray(jax.vmap(jax.grad(case.target.flat_potential))(jnp.asarray(path[:-1])))
+    told = np.asarray(jax.vmap(lambda x: told_covariance(case.target, x))(jnp.asarray(path[:-1])))
     effects, sizes = [], []
     for t in range(NUM_STEPS):
         own = ends[t * len(directions) : (t + 1) * len(directions), t]
@@ -87,13 +94,16 @@ def preconditioner_by_definition(check: Check, subject: Subject, target: Target,
         sizes.append(1 + float(((np.abs(path[t : t + 2]).max() + np.abs(drift).max()) / spread).max()))
     t = int(np.argmax(effects))
     allowance = 1e3 * np.finfo(float).eps * d * max(sizes)
-    return decide(
-        check, subject, target,
-        effect=effects[t], allowance=allowance, allowance_source="round-off of a step, of a size in units of its noise",
+    return Finding(
+        effect=effects[t],
+        tolerance=Tolerance(allowance, "round-off of a step, of a size in units of its noise"),
         reason=f"step {t + 1} of {NUM_STEPS} differs by {effects[t]:.3g} from the definition ({sampler.averages})",
-        statistic="largest gap of mean and covariance of a step", unit="standard deviations of the noise of the step",
-        detectable=2 * allowance, promised=1e-6, step_size=h,
-    )  # fmt: skip
+        statistic="largest gap of mean and covariance of a step",
+        unit="standard deviations of the noise of the step",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-6,
+        step_size=h,
+    )
 
 
 def _fisher_scoring(sampler: Any, gradients: np.ndarray, told: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:

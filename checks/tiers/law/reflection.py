@@ -8,12 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.core.check import Check, Inconclusive, NotApplicable
-from checks.core.decide import decide
+from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
 from checks.core.preflight import start_position
-from checks.core.result import Result
-from targets.target import Target
+from checks.core.selection import claiming, everywhere
 
 STATES = 1 << 16
 """Steps that are compared."""
@@ -23,7 +21,15 @@ CROSSINGS = 20
 """Steps that have to cross zero in every coordinate, for the comparison to say something."""
 
 
-def mirror_at_zero(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="theta' = |theta'_free|, and r' = -r'_free where theta'_free < 0",
+    targets=claiming(lambda claims: "positive" in claims.spaces, everywhere),
+    cost=1.0,
+    decides="dynamics",
+    once=True,
+)
+def mirror_at_zero(case: Case, seed: int) -> Finding:
     """A mirrored step is the fold of the step without a mirror: theta -> |theta|, and r changes sign where theta does.
 
     Continued to negative theta as exp(-U(|theta|)) the target is even, a step without a mirror that commutes with the
@@ -31,11 +37,11 @@ def mirror_at_zero(check: Check, subject: Subject, target: Target, seed: int) ->
     where the other checks of the law have next to no mass on targets whose density vanishes there; noise and
     minibatches of the two steps are the same.
     """
-    sampler: Any = subject.sampler(target)
+    sampler: Any = case.subject.sampler(case.target)
     if not getattr(sampler, "reflect", False):
         raise NotApplicable("its steps are not mirrored at zero")
-    estimator, h, d = subject.estimator(target), subject.step_size(target), target.size
-    start = sampler.init(jax.random.key(0), start_position(sampler, target), estimator)
+    estimator, h, d = case.subject.estimator(case.target), case.step_size, case.target.size
+    start = sampler.init(jax.random.key(0), start_position(sampler, case.target), estimator)
     example, unravel = ravel_pytree(sampler.unpack(start))
 
     def ends(other):
@@ -49,7 +55,7 @@ def mirror_at_zero(check: Check, subject: Subject, target: Target, seed: int) ->
 
     place_key, rest_key, noise_key = jax.random.split(jax.random.key(seed % 2**31), 3)
     levels = jax.random.uniform(place_key, (STATES, d), minval=np.log(NEAREST), maxval=np.log(FARTHEST))
-    near = jnp.exp(levels) * jnp.abs(target.ravel(target.example))
+    near = jnp.exp(levels) * jnp.abs(case.target.ravel(case.target.example))
     rest = 3 * jax.random.normal(rest_key, (STATES, example.size - d))
     z = jnp.concatenate([near, rest], axis=1).astype(example.dtype)
     keys = jax.random.split(noise_key, STATES)
@@ -63,10 +69,14 @@ def mirror_at_zero(check: Check, subject: Subject, target: Target, seed: int) ->
     folded = free * np.concatenate([sign] * (example.size // d), axis=1)
     effect = float(np.max(np.abs(mirrored - folded) / (np.abs(free) + 1e-3 * np.abs(free).max(axis=0))))
     allowance = 1e4 * float(np.finfo(float).eps)
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=allowance, allowance_source="round-off of two compilations",
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(allowance, "round-off of two compilations"),
         reason=f"largest difference {effect:.3g}, {crossed.any(axis=1).sum()} of {STATES} steps cross zero",
-        statistic="mirrored step less the fold of the free one", unit="relative", detectable=2 * allowance,
-        promised=1e-6, step_size=h, gradients=2 * STATES,
-    )  # fmt: skip
+        statistic="mirrored step less the fold of the free one",
+        unit="relative",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-6,
+        step_size=h,
+        gradients=2 * STATES,
+    )

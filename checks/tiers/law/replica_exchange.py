@@ -15,9 +15,9 @@ import numpy as np
 from scipy.stats import norm
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, Inconclusive, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import claiming, everywhere
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.tracing.noise_tape import Noise
 from checks.tracing.step_map import JaxStep, step_map
@@ -196,13 +196,19 @@ def _seen(subject: Subject, target: Target) -> tuple[JaxStep, float, Exchanges]:
     return step, h, found
 
 
-def exchange_balance(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="pi(x, y) a(x, y) = pi(y, x) a(y, x) for the chance a of an exchange",
+    targets=claiming(lambda claims: claims.exchange is not None, everywhere),
+    cost=1.0,
+    decides="law",
+)
+def exchange_balance(case: Case) -> Finding:
     """log a(x, y) - log a(y, x) = log pi(y, x) - log pi(x, y), and an exchange exchanges all that there is.
 
     Source: deng2020nonconvex, Algorithm 1; ceperley1999penalty, detailed balance on the average over the noise.
     """
-    del seed
-    step, h, found = _seen(subject, target)
+    step, h, found = _seen(case.subject, case.target)
     tried = min(1.0, step.sampler.claims.exchange.rate * h)
     with np.errstate(divide="ignore"):
         gaps = np.abs(np.log(found.forward) - np.log(found.backward) - found.log_ratio)
@@ -217,22 +223,33 @@ def exchange_balance(check: Check, subject: Subject, target: Target, seed: int) 
     if found.gap > 1e4 * EPS:
         effect = max(effect, found.gap)
         reason = f"a step with an exchange differs by {found.gap:.3g} from one of the exchanged positions without"
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=float(allowance),
-        allowance_source="bisection, and the kink of an integrand over the noise of the potential",
-        reason=reason, statistic="largest gap of the logarithms", unit="natural logarithm",
-        detectable=2 * float(allowance), promised=1e-2 if found.noisy else 1e-6, step_size=h,
-    )  # fmt: skip
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(
+            float(allowance), "bisection, and the kink of an integrand over the noise of the potential"
+        ),
+        reason=reason,
+        statistic="largest gap of the logarithms",
+        unit="natural logarithm",
+        minimum_detectable_effect=2 * float(allowance),
+        required_sensitivity=1e-2 if found.noisy else 1e-6,
+        step_size=h,
+    )
 
 
-def exchange_rate(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="a(x, y) = min(1, r h) E min(1, S)",
+    targets=claiming(lambda claims: claims.exchange is not None, everywhere),
+    cost=0.1,
+    decides="dynamics",
+)
+def exchange_rate(case: Case) -> Finding:
     """a(x, y) = min(1, r h) E min(1, S), with the expectation over the claimed noise of the potential in closed form.
 
     Source: deng2020nonconvex, Algorithm 1; ceperley1999penalty.
     """
-    del seed
-    step, h, found = _seen(subject, target)
+    step, h, found = _seen(case.subject, case.target)
     claims = step.sampler.claims.exchange
     tried = min(1.0, claims.rate * h)
     if not tried:
@@ -241,11 +258,15 @@ def exchange_rate(check: Check, subject: Subject, target: Target, seed: int) -> 
     gaps = np.abs(found.forward - expected) / tried
     k = int(np.argmax(gaps))
     allowance = 1e4 * EPS * (1 + np.abs(found.log_ratio).max()) + found.error
-    return decide(
-        check, subject, target,
-        effect=float(gaps[k]), allowance=float(allowance),
-        allowance_source="bisection, and the kink of an integrand over the noise of the potential",
+    return Finding(
+        effect=float(gaps[k]),
+        tolerance=Tolerance(
+            float(allowance), "bisection, and the kink of an integrand over the noise of the potential"
+        ),
         reason=f"the probability of an exchange is {found.forward[k]:.8g}, claimed {expected[k]:.8g}",
-        statistic="largest gap of the probabilities", unit="of the chance to try",
-        detectable=2 * float(allowance), promised=1e-3, step_size=h,
-    )  # fmt: skip
+        statistic="largest gap of the probabilities",
+        unit="of the chance to try",
+        minimum_detectable_effect=2 * float(allowance),
+        required_sensitivity=1e-3,
+        step_size=h,
+    )

@@ -19,9 +19,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, Inconclusive, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import claiming, everywhere
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.tracing.noise_tape import Noise
 from checks.tracing.step_map import JaxStep, step_map
@@ -93,13 +93,19 @@ def stochastic(subject: Subject, target: Target):
     return FullEnergy(Minibatch(target.terms, 2, replace=False), target)
 
 
-def skew_detailed_balance(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="pi(z) k(z, z') = pi(R z') k(R z', R z), stochastic gradients included",
+    targets=claiming(lambda claims: claims.reversal is not None, everywhere),
+    cost=1.0,
+    decides="law",
+)
+def skew_detailed_balance(case: Case) -> Finding:
     """pi(z) k(z, z') = pi(R z') k(R z', R z) along paths of noise, and a rejection leads to R z.
 
     Source: zhang2020amagold, the theorem on its skew-detailed balance.
     """
-    del seed
-    step = step_map(subject, target, stochastic(subject, target))
+    step = step_map(case.subject, case.target, stochastic(case.subject, case.target))
     claims = step.sampler.claims
     if claims.reversal is None or claims.dynamics is None:
         raise NotApplicable("no reversal is claimed: see detailed_balance")
@@ -108,12 +114,12 @@ def skew_detailed_balance(check: Check, subject: Subject, target: Target, seed: 
     program = step.program
     if program.unintercepted:
         raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
-    normals, h = program.count("normal"), subject.step_size(target)
+    normals, h = program.count("normal"), case.step_size
     if program.count("uniform") != 1:
         raise NotApplicable("not a Metropolis kernel: the step draws no single uniform")
     if normals > step.size:
         raise NotApplicable(f"{normals} normals lead to {step.size} coordinates: many ways back from one point")
-    paths, H = Paths(step, h), jax.jit(claims.dynamics(target).H)
+    paths, H = Paths(step, h), jax.jit(claims.dynamics(case.target).H)
     ranges = np.array(program.ranges, int)
     worst, reason, tested, rejecting, scale = 0.0, "all paths balance", 0, 0, 1.0
     for i, z in enumerate(generic_points(step, POINTS)):
@@ -143,10 +149,13 @@ def skew_detailed_balance(check: Check, subject: Subject, target: Target, seed: 
     allowance = 1e6 * EPS * scale
     if tested < 8 or (not rejecting and worst <= allowance):
         raise Inconclusive(f"only {tested} paths could be reversed, {rejecting} of them with a rejection")
-    return decide(
-        check, subject, target,
-        effect=float(worst), allowance=float(allowance), allowance_source="round-off of the way back",
+    return Finding(
+        effect=float(worst),
+        tolerance=Tolerance(float(allowance), "round-off of the way back"),
         reason=f"{reason} ({tested} paths, {rejecting} with a rejection, {len(ranges)} draws of data)",
-        statistic="largest gap of the logarithms", unit="natural logarithm",
-        detectable=2 * float(allowance), promised=1e-6, step_size=h,
-    )  # fmt: skip
+        statistic="largest gap of the logarithms",
+        unit="natural logarithm",
+        minimum_detectable_effect=2 * float(allowance),
+        required_sensitivity=1e-6,
+        step_size=h,
+    )

@@ -5,29 +5,23 @@ step to the next; a sampler that compensates the noise has to have the law witho
 extrapolated, which gradient noise must not change.
 """
 
-from dataclasses import dataclass
-
-import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.decide import absent
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding, absent
+from checks.core.selection import last, several, with_data
 from checks.end_points.chains import EndPoints, end_points
 from checks.end_points.comparison import is_variance, judge, moment_tests, names, second_moment_tests
 from checks.end_points.error_rates import CHAINS, stage_seed
+from checks.end_points.step_size_limit import limit_of_chains
 from checks.exact_laws.exact_draws import draw_variables
 from checks.exact_laws.null_law import NUM_STEPS, NullLaw, null_law
-from checks.tiers.invariance.step_size_limit import limit_of_chains
-from checks.tiers.law.estimator_memory import BATCH, with_memory
+from checks.tracing.estimator_memory import BATCH, with_memory
+from checks.tracing.noisy_step import compensates, noisy_step
 from checks.tracing.potential_estimator import with_energy
 from checks.tracing.step_map import HostStep, JaxStep, step_map
-from samplers.estimators.basic import KnownNoise, Minibatch, square_root
-from samplers.estimators.host import HostExact
-from samplers.interface.sampler import Estimate, Sampler
-from samplers.registry import known_noise
+from samplers.estimators.basic import Minibatch
 from targets.target import Target
 
 MOST = CHAINS // 4
@@ -37,33 +31,6 @@ PROMISED = 0.02
 FEW = 64
 """Chains that tell whether noise enters at all."""
 UNUSED = "does not enter the step: the estimate is not used"
-
-
-@dataclass(frozen=True, eq=False)
-class HostNoise(HostExact):
-    """`KnownNoise` for host samplers: it draws from their generator."""
-
-    covariance: np.ndarray
-
-    def estimate(self, key, estate, position):
-        estimate, estate = super().estimate(key, estate, position)
-        flat, unravel = ravel_pytree(estimate.gradient)
-        noisy = np.asarray(flat) + square_root(self.covariance) @ key.standard_normal(flat.shape)
-        return Estimate(unravel(noisy), None, jnp.asarray(self.covariance)), estate
-
-
-def noisy_step(subject: Subject, target: Target, scale: float = 1.0) -> JaxStep | HostStep:
-    """The step with gradient noise N(0, scale V) of known, correlated V."""
-    covariance = scale * known_noise(target).covariance
-    sampler = subject.sampler(target)
-    if sampler.backend == "host":
-        return step_map(subject, target, HostNoise(target, covariance))
-    return step_map(subject, target, with_energy(subject, target, KnownNoise(target, covariance)))
-
-
-def compensates(sampler: Sampler) -> bool:
-    """True if gradient noise of reported covariance leaves the law that exact gradients give."""
-    return "covariance" in sampler.needs and sampler.claims.compensated
 
 
 def _require_noisy_gradients(subject: Subject, target: Target) -> None:
@@ -89,65 +56,99 @@ def _enters(first: JaxStep | HostStep, second: JaxStep | HostStep, h: float, see
     return not np.array_equal(ends[0], ends[1])
 
 
-def gradient_noise_end_points(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="noise",
+    equation="E f(z_n) = pi_h(f) with gradient noise N(0, V), which is present",
+    targets=last(several),
+    cost=6.0,
+    decides="law",
+    samples=True,
+    once=True,
+)
+def gradient_noise_end_points(case: Case, seed: int) -> Finding:
     """With gradient noise N(0, V), V known and correlated, the end points have their exact law; the noise is there.
 
     A sampler that compensates the noise is compared with its law without any, one that does not with the law that the
     noise gives it. Where the step is not affine the limit h -> 0 is compared with the target; the bias is then of order
     one, whatever the order with exact gradients.
     """
-    _require_noisy_gradients(subject, target)
-    h = subject.step_size(target)
-    noisy, clean = noisy_step(subject, target), noisy_step(subject, target, 0.0)
+    _require_noisy_gradients(case.subject, case.target)
+    h = case.step_size
+    noisy, clean = noisy_step(case.subject, case.target), noisy_step(case.subject, case.target, 0.0)
     if not _enters(noisy, clean, h, seed):
-        return absent(check, subject, target, f"noise of the gradient {UNUSED}")
+        return absent(case.step_size, f"noise of the gradient {UNUSED}")
     compensated = compensates(noisy.sampler)
     try:
         law, without = null_law(noisy, h), null_law(clean, h)
     except NotApplicable as reason:
         extra = f"; extrapolated, since {reason}"
-        return limit_of_chains(check, subject, target, seed, noisy, 1, extra)
+        return limit_of_chains(case.subject, case.target, seed, noisy, 1, extra)
     gap = float(np.abs(law.expectations - without.expectations).max())
     null = without if compensated else law
     return judge(
-        check, subject, target,
-        step=noisy, law=null, ends=lambda stage, n: _ends(noisy, h, seed, stage, n),
-        tests=moment_tests, num_steps=NUM_STEPS, step_size=h, promised=_promised(null), unit="standardised", most=MOST,
-        primary=is_variance, detail={"compensated": compensated, "change_by_noise": gap},
-    )  # fmt: skip
+        step=noisy,
+        law=null,
+        ends=lambda stage, n: _ends(noisy, h, seed, stage, n),
+        tests=moment_tests,
+        num_steps=NUM_STEPS,
+        step_size=h,
+        promised=_promised(null),
+        unit="standardised",
+        most=MOST,
+        primary=is_variance,
+        detail={"compensated": compensated, "change_by_noise": gap},
+    )
 
 
-def minibatch_end_points(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="noise",
+    equation="E z_n and E z_n z_n^T are those of the recursion over all minibatches",
+    targets=with_data,
+    cost=6.0,
+    decides="law",
+    samples=True,
+    once=True,
+)
+def minibatch_end_points(case: Case, seed: int) -> Finding:
     """With minibatches of a tiny data set the first two moments of the end points are those of the exact recursion.
 
     The recursion runs over all minibatches. Where the step is not affine the limit h -> 0 is compared with the target.
     """
-    _require_noisy_gradients(subject, target)
-    if target.terms is None:
+    _require_noisy_gradients(case.subject, case.target)
+    if case.target.terms is None:
         raise NotApplicable("needs a target that is a sum over data")
-    h, clean = subject.step_size(target), step_map(subject, target)
+    h, clean = case.step_size, step_map(case.subject, case.target)
     if clean.sampler.backend == "host":
         raise NotApplicable("a host sampler would draw its minibatches one chain at a time in Python")
     compensated = "covariance" in clean.sampler.needs
-    terms = target.terms
-    of_size = lambda size: with_energy(subject, target, Minibatch(terms, size, replace=False, fisher=compensated))
-    noisy, everything = (step_map(subject, target, of_size(size)) for size in (BATCH, terms.size))
+    terms = case.target.terms
+    of_size = lambda size: with_energy(
+        case.subject, case.target, Minibatch(terms, size, replace=False, fisher=compensated)
+    )
+    noisy, everything = (step_map(case.subject, case.target, of_size(size)) for size in (BATCH, terms.size))
     if not _enters(noisy, everything, h, seed):
-        return absent(check, subject, target, f"the minibatch {UNUSED}")
-    return _against_recursion(check, subject, target, seed, noisy, noisy, h)
+        return absent(case.step_size, f"the minibatch {UNUSED}")
+    return _against_recursion(case.subject, case.target, seed, noisy, noisy, h)
 
 
-def _against_recursion(check, subject, target, seed, step, reference, h: float) -> Result:
+def _against_recursion(subject, target, seed, step, reference, h: float) -> Finding:
     """The end points of `step` against the exact law of `reference`, else against the target as h -> 0."""
     try:
         law: NullLaw = null_law(reference, h)
     except NotApplicable as reason:
-        return limit_of_chains(check, subject, target, seed, step, 1, f"; extrapolated, since {reason}")
+        return limit_of_chains(subject, target, seed, step, 1, f"; extrapolated, since {reason}")
     return judge(
-        check, subject, target,
-        step=step, law=law, ends=lambda stage, n: _ends(step, h, seed, stage, n), tests=second_moment_tests,
-        num_steps=NUM_STEPS, step_size=h, promised=_promised(law), unit="standardised", most=MOST, primary=is_variance,
-    )  # fmt: skip
+        step=step,
+        law=law,
+        ends=lambda stage, n: _ends(step, h, seed, stage, n),
+        tests=second_moment_tests,
+        num_steps=NUM_STEPS,
+        step_size=h,
+        promised=_promised(law),
+        unit="standardised",
+        most=MOST,
+        primary=is_variance,
+    )
 
 
 def _promised(law: NullLaw) -> float:
@@ -156,13 +157,22 @@ def _promised(law: NullLaw) -> float:
     return PROMISED * max(1.0, *squares)
 
 
-def estimator_memory(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="noise",
+    equation="E z_n and E z_n z_n^T are those of the recursion of position and table",
+    targets=with_data,
+    cost=1.0,
+    decides="law",
+    samples=True,
+    once=True,
+)
+def estimator_memory(case: Case, seed: int) -> Finding:
     """With minibatches an estimator that remembers gradients gives the law of the recursion that includes its table.
 
     The noise-free checks rebuild the memory from the position and see none of it. The reference is the sampler with
     `checks.tiers.law.estimator_memory.PointMemory`, whose first two moments follow from a recursion in position and
     points over all minibatches.
     """
-    _require_noisy_gradients(subject, target)
-    step, reference, h = with_memory(subject, target)
-    return _against_recursion(check, subject, target, seed, step, reference, h)
+    _require_noisy_gradients(case.subject, case.target)
+    step, reference, h = with_memory(case.subject, case.target)
+    return _against_recursion(case.subject, case.target, seed, step, reference, h)

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, Inconclusive, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.lookup import find_target
 from checks.tracing.host_branching import Unintercepted, branches
 from samplers.interface.sampler import Estimate
 from targets.target import Target
@@ -106,15 +106,28 @@ def expected(
         raise Inconclusive(f"a draw that the generator cannot feed: {error}") from None
 
 
-def laplace_of_step(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+def counting(subject: Subject) -> tuple[str, ...]:
+    """The targets of a host sampler that reads counts alone; none for others."""
+    names = subject.row.targets
+    return names if reads_counts(subject, find_target(names[0])) else ()
+
+
+@check(
+    tier="order",
+    equation="E exp(-s theta') = (1 + s c)^-a exp(-s theta e^-h / (1 + s c)), c = 1 - e^-h",
+    targets=counting,
+    cost=1.0,
+    decides="order",
+    once=True,
+)
+def laplace_of_step(case: Case) -> Finding:
     """E exp(-s theta') = (1 + s c)^-a exp(-s theta e^-h / (1 + s c)), c = 1 - e^-h, given the counts.
 
     The Laplace transform of (c / 2) chi'^2(2 a, 2 theta e^-h / c). Theorem 3.1 of the source iterates it.
 
     Source: baker2018large, theorem 3.1 (one step).
     """
-    del seed
-    prior, h = prior_shape(subject, target), subject.step_size(target)
+    prior, h = prior_shape(case.subject, case.target), case.step_size
     c, s = -np.expm1(-h), np.array(LAPLACE)
     worst, effect, error = "", 0.0, 0.0
     for count in (0.0, 2.0):
@@ -122,7 +135,7 @@ def laplace_of_step(check: Check, subject: Subject, target: Target, seed: int) -
             a = prior + count
             oracle = (1 + s * c) ** -a * np.exp(-s * theta * np.exp(-h) / (1 + s * c))
             fine, coarse = (
-                expected(subject, target, FixedCounts(count), lambda x: np.exp(-s * x), theta, 1, h, points)
+                expected(case.subject, case.target, FixedCounts(count), lambda x: np.exp(-s * x), theta, 1, h, points)
                 for points in (FINE, COARSE)
             )
             gap = np.abs(fine - oracle)
@@ -132,15 +145,27 @@ def laplace_of_step(check: Check, subject: Subject, target: Target, seed: int) -
                 worst = f"E exp(-{s[k]:g} theta') from theta = {theta:g}, counts {count:g}: {fine[k]:.8g}"
                 worst += f", expected {oracle[k]:.8g}"
     allowance = 10 * error + 1e3 * EPS
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=allowance, allowance_source="change from a coarser quadrature, and round-off",
-        reason=worst or "the transform is that of the transition", statistic="largest gap of the Laplace transform",
-        unit="absolute", detectable=2 * allowance, promised=1e-4, step_size=h,
-    )  # fmt: skip
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(allowance, "change from a coarser quadrature, and round-off"),
+        reason=worst or "the transform is that of the transition",
+        statistic="largest gap of the Laplace transform",
+        unit="absolute",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-4,
+        step_size=h,
+    )
 
 
-def finite_time_moments(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="order",
+    equation="V' = e^-2h V + c^2 Var a^ + 2 E c e^-h + c^2 E a^ with minibatches, and E' = e^-h E + c E a^",
+    targets=counting,
+    cost=1.0,
+    decides="order",
+    once=True,
+)
+def finite_time_moments(case: Case) -> Finding:
     """Mean and variance after two steps with counts of minibatches that are drawn afresh.
 
         E' = e^-h E + (1 - e^-h) E a^
@@ -150,8 +175,7 @@ def finite_time_moments(check: Check, subject: Subject, target: Target, seed: in
 
     Source: baker2018large, corollary 3.2.
     """
-    del seed
-    prior, h = prior_shape(subject, target), subject.step_size(target)
+    prior, h = prior_shape(case.subject, case.target), case.step_size
     decay, c = np.exp(-h), -np.expm1(-h)
     mean_shape = prior + TOTAL * CHANCE
     noise = TOTAL**2 / BATCH * CHANCE * (1 - CHANCE)
@@ -161,7 +185,7 @@ def finite_time_moments(check: Check, subject: Subject, target: Target, seed: in
         for _ in range(2):
             variance = decay**2 * variance + c**2 * noise + 2 * mean * decay * c + mean_shape * c**2
             mean = decay * mean + c * mean_shape
-        first, second = expected(subject, target, BinomialCounts(), lambda x: x**powers, theta, 2, h, EXACT)
+        first, second = expected(case.subject, case.target, BinomialCounts(), lambda x: x**powers, theta, 2, h, EXACT)
         found = (first, second - first**2)
         gaps = [abs(first - mean) / mean, abs(found[1] - variance) / variance]
         if not max(gaps) <= effect:
@@ -169,10 +193,13 @@ def finite_time_moments(check: Check, subject: Subject, target: Target, seed: in
             worst = f"{('mean', 'variance')[k]} after two steps from {theta:g}: {found[k]:.8g}, expected "
             worst += f"{(mean, variance)[k]:.8g}"
     allowance = 1e4 * EPS
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=allowance, allowance_source="round-off: the rules are exact for second moments",
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(allowance, "round-off: the rules are exact for second moments"),
         reason=worst or "mean and variance are those of the recursions",
-        statistic="largest gap of mean and variance after two steps", unit="relative",
-        detectable=2 * allowance, promised=1e-8, step_size=h,
-    )  # fmt: skip
+        statistic="largest gap of mean and variance after two steps",
+        unit="relative",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-8,
+        step_size=h,
+    )

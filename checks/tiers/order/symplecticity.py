@@ -9,16 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import claiming, informative, last, several
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.exact_laws.exact_draws import Gaussian
 from checks.exact_laws.sde_law import EPS, linear_law
 from checks.tracing.altered_estimator import Altered
 from checks.tracing.step_map import JaxStep, step_map
-from targets.target import Target
 
 TIMES = (1.0, 10.0, 100.0)
 """Multiples of the usual step size: an exact motion is exact at all of them, whichever branch computes it."""
@@ -35,7 +33,14 @@ def steepened(centre: np.ndarray, slope: np.ndarray) -> Callable[[Any, Any], Any
     return change
 
 
-def force_keeps_volume(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="order",
+    equation="|det dz' / dz| does not depend on the Hessian of U",
+    targets=claiming(lambda claims: claims.shears, last(informative)),
+    cost=0.5,
+    decides="dynamics",
+)
+def force_keeps_volume(case: Case) -> Finding:
     """|det dz' / dz| is the same for a force with another Hessian S + grad^2 U, at fixed noise and one position.
 
     A kick of the momentum by a force is a shear of phase space, as are moves by a momentum and, up to a factor, linear
@@ -44,16 +49,15 @@ def force_keeps_volume(check: Check, subject: Subject, target: Target, seed: int
     Euler, which moves position and momentum from the old values of both, has det(I + h^2 grad^2 U - ..) instead: of
     the same order, with energies that grow without friction.
     """
-    del seed
-    step = step_map(subject, target)
+    step = step_map(case.subject, case.target)
     if not isinstance(step, JaxStep):
         raise NotApplicable("host samplers are not traced")
     step.require_gaussian()
-    h, n = subject.step_size(target), target.size
+    h, n = case.step_size, case.target.size
     point = generic_points(step)[0]
     k = np.arange(n)
     slope = np.cos(1.1 * (k[:, None] + k) + 0.3 * k[:, None] * k) / h
-    steep = step_map(subject, target, Altered(step.estimator, steepened(point[:n], (slope + slope.T) / 2)))
+    steep = step_map(case.subject, case.target, Altered(step.estimator, steepened(point[:n], (slope + slope.T) / 2)))
     assert isinstance(steep, JaxStep)
     normals = jnp.cos(1.9 * jnp.arange(step.noise_size) + 0.7)
     volumes, errors = [], []
@@ -63,36 +67,41 @@ def force_keeps_volume(check: Check, subject: Subject, target: Target, seed: int
         errors.append(EPS * np.linalg.cond(matrix))
     allowance = float(100 * step.size * max(errors))
     gap = float(abs(volumes[0] - volumes[1]))
-    return decide(
-        check,
-        subject,
-        target,
+    return Finding(
         effect=gap,
-        allowance=allowance,
-        allowance_source="round-off of a logarithm of a determinant, 100 n eps times the condition number",
+        tolerance=Tolerance(
+            allowance, "round-off of a logarithm of a determinant, 100 n eps times the condition number"
+        ),
         reason=f"log |det dz' / dz| is {volumes[0]:.9g}, with another Hessian of the potential {volumes[1]:.9g}",
         statistic="change of log |det dz' / dz| with the Hessian of the potential",
         unit="logarithm of a volume",
-        detectable=2 * allowance,
-        promised=1e-6,
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-6,
         step_size=h,
+        measurements={"log_volume": float(volumes[0]), "log_volume_steep": float(volumes[1])},
     )
 
 
-def exact_without_force(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="z' = e^(J h) z + N(0, 2 int_0^h e^(J s) D e^(J^T s) ds) for U = 0, at every step size",
+    targets=claiming(lambda claims: claims.free_motion, last(several)),
+    cost=0.3,
+    decides="dynamics",
+)
+def exact_without_force(case: Case) -> Finding:
     """For U = 0 a step of any size is the transition of the declared linear SDE: mean and covariance to round-off.
 
     Source of the oracle: the exponential of a block matrix (vanloan1978computing, section II).
     """
-    del seed
-    free = replace(target, potential=lambda x: 0.0 * jnp.sum(ravel_pytree(x)[0]), gaussian=None, terms=None)
-    step = step_map(subject, free)
+    free = replace(case.target, potential=lambda x: 0.0 * jnp.sum(ravel_pytree(x)[0]), gaussian=None, terms=None)
+    step = step_map(case.subject, free)
     if not isinstance(step, JaxStep):
         raise NotApplicable("host samplers are not traced")
     claims, n = step.sampler.claims, step.size
     if claims.dynamics is None:
         raise NotApplicable("no dynamics are declared")
-    dynamics, usual = claims.dynamics(free), subject.step_size(target)
+    dynamics, usual = claims.dynamics(free), case.step_size
     # the block matrix loses what its largest entry times h is to one
     slope = np.abs(np.asarray(jax.jacfwd(dynamics.drift)(jnp.zeros(n)))).sum()
     start = np.concatenate([np.zeros((n, 1)), np.eye(n)], axis=1)
@@ -112,17 +121,15 @@ def exact_without_force(check: Check, subject: Subject, target: Target, seed: in
         if max(gaps) >= worst:
             worst, where = float(max(gaps)), (float(h), "mean" if gaps[0] >= gaps[1] else "covariance")
         allowance = max(allowance, 1e3 * EPS * (1 + slope * float(h)))
-    return decide(
-        check,
-        subject,
-        target,
+    return Finding(
         effect=worst,
-        allowance=allowance,
-        allowance_source="round-off of the exponential of the block matrix, 1000 eps times the norm of its argument",
+        tolerance=Tolerance(
+            allowance, "round-off of the exponential of the block matrix, 1000 eps times the norm of its argument"
+        ),
         reason=f"without a force the {where[1]} of a step of size {where[0]:.3g} is off by {worst:.3g}",
         statistic="largest gap of mean and covariance of one step with U = 0",
         unit="relative to the largest entry plus one",
-        detectable=2 * allowance,
-        promised=1e-8,
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-8,
         step_size=usual,
     )

@@ -8,14 +8,15 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import informative
 from checks.exact_laws.claimed_law_quadrature import generic_points, law_rule
+from checks.numerics.convergence_rate import slope
 from checks.numerics.geodesic_dynamics import dynamics_of, generator_of
 from checks.numerics.observables import observable_names, observables
 from checks.numerics.quadrature import neville
-from checks.tiers.generator.drift_and_diffusion import step_sizes
+from checks.tracing.one_step_moments import step_sizes
 from checks.tracing.step_map import HostStep, JaxStep, step_map
 from targets.manifolds.base import has_boundary
 from targets.target import Target
@@ -54,32 +55,27 @@ def local_errors(subject: Subject, target: Target, order: int, levels: int = 9):
     return hs, np.array(errors)
 
 
-def slope(hs: np.ndarray, errors: np.ndarray, floor: float) -> tuple[float, float]:
-    """Exponent of errors ~ h^s as h -> 0 and its error, from the entries above a round-off floor."""
-    usable = np.flatnonzero(errors > floor)
-    if len(usable) < 3:
-        return np.inf, 0.0
-    usable = usable[: np.argmax(np.diff(usable) > 1) + 1] if np.any(np.diff(usable) > 1) else usable
-    e, h = errors[usable], hs[usable]
-    slopes = np.log2(e[:-1] / e[1:]) / np.log2(h[:-1] / h[1:])
-    value, error = neville(h[1:], slopes) if len(slopes) > 2 else (slopes[-1], abs(slopes[-1] - slopes[-2]))
-    return float(value), float(error)
-
-
-def local_weak_order(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="order",
+    equation="E phi(z_h) = sum_{j <= p} h^j L^j phi / j! + O(h^(p+1))",
+    targets=informative,
+    cost=1.0,
+    decides="order",
+    screening=7,
+)
+def local_weak_order(case: Case) -> Finding:
     """|E phi(z_h) - sum_{j <= p} h^j L^j phi / j!| = O(h^(p+1)) over a vector of points and test functions.
 
     Source: talay1990expansion; milstein2004stochastic, theorem 2.2.1 (local order p + 1 gives global order p).
     """
-    del seed
-    step = step_map(subject, target)
+    step = step_map(case.subject, case.target)
     claims = step.sampler.claims
     if claims.weak_order is None:
         raise NotApplicable("no weak order is claimed")
     if claims.composite or not (claims.dynamics or claims.embedded):
         raise NotApplicable("no dynamics are declared for one step")
     p = claims.weak_order
-    hs, errors = local_errors(subject, target, p)
+    hs, errors = local_errors(case.subject, case.target, p)
     # Expectations of size 1 carry a few hundred eps; below 1e4 of that floor a slope means nothing.
     floor = 1e4 * np.finfo(float).eps * np.sqrt(errors.size)
     exponent, error = slope(hs, errors, floor)
@@ -87,20 +83,16 @@ def local_weak_order(check: Check, subject: Subject, target: Target, seed: int) 
     effect = max(0.0, p - measured) if np.isfinite(measured) else 0.0  # no error above round-off: every order holds
     if not np.all(np.isfinite(errors)):
         effect = np.nan
-    return decide(
-        check,
-        subject,
-        target,
+    return Finding(
         effect=effect,
-        allowance=0.1,
-        allowance_source="orders are integers: a slope extrapolated to h = 0 within 0.1 of one decides",
+        tolerance=Tolerance(0.1, "orders are integers: a slope extrapolated to h = 0 within 0.1 of one decides"),
         reason=f"measured local weak order {measured:.3f}, claimed {p}",
         statistic="claimed minus measured weak order",
         unit="power of h",
-        detectable=0.1 + error,
-        promised=0.5,
+        minimum_detectable_effect=0.1 + error,
+        required_sensitivity=0.5,
         step_size=float(hs[0]),
-        detail={"measured_order": measured, "errors": errors.tolist(), "step_sizes": hs.tolist()},
+        measurements={"measured_order": measured, "errors": errors.tolist(), "step_sizes": hs.tolist()},
     )
 
 
@@ -127,7 +119,7 @@ def defect_series(subject: Subject, target: Target, count: int, levels: int = 8)
     return hs, coefficients, float(quadrature)
 
 
-def _invariance(check: Check, subject: Subject, target: Target, labels: tuple[str, ...]) -> Result:
+def _invariance(subject: Subject, target: Target, labels: tuple[str, ...]) -> Finding:
     """An exact kernel: delta_f(h) = 0 at every step size, no series needed."""
     step = step_map(subject, target)
     host, base = isinstance(step, HostStep), 0
@@ -145,19 +137,15 @@ def _invariance(check: Check, subject: Subject, target: Target, labels: tuple[st
     quadrature = float((np.abs(delta(*finer, last, sharper) - delta(points, weights, last)) / scale).max())
     i, k = np.unravel_index(np.argmax(gaps), gaps.shape)
     allowance = 10 * quadrature + 1e4 * np.finfo(float).eps
-    return decide(
-        check,
-        subject,
-        target,
+    return Finding(
         effect=float(gaps[i, k]),
-        allowance=allowance,
-        allowance_source="error of the quadrature and round-off",
+        tolerance=Tolerance(allowance, "error of the quadrature and round-off"),
         reason=f"one step from the target at h = {hs[i]:.4g} moves E f by {gaps[i, k]:.3g} for f = {labels[k]}",
         statistic="largest |E f(z_h) - pi(f)|",
         unit="relative to 1 + E|f|",
-        detectable=2 * allowance,
+        minimum_detectable_effect=2 * allowance,
         # A host step is run once a path in Python, so its rules are coarse.
-        promised=1e-3 if host else 1e-5,
+        required_sensitivity=1e-3 if host else 1e-5,
         step_size=float(hs[i]),
     )
 
@@ -184,27 +172,34 @@ def _reaches_zero(target: Target) -> bool:
     return bool(jnp.any(heights < -np.log(np.finfo(float).eps)))
 
 
-def defect(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="order",
+    equation="E_{z ~ pi} f(z_h) - pi(f) = c_1 h + c_2 h^2 + .., c_1 = .. = c_p = 0",
+    targets=informative,
+    cost=1.2,
+    decides="order",
+    screening=8,
+)
+def defect(case: Case) -> Finding:
     """c_1 = .. = c_p = 0: started from the claimed law, one step moves no expectation by less than O(h^(p+1)).
 
     c_1 = 0 for every f iff the SDE of the code leaves the claimed law invariant; a scheme of weak order p has
     c_1 = .. = c_p = 0, because p(L^j f) = 0. An exact kernel has c_j = 0 for every j.
     """
-    del seed
-    step = step_map(subject, target)
+    step = step_map(case.subject, case.target)
     claims = step.sampler.claims
     if claims.composite:
         raise NotApplicable("a composite step is judged by its limit h -> 0")
-    if claims.embedded is not None and has_boundary(target.manifold):
+    if claims.embedded is not None and has_boundary(case.target.manifold):
         raise NotApplicable("reflections at a boundary have kinks: no series in h under the law")
     known = claims.dynamics or claims.embedded
-    names = known(target).names if known else tuple(f"z[{i}]" for i in range(step.size))
+    names = known(case.target).names if known else tuple(f"z[{i}]" for i in range(step.size))
     if claims.kind == "exact":
-        return _invariance(check, subject, target, observable_names(names))
-    if _reaches_zero(target):
+        return _invariance(case.subject, case.target, observable_names(names))
+    if _reaches_zero(case.target):
         raise NotApplicable("the density does not vanish at 0, where a step is mirrored or leaves: no series in h")
     p = max(1, claims.weak_order or 1)
-    hs, coefficients, quadrature = defect_series(subject, target, p + 1)
+    hs, coefficients, quadrature = defect_series(case.subject, case.target, p + 1)
     labels = observable_names(names)
     effect, worst, numerical = 0.0, "", 0.0
     for j, (value, error) in enumerate(coefficients[:p], start=1):
@@ -218,18 +213,14 @@ def defect(check: Check, subject: Subject, target: Target, seed: int) -> Result:
     allowance = 10 * (numerical + quadrature) + roundoff
     lead = coefficients[p][0]
     k = int(np.argmax(np.abs(lead)))
-    return decide(
-        check,
-        subject,
-        target,
+    return Finding(
         effect=effect,
-        allowance=allowance,
-        allowance_source="errors of the quadrature and of the extrapolation to h = 0, and round-off",
+        tolerance=Tolerance(allowance, "errors of the quadrature and of the extrapolation to h = 0, and round-off"),
         reason=f"largest of c_1 .. c_{p}: {worst}; leading c_{p + 1} = {lead[k]:.4g} for f = {labels[k]}",
         statistic=f"largest of |c_j| h^j, j <= {p}",
         unit="relative to 1 + E|f|, at the usual step size",
-        detectable=2 * allowance,
-        promised=1e-5,
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-5,
         step_size=float(hs[0]),
-        detail={"leading_coefficient": float(np.abs(lead).max()), "leading_order": p + 1},
+        measurements={"leading_coefficient": float(np.abs(lead).max()), "leading_order": p + 1},
     )

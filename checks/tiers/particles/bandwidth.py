@@ -10,9 +10,9 @@ import numpy as np
 from scipy import optimize
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import everywhere, last, particles
 from checks.tiers.particles.velocity import EPS, WEIGHTS, gradients_of, median_bandwidth, six_particles
 from samplers.dynamics.complete_recipe import row_divergence
 from samplers.particles.common import flatten
@@ -23,27 +23,36 @@ WIDTH = 0.7
 """Bandwidth of the estimates that are compared."""
 
 
-def median_rule(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="h = median |x_i - x_j|^2 / (2 log(M + 1)), kappa = log(M - 1) / (p - median tr x_i^T x_j)",
+    targets=particles(lambda claims: True, last(everywhere)),
+    cost=1.5,
+    decides="dynamics",
+    once=True,
+)
+def median_rule(case: Case) -> Finding:
     """A step with the kernel's width by the median of the particles is the step with that number given.
 
     The other checks take a fixed kernel, since they hold for any: what the rule gives is seen here only. The median is
     NumPy's.
     """
-    del seed
-    sampler, state, x = six_particles(subject, target)
+    sampler, state, x = six_particles(case.subject, case.target)
     M = len(x)
     if getattr(sampler, "bandwidth", None) == "median":
-        if x.shape[1] > target.size and not getattr(sampler, "joint", False):
-            return _apart(check, subject, target, sampler, state, [x[:, : target.size], x[:, target.size :]])
+        if x.shape[1] > case.target.size and not getattr(sampler, "joint", False):
+            return _apart(
+                case.subject, case.target, sampler, state, [x[:, : case.target.size], x[:, case.target.size :]]
+            )
         name, value = "bandwidth", median_bandwidth(x)
     elif getattr(sampler, "concentration", None) == "median":
-        if isinstance(target.manifold, ProductOfSpheres):
+        if isinstance(case.target.manifold, ProductOfSpheres):
             raise NotApplicable("each factor has a concentration of its own")
         inner = (x @ x.T)[np.triu_indices(M, 1)]
         name, value = "concentration", float(np.log(M - 1) / (x[0] @ x[0] - np.median(inner)))
     else:
         raise NotApplicable("its kernel has no width by the median")
-    estimator, h = subject.estimator(target), subject.step_size(target)
+    estimator, h = case.subject.estimator(case.target), case.step_size
     start = sampler.unpack(state)
 
     def end(other):
@@ -58,33 +67,46 @@ def median_rule(check: Check, subject: Subject, target: Target, seed: int) -> Re
     moved = float(np.abs(expected - z).max())
     effect = float(np.abs(found - expected).max()) / moved
     allowance = 1e5 * EPS * (1 + float(np.abs(z).max()) / moved)
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=allowance, allowance_source="round-off, and cancellation of x' - x",
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(allowance, "round-off, and cancellation of x' - x"),
         reason=f"with {name} {value:.6g} the step differs by {effect:.3g} of its size",
-        statistic="step less that with the number given", unit="relative", detectable=2 * allowance, promised=1e-6,
+        statistic="step less that with the number given",
+        unit="relative",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-6,
         step_size=h,
-    )  # fmt: skip
+    )
 
 
-def _apart(
-    check: Check, subject: Subject, target: Target, sampler: Any, state: Any, blocks: list[np.ndarray]
-) -> Result:
+def _apart(subject: Subject, target: Target, sampler: Any, state: Any, blocks: list[np.ndarray]) -> Finding:
     """The bandwidths that a step says it used for positions and for auxiliaries; a single option cannot give both."""
     estimator, h = subject.estimator(target), subject.step_size(target)
     after = jax.jit(lambda s: sampler.step(jax.random.key(1), s, h, estimator).bandwidth)(state)
     expected = np.array([median_bandwidth(block) for block in blocks])
     effect = float(np.abs(np.asarray(after) / expected - 1).max())
     allowance = 1e3 * EPS
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=allowance, allowance_source="round-off",
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(allowance, "round-off"),
         reason=f"the step used the bandwidths {np.asarray(after)}, the medians give {expected}",
-        statistic="bandwidths less the medians", unit="relative", detectable=2 * allowance, promised=1e-6, step_size=h,
-    )  # fmt: skip
+        statistic="bandwidths less the medians",
+        unit="relative",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-6,
+        step_size=h,
+    )
 
 
-def density_estimate(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="v = D (grad log p - grad log q^) + Q grad log p + div Q, or (D + Q) grad log (p / q^), "
+    "q^ from its definition",
+    targets=particles(lambda claims: claims.smoothed, last(everywhere)),
+    cost=1.0,
+    decides="dynamics",
+)
+def density_estimate(case: Case) -> Finding:
     """The velocity is that of its flow with the declared estimate of grad log q, each from its definition.
 
         det   D (grad log p - grad log q^) + Q grad log p + div Q
@@ -96,19 +118,20 @@ def density_estimate(check: Check, subject: Subject, target: Target, seed: int) 
 
     Source: liu2019understanding, lemma 1 and theorem 5.
     """
-    del seed
-    sampler, _, z = six_particles(subject, target)
+    sampler, _, z = six_particles(case.subject, case.target)
     claims = sampler.claims.particles
     if getattr(sampler, "density", None) not in DEFINITIONS or claims.flow is None:
         raise NotApplicable("no flow with an estimate of the particles' density by its name")
     sampler = dataclasses.replace(sampler, bandwidth=WIDTH)
-    x = z[:, : target.size]
-    found = np.asarray(jax.jit(sampler.velocity)(*map(jnp.asarray, (z, gradients_of(subject.row, target)(x), WEIGHTS))))
+    x = z[:, : case.target.size]
+    found = np.asarray(
+        jax.jit(sampler.velocity)(*map(jnp.asarray, (z, gradients_of(case.subject.row, case.target)(x), WEIGHTS)))
+    )
     estimate = DEFINITIONS[sampler.density]
     whole = getattr(sampler, "joint", False) or x.shape == z.shape
-    blocks = [z] if whole else [x, z[:, target.size :]]
+    blocks = [z] if whole else [x, z[:, case.target.size :]]
     score = np.concatenate([estimate(block, WEIGHTS, sampler.ridge) for block in blocks], axis=1)
-    model, form = claims.flow(target), getattr(sampler, "form", "det")
+    model, form = claims.flow(case.target), getattr(sampler, "form", "det")
 
     @jax.jit
     @jax.vmap
@@ -121,12 +144,15 @@ def density_estimate(check: Check, subject: Subject, target: Target, seed: int) 
     expected = np.asarray(velocity(jnp.asarray(z), jnp.asarray(score)))
     effect = float(np.abs(found - expected).max() / np.abs(expected).max())
     allowance = 1e6 * EPS  # a root to 1e-12
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=allowance, allowance_source="round-off, and the root of the defining equations",
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(allowance, "round-off, and the root of the defining equations"),
         reason=f"with the estimate {sampler.density} the velocity is off by {effect:.3g} of its size",
-        statistic="velocity less its definition", unit="relative", detectable=2 * allowance, promised=1e-6,
-    )  # fmt: skip
+        statistic="velocity less its definition",
+        unit="relative",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-6,
+    )
 
 
 def _kernel(x: Any, y: Any) -> Any:

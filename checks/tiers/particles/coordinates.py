@@ -8,17 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import everywhere, particles
 from checks.tiers.particles.velocity import EPS, WEIGHTS, field, gradients_of, kernel_of, particle_sampler
 from samplers.dynamics.charts import charts_of, stereographic
 from samplers.riemannian.metrics import dense
 from targets.manifolds.base import Manifold
 from targets.manifolds.spheres import ProductOfSpheres
 from targets.manifolds.stiefel import Stiefel
-from targets.target import Target
 
 Embedding = Callable[[jax.Array], jax.Array]
 """q (m,) -> x (n,)."""
@@ -134,7 +132,14 @@ def metric_defect(inverse: Callable[[jax.Array], jax.Array], q: np.ndarray) -> f
     return float(np.maximum(skew, negative).max(initial=0.0))
 
 
-def coordinate_invariance(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="X = G^-1 grad f, f = sum_i w_i (1 / p) div(p G^-1 grad k), the same in every chart",
+    targets=particles(lambda claims: not claims.smoothed and not claims.balanced, everywhere),
+    cost=2.5,
+    decides="law",
+)
+def coordinate_invariance(case: Case) -> Finding:
     """The velocity of the code is that of its definition in two charts, pushed forward; particles of unequal weights.
 
     In each chart the metric, the density and the kernel are those of the chart, and the formula for the velocity is the
@@ -144,18 +149,17 @@ def coordinate_invariance(check: Check, subject: Subject, target: Target, seed: 
     divergence hold for every symmetric G^-1, and only a positive one is that of a manifold, where df(X) = |grad f|^2
     is positive (liu2018riemannian, section 4: X is a gradient on a Riemannian manifold).
     """
-    del seed
-    sampler = particle_sampler(subject, target)
+    sampler = particle_sampler(case.subject, case.target)
     if not hasattr(sampler, "kernel") or not (hasattr(sampler, "metric") or hasattr(sampler, "manifold")):
         raise NotApplicable("no metric is declared")
-    charts = coordinates_of(target.manifold, target.size)
-    generator = np.random.default_rng(target.size)
+    charts = coordinates_of(case.target.manifold, case.target.size)
+    generator = np.random.default_rng(case.target.size)
     first = charts[0]
     q = first.centre + first.spread * generator.uniform(-1, 1, (len(WEIGHTS), len(first.centre)))
     points = np.asarray(jax.vmap(first.embed)(jnp.asarray(q)))
     kernel, weights = kernel_of(sampler, points), jnp.asarray(WEIGHTS)
-    slopes = gradients_of(subject.row, target)(points)
-    found = field(subject, target)(points, slopes, WEIGHTS)
+    slopes = gradients_of(case.subject.row, case.target)(points)
+    found = field(case.subject, case.target)(points, slopes, WEIGHTS)
     gaps, defect = {}, 0.0
     if hasattr(sampler, "metric"):
         places = first.centre + 2 * first.spread * generator.uniform(-1, 1, (LOOKS, len(first.centre)))
@@ -172,7 +176,7 @@ def coordinate_invariance(check: Check, subject: Subject, target: Target, seed: 
 
         def potential(at, chart=chart, jacobian=jacobian):
             M = jacobian(at)
-            return target.flat_potential(chart.embed(at)) - 0.5 * jnp.linalg.slogdet(M.T @ M)[1]
+            return case.target.flat_potential(chart.embed(at)) - 0.5 * jnp.linalg.slogdet(M.T @ M)[1]
 
         at = jnp.asarray(invert(chart, points))
         expected = np.asarray(jax.jit(partial(chart_velocity, chart, inverse, potential, kernel))(at, weights))
@@ -182,9 +186,13 @@ def coordinate_invariance(check: Check, subject: Subject, target: Target, seed: 
     reason = f"largest difference from the velocity in the chart {worst}: {gaps[worst]:.3g} of its size"
     if defect > allowance:
         reason = f"G^-1 is no metric: symmetry or positive eigenvalues are missed by {defect:.3g} of its size"
-    return decide(
-        check, subject, target,
-        effect=max(gaps[worst], defect), allowance=allowance, allowance_source="round-off of third derivatives",
-        reason=reason, statistic="velocity less that in a chart", unit="relative", detectable=2 * allowance,
-        promised=1e-8, detail={"gaps": gaps, "defect of the metric": defect},
-    )  # fmt: skip
+    return Finding(
+        effect=max(gaps[worst], defect),
+        tolerance=Tolerance(allowance, "round-off of third derivatives"),
+        reason=reason,
+        statistic="velocity less that in a chart",
+        unit="relative",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-8,
+        measurements={"gaps": gaps, "defect of the metric": defect},
+    )

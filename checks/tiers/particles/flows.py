@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import everywhere, gaussian, particles
 from checks.numerics.quadrature import neville
 from checks.tiers.particles.velocity import EPS, gradients_of, particle_sampler
 from samplers.dynamics.complete_recipe import Dynamics
@@ -122,7 +122,14 @@ def _limit(values: np.ndarray, expected: np.ndarray, scale: float) -> tuple[floa
     return float(np.abs(limit - expected).max()) / scale, float(np.max(error)) / scale, limit
 
 
-def gaussian_flow(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="dS/dt = -(D + Q) P S - S P (D - Q) + 2 D as the bandwidth goes to 0",
+    targets=particles(lambda claims: claims.flow is not None, gaussian),
+    cost=0.8,
+    decides="law",
+)
+def gaussian_flow(case: Case) -> Finding:
     """Mean and covariance of a Gaussian cloud change as those of the SDE, as the bandwidth goes to zero.
 
         dm/dt = -(D + Q) P (m - mu),   dS/dt = -(D + Q) P S - S P (D - Q) + 2 D
@@ -130,10 +137,9 @@ def gaussian_flow(check: Check, subject: Subject, target: Target, seed: int) -> 
     for a Gaussian target N(mu, P^-1) of z and constant D and Q (a consequence of liu2019understanding, lemma 1, and of
     its theorem 5 likewise).
     """
-    del seed
-    if target.gaussian is None:
+    if case.target.gaussian is None:
         raise NotApplicable("the target is not Gaussian")
-    cloud, velocities, model = rates_of(subject, target)
+    cloud, velocities, model = rates_of(case.subject, case.target)
     here, there = (jnp.asarray(z) for z in (cloud.mean, cloud.mean + 0.7))
     drag = [np.asarray(model.D(z) + model.Q(z)) for z in (here, there)]
     if np.abs(drag[0] - drag[1]).max() > 1e3 * EPS:
@@ -150,19 +156,31 @@ def gaussian_flow(check: Check, subject: Subject, target: Target, seed: int) -> 
     expected = np.concatenate([-drag[0] @ P @ (cloud.mean - mu), change.ravel()])
     scale = float(np.abs(turn).max() + np.abs(drag[0] @ P @ (cloud.mean - mu)).max())
     effect, error, _ = _limit(values, expected, scale)
-    return _decide(check, subject, target, effect, error, "rate of the mean and the covariance",
-                   f"limit of the rates is off by {effect:.3g} of their size")  # fmt: skip
+    return _decide(
+        case.subject,
+        case.target,
+        effect,
+        error,
+        "rate of the mean and the covariance",
+        f"limit of the rates is off by {effect:.3g} of their size",
+    )
 
 
-def divergence_of_flow(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="d KL(q || p) / dt = -E_q [grad log(p / q) . D grad log(p / q)] as the bandwidth goes to 0",
+    targets=particles(lambda claims: claims.flow is not None, everywhere),
+    cost=0.4,
+    decides="law",
+)
+def divergence_of_flow(case: Case) -> Finding:
     """The divergence of a Gaussian cloud from the target falls at the rate of the SDE, as the bandwidth goes to zero.
 
         d KL(q || p) / dt = -E_q [grad log(p / q) . v] = -E_q [grad log(p / q) . D grad log(p / q)]
 
     It is zero for D = 0: Hamiltonian flows keep the divergence.
     """
-    del seed
-    cloud, velocities, model = rates_of(subject, target)
+    cloud, velocities, model = rates_of(case.subject, case.target)
     slopes = np.asarray(jax.jit(jax.vmap(jax.grad(model.H)))(jnp.asarray(cloud.nodes)))
     gap = -slopes - cloud.score
     D = np.asarray(jax.jit(jax.vmap(model.D))(jnp.asarray(cloud.nodes)))
@@ -170,14 +188,24 @@ def divergence_of_flow(check: Check, subject: Subject, target: Target, seed: int
     values = -np.einsum("i,ia,kia->k", cloud.weights, gap, velocities)
     scale = float(np.einsum("i,ia,ia->", cloud.weights, np.abs(gap), np.abs(velocities[-1])))
     effect, error, limit = _limit(values, np.asarray(expected), scale)
-    return _decide(check, subject, target, effect, error, "rate of the divergence",
-                   f"d KL / dt is {float(limit):.6g}, expected {expected:.6g}")  # fmt: skip
+    return _decide(
+        case.subject,
+        case.target,
+        effect,
+        error,
+        "rate of the divergence",
+        f"d KL / dt is {float(limit):.6g}, expected {expected:.6g}",
+    )
 
 
-def _decide(check, subject, target, effect, error, statistic, reason) -> Result:
+def _decide(subject, target, effect, error, statistic, reason) -> Finding:
     allowance = 10 * error + 1e-6  # the grid ends where q has a mass below 1e-7
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=allowance, allowance_source="error of the extrapolation to bandwidth zero",
-        reason=reason, statistic=statistic, unit="relative", detectable=2 * allowance, promised=PROMISED,
-    )  # fmt: skip
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(allowance, "error of the extrapolation to bandwidth zero"),
+        reason=reason,
+        statistic=statistic,
+        unit="relative",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=PROMISED,
+    )

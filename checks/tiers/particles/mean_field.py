@@ -9,9 +9,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.decide import decide
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import line, of_kind
 from targets.target import Target
 
 COUNTS = (64, 128, 256, 512)
@@ -50,38 +50,41 @@ def require_line(sampler: Any, target: Target) -> None:
         raise NotApplicable("a step is not the velocity times the step size")
 
 
-def mean_field_fixed_point(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="E_p[k grad log p + grad k] = 0 at the target",
+    targets=of_kind("particle", line),
+    cost=5.0,
+    decides="law",
+    screening=4,
+)
+def mean_field_fixed_point(case: Case) -> Finding:
     """With particles that represent the target, the velocity of every particle goes to 0 as their number grows.
 
     The mean-field velocity E_p[k(y, x) grad log p(y) + grad_y k(y, x)] vanishes by Stein's identity (liu2016stein,
     lemma 2.2); n quantiles represent the target to O(1/n) up to tails, so four times the particles have to at least
     halve the velocity in the bulk, while a wrong term leaves a velocity that does not depend on n.
     """
-    del seed
-    sampler = subject.sampler(target)
-    require_line(sampler, target)
+    sampler = case.subject.sampler(case.target)
+    require_line(sampler, case.target)
     if sampler.claims.particles is not None and sampler.claims.particles.smoothed:
         raise NotApplicable("an estimate of the density smooths it: the target is a fixed point in a limit only")
-    h = 1e-4 * subject.step_size(target)
+    h = 1e-4 * case.step_size
     speeds = []
     for count in COUNTS:
-        v = velocity_field(subject, target, quantile_particles(target, count), h)
+        v = velocity_field(case.subject, case.target, quantile_particles(case.target, count), h)
         speeds.append(float(np.sqrt(np.mean(v[count // 10 : -count // 10] ** 2))))
     ratio = speeds[-1] / speeds[-3]
-    return decide(
-        check,
-        subject,
-        target,
+    return Finding(
         effect=ratio,
-        allowance=0.5,
-        allowance_source="O(1/n) error of n quantiles: a factor 4 in n at least halves the velocity",
+        tolerance=Tolerance(0.5, "O(1/n) error of n quantiles: a factor 4 in n at least halves the velocity"),
         reason=f"root mean square velocity in the bulk {', '.join(f'{s:.3g}' for s in speeds)} for n = {COUNTS}",
         statistic=f"velocity at n = {COUNTS[-1]} over that at n = {COUNTS[-3]}",
         unit="ratio",
-        detectable=0.5,
-        promised=0.9,
+        minimum_detectable_effect=0.5,
+        required_sensitivity=0.9,
         step_size=h,
-        detail={"speeds": speeds},
+        measurements={"speeds": speeds},
     )
 
 
@@ -95,40 +98,42 @@ def divergence_rate(subject: Subject, target: Target, particles: np.ndarray, h: 
     return float((drift - spread).mean() / (np.abs(drift).mean() + np.abs(spread).mean()))
 
 
-def divergence_falls(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="d KL(q || p) / dt = E_q[v U' - v'] < 0 away from the target",
+    targets=of_kind("particle", line),
+    cost=2.5,
+    decides="law",
+)
+def divergence_falls(case: Case) -> Finding:
     """Particles of another law than the target move towards it: the Kullback-Leibler divergence falls.
 
     Along a velocity v the divergence changes at the rate E_q[v U' - v'] (continuity equation), for v of SVGD minus the
     squared kernelised Stein discrepancy of q (liu2016stein, theorem 3.1), negative for every q other than the target.
     A fixed point alone would also be one of the reversed flow.
     """
-    del seed
-    sampler = subject.sampler(target)
-    require_line(sampler, target)
+    sampler = case.subject.sampler(case.target)
+    require_line(sampler, case.target)
     if sampler.claims.particles is not None and sampler.claims.particles.flow is not None:
         raise NotApplicable("the rate at which its divergence falls is known: see divergence_of_flow")
-    h = 1e-4 * subject.step_size(target)
+    h = 1e-4 * case.step_size
     rates, worst, error = {}, -np.inf, 0.0
     for name, (scale, shift) in DISPLACED.items():
         found = []
         for count in COUNTS[-2:]:
-            x = quantile_particles(target, count)
+            x = quantile_particles(case.target, count)
             moved = x.mean() + scale * (x - x.mean()) + shift * x.std()
-            found.append(divergence_rate(subject, target, moved, h))
+            found.append(divergence_rate(case.subject, case.target, moved, h))
         rates[name] = found[-1]
         worst, error = max(worst, found[-1]), max(error, abs(found[1] - found[0]))
-    return decide(
-        check,
-        subject,
-        target,
+    return Finding(
         effect=worst,
-        allowance=error,
-        allowance_source=f"change of the rate from {COUNTS[-2]} to {COUNTS[-1]} particles",
+        tolerance=Tolerance(error, f"change of the rate from {COUNTS[-2]} to {COUNTS[-1]} particles"),
         reason="rate of the divergence for the target " + ", ".join(f"{n} {r:.3g}" for n, r in rates.items()),
         statistic="largest d KL / dt",
         unit="relative to E|v U'| + E|v'|",
-        detectable=2 * error,
-        promised=0.1,
+        minimum_detectable_effect=2 * error,
+        required_sensitivity=0.1,
         step_size=h,
-        detail={"rates": rates},
+        measurements={"rates": rates},
     )

@@ -16,10 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, Inconclusive, NotApplicable
-from checks.core.decide import decide
+from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
 from checks.core.preflight import start_position
-from checks.core.result import Result
+from checks.core.selection import everywhere, last, particles
 from checks.end_points.error_rates import current_fraction, decide_statistically, promise, stage_seed
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
@@ -149,30 +149,39 @@ def _field_at_target(subject: Subject, target: Target, run: Callable[..., Any], 
     return float(sizes[0]), float(sizes[1])
 
 
-def weighted_fixed_point(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="E_p xi(x, y) = 0 for every y, xi(x, y) the velocity that a particle at x gives one at y",
+    targets=particles(lambda claims: not claims.smoothed, everywhere),
+    cost=1.5,
+    decides="law",
+)
+def weighted_fixed_point(case: Case) -> Finding:
     """With the weights of a quadrature rule for the target nothing moves: Stein's identity, to round-off.
 
     Looked at in a few places between the nodes, which have no weight. The rule is as good as its change from a coarser
     one. Where the row has a rule for the kernel a fixed one takes its place: the identity holds for every kernel.
     """
-    del seed
-    sampler = with_kernel(particle_sampler(subject, target))
+    sampler = with_kernel(particle_sampler(case.subject, case.target))
     if sampler.claims.particles.smoothed:
         raise NotApplicable("an estimate of the density smooths it: the target is a fixed point in a limit only")
-    n, run = nodes_of(target), jax.jit(sampler.velocity)
-    coarse, _ = _field_at_target(subject, target, run, (4 * n) // 5)
-    fine, scale = _field_at_target(subject, target, run, n)
+    n, run = nodes_of(case.target), jax.jit(sampler.velocity)
+    coarse, _ = _field_at_target(case.subject, case.target, run, (4 * n) // 5)
+    fine, scale = _field_at_target(case.subject, case.target, run, n)
     effect, error = fine / scale, abs(coarse - fine) / scale
     if error > max(1e-6, 1e-2 * effect):
         raise Inconclusive(f"the rule is not fine enough: {coarse / scale:.2g} and {effect:.2g} with {n} nodes")
     allowance = IDENTITY + error
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=allowance, allowance_source=f"{IDENTITY:g} for round-off, and the coarser rule",
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(allowance, f"{IDENTITY:g} for round-off, and the coarser rule"),
         reason=f"velocity {effect:.3g} of that of the repulsion alone, with {n} nodes in each direction",
-        statistic="largest velocity", unit="relative to the repulsion", detectable=2 * allowance,
-        promised=1e-5, detail={"coarse": coarse / scale},
-    )  # fmt: skip
+        statistic="largest velocity",
+        unit="relative to the repulsion",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-5,
+        measurements={"coarse": coarse / scale},
+    )
 
 
 def six_particles(subject: Subject, target: Target) -> tuple[Any, Any, np.ndarray]:
@@ -188,29 +197,44 @@ SCALED = 4
 """Steps whose running mean is followed: from the third on it is not that of the last two values alone."""
 
 
-def repulsion_balance(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="sum_j w_j v_j = 0 without a gradient",
+    targets=particles(lambda claims: claims.balanced, last(everywhere)),
+    cost=0.5,
+    decides="conduct",
+)
+def repulsion_balance(case: Case) -> Finding:
     """Without a gradient the weighted velocities sum to zero: what pushes one particle pushes another one back."""
-    del seed
-    sampler, _, z = six_particles(subject, target)
+    sampler, _, z = six_particles(case.subject, case.target)
     if not sampler.claims.particles.balanced:
         raise NotApplicable("no balance of the repulsion is claimed")
-    v = field(subject, target)(z, np.zeros((len(z), target.size)), WEIGHTS)
+    v = field(case.subject, case.target)(z, np.zeros((len(z), case.target.size)), WEIGHTS)
     size = float(np.abs(WEIGHTS @ np.abs(v)).max())
     effect = float(np.abs(WEIGHTS @ v).max()) / size if size > 0 else np.inf
     allowance = 1e3 * EPS
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=allowance, allowance_source="round-off",
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(allowance, "round-off"),
         reason=f"the sum of the velocities is {effect:.3g} of the sum of their sizes",
-        statistic="sum of the velocities", unit="relative", detectable=2 * allowance, promised=1e-8,
-    )  # fmt: skip
+        statistic="sum of the velocities",
+        unit="relative",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-8,
+    )
 
 
-def permutation_equivariance(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="step(P z) = P step(z) for permutations P of the particles",
+    targets=particles(lambda claims: True, last(everywhere)),
+    cost=1.0,
+    decides="conduct",
+)
+def permutation_equivariance(case: Case) -> Finding:
     """The step of permuted particles is the permuted step, up to the order of the sums."""
-    del seed
-    sampler, state, z = six_particles(subject, target)
-    estimator, h = subject.estimator(target), subject.step_size(target)
+    sampler, state, z = six_particles(case.subject, case.target)
+    estimator, h = case.subject.estimator(case.target), case.step_size
     order = np.array([3, 0, 5, 1, 4, 2])
     variable = sampler.unpack(state)
     permuted = jax.tree.map(lambda leaf: leaf[order], variable)
@@ -223,28 +247,38 @@ def permutation_equivariance(check: Check, subject: Subject, target: Target, see
     ends = [np.asarray(after(sampler.pack(jax.random.key(0), start, estimator))) for start in (variable, permuted)]
     effect = float(np.abs(ends[0][order] - ends[1]).max() / np.abs(ends[0] - z).max())
     allowance = 1e4 * EPS * (1 + float(np.abs(z).max() / np.abs(ends[0] - z).max()))
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=allowance, allowance_source="round-off, and cancellation of x' - x",
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(allowance, "round-off, and cancellation of x' - x"),
         reason=f"a permutation changes the step by {effect:.3g} of its size",
-        statistic="difference of the steps", unit="relative to a step", detectable=2 * allowance, promised=1e-6,
+        statistic="difference of the steps",
+        unit="relative to a step",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-6,
         step_size=h,
-    )  # fmt: skip
+    )
 
 
-def step_along_velocity(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="d step(z; h) / dh = v(z) at h = 0, with weights 1/M; "
+    "with AdaGrad step(z; h) - z = h v / (10^-6 + sqrt(s))",
+    targets=particles(lambda claims: True, last(everywhere)),
+    cost=1.0,
+    decides="dynamics",
+)
+def step_along_velocity(case: Case) -> Finding:
     """The step of size 0 is none, and its derivative with respect to its size is the velocity, with weights 1/M.
 
     The other checks of velocities give the weights themselves; this one holds the step to them, its sign included. With
     the option `adagrad` of SVGD it holds some steps to the scaled velocity, whose running mean is NumPy's.
     """
-    del seed
-    sampler, state, z = six_particles(subject, target)
+    sampler, state, z = six_particles(case.subject, case.target)
     if sampler.claims.particles.scaled:
         if not getattr(sampler, "adagrad", False) or sampler.bandwidth == "he":
             raise NotApplicable("the size of the velocity is scaled away")
-        return _scaled_steps(check, subject, target, sampler, state)
-    estimator = subject.estimator(target)
+        return _scaled_steps(case.subject, case.target, sampler, state)
+    estimator = case.subject.estimator(case.target)
 
     @jax.jit
     def derivative(state):
@@ -253,20 +287,24 @@ def step_along_velocity(check: Check, subject: Subject, target: Target, seed: in
 
     rest, found = map(np.asarray, derivative(state))
     x = np.asarray(flatten(sampler.position(state)))
-    expected = field(subject, target)(z, gradients_of(subject.row, target)(x), np.full(len(z), 1 / len(z)))
+    expected = field(case.subject, case.target)(
+        z, gradients_of(case.subject.row, case.target)(x), np.full(len(z), 1 / len(z))
+    )
     stays = float(np.abs(rest - z).max() / np.abs(z).max())
     effect = max(stays, float(np.abs(found - expected).max() / np.abs(expected).max()))
     allowance = 1e3 * EPS
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=allowance, allowance_source="round-off",
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(allowance, "round-off"),
         reason=f"largest difference {effect:.3g} of the largest velocity, or position; {stays:.3g} in a step of size 0",
-        statistic="derivative of the step less the velocity", unit="relative", detectable=2 * allowance,
-        promised=1e-8,
-    )  # fmt: skip
+        statistic="derivative of the step less the velocity",
+        unit="relative",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-8,
+    )
 
 
-def _scaled_steps(check: Check, subject: Subject, target: Target, sampler: Any, state: Any) -> Result:
+def _scaled_steps(subject: Subject, target: Target, sampler: Any, state: Any) -> Finding:
     """x' - x = h v / (10^-6 + sqrt(s)), s <- 0.9 s + 0.1 v^2 from s = v^2, step by step from where the sampler is.
 
     Source: the released code of liu2016stein.
@@ -286,13 +324,16 @@ def _scaled_steps(check: Check, subject: Subject, target: Target, sampler: Any, 
         condition = max(condition, float(np.abs(x).max()) / size, float(np.abs(v).max() / np.abs(v).min()))
         x = new
     allowance = 1e3 * EPS * (1 + condition)
-    return decide(
-        check, subject, target,
-        effect=gap, allowance=allowance, allowance_source="round-off, and cancellation of x' - x",
+    return Finding(
+        effect=gap,
+        tolerance=Tolerance(allowance, "round-off, and cancellation of x' - x"),
         reason=f"one of {SCALED} steps is off its scaled velocity by {gap:.3g} of its size",
-        statistic="step less the scaled velocity", unit="relative", detectable=2 * allowance, promised=1e-8,
+        statistic="step less the scaled velocity",
+        unit="relative",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-8,
         step_size=h,
-    )  # fmt: skip
+    )
 
 
 def median_bandwidth(x: np.ndarray) -> float:
@@ -316,31 +357,39 @@ def kernel_of(sampler: Any, x: np.ndarray) -> Callable[[jax.Array, jax.Array], j
     return lambda x, y: jnp.sum(jnp.exp(-jnp.sum((x - y) ** 2) / (2 * scales)))
 
 
-def kernel_velocity(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="law",
+    equation="v(y) = sum_i w_i [k(x_i, y) grad log p(x_i) + grad_x k(x_i, y)]",
+    targets=particles(lambda claims: claims.balanced and not claims.smoothed, last(everywhere)),
+    cost=1.0,
+    decides="dynamics",
+)
+def kernel_velocity(case: Case) -> Finding:
     """The velocity of SVGD from its kernel by automatic differentiation, at six particles of unequal weights."""
-    del seed
-    sampler, _, x = six_particles(subject, target)
+    sampler, _, x = six_particles(case.subject, case.target)
     claims = sampler.claims.particles
     if claims.smoothed or not claims.balanced or not hasattr(sampler, "kernel"):
         raise NotApplicable("its velocity is not sum_i w_i [k(x_i, y) grad log p + grad k(x_i, y)]")
     kernel = kernel_of(sampler, x)
-    slopes, w = gradients_of(subject.row, target)(x), jnp.asarray(WEIGHTS)
+    slopes, w = gradients_of(case.subject.row, case.target)(x), jnp.asarray(WEIGHTS)
 
     def velocity(y):
         value, rise = jax.vmap(jax.value_and_grad(kernel), (0, None))(jnp.asarray(x), y)
         return w @ (rise - value[:, None] * slopes)
 
     expected = np.asarray(jax.jit(jax.vmap(velocity))(jnp.asarray(x)))
-    found = field(subject, target)(x, slopes, WEIGHTS)
+    found = field(case.subject, case.target)(x, slopes, WEIGHTS)
     effect = float(np.abs(found - expected).max() / np.abs(expected).max())
     allowance = 1e3 * EPS
-    return decide(
-        check, subject, target,
-        effect=effect, allowance=allowance, allowance_source="round-off",
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(allowance, "round-off"),
         reason=f"largest difference {effect:.3g} of the largest velocity",
-        statistic="velocity less that of the declared kernel", unit="relative", detectable=2 * allowance,
-        promised=1e-8,
-    )  # fmt: skip
+        statistic="velocity less that of the declared kernel",
+        unit="relative",
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=1e-8,
+    )
 
 
 def with_kernel(sampler: Any) -> Any:
@@ -372,7 +421,16 @@ def _speeds(subject: Subject, target: Target) -> tuple[float, Callable[[jax.Arra
     return float(weights @ np.asarray(speeds(jnp.asarray(nodes)[:, None]))), speeds
 
 
-def particle_rate(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="convergence",
+    equation="E |v(y)|^2 = E_p |xi(x, y)|^2 / M for M draws of the target",
+    targets=particles(lambda claims: not claims.smoothed, last(everywhere)),
+    cost=3.0,
+    decides="law",
+    samples=True,
+    once=True,
+)
+def particle_rate(case: Case, seed: int) -> Finding:
     """The velocity that M independent draws of the target give a place is of the size M^-1/2, with its exact constant.
 
         E |v(y)|^2 = (1/M) E_p |xi(x, y)|^2
@@ -380,10 +438,10 @@ def particle_rate(check: Check, subject: Subject, target: Target, seed: int) -> 
     where xi(x, y) is the velocity that one particle at x gives a place y, because E_p xi(x, y) = 0. The right side is
     by quadrature, the left side the mean over many sets of draws, for two M.
     """
-    exact, speeds = _speeds(subject, target)
-    if target.sample is None:
+    exact, speeds = _speeds(case.subject, case.target)
+    if case.target.sample is None:
         raise NotApplicable("needs exact draws")
-    draw = target.sample
+    draw = case.target.sample
     first = max(256, int(REPLICATES * current_fraction()))
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
@@ -393,14 +451,17 @@ def particle_rate(check: Check, subject: Subject, target: Target, seed: int) -> 
             key = jax.random.fold_in(jax.random.key(stage_seed(seed, stage)), number)
             for start in range(0, n, 1 << 12):
                 size = min(1 << 12, n - start)
-                points = jax.vmap(target.ravel)(draw(jax.random.fold_in(key, start), size * count))
+                points = jax.vmap(case.target.ravel)(draw(jax.random.fold_in(key, start), size * count))
                 values.append(count * np.asarray(speeds(points.reshape(size, count, -1))))
             name = f"M E|v|^2 of {count} particles"
             outcomes.append(mean_test(np.concatenate(values), exact, name=name, unit="relative", scale=exact))
         return outcomes
 
     return decide_statistically(
-        check, subject, target, run,
-        first_n=first, promised=promise(RATE, first, REPLICATES), allowance_source="E_p xi = 0",
-        reason=lambda o: f"{o.name} is {o.measured:.6g}, expected {o.expected:.6g}", detail={"exact": exact},
-    )  # fmt: skip
+        run,
+        first_n=first,
+        promised=promise(RATE, first, REPLICATES),
+        allowance_source="E_p xi = 0",
+        reason=lambda o: f"{o.name} is {o.measured:.6g}, expected {o.expected:.6g}",
+        detail={"exact": exact},
+    )

@@ -18,8 +18,9 @@ import mpmath
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.result import Result
+from checks.core.check import Case, NotApplicable, check
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import informative, last
 from checks.exact_laws.claimed_law_quadrature import within
 from checks.numerics.drift_terms import DRIFT, diagnose_drift, drift_terms, explain_drift, gamma_terms, without_term
 from checks.tiers.recipe.uniqueness import ROUND_OFF, NotStationary, construct_q, residual_at
@@ -28,7 +29,7 @@ from checks.tracing.sympy_proof import (
     EQUATIONS,
     LARGEST_EXPRESSION,
     RATIONAL_POINTS,
-    Finding,
+    EquationCheck,
     Symbolic,
     evaluator,
     prove,
@@ -124,10 +125,10 @@ def instances(subject: Subject, target: Target) -> list[Instance]:
     raise NotApplicable(f"no charts of {target.manifold.name}: the dynamics are decided in those of spheres")
 
 
-def _merge(parts: list[tuple[str, dict[str, Finding]]]) -> dict[str, Finding]:
+def _merge(parts: list[tuple[str, dict[str, EquationCheck]]]) -> dict[str, EquationCheck]:
     """The worst finding for each equation, its words with the name of the chart."""
 
-    def named(label: str, finding: Finding) -> Finding:
+    def named(label: str, finding: EquationCheck) -> EquationCheck:
         return (
             finding._replace(words=f"in {label} coordinates, {finding.words}") if label and finding.words else finding
         )
@@ -139,7 +140,6 @@ def _merge(parts: list[tuple[str, dict[str, Finding]]]) -> dict[str, Finding]:
 
 
 def given_drift(
-    name: str,
     drift: VectorField,
     D: MatrixField,
     H: ScalarField,
@@ -147,24 +147,19 @@ def given_drift(
     *,
     points: np.ndarray,
     error: float = 0.0,
-    target: str | None = None,
-    check: str = "given_drift",
-) -> Result:
+) -> Finding:
     """Whether exp(-H) is stationary for dz = f dt + sqrt(2 D) dW, and if not, which term of f is wrong.
 
     Decided by the Fokker-Planck residual (ma2015complete, theorem 2). With `dynamics`, the drift also has to be the
     derived one; the reason names the term that is missing, doubled or of the wrong sign.
 
     Args:
-        name: of the sampler.
         drift: z (n,) -> (n,), jax-traceable; derived, written by hand, or extracted from code.
         D: z -> (n, n).
         H: z -> scalar.
         dynamics: what the drift is said to follow from.
         points: (m, n), where to decide; 8 or more in general position.
         error: bound on the numerical error of every component of the drift and of its gradient, beyond round-off.
-        target: name of the target, for the record.
-        check: name of the check, for the record.
     """
     points = np.asarray(points, float)
     n = points.shape[1]
@@ -191,40 +186,42 @@ def given_drift(
     elif reasons:
         reasons.append("exp(-H) is stationary all the same")
     allowance = float(np.max(bound / np.maximum(residual.scale, np.finfo(float).tiny)))
-    return Result(
-        check=check,
-        tier="recipe",
-        equation=f"{EQUATIONS['residual']}, {DRIFT}",
-        sampler=name,
-        verdict="fail" if reasons else "pass",
-        reason="; ".join(reasons) or "the drift leaves exp(-H) invariant up to round-off",
-        target=target,
-        statistic="largest Fokker-Planck residual",
+    return Finding(
         effect=residual.relative,
+        tolerance=Tolerance(allowance, "round-off, k n eps, and the stated error of the drift"),
+        minimum_detectable_effect=allowance,
+        required_sensitivity=np.inf,
+        reason="; ".join(reasons) or "the drift leaves exp(-H) invariant up to round-off",
+        statistic="largest Fokker-Planck residual",
         unit="relative to the sum of the magnitudes of its terms",
-        allowance=allowance,
-        allowance_source="round-off, k n eps, and the stated error of the drift",
-        power=1.0,
-        detectable=allowance,
-        n=len(points),
+        samples=len(points),
         dtype="float64",
-        detail={"stationary": stationary, "drift_gap": gap},
+        equation=f"{EQUATIONS['residual']}, {DRIFT}",
+        violated=bool(reasons),
+        measurements={"stationary": stationary, "drift_gap": gap},
     )
 
 
 # Autodiff ----------------------------------------------------------------------------------------------------------
 
 
-def autodiff_recipe(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="recipe",
+    equation="Q = -Q^T, D >= 0, f = -(D + Q) grad H + Gamma, div J = J . grad H",
+    targets=informative,
+    cost=0.8,
+    decides="dynamics",
+)
+def autodiff_recipe(case: Case, seed: int) -> Finding:
     """The recipe's equations in float64 at random points, by autodiff, up to round-off.
 
     Q + Q^T = 0, D = D^T, D >= 0, f = -(D + Q) grad H + Gamma, and the Fokker-Planck residual of the program's drift.
     """
-    found = instances(subject, target)
+    found = instances(case.subject, case.target)
     parts = [(i.label, autodiff_findings(i.dynamics, i.points(AUTODIFF_POINTS, seed))) for i in found]
     allowance = ROUND_OFF * max(i.dynamics.dim for i in found) * EPS
     how = f"autodiff in float64 at {AUTODIFF_POINTS} points{_where(found)}"
-    return _result(check, subject, target, _merge(parts), allowance, how)
+    return _result(_merge(parts), allowance, how)
 
 
 def _where(found: list[Instance]) -> str:
@@ -232,8 +229,8 @@ def _where(found: list[Instance]) -> str:
     return f" in {' and '.join(labels)} coordinates" if labels else ""
 
 
-def autodiff_findings(dynamics: Dynamics, points: np.ndarray) -> dict[str, Finding]:
-    """Every equation of the recipe at points (m, n), each as a `Finding`; the residual is that of `dynamics.drift`."""
+def autodiff_findings(dynamics: Dynamics, points: np.ndarray) -> dict[str, EquationCheck]:
+    """Every equation of the recipe at points (m, n), the residual being that of `dynamics.drift`."""
     n = points.shape[1]
     with jax.enable_x64(True):
         D, Q, drift, gamma = (
@@ -244,17 +241,17 @@ def autodiff_findings(dynamics: Dynamics, points: np.ndarray) -> dict[str, Findi
         )
     unit = ROUND_OFF * n * EPS
     names = dynamics.names
-    found: dict[str, Finding] = {}
+    found: dict[str, EquationCheck] = {}
 
     def entry(array, label):
         if not np.all(np.isfinite(array)):
-            return Finding("violated", float("inf"), "not finite")
+            return EquationCheck("violated", float("inf"), "not finite")
         scale = np.max(np.abs(D if label == "D" else Q), axis=(1, 2), keepdims=True)
         gap = np.abs(array) / np.maximum(scale, np.finfo(float).tiny)
         _, i, j = np.unravel_index(np.argmax(gap), gap.shape)
         effect = float(gap.max())
         words = f"{label}[{names[i]},{names[j]}] and {label}[{names[j]},{names[i]}] differ by {np.max(gap):.3g}"
-        return Finding("violated" if effect > unit else "round-off", effect, words if effect > unit else "")
+        return EquationCheck("violated" if effect > unit else "round-off", effect, words if effect > unit else "")
 
     found["skew"] = entry(Q + Q.transpose(0, 2, 1), "Q")
     if found["skew"].status == "violated" and found["skew"].words != "not finite":
@@ -264,7 +261,7 @@ def autodiff_findings(dynamics: Dynamics, points: np.ndarray) -> dict[str, Findi
     size = np.abs(D).max(axis=(1, 2))
     least = np.linalg.eigvalsh((D + D.transpose(0, 2, 1)) / 2)[:, 0] if np.all(np.isfinite(D)) else np.array([-np.inf])
     shortfall = float(np.max(-least / np.maximum(size, np.finfo(float).tiny)))
-    found["semidefinite"] = Finding(
+    found["semidefinite"] = EquationCheck(
         "violated" if shortfall > unit else "round-off",
         max(shortfall, 0.0),
         f"least eigenvalue {least.min():.6g}" if shortfall > unit else "",
@@ -277,20 +274,20 @@ def autodiff_findings(dynamics: Dynamics, points: np.ndarray) -> dict[str, Findi
         p, i = np.argwhere(bad)[0]
         sign = np.all(np.abs(gamma + true_gamma) <= unit * gamma_scale.max()) and " (the sign is wrong)"
         words = f"Gamma of {names[i]} is {gamma[p, i]:.6g}, its derivatives give {true_gamma[p, i]:.6g}{sign or ''}"
-        found["gamma"] = Finding("violated", float(np.max(gap)), words)
+        found["gamma"] = EquationCheck("violated", float(np.max(gap)), words)
     else:
-        found["gamma"] = Finding("round-off", float(np.max(gap / np.maximum(gamma_scale, np.finfo(float).tiny))))
+        found["gamma"] = EquationCheck("round-off", float(np.max(gap / np.maximum(gamma_scale, np.finfo(float).tiny))))
     reasons = explain_drift(dynamics, points, drift, unit * terms.scale)
     relative = float(np.max(np.abs(drift - terms.drift) / np.maximum(terms.scale, np.finfo(float).tiny)))
-    found["drift"] = Finding("violated" if reasons else "round-off", relative, "; ".join(reasons))
+    found["drift"] = EquationCheck("violated" if reasons else "round-off", relative, "; ".join(reasons))
     residual = residual_at(dynamics.drift, dynamics.D, dynamics.H, points)
     ok = residual.relative <= unit  # False for NaN
     words = "" if ok else f"residual up to {np.max(np.abs(residual.value)):.6g}"
-    found["residual"] = Finding("round-off" if ok else "violated", residual.relative, words)
+    found["residual"] = EquationCheck("round-off" if ok else "violated", residual.relative, words)
     return found
 
 
-def _result(check, subject, target, findings: dict[str, Finding], allowance: float, how: str) -> Result:
+def _result(findings: dict[str, EquationCheck], allowance: float, how: str) -> Finding:
     violated = [key for key, finding in findings.items() if finding.status == "violated"]
     reason = (
         "; ".join(f"violated: {EQUATIONS[key]}: {findings[key].words}" for key in violated)
@@ -298,31 +295,35 @@ def _result(check, subject, target, findings: dict[str, Finding], allowance: flo
         else f"all equations of the recipe hold ({how})"
     )
     effect = max((f.effect for f in findings.values()), default=0.0)
-    return Result(
-        check=check.name,
-        tier=check.tier,
-        equation="; ".join(EQUATIONS[key] for key in violated) or check.equation,
-        sampler=subject.name,
-        verdict="fail" if violated else "pass",
-        reason=reason,
-        target=target.name,
-        options=dict(subject.options),
-        statistic="largest violation of an equation",
+    return Finding(
         effect=effect,
+        tolerance=Tolerance(
+            allowance, "round-off, k n eps" if allowance > CONSTANTS else "round-off of the program's constants"
+        ),
+        minimum_detectable_effect=allowance,
+        required_sensitivity=np.inf,
+        reason=reason,
+        statistic="largest violation of an equation",
         unit="relative to the magnitudes of its terms",
-        allowance=allowance,
-        allowance_source="round-off, k n eps" if allowance > CONSTANTS else "round-off of the program's constants",
-        power=1.0,
-        detectable=allowance,
         dtype="float64",
-        detail={EQUATIONS[key]: finding.status for key, finding in findings.items()},
+        equation="; ".join(EQUATIONS[key] for key in violated) or None,
+        violated=bool(violated),
+        measurements={EQUATIONS[key]: finding.status for key, finding in findings.items()},
     )
 
 
 # SymPy ------------------------------------------------------------------------------------------------------------
 
 
-def symbolic_recipe(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="recipe",
+    equation="f = -(D + Q) grad H + Gamma and div J = J . grad H, proved",
+    targets=informative,
+    cost=0.1,
+    decides="dynamics",
+    once=True,
+)
+def symbolic_recipe(case: Case, seed: int) -> Finding:
     """The recipe's equations proved in SymPy for the traced programs of H, D, Q, Gamma and drift.
 
     What SymPy cannot decide is evaluated to 50 digits at 20 random rational points and reported as verified, not as
@@ -332,7 +333,7 @@ def symbolic_recipe(check: Check, subject: Subject, target: Target, seed: int) -
         NotApplicable: if no dynamics are declared or z has more than `LARGEST_SYMBOLIC` coordinates.
         Untranslatable: naming the primitive.
     """
-    found = instances(subject, target)
+    found = instances(case.subject, case.target)
     dim = max(i.dynamics.dim for i in found)
     if dim > LARGEST_SYMBOLIC:
         raise NotApplicable(f"z has {dim} coordinates, more than {LARGEST_SYMBOLIC}: decided by autodiff")
@@ -340,7 +341,7 @@ def symbolic_recipe(check: Check, subject: Subject, target: Target, seed: int) -
     for label, dynamics, points_of in found:
         points = points_of(RATIONAL_POINTS, seed)
         findings, _ = prove(
-            dynamics, points, _positive(target, dynamics), LARGEST_IN_CHARTS if label else LARGEST_EXPRESSION
+            dynamics, points, _positive(case.target, dynamics), LARGEST_IN_CHARTS if label else LARGEST_EXPRESSION
         )
         if findings["drift"].status == "violated":
             with jax.enable_x64(True):
@@ -354,7 +355,7 @@ def symbolic_recipe(check: Check, subject: Subject, target: Target, seed: int) -
     how = f"proved in SymPy for the traced program{_where(found)}"
     if unproved:
         how += f", except to 50 digits at {RATIONAL_POINTS} rational points or to round-off: {'; '.join(unproved)}"
-    return _result(check, subject, target, findings, CONSTANTS, how)
+    return _result(findings, CONSTANTS, how)
 
 
 def _positive(target: Target, dynamics: Dynamics) -> tuple[bool, ...]:
@@ -393,7 +394,15 @@ def agree(dynamics: Dynamics, symbolic: Symbolic, points: np.ndarray) -> float:
 # Theorem 2 ---------------------------------------------------------------------------------------------------------
 
 
-def completeness(check: Check, subject: Subject, target: Target, seed: int) -> Result:
+@check(
+    tier="recipe",
+    equation="the Q that (f, D, H) determine is the declared one",
+    targets=last(informative),
+    cost=0.4,
+    decides="dynamics",
+    once=True,
+)
+def completeness(case: Case) -> Finding:
     """Q constructed from drift, diffusion and H alone is the declared Q, where it is unique (z in R^2).
 
     Source: ma2015complete, theorem 2.
@@ -401,16 +410,15 @@ def completeness(check: Check, subject: Subject, target: Target, seed: int) -> R
     Raises:
         NotApplicable: if z is not in R^2, no dynamics are declared, or the space has a boundary.
     """
-    del seed
-    label, dynamics, _ = instances(subject, target)[0]
+    label, dynamics, _ = instances(case.subject, case.target)[0]
     if label:
         raise NotApplicable("a chart leaves out part of the manifold, and the flux does not vanish at its edge")
     if dynamics.dim != 2:
         raise NotApplicable(f"Q is unique in two dimensions only; z has {dynamics.dim}")
-    if _is_positive(target) or target.manifold.name.startswith("corner"):
+    if _is_positive(case.target) or case.target.manifold.name.startswith("corner"):
         raise NotApplicable("the space has a boundary, where the flux need not vanish smoothly")
     centre = np.zeros(2)
-    centre[: target.size] = np.asarray(target.ravel(target.example))
+    centre[: case.target.size] = np.asarray(case.target.ravel(case.target.example))
     detail: dict[str, float] = {}
     effect, reason = 0.0, "Q constructed from the drift is the declared one"
     try:
@@ -435,24 +443,16 @@ def completeness(check: Check, subject: Subject, target: Target, seed: int) -> R
                 f"Q[{dynamics.names[0]},{dynamics.names[1]}] at z = {np.round(grid[worst], 4).tolist()}: "
                 f"the drift needs {found.Q[bulk][worst]:.8g}, declared is {declared[worst]:.8g}"
             )
-    return Result(
-        check=check.name,
-        tier=check.tier,
-        equation=check.equation,
-        sampler=subject.name,
-        verdict="fail" if effect > allowance else "pass" if allowance <= PROMISED else "inconclusive",
-        reason=reason,
-        target=target.name,
-        options=dict(subject.options),
-        statistic="largest gap between constructed and declared Q",
+    return Finding(
         effect=effect,
+        tolerance=Tolerance(allowance, "ten times the error estimate of the stream function, over the density"),
+        minimum_detectable_effect=2 * allowance,
+        required_sensitivity=2 * PROMISED,
+        reason=reason,
+        statistic="largest gap between constructed and declared Q",
         unit="relative to the largest entry of D and Q",
-        allowance=allowance,
-        allowance_source="ten times the error estimate of the stream function, over the density",
-        power=1.0,
-        detectable=2 * allowance,
         dtype="float64",
-        detail=detail,
+        measurements=detail,
     )
 
 

@@ -1,1 +1,11 @@
 """The tier `workload`: kernels of topic and mixture models against posteriors that are enumerated or integrated."""
+
+from checks.core.check import Check
+from checks.tiers.workload.trial import enumerated_law, enumerated_limit, joint_distribution, unbiased_estimates
+
+CHECKS: tuple[Check, ...] = (
+    enumerated_law,
+    enumerated_limit,
+    unbiased_estimates,
+    joint_distribution,
+)

@@ -13,12 +13,13 @@ from typing import Protocol
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Check
-from checks.core.result import Result
+from checks.core.check import Case, check
+from checks.core.finding import Finding
+from checks.core.lookup import find_target
 from checks.end_points.error_rates import current_fraction, decide_statistically, promise, stage_seed
+from checks.end_points.step_size_limit import limit_test
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
-from checks.tiers.invariance.step_size_limit import limit_test
 from targets.target import Target
 
 LAW, LIMIT, JOINT, MEAN = "enumerated_law", "enumerated_limit", "joint_distribution", "unbiased_estimates"
@@ -58,10 +59,10 @@ class Kernel(Protocol):
         ...
 
 
-def run_trial(check: Check, subject: Subject, target: Target, seed: int) -> Result:
-    """Run the trial of this check and judge it."""
-    h = subject.step_size(target)
-    trial = kernel_of(subject, target).trials(h)[check.name]
+def run_trial(name: str, case: Case, seed: int) -> Finding:
+    """Run the trial of a check and judge it."""
+    h = case.step_size
+    trial = kernel_of(case.subject, case.target).trials(h)[name]
     count = max(LEAST, int(current_fraction() * trial.chains))
 
     def reason(worst: Outcome) -> str:
@@ -70,11 +71,76 @@ def run_trial(check: Check, subject: Subject, target: Target, seed: int) -> Resu
         return f"{worst.name}: {worst.effect:.3g} {worst.unit}"
 
     return decide_statistically(
-        check, subject, target, lambda stage, n: trial.run(stage_seed(seed, stage), n),
-        first_n=count, promised=promise(trial.promised, count, trial.chains), allowance_source=trial.source,
-        reason=reason, primary=lambda o: o.unit == trial.unit, steps=trial.steps, step_size=h,
+        lambda stage, n: trial.run(stage_seed(seed, stage), n),
+        first_n=count,
+        promised=promise(trial.promised, count, trial.chains),
+        allowance_source=trial.source,
+        reason=reason,
+        primary=lambda o: o.unit == trial.unit,
+        steps=trial.steps,
+        step_size=h,
         detail={"chains": count},
-    )  # fmt: skip
+    )
+
+
+def on_trial(name: str) -> Callable[[Subject], tuple[str, ...]]:
+    """The posteriors of a row of the tier `workload` on which its kernel has a trial for this check."""
+    return lambda subject: tuple(
+        n for n in subject.row.targets if name in kernel_of(subject, find_target(n)).trials(subject.row.step_size)
+    )
+
+
+@check(
+    tier="workload",
+    equation="E f(z_n) is the sum or integral over the posterior",
+    targets=on_trial(LAW),
+    cost=2.0,
+    decides="law",
+    samples=True,
+)
+def enumerated_law(case: Case, seed: int) -> Finding:
+    """The end points have the exact expectations of the enumerated posterior."""
+    return run_trial(LAW, case, seed)
+
+
+@check(
+    tier="workload",
+    equation="E f(z_n) -> its sum or integral over the posterior as h -> 0",
+    targets=on_trial(LIMIT),
+    cost=6.0,
+    decides="law",
+    samples=True,
+)
+def enumerated_limit(case: Case, seed: int) -> Finding:
+    """The exact expectations are the limits of those of the end points as h -> 0."""
+    return run_trial(LIMIT, case, seed)
+
+
+@check(
+    tier="workload",
+    equation="E of a gradient or a step, over batches and latent variables, is that of all data",
+    targets=on_trial(MEAN),
+    cost=2.0,
+    decides="law",
+    samples=True,
+)
+def unbiased_estimates(case: Case, seed: int) -> Finding:
+    """Estimates from minibatches have the expectation of those from all data."""
+    return run_trial(MEAN, case, seed)
+
+
+@check(
+    tier="workload",
+    equation="E g(theta_n, y_n) = E g(theta, y) under p(theta) p(y | theta)",
+    targets=on_trial(JOINT),
+    cost=2.0,
+    decides="law",
+    samples=True,
+    once=True,
+)
+def joint_distribution(case: Case, seed: int) -> Finding:
+    """Geweke's test: alternating with draws of the data, the kernel keeps the joint law of parameters and data."""
+    return run_trial(JOINT, case, seed)
 
 
 def kernel_of(subject: Subject, target: Target) -> Kernel:
@@ -101,10 +167,16 @@ class Moments:
     def law(self, values: np.ndarray) -> list[Outcome]:
         """Tests that the means of values (n, K) are the expected ones."""
         return [
-            mean_test(values[:, k], float(self.expected[k]), name=name, unit=UNIT, scale=float(self.scale[k]),
-                      allowance=float(self.error[k] / self.scale[k]))
+            mean_test(
+                values[:, k],
+                float(self.expected[k]),
+                name=name,
+                unit=UNIT,
+                scale=float(self.scale[k]),
+                allowance=float(self.error[k] / self.scale[k]),
+            )
             for k, name in enumerate(self.names)
-        ]  # fmt: skip
+        ]
 
     def limit(self, values: np.ndarray, order: int) -> list[Outcome]:
         """Tests that the means of values (3, n, K) at h, h/2, h/4 tend to the expected ones, up to terms that vanish.
@@ -113,10 +185,16 @@ class Moments:
         takes a part of the variance out: the values of different i stay independent.
         """
         return [
-            limit_test(values[:, :, k] / self.scale[k], order, float(self.expected[k] / self.scale[k]), name,
-                       error=float(self.error[k] / self.scale[k]), unit=UNIT)
+            limit_test(
+                values[:, :, k] / self.scale[k],
+                order,
+                float(self.expected[k] / self.scale[k]),
+                name,
+                error=float(self.error[k] / self.scale[k]),
+                unit=UNIT,
+            )
             for k, name in enumerate(self.names)
-        ]  # fmt: skip
+        ]
 
 
 UNIT = "standard deviations"

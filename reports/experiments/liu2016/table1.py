@@ -26,7 +26,8 @@ import numpy as np
 from jax.extend import core
 
 from checks.core.candidate import Subject
-from checks.tiers.order.weak_order import local_errors, slope
+from checks.numerics.convergence_rate import slope
+from checks.tiers.order.weak_order import local_errors
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
 from reports.experiments.common.markdown import mean_and_error, pair, provenance

@@ -14,8 +14,9 @@ from scipy import integrate
 from scipy.stats import norm
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.exact_laws.transfer_operator import STENCIL, _interpolation, discrete_law, transfer_operator
+from checks.core.check import Case, NotApplicable
+from checks.exact_laws.transfer_operator import STENCIL, _interpolation, discrete_law
+from checks.tiers.law.transfer_operator import transfer_operator
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.entry import Row
 from samplers.interface.from_step import simple_sampler
@@ -23,7 +24,7 @@ from samplers.interface.sampler import Claims, Source
 from samplers.registry import sampler_row
 from targets.registry import target
 
-CHECK = Check("transfer_operator", "law", "the limit h -> 0", transfer_operator, lambda subject: ())
+CHECK = transfer_operator
 SQUARE = 1  # of x, x^2, x^3, ... in the observables of one coordinate
 
 
@@ -104,18 +105,18 @@ def _euler(drift_factor=1.0, noise_factor=1.0):
 
 
 def test_the_right_limit_passes_at_first_order():
-    result = transfer_operator(CHECK, _euler(), target("anharmonic"), 0)
+    result = transfer_operator(Case(_euler(), target("anharmonic")))
     assert result.verdict == "pass", result.reason
-    assert result.detail["measured_order"] == pytest.approx(1, abs=0.1)
+    assert result.measurements["measured_order"] == pytest.approx(1, abs=0.1)
 
 
 @pytest.mark.parametrize("factors", [(1.0, np.sqrt(0.5)), (1.1, 1.0)], ids=["half the noise", "a tenth more drift"])
 def test_a_wrong_limit_fails(factors):
-    result = transfer_operator(CHECK, _euler(*factors), target("anharmonic"), 0)
+    result = transfer_operator(Case(_euler(*factors), target("anharmonic")))
     assert result.verdict == "fail", result.reason
 
 
 @pytest.mark.parametrize("name", ["gaussian-1d-scaled", "gaussian-correlated-2d"])
 def test_gaussian_targets_are_left_to_the_lyapunov_equation(name):
     with pytest.raises(NotApplicable, match="not Gaussian"):
-        transfer_operator(CHECK, _euler(), target(name), 0)
+        transfer_operator(Case(_euler(), target(name)))

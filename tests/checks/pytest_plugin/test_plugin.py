@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def check_of(run, tier="law"):
-    return Check("planted", tier, "1 = 1", run, lambda subject: subject.row.targets)
+    return Check("planted", tier, "1 = 1", run, lambda subject: subject.row.targets, cost=0.1, decides="law")
 
 
 def subject_of(sampler, name="planted"):
@@ -70,14 +70,14 @@ def test_default_seed_depends_on_the_sampler_only():
 
 
 def test_exceptions_become_verdicts_and_name_the_place():
-    def fails(check, subject, target, seed):
+    def fails(case):
         raise Inconclusive("too blunt")
 
-    def odd(check, subject, target, seed):
+    def odd(case):
         raise NotApplicable("no such thing")
 
-    def broken(check, subject, target, seed):
-        return subject.row.build(target, nonsense=1)
+    def broken(case):
+        return case.subject.row.build(case.target, nonsense=1)
 
     subject = Subject(sampler_row("sgld"))
     results = [execute(check_of(run), subject, "gaussian-1d-scaled", 3) for run in (fails, odd, broken)]
@@ -90,13 +90,13 @@ def test_exceptions_become_verdicts_and_name_the_place():
 
 
 def outcome(verdict, tier="law", known=None):
-    return Outcome("sgld", Result("c", tier, "e", "sgld", verdict, "r"), known)
+    return Outcome("sgld", Result("gaussian_limit", tier, "e", "sgld", verdict, "r"), known)
 
 
 def test_overall_verdict_needs_a_passing_check_of_the_law():
     plan = make_plan(["sgld"], tiers=["contract", "law"])
     decide = lambda *outcomes: overall(plan, outcomes)[0].verdict
-    known = Deviation("sgld", "c", "why", "link")
+    known = Deviation("sgld", "gaussian_limit", "why", "link")
     assert decide(outcome("pass", "contract"), outcome("pass")) == "pass"
     assert decide(outcome("pass", "contract"), outcome("not-applicable")) == "inconclusive"
     assert decide(outcome("pass"), outcome("inconclusive")) == "inconclusive"
@@ -118,7 +118,9 @@ def test_overall_verdict_asks_nothing_statistical_of_a_flow_without_noise():
     """As long as a deterministic check of its law passed."""
 
     def decide(row, tiers, *tier_verdicts):
-        outcomes = [Outcome(row, Result("c", tier, "e", row, verdict, "r")) for tier, verdict in tier_verdicts]
+        outcomes = [
+            Outcome(row, Result("gaussian_limit", tier, "e", row, verdict, "r")) for tier, verdict in tier_verdicts
+        ]
         return overall(make_plan([row], tiers=tiers), outcomes)[0]
 
     both = ["law", "convergence"]
@@ -203,7 +205,7 @@ class KeyTwice(SGLD):
     ],
 )
 def test_contract_sees_the_planted_defect(sampler, run, where, words):
-    result = execute(check_of(run, "contract"), subject_of(sampler), where, 1)
+    result = execute(run, subject_of(sampler), where, 1)
     assert result.verdict == "fail"
     assert words in result.reason
 

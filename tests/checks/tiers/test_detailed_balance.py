@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, Inconclusive, NotApplicable
+from checks.core.check import Case, Inconclusive, NotApplicable
 from checks.tiers.law.detailed_balance import _kernel, detailed_balance
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.entry import Row
@@ -14,7 +14,7 @@ from samplers.interface.from_step import simple_sampler
 from samplers.registry import sampler_row
 from targets.registry import target
 
-CHECK = Check("detailed_balance", "law", "pi(x) k(x, y) = pi(y) k(y, x)", detailed_balance, lambda subject: ())
+CHECK = detailed_balance
 H = 0.25
 
 
@@ -60,12 +60,12 @@ def hamiltonian(kinetic=1.0):
 @pytest.mark.parametrize("name", ["hmc", "mala"])
 @pytest.mark.parametrize("on", ["anharmonic", "gaussian-correlated-2d"])
 def test_the_reference_kernels_balance(name, on):
-    result = detailed_balance(CHECK, Subject(sampler_row(name)), target(on), 0)
+    result = detailed_balance(Case(Subject(sampler_row(name)), target(on)))
     assert result.verdict == "pass", result.reason
 
 
 def test_the_reference_kernel_balances_at_another_temperature():
-    result = detailed_balance(CHECK, Subject(sampler_row("mala"), {"temperature": 2.0}), target("anharmonic"), 0)
+    result = detailed_balance(Case(Subject(sampler_row("mala"), {"temperature": 2.0}), target("anharmonic")))
     assert result.verdict == "pass", result.reason
 
 
@@ -82,7 +82,7 @@ def test_the_reference_kernel_balances_at_another_temperature():
     ids=["MALA", "HMC", "Barker's acceptance", "half the drift", "random walk"],
 )
 def test_kernels_that_are_reversible_for_other_reasons_pass(kernel, on):
-    result = detailed_balance(CHECK, kernel, target(on), 0)
+    result = detailed_balance(Case(kernel, target(on)))
     assert result.verdict == "pass", result.reason
 
 
@@ -99,20 +99,20 @@ def test_kernels_that_are_reversible_for_other_reasons_pass(kernel, on):
     ],
 )  # fmt: skip
 def test_a_wrong_acceptance_fails(kernel):
-    result = detailed_balance(CHECK, kernel, target("anharmonic"), 0)
+    result = detailed_balance(Case(kernel, target("anharmonic")))
     assert result.verdict == "fail", result.reason
     assert "log pi(x) k(x, y)" in result.reason
 
 
 def test_an_unadjusted_kernel_is_not_applicable():
     with pytest.raises(NotApplicable, match="no single uniform"):
-        detailed_balance(CHECK, Subject(sampler_row("sgld")), target("anharmonic"), 0)
+        detailed_balance(Case(Subject(sampler_row("sgld")), target("anharmonic")))
 
 
 def test_randomness_that_escapes_the_tape_is_inconclusive():
     kernel = local(lambda key, x, h, estimator: x + jax.random.gamma(key, 1.0, x.shape))
     with pytest.raises(Inconclusive, match="random_gamma"):
-        detailed_balance(CHECK, kernel, target("anharmonic"), 0)
+        detailed_balance(Case(kernel, target("anharmonic")))
 
 
 def test_density_and_acceptance_of_the_proposal_are_those_of_mala_by_hand():

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
-from checks.core.decide import decide
+from checks.core.check import Case, NotApplicable
+from checks.core.finding import Finding, Tolerance
 from checks.faults.registry import find_defect
 from checks.pytest_plugin.execute import execute
 from checks.registry import find_check
-from checks.tiers.generator.drift_and_diffusion import code_generator, generator_of_code, step_sizes
+from checks.tiers.generator.drift_and_diffusion import code_generator, generator_of_code
 from checks.tiers.generator.published_diffusion import DIFFUSIONS
+from checks.tracing.one_step_moments import step_sizes
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.dynamics.underdamped import PhasePoint
 from samplers.entry import Row
@@ -23,7 +24,7 @@ from samplers.registry import SAMPLERS, sampler_row
 from samplers.underdamped.sghmc import SGHMC
 from targets.registry import target
 
-CHECK = Check("generator_of_code", "generator", "E(z' - z) / h -> f", generator_of_code, lambda subject: ())
+CHECK = generator_of_code
 SOURCE = Source("chen2014stochastic", "equation (13)")
 WELL = target("anharmonic")
 C, T = 0.8, 0.6
@@ -121,7 +122,7 @@ def langevin(damp=1.0, noise=1.0, force=1.0, move=1.0, leak=0.0, half=0.0, keep=
 
 
 def test_the_right_step_passes():
-    result = generator_of_code(CHECK, langevin(), WELL, 0)
+    result = generator_of_code(Case(langevin(), WELL))
     assert result.verdict == "pass", result.reason
     assert result.effect is not None
     assert result.effect < 1e-8
@@ -142,32 +143,32 @@ def test_the_right_step_passes():
     ids=str,
 )
 def test_a_wrong_step_fails_and_the_coordinate_is_named(wrong, named):
-    result = generator_of_code(CHECK, langevin(**wrong), WELL, 0)
+    result = generator_of_code(Case(langevin(**wrong), WELL))
     assert result.verdict == "fail", result.reason
     assert named in result.reason
 
 
 def test_a_drift_of_fractional_order_does_not_pass():
     """(E z' - z) / h = f + sqrt(h) / 2 has the right limit but is no expansion in h: it is not certified."""
-    result = generator_of_code(CHECK, langevin(half=0.5), WELL, 0)
+    result = generator_of_code(Case(langevin(half=0.5), WELL))
     assert result.verdict != "pass", result.reason
 
 
 def test_the_figures_in_the_reason_are_those_of_code_and_equation():
-    result = generator_of_code(CHECK, langevin(noise=0.5), WELL, 0)
+    result = generator_of_code(Case(langevin(noise=0.5), WELL))
     assert "the code has 0.25, the dynamics 1" in result.reason
 
 
 @pytest.mark.parametrize(("name", "reason"), [("hmc", "composite"), ("mala", "uniform")])
 def test_steps_without_a_generator_are_not_applicable(name, reason):
     with pytest.raises(NotApplicable, match=reason):
-        generator_of_code(CHECK, Subject(sampler_row(name)), WELL, 0)
+        generator_of_code(Case(Subject(sampler_row(name)), WELL))
 
 
 def test_without_declared_dynamics_there_is_nothing_to_compare():
     subject = Subject(Row("local", lambda _: simple_sampler(lambda key, x, h, estimator: x)))
     with pytest.raises(NotApplicable, match="no dynamics"):
-        generator_of_code(CHECK, subject, WELL, 0)
+        generator_of_code(Case(subject, WELL))
 
 
 @pytest.mark.parametrize(
@@ -184,12 +185,17 @@ def test_without_declared_dynamics_there_is_nothing_to_compare():
 )
 def test_a_verdict_weighs_the_effect_its_allowance_and_what_could_be_seen(effect, detectable, verdict):
     """Allowed 1e-3, promised 0.1: no pass without the promised sight, and what is not a number never passes."""
-    result = decide(
-        CHECK, langevin(), WELL, effect=effect, allowance=1e-3, allowance_source="", reason="because", statistic="",
-        unit="", detectable=detectable, promised=0.1,
-    )  # fmt: skip
+    result = Finding(
+        effect=effect,
+        tolerance=Tolerance(1e-3, ""),
+        minimum_detectable_effect=detectable,
+        required_sensitivity=0.1,
+        reason="because",
+        statistic="",
+        unit="",
+    )
     assert result.verdict == verdict
-    assert "because" in result.reason
+    assert "because" in result.explanation
 
 
 def test_one_compilation_serves_all_points_and_step_sizes():

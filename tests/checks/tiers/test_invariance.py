@@ -26,6 +26,7 @@ from checks.end_points.error_rates import (
     fraction_of_chains,
     promise,
 )
+from checks.end_points.step_size_limit import limit_test
 from checks.exact_laws.exact_draws import draw_positions, draw_variables, line_grid
 from checks.exact_laws.null_law import NUM_STEPS, null_law
 from checks.faults.registry import DEFECTS
@@ -35,7 +36,6 @@ from checks.statistics.distribution import ks_test
 from checks.statistics.moments import mean_test
 from checks.statistics.sequential import decide_sequentially, detectable
 from checks.tiers.invariance import end_points
-from checks.tiers.invariance.step_size_limit import limit_test
 from checks.tracing.step_map import step_map
 from samplers.entry import STATISTICAL_TIERS
 from samplers.interface.from_step import simple_sampler

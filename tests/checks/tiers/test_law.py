@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
+from checks.core.check import Case, NotApplicable
 from checks.exact_laws.lyapunov import position_law, reachable, reduce_constant, stationary_law
 from checks.tiers.law.gaussian import (
     estimate_bias,
@@ -35,7 +35,7 @@ SOURCE = Source("welling2011bayesian", "equation (4)")
 
 
 def run(function, subject, on):
-    return function(Check(function.__name__, "law", "", function, lambda _: ()), subject, on, 0)
+    return function(Case(subject, on))
 
 
 def reference(name, **options):
@@ -198,7 +198,7 @@ def test_the_law_read_out_is_that_of_the_position():
 def test_a_right_limit_passes(on):
     result = run(gaussian_limit, euler(), on)
     assert result.verdict == "pass", result.reason
-    assert result.detail["measured_order"] == pytest.approx(1, abs=0.05)
+    assert result.measurements["measured_order"] == pytest.approx(1, abs=0.05)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_an_unstable_step_size_fails_with_its_radius():
 def test_the_usual_step_size_is_stable_or_fails():
     good, bad = run(stability, euler(step_size=1.9), LINE), run(stability, euler(step_size=2.1), LINE)
     assert (good.verdict, bad.verdict) == ("pass", "fail")
-    assert good.detail["stability_limit"] == pytest.approx(2 / 2.5, rel=1e-3)
+    assert good.measurements["stability_limit"] == pytest.approx(2 / 2.5, rel=1e-3)
 
 
 def right_law(h, curvature):

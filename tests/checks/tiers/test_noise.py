@@ -15,7 +15,7 @@ from checks.exact_laws.exact_draws import Gaussian, gaussian_start
 from checks.faults.registry import find_defect
 from checks.pytest_plugin.execute import execute
 from checks.registry import find_check
-from checks.tiers.law.estimator_memory import PointMemory
+from checks.tracing.estimator_memory import PointMemory
 from checks.tracing.step_map import Affine, step_map
 from samplers.estimators.basic import KnownNoise, Minibatch
 from samplers.overdamped.saga import SAGA

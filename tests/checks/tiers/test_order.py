@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from checks.core.candidate import Subject
-from checks.core.check import Check
+from checks.core.check import Case
+from checks.numerics.convergence_rate import slope
 from checks.numerics.observables import observable_names, observables
-from checks.tiers.order.weak_order import defect, defect_series, local_errors, local_weak_order, slope, taylor_terms
+from checks.tiers.order.weak_order import defect, defect_series, local_errors, local_weak_order, taylor_terms
 from checks.tracing.step_map import step_map
 from samplers.dynamics.underdamped import langevin_dynamics
 from samplers.entry import Row
@@ -23,8 +24,8 @@ from samplers.registry import SAMPLERS, sampler_row
 from targets.registry import target
 
 EPS = np.finfo(np.float64).eps
-WEAK = Check("local_weak_order", "order", "", local_weak_order, lambda subject: ())
-DEFECT = Check("defect", "order", "", defect, lambda subject: ())
+WEAK = local_weak_order
+DEFECT = defect
 SOURCE = Source("welling2011bayesian", "equation (4)")
 
 
@@ -40,9 +41,9 @@ FIXED = [row for row in SAMPLERS if claimed(row)[1].kind == "fixed-step" and cla
 @pytest.mark.parametrize("row", FIXED, ids=lambda row: row.name)
 def test_the_measured_weak_order_is_the_claimed_one(row):
     on, claims = claimed(row)
-    result = local_weak_order(WEAK, Subject(row), on, 0)
+    result = local_weak_order(Case(Subject(row), on))
     assert result.verdict == "pass", result.reason
-    assert result.detail["measured_order"] == pytest.approx(claims.weak_order, abs=0.1)
+    assert result.measurements["measured_order"] == pytest.approx(claims.weak_order, abs=0.1)
 
 
 class SphereLangevin:
@@ -165,15 +166,15 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_scheme_that_is_not_of_first_order_fails(name):
-    result = local_weak_order(WEAK, scheme(WRONG[name]), target("anharmonic"), 0)
+    result = local_weak_order(Case(scheme(WRONG[name]), target("anharmonic")))
     assert result.verdict == "fail", result.reason
 
 
 def test_a_scheme_of_first_order_is_not_of_second():
-    assert local_weak_order(WEAK, scheme(euler), target("anharmonic"), 0).verdict == "pass"
-    result = local_weak_order(WEAK, scheme(euler, order=2), target("anharmonic"), 0)
+    assert local_weak_order(Case(scheme(euler), target("anharmonic"))).verdict == "pass"
+    result = local_weak_order(Case(scheme(euler, order=2), target("anharmonic")))
     assert result.verdict == "fail"
-    assert result.detail["measured_order"] == pytest.approx(1, abs=0.1)
+    assert result.measurements["measured_order"] == pytest.approx(1, abs=0.1)
 
 
 def test_local_errors_of_euler_are_its_second_order_term():
@@ -198,13 +199,13 @@ def test_the_defect_series_of_euler_on_a_gaussian_is_the_closed_form():
 @pytest.mark.parametrize("on", ["gaussian-1d-scaled", "anharmonic"])
 def test_a_scheme_that_leaves_the_target_invariant_to_its_order_passes(on):
     for subject in (scheme(euler), Subject(sampler_row("baoab"))):
-        result = defect(DEFECT, subject, target(on), 0)
+        result = defect(Case(subject, target(on)))
         assert result.verdict == "pass", result.reason
 
 
 @pytest.mark.parametrize("name", ["no drift", "half the noise", "correlated drift and noise", "a slightly wrong drift"])
 def test_a_scheme_with_another_invariant_law_fails(name):
-    result = defect(DEFECT, scheme(WRONG[name]), target("anharmonic"), 0)
+    result = defect(Case(scheme(WRONG[name]), target("anharmonic")))
     assert result.verdict == "fail", result.reason
     assert "c_1" in result.reason
 
@@ -227,4 +228,4 @@ class NaNAtSmallSteps(SGLD):
 @pytest.mark.parametrize("check", [WEAK, DEFECT], ids=lambda check: check.name)
 def test_a_step_that_is_not_a_number_fails(check):
     subject = Subject(Row("nan", lambda target: NaNAtSmallSteps()))
-    assert check.run(check, subject, target("anharmonic"), 0).verdict == "fail"
+    assert check.run(Case(subject, target("anharmonic")), 0).verdict == "fail"

@@ -7,7 +7,7 @@ from scipy import stats
 
 import samplers.particles.svgd
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
+from checks.core.check import Case, NotApplicable
 from checks.tiers.particles.mean_field import (
     divergence_falls,
     divergence_rate,
@@ -19,7 +19,7 @@ from samplers.particles.kernels import squared_distances
 from samplers.registry import sampler_row
 from targets.registry import target
 
-CHECK = Check("mean_field_fixed_point", "law", "E_p[k grad log p + grad k] = 0", mean_field_fixed_point, lambda s: ())
+CHECK = mean_field_fixed_point
 SVGD = Subject(sampler_row("svgd"))
 
 
@@ -41,9 +41,9 @@ def direction(attraction=1.0, repulsion=1.0, swapped=False):
     ("name", "options"), [("gaussian-1d-scaled", {}), ("anharmonic", {}), ("anharmonic", {"bandwidth": 0.5})], ids=str
 )
 def test_svgd_rests_at_the_target(name, options):
-    result = mean_field_fixed_point(CHECK, Subject(sampler_row("svgd"), options), target(name), 0)
+    result = mean_field_fixed_point(Case(Subject(sampler_row("svgd"), options), target(name)))
     assert result.verdict == "pass", result.reason
-    assert result.detail["speeds"][-1] < result.detail["speeds"][0]
+    assert result.measurements["speeds"][-1] < result.measurements["speeds"][0]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_svgd_rests_at_the_target(name, options):
 )
 def test_only_the_right_direction_rests_at_the_target(monkeypatch, factors, passes):
     monkeypatch.setattr(samplers.particles.svgd, "stein_direction", direction(**factors))
-    result = mean_field_fixed_point(CHECK, SVGD, target("anharmonic"), 0)
+    result = mean_field_fixed_point(Case(SVGD, target("anharmonic")))
     assert result.verdict == ("pass" if passes else "fail"), result.reason
 
 
@@ -108,15 +108,14 @@ def test_the_rate_of_the_divergence_is_minus_the_squared_stein_discrepancy():
 def test_the_divergence_falls_for_the_right_direction_only(monkeypatch, sign, verdict):
     right = direction()
     monkeypatch.setattr(samplers.particles.svgd, "stein_direction", lambda *a: sign * right(*a))
-    check = Check("divergence_falls", "law", "d KL / dt < 0", divergence_falls, lambda s: ())
-    assert divergence_falls(check, SVGD, target("anharmonic"), 0).verdict == verdict
+    assert divergence_falls(Case(SVGD, target("anharmonic"))).verdict == verdict
 
 
 def test_a_sampler_of_one_chain_is_no_particle_method():
     with pytest.raises(NotApplicable, match="particle"):
-        mean_field_fixed_point(CHECK, Subject(sampler_row("sgld")), target("anharmonic"), 0)
+        mean_field_fixed_point(Case(Subject(sampler_row("sgld")), target("anharmonic")))
 
 
 def test_quantiles_need_a_line():
     with pytest.raises(NotApplicable, match="one-dimensional"):
-        mean_field_fixed_point(CHECK, SVGD, target("gaussian-correlated-2d"), 0)
+        mean_field_fixed_point(Case(SVGD, target("gaussian-correlated-2d")))

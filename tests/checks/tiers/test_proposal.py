@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from checks.core.candidate import Subject
-from checks.core.check import NotApplicable
+from checks.core.check import Case, NotApplicable
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.pytest_plugin.execute import cached_target
 from checks.registry import find_check
@@ -71,19 +71,19 @@ SHORT = local(lambda target, **options: Short(target.manifold, **options), "gmc"
 )
 def test_trajectories_of_the_references_are_of_the_length_that_was_asked_for(name, on):
     for check in (PROPOSAL, ACCEPTANCE):
-        result = check.run(check, Subject(sampler_row(name)), cached_target(on), 0)
+        result = check.run(Case(Subject(sampler_row(name)), cached_target(on)), 0)
         assert result.verdict == "pass", result.reason
 
 
 @pytest.mark.parametrize(("subject", "on"), [(SLOW, "anharmonic"), (SHORT, "vmf-s2")], ids=["0.9 h", "L - 1"])
 def test_another_trajectory_with_the_right_law_fails(subject, on):
-    result = proposal_generator(PROPOSAL, subject, cached_target(on), 0)
+    result = proposal_generator(Case(subject, cached_target(on)))
     assert result.verdict == "fail", result.reason
     assert "the proposal has" in result.reason
 
 
 def test_the_law_does_not_show_the_slow_trajectory():
-    result = detailed_balance(BALANCE, SLOW, cached_target("anharmonic"), 0)
+    result = detailed_balance(Case(SLOW, cached_target("anharmonic")))
     assert result.verdict == "pass", result.reason
 
 
@@ -118,17 +118,17 @@ def test_barkers_rule_is_not_held_to_a_limit_that_it_does_not_have():
     source = HMC().claims.source
     free = Claims("exact", source)
     with pytest.raises(NotApplicable, match="no dynamics"):
-        acceptance_limit(ACCEPTANCE, barker(free), cached_target("anharmonic"), 0)
+        acceptance_limit(Case(barker(free), cached_target("anharmonic")))
     bound = Claims("exact", source, trajectory=TrajectoryClaims(1, overdamped_dynamics))
-    result = acceptance_limit(ACCEPTANCE, barker(bound), cached_target("anharmonic"), 0)
+    result = acceptance_limit(Case(barker(bound), cached_target("anharmonic")))
     assert result.verdict == "fail"
     assert result.effect == pytest.approx(0.5, abs=1e-6)
 
 
 def test_what_is_no_metropolis_kernel_is_not_applicable():
-    for run, check in ((proposal_generator, PROPOSAL), (acceptance_limit, ACCEPTANCE)):
+    for run in (proposal_generator, acceptance_limit):
         with pytest.raises(NotApplicable, match="no single uniform"):
-            run(check, Subject(sampler_row("sgld")), cached_target("anharmonic"), 0)
+            run(Case(Subject(sampler_row("sgld")), cached_target("anharmonic")))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_what_is_no_metropolis_kernel_is_not_applicable():
     [("hmc", "anharmonic"), ("mala", "double-well"), ("amagold", "anharmonic"), ("chmc", "vmf-s2")],
 )
 def test_the_references_stay_where_the_potential_is_finite(name, on):
-    result = finite_potential(FINITE, Subject(sampler_row(name)), cached_target(on), 0)
+    result = finite_potential(Case(Subject(sampler_row(name)), cached_target(on)))
     assert result.verdict == "pass", result.reason
 
 
@@ -151,8 +151,8 @@ class Careless(MALA):
 
 def test_a_kernel_that_leaves_the_support_fails():
     result = finite_potential(
-        FINITE, local(lambda target, **options: Careless(**options), "mala"), cached_target("anharmonic"), 0
+        Case(local(lambda target, **options: Careless(**options), "mala"), cached_target("anharmonic"))
     )
     assert result.verdict == "fail"
     with pytest.raises(NotApplicable, match="no exact kernel"):
-        finite_potential(FINITE, Subject(sampler_row("sgld")), cached_target("anharmonic"), 0)
+        finite_potential(Case(Subject(sampler_row("sgld")), cached_target("anharmonic")))

@@ -13,7 +13,7 @@ import pytest
 
 from checks import registry
 from checks.core.candidate import Subject
-from checks.core.check import Check, NotApplicable
+from checks.core.check import Case, NotApplicable
 from checks.tiers.recipe.complete_recipe import (
     agree,
     autodiff_findings,
@@ -92,7 +92,7 @@ def deletions():
 
 
 def judge(dynamics, drift, points, name="example"):
-    return given_drift(name, drift, dynamics.D, dynamics.H, dynamics, points=points)
+    return given_drift(drift, dynamics.D, dynamics.H, dynamics, points=points)
 
 
 @pytest.mark.parametrize(("name", "term"), deletions())
@@ -187,8 +187,7 @@ def subject_with(make):
 @pytest.mark.parametrize("kind", KINDS)
 def test_planted_error_fails_with_its_equation_named(kind, run):
     subject = subject_with(lambda target: planted(kind, gsgrhmc()))
-    check = next(c for c in CHECKS if c.run is run)
-    result = run(check, subject, find_target("gaussian-correlated-2d"), 0)
+    result = run(Case(subject, find_target("gaussian-correlated-2d")), 0)
     assert result.verdict == "fail"
     assert EQUATIONS[KINDS[kind]] in result.equation
     assert f"violated: {EQUATIONS[KINDS[kind]]}" in result.reason
@@ -198,11 +197,10 @@ def test_planted_error_fails_with_its_equation_named(kind, run):
 
 @pytest.mark.parametrize("run", [symbolic_recipe, autodiff_recipe])
 def test_correct_dynamics_pass(run):
-    check = next(c for c in CHECKS if c.run is run)
-    result = run(check, subject_with(lambda target: gsgrhmc()), find_target("gaussian-correlated-2d"), 0)
+    result = run(Case(subject_with(lambda target: gsgrhmc()), find_target("gaussian-correlated-2d")), 0)
     assert result.verdict == "pass"
     if run is symbolic_recipe:
-        assert set(result.detail.values()) == {"proved"}
+        assert set(result.measurements.values()) == {"proved"}
 
 
 def with_drift(change):
@@ -253,17 +251,17 @@ def test_gamma_of_the_wrong_sign_fails_with_the_sign_named(name):
 def test_correct_drift_passes_and_needs_no_dynamics(name):
     dynamics = EXAMPLES[name]
     assert judge(dynamics, dynamics.drift, points_of(name)).verdict == "pass"
-    assert given_drift(name, dynamics.drift, dynamics.D, dynamics.H, points=points_of(name)).verdict == "pass"
+    assert given_drift(dynamics.drift, dynamics.D, dynamics.H, points=points_of(name)).verdict == "pass"
 
 
 def test_other_stationary_drift_is_stationary_but_not_the_declared_one():
     dynamics = sghmc()
     faster = lambda z: dynamics.drift(z) - dynamics.Q(z) @ jax.grad(dynamics.H)(z)
-    alone = given_drift("faster", faster, dynamics.D, dynamics.H, points=points_of("sghmc"))
+    alone = given_drift(faster, dynamics.D, dynamics.H, points=points_of("sghmc"))
     declared = judge(dynamics, faster, points_of("sghmc"))
     assert alone.verdict == "pass"
     assert declared.verdict == "fail"
-    assert declared.detail["stationary"]
+    assert declared.measurements["stationary"]
     assert "stationary all the same" in declared.reason
 
 
@@ -271,8 +269,8 @@ def test_stated_error_of_the_drift_widens_the_allowance_and_no_more():
     dynamics, points = sghmc(), points_of("sghmc")
     off = lambda size: lambda z: dynamics.drift(z) + size * jnp.cos(z)
     kwargs = {"dynamics": dynamics, "points": points, "error": 1e-8}
-    assert given_drift("near", off(1e-9), dynamics.D, dynamics.H, **kwargs).verdict == "pass"
-    assert given_drift("far", off(1e-6), dynamics.D, dynamics.H, **kwargs).verdict == "fail"
+    assert given_drift(off(1e-9), dynamics.D, dynamics.H, **kwargs).verdict == "pass"
+    assert given_drift(off(1e-6), dynamics.D, dynamics.H, **kwargs).verdict == "fail"
 
 
 def test_diagnosis_of_values_is_empty_without_a_deviation():
@@ -299,7 +297,7 @@ def test_checks_do_not_apply_without_dynamics():
     subject = Subject(Row("none", lambda target: _NoClaims(), targets=("double-well",)))
     for check in CHECKS:
         with pytest.raises(NotApplicable):
-            check.run(check, subject, find_target("double-well"), 0)
+            check.run(Case(subject, find_target("double-well")), 0)
 
 
 class _NoClaims(SGHMC):
@@ -319,7 +317,6 @@ def test_declared_q_is_the_one_that_the_drift_needs(factor):
             return base.drift(z)
 
     wrong = lambda target: Tells(base.H, base.D, lambda z: factor * base.Q(z), base.names, base.size)
-    check: Check = next(c for c in CHECKS if c.run is completeness)
-    result = completeness(check, subject_with(wrong), find_target("double-well"), 0)
+    result = completeness(Case(subject_with(wrong), find_target("double-well")))
     assert result.verdict == ("pass" if factor == 1.0 else "fail")
     assert ("declared is" in result.reason) == (factor != 1.0)

@@ -36,7 +36,7 @@ def test_a_planted_bug_fails_and_its_reference_passes(name, check, on, fraction)
 
 
 def test_chains_in_single_precision_are_in_single_precision():
-    from checks.tiers.contract.interface import in_dtype
+    from checks.core.precision import in_dtype
 
     step = step_map(Subject(sampler_row("sgld")), in_dtype(target("gaussian-1d-scaled"), np.float32))
     ends = end_points(step, np.zeros((8, 1)), 0.01, 2, 0)

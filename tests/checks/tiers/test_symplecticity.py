@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from checks.core.candidate import Subject
+from checks.core.check import Case
 from checks.core.lookup import find_target
 from checks.pytest_plugin.execute import execute
 from checks.registry import find_check
@@ -19,19 +20,19 @@ def verdict(name: str, row: str, target: str, **options):
 
 def test_the_volume_of_explicit_euler_knows_the_hessian():
     # the same sampler with another momentum that moves the position: of the same order, and only one is symplectic
-    check, law = find_check("force_keeps_volume"), find_target("double-well")
-    right = force_keeps_volume(check, Subject(sampler_row("sghmc")), law, 0)
-    wrong = force_keeps_volume(check, Subject(sampler_row("sghmc-explicit"), EXPLICIT), law, 0)
+    law = find_target("double-well")
+    right = force_keeps_volume(Case(Subject(sampler_row("sghmc")), law))
+    wrong = force_keeps_volume(Case(Subject(sampler_row("sghmc-explicit"), EXPLICIT), law))
     assert right.verdict == "pass"
     assert wrong.verdict == "fail"
 
 
 def test_the_volume_of_a_step_without_curvature_is_that_of_its_friction():
-    check, law = find_check("force_keeps_volume"), find_target("gaussian-correlated-2d")
+    law = find_target("gaussian-correlated-2d")
     subject = Subject(sampler_row("sghmc"))
-    result = force_keeps_volume(check, subject, law, 0)
+    result = force_keeps_volume(Case(subject, law))
     h = subject.step_size(law)
-    assert float(result.reason.split(" is ")[1].split(",")[0]) == pytest.approx(2 * np.log(1 - h), abs=1e-8)
+    assert result.measurements["log_volume"] == pytest.approx(2 * np.log(1 - h), abs=1e-8)
 
 
 def test_the_explicit_scheme_does_not_claim_to_shear():
@@ -45,8 +46,6 @@ def test_a_splitting_with_the_flow_of_free_motion_is_exact_without_a_force(frict
 
 def test_a_splitting_into_drift_and_refresh_is_not():
     # BAOAB has the exact momentum without a force, not the exact position: its noise comes in one piece
-    result = exact_without_force(
-        find_check("exact_without_force"), Subject(sampler_row("baoab")), find_target("gaussian-correlated-2d"), 0
-    )
+    result = exact_without_force(Case(Subject(sampler_row("baoab")), find_target("gaussian-correlated-2d")))
     assert result.verdict == "fail"
     assert "covariance" in result.reason

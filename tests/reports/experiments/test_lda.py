@@ -17,7 +17,7 @@ from targets.datasets.corpus import from_documents
 from targets.datasets.tokenise import Vocabulary
 
 
-@pytest.mark.parametrize("module", [figure3, figure3a, lda], ids=lambda m: m.NAME)
+@pytest.mark.parametrize("module", [figure3, figure3a, particles], ids=lambda m: m.NAME)
 def test_the_published_page_is_what_its_lines_say_and_calls_itself_reduced(module):
     lines = load(PUBLISHED / f"{module.NAME}.jsonl")
     page = (PUBLISHED / f"{module.NAME}.md").read_text(encoding="utf-8")

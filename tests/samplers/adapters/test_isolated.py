@@ -14,11 +14,11 @@ import pytest
 from scipy import stats
 
 from checks.core.candidate import Subject
+from checks.core.check import Case
 from checks.end_points.chains import end_points
-from checks.registry import CHECKS
 from checks.tiers.generator.drift_and_diffusion import generator_of_code
 from checks.tiers.law.gaussian import gaussian_limit, gradient_noise_limit
-from checks.tiers.noise.gradient_noise import HostNoise
+from checks.tracing.noisy_step import HostNoise
 from checks.tracing.step_map import step_map
 from samplers.adapters.isolated import build as building
 from samplers.adapters.isolated.__main__ import main
@@ -55,8 +55,7 @@ def subject(worker, **options):
 
 
 def run(check, subject, law):
-    row = next(c for c in CHECKS if c.run is check)
-    return check(row, subject, law, 0)
+    return check(Case(subject, law))
 
 
 def mapped(sampler, z, noise, h, eta=None):
@@ -104,7 +103,7 @@ def test_the_right_scheme_passes_and_the_wrong_noise_scale_is_caught(worker):
     failed = run(gaussian_limit, wrong, PLANE)
     assert failed.verdict == "fail"
     # the limit is half of the target's covariance: off by 1/2 in its units
-    assert failed.effect == pytest.approx(0.5, abs=10 * failed.allowance)
+    assert failed.effect == pytest.approx(0.5, abs=10 * failed.tolerance.value)
 
 
 def test_gradient_noise_enters_as_data(worker):
@@ -195,7 +194,7 @@ def test_a_library_that_cannot_be_imported_is_an_error_at_the_start(tmp_path):
 
 def test_a_missing_environment_is_one_line_with_the_command_that_builds_it(tmp_path, monkeypatch):
     monkeypatch.setenv("SGMCMC_CACHE_DIR", str(tmp_path))
-    with pytest.raises(BridgeMissing, match=r"not built yet: python -m samplers\.adapters\.bridge build sgmcmcjax$"):
+    with pytest.raises(BridgeMissing, match=r"not built yet: python -m samplers\.adapters\.isolated build sgmcmcjax$"):
         building.python_of("sgmcmcjax")
 
 

@@ -13,8 +13,8 @@ import pytest
 from checks.core.candidate import Subject
 from checks.exact_laws.lyapunov import position_law
 from checks.exact_laws.null_law import null_law
-from checks.tiers.noise.gradient_noise import HostNoise
 from checks.tracing.host_branching import ScriptedGenerator, branches
+from checks.tracing.noisy_step import HostNoise
 from checks.tracing.step_map import HostStep, step_map
 from samplers.adapters.torch import devinterp, geoopt, posteriors
 from samplers.entry import Row

@@ -1,0 +1,43 @@
+"""A step with gradient noise of known covariance."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from checks.core.candidate import Subject
+from checks.tracing.potential_estimator import with_energy
+from checks.tracing.step_map import HostStep, JaxStep, step_map
+from samplers.estimators.basic import KnownNoise, square_root
+from samplers.estimators.host import HostExact
+from samplers.interface.sampler import Estimate, Sampler
+from samplers.registry import known_noise
+from targets.target import Target
+
+
+@dataclass(frozen=True, eq=False)
+class HostNoise(HostExact):
+    """`KnownNoise` for host samplers: it draws from their generator."""
+
+    covariance: np.ndarray
+
+    def estimate(self, key, estate, position):
+        estimate, estate = super().estimate(key, estate, position)
+        flat, unravel = ravel_pytree(estimate.gradient)
+        noisy = np.asarray(flat) + square_root(self.covariance) @ key.standard_normal(flat.shape)
+        return Estimate(unravel(noisy), None, jnp.asarray(self.covariance)), estate
+
+
+def noisy_step(subject: Subject, target: Target, scale: float = 1.0) -> JaxStep | HostStep:
+    """The step with gradient noise N(0, scale V) of known, correlated V."""
+    covariance = scale * known_noise(target).covariance
+    sampler = subject.sampler(target)
+    if sampler.backend == "host":
+        return step_map(subject, target, HostNoise(target, covariance))
+    return step_map(subject, target, with_energy(subject, target, KnownNoise(target, covariance)))
+
+
+def compensates(sampler: Sampler) -> bool:
+    """True if gradient noise of reported covariance leaves the law that exact gradients give."""
+    return "covariance" in sampler.needs and sampler.claims.compensated
