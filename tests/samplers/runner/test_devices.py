@@ -21,7 +21,7 @@ PROGRAM = """
 import sys
 import jax, numpy as np
 jax.config.update("jax_enable_x64", True)
-from samplers import checkpoint
+from samplers.runner import checkpoint
 from samplers.estimators.basic import Minibatch
 from samplers.geodesic.gsgnht import GSGNHT
 from samplers.run import run

@@ -324,7 +324,7 @@ def test_killed_process_leaves_a_checkpoint_that_resumes(tmp_path):
     program = f"""
 import os, jax
 jax.config.update("jax_enable_x64", True)
-from samplers import checkpoint
+from samplers.runner import checkpoint
 from samplers.run import run
 from samplers.runner.schedules import decreasing
 from samplers.underdamped.sghmc import SGHMC
