@@ -30,6 +30,7 @@ from samplers.geodesic.gmc import GMC
 from samplers.geodesic.gsgnht import GSGNHT
 from samplers.geodesic.sggmc import SGGMC
 from samplers.interface.sampler import Sampler
+from samplers.topic_models.common import NoEstimator
 from samplers.topic_models.sam.estimator import Batch, BatchEstimator, draw_batch
 from samplers.topic_models.sam.weights import USUAL, WeightSettings
 from samplers.validation import require
@@ -143,17 +144,6 @@ def _advance(sampler, model, num_steps, restarts, keys, state, step_size, batch)
         first = lambda tree: jax.tree.map(lambda a: a[0], tree)
         return jax.tree.map(lambda a: a[None], chain(keys[0], first(state), first(batch)))
     return jax.vmap(chain)(keys, state, batch)
-
-
-class NoEstimator:
-    """An estimator without a state, for the start of a sampler."""
-
-    def init(self, key, position):
-        del key, position
-        return ()
-
-    def estimate(self, key, estate, position):
-        raise NotImplementedError
 
 
 METHODS = ("sggmc", "gsgnht", "sggmc-full", "gsgnht-full", "gmc-apprmh", "gmc-bgibbs")

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from samplers.topic_models.common import NoEstimator
 from samplers.topic_models.sam.estimator import Batch, BatchEstimator, weighted
-from samplers.topic_models.sam.methods import Method, NoEstimator
+from samplers.topic_models.sam.methods import Method
 from samplers.validation import require
 from targets.topic_models.sam.documents import matrix
 from targets.topic_models.sam.model import SAM
