@@ -18,7 +18,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from samplers.interface.sampler import Estimator, Position, Sampler
-from samplers.runner.engine import is_key
+from samplers.runner.digests import is_key
 from samplers.runner.run import Run, run
 from samplers.validation import require
 from targets.target import Target

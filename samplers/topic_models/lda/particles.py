@@ -12,7 +12,7 @@ import numpy as np
 
 from samplers.interface.sampler import Estimate, Position, Sampler, State
 from samplers.runner import checkpoint as checkpoints
-from samplers.runner.engine import digest, digest_arrays
+from samplers.runner.digests import digest, digest_arrays
 from samplers.runner.loop import Loop, drive, points_of, stream, table_of
 from samplers.topic_models.common import NoEstimator, finite_topics
 from samplers.topic_models.lda.completion import Completion

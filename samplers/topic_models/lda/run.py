@@ -11,7 +11,7 @@ import numpy as np
 
 from samplers.interface.sampler import Estimate, Position, Sampler, State
 from samplers.runner import checkpoint as checkpoints
-from samplers.runner.engine import digest, digest_arrays
+from samplers.runner.digests import digest, digest_arrays
 from samplers.runner.loop import Loop, drive, points_of, stream, table_of
 from samplers.runner.schedules import Schedule, constant
 from samplers.topic_models.common import finite_topics

@@ -8,7 +8,7 @@ import numpy as np
 
 from samplers.interface.sampler import State
 from samplers.runner import checkpoint as checkpoints
-from samplers.runner.engine import digest_arrays
+from samplers.runner.digests import digest_arrays
 from samplers.runner.loop import Loop, drive, points_of, stream, table_of
 from samplers.topic_models.common import finite_topics
 from samplers.topic_models.sam.methods import Method
