@@ -156,7 +156,7 @@ def _cut(start: int, end: int, size: int) -> list[int]:
 
 
 class Setup(NamedTuple):
-    """What an engine runs: `positions` has a leading chain axis."""
+    """Input of an engine: `positions` has a leading chain axis."""
 
     sampler: Sampler
     estimator: Estimator

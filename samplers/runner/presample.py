@@ -71,7 +71,7 @@ class Parts(NamedTuple):
         jaxpr: the traced step.
     """
 
-    consts: list
+    consts: list[jax.Array]
     draw: Callable[[list, jax.Array, jax.Array], list] | None
     update: Callable[[list, Any, Any, Any], Any]
     update_lanes: Callable[[list, Any, Any, Any], Any]
@@ -153,7 +153,7 @@ def lanes_at(draws: list, start: Any, count: int) -> list:
     return jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, start, count, -1), draws)
 
 
-def threefry(k0, k1, x0, x1):
+def threefry(k0: jax.Array, k1: jax.Array, x0: jax.Array, x1: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Threefry-2x32 with 20 rounds [salmon2011parallel, section 3.3], elementwise with broadcasting.
 
     Written out, since the hash that JAX lowers to on a CPU is a loop over rounds, which passes over memory five times.
@@ -291,7 +291,7 @@ def _bind(e: Equation, env: dict) -> None:
 
 
 def _apply(e: Equation, *inputs: Any) -> Any:
-    """What an equation makes of these values."""
+    """Evaluate the primitive of an equation on these values."""
     params, functions = e.primitive.get_bind_params(e.params), ()
     if isinstance(params, tuple):  # JAX 0.9
         functions, params = params
@@ -378,7 +378,7 @@ def _bind_lanes(e: Equation, inputs: list) -> Any:
 
 
 def _is_inner_product(e: Equation) -> bool:
-    """Whether it is sum_i a_i b_i of two vectors of one floating type."""
+    """Decide if an equation is sum_i a_i b_i of two vectors of one floating type."""
     if e.primitive.name != "dot_general":
         return False
     kinds = {v.aval.dtype for v in (*e.inputs, *e.outputs)}

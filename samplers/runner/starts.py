@@ -10,7 +10,7 @@ from targets.target import Target
 
 
 def initial_positions(estimator: Estimator, config: RunConfig) -> Position:
-    """Where each chain starts, with a leading chain axis.
+    """Initial position of each chain, with a leading chain axis.
 
     Args:
         estimator: gives the example of its target, if it has one, where the configuration has no position.

@@ -29,7 +29,7 @@ USUAL = Loop()
 
 
 class SetEstimator(Protocol):
-    """What `run_particles` asks for: grad U of M sets of topics theta (M, V, K), a function of the number of the step.
+    """Estimator of grad U of M sets of topics theta (M, V, K), a function of the number of the step.
 
     Attributes:
         model: its topics.
@@ -42,7 +42,9 @@ class SetEstimator(Protocol):
     @property
     def documents(self) -> int: ...
 
-    def estimate(self, key: Any, estate: Any, position: np.ndarray) -> tuple[Estimate, Any]: ...
+    def estimate(
+        self, key: np.random.Generator, estate: np.ndarray, position: np.ndarray
+    ) -> tuple[Estimate, np.ndarray]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +79,14 @@ class ParticleGibbs:
     def _single(self) -> DocumentGibbs:
         return DocumentGibbs(self.model, self.batches, self.sweeps, self.threads)
 
-    def init(self, key, position):
+    def init(self, key: np.random.Generator | jax.Array, position: np.ndarray) -> np.ndarray:
+        """Return the number of the first minibatch."""
         return self._single.init(key, position)
 
-    def estimate(self, key, estate, position):
+    def estimate(
+        self, key: np.random.Generator | jax.Array, estate: np.ndarray, position: np.ndarray
+    ) -> tuple[Estimate, np.ndarray]:
+        """Counts and gradients of all sets from the next minibatch; the number of the one after it."""
         generator = as_generator(key)
         each = [self._single.estimate(generator, estate, theta)[0] for theta in np.asarray(position, np.float64)]
         return Estimate(
@@ -89,12 +95,12 @@ class ParticleGibbs:
 
 
 class SetPoint(NamedTuple):
-    """What is known on the way.
+    """Perplexity and spread after some steps.
 
     Attributes:
-        step: steps so far.
-        documents: that they used.
-        seconds: that they took, evaluations left out.
+        step: number of steps so far.
+        documents: number of documents that they used.
+        seconds: duration of the steps, evaluations left out.
         perplexity: of the mean over the sets of topics of this step.
         spread: variance of theta_wk over the sets, mean over w and k.
     """
@@ -108,7 +114,7 @@ class SetPoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ParticleRun:
-    """What a run returns: theta (M, V, K) after the last step, and what was measured on the way."""
+    """The topics theta (M, V, K) after the last step, and the points on the way."""
 
     theta: np.ndarray
     points: tuple[SetPoint, ...]
@@ -215,6 +221,7 @@ class _Carried(NoEstimator):
     """An estimator whose state is the gradient that it returns: one for each particle."""
 
     def estimate(self, key: jax.Array, estate: jax.Array, position: Position) -> tuple[Estimate, jax.Array]:
+        """Return the state as the gradient."""
         del key, position
         return Estimate(estate), estate
 
