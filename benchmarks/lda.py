@@ -26,7 +26,7 @@ from samplers.runner.schedules import Schedule, constant, decreasing
 from samplers.topic_models.lda.completion import Completion
 from samplers.topic_models.lda.estimator import DocumentGibbs
 from samplers.topic_models.lda.gibbs import sample_topics
-from samplers.topic_models.lda.run import _Chain
+from samplers.topic_models.lda.run import TopicChain
 from samplers.topic_models.lda.scir import TopicSCIR
 from samplers.topic_models.lda.stored_assignments import StoredGibbs
 from targets.datasets.corpus import Corpus
@@ -45,7 +45,7 @@ def clock() -> float:
 
 def steps_of(sampler: Any, estimator: DocumentGibbs | StoredGibbs, schedule: Schedule) -> Iterator[Any]:
     """(documents, topics) of one step after the other; what is compiled is compiled before."""
-    fresh = lambda: _Chain(sampler, estimator, 0, estimator.model.start(np.random.default_rng(0)))
+    fresh = lambda: TopicChain(sampler, estimator, 0, estimator.model.start(np.random.default_rng(0)))
     fresh().step(0, 1e-9)
     chain = fresh()
     topics = lambda: normalised(chain.theta())
@@ -188,7 +188,7 @@ def step_time(corpus: Corpus) -> dict[str, Any]:
     found: dict[str, Any] = {"vocabulary": model.words, "words of a document": float(np.mean(corpus.lengths))}
     for threads in (1, 2):
         estimator = DocumentGibbs(model, Independent(corpus, BATCH, 0), 200, threads, gradient=False)
-        chain = _Chain(sampler, estimator, 0, model.start(np.random.default_rng(0)))
+        chain = TopicChain(sampler, estimator, 0, model.start(np.random.default_rng(0)))
         times = []
         for number in range(SETTLED + 60):
             wall, cpu = time.perf_counter(), clock()

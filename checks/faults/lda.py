@@ -25,6 +25,7 @@ from samplers.interface.sampler import Estimate
 from samplers.positive.cir_transition import streams
 from samplers.riemannian.metrics import PositiveMetric
 from samplers.riemannian.sgrld import SGRLD
+from samplers.topic_models.lda.estimator import as_generator
 from samplers.topic_models.lda.scir import TopicSCIR
 from samplers.topic_models.lda.stored_assignments import StoredGibbs, places_of, recount
 
@@ -93,7 +94,7 @@ class Forgotten(StoredGibbs):
     def estimate(self, key, estate, position):
         corpus = self.batches.corpus
         places, _ = places_of(corpus.offsets, np.unique(self.batches.numbers(int(estate.number))))
-        uniform = key.integers(self.model.topics, size=len(places)).astype(estate.topics.dtype)
+        uniform = as_generator(key).integers(self.model.topics, size=len(places)).astype(estate.topics.dtype)
         recount(np.asarray(corpus.tokens[places]), estate.topics[places], uniform, estate.counts)
         estate.topics[places] = uniform
         return super().estimate(key, estate, position)

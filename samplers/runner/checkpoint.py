@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-FORMAT = 1
+FORMAT = 2
 
 
 class CheckpointError(ValueError):

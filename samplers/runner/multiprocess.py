@@ -18,7 +18,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from samplers.interface.sampler import Estimator, Position, Sampler
-from samplers.runner.engine import is_key
+from samplers.runner.digests import is_key
 from samplers.runner.run import Run, run
 from samplers.validation import require
 from targets.target import Target
@@ -45,7 +45,7 @@ def run_on_processes(
         positions: where each chain starts, of all of them.
         checkpoint: each process writes this name with its number at the end, so that the folder may be shared; a run
             is resumed on the same number of processes.
-        options: the others of `samplers.run.run`.
+        options: other fields of `samplers.runner.config.RunConfig`.
 
     Returns:
         The `Run` of all chains, in order, as NumPy arrays (keys stay keys).
@@ -64,11 +64,9 @@ def run_on_processes(
         sizes = {np.shape(leaf)[:1] for leaf in jax.tree.leaves(positions)}
         require(sizes == {(num_chains,)}, f"positions: need a leading axis of {num_chains} chains", sizes)
         positions = jax.tree.map(lambda a: a[first : first + share], positions)
-    mine = run(
-        sampler, problem, key,
-        num_chains=share, first_chain=first, positions=positions,
-        checkpoint=None if checkpoint is None else f"{os.fspath(checkpoint)}.{rank}", **options,
-    )  # fmt: skip
+    file = None if checkpoint is None else f"{os.fspath(checkpoint)}.{rank}"
+    part = {"num_chains": share, "first_chain": first, "positions": positions, "checkpoint": file}
+    mine = run(sampler, problem, key, **part, **options)
     if count == 1:
         return mine
     return Run(

@@ -71,7 +71,7 @@ class Parts(NamedTuple):
         jaxpr: the traced step.
     """
 
-    consts: list
+    consts: list[jax.Array]
     draw: Callable[[list, jax.Array, jax.Array], list] | None
     update: Callable[[list, Any, Any, Any], Any]
     update_lanes: Callable[[list, Any, Any, Any], Any]
@@ -103,6 +103,7 @@ def split(step: Callable, key: Any, state: Any, step_size: Any) -> Parts:
         return one
     flat = _flatten(one.jaxpr)
     drawn, kept, residuals = _divide(flat)
+    # bytes per lane; a key is two words of 32 bits
     words = sum(math.prod(v.aval.shape) * (8 if _is_key(v) else v.aval.dtype.itemsize) for v in residuals)
     if not residuals or words > MAX_DRAW_BYTES:
         return one
@@ -110,7 +111,7 @@ def split(step: Callable, key: Any, state: Any, step_size: Any) -> Parts:
 
     def draw(consts, k0, k1):
         env: dict = dict(zip(flat.constvars, consts, strict=True))
-        env[flat.invars[0]] = Words(k0, k1)
+        env[flat.invars[0]] = Words(k0, k1)  # the key is the first argument of a step
         for equation in drawn:
             _evaluate_lanes(equation, env)
         return [env[v].value if isinstance(env[v], Lanes) else env[v] for v in residuals]
@@ -131,6 +132,7 @@ def split(step: Callable, key: Any, state: Any, step_size: Any) -> Parts:
         return jax.tree.unflatten(structure, [_read(env, v) for v in flat.outvars])
 
     def update_lanes(consts, draws, state, h):
+        # constants and the step size are the same in all lanes: what depends on them alone is computed once
         env = given(consts, draws, state, h, Lanes)
         for equation in kept:
             _bind_in_lanes(equation, env)
@@ -153,18 +155,21 @@ def lanes_at(draws: list, start: Any, count: int) -> list:
     return jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, start, count, -1), draws)
 
 
-def threefry(k0, k1, x0, x1):
+def threefry(k0: jax.Array, k1: jax.Array, x0: jax.Array, x1: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Threefry-2x32 with 20 rounds [salmon2011parallel, section 3.3], elementwise with broadcasting.
 
     Written out, since the hash that JAX lowers to on a CPU is a loop over rounds, which passes over memory five times.
     """
+    # rotations of Threefry-2x32, and the parity constant that makes the third word of its key schedule
     rotations = ((13, 15, 26, 6), (17, 29, 16, 24))
     keys = (k0, k1, k0 ^ k1 ^ np.uint32(0x1BD11BDA))
     x0, x1 = x0 + k0, x1 + k1
     for i in range(5):
         for r in rotations[i % 2]:
             x0 = x0 + x1
+            # rotate x1 to the left, then mix
             x1 = x0 ^ (lax.shift_left(x1, np.uint32(r)) | lax.shift_right_logical(x1, np.uint32(32 - r)))
+        # every four rounds a part of the key is injected, with the number of the injection
         x0, x1 = x0 + keys[(i + 1) % 3], x1 + keys[(i + 2) % 3] + np.uint32(i + 1)
     return x0, x1
 
@@ -230,6 +235,7 @@ def _flatten(jaxpr) -> Flat:
 
 def _divide(flat: Flat) -> tuple[list[Equation], list[Equation], list[Name]]:
     """Equations of `draw`, equations of `update`, and the variables that pass from one to the other."""
+    # `fixed`: known without key, state and step size. `drawn`: known from the key (and `fixed`) alone.
     key = flat.invars[0]
     fixed, drawn = set(flat.constvars), {key}
     draw: list[Equation] = []
@@ -246,16 +252,19 @@ def _divide(flat: Flat) -> tuple[list[Equation], list[Equation], list[Name]]:
             draw.append(e)
         else:
             rest.append(e)
+    # `update` keeps what the new state needs; what it reads of the drawn variables passes from `draw` to it
     needed = {v for v in flat.outvars if isinstance(v, Name)}
     kept = _live(rest, needed)
     read = itertools.chain(*(e.inputs for e in kept), flat.outvars)
     passed = list(dict.fromkeys(v for v in read if isinstance(v, Name) and v in drawn))
+    # `draw` evaluates what it needs of the fixed equations itself: passed on, they would take memory in every lane
     order = {id(e): i for i, e in enumerate(flat.equations)}
     candidates = sorted([*small_fixed, *draw], key=lambda e: order[id(e)])
     return _live(candidates, set(passed)), kept, passed
 
 
 def _may_be_drawn(e: Equation, drawn: set) -> bool:
+    # rows of data picked by a drawn index stay in the loop: they would be copied for every step of a block
     if any(math.prod(v.aval.shape) > MAX_CONSTANT for v in e.inputs if not (isinstance(v, Name) and v in drawn)):
         return False
     name = e.primitive.name
@@ -291,7 +300,7 @@ def _bind(e: Equation, env: dict) -> None:
 
 
 def _apply(e: Equation, *inputs: Any) -> Any:
-    """What an equation makes of these values."""
+    """Evaluate the primitive of an equation on these values."""
     params, functions = e.primitive.get_bind_params(e.params), ()
     if isinstance(params, tuple):  # JAX 0.9
         functions, params = params
@@ -334,18 +343,19 @@ def _evaluate_lanes(e: Equation, env: dict) -> None:
     if name == "random_bits":
         out = Lanes(_random_bits(inputs[0], e.params["bit_width"], e.params["shape"]))
     elif name == "random_split":
+        # child i of a key is the hash of the counter (0, i)
         shape = e.params["shape"]
         counters = jnp.arange(math.prod(shape), dtype=jnp.uint32).reshape(*shape, 1)
         out = Words(*threefry(*_insert(inputs[0], len(shape)), jnp.zeros((), jnp.uint32), counters))
     elif name == "random_fold_in":
         data = inputs[1].value if isinstance(inputs[1], Lanes) else jnp.asarray(inputs[1])
-        data = lax.convert_element_type(data, jnp.uint32)
+        data = lax.convert_element_type(data, jnp.uint32)  # folded in as the counter (0, data)
         out = Words(*threefry(inputs[0].k0, inputs[0].k1, jnp.zeros((), jnp.uint32), data))
     elif name == "random_unwrap":
         out = Lanes(jnp.stack(inputs[0], -2))
     elif name == "random_wrap":
         out = Words(inputs[0].value[..., 0, :], inputs[0].value[..., 1, :])
-    elif any(isinstance(v, Words) for v in inputs):
+    elif any(isinstance(v, Words) for v in inputs):  # reindexing of keys: both words alike
         k0, k1 = (_bind_lanes(e, [Lanes(v[i]) if isinstance(v, Words) else v for v in inputs]) for i in range(2))
         out = Words(k0, k1)
     else:
@@ -378,7 +388,7 @@ def _bind_lanes(e: Equation, inputs: list) -> Any:
 
 
 def _is_inner_product(e: Equation) -> bool:
-    """Whether it is sum_i a_i b_i of two vectors of one floating type."""
+    """Decide if an equation is sum_i a_i b_i of two vectors of one floating type."""
     if e.primitive.name != "dot_general":
         return False
     kinds = {v.aval.dtype for v in (*e.inputs, *e.outputs)}
@@ -421,6 +431,8 @@ def _random_bits(keys: Words, width: int, shape: Sequence[int]) -> jax.Array:
     def words(counters):
         rank = counters.ndim
         k0, k1 = _insert(keys, rank)
+        # partitionable layout: element i is the hash of the counter (0, i); 64 bits are both words of it, fewer bits
+        # the exclusive or of the two, cut to the width
         x0, x1 = threefry(k0, k1, jnp.zeros((), jnp.uint32), counters[..., None])
         if width == 64:
             return lax.shift_left(x0.astype(dtype), np.uint64(32)) | x1.astype(dtype)
@@ -435,5 +447,6 @@ def _random_bits(keys: Words, width: int, shape: Sequence[int]) -> jax.Array:
     chunks = math.ceil(count / rows)
     counters = jnp.arange(chunks * rows, dtype=jnp.uint32).reshape(chunks, rows)
     out = lax.map(words, counters)  # (chunks, ..., rows, lanes)
+    # the counters of the last chunk beyond `count` are cut off below
     out = jnp.moveaxis(out, 0, -3).reshape(*keys.k0.shape[:-1], chunks * rows, keys.k0.shape[-1])
     return out[..., :count, :].reshape(*keys.k0.shape[:-1], *shape, keys.k0.shape[-1])

@@ -9,30 +9,25 @@ as share them evenly, with two chains each at least.
 """
 
 import functools
-import os
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from tqdm import tqdm
 
 from samplers.estimators.basic import Exact
-from samplers.interface.sampler import Estimator, Position, Sampler
-from samplers.runner import checkpoint as checkpoints
-from samplers.runner.engine import HostEngine, JaxEngine, Setup, draw_weights, is_key, step_sizes
-from samplers.runner.schedules import Schedule, constant
+from samplers.interface.sampler import Estimator, Position, Sampler, State
+from samplers.runner.config import RunConfig, Setup
+from samplers.runner.digests import is_key
+from samplers.runner.engine import JaxEngine
+from samplers.runner.host import HostEngine
+from samplers.runner.loop import drive
+from samplers.runner.starts import initial_positions
 from samplers.validation import require
 from targets.target import Target
-
-OnNonfinite = Literal["warn", "raise", "ignore"]
-Keep = Literal["samples", "average"]
-
-MAX_STEPS = 2**32 - 2
-"""Step numbers are folded into keys as 32-bit integers, and 0 is taken by `init`."""
 
 
 class NonFiniteError(FloatingPointError):
@@ -41,7 +36,7 @@ class NonFiniteError(FloatingPointError):
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a run returns.
+    """The draws of a run, and where it ended.
 
     Attributes:
         samples: pytree of `collect(position)`, axes (chain, draw, ...); None for `keep="average"`. Draws to which the
@@ -60,7 +55,7 @@ class Run:
 
     samples: Any
     weights: np.ndarray
-    state: Any
+    state: State
     position: Position
     nonfinite: np.ndarray
     steps: int
@@ -90,26 +85,7 @@ class Run:
 
 
 def run(
-    sampler: Sampler,
-    problem: Target | Estimator,
-    key: jax.Array,
-    *,
-    step_size: float | Schedule,
-    num_steps: int,
-    num_chains: int | None = None,
-    first_chain: int = 0,
-    position: Position | None = None,
-    positions: Position | None = None,
-    burn_in: int = 0,
-    thin: int = 1,
-    collect: Callable[[Position], Any] | None = None,
-    keep: Keep = "samples",
-    block_size: int | None = None,
-    hoisted: bool = True,
-    progress: bool = False,
-    checkpoint: str | os.PathLike | None = None,
-    checkpoint_every: int | None = None,
-    on_nonfinite: OnNonfinite = "warn",
+    sampler: Sampler, problem: Target | Estimator, key: jax.Array, config: RunConfig | None = None, **settings: Any
 ) -> Run:
     """Run a sampler.
 
@@ -118,113 +94,25 @@ def run(
             `numpy.random.Generator` of its own.
         problem: an estimator, or a target, which stands for its exact gradient.
         key: a typed key, `jax.random.key(seed)`.
-        step_size: epsilon, SDE time; or a schedule of `samplers.runner.schedules`.
-        num_steps: steps after the burn-in; every `thin`-th is kept, so there are `num_steps // thin` draws, and
-            the run ends with the last of them.
-        num_chains: number of chains; by default that of `positions`, or 1.
-        first_chain: the number of the first chain: chains with these numbers are those of a larger run, with the same
-            random numbers (`samplers.runner.multiprocess`).
-        position: where all chains start; by default the example of the target.
-        positions: where each chain starts, a pytree with a leading chain axis; instead of `position`.
-        burn_in: steps taken, and counted by the schedule, before the first that can be kept.
-        thin: steps from one draw to the next.
-        collect: position -> pytree of arrays, what is kept of a draw; by default the position.
-        keep: `"samples"`, or `"average"` to keep only their weighted average, in memory independent of `num_steps`.
-        block_size: number of steps whose random numbers are drawn at once (`samplers.runner.presample`); by default as
-            many as fit `engine.BLOCK_BYTES`; at least 2. It changes speed and memory, not the samples.
-        hoisted: False leaves the random numbers inside the loop over steps.
-        progress: show a progress bar.
-        checkpoint: a file to write the state of the run to and, if it exists, to resume from. The resumed run
-            returns the same numbers, bit for bit. The file stays after the end, and then gives the result.
-        checkpoint_every: steps between two checkpoints; by default a twentieth of the run.
-        on_nonfinite: what to do if chains end outside the finite numbers.
-
-    Returns:
-        A `Run`.
+        config: the configuration; without one it is made of the keywords.
+        settings: fields of `samplers.runner.config.RunConfig`, which explains them: `step_size` and `num_steps`, and
+            `num_chains`, `position` or `positions`, `burn_in`, `thin`, `collect`, `keep`, `progress`, `checkpoint`,
+            `on_nonfinite` and others. They replace those of `config`.
 
     Raises:
         ValueError: if an argument does not fit; `CheckpointError` (a ValueError) if the checkpoint does not.
         NonFiniteError: if a chain left the finite numbers and `on_nonfinite="raise"`.
     """
-    schedule = step_size if callable(step_size) else constant(step_size)
+    config = RunConfig(**settings) if config is None else replace(config, **settings)
     estimator = Exact(problem) if isinstance(problem, Target) else problem
-    _validate(key, num_steps, burn_in, thin, block_size, keep, on_nonfinite, checkpoint_every)
-    starts, chains = _starts(estimator, position, positions, num_chains)
-    whole = isinstance(first_chain, int | np.integer) and not isinstance(first_chain, bool)
-    require(whole and 0 <= first_chain <= 2**32 - chains, "first_chain: must be an integer of at least 0", first_chain)
-    draws = num_steps // thin
-    total = burn_in + draws * thin
-    _validate_schedule(schedule, total)
-    weights = draw_weights(schedule, burn_in + thin * np.arange(1, draws + 1))
-    weighted = weights > 0
-    require(bool(weighted.any()), "num_steps: the schedule gives no draw a weight; the number of steps is", num_steps)
-    if checkpoint is not None:
-        _validate_path(checkpoint)
-    setup = Setup(
-        sampler=sampler,
-        estimator=estimator,
-        key=key,
-        positions=starts,
-        chains=chains,
-        first_chain=first_chain,
-        schedule=schedule,
-        thin=thin,
-        collect=collect or _identity,
-        averaged=keep == "average",
-        block_size=block_size,
-        hoisted=hoisted,
-    )
+    require(is_key(key) and key.ndim == 0, "key: must be one typed key, as jax.random.key(seed) gives", key)
+    setup = Setup(sampler, estimator, key, initial_positions(estimator, config), config)
     engine = HostEngine(setup) if sampler.backend == "host" else JaxEngine(setup)
-    piece = total
-    if checkpoint is not None:
-        piece = checkpoint_every or max(1, total // 20)
-    elif progress:
-        piece = max(1, total // 100)
-    plan = _plan(burn_in, draws, thin, piece)
-    steps_of = lambda part: part[1] * (thin if part[0] else 1)
-
-    done, chunks, nonfinite = 0, [], np.zeros(chains, bool)
-    fingerprint = {}
-    if checkpoint is not None:
-        shape = {
-            "num_chains": chains,
-            "first_chain": first_chain,
-            "burn_in": burn_in,
-            "draws": draws,
-            "thin": thin,
-            "keep": keep,
-            "every": piece,
-        }
-        fingerprint = {
-            **engine.identity(),
-            **shape,
-            "step_size": repr(schedule),
-        }
-        if os.path.exists(checkpoint):
-            done, arrays = checkpoints.load(checkpoint, fingerprint)
-            engine.restore(arrays)
-            nonfinite = arrays.pop(0)
-            chunks = [jax.tree.unflatten(engine.structure, arrays)] if arrays else []
-    taken = sum(map(steps_of, plan[:done]))
-    with tqdm(total=total, initial=taken, unit="step", disable=not progress) as bar:
-        for number, (kept, count) in enumerate(plan[done:], done + 1):
-            if kept:
-                samples = engine.draw(taken, count)
-                if keep == "samples":
-                    chunks.append(samples if checkpoint is None else jax.tree.map(np.asarray, samples))
-            else:
-                engine.advance(taken, count)
-            taken += steps_of((kept, count))
-            nonfinite = nonfinite | ~engine.finite()
-            if checkpoint is not None:
-                chunks = [_join(chunks)] if chunks else []
-                arrays = [*engine.dump(), nonfinite, *jax.tree.leaves(chunks)]
-                checkpoints.save(checkpoint, fingerprint, number, arrays)
-            bar.update(steps_of((kept, count)))
-            if on_nonfinite == "raise":
-                _report(nonfinite, taken, on_nonfinite)
-    _report(nonfinite, taken, on_nonfinite)
-    samples = jax.tree.map(jnp.asarray, _join(chunks)) if chunks else None
+    chains = _Chains(engine, config)
+    drive(chains, config.stops, config.loop)
+    _report(chains.nonfinite, config)
+    samples, weights = chains.samples(), config.weights
+    weighted = weights > 0
     if not weighted.all():
         samples, weights = jax.tree.map(lambda a: a[:, weighted], samples), weights[weighted]
     return Run(
@@ -232,24 +120,66 @@ def run(
         weights=weights,
         state=engine.state(),
         position=engine.position(),
-        nonfinite=nonfinite,
-        steps=total,
-        averages=engine.averages() if keep == "average" else None,
+        nonfinite=chains.nonfinite,
+        steps=config.total,
+        averages=engine.averages() if config.averaged else None,
     )
 
 
-def _identity(position: Position) -> Position:
-    return position
+class _Chains:
+    """The driver of an engine: it collects the draws, and notes which chains leave the finite numbers."""
+
+    def __init__(self, engine: JaxEngine | HostEngine, config: RunConfig):
+        self.engine, self.config = engine, config
+        self.chunks: list[Any] = []
+        self.nonfinite = np.zeros(engine.setup.chains, bool)
+
+    def advance(self, start: int, count: int) -> None:
+        if start < self.config.burn_in:
+            self.engine.advance(start, count)
+            return
+        draws = self.engine.draw(start, count // self.config.thin)
+        if not self.config.averaged:
+            # a run that writes checkpoints keeps its draws on the host, where they go at every checkpoint anyway
+            self.chunks.append(draws if self.config.checkpoint is None else jax.tree.map(np.asarray, draws))
+
+    def evaluate(self, done: int, seconds: float) -> dict[str, str]:
+        del seconds
+        self.nonfinite = self.nonfinite | ~self.engine.finite()
+        if self.config.on_nonfinite == "raise" and self.nonfinite.any():
+            raise NonFiniteError(_message(self.nonfinite, done))
+        return {}
+
+    def samples(self) -> Any:
+        """All draws so far, axes (chain, draw, ...); None if there are none."""
+        self.chunks = [_join(self.chunks)] if self.chunks else []
+        return jax.tree.map(jnp.asarray, self.chunks[0]) if self.chunks else None
+
+    def identity(self) -> dict[str, Any]:
+        config = self.config
+        return {
+            **self.engine.identity(),
+            "num_chains": len(self.nonfinite),
+            "first_chain": config.first_chain,
+            "burn_in": config.burn_in,
+            "draws": config.draws,
+            "thin": config.thin,
+            "keep": config.keep,
+            "every": config.piece,
+            "step_size": repr(config.schedule),
+        }
+
+    def dump(self) -> list[np.ndarray]:
+        self.chunks = [_join(self.chunks)] if self.chunks else []
+        return [*self.engine.dump(), self.nonfinite, *jax.tree.leaves(self.chunks)]
+
+    def restore(self, arrays: list[np.ndarray]) -> None:
+        self.engine.restore(arrays)
+        self.nonfinite = arrays.pop(0)
+        self.chunks = [jax.tree.unflatten(self.engine.structure, arrays)] if arrays else []
 
 
-def _plan(burn_in: int, draws: int, thin: int, piece: int) -> list[tuple[bool, int]]:
-    """Cut a run into parts (kept, count): `count` burn-in steps, or draws; about `piece` steps each."""
-    per_part = max(1, piece // thin)
-    cut = lambda kept, total, size: [(kept, min(size, total - i)) for i in range(0, total, size)]
-    return cut(False, burn_in, piece) + cut(True, draws, per_part)
-
-
-def _join(chunks: list) -> Any:
+def _join(chunks: list[Any]) -> Any:
     """Concatenate parts of the samples along the axis of draws."""
     if len(chunks) == 1:
         return chunks[0]
@@ -257,96 +187,15 @@ def _join(chunks: list) -> Any:
     return jax.tree.map(lambda *a: join(a, axis=1), *chunks)
 
 
-def _report(nonfinite: np.ndarray, steps: int, on_nonfinite: OnNonfinite) -> None:
-    """Say that chains have left the finite numbers."""
-    if on_nonfinite == "ignore" or not nonfinite.any():
+def _message(nonfinite: np.ndarray, steps: int) -> str:
+    """Text of the warning or error for chains that have left the finite numbers."""
+    return f"{int(nonfinite.sum())} of {nonfinite.size} chains are not finite after {steps} steps; reduce step_size"
+
+
+def _report(nonfinite: np.ndarray, config: RunConfig) -> None:
+    """Warn of, or raise for, chains that have left the finite numbers."""
+    if config.on_nonfinite == "ignore" or not nonfinite.any():
         return
-    message = f"{int(nonfinite.sum())} of {nonfinite.size} chains are not finite after {steps} steps; reduce step_size"
-    if on_nonfinite == "raise":
-        raise NonFiniteError(message)
-    warnings.warn(message, RuntimeWarning, stacklevel=3)
-
-
-def _validate(key, num_steps, burn_in, thin, block_size, keep, on_nonfinite, checkpoint_every) -> None:
-    require(is_key(key) and key.ndim == 0, "key: must be one typed key, as jax.random.key(seed) gives", key)
-    integers = {"num_steps": (num_steps, 1), "thin": (thin, 1), "burn_in": (burn_in, 0)}
-    if block_size is not None:
-        integers["block_size"] = (block_size, 1)
-    if checkpoint_every is not None:
-        integers["checkpoint_every"] = (checkpoint_every, 1)
-    for name, (value, least) in integers.items():
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        require(whole and bool(value >= least), f"{name}: must be an integer of at least {least}", value)
-    require(thin <= num_steps, f"thin: must not exceed num_steps = {num_steps}, else no draw is kept", thin)
-    require(burn_in + num_steps <= MAX_STEPS, f"num_steps: at most {MAX_STEPS} with the burn-in", num_steps)
-    require(keep in ("samples", "average"), "keep: must be 'samples' or 'average'", keep)
-    known = on_nonfinite in ("warn", "raise", "ignore")
-    require(known, "on_nonfinite: must be 'warn', 'raise' or 'ignore'", on_nonfinite)
-
-
-def _validate_schedule(schedule: Schedule, total: int) -> None:
-    """Look at the first and last step sizes and some in between."""
-    sizes = step_sizes(schedule, np.unique(np.linspace(0, total, 1000).astype(np.int64)))
-    bad = sizes[~(np.isfinite(sizes) & (sizes > 0))]
-    if bad.size:
-        raise ValueError(f"step_size: the schedule must give positive finite step sizes, got {bad[0]!r}")
-
-
-def _validate_path(path: str | os.PathLike) -> None:
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise ValueError(f"checkpoint: the folder {folder!r} does not exist; create it first")
-
-
-def _starts(estimator: Any, position: Any, positions: Any, num_chains: int | None) -> tuple[Any, int]:
-    """Initial positions with a leading chain axis, and the number of chains."""
-    if position is not None and positions is not None:
-        raise ValueError("positions: give either `position`, for all chains, or `positions`, one a chain")
-    if num_chains is not None:
-        whole = isinstance(num_chains, int | np.integer) and not isinstance(num_chains, bool)
-        require(whole and bool(num_chains >= 1), "num_chains: must be an integer of at least 1", num_chains)
-    target = getattr(estimator, "target", None)
-    example = target.example if isinstance(target, Target) else None
-    if position is None and positions is None:
-        if example is None:
-            raise ValueError("position: the estimator has no example position; give `position` or `positions`")
-        position = example
-    if positions is None:
-        name, chains = "position", num_chains or 1
-        _check_position(name, position, example, 0)
-        positions = jax.tree.map(lambda a: jnp.broadcast_to(jnp.asarray(a), (chains, *jnp.shape(a))), position)
-    else:
-        name = "positions"
-        _check_position(name, positions, example, 1)
-        sizes = {jnp.shape(leaf)[0] for leaf in jax.tree.leaves(positions)}
-        require(len(sizes) == 1, "positions: all leaves need the same leading chain axis", sorted(sizes))
-        chains = sizes.pop()
-        require(chains >= 1, "positions: needs at least one chain", chains)
-        if num_chains not in (None, chains):
-            raise ValueError(f"num_chains: is {num_chains}, but `positions` has a leading chain axis of {chains}")
-        positions = jax.tree.map(jnp.asarray, positions)
-    if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(positions)):
-        raise ValueError(f"{name}: holds a number that is not finite; start every chain at a finite position")
-    return positions, chains
-
-
-def _check_position(name: str, value: Any, example: Any, extra: int) -> None:
-    """Structure, dtype and shape of a position, with `extra` leading axes."""
-    leaves = jax.tree.leaves(value)
-    if not leaves:
-        raise ValueError(f"{name}: has no numbers; give a pytree of float arrays")
-    for leaf in leaves:
-        floating = hasattr(leaf, "dtype") or isinstance(leaf, float)
-        if not floating or not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
-            raise ValueError(f"{name}: must be a pytree of float arrays, got a leaf {leaf!r}")
-        if jnp.ndim(leaf) < extra:
-            raise ValueError(f"{name}: every leaf needs a leading chain axis, got shape {jnp.shape(leaf)}")
-    if example is None:
-        return
-    if jax.tree.structure(value) != jax.tree.structure(example):
-        expected = jax.tree.structure(example)
-        raise ValueError(f"{name}: must have the structure {expected}, got {jax.tree.structure(value)}")
-    for leaf, like in zip(leaves, jax.tree.leaves(example), strict=True):
-        if jnp.shape(leaf)[extra:] != jnp.shape(like):
-            chain = "a leading chain axis and " if extra else ""
-            raise ValueError(f"{name}: must have {chain}the shape {jnp.shape(like)}, got {jnp.shape(leaf)}")
+    if config.on_nonfinite == "raise":
+        raise NonFiniteError(_message(nonfinite, config.total))
+    warnings.warn(_message(nonfinite, config.total), RuntimeWarning, stacklevel=3)

@@ -19,6 +19,7 @@ class Constant:
     step_size: float
 
     def __call__(self, t: np.ndarray) -> np.ndarray:
+        """Step sizes of the steps number t."""
         return np.full(np.shape(t), self.step_size)
 
 
@@ -31,6 +32,7 @@ class Decreasing:
     gamma: float
 
     def __call__(self, t: np.ndarray) -> np.ndarray:
+        """Step sizes of the steps number t."""
         return self.a * (1.0 + np.asarray(t, np.float64) / self.b) ** -self.gamma
 
 
@@ -46,23 +48,37 @@ class Cyclical:
         return np.mod(np.asarray(t, np.int64), self.length) / self.length
 
     def __call__(self, t: np.ndarray) -> np.ndarray:
+        """Step sizes of the steps number t."""
         return 0.5 * self.a * (1.0 + np.cos(np.pi * self._phase(t)))
 
     def sampling(self, t: np.ndarray) -> np.ndarray:
-        """Whether the steps of these numbers are of the sampling stage."""
+        """Boolean array: the steps of these numbers belong to the sampling stage."""
         return self._phase(t) >= self.exploration
 
     def weights(self, taken: np.ndarray) -> np.ndarray:
-        """Of the draws after so many steps: the size of the step that made a draw, 0 where that step explored."""
+        """Weights of the draws after so many steps: the size of the step that made a draw, 0 where it explored."""
         made = np.asarray(taken, np.int64) - 1
         return np.where((made >= 0) & self.sampling(made), self(made), 0.0)
 
     @property
     def explore_above(self) -> float:
-        """A step size above which steps explore: half way between the last of one stage and the first of the other."""
+        """Step size above which steps explore: half way between the last of one stage and the first of the other."""
         sizes = self(np.arange(self.length))
         later = int(np.argmax(self.sampling(np.arange(self.length))))
         return float(0.5 * (sizes[later - 1] + sizes[later])) if later else math.inf
+
+
+def step_sizes(schedule: Schedule, numbers: np.ndarray) -> np.ndarray:
+    """The step sizes of the steps of these numbers, float64."""
+    return np.array(np.broadcast_to(np.asarray(schedule(numbers), np.float64), np.shape(numbers)))
+
+
+def draw_weights(schedule: Schedule, taken: np.ndarray) -> np.ndarray:
+    """The weights in averages of the draws after so many steps, float64: 0 for a draw that is not to be kept.
+
+    The size of the step that leaves a draw [teh2016consistency, equation (3)], or what `weights` of the schedule says.
+    """
+    return step_sizes(getattr(schedule, "weights", schedule), taken)
 
 
 def constant(step_size: float) -> Constant:

@@ -189,6 +189,7 @@ class LangevinSplitting(MomentumMixin):
 
     def step(self, key, state, step_size, estimator):
         word = self.scheme
+        # one key per estimate and per noisy sub-flow, none for A
         gradients = word.count("B") if self.fresh_gradients else 1
         keys = iter(jax.random.split(key, gradients + word.count("O") + word.count("U")))
         x, r, gradient, estate = state
@@ -196,7 +197,7 @@ class LangevinSplitting(MomentumMixin):
             t = step_size / word.count(letter)
             if letter == "A":
                 x = jax.tree.map(lambda a, b, t=t: a + t * b, x, r)
-                gradient = None
+                gradient = None  # the position has moved: the next kick asks for a new estimate
             elif letter == "O":
                 r = ornstein_uhlenbeck(next(keys), r, t, self.friction, self.temperature)
             elif letter == "U":
@@ -207,6 +208,7 @@ class LangevinSplitting(MomentumMixin):
                     estimate, estate = estimator.estimate(next(keys), estate, x)
                     gradient = estimate.gradient
                 r = jax.tree.map(lambda b, g, t=t: b - t * g, r, gradient)
+                # else kept, until the position moves or into the next step: one estimate per step
                 if self.fresh_gradients:
                     gradient = None
         return SplittingState(x, r, gradient, estate)

@@ -11,7 +11,7 @@ Source: baker2018large, section 4.2 and figure 3b; the settings are those of its
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
 from reports.experiments.common.markdown import new_figure, provenance
 from samplers.positive.gamma_updates import CIRUpdate, ExactGamma, ExpandedMeanUpdate, GammaUpdate
-from samplers.topic_models.dp.run import run_dp
+from samplers.topic_models.dp.run import USUAL, run_dp
 from samplers.topic_models.dp.slice import DPSlice, StepSizes, Users, log_predictive
 from targets.datasets.files import cache_directory
 from targets.datasets.msweb import load_msweb
@@ -128,8 +128,9 @@ def measured(cell: Cell) -> dict[str, Any]:
     test = problem(cell.data)[1]
     file = cache_directory() / "runs" / f"{NAME}-{zlib.crc32(cell.key.encode()):08x}.npz"
     file.parent.mkdir(parents=True, exist_ok=True)
+    loop = replace(USUAL, evaluate_every=EVERY, checkpoint=file)
     found = run_dp(
-        sampler, users, sizes, iterations=cell.iterations, seed=cell.seed, every=EVERY, checkpoint=file,
+        sampler, users, sizes, iterations=cell.iterations, seed=cell.seed, loop=loop,
         score=lambda state: (
             log_predictive(state, test), float(len(np.unique(state.labels))), float(len(state.log_sticks)),
             float(state.concentration),

@@ -14,6 +14,7 @@ from samplers.positive.scir import SCIR
 from samplers.riemannian.metrics import FlatMetric, PositiveMetric
 from samplers.riemannian.sgrhmc import SGRHMC
 from samplers.riemannian.sgrld import SGRLD
+from samplers.runner.loop import Loop
 from samplers.runner.schedules import decreasing
 from samplers.topic_models.lda.completion import Completion
 from samplers.topic_models.lda.estimator import DocumentGibbs
@@ -119,7 +120,7 @@ def measured(cell: Cell) -> dict[str, Any]:
     try:
         found = run_lda(
             sampler, estimator, cell.seed, step_size=decreasing(*cell.schedule), num_steps=cell.steps,
-            completion=lambda: Completion(held_out, cell.alpha, cell.sweeps), evaluate_every=cell.every,
+            completion=lambda: Completion(held_out, cell.alpha, cell.sweeps), loop=Loop(evaluate_every=cell.every),
         )  # fmt: skip
     except (FloatingPointError, ValueError) as error:
         return {"failed": str(error)}

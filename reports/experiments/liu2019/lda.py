@@ -24,6 +24,7 @@ from reports.experiments.common.lda import documents as texts
 from reports.experiments.common.markdown import new_figure, provenance
 from samplers.particles.parvi import ParVI
 from samplers.particles.psghmc import PSGHMC
+from samplers.runner.loop import Loop
 from samplers.topic_models.lda.completion import Completion
 from samplers.topic_models.lda.particles import ParticleGibbs, run_particles
 from samplers.underdamped.sghmc import SGHMC
@@ -141,8 +142,8 @@ def measured(cell: Cell) -> dict[str, Any]:
     }
     try:
         found = run_particles(
-            method.build(), estimator, cell.seed, theta, step_size=method.step, num_steps=cell.steps,
-            completion=lambda: Completion(held_out, ALPHA, cell.sweeps), evaluate_every=cell.every, dtype=np.float32,
+            method.build(), estimator, cell.seed, theta.astype(np.float32), step_size=method.step, num_steps=cell.steps,
+            completion=lambda: Completion(held_out, ALPHA, cell.sweeps), loop=Loop(evaluate_every=cell.every),
         )  # fmt: skip
     except FloatingPointError as error:
         return {**about, "failed": str(error)}

@@ -8,7 +8,16 @@ import numpy as np
 
 
 @numba.njit(cache=True)
-def reassigned(starts, columns, counts, log_theta, log_weights, log_slices, uniforms, labels):
+def reassigned(
+    starts: np.ndarray,
+    columns: np.ndarray,
+    counts: np.ndarray,
+    log_theta: np.ndarray,
+    log_weights: np.ndarray,
+    log_slices: np.ndarray,
+    uniforms: np.ndarray,
+    labels: np.ndarray,
+) -> np.ndarray:
     """New labels: P(z_i = j) ~ 1[w_j > u_i] prod_k theta_jk^x_ik.
 
     A user whom no component above its slice can have made (all theta_jk = 0) keeps its label.
@@ -55,7 +64,9 @@ def reassigned(starts, columns, counts, log_theta, log_weights, log_slices, unif
 
 
 @numba.njit(cache=True)
-def log_mixture(starts, columns, counts, log_theta, log_weights):
+def log_mixture(
+    starts: np.ndarray, columns: np.ndarray, counts: np.ndarray, log_theta: np.ndarray, log_weights: np.ndarray
+) -> np.ndarray:
     """log sum_j w_j prod_k theta_jk^x_ik (n,) of each user; arguments as in `reassigned`."""
     n, components = len(starts) - 1, len(log_weights)
     found = np.empty(n)

@@ -1,27 +1,26 @@
-"""Runs of a slice sampler: scores as it goes, progress, checkpoints, and the same chain bit for bit after a stop."""
+"""Runs of a slice sampler, scored on the way."""
 
 import json
-import os
-import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
-from samplers.runner import checkpoint as files
-from samplers.topic_models.dp.slice import DPSlice, DPState, Users
+from samplers.runner.loop import Loop, drive
+from samplers.topic_models.dp.slice import DPSlice, DPState, StepSizes, Users
 from samplers.validation import require
+
+USUAL = Loop(checkpoint_every=200, progress=None)
+"""A score every 10 iterations, a checkpoint, if a file is given, every 200, and a bar where stderr is a terminal."""
 
 
 class DPRun(NamedTuple):
-    """What a run leaves behind.
+    """The end of a run, and its scores.
 
     Attributes:
-        state: at the end.
-        scores: (iterations // every + 1, k), from the start on.
+        state: after the last iteration.
+        scores: (iterations // evaluate_every + 1, k), from the start on.
         seconds: of the steps up to each score, without the time of scoring; restarts keep counting.
     """
 
@@ -33,67 +32,87 @@ class DPRun(NamedTuple):
 def run_dp(
     sampler: DPSlice,
     users: Users,
-    step_size: Any,
+    step_size: float | StepSizes,
     *,
     iterations: int,
     seed: int,
     score: Callable[[DPState], tuple[float, ...]],
-    every: int = 10,
-    checkpoint: str | os.PathLike | None = None,
-    checkpoint_every: int = 200,
     fingerprint: dict[str, Any] | None = None,
-    progress: bool | None = None,
+    loop: Loop = USUAL,
 ) -> DPRun:
-    """A chain from `sampler.init`, scored at the start and after every `every` iterations.
+    """Run a chain from `sampler.init`, scored at the start and at every evaluation.
 
     Args:
         sampler: the sampler.
         users: the data.
         step_size: of the sampler.
         iterations: of the whole run.
-        seed: of NumPy's generator.
+        seed: of NumPy's generator, whose state a checkpoint keeps.
         score: state -> numbers; must draw nothing.
-        every: iterations from one score to the next.
-        checkpoint: a file; a run that finds it there goes on from it, to the same samples bit for bit.
-        checkpoint_every: iterations from one checkpoint to the next, a multiple of `every`.
         fingerprint: what the checkpoint must belong to, besides seed, step size, batch and data.
-        progress: a bar; by default where stderr is a terminal.
+        loop: scores, checkpoints, limit of time, progress.
 
     Raises:
-        ValueError: for iterations that are no multiple of `every`, or data that do not fit the model.
+        ValueError: for iterations that are no multiple of `loop.evaluate_every`, or data that do not fit the model.
         samplers.runner.checkpoint.CheckpointError: if the checkpoint is damaged or of another run.
     """
-    require(every >= 1 and iterations >= 0, "every: must be at least 1, and iterations at least 0", (every, iterations))
-    require(iterations % every == 0, f"iterations: must be a multiple of every = {every}", iterations)
-    require(checkpoint_every % every == 0, f"checkpoint_every: must be a multiple of every = {every}", checkpoint_every)
+    every, saving = loop.evaluate_every, loop.checkpoint_every
+    require(iterations >= 0, "iterations: must be at least 0", iterations)
+    require(iterations % every == 0, f"iterations: must be a multiple of evaluate_every = {every}", iterations)
+    require(saving % every == 0, f"checkpoint_every: must be a multiple of evaluate_every = {every}", saving)
     sampler.check(users)
-    belongs = {
-        "seed": seed, "step_size": json.loads(json.dumps(step_size)), "every": every, "batch": users.batch_size,
+    belongs = {"seed": seed, **_settings(sampler, users, step_size), **(fingerprint or {})}
+    generator = np.random.default_rng(seed)
+    driver = _Driver(sampler, users, step_size, score, belongs, generator, sampler.init(generator, users))
+    drive(driver, range(every, iterations + 1, every), loop, unit="iteration", ends=True)
+    return DPRun(driver.state, np.array(driver.scores), np.array(driver.seconds))
+
+
+def _settings(sampler: DPSlice, users: Users, step_size: float | StepSizes) -> dict[str, Any]:
+    """Identity of the sampler and the data in a checkpoint."""
+    return {
+        "step_size": json.loads(json.dumps(step_size)),
+        "batch": users.batch_size,
         "users": [users.rows.size, int(users.rows.counts.sum()), users.rows.width],
         "model": [sampler.model.width, sampler.model.base, sampler.model.concentration],
-        "sampler": [type(sampler).__name__, type(sampler.update).__name__, sampler.components], **(fingerprint or {}),
-    }  # fmt: skip
-    generator = np.random.default_rng(seed)
-    if checkpoint is not None and Path(checkpoint).exists():
-        done, arrays = files.load(checkpoint, belongs)
-        state = DPState(arrays[0], arrays[1], arrays[2], float(arrays[3]))
-        scores, seconds = arrays[4].tolist(), arrays[5].tolist()
-        generator.bit_generator.state = json.loads(arrays[6].tobytes())
-    else:
-        done, state = 0, sampler.init(generator, users)
-        scores, seconds = [score(state)], [0.0]
-    hidden = not sys.stderr.isatty() if progress is None else not progress
-    with tqdm(total=iterations, initial=done, unit="it", disable=hidden, mininterval=0.5) as bar:
-        for t in range(done, iterations, every):
-            began = time.perf_counter()
-            for _ in range(every):
-                state = sampler.step(generator, state, step_size, users)
-            seconds.append(seconds[-1] + time.perf_counter() - began)
-            scores.append(score(state))
-            bar.update(every)
-            bar.set_postfix(score=f"{scores[-1][0]:.4f}", components=len(state.log_sticks), refresh=False)
-            if checkpoint is not None and (t + every) % checkpoint_every == 0:
-                bits = np.frombuffer(json.dumps(generator.bit_generator.state).encode(), np.uint8)
-                arrays = [*map(np.asarray, state), np.array(scores), np.array(seconds), bits]
-                files.save(checkpoint, belongs, t + every, arrays)
-    return DPRun(state, np.array(scores), np.array(seconds))
+        "sampler": [type(sampler).__name__, type(sampler.update).__name__, sampler.components],
+    }
+
+
+@dataclass(eq=False)
+class _Driver:
+    """A chain with its generator, its state and its scores; `belongs` is the identity of the run."""
+
+    sampler: DPSlice
+    users: Users
+    step_size: float | StepSizes
+    score: Callable[[DPState], tuple[float, ...]]
+    belongs: dict[str, Any]
+    generator: np.random.Generator
+    state: DPState
+    scores: list[tuple[float, ...]] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    def advance(self, start: int, count: int) -> None:
+        del start
+        for _ in range(count):
+            self.state = self.sampler.step(self.generator, self.state, self.step_size, self.users)
+
+    def evaluate(self, done: int, seconds: float) -> dict[str, str]:
+        del done
+        self.scores.append(self.score(self.state))
+        self.seconds.append(seconds)
+        return {"score": f"{self.scores[-1][0]:.4f}", "components": str(len(self.state.log_sticks))}
+
+    def identity(self) -> dict[str, Any]:
+        return self.belongs
+
+    def dump(self) -> list[np.ndarray]:
+        bits = np.frombuffer(json.dumps(self.generator.bit_generator.state).encode(), np.uint8)
+        return [*map(np.asarray, self.state), np.array(self.scores), np.array(self.seconds), bits]
+
+    def restore(self, arrays: list[np.ndarray]) -> None:
+        labels, log_sticks, log_atoms, concentration, scores, seconds, bits = arrays
+        self.state = DPState(labels, log_sticks, log_atoms, float(concentration))
+        self.scores, self.seconds = scores.tolist(), seconds.tolist()
+        self.generator.bit_generator.state = json.loads(bits.tobytes())

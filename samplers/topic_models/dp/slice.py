@@ -129,7 +129,7 @@ class DPSlice:
         require(self.components >= 1, "components: must be at least 1", self.components)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
         """Exact or not; the target is the posterior of the model, no density on a manifold."""
         return Claims(
             kind="exact" if self.update.exact else "fixed-step",
@@ -155,7 +155,9 @@ class DPSlice:
         """Raise ValueError for users of another width."""
         require(users.rows.width == self.model.width, f"users: must have {self.model.width} columns", users.rows.width)
 
-    def step(self, generator: np.random.Generator, state: DPState, step_size, users: Users) -> DPState:
+    def step(
+        self, generator: np.random.Generator, state: DPState, step_size: float | StepSizes, users: Users
+    ) -> DPState:
         """One iteration.
 
         Args:
@@ -177,7 +179,15 @@ class DPSlice:
         labels[batch] = self.assign(generator, state, log_weights, rows, log_slices, labels[batch])
         return self.forget(state._replace(labels=labels))
 
-    def move_components(self, generator, state: DPState, sizes: StepSizes, labels, rows, scale: float) -> DPState:
+    def move_components(
+        self,
+        generator: np.random.Generator,
+        state: DPState,
+        sizes: StepSizes,
+        labels: np.ndarray,
+        rows: SparseRows,
+        scale: float,
+    ) -> DPState:
         """The updates of sticks and atoms given the labels and rows of the batch."""
         sticks, totals = self.counts(labels, rows, len(state.log_sticks), scale)
         prior = np.array([1.0, state.concentration])
@@ -186,7 +196,9 @@ class DPSlice:
             log_atoms=self.update(generator, state.log_atoms, self.model.base, totals, sizes.atoms),
         )
 
-    def counts(self, labels, rows: SparseRows, components: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    def counts(
+        self, labels: np.ndarray, rows: SparseRows, components: int, scale: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """(m_j, M_j) (K, 2), and the visits (K, d) of each component: unbiased for those of all users."""
         used = np.bincount(labels, minlength=components).astype(np.float64)
         beyond = used.sum() - np.cumsum(used)
@@ -194,27 +206,29 @@ class DPSlice:
         totals = np.bincount(where, rows.counts, components * rows.width).reshape(components, rows.width)
         return scale * np.stack([used, beyond], axis=1), scale * totals
 
-    def slices(self, generator, log_weights: np.ndarray) -> np.ndarray:
+    def slices(self, generator: np.random.Generator, log_weights: np.ndarray) -> np.ndarray:
         """log u_i, u_i ~ U(0, w_{z_i})."""
         return log_weights - generator.standard_exponential(log_weights.shape)
 
-    def concentration(self, generator, state: DPState, log_left: float) -> float:
+    def concentration(self, generator: np.random.Generator, state: DPState, log_left: float) -> float:
         """alpha given the sticks below z*, of which sum log(1 - v) = `log_left`."""
         if self.model.concentration is not None:
             return state.concentration
         return float(generator.standard_gamma(1 + len(state.log_sticks)) / (1.0 - log_left))
 
-    def prior_sticks(self, generator, concentration: float, count: int) -> np.ndarray:
+    def prior_sticks(self, generator: np.random.Generator, concentration: float, count: int) -> np.ndarray:
         """log sticks (count, 2) from the prior."""
         shape = np.empty((count, 2))
         shape[:] = 1.0, concentration
         return log_gamma_draws(generator, shape)
 
-    def prior_atoms(self, generator, count: int) -> np.ndarray:
+    def prior_atoms(self, generator: np.random.Generator, count: int) -> np.ndarray:
         """log atoms (count, d) from the prior."""
         return log_gamma_draws(generator, np.full((count, self.model.width), self.model.base))
 
-    def grow(self, generator, state: DPState, log_weights, log_left: float, log_least: float):
+    def grow(
+        self, generator: np.random.Generator, state: DPState, log_weights: np.ndarray, log_left: float, log_least: float
+    ) -> tuple[DPState, np.ndarray]:
         """Components from the prior until at most the smallest slice is left of the sticks; the state and all log w."""
         sticks, weights, count = [state.log_sticks], [log_weights], 0
         while log_left > log_least:
@@ -235,7 +249,15 @@ class DPSlice:
         atoms = np.concatenate([state.log_atoms, self.prior_atoms(generator, count)])
         return state._replace(log_sticks=np.concatenate(sticks), log_atoms=atoms), np.concatenate(weights)
 
-    def assign(self, generator, state: DPState, log_weights, rows: SparseRows, log_slices, labels) -> np.ndarray:
+    def assign(
+        self,
+        generator: np.random.Generator,
+        state: DPState,
+        log_weights: np.ndarray,
+        rows: SparseRows,
+        log_slices: np.ndarray,
+        labels: np.ndarray,
+    ) -> np.ndarray:
         """New labels (n,) of the users of the batch."""
         log_theta, uniforms = normalised(state.log_atoms), generator.random(rows.size)
         return reassigned(

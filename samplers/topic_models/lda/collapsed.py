@@ -53,7 +53,17 @@ def collapsed_sweep(generator: np.random.Generator, corpus: Corpus, model: LDA, 
 
 
 @njit(cache=True, nogil=True)
-def sweep_corpus(source, words, offsets, z, in_documents, in_words, totals, alpha, beta):
+def sweep_corpus(
+    source: np.ndarray,
+    words: np.ndarray,
+    offsets: np.ndarray,
+    z: np.ndarray,
+    in_documents: np.ndarray,
+    in_words: np.ndarray,
+    totals: np.ndarray,
+    alpha: float,
+    beta: float,
+) -> None:
     """One sweep over all words; the counts are kept up to date."""
     topics, mass = len(totals), beta * len(in_words)
     partial = np.empty(topics)

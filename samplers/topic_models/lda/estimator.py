@@ -1,12 +1,11 @@
 """Expected counts of an LDA model from a minibatch of documents, by Gibbs sampling in each of them."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
 
-from samplers.interface.sampler import Estimate
+from samplers.interface.sampler import Estimate, Position
 from samplers.topic_models.lda.gibbs import sample_topics
 from samplers.validation import require
 from targets.datasets.corpus import Corpus
@@ -43,14 +42,18 @@ class DocumentGibbs:
 
     backend = "host"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require_words(self.model, self.batches.corpus)
 
-    def init(self, key, position):
+    def init(self, key: np.random.Generator | jax.Array, position: Position) -> np.ndarray:
+        """Return the number of the first minibatch."""
         del key, position
         return np.zeros((), np.int64)
 
-    def estimate(self, key, estate, position):
+    def estimate(
+        self, key: np.random.Generator | jax.Array, estate: np.ndarray, position: Position
+    ) -> tuple[Estimate, np.ndarray]:
+        """Counts, and the gradient, from the next minibatch; the number of the one after it."""
         theta = np.asarray(position, np.float64)
         generator = as_generator(key)
         batch = self.batches.corpus.take(self.batches.numbers(int(estate)))
@@ -96,7 +99,7 @@ def word_weights(theta: np.ndarray, used: np.ndarray) -> np.ndarray:
     return weights / largest[:, None]
 
 
-def as_generator(key: Any) -> np.random.Generator:
+def as_generator(key: np.random.Generator | jax.Array) -> np.random.Generator:
     """NumPy's generator from a generator or from a typed JAX key."""
     if isinstance(key, np.random.Generator):
         return key

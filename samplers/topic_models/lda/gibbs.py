@@ -149,7 +149,17 @@ def _documents(states, first, last, words, offsets, weights, cumulative, alpha, 
 
 
 @njit(cache=True, nogil=True)
-def sweep_document(source, words, z, weights, cumulative, alpha, sweeps, burn_in, visits):
+def sweep_document(
+    source: np.ndarray,
+    words: np.ndarray,
+    z: np.ndarray,
+    weights: np.ndarray,
+    cumulative: np.ndarray,
+    alpha: float,
+    sweeps: int,
+    burn_in: int,
+    visits: np.ndarray,
+) -> None:
     """Sweeps of one document from topics z (n,), which it moves; `visits` (n, K) is increased in sweeps that are kept.
 
     `active[:m]` are the topics that the document has, in any order, `place` says where each of them is.

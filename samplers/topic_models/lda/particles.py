@@ -1,9 +1,8 @@
 """Sets of topics of an LDA model that move together: particle methods, and parallel chains beside them."""
 
 import functools
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -11,21 +10,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.interface.sampler import Estimate
+from samplers.interface.sampler import Estimate, Position, Sampler, State
+from samplers.runner import checkpoint as checkpoints
+from samplers.runner.digests import digest, digest_arrays
+from samplers.runner.loop import Loop, drive, points_of, stream, table_of
+from samplers.topic_models.common import NoEstimator, finite_topics
 from samplers.topic_models.lda.completion import Completion
 from samplers.topic_models.lda.estimator import DocumentGibbs, as_generator
 from samplers.topic_models.lda.run import Given
-from samplers.topic_models.sam.methods import NoEstimator
 from samplers.validation import require
 from targets.datasets.minibatch_stream import Independent, Shuffled
 from targets.topic_models.lda.softmax import SoftmaxLDA
 
 _STEP, _EVALUATION, _INIT = 0, 1, 2
 """Tags of the random numbers of a step, of an evaluation and of the start."""
+USUAL = Loop()
+"""An evaluation every 10 steps, a checkpoint, if a file is given, every 50."""
 
 
 class SetEstimator(Protocol):
-    """What `run_particles` asks for: grad U of M sets of topics theta (M, V, K), a function of the number of the step.
+    """Estimator of grad U of M sets of topics theta (M, V, K), a function of the number of the step.
 
     Attributes:
         model: its topics.
@@ -38,7 +42,9 @@ class SetEstimator(Protocol):
     @property
     def documents(self) -> int: ...
 
-    def estimate(self, key: Any, estate: Any, position: np.ndarray) -> tuple[Estimate, Any]: ...
+    def estimate(
+        self, key: np.random.Generator, estate: np.ndarray, position: np.ndarray
+    ) -> tuple[Estimate, np.ndarray]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +79,14 @@ class ParticleGibbs:
     def _single(self) -> DocumentGibbs:
         return DocumentGibbs(self.model, self.batches, self.sweeps, self.threads)
 
-    def init(self, key, position):
+    def init(self, key: np.random.Generator | jax.Array, position: np.ndarray) -> np.ndarray:
+        """Return the number of the first minibatch."""
         return self._single.init(key, position)
 
-    def estimate(self, key, estate, position):
+    def estimate(
+        self, key: np.random.Generator | jax.Array, estate: np.ndarray, position: np.ndarray
+    ) -> tuple[Estimate, np.ndarray]:
+        """Counts and gradients of all sets from the next minibatch; the number of the one after it."""
         generator = as_generator(key)
         each = [self._single.estimate(generator, estate, theta)[0] for theta in np.asarray(position, np.float64)]
         return Estimate(
@@ -85,12 +95,12 @@ class ParticleGibbs:
 
 
 class SetPoint(NamedTuple):
-    """What is known on the way.
+    """Perplexity and spread after some steps.
 
     Attributes:
-        step: steps so far.
-        documents: that they used.
-        seconds: that they took, evaluations left out.
+        step: number of steps so far.
+        documents: number of documents that they used.
+        seconds: duration of the steps, evaluations left out.
         perplexity: of the mean over the sets of topics of this step.
         spread: variance of theta_wk over the sets, mean over w and k.
     """
@@ -104,14 +114,14 @@ class SetPoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ParticleRun:
-    """What a run returns: theta (M, V, K) after the last step, and what was measured on the way."""
+    """The topics theta (M, V, K) after the last step, and the points on the way."""
 
     theta: np.ndarray
     points: tuple[SetPoint, ...]
 
 
 def run_particles(
-    sampler: Any,
+    sampler: Sampler,
     estimator: SetEstimator,
     seed: int,
     theta: np.ndarray,
@@ -119,8 +129,7 @@ def run_particles(
     step_size: float,
     num_steps: int,
     completion: Callable[[], Completion] | None = None,
-    evaluate_every: int = 10,
-    dtype: Any = np.float64,
+    loop: Loop = USUAL,
 ) -> ParticleRun:
     """Move M sets of topics, by a particle method or as M chains of a sampler of single chains.
 
@@ -129,84 +138,106 @@ def run_particles(
 
     Args:
         sampler: of the suite, `backend == "jax"`, which asks for the gradient at its position.
-        estimator: of the gradients of all sets.
+        estimator: of the gradients of all sets, in float64.
         seed: of everything but the order of the documents.
-        theta: start (M, V, K).
+        theta: start (M, V, K); its dtype is that of the steps.
         step_size: epsilon, SDE time.
         num_steps: steps.
         completion: makes the estimator of the perplexity, anew for every evaluation; None for none.
-        evaluate_every: steps from one evaluation to the next; there is one at the start.
-        dtype: of the steps; gradients are made in float64.
-
-    Returns:
-        A `ParticleRun`.
+        loop: evaluations (at the start and after the last step too), checkpoints, limit of time, progress.
 
     Raises:
-        ValueError: if an argument does not fit.
+        ValueError: if an argument does not fit; `CheckpointError` (a ValueError) if the checkpoint does not.
         FloatingPointError: if the topics leave the finite numbers.
     """
-    model = estimator.model
-    for name, count in (("num_steps", num_steps), ("evaluate_every", evaluate_every)):
-        require(count >= 1, f"{name}: must be at least 1", count)
+    model, theta = estimator.model, np.asarray(theta)
+    require(num_steps >= 1, "num_steps: must be at least 1", num_steps)
     require(step_size > 0, "step_size: must be positive", step_size)
     require(sampler.backend == "jax", "sampler: must run in JAX", sampler.backend)
-    shape = np.shape(theta)
-    require(len(shape) == 3 and shape[0] >= 2, "theta: must be (M, V, K), M at least 2", shape)
-    require(shape[1:] == (model.words, model.topics), "theta: must be (M, V, K) of the model", shape)
-    generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_INIT,)))
-    key = jax.random.key(int(generator.integers(2**63)))
-    state = _init(sampler, key, jnp.asarray(theta, dtype))
-    estate, points, spent = np.zeros((), np.int64), [], 0.0
-    h = jnp.asarray(step_size, dtype)
+    require(theta.ndim == 3 and theta.shape[0] >= 2, "theta: must be (M, V, K), M at least 2", theta.shape)
+    require(np.issubdtype(theta.dtype, np.floating), "theta: must be floating", theta.dtype)
+    require(theta.shape[1:] == (model.words, model.topics), "theta: must be (M, V, K) of the model", theta.shape)
+    h = jnp.asarray(step_size, theta.dtype)
+    driver = _Driver(sampler, estimator, seed, h, completion, _start(sampler, seed, theta))
+    drive(driver, range(1, num_steps + 1), loop, ends=True)
+    return ParticleRun(np.asarray(sampler.position(driver.state), np.float64), tuple(driver.points))
 
-    def sets(done):
-        current = np.asarray(sampler.position(state), np.float64)
-        if not np.all(np.isfinite(current)):
-            raise FloatingPointError(f"the topics are not finite after {done} steps; reduce step_size")
-        return current
 
-    def evaluate(done):
-        current = sets(done)
-        value = float("nan")
-        if completion is not None:
-            draw = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_EVALUATION, done)))
-            mean = completion()
-            for phi in model.phi(current):
+@dataclass(eq=False)
+class _Driver:
+    """All sets with the state of the estimator, their perplexities and spreads."""
+
+    sampler: Sampler
+    estimator: SetEstimator
+    seed: int
+    step_size: jax.Array
+    completion: Callable[[], Completion] | None
+    state: State
+    estate: np.ndarray = field(default_factory=lambda: np.zeros((), np.int64))
+    points: list[SetPoint] = field(default_factory=list)
+
+    def sets(self, done: int) -> np.ndarray:
+        """The topics of all sets (M, V, K), float64."""
+        return finite_topics(np.asarray(self.sampler.position(self.state), np.float64), f"{done} steps")
+
+    def advance(self, start: int, count: int) -> None:
+        for number in range(start, start + count):
+            draw = stream(self.seed, _STEP, number)
+            estimate, self.estate = self.estimator.estimate(draw, self.estate, self.sets(number))
+            key = jax.random.key(int(draw.integers(2**63)))
+            gradients = jnp.asarray(estimate.gradient, self.step_size.dtype)
+            self.state = _moved(self.sampler, key, self.state, self.step_size, gradients)
+        jax.block_until_ready(self.state)
+
+    def evaluate(self, done: int, seconds: float) -> dict[str, str]:
+        current, value = self.sets(done), float("nan")
+        if self.completion is not None:
+            draw = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(_EVALUATION, done)))
+            mean = self.completion()
+            for phi in self.estimator.model.phi(current):
                 value = mean.add(draw, phi)
         spread = float(np.mean(np.var(current, axis=0, ddof=1)))
-        points.append(SetPoint(done, done * estimator.documents, spent, value, spread))
+        self.points.append(SetPoint(done, done * self.estimator.documents, seconds, value, spread))
+        return {"perplexity": f"{value:.1f}", "spread": f"{spread:.3g}"}
 
-    evaluate(0)
-    for number in range(num_steps):
-        began = time.perf_counter()
-        draw = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(_STEP, number))))
-        estimate, estate = estimator.estimate(draw, estate, sets(number))
-        key = jax.random.key(int(draw.integers(2**63)))
-        state = jax.block_until_ready(_moved(sampler, key, state, h, jnp.asarray(estimate.gradient, dtype)))
-        spent += time.perf_counter() - began
-        if (number + 1) % evaluate_every == 0 or number + 1 == num_steps:
-            evaluate(number + 1)
-    return ParticleRun(np.asarray(sampler.position(state), np.float64), tuple(points))
+    def identity(self) -> dict[str, Any]:
+        return {
+            "sampler": digest((type(self.sampler).__qualname__, self.sampler)),
+            "estimator": digest((type(self.estimator).__name__, self.estimator)),
+            "step_size": float(self.step_size),
+            "seed": self.seed,
+            "start": digest_arrays(self.state),
+        }
+
+    def dump(self) -> list[np.ndarray]:
+        return [table_of(self.points, SetPoint), *map(np.asarray, jax.tree.leaves((self.estate, self.state)))]
+
+    def restore(self, arrays: list[np.ndarray]) -> None:
+        self.points = points_of(arrays.pop(0), SetPoint)
+        self.estate, self.state = checkpoints.refilled((self.estate, self.state), arrays)
 
 
-class _Carried:
+class _Carried(NoEstimator):
     """An estimator whose state is the gradient that it returns: one for each particle."""
 
-    def estimate(self, key, estate, position):
+    def estimate(self, key: jax.Array, estate: jax.Array, position: Position) -> tuple[Estimate, jax.Array]:
+        """Return the state as the gradient."""
         del key, position
         return Estimate(estate), estate
 
 
-def _init(sampler, key, theta):
-    """The state of all sets."""
+def _start(sampler: Sampler, seed: int, theta: np.ndarray) -> State:
+    """The state of all sets at the start."""
+    generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_INIT,)))
+    key, sets = jax.random.key(int(generator.integers(2**63))), jnp.asarray(theta)
     if sampler.claims.kind == "particle":
-        return sampler.init(key, theta, NoEstimator())
-    keys = jax.random.split(key, theta.shape[0])
-    return jax.vmap(lambda key, x: sampler.init(key, x, NoEstimator()))(keys, theta)
+        return sampler.init(key, sets, NoEstimator())
+    keys = jax.random.split(key, len(sets))
+    return jax.vmap(lambda key, x: sampler.init(key, x, NoEstimator()))(keys, sets)
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _moved(sampler, key, state, step_size, gradients):
+def _moved(sampler: Sampler, key: jax.Array, state: State, step_size: jax.Array, gradients: jax.Array) -> State:
     """One step of all sets with gradients (M, V, K) that were made at their positions."""
     if sampler.claims.kind == "particle":
         return sampler.step(key, state._replace(estate=gradients), step_size, _Carried())._replace(estate=())

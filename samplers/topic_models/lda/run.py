@@ -1,21 +1,20 @@
-"""Runs of any sampler on an LDA model: schedule, perplexity on the way, progress, checkpoint, resume bit for bit."""
+"""Runs of any sampler on an LDA model, with the perplexity of held-out documents on the way."""
 
 import functools
-import os
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from tqdm import tqdm
 
-from samplers.interface.sampler import Estimate, Sampler
+from samplers.interface.sampler import Estimate, Position, Sampler, State
 from samplers.runner import checkpoint as checkpoints
-from samplers.runner.engine import digest, digest_arrays
+from samplers.runner.digests import digest, digest_arrays
+from samplers.runner.loop import Loop, drive, points_of, stream, table_of
 from samplers.runner.schedules import Schedule, constant
+from samplers.topic_models.common import finite_topics
 from samplers.topic_models.lda.completion import Completion
 from samplers.topic_models.lda.estimator import DocumentGibbs
 from samplers.topic_models.lda.stored_assignments import StoredGibbs
@@ -24,16 +23,18 @@ from targets.topic_models.lda.model import normalised
 
 _STEP, _EVALUATION, _INIT = 0, 1, 2
 """Tags of the random numbers of a step, of an evaluation and of the start."""
+USUAL = Loop()
+"""An evaluation every 10 steps, a checkpoint, if a file is given, every 50."""
 
 
 class Point(NamedTuple):
-    """Perplexity on the way.
+    """Perplexity after some steps.
 
     Attributes:
-        step: steps so far.
-        documents: that they used.
-        seconds: that they took, evaluations left out.
-        perplexity: of the average so far.
+        step: number of steps so far.
+        documents: number of documents that they used.
+        seconds: duration of the steps, evaluations left out.
+        perplexity: of the average of the predictions so far.
     """
 
     step: int
@@ -44,7 +45,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LDARun:
-    """What a run returns: theta (V, K) after the last step, and the perplexities on the way."""
+    """The topics theta (V, K) after the last step, and the perplexities on the way."""
 
     theta: np.ndarray
     points: tuple[Point, ...]
@@ -55,18 +56,24 @@ class Given:
     """An estimator that returns an estimate made before, at the position of the state alone.
 
     Args:
-        estimate_: what to return.
+        estimate_: the estimate to return.
         position: where it was made, the very object of the state that the step starts from.
     """
 
     estimate_: Estimate
-    position: Any
+    position: Position
 
-    def init(self, key, position):
+    def init(self, key: jax.Array, position: Position) -> tuple[()]:
+        """Return the empty state."""
         del key, position
         return ()
 
-    def estimate(self, key, estate, position):
+    def estimate(self, key: jax.Array, estate: State, position: Position) -> tuple[Estimate, State]:
+        """Return the estimate given, and the state unchanged.
+
+        Raises:
+            ValueError: at any position but the one where the estimate was made.
+        """
         del key
         if position is not self.position:
             raise ValueError(
@@ -84,16 +91,12 @@ def run_lda(
     num_steps: int,
     theta: np.ndarray | None = None,
     completion: Callable[[], Completion] | None = None,
-    evaluate_every: int = 10,
-    checkpoint: str | os.PathLike | None = None,
-    checkpoint_every: int = 50,
-    progress: bool = False,
-    seconds: float | None = None,
+    loop: Loop = USUAL,
 ) -> LDARun:
     """Run a sampler on the topics of an LDA model.
 
     Step t draws from `SeedSequence(seed, spawn_key=(0, t))` and the minibatch of a step is a function of its number, so
-    that a run that is resumed goes on with the same numbers. The step is the sampler's own: for `backend == "jax"`
+    that a resumed run continues with the same numbers. The step is the sampler's own: for `backend == "jax"`
     compiled, with the estimate, which is made on the host, as an argument.
 
     Args:
@@ -104,76 +107,33 @@ def run_lda(
         num_steps: steps.
         theta: start (V, K); by default from Gamma(1, 1).
         completion: makes the running perplexity; None for none.
-        evaluate_every: steps from one evaluation to the next.
-        checkpoint: a file to write the run to and, if it exists, to resume from.
-        checkpoint_every: steps between two checkpoints.
-        progress: show a progress bar.
-        seconds: stop after so many seconds of steps, evaluations left out; where a run ends then depends on the clock.
-
-    Returns:
-        An `LDARun`.
+        loop: evaluations, checkpoints, limit of time, progress.
 
     Raises:
         ValueError: if an argument does not fit; `CheckpointError` (a ValueError) if the checkpoint does not.
-        FloatingPointError: if the topics leave the finite numbers.
+        FloatingPointError: if the topics are not finite at an evaluation.
     """
-    for name, count in (("num_steps", num_steps), ("evaluate_every", evaluate_every), ("every", checkpoint_every)):
-        require(count >= 1, f"{name}: must be at least 1", count)
+    require(num_steps >= 1, "num_steps: must be at least 1", num_steps)
     require("gradient" not in sampler.needs or estimator.gradient, "estimator: needs gradient=True", estimator.gradient)
-    schedule = step_size if callable(step_size) else constant(step_size)
-    model, batches = estimator.model, estimator.batches
+    model = estimator.model
     start = model.start(np.random.default_rng([seed, _INIT])) if theta is None else np.asarray(theta, np.float64)
     require(start.shape == (model.words, model.topics), "theta: must be (V, K) of the model", start.shape)
-    state = _Chain(sampler, estimator, seed, start)
-    running = completion() if completion is not None else None
-    fingerprint = {
-        "sampler": digest((type(sampler).__qualname__, sampler)),
-        "model": repr((type(estimator).__name__, model, estimator.sweeps, evaluate_every, running is None)),
-        "batches": repr((type(batches).__name__, batches.batch_size, batches.seed, len(batches.corpus))),
-        "step_size": repr(schedule),
-        "seed": seed,
-        "start": digest_arrays(start),
-    }
-    done, points = 0, []
-    if checkpoint is not None and os.path.exists(checkpoint):
-        done, arrays = checkpoints.load(checkpoint, fingerprint)
-        table = arrays.pop(0)
-        points = [Point(int(a), int(b), float(c), float(d)) for a, b, c, d in table]
-        if running is not None:
-            running.total, running.evaluations = arrays.pop(0), len(points)
-        state.restore(arrays)
-
-    def save():
-        if checkpoint is not None:
-            table = np.array(points, np.float64).reshape(-1, 4)
-            parts = [table] + ([] if running is None else [running.total]) + state.dump()
-            checkpoints.save(checkpoint, fingerprint, done, parts)
-
-    spent = points[-1].seconds if points else 0.0
-    with tqdm(total=num_steps, initial=min(done, num_steps), unit="step", disable=not progress) as bar:
-        while done < num_steps and (seconds is None or spent < seconds):
-            began = time.perf_counter()
-            state.step(done, float(schedule(np.asarray(done))))
-            spent += time.perf_counter() - began
-            done += 1
-            bar.update()
-            if running is not None and done % evaluate_every == 0:
-                current = state.theta()
-                if not np.all(np.isfinite(current)):
-                    raise FloatingPointError(f"the topics are not finite after {done} steps; reduce step_size")
-                generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_EVALUATION, done)))
-                value = running.add(generator, normalised(model.weights(current)))
-                points.append(Point(done, done * batches.batch_size, spent, value))
-                bar.set_postfix(perplexity=f"{value:.1f}")
-            if done % checkpoint_every == 0 or done == num_steps:
-                save()
-    return LDARun(state.theta(), tuple(points))
+    schedule = step_size if callable(step_size) else constant(step_size)
+    chain = TopicChain(sampler, estimator, seed, start)
+    driver = _Driver(chain, schedule, None if completion is None else completion())
+    drive(driver, range(1, num_steps + 1), loop)
+    return LDARun(chain.theta(), tuple(driver.points))
 
 
-class _Chain:
-    """The state of a sampler of either backend, with random numbers that are a function of the number of the step."""
+class TopicChain:
+    """The state of a sampler of either backend, with random numbers that are a function of the number of the step.
 
-    def __init__(self, sampler: Any, estimator: DocumentGibbs | StoredGibbs, seed: int, start: np.ndarray):
+    Args:
+        sampler, estimator, seed: see `run_lda`.
+        start: theta (V, K).
+    """
+
+    def __init__(self, sampler: Sampler, estimator: DocumentGibbs | StoredGibbs, seed: int, start: np.ndarray):
         self.sampler, self.estimator, self.seed = sampler, estimator, seed
         self.host = sampler.backend == "host"
         generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_INIT,)))
@@ -181,8 +141,8 @@ class _Chain:
         self.state = sampler.init(key, start if self.host else jnp.asarray(start), estimator)
 
     def step(self, number: int, step_size: float) -> None:
-        """Step number 0, 1, .."""
-        generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(self.seed, spawn_key=(_STEP, number))))
+        """Take step number 0, 1, ..."""
+        generator = stream(self.seed, _STEP, number)
         if self.host:
             self.state = self.sampler.step(generator, self.state, step_size, self.estimator)
             return
@@ -195,16 +155,55 @@ class _Chain:
         """The position (V, K), float64."""
         return np.asarray(self.sampler.position(self.state), np.float64)
 
+
+@dataclass(eq=False)
+class _Driver:
+    """A chain with its schedule and its running perplexity."""
+
+    chain: TopicChain
+    schedule: Schedule
+    completion: Completion | None
+    points: list[Point] = field(default_factory=list)
+
+    def advance(self, start: int, count: int) -> None:
+        for number in range(start, start + count):
+            self.chain.step(number, float(self.schedule(np.asarray(number))))
+
+    def evaluate(self, done: int, seconds: float) -> dict[str, str]:
+        chain = self.chain
+        theta = finite_topics(chain.theta(), f"{done} steps")
+        if self.completion is None:
+            return {}
+        phi = normalised(chain.estimator.model.weights(theta))
+        generator = np.random.default_rng(np.random.SeedSequence(chain.seed, spawn_key=(_EVALUATION, done)))
+        value = self.completion.add(generator, phi)
+        self.points.append(Point(done, done * chain.estimator.batches.batch_size, seconds, value))
+        return {"perplexity": f"{value:.1f}"}
+
+    def identity(self) -> dict[str, Any]:
+        sampler, estimator = self.chain.sampler, self.chain.estimator
+        model, batches = estimator.model, estimator.batches
+        return {
+            "sampler": digest((type(sampler).__qualname__, sampler)),
+            "model": repr((type(estimator).__name__, model, estimator.sweeps, self.completion is None)),
+            "batches": repr((type(batches).__name__, batches.batch_size, batches.seed, len(batches.corpus))),
+            "step_size": repr(self.schedule),
+            "seed": self.chain.seed,
+            "start": digest_arrays(self.chain.theta()),
+        }
+
     def dump(self) -> list[np.ndarray]:
-        """The state as arrays."""
-        return [np.asarray(leaf) for leaf in jax.tree.leaves(self.state)]
+        inside = [] if self.completion is None else [self.completion.total]
+        return [table_of(self.points, Point), *inside, *map(np.asarray, jax.tree.leaves(self.chain.state))]
 
     def restore(self, arrays: list[np.ndarray]) -> None:
-        """Inverse of `dump`."""
-        self.state = checkpoints.refilled(self.state, arrays)
+        self.points = points_of(arrays.pop(0), Point)
+        if self.completion is not None:
+            self.completion.total, self.completion.evaluations = arrays.pop(0), len(self.points)
+        self.chain.state = checkpoints.refilled(self.chain.state, arrays)
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _moved(sampler, key, state, step_size, gradient):
+def _moved(sampler: Sampler, key: jax.Array, state: State, step_size: float, gradient: jax.Array) -> State:
     """The sampler's step with a gradient that was made at the position of `state`, compiled."""
     return sampler.step(key, state, step_size, Given(Estimate(gradient), state.position))

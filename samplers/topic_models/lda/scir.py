@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from samplers.interface.sampler import Claims, Source
 from samplers.positive.scir import CIRSteps
 
@@ -39,7 +41,8 @@ class TopicSCIR(CIRSteps):
     """
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Exact, for counts of one draw of all topics."""
         return Claims(
             kind="exact",
             source=Source("baker2018large", "section 5.1"),
@@ -47,7 +50,7 @@ class TopicSCIR(CIRSteps):
             spaces=("positive",),
         )
 
-    def begin(self, key, position, shape):
+    def begin(self, key: np.random.Generator, position: np.ndarray, shape: np.ndarray) -> np.ndarray:
         """theta with its totals drawn afresh."""
         totals = key.standard_gamma(shape.sum(axis=-2, keepdims=True))
         return position * (totals / position.sum(axis=-2, keepdims=True))

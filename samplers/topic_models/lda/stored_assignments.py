@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from numba import njit
 
-from samplers.interface.sampler import Estimate
+from samplers.interface.sampler import Estimate, Position
 from samplers.topic_models.lda.estimator import as_generator, require_words, word_weights, words_used
 from samplers.topic_models.lda.gibbs import move_topics
 from targets.datasets.corpus import token_type
@@ -76,13 +77,17 @@ class StoredGibbs:
         """Those that have words."""
         return int(np.count_nonzero(self.batches.corpus.lengths))
 
-    def init(self, key, position):
+    def init(self, key: np.random.Generator | jax.Array, position: Position) -> StoredTopics:
+        """Return the state before any visit: no word has a topic."""
         del key, position
         size, topics = len(self.batches.corpus.tokens), self.model.topics
         none, counts = np.full(size, topics, token_type(topics + 1)), np.zeros((self.model.words, topics))
         return StoredTopics(np.zeros((), np.int64), none, counts, np.zeros((), np.int64))
 
-    def estimate(self, key, estate, position):
+    def estimate(
+        self, key: np.random.Generator | jax.Array, estate: StoredTopics, position: Position
+    ) -> tuple[Estimate, StoredTopics]:
+        """Counts, and the gradient, after a visit to the next minibatch; the state after it."""
         theta = np.asarray(position, np.float64)
         corpus, number = self.batches.corpus, int(estate.number)
         visited = np.unique(self.batches.numbers(number))
@@ -106,14 +111,14 @@ class StoredGibbs:
 
 
 def places_of(offsets: np.ndarray, documents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the words of some documents are among all words (T',), and where each of these begins and ends in it."""
+    """Places of the words of some documents among all words (T',), and begin and end of each document in it."""
     lengths = offsets[documents + 1] - offsets[documents]
     own = np.concatenate([[0], np.cumsum(lengths)])
     return np.repeat(offsets[documents] - own[:-1], lengths) + np.arange(own[-1]), own
 
 
 @njit(cache=True, nogil=True)
-def recount(words, before, after, counts):
+def recount(words: np.ndarray, before: np.ndarray, after: np.ndarray, counts: np.ndarray) -> None:
     """Move words from their topics `before`, if they have any, to those after, in counts (V, K)."""
     for i in range(len(words)):
         if before[i] < counts.shape[1]:

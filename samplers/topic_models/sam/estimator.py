@@ -1,7 +1,7 @@
 """The gradient of the posterior of the topics from a batch of documents with sampled weights."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,9 @@ from targets.numerics.ragged import SparseRows
 from targets.topic_models.sam.documents import matrix
 from targets.topic_models.sam.model import SAM
 
+Tensor = np.ndarray | jax.Array
+"""An array of the host or of a device."""
+
 
 class Batch(NamedTuple):
     """Documents with their weights.
@@ -23,9 +26,9 @@ class Batch(NamedTuple):
         scale: D / (S N), the documents that each pair stands for.
     """
 
-    documents: Any
-    weights: Any
-    scale: Any
+    documents: Tensor
+    weights: Tensor
+    scale: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +55,13 @@ class BatchEstimator:
     model: SAM
     batch: Batch
 
-    def init(self, key, position):
+    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
+        """Return the empty state."""
         del key, position
         return ()
 
-    def estimate(self, key, estate, position):
+    def estimate(self, key: jax.Array | None, estate: tuple[()], position: jax.Array) -> tuple[Estimate, tuple[()]]:
+        """Gradient and potential at topics (K, V)."""
         del key
         X, theta, scale = self.batch
         gram, products = position @ position.T, X @ position.T
@@ -80,7 +85,7 @@ def draw_batch(
     beta: np.ndarray,
     batch_size: int,
     settings: WeightSettings,
-    dense: Any = None,
+    dense: Tensor | None = None,
 ) -> Batch:
     """Documents without replacement and weights drawn at the given topics, for each of C sets of topics.
 
@@ -116,7 +121,7 @@ def draw_batch(
 def weighted(
     generator: np.random.Generator,
     model: SAM,
-    documents: Any,
+    documents: Tensor,
     products: np.ndarray,
     beta: np.ndarray,
     settings: WeightSettings,

@@ -25,11 +25,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 from samplers.geodesic.gmc import GMC
 from samplers.geodesic.gsgnht import GSGNHT
 from samplers.geodesic.sggmc import SGGMC
-from samplers.interface.sampler import Sampler
+from samplers.interface.sampler import Sampler, State
+from samplers.topic_models.common import NoEstimator
 from samplers.topic_models.sam.estimator import Batch, BatchEstimator, draw_batch
 from samplers.topic_models.sam.weights import USUAL, WeightSettings
 from samplers.validation import require
@@ -63,7 +65,7 @@ class Method:
     step_size: float
     num_steps: int = 10
     weights: WeightSettings = USUAL
-    dtype: Any = np.float64
+    dtype: DTypeLike = np.float64
 
     def __post_init__(self):
         words = self.model.words
@@ -79,20 +81,20 @@ class Method:
         return self.rows.size
 
     @cached_property
-    def _dense(self) -> Any:
+    def _dense(self) -> jax.Array | None:
         """All documents (D, V), on the device, where every batch is all of them."""
         return jnp.asarray(self.rows.dense().astype(self.dtype)) if self.batch_size == self.size else None
 
     @property
     def restarts(self) -> bool:
-        """Whether the sampler forgets its velocity (a Metropolis method) and needs the potential anew."""
+        """True if the sampler forgets its velocity (a Metropolis method) and needs the potential anew."""
         return "potential" in self.sampler.needs
 
-    def start(self, generator: np.random.Generator) -> Any:
+    def start(self, generator: np.random.Generator) -> State:
         """State of one chain about m."""
         return self.init(generator, self.model.start(generator)[None])
 
-    def init(self, generator: np.random.Generator, beta: np.ndarray) -> Any:
+    def init(self, generator: np.random.Generator, beta: np.ndarray) -> State:
         """State of C chains that start at topics (C, K, V)."""
         keys = jax.random.split(jax.random.key(int(generator.integers(2**63))), len(beta))
         start = jnp.asarray(np.asarray(beta).astype(self.dtype))
@@ -100,16 +102,16 @@ class Method:
             return start
         return _init(self.sampler, keys, start)
 
-    def topics(self, state: Any) -> np.ndarray:
+    def topics(self, state: State) -> np.ndarray:
         """beta (C, K, V)."""
         return np.asarray(state if self.restarts else self.sampler.position(state))
 
-    def draw(self, generator: np.random.Generator, state: Any) -> Batch:
+    def draw(self, generator: np.random.Generator, state: State) -> Batch:
         """The batch of a sample."""
         topics = self.topics(state)
         return draw_batch(generator, self.model, self.rows, topics, self.batch_size, self.weights, self._dense)
 
-    def sample(self, generator: np.random.Generator, state: Any, number: int = 0) -> Any:
+    def sample(self, generator: np.random.Generator, state: State, number: int = 0) -> State:
         """The state after one sample; its number does not matter."""
         del number
         batch = self.draw(generator, state)
@@ -120,7 +122,7 @@ class Method:
 
 
 @partial(jax.jit, static_argnums=0)
-def _init(sampler, keys, beta):
+def _init(sampler: Sampler, keys: jax.Array, beta: jax.Array) -> State:
     return jax.vmap(lambda key, x: sampler.init(key, x, NoEstimator()))(keys, beta)
 
 
@@ -143,17 +145,6 @@ def _advance(sampler, model, num_steps, restarts, keys, state, step_size, batch)
         first = lambda tree: jax.tree.map(lambda a: a[0], tree)
         return jax.tree.map(lambda a: a[None], chain(keys[0], first(state), first(batch)))
     return jax.vmap(chain)(keys, state, batch)
-
-
-class NoEstimator:
-    """An estimator without a state, for the start of a sampler."""
-
-    def init(self, key, position):
-        del key, position
-        return ()
-
-    def estimate(self, key, estate, position):
-        raise NotImplementedError
 
 
 METHODS = ("sggmc", "gsgnht", "sggmc-full", "gsgnht-full", "gmc-apprmh", "gmc-bgibbs")

@@ -8,8 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.topic_models.sam.estimator import Batch, BatchEstimator, weighted
-from samplers.topic_models.sam.methods import Method, NoEstimator
+from samplers.interface.sampler import Estimate, State
+from samplers.topic_models.common import NoEstimator
+from samplers.topic_models.sam.estimator import Batch, BatchEstimator, Tensor, weighted
+from samplers.topic_models.sam.methods import Method
 from samplers.validation import require
 from targets.topic_models.sam.documents import matrix
 from targets.topic_models.sam.model import SAM
@@ -47,20 +49,20 @@ class ParticleTopics(Method):
         require(self.particles >= 2, "particles: must be at least 2", self.particles)
         require(self.decay >= 0, "decay: must not be negative", self.decay)
 
-    def start(self, generator: np.random.Generator) -> Any:
+    def start(self, generator: np.random.Generator) -> State:
         """State of M particles about m."""
         return self.init(generator, np.stack([self.model.start(generator) for _ in range(self.particles)]))
 
-    def init(self, generator: np.random.Generator, beta: np.ndarray) -> Any:
+    def init(self, generator: np.random.Generator, beta: np.ndarray) -> State:
         """State of M particles at topics (M, K, V)."""
         key = jax.random.key(int(generator.integers(2**63)))
         return self.sampler.init(key, jnp.asarray(beta, self.dtype), NoEstimator())
 
-    def topics(self, state: Any) -> np.ndarray:
+    def topics(self, state: State) -> np.ndarray:
         """beta (M, K, V)."""
         return np.asarray(self.sampler.position(state))
 
-    def draw(self, generator: np.random.Generator, state: Any) -> Batch:
+    def draw(self, generator: np.random.Generator, state: State) -> Batch:
         """The batch of a sample: documents (S, V), weights (M, S, N, K), scale (M,)."""
         beta = self.topics(state).astype(np.float64)
         M, K, V = beta.shape
@@ -72,7 +74,7 @@ class ParticleTopics(Method):
         each = self.size / self.batch_size
         return weighted(generator, self.model, documents, products, beta, self.weights, each)
 
-    def sample(self, generator: np.random.Generator, state: Any, number: int = 0) -> Any:
+    def sample(self, generator: np.random.Generator, state: State, number: int = 0) -> State:
         """The state after sample `number`."""
         batch = jax.tree.map(jnp.asarray, self.draw(generator, state))
         key = jax.random.key(int(generator.integers(2**63)))
@@ -84,9 +86,12 @@ class _Own(NamedTuple):
     """An estimator whose state is the weights (S, N, K) and the scale () of a particle."""
 
     model: SAM
-    documents: Any
+    documents: Tensor
 
-    def estimate(self, key, estate, position):
+    def estimate(
+        self, key: jax.Array, estate: tuple[jax.Array, jax.Array], position: jax.Array
+    ) -> tuple[Estimate, Any]:
+        """Gradient and potential of a particle at topics (K, V)."""
         found, _ = BatchEstimator(self.model, Batch(self.documents, *estate)).estimate(key, (), position)
         return found, estate
 

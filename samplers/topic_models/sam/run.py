@@ -1,15 +1,16 @@
-"""Runs on a spherical admixture model: perplexity on the way, progress, checkpoint, resume bit for bit."""
+"""Runs on a spherical admixture model, with the log-perplexity on the way."""
 
-import os
-import time
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
-from tqdm import tqdm
 
+from samplers.interface.sampler import State
 from samplers.runner import checkpoint as checkpoints
-from samplers.runner.engine import digest_arrays
+from samplers.runner.digests import digest_arrays
+from samplers.runner.loop import Loop, drive, points_of, stream, table_of
+from samplers.topic_models.common import finite_topics
 from samplers.topic_models.sam.methods import Method
 from samplers.topic_models.sam.particles import ParticleTopics
 from samplers.topic_models.sam.variational import MeanField, StochasticMeanField, Variational
@@ -18,16 +19,18 @@ from targets.topic_models.sam.perplexity import LogPerplexity
 
 _STEP, _INIT = 0, 1
 """Tags of the random numbers of a sample and of the start."""
+USUAL = Loop()
+"""An evaluation every 10 samples, a checkpoint, if a file is given, every 50."""
 
 
 class Chain(Protocol):
-    """What can be run; states are pytrees of arrays."""
+    """A method with a start, samples and topics; states are pytrees of arrays."""
 
-    def start(self, generator: np.random.Generator) -> Any: ...
+    def start(self, generator: np.random.Generator) -> State: ...
 
-    def sample(self, generator: np.random.Generator, state: Any, number: int) -> Any: ...
+    def sample(self, generator: np.random.Generator, state: State, number: int) -> State: ...
 
-    def topics(self, state: Any) -> np.ndarray: ...
+    def topics(self, state: State) -> np.ndarray: ...
 
 
 class VariationalChain:
@@ -37,7 +40,7 @@ class VariationalChain:
         self.inference = inference
 
     def start(self, generator: np.random.Generator) -> Variational:
-        """That of the inference."""
+        """The start of the inference."""
         return self.inference.start(generator)
 
     def sample(self, generator: np.random.Generator, state: Variational, number: int) -> Variational:
@@ -52,11 +55,11 @@ class VariationalChain:
 
 
 class Point(NamedTuple):
-    """Log-perplexity on the way.
+    """Log-perplexity after some samples.
 
     Attributes:
-        sample: samples so far.
-        seconds: that they took, evaluations left out.
+        sample: number of samples so far.
+        seconds: duration of the samples, evaluations left out.
         value, standard_error, draws: see `targets.topic_models.sam.perplexity.Perplexity`.
         current: log-perplexity of the last topics alone.
     """
@@ -83,11 +86,7 @@ def run_sam(
     num_samples: int,
     perplexity: LogPerplexity | None = None,
     averaged: bool = True,
-    evaluate_every: int = 10,
-    checkpoint: str | os.PathLike | None = None,
-    checkpoint_every: int = 50,
-    seconds: float | None = None,
-    progress: bool = False,
+    loop: Loop = USUAL,
 ) -> SAMRun:
     """Run a method; sample t draws from `SeedSequence(seed, spawn_key=(0, t))`, so that a resumed run is the same.
 
@@ -98,69 +97,66 @@ def run_sam(
         perplexity: takes in the topics of chain 0 at every evaluation; None for none.
         averaged: the perplexity is of the mean density over the samples taken in; else of the last topics alone, over
             all chains or particles.
-        evaluate_every: samples from one evaluation to the next.
-        checkpoint: a file to write the run to and, if it exists, to resume from.
-        checkpoint_every: samples between two checkpoints.
-        seconds: stop after so many seconds of samples, but not before the first evaluation; where a run ends then
-            depends on the clock.
-        progress: show a progress bar.
+        loop: evaluations, checkpoints, limit of time, progress; its steps are samples.
 
     Raises:
         ValueError: if an argument does not fit; `CheckpointError` (a ValueError) if the checkpoint does not.
-        FloatingPointError: if the topics leave the finite numbers.
+        FloatingPointError: if the topics are not finite at an evaluation.
     """
-    for name, count in (("num_samples", num_samples), ("evaluate_every", evaluate_every), ("every", checkpoint_every)):
-        require(count >= 1, f"{name}: must be at least 1", count)
-    state = chain.start(_generator(seed, _INIT))
-    fingerprint = {
-        "method": describe(chain),
-        "seed": seed,
-        "start": digest_arrays(state),
-        "evaluate_every": evaluate_every,
-        "weights": None if perplexity is None else digest_arrays(perplexity.weights),
-    }
-    done, spent, points = 0, 0.0, []
-    if checkpoint is not None and os.path.exists(checkpoint):
-        done, arrays = checkpoints.load(checkpoint, fingerprint)
-        points = [Point(int(row[0]), *map(float, row[1:])) for row in arrays[0]]
-        spent = float(arrays[1])
-        if perplexity is not None:
-            perplexity.restore(arrays[2:4])
-        state = checkpoints.refilled(state, arrays[4:])
-
-    def save():
-        if checkpoint is not None:
-            table = np.array(points, np.float64).reshape(-1, len(Point._fields))
-            inside = perplexity.dump() if perplexity is not None else [np.zeros(0), np.zeros(0)]
-            leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(state)]
-            checkpoints.save(checkpoint, fingerprint, done, [table, np.asarray(spent), *inside, *leaves])
-
-    with tqdm(total=num_samples, initial=min(done, num_samples), unit="sample", disable=not progress) as bar:
-        # the first point of a slow machine is waited for
-        while done < num_samples and (seconds is None or spent < seconds or (perplexity is not None and not points)):
-            began = time.perf_counter()
-            state = jax.block_until_ready(chain.sample(_generator(seed, _STEP, done), state, done))
-            spent += time.perf_counter() - began
-            done += 1
-            bar.update()
-            if done % evaluate_every == 0:
-                topics = chain.topics(state)
-                if not np.all(np.isfinite(topics)):
-                    raise FloatingPointError(f"the topics are not finite after {done} samples; reduce step_size")
-                if perplexity is not None:
-                    last = perplexity.alone(topics[:1] if averaged else topics)
-                    if averaged:
-                        perplexity.add(topics[0])
-                    points.append(Point(done, spent, *(perplexity.value() if averaged else last), last.value))
-                    bar.set_postfix(log_perplexity=f"{points[-1].value:.1f}")
-            if done % checkpoint_every == 0 and done < num_samples:
-                save()
-    save()
-    return SAMRun(chain.topics(state), tuple(points))
+    require(num_samples >= 1, "num_samples: must be at least 1", num_samples)
+    driver = _Driver(chain, seed, chain.start(stream(seed, _INIT)), perplexity, averaged)
+    drive(driver, range(1, num_samples + 1), loop, unit="sample")
+    return SAMRun(chain.topics(driver.state), tuple(driver.points))
 
 
-def describe(chain: Any) -> str:
-    """What identifies a method in a checkpoint: its settings, and its model by their digest."""
+@dataclass(eq=False)
+class _Driver:
+    """A chain with its state and its perplexity."""
+
+    chain: Chain
+    seed: int
+    state: State
+    perplexity: LogPerplexity | None
+    averaged: bool
+    points: list[Point] = field(default_factory=list)
+
+    def advance(self, start: int, count: int) -> None:
+        for number in range(start, start + count):
+            self.state = self.chain.sample(stream(self.seed, _STEP, number), self.state, number)
+        jax.block_until_ready(self.state)
+
+    def evaluate(self, done: int, seconds: float) -> dict[str, str]:
+        topics = finite_topics(self.chain.topics(self.state), f"{done} samples")
+        if self.perplexity is None:
+            return {}
+        last = self.perplexity.alone(topics[:1] if self.averaged else topics)
+        if self.averaged:
+            self.perplexity.add(topics[0])
+        value = self.perplexity.value() if self.averaged else last
+        self.points.append(Point(done, seconds, *value, last.value))
+        return {"log_perplexity": f"{value.value:.1f}"}
+
+    def identity(self) -> dict[str, Any]:
+        return {
+            "method": describe(self.chain),
+            "seed": self.seed,
+            "start": digest_arrays(self.state),
+            "weights": None if self.perplexity is None else digest_arrays(self.perplexity.weights),
+        }
+
+    def dump(self) -> list[np.ndarray]:
+        inside = [] if self.perplexity is None else self.perplexity.dump()
+        return [table_of(self.points, Point), *inside, *map(np.asarray, jax.tree.leaves(self.state))]
+
+    def restore(self, arrays: list[np.ndarray]) -> None:
+        self.points = points_of(arrays.pop(0), Point)
+        if self.perplexity is not None:
+            self.perplexity.restore([arrays.pop(0), arrays.pop(0)])
+        self.state = checkpoints.refilled(self.state, arrays)
+
+
+def describe(chain: Chain) -> str:
+    """Identity of a method in a checkpoint: its settings, and the digest of its model."""
     if isinstance(chain, VariationalChain):
         inner = chain.inference
         rest = (getattr(inner, "batch_size", None), getattr(inner, "delay", None), getattr(inner, "decay", None))
@@ -175,7 +171,3 @@ def describe(chain: Any) -> str:
     m = inner.model
     law = (m.prior_concentration, m.topic_concentration, m.concentration)
     return repr((type(inner).__name__, rest, law, digest_arrays((m.direction, m.alpha))))
-
-
-def _generator(seed: int, *tags: int) -> np.random.Generator:
-    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=tags)))

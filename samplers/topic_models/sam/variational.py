@@ -48,8 +48,15 @@ class Variational(NamedTuple):
 
 
 class Optimiser(NamedTuple):
-    """How far an update goes: at most `steps` steps of the gradient times `rate`, none changing an entry by more than
-    `most`; every `check` steps a fall of the bound is undone and the rate halved; done where |grad| < `enough`."""
+    """Limits of an update by gradient ascent.
+
+    Attributes:
+        steps: at most so many.
+        rate: a step is the gradient times this.
+        most: largest change of an entry in a step.
+        check: every so many steps a fall of the bound is undone and the rate halved.
+        enough: done where |grad| is below it.
+    """
 
     steps: int
     rate: float
@@ -259,7 +266,7 @@ class StochasticMeanField:
         return self.rows.size
 
     def start(self, generator: np.random.Generator) -> Variational:
-        """That of `MeanField`, without weights."""
+        """The start of `MeanField`, without weights."""
         first = MeanField(self.model, self.rows.take(np.arange(1))).start(generator)
         return first._replace(weights=first.weights[:0])
 

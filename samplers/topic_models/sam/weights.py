@@ -26,7 +26,7 @@ MOST_REFLECTIONS = 200
 
 
 class WeightSettings(NamedTuple):
-    """How weights are sampled.
+    """Settings of the sampler of weights.
 
     Attributes:
         burn_in: transitions that are dropped first.
@@ -200,7 +200,7 @@ def _tangent(x, v, flat):
 
 
 @njit(cache=True, error_model="numpy")
-def reflected(v, j):
+def reflected(v: np.ndarray, j: int) -> None:
     """Reflect a tangent velocity of the simplex in the face x_j = 0, in place."""
     K = len(v)
     old = v[j]

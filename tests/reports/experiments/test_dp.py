@@ -10,11 +10,13 @@ from reports.experiments.baker2018 import figure3b as figure
 from reports.experiments.common.grid import PUBLISHED, load
 from reports.experiments.original import dp_bias as tiny
 from samplers.runner import checkpoint
+from samplers.runner.loop import Loop
 from samplers.topic_models.dp.run import run_dp
 from samplers.topic_models.dp.slice import StepSizes, log_predictive
 from targets.datasets.files import CACHE_VARIABLE
 
 CELLS = {s.method: figure.Cell(s, 60, 0, "generated") for s in (figure.SCIR, figure.SGRLD, figure.GIBBS)}
+LOOP = Loop(evaluate_every=10, checkpoint_every=20)
 
 
 class Killed(Exception):
@@ -28,14 +30,13 @@ def arguments(cell):
         "iterations": cell.iterations,
         "seed": cell.seed,
         "score": lambda state: (log_predictive(state, test),),
-        "checkpoint_every": 20,
     }
 
 
 @pytest.mark.parametrize("method", CELLS)
 def test_a_killed_run_goes_on_to_the_same_samples_bit_for_bit(method, tmp_path):
     given, options = arguments(CELLS[method])
-    whole = run_dp(*given, **options)
+    whole = run_dp(*given, **options, loop=LOOP)
     calls, score = [], options["score"]
 
     def dies(state):
@@ -46,10 +47,10 @@ def test_a_killed_run_goes_on_to_the_same_samples_bit_for_bit(method, tmp_path):
 
     file = tmp_path / "run.npz"
     with pytest.raises(Killed):
-        run_dp(*given, **{**options, "score": dies}, checkpoint=file)
+        run_dp(*given, **{**options, "score": dies}, loop=replace(LOOP, checkpoint=file))
     steps = []
     counted = lambda state: steps.append(1) or score(state)
-    resumed = run_dp(*given, **{**options, "score": counted}, checkpoint=file)
+    resumed = run_dp(*given, **{**options, "score": counted}, loop=replace(LOOP, checkpoint=file))
     assert len(steps) == 4  # iterations 30, 40, 50 and 60 alone
     np.testing.assert_array_equal(resumed.scores, whole.scores)
     for one, two in zip(resumed.state, whole.state, strict=True):
@@ -61,20 +62,23 @@ def test_a_killed_run_goes_on_to_the_same_samples_bit_for_bit(method, tmp_path):
 def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused_with_a_remedy(tmp_path):
     given, options = arguments(CELLS["SCIR"])
     file = tmp_path / "run.npz"
-    run_dp(*given, **{**options, "iterations": 20}, checkpoint=file)
+    run_dp(*given, **{**options, "iterations": 20}, loop=replace(LOOP, checkpoint=file))
     for change in ({"seed": 1}, {"fingerprint": {"cell": "another"}}):
         with pytest.raises(checkpoint.CheckpointError, match="belongs to another run"):
-            run_dp(*given, **{**options, **change}, checkpoint=file)
+            run_dp(*given, **{**options, **change}, loop=replace(LOOP, checkpoint=file))
     with pytest.raises(checkpoint.CheckpointError, match="step_size"):
-        run_dp(given[0], given[1], StepSizes(0.1, 0.2), **options, checkpoint=file)
+        run_dp(given[0], given[1], StepSizes(0.1, 0.2), **options, loop=replace(LOOP, checkpoint=file))
     file.write_bytes(file.read_bytes()[:-100])
     with pytest.raises(checkpoint.CheckpointError, match=r"run\.npz.* truncated .* delete it"):
-        run_dp(*given, **options, checkpoint=file)
+        run_dp(*given, **options, loop=replace(LOOP, checkpoint=file))
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [({"iterations": 15}, "iterations: must be a multiple"), ({"checkpoint_every": 15}, "checkpoint_every: must be")],
+    [
+        ({"iterations": 15}, "iterations: must be a multiple"),
+        ({"loop": Loop(checkpoint_every=15)}, "checkpoint_every: must be"),
+    ],
 )
 def test_bad_arguments_of_a_run_are_named(change, words):
     given, options = arguments(CELLS["SCIR"])
@@ -84,7 +88,7 @@ def test_bad_arguments_of_a_run_are_named(change, words):
 
 def test_a_run_shows_its_progress(capsys):
     given, options = arguments(replace(CELLS["SCIR"], iterations=10))
-    run_dp(*given, **options, progress=True)
+    run_dp(*given, **options, loop=replace(LOOP, progress=True))
     assert "10/10" in capsys.readouterr().err
 
 

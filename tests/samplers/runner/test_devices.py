@@ -46,9 +46,9 @@ found = {
 half = dict(step_size=0.1, checkpoint=f"{folder}/run.npz", checkpoint_every=5, **same)
 if devices == 1:  # stopped after half of the steps; the other process goes on with it
     whole, save = run(SGLD(), normal, key, step_size=0.1, **same), checkpoint.save
-    def stopped(path, fingerprint, number, arrays):
-        save(path, fingerprint, number, arrays)
-        if number == 2:
+    def stopped(path, fingerprint, steps, arrays):
+        save(path, fingerprint, steps, arrays)
+        if steps == 10:
             raise KeyboardInterrupt
     checkpoint.save = stopped
     try:

@@ -12,6 +12,7 @@ from samplers.estimators.basic import Exact
 from samplers.interface.sampler import Estimate
 from samplers.particles.parvi import ParVI
 from samplers.particles.psghmc import PSGHMC
+from samplers.runner.loop import Loop
 from samplers.topic_models.lda import particles
 from samplers.topic_models.lda.completion import Completion
 from samplers.topic_models.lda.particles import ParticleGibbs, run_particles
@@ -29,6 +30,7 @@ QUANTILE = stats.norm.isf(2.5e-7)  # 36 numbers at most, each at a two-sided rat
 TINY = tiny_lda()
 MODEL = SoftmaxLDA(2, 3, TINY.model.alpha, mean=0.3, variance=0.5)
 CORPUS = from_documents([np.array(d) for d in TINY.documents], Vocabulary(("a", "b", "c")))
+TWO = Loop(evaluate_every=2)
 THETA = np.random.default_rng(0).normal(0.3, 1.0, (3, 3, 2))
 
 
@@ -116,7 +118,7 @@ METHODS = {
 @pytest.mark.parametrize("name", METHODS)
 def test_a_run_makes_the_moves_of_the_method_with_the_gradient_of_the_potential(name):
     sampler = METHODS[name]
-    found = run_particles(sampler, Enumerated(MODEL, TINY), 0, THETA, step_size=0.05, num_steps=4, evaluate_every=2)
+    found = run_particles(sampler, Enumerated(MODEL, TINY), 0, THETA, step_size=0.05, num_steps=4, loop=TWO)
     target = Target("tiny", Euclidean(6), jnp.zeros(6), U, source="enumeration")
     # the start of the momenta is the driver's
     key = jax.random.key(
@@ -133,6 +135,23 @@ def test_a_run_makes_the_moves_of_the_method_with_the_gradient_of_the_potential(
     assert [p.step for p in found.points] == [0, 2, 4]
     assert [p.documents for p in found.points] == [0, 4, 8]
     assert found.points[-1].spread == pytest.approx(np.var(want, axis=0, ddof=1).mean(), rel=1e-10)
+
+
+@pytest.mark.parametrize("sampler", [METHODS["det"], SGHMC()], ids=["particles", "chains"])
+def test_a_run_that_is_stopped_goes_on_to_the_same_sets(sampler, tmp_path):
+    def go(steps, file=None):
+        estimator = ParticleGibbs(MODEL, Independent(CORPUS, 1, 3), sweeps=2)
+        loop = Loop(evaluate_every=2, checkpoint=file, checkpoint_every=3)
+        completion = lambda: Completion(CORPUS, MODEL.alpha, 4)
+        return run_particles(
+            sampler, estimator, 0, THETA, step_size=0.05, num_steps=steps, completion=completion, loop=loop
+        )
+
+    whole, file = go(8), tmp_path / "run.npz"
+    go(4, file)
+    resumed = go(8, file)
+    np.testing.assert_array_equal(resumed.theta, whole.theta)
+    assert [p._replace(seconds=0.0) for p in resumed.points] == [p._replace(seconds=0.0) for p in whole.points]
 
 
 @pytest.mark.parametrize("name", ["blob", "det"])
@@ -183,7 +202,13 @@ def moments(temperature):
     h, steps = 0.05, 200  # 10 units of time: of the start t exp(-t) is left, 5e-4
     start = np.random.default_rng(2).normal(0.1, 1.0, (COUNT, 2, 2))
     run = run_particles(
-        SGHMC(2.0, temperature), Enumerated(PLANE, PAIRS), 5, start, step_size=h, num_steps=steps, evaluate_every=steps
+        SGHMC(2.0, temperature),
+        Enumerated(PLANE, PAIRS),
+        5,
+        start,
+        step_size=h,
+        num_steps=steps,
+        loop=Loop(evaluate_every=steps),
     )
     d, phi = run.theta[:, 0] - run.theta[:, 1], PLANE.phi(run.theta)
     values = np.stack([d[:, 0] ** 2, d[:, 0] * d[:, 1], phi[:, 0, 0] * phi[:, 1, 0]], axis=1)
@@ -210,7 +235,7 @@ def test_the_perplexity_is_that_of_the_mean_over_the_sets():
             return super().add(generator, phi)
 
     found = run_particles(
-        ParVI(), Enumerated(MODEL, TINY), 0, THETA, step_size=0.01, num_steps=2, evaluate_every=2,
+        ParVI(), Enumerated(MODEL, TINY), 0, THETA, step_size=0.01, num_steps=2, loop=TWO,
         completion=lambda: Watched(CORPUS, MODEL.alpha, 4),
     )  # fmt: skip
     assert len(made) == 2 * len(THETA)
@@ -224,7 +249,6 @@ def test_a_step_that_is_too_large_and_bad_arguments_are_named():
         run_particles(SGHMC(), exact, 0, THETA, step_size=1e200, num_steps=3)
     for changes, words in (
         ({"num_steps": 0}, "num_steps"),
-        ({"evaluate_every": 0}, "evaluate_every"),
         ({"step_size": -1.0}, "step_size"),
         ({"theta": THETA[0]}, "theta"),
         ({"theta": THETA[:, :2]}, "of the model"),

@@ -6,6 +6,7 @@ import pytest
 
 from reports.experiments.common.lda import METHODS, generated, generated_topics
 from samplers.runner.checkpoint import CheckpointError
+from samplers.runner.loop import Loop
 from samplers.runner.schedules import decreasing
 from samplers.topic_models.lda.completion import Completion, perplexity
 from samplers.topic_models.lda.estimator import DocumentGibbs
@@ -31,7 +32,7 @@ def estimator_of(name, seed=3):
 def run_of(name, path=None, steps=STEPS, seed=1, completion=lambda: Completion(HELD_OUT, MODEL.alpha, 6), **options):
     return run_lda(
         METHODS[name](MODEL), estimator_of(name), seed, step_size=decreasing(0.01, 10.0, 0.5), num_steps=steps,
-        completion=completion, evaluate_every=2, checkpoint=path, checkpoint_every=2, **options,
+        completion=completion, loop=Loop(evaluate_every=2, checkpoint=path, checkpoint_every=2), **options,
     )  # fmt: skip
 
 
@@ -83,7 +84,6 @@ def test_a_scheme_that_asks_for_another_gradient_is_refused():
     ("changes", "words"),
     [
         ({"num_steps": 0}, "num_steps"),
-        ({"evaluate_every": 0}, "evaluate_every"),
         ({"step_size": -1.0}, "step_size"),
         ({"theta": np.ones((3, 4))}, "theta"),
     ],
@@ -99,6 +99,14 @@ def test_bad_input_of_a_run_is_named(changes, words):
         DocumentGibbs(LDA(4, 9, 0.1, 0.1), Independent(CORPUS, 7, 0))
     with pytest.raises(ValueError, match="alpha: must be positive"):
         LDA(4, 9, -0.1, 0.1)
+
+
+def test_bad_numbers_of_a_loop_are_named(tmp_path):
+    for name in ("evaluate_every", "checkpoint_every"):
+        with pytest.raises(ValueError, match=f"^{name}: must be at least 1"):
+            Loop(**{name: 0})
+    with pytest.raises(ValueError, match=r"^checkpoint: the folder .* does not exist"):
+        Loop(checkpoint=tmp_path / "none" / "run.ckpt")
 
 
 def test_completion_with_the_true_topics_and_shares_is_the_entropy_of_the_model():
@@ -134,7 +142,7 @@ def test_true_topics_predict_better_than_a_uniform_law_and_than_shuffled_topics(
 def test_perplexity_falls_in_a_run():
     sampler = METHODS["SGRLD"](MODEL)
     found = run_lda(
-        sampler, estimator_of("SGRLD"), 1, step_size=0.01, num_steps=30, evaluate_every=10,
+        sampler, estimator_of("SGRLD"), 1, step_size=0.01, num_steps=30,
         completion=lambda: Completion(HELD_OUT, MODEL.alpha, 20),
     )  # fmt: skip
     values = [p.perplexity for p in found.points]

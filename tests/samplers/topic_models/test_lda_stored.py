@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from samplers.runner.loop import Loop
 from samplers.topic_models.lda.gibbs import move_topics
 from samplers.topic_models.lda.run import run_lda
 from samplers.topic_models.lda.scir import TopicSCIR
@@ -80,11 +81,10 @@ def test_places_are_those_of_the_documents():
 
 def test_a_run_that_is_stopped_goes_on_with_the_same_topics(tmp_path):
     estimator = StoredGibbs(MODEL, Independent(CORPUS, 2, seed=1))
-    settings = {"step_size": 0.5, "checkpoint_every": 3}
-    whole = run_lda(TopicSCIR(MODEL.beta), estimator, 7, num_steps=9, **settings)
-    file = tmp_path / "run.npz"
-    run_lda(TopicSCIR(MODEL.beta), estimator, 7, num_steps=5, checkpoint=file, **settings)
-    again = run_lda(TopicSCIR(MODEL.beta), estimator, 7, num_steps=9, checkpoint=file, **settings)
+    loop = Loop(checkpoint=tmp_path / "run.npz", checkpoint_every=3)
+    whole = run_lda(TopicSCIR(MODEL.beta), estimator, 7, num_steps=9, step_size=0.5)
+    run_lda(TopicSCIR(MODEL.beta), estimator, 7, num_steps=5, step_size=0.5, loop=loop)
+    again = run_lda(TopicSCIR(MODEL.beta), estimator, 7, num_steps=9, step_size=0.5, loop=loop)
     np.testing.assert_array_equal(whole.theta, again.theta)
 
 

@@ -9,6 +9,7 @@ from scipy import stats
 from checks.tiers.workload.sam import starts
 from samplers.geodesic.sggmc import SGGMC
 from samplers.particles.rsvgd_embedded import EmbeddedRSVGD, embedded_direction
+from samplers.runner.loop import Loop
 from samplers.topic_models.sam import particles
 from samplers.topic_models.sam.estimator import BatchEstimator
 from samplers.topic_models.sam.particles import ParticleTopics
@@ -84,11 +85,11 @@ def test_particles_approach_the_posterior_and_a_run_resumes(tmp_path):
     model = tiny.tiny_model(WORDS)
     few = WeightSettings(5, 5, 4, 0.2)
 
-    def go(samples, **options):
+    def go(samples, checkpoint=None):
         made = method(12, 2, few, decay=0.5)
         measure = LogPerplexity(model, as_rows(tiny.tiny_documents(WORDS)), np.random.default_rng(0), 50)
-        return run_sam(made, 3, num_samples=samples, perplexity=measure, averaged=False, evaluate_every=2,
-                       checkpoint_every=3, **options)  # fmt: skip
+        loop = Loop(evaluate_every=2, checkpoint=checkpoint, checkpoint_every=3)
+        return run_sam(made, 3, num_samples=samples, perplexity=measure, averaged=False, loop=loop)
 
     whole, file = go(10), tmp_path / "run.npz"
     go(5, checkpoint=file)
@@ -96,7 +97,7 @@ def test_particles_approach_the_posterior_and_a_run_resumes(tmp_path):
     assert whole.topics.shape == (12, 2, WORDS)
     np.testing.assert_allclose(np.linalg.norm(whole.topics, axis=-1), 1, rtol=0, atol=1e-15)
     with pytest.raises(ValueError, match="belongs to another run"):
-        run_sam(method(12, 2, few, decay=0.4), 3, num_samples=10, checkpoint=file)
+        run_sam(method(12, 2, few, decay=0.4), 3, num_samples=10, loop=Loop(checkpoint=file))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from samplers.runner.loop import Loop
 from samplers.topic_models.sam.methods import METHODS, build
 from samplers.topic_models.sam.run import VariationalChain, run_sam
 from samplers.topic_models.sam.variational import LEAST, MeanField, Optimiser, StochasticMeanField, Variational
@@ -217,9 +218,10 @@ def test_a_run_that_is_killed_and_resumed_gives_the_same_samples(name, tmp_path)
         return build(name, law, train, step_size=1e-3, batch_size=40 if "gmc-" in name else 10,
                      weights=WeightSettings(2, 2 if "gmc-" not in name else 1, 2))  # fmt: skip
 
-    def go(**options):
+    def go(num_samples, checkpoint=None):
         measure = LogPerplexity(law, test, np.random.default_rng(0), 20, window=2, chunk=2)
-        return run_sam(chain(), 3, perplexity=measure, evaluate_every=2, checkpoint_every=3, **options)
+        loop = Loop(evaluate_every=2, checkpoint=checkpoint, checkpoint_every=3)
+        return run_sam(chain(), 3, num_samples=num_samples, perplexity=measure, loop=loop)
 
     whole = go(num_samples=10)
     file = tmp_path / "run.npz"
@@ -229,7 +231,7 @@ def test_a_run_that_is_killed_and_resumed_gives_the_same_samples(name, tmp_path)
     strip = lambda run: [point._replace(seconds=0.0) for point in run.points]
     assert strip(whole) == strip(resumed)
     with pytest.raises(ValueError, match="belongs to another run"):
-        run_sam(chain(), 4, num_samples=10, checkpoint=file)
+        run_sam(chain(), 4, num_samples=10, loop=Loop(checkpoint=file))
 
 
 def test_arguments_of_methods_are_checked():
