@@ -455,7 +455,7 @@ def test_every_particle_row_is_a_sampler_that_some_check_of_its_law_runs_on():
         sampler = row.build(target(row.targets[0]))
         if sampler.claims.kind == "particle":
             assert isinstance(sampler, Sampler)
-            assert any(c.targets(Subject(row)) for c in laws if "particle" in c.run.__module__), row.name
+            assert any(c.targets(Subject(row)) for c in laws if "particle" in c.function.__module__), row.name
 
 
 @pytest.mark.parametrize(("name", "verdict"), [("svgd", "pass"), ("svgd-without-repulsion", "fail")])
@@ -471,7 +471,7 @@ def test_the_rate_has_uniform_p_values_on_a_correct_sampler():
     subject, p = Subject(sampler_row("svgd"), {"bandwidth": 0.7}), []
     with fraction_of_chains(0.064):
         for seed in range(60):
-            p.append(particle_rate(Case(subject, target("gaussian-1d-scaled")), seed).p_value)
+            p.append(particle_rate(Case(subject, target("gaussian-1d-scaled")), seed).significance.p_value)
     below = np.count_nonzero(np.array(p) < 0.5)
     # 1 - (1 - 1/4)^2 = 0.4375 for independent p-values: 26 +- 4.9 * 3.9, binomial, at 1e-6 two-sided
     assert abs(below - 60 * 0.4375) < 4.9 * 3.9
