@@ -18,6 +18,7 @@ from checks.end_points.chains import end_points
 from checks.exact_laws.exact_draws import draw_positions
 from checks.tracing.step_map import step_map
 from samplers.entry import Row
+from samplers.interface.claims import ParticleLaw
 from samplers.interface.sampler import Estimator
 from samplers.registry import sampler_row
 from targets.registry import target as find_target
@@ -58,7 +59,7 @@ def gradients_a_step(row: Row) -> int:
         [np.random.default_rng(0)] * 2 if sampler.backend == "host" else list(jax.random.split(jax.random.key(0)))
     )
     with jax.disable_jit():  # so that the loop over the inner steps of a trajectory asks as often as it turns
-        state = sampler.init(keys[0], _start(target, sampler.claims.kind == "particle", 3), counting)
+        state = sampler.init(keys[0], _start(target, ParticleLaw in sampler.claims, 3), counting)
         counting.count = 0
         sampler.step(keys[1], state, subject.step_size(target), counting)
     return max(1, counting.count)
@@ -83,7 +84,7 @@ def budget_bias(row: Row, budget: int = BUDGET, chains: int = CHAINS) -> float:
     jax.config.update("jax_enable_x64", True)
     subject, target = Subject(row), find_target(preferred(row, SMALL_LAWS))
     sampler, h, steps = subject.sampler(target), subject.step_size(target), budget // gradients_a_step(row)
-    if sampler.claims.kind == "particle":
+    if ParticleLaw in sampler.claims:
         chains = min(chains, PARTICLES)
         ends = _particles(sampler, subject.estimator(target), _start(target, True, chains), h, steps)
     else:

@@ -11,6 +11,7 @@ from jax import lax
 from benchmarks.subjects import SMALL_GAUSSIANS, particle_starts, preferred
 from checks.core.candidate import Subject
 from samplers.entry import Row
+from samplers.interface.claims import ParticleLaw
 from targets.registry import target as find_target
 
 
@@ -30,7 +31,7 @@ def stepper(row: Row, steps: int, chains: int, particles: int = 100) -> Callable
     estimator, step_size = subject.estimator(target), subject.step_size(target)
     if sampler.backend == "host":
         return lambda: _host(sampler, estimator, target.example, steps, step_size)
-    particle = sampler.claims.kind == "particle"
+    particle = ParticleLaw in sampler.claims
 
     def chain(key, start):
         def body(state, t):

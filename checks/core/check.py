@@ -1,13 +1,15 @@
-"""A check: a function of a case that returns a finding, with all facts about it beside it."""
+"""A check: a function of a case, and of the claims that it needs, that returns a finding; all facts beside it."""
 
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from types import UnionType
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 from checks.core.candidate import Subject
 from checks.core.finding import Finding
+from samplers.interface.claims import Claim, Claims, ExactLaw, StationaryLaw
 from targets.target import Target
 
 Decides = Literal["law", "order", "dynamics", "conduct"]
@@ -23,6 +25,12 @@ class Inconclusive(Exception):
     """Raised by a check that cannot decide; the message is the reason."""
 
 
+def require_stationary_law(claims: Claims) -> None:
+    """Raise NotApplicable for a sampler without a law at a fixed step size."""
+    if not isinstance(claims.law, StationaryLaw | ExactLaw):
+        raise NotApplicable(f"a {claims.law.kind} sampler has no law at a fixed step size")
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """A sampler at given options on one target."""
@@ -36,11 +44,20 @@ class Case:
         return self.subject.step_size(self.target)
 
 
+class ClaimParameter(NamedTuple):
+    """A parameter of a check that is a claim of the sampler; if it is required, the check applies only where made."""
+
+    name: str
+    kind: type[Claim]
+    required: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Check:
-    """A function `(case[, seed]) -> Finding` with what the runner, the verdict and the reports need to know of it.
+    """A function `(case[, seed], **claims) -> Finding` with what the runner, the verdict and the reports need of it.
 
-    The function raises `NotApplicable` or `Inconclusive` with the reason. It takes `seed` only if it draws numbers.
+    The function raises `NotApplicable` or `Inconclusive` with the reason. It takes `seed` only if it draws numbers, and
+    each claim that it needs as a parameter of that type; one annotated `T | None` is None where the claim is not made.
 
     Attributes:
         name: `local_weak_order`.
@@ -73,13 +90,30 @@ class Check:
         """Whether the function draws numbers."""
         return "seed" in inspect.signature(self.function).parameters
 
-    def __call__(self, *arguments: Any, **named: Any) -> Finding:
-        """The function itself."""
-        return self.function(*arguments, **named)
+    @cached_property
+    def parameters(self) -> tuple["ClaimParameter", ...]:
+        """The claims that the function takes."""
+        hints = get_type_hints(self.function)
+        found = []
+        for name in list(inspect.signature(self.function).parameters)[1:]:
+            kinds = get_args(hints[name]) if isinstance(hints[name], UnionType) else (hints[name],)
+            found += [ClaimParameter(name, k, k is hints[name]) for k in kinds if issubclass(k, Claim)]
+        return tuple(found)
 
-    def run(self, case: Case, seed: int) -> Finding:
-        """The finding on a case; the seed goes to functions that draw numbers."""
-        return self.function(case, seed) if self.seeded else self.function(case)
+    def __call__(self, case: Case, seed: int = 0) -> Finding:
+        """The finding on a case; the seed goes to functions that draw numbers.
+
+        Raises:
+            NotApplicable: if the sampler does not make a claim that the function needs.
+        """
+        arguments: dict[str, Any] = {"seed": seed} if self.seeded else {}
+        if self.parameters:
+            claims = case.subject.sampler(case.target).claims
+            for name, kind, required in self.parameters:
+                arguments[name] = claims.get(kind)
+                if required and arguments[name] is None:
+                    raise NotApplicable(f"claims no {kind.__name__}")
+        return self.function(case, **arguments)
 
 
 def check(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from checks.core.candidate import Subject
 from checks.core.lookup import BadInput, find_target
 from checks.core.preflight import preflight
-from samplers.interface.sampler import Claims, ParticleClaims
+from samplers.interface.claims import Claim, Claims, Law
 from targets.target import Target
 
 
@@ -39,14 +39,9 @@ def planar(subject: Subject) -> tuple[str, ...]:
     return (*informative(subject), *PLANE) if line_only and not subject.options else informative(subject)
 
 
-def of_kind(kind: str, targets: Callable[[Subject], tuple[str, ...]]) -> Callable[[Subject], tuple[str, ...]]:
-    """`targets` for samplers of a kind; one target, on which the check says why it does not apply, for the others."""
-
-    def choose(subject: Subject) -> tuple[str, ...]:
-        first = subject.row.targets[:1]
-        return targets(subject) if subject.sampler(find_target(first[0])).claims.kind == kind else first
-
-    return choose
+def of_law(law: type[Law], targets: Callable[[Subject], tuple[str, ...]]) -> Callable[[Subject], tuple[str, ...]]:
+    """`targets` for samplers that claim a law of a type; for others one target, on which the check does not apply."""
+    return lambda subject: targets(subject) if law in claims_of(subject) else subject.row.targets[:1]
 
 
 def last(targets: Callable[[Subject], tuple[str, ...]]) -> Callable[[Subject], tuple[str, ...]]:
@@ -77,31 +72,26 @@ def curved(subject: Subject) -> tuple[str, ...]:
     return where(lambda target: not target.manifold.name.startswith("euclidean"))(subject) or subject.row.targets[:1]
 
 
-def particles(
-    suits: Callable[[ParticleClaims], bool], targets: Callable[[Subject], tuple[str, ...]]
+def claims_of(subject: Subject) -> Claims:
+    """The claims of the sampler on the first target of its row."""
+    return subject.sampler(find_target(subject.row.targets[0])).claims
+
+
+def claiming(
+    claim: type[Claim], targets: Callable[[Subject], tuple[str, ...]], without: type[Claim] | None = None
 ) -> Callable[[Subject], tuple[str, ...]]:
-    """`targets` for particle methods whose claims suit the check; none for other samplers."""
+    """`targets` for samplers that make a claim, and do not make the one of the type `without`; none for others."""
 
     def choose(subject: Subject) -> tuple[str, ...]:
-        claims = subject.sampler(find_target(subject.row.targets[0])).claims.particles
-        return targets(subject) if claims is not None and suits(claims) else ()
+        claims = claims_of(subject)
+        return targets(subject) if claim in claims and (without is None or without not in claims) else ()
 
     return choose
 
 
-def claiming(
-    suits: Callable[[Claims], bool], targets: Callable[[Subject], tuple[str, ...]]
-) -> Callable[[Subject], tuple[str, ...]]:
-    """`targets` for samplers whose claims suit the check; none for others."""
-    return lambda subject: (
-        targets(subject) if suits(subject.sampler(find_target(subject.row.targets[0])).claims) else ()
-    )
-
-
-def averaging(subject: Subject) -> tuple[str, ...]:
-    """The correlated Gaussian target for samplers with a preconditioner that averages over the steps."""
-    learns = hasattr(subject.sampler(find_target(subject.row.targets[0])), "averages")
-    return last(several)(subject) if learns else ()
+def inhabiting(space: str, targets: Callable[[Subject], tuple[str, ...]]) -> Callable[[Subject], tuple[str, ...]]:
+    """`targets` for samplers that run on a space; none for others."""
+    return lambda subject: targets(subject) if space in claims_of(subject).spaces else ()
 
 
 PYTREE = "gaussian-pytree"
@@ -128,7 +118,7 @@ def structured_targets(subject: Subject) -> tuple[str, ...]:
     A reference sampler that is built for it has to run on it; one of a stranger may know arrays only.
     """
     first = subject.row.targets[0]
-    if "euclidean" not in subject.sampler(find_target(first)).claims.spaces:
+    if "euclidean" not in claims_of(subject).spaces:
         return (first,)
     try:
         target = find_target(PYTREE)

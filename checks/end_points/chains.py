@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 from checks.end_points.error_rates import stage_seed
 from checks.exact_laws.exact_draws import draw_variables
 from checks.tracing.step_map import HostStep, JaxStep, host_ravel
+from samplers.interface.capabilities import SimultaneousChains, SimultaneousVariables
 
 BLOCK = 1 << 16
 """Chains that one compiled call moves."""
@@ -88,15 +89,13 @@ def _compiled_chains(step: JaxStep, width: int):
 def _host_end_points(step: JaxStep | HostStep, starts, step_size, num_steps, seed) -> EndPoints:
     sampler, estimator, target = step.sampler, step.estimator, step.target
     generator = np.random.default_rng(seed)
-    whole = getattr(sampler, "chain_variables", None)
-    if whole is not None:
-        # the sampler moves independent chains at once, from z or from positions
-        ends = np.asarray(whole(generator, starts, step_size, num_steps, estimator), np.float64)
+    if isinstance(sampler, SimultaneousVariables):
+        ends = np.asarray(sampler.chain_variables(generator, starts, step_size, num_steps, estimator), np.float64)
         return EndPoints(ends[:, : target.size], ends)
-    many = getattr(sampler, "chains", None)
-    if many is not None:
-        # the sampler moves independent chains at once; they start from positions
-        ends = np.asarray(many(generator, starts[:, : target.size], step_size, num_steps, estimator), np.float64)
+    if isinstance(sampler, SimultaneousChains):
+        ends = np.asarray(
+            sampler.chains(generator, starts[:, : target.size], step_size, num_steps, estimator), np.float64
+        )
         ends = ends.reshape(len(starts), target.size)
         return EndPoints(ends, ends)
     positions, variables = [], []

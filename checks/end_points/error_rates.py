@@ -18,6 +18,7 @@ from checks.core.finding import Finding, Significance, Tolerance
 from checks.statistics.outcome import Outcome
 from checks.statistics.sequential import decide_sequentially, detectable
 from checks.tracing.step_map import HostStep, JaxStep
+from samplers.interface.capabilities import SimultaneousChains
 
 FAMILY_WISE = 1e-6
 FAMILY = 14_000
@@ -54,7 +55,7 @@ def current_fraction() -> float:
 
 def chains_for(step: JaxStep | HostStep, most: int = CHAINS) -> int:
     """Number of chains of the first stage for this kind of sampler."""
-    fast = isinstance(step, JaxStep) or hasattr(step.sampler, "chains")
+    fast = isinstance(step, JaxStep) or isinstance(step.sampler, SimultaneousChains)
     return max(256, int(_fraction.get() * (most if fast else min(most, HOST_CHAINS))))
 
 

@@ -25,7 +25,7 @@ from checks.numerics.observables import observable_names, observables
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
 from checks.tracing.step_map import HostStep, JaxStep
-from samplers.interface.sampler import Claims
+from samplers.interface.claims import Claims, Composite, ExactLaw
 from targets.target import Target
 
 NUM_STEPS = 20
@@ -94,7 +94,7 @@ def limit_test(
 
 def order_of(claims: Claims) -> int:
     """The order q at which the bias of the invariant law vanishes; 1 for an exact kernel, which has none."""
-    return 1 if claims.kind == "exact" else (claims.invariant_order or claims.weak_order or 1)
+    return 1 if ExactLaw in claims else (claims.invariant_order or claims.weak_order or 1)
 
 
 class Statistics(NamedTuple):
@@ -145,7 +145,7 @@ def limit_of_chains(
     what = statistics or standard_statistics(target, claims.temperature)
     # A momentum that is drawn afresh in every step carries the position as far as a time of order h^2 does: in n / h
     # steps such a chain would stand still as h -> 0, and have the law of its start.
-    more = 4 if claims.composite else 2
+    more = 4 if Composite in claims else 2
     count = chains_for(step, MOST)
 
     def run(stage: int, n: int) -> Sequence[Outcome]:

@@ -11,7 +11,7 @@ from checks.core.check import NotApplicable
 from checks.numerics.geodesic_dynamics import on_tangent_bundle, tangent_rule
 from checks.numerics.quadrature import gauss_hermite
 from checks.tracing.step_map import HostStep, JaxStep
-from samplers.interface.sampler import Claims
+from samplers.interface.claims import Claims, Diffusion, EmbeddedDiffusion, Exchange
 from targets.manifolds.base import has_boundary
 from targets.target import Target
 
@@ -108,15 +108,15 @@ def law_rule(step: JaxStep | HostStep, claims: Claims, refine: int = 0) -> tuple
     size = step.size
     if size == target.size:
         return points, weights
-    if claims.exchange is not None:
-        return _two_chains(target, claims.temperature, claims.exchange.temperature, refine)
-    if claims.dynamics is not None:
+    if Exchange in claims:
+        return _two_chains(target, claims.temperature, claims[Exchange].temperature, refine)
+    if Diffusion in claims:
         count = size - target.size
         per_axis = HOST_AUXILIARY if host else AUXILIARY_NODES.get(count)
-        nodes, w = _auxiliary_rule(claims.dynamics(target).H, points, count, per_axis, refine)
+        nodes, w = _auxiliary_rule(claims[Diffusion].dynamics(target).H, points, count, per_axis, refine)
         full = np.concatenate([np.repeat(points, len(nodes), axis=0), np.tile(nodes, (len(points), 1))], axis=1)
         return full, np.repeat(weights, len(nodes)) * np.tile(w, len(points))
-    if claims.embedded is not None or (size == 2 * target.size and target.manifold.dim < target.size):
+    if EmbeddedDiffusion in claims or (size == 2 * target.size and target.manifold.dim < target.size):
         return tangent_rule(target, claims, points, weights, refine)
     raise NotApplicable("the law of the auxiliary variables is not declared")
 
@@ -199,7 +199,7 @@ def generic_points(step: JaxStep | HostStep, count: int = 4) -> np.ndarray:
     if target.manifold.name.startswith("positive"):
         return np.concatenate([base * (1.0 + 0.35 * (1 + wiggle[:, : target.size])), aux], axis=1)
     scale = 1.0 / np.sqrt(target.curvature) if target.gaussian is not None else 0.7
-    if step.sampler.claims.embedded is not None or target.manifold.dim < target.size:
+    if EmbeddedDiffusion in step.sampler.claims or target.manifold.dim < target.size:
         if has_boundary(target.manifold):
             scale = 0.5 * base.min()  # within the faces, where the reflections of a small step are not met
         scale = min(scale, 2.0 / np.sqrt(target.curvature))

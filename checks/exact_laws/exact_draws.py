@@ -10,6 +10,7 @@ from checks.core.check import NotApplicable
 from checks.exact_laws.claimed_law_quadrature import at_temperature, auxiliary_law
 from checks.numerics.geodesic_dynamics import draw_tangent
 from checks.tracing.step_map import HostStep, JaxStep
+from samplers.interface.claims import Diffusion, EmbeddedDiffusion, Exchange
 from targets.target import Target
 
 GRID = 20_001
@@ -79,10 +80,10 @@ def gaussian_start(step: JaxStep | HostStep) -> Gaussian:
     extra = step.size - target.size
     if not extra:
         return Gaussian(mean, covariance)
-    if claims.dynamics is None:
+    if Diffusion not in claims:
         raise NotApplicable("the law of the auxiliary variables is not declared")
     points = np.stack([mean, mean + 1.0])
-    aux_mean, aux_covariance = auxiliary_law(claims.dynamics(target).H, points, extra)
+    aux_mean, aux_covariance = auxiliary_law(claims[Diffusion].dynamics(target).H, points, extra)
     zero = np.zeros((target.size, extra))
     return Gaussian(np.concatenate([mean, aux_mean]), np.block([[covariance, zero], [zero.T, aux_covariance]]))
 
@@ -98,14 +99,14 @@ def draw_variables(step: JaxStep | HostStep, generator: np.random.Generator, cou
     extra = step.size - target.size
     if not extra:
         return positions
-    if claims.exchange is not None:
+    if Exchange in claims:
         return np.concatenate(
-            [positions, draw_positions(target, claims.exchange.temperature, generator, count)], axis=1
+            [positions, draw_positions(target, claims[Exchange].temperature, generator, count)], axis=1
         )
-    if claims.dynamics is not None:
-        mean, covariance = auxiliary_law(claims.dynamics(target).H, positions[:2], extra)
+    if Diffusion in claims:
+        mean, covariance = auxiliary_law(claims[Diffusion].dynamics(target).H, positions[:2], extra)
         aux = mean + generator.standard_normal((count, extra)) @ np.linalg.cholesky(covariance).T
         return np.concatenate([positions, aux], axis=1)
-    if claims.embedded is not None or (extra == target.size and target.manifold.dim < target.size):
+    if EmbeddedDiffusion in claims or (extra == target.size and target.manifold.dim < target.size):
         return draw_tangent(target, claims, positions, generator, extra)
     return positions

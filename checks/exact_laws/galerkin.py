@@ -22,6 +22,7 @@ from checks.core.check import NotApplicable
 from checks.exact_laws.claimed_law_quadrature import law_rule, position_rule
 from checks.numerics.quadrature import gauss_hermite, neville
 from checks.tracing.step_map import HostStep, JaxStep
+from samplers.interface.claims import StationaryLaw
 from targets.manifolds.base import has_boundary
 from targets.target import Target
 
@@ -119,8 +120,8 @@ def require_polynomials(step: JaxStep | HostStep) -> None:
     """Raise NotApplicable, with the reason, for a step whose transfer operator on polynomials is out of reach."""
     if not isinstance(step, JaxStep):
         raise NotApplicable("host samplers are not traced")
-    if step.sampler.claims.kind != "fixed-step":
-        raise NotApplicable(f"{step.sampler.claims.kind} samplers have no law at a fixed step size")
+    if StationaryLaw not in step.sampler.claims:
+        raise NotApplicable(f"{step.sampler.claims.law.kind} samplers have no law at a fixed step size")
     if step.target.manifold.dim == step.target.size:
         raise NotApplicable("not on a curved manifold")
     if has_boundary(step.target.manifold):

@@ -31,6 +31,7 @@ from checks.numerics.observables import observables, wave_directions
 from checks.numerics.quadrature import gauss_hermite, neville
 from checks.tracing.periodic_state import phases
 from checks.tracing.step_map import HostStep, JaxStep
+from samplers.interface.claims import Diffusion, ExactLaw, Exchange
 
 LEVELS = 6
 """Step sizes h / 2^k, k < LEVELS, from which the limit of the bias is extrapolated."""
@@ -104,12 +105,12 @@ def null_law(step: JaxStep | HostStep, h: float, num_steps: int = NUM_STEPS) -> 
         NotApplicable: where the exact discrete law is not known; the reason says why.
     """
     claims, target = step.sampler.claims, step.target
-    if claims.exchange is not None:
+    if Exchange in claims:
         raise NotApplicable(EXCHANGED)
-    if claims.kind == "exact":
+    if ExactLaw in claims:
         if target.gaussian is not None:
             source = "an exact kernel leaves the target invariant"
-            if claims.dynamics is not None:  # which tell the law of a momentum that is kept from step to step
+            if Diffusion in claims:  # which tell the law of a momentum that is kept from step to step
                 law = gaussian_start(step)
                 return _of_gaussians(True, target.size, law, [(1.0, law)], source)
             covariance = claims.temperature * np.linalg.inv(target.gaussian.precision)
@@ -135,7 +136,7 @@ def null_law_from(step: JaxStep | HostStep, h: float, num_steps: int, start: Gau
     Raises:
         NotApplicable: where the exact discrete law is not known, or no dynamics are declared.
     """
-    if step.sampler.claims.exchange is not None:
+    if Exchange in step.sampler.claims:
         raise NotApplicable(EXCHANGED)
     if step.target.gaussian is not None:
         return _of_affine(step, h, num_steps, start)
@@ -446,8 +447,8 @@ def _claimed_on_grid(step: JaxStep, points: np.ndarray) -> np.ndarray:
     claims, target = step.sampler.claims, step.target
     if step.size == target.size:
         energy = lambda z: target.flat_potential(z) / claims.temperature
-    elif claims.dynamics is not None:
-        energy = claims.dynamics(target).H
+    elif Diffusion in claims:
+        energy = claims[Diffusion].dynamics(target).H
     else:
         raise NotApplicable("the law of the auxiliary variables is not declared")
     values = np.asarray(jax.vmap(energy)(jnp.asarray(points)))

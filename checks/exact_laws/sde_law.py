@@ -15,6 +15,7 @@ from checks.exact_laws.affine_chain import composed
 from checks.exact_laws.exact_draws import Gaussian
 from checks.tracing.step_map import HostStep, JaxStep
 from samplers.dynamics.complete_recipe import Dynamics
+from samplers.interface.claims import Diffusion, ExactLaw
 
 EPS = np.finfo(float).eps
 DENSE = 1000
@@ -27,11 +28,11 @@ SECOND = np.array([2, -27, 270, -490, 270, -27, 2]) / 180
 def declared_dynamics(step: JaxStep | HostStep) -> Dynamics:
     """The dynamics that a sampler declares on its target. Raises NotApplicable if there are none."""
     claims = step.sampler.claims
-    if claims.kind == "exact":
+    if ExactLaw in claims:
         raise NotApplicable("an exact kernel claims a law that it keeps, not how fast it gets there")
-    if claims.dynamics is None:
+    if Diffusion not in claims:
         raise NotApplicable("no dynamics are declared: how fast a start is forgotten is not claimed")
-    dynamics = claims.dynamics(step.target)
+    dynamics = claims[Diffusion].dynamics(step.target)
     if dynamics.dim != step.size:
         raise NotApplicable("the declared dynamics are not those of z")
     return dynamics

@@ -1,6 +1,5 @@
 """Planted bugs of SGLD: scale of the noise, drift, temperature, and what is done with the data."""
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from checks.faults.fault import Defect, Kill, planted
+from samplers.interface.claims import Diffusion, StationaryMoments
 from samplers.numerics.noise import correlated_like, normal_like
 from samplers.overdamped.sgld import SGLD, SGLDState
 from targets.target import DataTerms, Target
@@ -130,7 +130,7 @@ def curvature_preconditioned(target: Target, **options):
     class Planted(SGLD):
         @property
         def claims(self):
-            return dataclasses.replace(super().claims, dynamics=None, weak_order=None, discrete_law=None)
+            return super().claims.amended(without=(Diffusion, StationaryMoments))
 
         def step(self, key, state, step_size, estimator):
             gradient_key, noise_key = jax.random.split(key)

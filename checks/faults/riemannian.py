@@ -12,6 +12,7 @@ from jax.flatten_util import ravel_pytree
 from checks.faults.fault import Defect, Kill, planted
 from samplers.dynamics.complete_recipe import Dynamics, row_divergence
 from samplers.dynamics.underdamped import MomentumState
+from samplers.interface.claims import Diffusion
 from samplers.interface.from_step import PositionState
 from samplers.numerics.noise import normal_like
 from samplers.registry import RECIPE_OFFSET
@@ -139,7 +140,8 @@ def declared_without_gamma(target: Target, temperature: float = 1.0):
         @property
         def claims(self):
             right = super().claims
-            return dataclasses.replace(right, dynamics=lambda t: signed_dynamics(0.0)(self.dynamics(t)))
+            wrong = lambda t: signed_dynamics(0.0)(self.dynamics(t))
+            return right.amended(dataclasses.replace(right[Diffusion], dynamics=wrong))
 
     return Declared(_recipe_metric(target), temperature=temperature, gamma=0.0)
 

@@ -1,6 +1,5 @@
 """Planted bugs of SGHMC: friction, injected noise, the momentum, what is claimed."""
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import jax.numpy as jnp
 from checks.faults.fault import Defect, Kill, planted
 from checks.tracing.altered_estimator import Altered
 from samplers.dynamics.underdamped import MomentumState
+from samplers.interface.claims import Diffusion, StationaryLaw, StationaryMoments
 from samplers.numerics.noise import normal_like
 from samplers.registry import known_noise
 from samplers.underdamped.sghmc import SGHMC
@@ -69,7 +69,11 @@ class ClaimsTwo(SGHMC):
 
     @property
     def claims(self):
-        return dataclasses.replace(super().claims, weak_order=2, invariant_order=2, discrete_law=None)
+        return super().claims.amended(
+            Diffusion(self.dynamics, weak_order=2),
+            StationaryLaw(order=2, temperature=self.temperature),
+            without=(StationaryMoments,),
+        )
 
 
 @dataclass(frozen=True)

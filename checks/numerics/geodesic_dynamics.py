@@ -10,7 +10,7 @@ from checks.core.check import NotApplicable
 from checks.numerics.quadrature import gauss_hermite
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.embedded import EmbeddedDynamics
-from samplers.interface.sampler import Claims
+from samplers.interface.claims import Claims, EmbeddedDiffusion, StochasticEquation
 from targets.target import Target
 
 VELOCITY_NODES = 6
@@ -23,10 +23,10 @@ def dynamics_of(claims: Claims, target: Target) -> Dynamics | EmbeddedDynamics:
     Raises:
         NotApplicable: if there are none.
     """
-    dynamics = claims.dynamics or claims.embedded
-    if dynamics is None:
+    equation = claims.get(StochasticEquation)
+    if equation is None:
         raise NotApplicable("no dynamics are declared")
-    return dynamics(target)
+    return equation.dynamics(target)
 
 
 def generator_of(dynamics: Dynamics | EmbeddedDynamics) -> Callable:
@@ -77,7 +77,7 @@ def tangent_rule(
     target: Target, claims: Claims, points: np.ndarray, weights: np.ndarray, refine: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """A rule for the law of z from one for the position: v ~ N(0, T P(x)), and the thermostat where there is one."""
-    thermostat = claims.embedded(target).thermostat if claims.embedded else None
+    thermostat = claims[EmbeddedDiffusion].dynamics(target).thermostat if EmbeddedDiffusion in claims else None
     m, per_axis = target.manifold.dim, VELOCITY_NODES + refine
     extra = 0 if thermostat is None else 1
     try:
@@ -103,7 +103,7 @@ def draw_tangent(
     normals = generator.standard_normal((len(positions), extra))
     tangent = jax.jit(jax.vmap(project))(jnp.asarray(positions), jnp.asarray(normals[:, : target.size]))
     columns = [positions, np.sqrt(claims.temperature) * np.asarray(tangent)]
-    thermostat = claims.embedded(target).thermostat if claims.embedded else None
+    thermostat = claims[EmbeddedDiffusion].dynamics(target).thermostat if EmbeddedDiffusion in claims else None
     if thermostat is not None:
         columns.append(thermostat[0] + np.sqrt(thermostat[1]) * normals[:, target.size :])
     return np.concatenate(columns, axis=1)

@@ -20,6 +20,7 @@ from checks.core.result import Result
 from checks.end_points.error_rates import current_fraction, fraction_of_chains
 from samplers.entry import WORKLOAD
 from samplers.estimators.host import Unintercepted
+from samplers.interface.capabilities import IsolatedSampler
 from targets.target import Target
 
 
@@ -148,9 +149,10 @@ def execute(
                 preflight(subject, law)
             sampler = subject.sampler(law)
             backend = getattr(sampler, "backend", "jax")
-            found |= getattr(sampler, "library_versions", {})  # of an environment of its own
+            if isinstance(sampler, IsolatedSampler):
+                found |= sampler.library_versions
             dtype = dtype_of(law)
-            result = recorded(blank, check.run(Case(subject, law), seed), law.name)
+            result = recorded(blank, check(Case(subject, law), seed), law.name)
         except NotApplicable as reason:
             result = blank("not-applicable", str(reason))
         except Inconclusive as reason:

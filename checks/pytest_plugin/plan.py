@@ -13,6 +13,7 @@ from checks.pytest_plugin.execute import default_seed
 from checks.pytest_plugin.known_failures import Deviation, read, unmatched
 from checks.registry import CHECKS
 from samplers.entry import DETERMINISTIC_TIERS, STATISTICAL_TIERS, TIERS, WORKLOAD
+from samplers.interface.claims import DensityEstimate
 from samplers.registry import SAMPLERS
 
 GROUPS = {"deterministic": DETERMINISTIC_TIERS, "statistical": STATISTICAL_TIERS, "all": TIERS}
@@ -74,7 +75,7 @@ class Plan:
         if not subject.row.targets:
             return False
         claims = subject.sampler(find_target(subject.row.targets[0])).claims
-        return claims.particles is not None and claims.particles.smoothed
+        return DensityEstimate in claims
 
     def of_tier(self, tier: str) -> tuple[PlannedCheck, ...]:
         """The cases of one tier."""

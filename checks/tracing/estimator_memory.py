@@ -11,6 +11,7 @@ from checks.core.candidate import Subject
 from checks.core.check import NotApplicable
 from checks.tracing.step_map import HostStep, JaxStep, step_map
 from samplers.estimators.basic import Minibatch
+from samplers.interface.capabilities import AnchoredEstimator
 from samplers.interface.sampler import Estimate
 from targets.target import DataTerms, Target
 
@@ -85,14 +86,17 @@ class PointMemory:
 
 def by_definition(estimator: Any) -> PointMemory:
     """The definition of an estimator, for minibatches of `BATCH` data. Raises NotApplicable if it has no memory."""
-    match getattr(estimator, "anchors", None):
+    if not isinstance(estimator, AnchoredEstimator):
+        raise NotApplicable("the estimator of this row has no memory")
+    fields: Any = estimator
+    match estimator.anchors:
         case "table":
-            return PointMemory(estimator.terms, BATCH, table=True)
+            return PointMemory(fields.terms, BATCH, table=True)
         case "snapshot":
-            return PointMemory(estimator.terms, BATCH, period=estimator.epoch_length)
+            return PointMemory(fields.terms, BATCH, period=fields.epoch_length)
         case "centre":
-            return PointMemory(estimator.terms, BATCH, centre=estimator.centre)
-    raise NotApplicable("the estimator of this row has no memory")
+            return PointMemory(fields.terms, BATCH, centre=fields.centre)
+    raise NotApplicable(f"no definition of the anchors {estimator.anchors}")
 
 
 def with_memory(subject: Subject, target: Target) -> tuple[JaxStep | HostStep, JaxStep | HostStep, float]:

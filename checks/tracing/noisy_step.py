@@ -11,6 +11,7 @@ from checks.tracing.potential_estimator import with_energy
 from checks.tracing.step_map import HostStep, JaxStep, step_map
 from samplers.estimators.basic import KnownNoise, square_root
 from samplers.estimators.host import HostExact
+from samplers.interface.claims import UncompensatedNoise
 from samplers.interface.sampler import Estimate, Sampler
 from samplers.registry import known_noise
 from targets.target import Target
@@ -40,4 +41,4 @@ def noisy_step(subject: Subject, target: Target, scale: float = 1.0) -> JaxStep 
 
 def compensates(sampler: Sampler) -> bool:
     """True if gradient noise of reported covariance leaves the law that exact gradients give."""
-    return "covariance" in sampler.needs and sampler.claims.compensated
+    return "covariance" in sampler.needs and UncompensatedNoise not in sampler.claims

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from checks.tracing.noise_tape import record
 from checks.tracing.step_map import HostStep, JaxStep, ravel_floats
+from samplers.interface.capabilities import PeriodicEstimator
 
 
 @lru_cache(maxsize=16)
@@ -19,9 +20,9 @@ def phases(step: JaxStep | HostStep) -> tuple[JaxStep | HostStep, ...]:
     The estimator says after how many steps its clock reads the same again: `period`, 1 if it has none. A clock is made
     of integers, which the affine map of a state holds fixed.
     """
-    period = getattr(step.estimator, "period", 1)
-    if period == 1 or not isinstance(step, JaxStep):
+    if not isinstance(step, JaxStep) or not isinstance(step.estimator, PeriodicEstimator) or step.estimator.period == 1:
         return (step,)
+    period = step.estimator.period
     state, found = step.template.state, []
     # a step of size zero: the clock moves, the position stays in the bulk
     move = jax.jit(lambda s: step.sampler.step(jax.random.key(0), s, jnp.asarray(0.0), step.estimator))

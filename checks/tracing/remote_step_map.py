@@ -15,6 +15,7 @@ from jax.flatten_util import ravel_pytree
 from checks.tracing.noise_tape import Noise, Program, record
 from samplers.estimators.basic import Exact, KnownNoise
 from samplers.estimators.host import HostExact
+from samplers.interface.capabilities import NoisyEstimator
 from targets.target import Target
 
 
@@ -93,9 +94,8 @@ def mapped_program(target: Target, sampler: Any, estimator: Any) -> MappedProgra
     """The one-step map of `sampler` with the gradients of `estimator`, which must have no state of its own."""
     if type(estimator) in (Exact, HostExact):
         return MappedProgram(sampler, target.size, None)
-    covariance = getattr(estimator, "covariance", None)
-    if covariance is not None:  # also of a host estimator, whose own draws cannot be traced
-        estimator = KnownNoise(target, covariance)
+    if isinstance(estimator, NoisyEstimator):  # also one of the host, whose own draws cannot be traced
+        estimator = KnownNoise(target, estimator.covariance)
     if jax.tree.leaves(estimator.init(jax.random.key(0), target.example)):
         raise NotImplementedError("the map of another process with an estimator that has a state of its own")
 

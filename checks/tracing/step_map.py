@@ -16,6 +16,8 @@ from checks.numerics.quadrature import noise_rule
 from checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
 from checks.tracing.noise_tape import Noise, Program, record
 from checks.tracing.remote_step_map import MappedProgram, MappedRecursion, mapped_program
+from samplers.interface.capabilities import MappedSampler
+from samplers.interface.claims import Exchange, ParticleLaw
 from targets.target import Target
 
 CHUNK = 400_000
@@ -100,7 +102,7 @@ class JaxStep:
 
         What the noise-free checks of the diffusion see is then a step without an exchange.
         """
-        return self.sampler.claims.exchange is not None and self.program.count("uniform") == 1
+        return Exchange in self.sampler.claims and self.program.count("uniform") == 1
 
     def require_gaussian(self) -> None:
         """Raise unless all randomness of the step is normal draws that the tape feeds."""
@@ -371,14 +373,14 @@ def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep
         NotApplicable: for a particle method, whose step is of all particles.
     """
     sampler = subject.sampler(target)
-    if sampler.claims.kind == "particle":
+    if ParticleLaw in sampler.claims:
         raise NotApplicable("a particle method moves all particles at once: see its mean-field fixed point")
     estimator = estimator or subject.estimator(target)
     if sampler.backend == "host":
         generator = np.random.default_rng(0)
         state = sampler.init(generator, target.example, estimator)
         flat, unravel = host_ravel(sampler.unpack(state)), _host_unravel(sampler.unpack(state))
-        if hasattr(sampler, "one_step"):  # the map itself is to be had from where the sampler runs
+        if isinstance(sampler, MappedSampler):  # the map itself is to be had from where the sampler runs
             program = mapped_program(target, sampler, estimator)
             template = _Template(state, flat, ravel_pytree(jax.tree.map(jnp.asarray, sampler.unpack(state)))[1])
             return JaxStep(target, sampler, estimator, template, program, MappedRecursion(program))

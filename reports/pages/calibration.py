@@ -253,7 +253,7 @@ def run_of(check: Check, subject: Subject, target: str) -> dict[str, Any]:
     caught: list[dict[str, Any]] = []
     with _capturing(caught):
         try:
-            check.run(Case(subject, cached_target(target)), 0)
+            check(Case(subject, cached_target(target)), 0)
         except _Captured:
             return caught[0]
     raise LookupError(f"{check.name} decides without p-values")

@@ -16,8 +16,17 @@ import jax.numpy as jnp
 
 from samplers.adapters.common import PeerState, first, frozen, load
 from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.interface.claims import (
+    AdaptiveLaw,
+    Claims,
+    Composite,
+    Diffusion,
+    ParticleLaw,
+    Source,
+    StationaryLaw,
+    StationaryMoments,
+)
 from samplers.interface.from_step import PositionMixin, PositionState
-from samplers.interface.sampler import Claims, Source
 from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
 from samplers.validation import require
 from targets.target import Target
@@ -66,14 +75,11 @@ class SGLD(PositionMixin):
     def claims(self):
         T = self.temperature
         return Claims(
-            kind="fixed-step",
-            source=Source("welling2011bayesian", "equation (4)"),
-            weak_order=1,
-            invariant_order=1,
-            temperature=T,
-            dynamics=lambda target: overdamped_dynamics(target, T),
+            Source("welling2011bayesian", "equation (4)"),
+            StationaryLaw(order=1, temperature=T),
+            Diffusion(lambda target: overdamped_dynamics(target, T), weak_order=1),
             # (1 - h lambda)^2 s + 2 h T = s: the fixed point of the recursion of the variance
-            discrete_law=lambda h, curvature: {"position": T / curvature / (1 - h * curvature / 2)},
+            StationaryMoments(lambda h, curvature: {"position": T / curvature / (1 - h * curvature / 2)}),
             conditions=("exact gradient",),
         )
 
@@ -123,11 +129,9 @@ class SGHMC(PositionMixin):
     @property
     def claims(self):
         return Claims(
-            kind="fixed-step",
-            source=Source("chen2014stochastic", "Algorithm 2"),
-            invariant_order=1,
-            temperature=self.temperature,
-            composite=True,
+            Source("chen2014stochastic", "Algorithm 2"),
+            StationaryLaw(order=1, temperature=self.temperature),
+            Composite(),
             conditions=("exact gradient",),
         )
 
@@ -179,12 +183,9 @@ class SGNHT:
     @property
     def claims(self):
         return Claims(
-            kind="fixed-step",
-            source=Source("ding2014bayesian", "the SGNHT algorithm"),
-            weak_order=1,
-            invariant_order=1,
-            temperature=self.temperature,
-            dynamics=lambda target: thermostat_dynamics(target, self.alpha, self.temperature),
+            Source("ding2014bayesian", "the SGNHT algorithm"),
+            StationaryLaw(order=1, temperature=self.temperature),
+            Diffusion(lambda target: thermostat_dynamics(target, self.alpha, self.temperature), weak_order=1),
             conditions=("exact gradient",),
         )
 
@@ -268,9 +269,8 @@ class ContourSGLD:
         if self.zeta == 0:
             return SGLD(self.temperature).claims
         return Claims(
-            kind="adaptive",
-            source=Source("welling2011bayesian", "with the adaptive weights of contour SGLD"),
-            temperature=self.temperature,
+            Source("welling2011bayesian", "with the adaptive weights of contour SGLD"),
+            AdaptiveLaw(temperature=self.temperature),
             conditions=("law after reweighting by p_J^zeta",),
         )
 
@@ -346,8 +346,8 @@ class SVGD:
     @property
     def claims(self):
         return Claims(
-            kind="particle",
-            source=Source("liu2016stein", "Algorithm 1"),
+            Source("liu2016stein", "Algorithm 1"),
+            ParticleLaw(),
             conditions=("infinitely many particles",),
         )
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from samplers.estimators.basic import Minibatch
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import Claims, Composite, Source, StationaryLaw
 from targets.target import Target
 
 
@@ -58,11 +58,9 @@ def preconditioned_claims(source: Source, temperature: float = 1.0) -> Claims:
     of the preconditioner, knowingly, and no step size brings it back.
     """
     return Claims(
-        kind="fixed-step",
-        source=source,
-        invariant_order=1,
-        temperature=temperature,
-        composite=True,
+        source,
+        StationaryLaw(order=1, temperature=temperature),
+        Composite(),
         conditions=("exact gradient", "Gamma dropped"),
     )
 

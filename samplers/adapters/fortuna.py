@@ -12,14 +12,13 @@ and `momentum_decay` a, the share of the momentum that a step *keeps*,
 so that s = h^2 and a = 1 - C h for a friction C, and s = h for a = 0. Momenta start from 0.
 """
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from samplers.adapters.common import preconditioned_claims
 from samplers.adapters.isolated.sampler import Bridged
 from samplers.adapters.sgmcmcjax import PreconditionedPoint
 from samplers.dynamics.underdamped import PhasePoint
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import AdaptiveLaw, Claims, Composite, Source, StationaryLaw
 from samplers.overdamped.sgld import SGLD
 from samplers.underdamped.sghmc import SGHMC
 from samplers.validation import require
@@ -58,10 +57,9 @@ def sghmc_resampled(target: Target, integration_steps: int = 10, friction: float
     require(integration_steps >= 1, "integration_steps: must be positive", integration_steps)
     _require_friction(friction)
     claims = Claims(
-        kind="fixed-step",
-        source=Source("chen2014stochastic", "Algorithm 2"),
-        invariant_order=1,
-        composite=True,
+        Source("chen2014stochastic", "Algorithm 2"),
+        StationaryLaw(order=1),
+        Composite(),
         conditions=("exact gradient",),
     )
     return _bridged("sghmc_resampled", target, claims, integration_steps=integration_steps, friction=friction)
@@ -92,8 +90,8 @@ def sghmc_rms(target: Target, friction: float = 1.0, alpha: float = 0.99, eps: f
     _require_friction(friction)
     _require_average(alpha, eps)
     claims = Claims(
-        kind="adaptive",
-        source=Source("li2016preconditioned", "the preconditioner of Algorithm 1"),
+        Source("li2016preconditioned", "the preconditioner of Algorithm 1"),
+        AdaptiveLaw(),
         conditions=("exact gradient", "Gamma dropped"),
     )
     return _bridged("sghmc_rms", target, claims, PreconditionedPhasePoint, friction=friction, alpha=alpha, eps=eps)
@@ -106,6 +104,6 @@ def cyclical_sgld(target: Target, cycle_length: int = 10, exploration_ratio: flo
     """
     require(cycle_length >= 1, "cycle_length: must be positive", cycle_length)
     require(0 <= exploration_ratio <= count / cycle_length < 1, "count: must be in the sampling stage", count)
-    claims = replace(SGLD().claims, source=Source("zhang2020cyclical", "Algorithm 1"))
+    claims = SGLD().claims.amended(source=Source("zhang2020cyclical", "Algorithm 1"))
     options = {"cycle_length": cycle_length, "exploration_ratio": exploration_ratio, "count": count}
     return _bridged("cyclical_sgld", target, claims, **options)

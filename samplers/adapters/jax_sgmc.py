@@ -16,7 +16,16 @@ from samplers.adapters.common import preconditioned_claims
 from samplers.adapters.isolated.sampler import Bridged
 from samplers.adapters.sgmcmcjax import PreconditionedPoint
 from samplers.dynamics.underdamped import PhasePoint, langevin_dynamics
-from samplers.interface.sampler import Claims, ExchangeClaims, Source
+from samplers.interface.claims import (
+    Claims,
+    Composite,
+    Diffusion,
+    ExactLaw,
+    Exchange,
+    Source,
+    StationaryLaw,
+    StationaryMoments,
+)
 from samplers.overdamped.replica_exchange import ReplicaExchangeSGLD
 from samplers.overdamped.sgld import SGLD
 from samplers.underdamped.splitting import OBABO
@@ -43,7 +52,12 @@ def _require_steps(integration_steps: int, friction: float) -> None:
 def _exact(source: Source, friction: float, temperature: float = 1.0) -> Claims:
     """Of a Metropolis kernel whose momentum is kept from step to step: the law of both is claimed."""
     dynamics = lambda target: langevin_dynamics(target, friction, temperature)
-    return Claims(kind="exact", source=source, temperature=temperature, dynamics=dynamics, composite=True)
+    return Claims(
+        source,
+        ExactLaw(temperature=temperature),
+        Diffusion(dynamics),
+        Composite(),
+    )
 
 
 def sgld(target: Target, temperature: float = 1.0) -> Bridged:
@@ -75,12 +89,11 @@ def re_sgld(target: Target, hot_temperature: float = 4.0) -> Bridged:
     """
     require(hot_temperature > 1, "hot_temperature: must exceed 1", hot_temperature)
     claims = Claims(
-        kind="fixed-step",
-        source=Source("deng2020nonconvex", "Algorithm 1"),
-        invariant_order=1,
-        dynamics=ReplicaExchangeSGLD(ratio=hot_temperature).dynamics,
-        composite=True,
-        exchange=ExchangeClaims(hot_temperature, rate=math.inf),
+        Source("deng2020nonconvex", "Algorithm 1"),
+        StationaryLaw(order=1),
+        Diffusion(ReplicaExchangeSGLD(ratio=hot_temperature).dynamics),
+        Composite(),
+        Exchange(hot_temperature, rate=math.inf),
         conditions=("exact gradient",),
     )
     return _bridged("re_sgld", target, claims, ReplicaPoint, hot_temperature=hot_temperature)
@@ -93,10 +106,9 @@ def sghmc(target: Target, integration_steps: int = 10, friction: float = 1.0) ->
     """
     _require_steps(integration_steps, friction)
     claims = Claims(
-        kind="fixed-step",
-        source=Source("chen2014stochastic", "Algorithm 2"),
-        invariant_order=1,
-        composite=True,
+        Source("chen2014stochastic", "Algorithm 2"),
+        StationaryLaw(order=1),
+        Composite(),
         conditions=("exact gradient",),
     )
     return _bridged("sghmc", target, claims, integration_steps=integration_steps, friction=friction)
@@ -108,12 +120,10 @@ def obabo(target: Target, integration_steps: int = 1, friction: float = 1.0, tem
     require(temperature > 0, "temperature: must be positive", temperature)
     one = OBABO(friction=friction, temperature=temperature).claims
     many = Claims(
-        kind="fixed-step",
-        source=one.source,
-        invariant_order=2,
-        temperature=temperature,
-        composite=True,
-        discrete_law=one.discrete_law,
+        one.source,
+        StationaryLaw(order=2, temperature=temperature),
+        one[StationaryMoments],
+        Composite(),
         conditions=one.conditions,
     )
     claims = one if integration_steps == 1 else many

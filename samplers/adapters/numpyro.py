@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from samplers.adapters.common import PeerState, first, frozen, load
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import Claims, Composite, ExactLaw, ParticleLaw, Source
 from samplers.validation import require
 from targets.target import Target
 
@@ -98,9 +98,9 @@ class HMCECS:
     @property
     def claims(self):
         return Claims(
-            kind="exact",
-            source=Source("dang2019hamiltonian", "Algorithm 1"),
-            composite=True,
+            Source("dang2019hamiltonian", "Algorithm 1"),
+            ExactLaw(),
+            Composite(),
             conditions=("control variates that are exact, so that the perturbed law is the posterior",),
         )
 
@@ -210,8 +210,8 @@ class SVGD:
     @property
     def claims(self):
         return Claims(
-            kind="particle",
-            source=Source("liu2016stein", "Algorithm 1"),
+            Source("liu2016stein", "Algorithm 1"),
+            ParticleLaw(),
             conditions=("infinitely many particles",),
             spaces=("positive",) if self.constraint == "positive" else ("euclidean",),
         )

@@ -19,8 +19,8 @@ import jax.numpy as jnp
 from samplers.adapters.common import load
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
+from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.interface.from_step import PositionMixin, PositionState
-from samplers.interface.sampler import Claims, Source
 from samplers.validation import require
 
 CLIP = 1e8
@@ -35,14 +35,11 @@ def library() -> Any:
 def sgld_claims(temperature: float) -> Claims:
     """theta' = theta - h grad U + N(0, 2 h T)."""
     return Claims(
-        kind="fixed-step",
-        source=Source("welling2011bayesian", "equation (4)"),
-        weak_order=1,
-        invariant_order=1,
-        temperature=temperature,
-        dynamics=lambda target: overdamped_dynamics(target, temperature),
+        Source("welling2011bayesian", "equation (4)"),
+        StationaryLaw(order=1, temperature=temperature),
+        Diffusion(lambda target: overdamped_dynamics(target, temperature), weak_order=1),
         # (1 - h lambda)^2 s + 2 h T = s: the fixed point of the recursion of the variance
-        discrete_law=lambda h, curvature: {"position": temperature / curvature / (1 - h * curvature / 2)},
+        StationaryMoments(lambda h, curvature: {"position": temperature / curvature / (1 - h * curvature / 2)}),
         conditions=("exact gradient",),
     )
 
@@ -155,13 +152,10 @@ class AddNoise(MomentumMixin):
 
         friction, temperature = self.friction, self.temperature
         return Claims(
-            kind="fixed-step",
-            source=Source("chen2014stochastic", "equation (13)"),
-            weak_order=1,
-            invariant_order=1,
-            temperature=temperature,
-            dynamics=lambda target: langevin_dynamics(target, friction, temperature),
-            discrete_law=SGHMC(friction, temperature).discrete_law,
+            Source("chen2014stochastic", "equation (13)"),
+            StationaryLaw(order=1, temperature=temperature),
+            Diffusion(lambda target: langevin_dynamics(target, friction, temperature), weak_order=1),
+            StationaryMoments(SGHMC(friction, temperature).discrete_law),
             conditions=("exact gradient",),
         )
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from samplers.adapters.common import preconditioned_claims
 from samplers.adapters.isolated.sampler import Bridged
 from samplers.dynamics.underdamped import PhasePoint
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import Claims, Composite, Source, StationaryLaw
 from samplers.overdamped.sgld import SGLD
 from samplers.thermostats.badodab import BADODAB
 from samplers.thermostats.common import ThermostatPoint
@@ -87,10 +87,9 @@ def _sghmc(kernel: str, target: Target, num_integration_steps: int, friction: fl
     require(num_integration_steps >= 1, "num_integration_steps: must be positive", num_integration_steps)
     require(friction > 0, "friction: must be positive", friction)
     claims = Claims(
-        kind="fixed-step",
-        source=Source("chen2014stochastic", "appendix G"),
-        invariant_order=1,
-        composite=True,
+        Source("chen2014stochastic", "appendix G"),
+        StationaryLaw(order=1),
+        Composite(),
         conditions=("exact gradient",),
     )
     return _bridged(kernel, target, claims, L=num_integration_steps, friction=friction, **options)

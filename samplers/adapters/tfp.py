@@ -18,8 +18,17 @@ import jax.numpy as jnp
 from samplers.adapters.common import frozen, load
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.interface.claims import (
+    Claims,
+    Composite,
+    Diffusion,
+    ExactLaw,
+    HamiltonianProposal,
+    Source,
+    StationaryLaw,
+    StationaryMoments,
+)
 from samplers.interface.from_step import PositionMixin, PositionState
-from samplers.interface.sampler import Claims, Source, TrajectoryClaims
 from samplers.validation import require
 from targets.target import Target
 
@@ -105,12 +114,10 @@ class UncalibratedLangevin(KernelMixin):
     @property
     def claims(self):
         return Claims(
-            kind="fixed-step",
-            source=Source("roberts1996exponential", "section 1.4"),
-            weak_order=1,
-            invariant_order=1,
-            dynamics=lambda target: langevin_dynamics(target, self.volatility),
-            discrete_law=None if self.volatility == "position" else self.discrete_law,
+            Source("roberts1996exponential", "section 1.4"),
+            StationaryLaw(order=1),
+            Diffusion(lambda target: langevin_dynamics(target, self.volatility), weak_order=1),
+            None if self.volatility == "position" else StationaryMoments(self.discrete_law),
             conditions=("exact gradient",),
         )
 
@@ -150,10 +157,10 @@ class MALA(KernelMixin):
     @property
     def claims(self):
         return Claims(
-            kind="exact",
-            source=Source("roberts1996exponential", "section 1.4"),
-            dynamics=lambda target: langevin_dynamics(target, self.volatility),
-            discrete_law=lambda h, curvature: {"position": 1 / curvature},
+            Source("roberts1996exponential", "section 1.4"),
+            ExactLaw(),
+            Diffusion(lambda target: langevin_dynamics(target, self.volatility)),
+            StationaryMoments(lambda h, curvature: {"position": 1 / curvature}),
             conditions=("exact potential and gradient",),
         )
 
@@ -188,12 +195,11 @@ class UncalibratedHMC(KernelMixin):
     @property
     def claims(self):
         return Claims(
-            kind="fixed-step",
-            source=Source("neal2011mcmc", "section 5.3.2"),
-            invariant_order=2,
+            Source("neal2011mcmc", "section 5.3.2"),
+            StationaryLaw(order=2),
             # leapfrog conserves r^2 + curvature x^2 (1 - h^2 curvature / 4), and r ~ N(0, 1) is drawn afresh
-            discrete_law=lambda h, curvature: {"position": 1 / curvature / (1 - h * h * curvature / 4)},
-            composite=True,
+            StationaryMoments(lambda h, curvature: {"position": 1 / curvature / (1 - h * h * curvature / 4)}),
+            Composite(),
             conditions=("exact gradient",),
         )
 
@@ -225,11 +231,11 @@ class HMC(KernelMixin):
     @property
     def claims(self):
         return Claims(
-            kind="exact",
-            source=Source("neal2011mcmc", "section 5.3.2"),
-            discrete_law=lambda h, curvature: {"position": 1 / curvature},
-            composite=True,
-            trajectory=TrajectoryClaims(self.num_leapfrog_steps, overdamped_dynamics),
+            Source("neal2011mcmc", "section 5.3.2"),
+            ExactLaw(),
+            StationaryMoments(lambda h, curvature: {"position": 1 / curvature}),
+            Composite(),
+            HamiltonianProposal(self.num_leapfrog_steps, overdamped_dynamics),
             conditions=("exact potential and gradient",),
         )
 

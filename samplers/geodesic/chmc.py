@@ -9,7 +9,7 @@ from jax.flatten_util import ravel_pytree
 from samplers.dynamics.embedded import geodesic_overdamped
 from samplers.geodesic.common import arrive, velocity_like
 from samplers.geodesic.constraints import constraint_of, solve_small
-from samplers.interface.sampler import Source
+from samplers.interface.claims import Source
 from samplers.riemannian.trajectories import TrajectoryMixin, agree, solve
 from samplers.underdamped.hmc import MetropolisState, potential_of
 from targets.manifolds.base import Manifold

@@ -6,7 +6,7 @@ import jax
 
 from samplers.dynamics.embedded import geodesic_overdamped
 from samplers.geodesic.common import SPACES, arrive, velocity_like
-from samplers.interface.sampler import Source
+from samplers.interface.claims import FollowsGeodesics, Source
 from samplers.riemannian.trajectories import TrajectoryMixin
 from samplers.underdamped.hmc import MetropolisState, potential_of
 from targets.manifolds.base import Manifold
@@ -49,7 +49,9 @@ class GMC(TrajectoryMixin):
     def claims(self):
         source = Source("byrne2013geodesic", "the geodesic Monte Carlo algorithm")
         dynamics = lambda target: geodesic_overdamped(target, self.temperature)
-        return self.exact_claims(source, dynamics, self.manifold.name.startswith("euclidean"), SPACES)
+        return self.exact_claims(source, dynamics, self.manifold.name.startswith("euclidean"), SPACES).amended(
+            FollowsGeodesics(self.manifold)
+        )
 
     def refresh(self, key, position):
         """v ~ N(0, T P(x))."""

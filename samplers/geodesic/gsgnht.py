@@ -9,8 +9,16 @@ import jax.numpy as jnp
 from samplers.dynamics.charts import thermostat_in_charts
 from samplers.dynamics.embedded import geodesic_thermostat
 from samplers.geodesic.common import SPACES, boundary_conditions, projected_noise, velocity_like
+from samplers.interface.claims import (
+    Claims,
+    Diffusion,
+    EmbeddedDiffusion,
+    FollowsGeodesics,
+    KineticEnergy,
+    Source,
+    StationaryLaw,
+)
 from samplers.interface.metropolis import inner
-from samplers.interface.sampler import Claims, Source
 from samplers.thermostats.common import scalar_thermostat, thermostat_dynamics
 from samplers.validation import require
 from targets.manifolds.base import Manifold
@@ -89,15 +97,12 @@ class GSGNHT:
     def claims(self):
         flat = self.manifold.name.startswith("euclidean")
         return Claims(
-            kind="fixed-step",
-            source=Source("liu2016stochastic", "Algorithm 2"),
-            weak_order=2,
-            invariant_order=2,
-            temperature=self.temperature,
-            dynamics=self.dynamics if flat else None,
-            embedded=None if flat else self.embedded,
-            charts=None if flat else self.charts,
-            kinetic_energy=lambda h: 1.0,
+            Source("liu2016stochastic", "Algorithm 2"),
+            StationaryLaw(order=2, temperature=self.temperature),
+            Diffusion(self.dynamics, weak_order=2) if flat else None,
+            None if flat else EmbeddedDiffusion(self.embedded, weak_order=2, charts=self.charts),
+            KineticEnergy(lambda h: 1.0),
+            FollowsGeodesics(self.manifold),
             conditions=("exact gradient", *boundary_conditions(self.manifold)),
             spaces=SPACES,
         )

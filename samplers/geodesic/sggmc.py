@@ -22,7 +22,16 @@ from samplers.geodesic.common import (
     projected_noise,
     velocity_like,
 )
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import (
+    Claims,
+    Diffusion,
+    EmbeddedDiffusion,
+    FollowsGeodesics,
+    KineticEnergy,
+    Source,
+    StationaryLaw,
+    StationaryMoments,
+)
 from samplers.underdamped.sghmc import SGHMC
 from samplers.validation import require
 from targets.manifolds.base import Manifold
@@ -104,16 +113,13 @@ class SGGMC:
         scalar = self._root is None
         twin = SGHMC(self.friction, self.temperature, scheme="symmetric") if scalar else None
         return Claims(
-            kind="fixed-step",
-            source=Source("liu2016stochastic", "Algorithm 1"),
-            weak_order=2,
-            invariant_order=2,
-            temperature=self.temperature,
-            dynamics=self.dynamics if self.flat else None,
-            embedded=None if self.flat else self.embedded,
-            charts=None if self.flat else self.charts,
-            discrete_law=twin.discrete_law if self.flat and twin else None,
-            kinetic_energy=(lambda h: self.friction * h / math.sinh(self.friction * h)) if scalar else None,
+            Source("liu2016stochastic", "Algorithm 1"),
+            StationaryLaw(order=2, temperature=self.temperature),
+            Diffusion(self.dynamics, weak_order=2) if self.flat else None,
+            None if self.flat else EmbeddedDiffusion(self.embedded, weak_order=2, charts=self.charts),
+            StationaryMoments(twin.discrete_law) if self.flat and twin else None,
+            KineticEnergy(lambda h: self.friction * h / math.sinh(self.friction * h)) if scalar else None,
+            FollowsGeodesics(self.manifold),
             conditions=("exact gradient or compensated noise", *boundary_conditions(self.manifold)),
             spaces=SPACES,
         )

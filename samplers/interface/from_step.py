@@ -7,7 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 import jax
 
-from samplers.interface.sampler import Claims, Need, Sampler, Source
+from samplers.interface.claims import Claims, Source, StationaryLaw
+from samplers.interface.sampler import Need, Sampler
 
 
 class PositionState(NamedTuple):
@@ -36,9 +37,8 @@ class PositionMixin:
 def default_claims() -> Claims:
     """What is supposed of a sampler that claims nothing: a fixed step, the target as h -> 0 with an error O(h)."""
     return Claims(
-        kind="fixed-step",
-        source=Source("", "none declared"),
-        invariant_order=1,
+        Source("", "none declared"),
+        StationaryLaw(order=1),
         conditions=("exact gradient",),
     )
 

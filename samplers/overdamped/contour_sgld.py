@@ -9,7 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from samplers.interface.sampler import Claims, ContourClaims, Source
+from samplers.interface.claims import (
+    AdaptiveLaw,
+    Claims,
+    Diffusion,
+    FlattenedLaw,
+    Source,
+    StationaryLaw,
+    StationaryMoments,
+)
 from samplers.numerics.noise import injected_noise
 from samplers.underdamped.hmc import potential_of
 from samplers.validation import require
@@ -93,21 +101,18 @@ class ContourSGLD:
     @property
     def claims(self):
         source = Source("deng2020contour", "Algorithm 1")
-        contour = ContourClaims(
+        flattened = FlattenedLaw(
             self.temperature, self.zeta, self.first_edge + self.width * np.arange(len(self.log_weights)), self.rate
         )
         if self.rate or self.slope is None:
-            return Claims("adaptive", source, temperature=self.temperature, contour=contour)
+            return Claims(source, AdaptiveLaw(temperature=self.temperature), flattened)
         T = self.law_temperature
         return Claims(
-            kind="fixed-step",
-            source=source,
-            weak_order=1,
-            invariant_order=1,
-            temperature=T,
-            dynamics=self.dynamics,
+            source,
+            StationaryLaw(order=1, temperature=T),
+            Diffusion(self.dynamics, weak_order=1),
             # SGLD at the temperature tau on U tau / T
-            discrete_law=lambda h, k: {"position": T / k / (1 - h * k * self.temperature / T / 2)},
+            StationaryMoments(lambda h, k: {"position": T / k / (1 - h * k * self.temperature / T / 2)}),
             conditions=("exact gradient", "no potential below the first edge"),
         )
 

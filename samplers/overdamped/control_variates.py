@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from samplers.estimators.basic import Minibatch
-from samplers.interface.sampler import Estimate, Source
+from samplers.interface.claims import Source
+from samplers.interface.sampler import Estimate
 from samplers.overdamped.variance_reduced import VarianceReducedSGLD, corrected_gradient, total_gradient
 from targets.target import DataTerms
 

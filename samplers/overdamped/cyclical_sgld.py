@@ -1,13 +1,12 @@
 """SGLD for cyclical step sizes (cSGLD): steps that explore without noise, and steps that sample."""
 
-import dataclasses
 import math
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.sampler import CycleClaims, Source
+from samplers.interface.claims import CyclicalSchedule, Source
 from samplers.numerics.noise import injected_noise
 from samplers.overdamped.sgld import SGLD, SGLDState
 from samplers.validation import require
@@ -49,10 +48,9 @@ class CyclicalSGLD(SGLD):
 
     @property
     def claims(self):
-        return dataclasses.replace(
-            super().claims,
+        return super().claims.amended(
+            CyclicalSchedule(self.explore_above),
             source=Source("zhang2020cyclical", "Algorithm 1"),
-            cycle=CycleClaims(self.explore_above),
             conditions=("exact gradient", "a step size of the sampling stage"),
         )
 

@@ -1,6 +1,6 @@
 """SGLD as a library outside JAX would write it: NumPy arrays, a mutable state, noise from a NumPy generator."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -49,7 +49,7 @@ class HostSGLD:
 
     @property
     def claims(self):
-        return replace(SGLD(self.temperature).claims, conditions=("exact gradient",))
+        return SGLD(self.temperature).claims.amended(conditions=("exact gradient",))
 
     def dynamics(self, target: Target):
         """D = T I, Q = 0, H = U / T."""

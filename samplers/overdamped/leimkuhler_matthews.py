@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.numerics.noise import normal_like
 from samplers.validation import require
 from targets.target import Target
@@ -61,14 +61,11 @@ class LeimkuhlerMatthews:
     def claims(self):
         T = self.temperature
         return Claims(
-            kind="fixed-step",
-            source=Source("leimkuhler2013rational", "the high-friction limit of BAOAB"),
-            weak_order=1,
-            invariant_order=2,
-            temperature=T,
-            dynamics=self.dynamics,
+            Source("leimkuhler2013rational", "the high-friction limit of BAOAB"),
+            StationaryLaw(order=2, temperature=T),
+            Diffusion(self.dynamics, weak_order=1),
             # s = (1 - h lambda)^2 s + 2 (1 - h lambda) T h / 2 + T h has the solution s = T / lambda
-            discrete_law=lambda h, curvature: {"position": T / curvature},
+            StationaryMoments(lambda h, curvature: {"position": T / curvature}),
             conditions=("exact gradient",),
         )
 

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.complete_recipe import Dynamics
+from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject, inner
-from samplers.interface.sampler import Claims, Source
 from samplers.numerics.noise import normal_like
 from samplers.overdamped.sgld import SGLD
 from samplers.underdamped.hmc import MetropolisMixin, MetropolisState, potential_of
@@ -48,11 +48,10 @@ class MALA(MetropolisMixin):
     def claims(self):
         T = self.temperature
         return Claims(
-            kind="exact",
-            source=Source("roberts1996exponential", "section 1.4"),
-            temperature=T,
-            dynamics=self.dynamics,
-            discrete_law=lambda h, curvature: {"position": T / curvature},
+            Source("roberts1996exponential", "section 1.4"),
+            ExactLaw(temperature=T),
+            Diffusion(self.dynamics),
+            StationaryMoments(lambda h, curvature: {"position": T / curvature}),
             conditions=("exact potential and gradient",),
         )
 

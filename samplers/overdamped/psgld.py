@@ -1,7 +1,7 @@
 """Langevin dynamics preconditioned by RMSprop (pSGLD), and its preconditioner as a metric."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,8 +9,16 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.interface.claims import (
+    AdaptiveLaw,
+    Claims,
+    Diffusion,
+    RunningSquares,
+    Source,
+    StationaryLaw,
+    StationaryMoments,
+)
 from samplers.interface.from_step import PositionMixin
-from samplers.interface.sampler import Claims, Source
 from samplers.numerics.noise import normal_like
 from samplers.validation import require
 from targets.target import Target
@@ -81,7 +89,6 @@ class PSGLD(PositionMixin):
 
     backend = "jax"
     needs = frozenset({"gradient"})
-    averages: ClassVar[str] = "squares"
 
     def __post_init__(self):
         _require(self.decay, self.regularisation, self.second_moment, self.data_size)
@@ -95,19 +102,18 @@ class PSGLD(PositionMixin):
     @property
     def claims(self):
         source = Source("li2016preconditioned", "Algorithm 1")
+        learnt = RunningSquares(self.decay, self.second_moment, self.data_size, self.regularisation)
         if not self.frozen:
-            return Claims(kind="adaptive", source=source, temperature=self.temperature)
+            return Claims(source, AdaptiveLaw(temperature=self.temperature), learnt)
         T = self.temperature
         factor = float(np.ravel(rmsprop(jnp.asarray(self.second_moment, float), self.regularisation))[0])
         return Claims(
-            kind="fixed-step",
-            source=source,
-            weak_order=1,
-            invariant_order=1,
-            temperature=T,
-            dynamics=self.dynamics,
+            source,
+            StationaryLaw(order=1, temperature=T),
+            Diffusion(self.dynamics, weak_order=1),
             # (1 - h G k)^2 s + 2 h T G = s: the fixed point of the recursion of the variance
-            discrete_law=lambda h, curvature: {"position": T / curvature / (1 - h * factor * curvature / 2)},
+            StationaryMoments(lambda h, curvature: {"position": T / curvature / (1 - h * factor * curvature / 2)}),
+            learnt,
             conditions=("exact gradient",),
         )
 

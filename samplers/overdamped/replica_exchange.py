@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.interface.claims import Claims, Diffusion, Exchange, Source, StationaryLaw
 from samplers.interface.metropolis import accept
-from samplers.interface.sampler import Claims, ExchangeClaims, Source
 from samplers.numerics.noise import injected_noise
 from samplers.underdamped.hmc import potential_of
 from samplers.validation import require
@@ -86,14 +86,11 @@ class ReplicaExchangeSGLD:
     @property
     def claims(self):
         return Claims(
-            kind="fixed-step",
-            source=Source("deng2020nonconvex", "Algorithm 1"),
-            weak_order=1,
-            invariant_order=1,
-            temperature=self.temperature,
-            dynamics=self.dynamics,
+            Source("deng2020nonconvex", "Algorithm 1"),
+            StationaryLaw(order=1, temperature=self.temperature),
+            Diffusion(self.dynamics, weak_order=1),
             # what the options mean, not what the step reads
-            exchange=ExchangeClaims(self.ratio * self.temperature, self.rate, self.energy_variance),
+            Exchange(self.ratio * self.temperature, self.rate, self.energy_variance),
             conditions=("exact gradient", "Gaussian noise of known variance in the potential"),
         )
 

@@ -1,7 +1,7 @@
 """Stochastic gradient Fisher scoring (SGFS)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,8 +9,16 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.interface.claims import (
+    Claims,
+    Diffusion,
+    FisherScoring,
+    Source,
+    StationaryLaw,
+    StationaryMoments,
+    UncompensatedNoise,
+)
 from samplers.interface.from_step import PositionMixin
-from samplers.interface.sampler import Claims, Source
 from samplers.numerics.noise import normal_like
 from samplers.validation import require
 from targets.target import Target
@@ -62,7 +70,6 @@ class SGFS(PositionMixin):
 
     backend = "jax"
     needs = frozenset({"gradient", "covariance"})
-    averages: ClassVar[str] = "covariances"
 
     def __post_init__(self):
         require(0 < self.batch_fraction <= 1, "batch_fraction: must lie in (0, 1]", self.batch_fraction)
@@ -74,15 +81,14 @@ class SGFS(PositionMixin):
     @property
     def claims(self):
         return Claims(
-            kind="fixed-step",
-            source=Source("ahn2012bayesian", "Algorithm 1"),
-            weak_order=1,
-            invariant_order=1,
-            dynamics=self.dynamics,
+            Source("ahn2012bayesian", "Algorithm 1"),
+            StationaryLaw(order=1),
+            Diffusion(self.dynamics, weak_order=1),
             # for V = curvature N/n, see above
-            discrete_law=lambda h, curvature: {"position": 1 / curvature},
+            StationaryMoments(lambda h, curvature: {"position": 1 / curvature}),
+            UncompensatedNoise(),
+            FisherScoring(self.preconditioner, self.batch_fraction, self.diagonal),
             conditions=("gradient noise of the covariance that is reported",),
-            compensated=False,
         )
 
     def dynamics(self, target: Target) -> Dynamics:

@@ -7,7 +7,7 @@ import jax
 
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.numerics.noise import injected_noise
 from samplers.validation import require
 from targets.target import Target
@@ -59,14 +59,11 @@ class SGLD:
     def claims(self):
         T = self.temperature
         return Claims(
-            kind="fixed-step",
-            source=Source("welling2011bayesian", "equation (4)"),
-            weak_order=1,
-            invariant_order=1,
-            temperature=T,
-            dynamics=self.dynamics,
+            Source("welling2011bayesian", "equation (4)"),
+            StationaryLaw(order=1, temperature=T),
+            Diffusion(self.dynamics, weak_order=1),
             # (1 - h lambda)^2 s + 2 h T = s: the fixed point of the recursion of the variance
-            discrete_law=lambda h, curvature: {"position": T / curvature / (1 - h * curvature / 2)},
+            StationaryMoments(lambda h, curvature: {"position": T / curvature / (1 - h * curvature / 2)}),
             conditions=("exact gradient or compensated noise",),
         )
 

@@ -1,17 +1,16 @@
 """What SGLD with estimators of reduced variance has in common: the kernel of SGLD; the noise is the estimator's.
 
-Such an estimator says in `anchors` at which points its gradients are corrected: a `centre`, a `snapshot`, or a `table`
-of the points where each datum was last evaluated.
+An `AnchoredEstimator` says in `anchors` at which points its gradients are corrected: a `centre`, a `snapshot`, or a
+`table` of the points where each datum was last evaluated.
 """
 
-import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.sampler import Source
+from samplers.interface.claims import Source
 from samplers.overdamped.sgld import SGLD
 from samplers.validation import require
 from targets.target import DataTerms
@@ -62,4 +61,4 @@ class VarianceReducedSGLD(SGLD):
 
     @property
     def claims(self):
-        return dataclasses.replace(super().claims, source=self.source, conditions=("exact gradient",))
+        return super().claims.amended(source=self.source, conditions=("exact gradient",))

@@ -9,7 +9,15 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.complete_recipe import Dynamics, row_divergence
-from samplers.interface.sampler import Claims, ParticleClaims, Source
+from samplers.interface.claims import (
+    Claims,
+    DensityEstimate,
+    KernelWidth,
+    MarginalFlow,
+    ParticleLaw,
+    ParticleVelocity,
+    Source,
+)
 from samplers.particles.common import ParticleMixin, estimates, flatten, unflatten, uniform_weights
 from samplers.particles.density_gradients import DENSITIES, RIDGE, Density, density_gradient
 from samplers.particles.kernels import Bandwidth, bandwidths_of, first_bandwidth, require_bandwidth
@@ -157,10 +165,13 @@ class ParticleFlow(FlowMixin):
     def claims(self):
         where = "lemma 1" if self.form == "det" else "theorem 5"
         return Claims(
-            kind="particle",
-            source=Source("liu2019understanding", where),
+            Source("liu2019understanding", where),
+            ParticleLaw(),
+            ParticleVelocity(self.velocity),
+            DensityEstimate(self, self.form, self.joint),
+            KernelWidth(self, "bandwidth"),
+            MarginalFlow(self.dynamics),
             conditions=("infinitely many particles", "bandwidth to zero"),
-            particles=ParticleClaims(smoothed=True, flow=self.dynamics),
         )
 
     def draw(self, key, count, size, dtype):

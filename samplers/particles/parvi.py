@@ -3,7 +3,16 @@
 from dataclasses import dataclass
 
 from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.interface.sampler import Claims, ParticleClaims, Source
+from samplers.interface.claims import (
+    BalancedVelocity,
+    Claims,
+    DensityEstimate,
+    KernelWidth,
+    MarginalFlow,
+    ParticleLaw,
+    ParticleVelocity,
+    Source,
+)
 from samplers.particles.common import ParticleMixin
 from samplers.particles.density_gradients import BALANCED, DENSITIES, RIDGE, Density, density_gradient
 from samplers.particles.kernels import Bandwidth, require_bandwidth
@@ -50,12 +59,13 @@ class ParVI(ParticleMixin):
     @property
     def claims(self):
         return Claims(
-            kind="particle",
-            source=SOURCES[self.density],
-            conditions=("infinitely many particles", "bandwidth to zero"),
-            particles=ParticleClaims(
-                smoothed=True, balanced=self.density in BALANCED, flow=lambda target: overdamped_dynamics(target, 1.0)
-            ),
+            SOURCES[self.density],
+            ParticleLaw(),
+            ParticleVelocity(self.velocity),
+            DensityEstimate(self),
+            KernelWidth(self, "bandwidth"),
+            BalancedVelocity() if self.density in BALANCED else None,
+            MarginalFlow(lambda target: overdamped_dynamics(target, 1.0)),
         )
 
     def move(self, particles, gradients, weights, bandwidths):

@@ -6,7 +6,15 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from samplers.interface.sampler import Claims, ParticleClaims, Source
+from samplers.interface.claims import (
+    Claims,
+    DensityEstimate,
+    KernelWidth,
+    MarginalFlow,
+    ParticleLaw,
+    ParticleVelocity,
+    Source,
+)
 from samplers.particles.density_gradients import RIDGE, Density
 from samplers.particles.kernels import Bandwidth
 from samplers.particles.particle_flow import FlowMixin, Form, require_flow
@@ -56,10 +64,13 @@ class PSGHMC(FlowMixin):
     @property
     def claims(self):
         return Claims(
-            kind="particle",
-            source=Source("liu2019understanding", "lemma 1" if self.form == "det" else "theorem 5"),
+            Source("liu2019understanding", "lemma 1" if self.form == "det" else "theorem 5"),
+            ParticleLaw(),
+            ParticleVelocity(self.velocity),
+            DensityEstimate(self, self.form, self.joint),
+            KernelWidth(self, "bandwidth"),
+            MarginalFlow(self.dynamics),
             conditions=("infinitely many particles", "bandwidth to zero"),
-            particles=ParticleClaims(smoothed=True, flow=self.dynamics),
         )
 
     def dynamics(self, target: Target) -> Dynamics:

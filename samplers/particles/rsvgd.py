@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.complete_recipe import row_divergence
-from samplers.interface.sampler import Claims, ParticleClaims, Source
+from samplers.interface.claims import Claims, KernelWidth, ParticleLaw, ParticleVelocity, RiemannianVelocity, Source
 from samplers.particles.common import ParticleMixin
 from samplers.particles.kernels import (
     Bandwidth,
@@ -101,10 +101,12 @@ class RSVGD(ParticleMixin):
     @property
     def claims(self):
         return Claims(
-            kind="particle",
-            source=Source("liu2018riemannian", "section 4.2, equation (6)"),
+            Source("liu2018riemannian", "section 4.2, equation (6)"),
+            ParticleLaw(),
+            ParticleVelocity(self.velocity),
+            RiemannianVelocity(self.kernel, self.metric.inverse),
+            KernelWidth(self, "bandwidth"),
             conditions=("infinitely many particles",),
-            particles=ParticleClaims(),
         )
 
     def kernel(self, particles: jax.Array):

@@ -6,7 +6,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.sampler import Claims, ParticleClaims, Source
+from samplers.interface.claims import (
+    Claims,
+    FollowsGeodesics,
+    KernelWidth,
+    ParticleLaw,
+    ParticleVelocity,
+    RiemannianVelocity,
+    Source,
+)
 from samplers.particles.rsvgd_embedded import GeodesicParticles
 from samplers.validation import require
 from targets.manifolds.sphere import Sphere
@@ -91,11 +99,14 @@ class ArcsineRSVGD(GeodesicParticles):
     @property
     def claims(self):
         return Claims(
-            kind="particle",
-            source=Source("liu2018riemannian", "section 5.2, equation (8)"),
+            Source("liu2018riemannian", "section 5.2, equation (8)"),
+            ParticleLaw(),
+            ParticleVelocity(self.velocity),
+            RiemannianVelocity(self.kernel),
+            KernelWidth(self, "scale"),
+            FollowsGeodesics(self.manifold),
             conditions=("infinitely many particles",),
             spaces=("sphere",),
-            particles=ParticleClaims(),
         )
 
     def kernel(self, particles: jax.Array):

@@ -6,7 +6,15 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.sampler import Claims, ParticleClaims, Source
+from samplers.interface.claims import (
+    Claims,
+    FollowsGeodesics,
+    KernelWidth,
+    ParticleLaw,
+    ParticleVelocity,
+    RiemannianVelocity,
+    Source,
+)
 from samplers.numerics.selection import median_of_nonnegative
 from samplers.particles.common import ParticleMixin, Particles, estimates, flatten, unflatten, uniform_weights
 from samplers.validation import require
@@ -145,11 +153,14 @@ class EmbeddedRSVGD(GeodesicParticles):
     @property
     def claims(self):
         return Claims(
-            kind="particle",
-            source=Source("liu2018riemannian", "section 4.3, equation (8)"),
+            Source("liu2018riemannian", "section 4.3, equation (8)"),
+            ParticleLaw(),
+            ParticleVelocity(self.velocity),
+            RiemannianVelocity(self.kernel),
+            KernelWidth(self, "concentration"),
+            FollowsGeodesics(self.manifold),
             conditions=("infinitely many particles",),
             spaces=("sphere", "stiefel"),
-            particles=ParticleClaims(),
         )
 
     def _points(self, rows):

@@ -7,7 +7,16 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.sampler import Claims, ParticleClaims, Source
+from samplers.interface.claims import (
+    AdaGradSteps,
+    BalancedVelocity,
+    Claims,
+    KernelWidth,
+    ParticleLaw,
+    ParticleVelocity,
+    Source,
+    SteinVelocity,
+)
 from samplers.particles.common import ParticleMixin, estimates, flatten, unflatten, uniform_weights
 from samplers.particles.kernels import (
     Bandwidth,
@@ -88,10 +97,14 @@ class SVGD(ParticleMixin):
     @property
     def claims(self):
         return Claims(
-            kind="particle",
-            source=Source("liu2016stein", "Algorithm 1"),
+            Source("liu2016stein", "Algorithm 1"),
+            ParticleLaw(),
+            ParticleVelocity(self.velocity),
+            BalancedVelocity(),
+            SteinVelocity(self.kernel),
+            KernelWidth(self, "bandwidth"),
+            AdaGradSteps() if self.adagrad else None,
             conditions=("infinitely many particles",),
-            particles=ParticleClaims(balanced=True, scaled=self.adagrad),
         )
 
     def kernel(self, particles: jax.Array):

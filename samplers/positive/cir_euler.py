@@ -6,8 +6,8 @@ import numpy as np
 
 from samplers.dynamics.cox_ingersoll_ross import CountedShape, cir_dynamics
 from samplers.estimators.host import estimator_key
+from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
 from samplers.interface.from_step import PositionMixin, PositionState
-from samplers.interface.sampler import Claims, Source
 from samplers.validation import require
 
 
@@ -34,11 +34,9 @@ class CIREuler(PositionMixin, CountedShape):
     @property
     def claims(self):
         return Claims(
-            kind="fixed-step",
-            source=Source("baker2018large", "equation (2.1)"),
-            weak_order=1,
-            invariant_order=1,
-            dynamics=cir_dynamics,
+            Source("baker2018large", "equation (2.1)"),
+            StationaryLaw(order=1),
+            Diffusion(cir_dynamics, weak_order=1),
             conditions=("exact counts", "density bounded at the boundary"),
             spaces=("positive",),
         )

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source
 from samplers.interface.from_step import PositionMixin, PositionState
-from samplers.interface.sampler import Claims, Estimate, Source
+from samplers.interface.sampler import Estimate
 from samplers.numerics.noise import normal_like
 from samplers.validation import require
 from targets.target import Target
@@ -58,9 +59,9 @@ class ExponentialOU(PositionMixin):
     @property
     def claims(self):
         return Claims(
-            kind="exact",
-            source=Source("baker2018large", "section 2.3"),
-            dynamics=self.dynamics,
+            Source("baker2018large", "section 2.3"),
+            ExactLaw(),
+            Diffusion(self.dynamics),
             conditions=("exact location",),
             spaces=("positive",),
         )

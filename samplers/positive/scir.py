@@ -7,7 +7,8 @@ import numpy as np
 
 from samplers.dynamics.cox_ingersoll_ross import CountedShape, cir_dynamics
 from samplers.estimators.host import estimator_key
-from samplers.interface.sampler import Claims, Estimate, Source
+from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source
+from samplers.interface.sampler import Estimate
 from samplers.positive.cir_transition import cir_logs
 from samplers.validation import require
 
@@ -86,9 +87,9 @@ class SCIR(CIRSteps):
     @property
     def claims(self):
         return Claims(
-            kind="exact",
-            source=Source("baker2018large", "Algorithm 1"),
-            dynamics=cir_dynamics,
+            Source("baker2018large", "Algorithm 1"),
+            ExactLaw(),
+            Diffusion(cir_dynamics),
             conditions=("exact counts",),
             spaces=("positive",),
         )

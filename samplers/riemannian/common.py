@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import Claims, Diffusion, ReflectsAtZero, Source, StationaryLaw
 
 
 class RiemannianMixin:
@@ -23,12 +23,10 @@ class RiemannianMixin:
     def claims(self):
         smooth = ("exact gradient or compensated noise",)
         return Claims(
-            kind="fixed-step",
-            source=self.source,
-            weak_order=1,
-            invariant_order=1,
-            temperature=self.temperature,
-            dynamics=self.dynamics,
+            self.source,
+            StationaryLaw(order=1, temperature=self.temperature),
+            Diffusion(self.dynamics, weak_order=1),
+            ReflectsAtZero(self) if self.reflect else None,
             conditions=(*smooth, "density bounded at the boundary") if self.reflect else smooth,
             spaces=("positive",) if self.reflect else ("euclidean",),
         )

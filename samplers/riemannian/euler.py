@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics.complete_recipe import Dynamics
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
 from samplers.numerics.matrix_sqrt import positive_root
 from samplers.numerics.noise import normal_like
 from samplers.validation import require
@@ -84,12 +84,9 @@ class Recipe:
     @property
     def claims(self):
         return Claims(
-            kind="fixed-step",
-            source=Source("ma2015complete", "equations (6) and (9)"),
-            weak_order=1,
-            invariant_order=1,
-            temperature=self.temperature,
-            dynamics=self.dynamics,
+            Source("ma2015complete", "equations (6) and (9)"),
+            StationaryLaw(order=1, temperature=self.temperature),
+            Diffusion(self.dynamics, weak_order=1),
             conditions=("exact gradient or compensated noise",),
         )
 

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics.complete_recipe import row_divergence
+from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject
-from samplers.interface.sampler import Claims, Source
 from samplers.numerics.noise import normal_like
 from samplers.numerics.spd import log_det, solve
 from samplers.riemannian.metrics import Metric
@@ -58,11 +58,10 @@ class MMALA(MetropolisMixin):
     def claims(self):
         T = self.temperature
         return Claims(
-            kind="exact",
-            source=Source("girolami2011riemann", "section 5, manifold MALA"),
-            temperature=T,
-            dynamics=self.dynamics,
-            discrete_law=lambda h, curvature: {"position": T / curvature},
+            Source("girolami2011riemann", "section 5, manifold MALA"),
+            ExactLaw(temperature=T),
+            Diffusion(self.dynamics),
+            StationaryMoments(lambda h, curvature: {"position": T / curvature}),
             conditions=("exact potential and gradient",),
             spaces=("euclidean", "positive"),
         )

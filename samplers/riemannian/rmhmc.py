@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.interface.sampler import Source
+from samplers.interface.claims import Source
 from samplers.numerics import spd
 from samplers.riemannian.metrics import Metric
 from samplers.riemannian.sgrld import SGRLD

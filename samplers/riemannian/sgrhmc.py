@@ -1,6 +1,6 @@
 """Generalised stochastic gradient Riemannian Hamiltonian Monte Carlo (gSGRHMC)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import jax
@@ -9,7 +9,7 @@ from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names, row_divergence
 from samplers.dynamics.underdamped import MomentumMixin, MomentumState
-from samplers.interface.sampler import Source
+from samplers.interface.claims import ShearingForce, Source
 from samplers.numerics.matrix_sqrt import positive_root
 from samplers.numerics.noise import normal_like
 from samplers.riemannian.common import RiemannianMixin
@@ -75,7 +75,7 @@ class SGRHMC(RiemannianMixin, MomentumMixin):
 
     @property
     def claims(self):
-        return replace(super().claims, shears=self.order == "semi-implicit")
+        return super().claims.amended(ShearingForce()) if self.order == "semi-implicit" else super().claims
 
     def friction_matrix(self, theta):
         """C (n, n) at theta (n,)."""

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names, row_divergence
+from samplers.interface.claims import Source
 from samplers.interface.from_step import PositionMixin, PositionState
-from samplers.interface.sampler import Source
 from samplers.numerics.matrix_sqrt import positive_root
 from samplers.numerics.noise import normal_like
 from samplers.riemannian.common import RiemannianMixin

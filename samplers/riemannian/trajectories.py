@@ -8,8 +8,8 @@ import jax.numpy as jnp
 
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.embedded import EmbeddedDynamics
+from samplers.interface.claims import Claims, Composite, ExactLaw, HamiltonianProposal, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject, inner
-from samplers.interface.sampler import Claims, Source, TrajectoryClaims
 from samplers.underdamped.hmc import MetropolisMixin, MetropolisState
 from samplers.validation import require
 from targets.target import Target
@@ -51,16 +51,15 @@ class TrajectoryMixin(MetropolisMixin):
     ) -> Claims:
         """Those of an exact kernel; `flat` where the position is in a Euclidean space.
 
-        `dynamics` is the Langevin equation to which the end of a trajectory belongs (`TrajectoryClaims`).
+        `dynamics` is the Langevin equation to which the end of a trajectory belongs (`HamiltonianProposal`).
         """
         T = self.temperature
         return Claims(
-            kind="exact",
-            source=source,
-            temperature=T,
-            discrete_law=(lambda h, curvature: {"position": T / curvature}) if flat else None,
-            composite=True,
-            trajectory=TrajectoryClaims(self.num_steps, dynamics),
+            source,
+            ExactLaw(temperature=T),
+            StationaryMoments(lambda h, curvature: {"position": T / curvature}) if flat else None,
+            Composite(),
+            HamiltonianProposal(self.num_steps, dynamics),
             conditions=("exact potential and gradient",),
             spaces=spaces,
         )

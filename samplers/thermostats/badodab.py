@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import Claims, Diffusion, ShearingForce, Source, StationaryLaw
 from samplers.numerics.noise import normal_like
 from samplers.numerics.ornstein_uhlenbeck import decay_ratio
 from samplers.thermostats.common import (
@@ -75,14 +75,11 @@ class BADODAB:
     @property
     def claims(self):
         return Claims(
-            kind="fixed-step",
-            source=Source("leimkuhler2016adaptive", "the method BADODAB"),
-            weak_order=2,
-            invariant_order=2,
-            temperature=self.temperature,
-            dynamics=self.dynamics,
+            Source("leimkuhler2016adaptive", "the method BADODAB"),
+            StationaryLaw(order=2, temperature=self.temperature),
+            Diffusion(self.dynamics, weak_order=2),
+            ShearingForce(),
             conditions=("exact gradient",),
-            shears=True,
         )
 
     def dynamics(self, target: Target):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.sampler import Source
+from samplers.interface.claims import Source
 from samplers.thermostats.common import elementwise_thermostat_dynamics
 from samplers.thermostats.sgnht import SGNHT
 from targets.target import Target

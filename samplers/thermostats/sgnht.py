@@ -6,7 +6,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import Claims, Diffusion, ShearingForce, Source, StationaryLaw
 from samplers.numerics.noise import injected_noise
 from samplers.thermostats.common import (
     ThermostatMixin,
@@ -68,14 +68,11 @@ class SGNHT(ThermostatMixin):
     def claims(self):
         order = 2 if self.scheme == "splitting" else 1
         return Claims(
-            kind="fixed-step",
-            source=self._source(),
-            weak_order=order,
-            invariant_order=order,
-            temperature=self.temperature,
-            dynamics=self.dynamics,
+            self._source(),
+            StationaryLaw(order=order, temperature=self.temperature),
+            Diffusion(self.dynamics, weak_order=order),
+            ShearingForce(),
             conditions=("exact gradient",),
-            shears=True,
         )
 
     def _source(self):

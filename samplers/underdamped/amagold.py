@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.underdamped import MomentumMixin, PhasePoint, langevin_dynamics
+from samplers.interface.claims import Claims, Composite, Diffusion, ExactLaw, Reversal, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject, inner
-from samplers.interface.sampler import Claims, Source
 from samplers.numerics.noise import injected_noise, normal_like
 from samplers.underdamped.hmc import potential_of
 from samplers.validation import require
@@ -72,13 +72,12 @@ class AMAGOLD(MomentumMixin):
     def claims(self):
         T = self.temperature
         return Claims(
-            kind="exact",
-            source=Source("zhang2020amagold", "Algorithm 1"),
-            temperature=T,
-            dynamics=self.dynamics,
-            discrete_law=lambda h, curvature: {"position": T / curvature},
-            composite=True,
-            reversal=lambda z: PhasePoint(z.position, jax.tree.map(jnp.negative, z.momentum)),
+            Source("zhang2020amagold", "Algorithm 1"),
+            ExactLaw(temperature=T),
+            Diffusion(self.dynamics),
+            StationaryMoments(lambda h, curvature: {"position": T / curvature}),
+            Reversal(lambda z: PhasePoint(z.position, jax.tree.map(jnp.negative, z.momentum))),
+            Composite(),
             conditions=("exact potential",),
         )
 

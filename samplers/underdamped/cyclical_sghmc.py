@@ -1,6 +1,5 @@
 """SGHMC for cyclical step sizes (cSGHMC): steps that explore without noise, and steps that sample."""
 
-import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -8,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.sampler import CycleClaims, Source
+from samplers.interface.claims import CyclicalSchedule, Source
 from samplers.numerics.noise import normal_like
 from samplers.underdamped.sghmc import SGHMC
 from samplers.validation import require
@@ -62,10 +61,9 @@ class CyclicalSGHMC(SGHMC):
 
     @property
     def claims(self):
-        return dataclasses.replace(
-            super().claims,
+        return super().claims.amended(
+            CyclicalSchedule(self.explore_above, refreshed=True),
             source=Source("zhang2020cyclical", "Algorithm 2"),
-            cycle=CycleClaims(self.explore_above, refreshed=True),
             conditions=("exact gradient", "a step size of the sampling stage"),
         )
 

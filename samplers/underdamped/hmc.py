@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.interface.claims import Claims, Composite, ExactLaw, HamiltonianProposal, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject, inner
-from samplers.interface.sampler import Claims, Source, TrajectoryClaims
 from samplers.numerics.noise import normal_like
 from samplers.validation import require
 
@@ -83,12 +83,11 @@ class HMC(MetropolisMixin):
     def claims(self):
         T = self.temperature
         return Claims(
-            kind="exact",
-            source=Source("neal2011mcmc", "section 5.3.2"),
-            temperature=T,
-            discrete_law=lambda h, curvature: {"position": T / curvature},
-            composite=True,
-            trajectory=TrajectoryClaims(self.num_steps, lambda target: overdamped_dynamics(target, T)),
+            Source("neal2011mcmc", "section 5.3.2"),
+            ExactLaw(temperature=T),
+            StationaryMoments(lambda h, curvature: {"position": T / curvature}),
+            Composite(),
+            HamiltonianProposal(self.num_steps, lambda target: overdamped_dynamics(target, T)),
             conditions=("exact potential and gradient",),
         )
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import Claims, Diffusion, ShearingForce, Source, StationaryLaw, StationaryMoments
 from samplers.numerics.noise import injected_noise
 from samplers.validation import require
 from targets.target import Target
@@ -69,15 +69,12 @@ class SGHMC(MomentumMixin):
             "symmetric": Source("chen2015convergence", "section 4.1"),
         }
         return Claims(
-            kind="fixed-step",
-            source=where[self.scheme],
-            weak_order=order,
-            invariant_order=order,
-            temperature=self.temperature,
-            dynamics=self.dynamics,
-            discrete_law=self.discrete_law,
+            where[self.scheme],
+            StationaryLaw(order=order, temperature=self.temperature),
+            Diffusion(self.dynamics, weak_order=order),
+            StationaryMoments(self.discrete_law),
+            ShearingForce() if self.scheme != "explicit" else None,
             conditions=("exact gradient or compensated noise",),
-            shears=self.scheme != "explicit",
         )
 
     def dynamics(self, target: Target):

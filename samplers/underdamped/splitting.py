@@ -8,7 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from samplers.dynamics.underdamped import MomentumMixin, PhasePoint, langevin_dynamics
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import (
+    Claims,
+    Diffusion,
+    ExactFreeMotion,
+    ShearingForce,
+    Source,
+    StationaryLaw,
+    StationaryMoments,
+)
 from samplers.numerics.noise import normal_like
 from samplers.numerics.ornstein_uhlenbeck import decay_ratio, tanh_excess
 from samplers.validation import require
@@ -149,16 +157,13 @@ class LangevinSplitting(MomentumMixin):
     @property
     def claims(self):
         return Claims(
-            kind="fixed-step",
-            source=SOURCES[self.scheme],
-            weak_order=2,
-            invariant_order=2,
-            temperature=self.temperature,
-            dynamics=self.dynamics,
-            discrete_law=self.discrete_law,
+            SOURCES[self.scheme],
+            StationaryLaw(order=2, temperature=self.temperature),
+            Diffusion(self.dynamics, weak_order=2),
+            StationaryMoments(self.discrete_law),
+            ShearingForce(),
+            ExactFreeMotion() if "U" in self.scheme else None,
             conditions=("exact gradient",),
-            shears=True,
-            free_motion="U" in self.scheme,
         )
 
     def dynamics(self, target: Target):

@@ -22,6 +22,7 @@ from checks.tracing.step_map import step_map
 from reports.pages import kill_matrix
 from samplers.dynamics.complete_recipe import fokker_planck_residual
 from samplers.entry import DETERMINISTIC_TIERS, WORKLOAD
+from samplers.interface.claims import ExactLaw
 from samplers.registry import RECIPE_OFFSET, SAMPLERS
 from samplers.riemannian.metrics import RecipeMetric
 from targets.registry import target
@@ -57,7 +58,7 @@ def test_planted_bug_fails_the_named_check_that_its_reference_passes(defect):
         result = execute(find_check(kill.check), defect.subject, kill.target, SEED)
     assert result.verdict == "fail", f"{result.verdict}: {result.reason}"
     verdict, reason = of_reference(defect, kill.check)
-    if verdict == "not-applicable" and find_row(defect.base).build(target(kill.target)).claims.kind == "exact":
+    if verdict == "not-applicable" and ExactLaw in find_row(defect.base).build(target(kill.target)).claims:
         # An accept step has no smooth law under the noise tape; a bug that removes it has one.
         verdict, reason = of_reference(defect, "detailed_balance")
     assert verdict == "pass", f"the reference {defect.base}: {verdict}: {reason}"

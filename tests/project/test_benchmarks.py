@@ -24,6 +24,7 @@ from checks.core.candidate import Subject
 from checks.pytest_plugin.execute import run_check
 from reports.records.jsonl import read
 from samplers.entry import Row
+from samplers.interface.claims import Diffusion
 from samplers.overdamped.sgld import SGLD
 from samplers.registry import SAMPLERS, sampler_row
 from samplers.underdamped.hmc import HMC
@@ -52,7 +53,7 @@ class Overclaimed(SGLD):
 
     @property
     def claims(self):
-        return dataclasses.replace(super().claims, weak_order=2)
+        return super().claims.amended(dataclasses.replace(super().claims[Diffusion], weak_order=2))
 
 
 @dataclasses.dataclass(frozen=True)

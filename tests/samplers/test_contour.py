@@ -12,7 +12,7 @@ from scipy import integrate
 from checks.tiers.law.contour import log_psi, resting_weights
 from checks.tracing.noise_tape import Noise, record
 from samplers.estimators.basic import Exact
-from samplers.interface.sampler import ContourClaims
+from samplers.interface.claims import AdaptiveLaw, Diffusion, FlattenedLaw, StationaryLaw
 from samplers.overdamped.contour_sgld import ContourSGLD
 from samplers.overdamped.sgld import SGLD
 from samplers.registry import sampler_row
@@ -29,7 +29,7 @@ LEAST = float(ENERGY.min())
 def test_importance_weights_turn_averages_of_the_flattened_law_into_those_of_the_target():
     log_weights = -0.2 * np.arange(10) + 0.4 * np.cos(3.0 * np.arange(10))
     sampler = ContourSGLD(zeta=0.6, first_edge=LEAST + 0.25, log_weights=tuple(log_weights), rate=1.0)
-    psi = log_psi(sampler.claims.contour, jnp.asarray(log_weights), jnp.asarray(ENERGY))
+    psi = log_psi(sampler.claims[FlattenedLaw], jnp.asarray(log_weights), jnp.asarray(ENERGY))
     flattened = LAW * np.exp(-0.6 * np.asarray(psi))
     importance = np.exp(np.asarray(sampler.log_importance(jnp.asarray(log_weights), jnp.asarray(ENERGY))))
     for f in (LINE, LINE**2, LINE**4):
@@ -43,7 +43,7 @@ def test_weights_rest_at_the_histogram_of_the_energy_up_to_the_order_of_zeta():
     edges, gaps = LEAST + 0.5 * np.arange(1, 11), []
     histogram = np.bincount(np.clip(np.searchsorted(edges, ENERGY), 0, 9), LAW, minlength=10)
     for zeta in (0.02, 0.01):
-        resting = resting_weights(ContourClaims(1.0, zeta, edges, 1.0), LAW, ENERGY)
+        resting = resting_weights(FlattenedLaw(1.0, zeta, edges, 1.0), LAW, ENERGY)
         gaps.append(float(np.abs(resting - histogram).sum()))
     # the next term is zeta times as large, and a tenth of the first would already be visible here
     assert gaps[0] == pytest.approx(2 * gaps[1], rel=0.1)
@@ -74,10 +74,10 @@ def test_log_linear_weights_make_it_sgld_of_another_temperature(temperature):
 
 def test_claims_have_a_temperature_for_kept_log_linear_weights_only():
     kinked = ContourSGLD(log_weights=(0.0, 0.3, 0.1))
-    assert kinked.claims.kind == "adaptive"
-    assert kinked.claims.dynamics is None
-    assert ContourSGLD(log_weights=(0.0, 0.3, 0.6), rate=1.0).claims.kind == "adaptive"
-    assert ContourSGLD(log_weights=(0.0, 0.3, 0.6)).claims.kind == "fixed-step"
+    assert AdaptiveLaw in kinked.claims
+    assert Diffusion not in kinked.claims
+    assert AdaptiveLaw in ContourSGLD(log_weights=(0.0, 0.3, 0.6), rate=1.0).claims
+    assert StationaryLaw in ContourSGLD(log_weights=(0.0, 0.3, 0.6)).claims
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from scipy import special, stats
 from checks.tracing.noise_tape import Noise, record
 from samplers.estimators.basic import Exact, FromLogDensity, Minibatch
 from samplers.geodesic.sggmc import SGGMC, TangentPoint
+from samplers.interface.claims import Composite, Diffusion, ExactLaw, ParticleLaw, StationaryLaw
 from samplers.interface.from_step import complete, simple_sampler
 from samplers.interface.sampler import Sampler
 from samplers.overdamped.host_sgld import HostSGLD
@@ -166,8 +167,9 @@ def test_simple_sampler_fills_in_everything_but_the_step():
     assert np.array_equal(sampler.unpack(sampler.pack(jax.random.key(2), new, estimator)), new)
     assert sampler.needs == {"gradient"}
     assert sampler.backend == "jax"
-    assert (sampler.claims.kind, sampler.claims.weak_order, sampler.claims.invariant_order) == ("fixed-step", None, 1)
-    assert sampler.claims.dynamics is None
+    assert StationaryLaw in sampler.claims
+    assert (sampler.claims.weak_order, sampler.claims.invariant_order) == (None, 1)
+    assert Diffusion not in sampler.claims
 
 
 def test_complete_keeps_what_an_object_has_and_fills_in_the_rest():
@@ -416,8 +418,8 @@ def test_sggmc_in_flat_space_is_the_symmetric_splitting_of_sghmc():
     push = np.vstack([h / 2 * decay * np.eye(2), decay * np.eye(2)])
     assert np.allclose(mean, np.concatenate([middle + h / 2 * new_v, new_v]), rtol=1e3 * EPS, atol=1e2 * EPS)
     assert np.allclose(covariance, 2 * C * T * h * push @ push.T, rtol=1e3 * EPS, atol=1e2 * EPS)
-    assert sampler.claims.dynamics is not None
-    assert SGGMC(Sphere(3)).claims.dynamics is None
+    assert Diffusion in sampler.claims
+    assert Diffusion not in SGGMC(Sphere(3)).claims
     assert isinstance(sampler, Sampler)
 
 
@@ -539,9 +541,9 @@ def test_host_sgld_uses_fresh_minibatches_of_a_jax_estimator():
 
 
 def test_claims_name_their_kind_and_temperature():
-    assert HMC(temperature=T).claims.kind == MALA(T).claims.kind == SCIR().claims.kind == "exact"
-    assert HMC().claims.composite
-    assert SVGD().claims.kind == "particle"
+    assert all(ExactLaw in sampler.claims for sampler in (HMC(temperature=T), MALA(T), SCIR()))
+    assert Composite in HMC().claims
+    assert ParticleLaw in SVGD().claims
     for sampler in (HMC(temperature=T), MALA(T), SAGALD(T), HostSGLD(T), SGGMC(Sphere(3), temperature=T)):
         assert sampler.claims.temperature == T
         with pytest.raises(ValueError, match="temperature"):

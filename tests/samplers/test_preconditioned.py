@@ -22,6 +22,7 @@ from checks.pytest_plugin.execute import execute
 from checks.registry import find_check
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.estimators.basic import Exact, KnownNoise, Minibatch
+from samplers.interface.claims import AdaptiveLaw, Diffusion, StationaryLaw, StationaryMoments
 from samplers.overdamped.psgld import PSGLD, RMSpropMetric
 from samplers.overdamped.sgfs import SGFS
 from samplers.registry import sampler_row
@@ -151,8 +152,10 @@ def test_a_running_v_has_the_law_of_its_newest_gradient_at_a_small_step_and_the_
 
 def test_a_running_v_claims_no_law():
     claims = PSGLD().claims
-    assert (claims.kind, claims.weak_order, claims.dynamics, claims.discrete_law) == ("adaptive", None, None, None)
-    assert PSGLD(decay=1.0).claims.kind == "fixed-step"
+    assert AdaptiveLaw in claims
+    assert Diffusion not in claims
+    assert StationaryMoments not in claims
+    assert StationaryLaw in PSGLD(decay=1.0).claims
 
 
 def test_the_metric_is_the_preconditioner_of_one_step():

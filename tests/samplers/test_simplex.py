@@ -16,6 +16,7 @@ from samplers.dynamics.cox_ingersoll_ross import cir_dynamics
 from samplers.dynamics.underdamped import MomentumState
 from samplers.estimators.basic import Exact
 from samplers.estimators.latent_counts import LatentCounts
+from samplers.interface.claims import Diffusion
 from samplers.interface.from_step import PositionState
 from samplers.positive.cir_euler import CIREuler
 from samplers.positive.cir_transition import cir_transition
@@ -395,4 +396,4 @@ def test_the_stationary_law_of_scir_and_its_density_agree():
     integrand = lambda x: stats.gamma(a).pdf(x) * stats.ncx2(2 * a, 2 * x / np.expm1(h)).pdf(y / c) / c
     value, error = integrate.quad(integrand, 0, 60, epsabs=1e-12)
     assert abs(value - stats.gamma(a).pdf(y)) < 10 * error + 1e-10
-    assert SCIR(a).claims.dynamics is cir_dynamics
+    assert SCIR(a).claims[Diffusion].dynamics is cir_dynamics

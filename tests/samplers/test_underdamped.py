@@ -21,6 +21,7 @@ import samplers.thermostats.badodab
 import samplers.underdamped.splitting
 from samplers.dynamics.complete_recipe import fokker_planck_residual
 from samplers.estimators.basic import Exact, KnownNoise
+from samplers.interface.claims import Diffusion, StationaryMoments
 from samplers.interface.sampler import Sampler
 from samplers.numerics.ornstein_uhlenbeck import decay_ratio, tanh_excess
 from samplers.overdamped.leimkuhler_matthews import LeimkuhlerMatthews
@@ -143,7 +144,7 @@ def published_drift(sampler, d):
 
 @pytest.mark.parametrize("sampler", DYNAMICS, ids=repr)
 def test_published_drift_leaves_the_declared_law_invariant(sampler):
-    dynamics, drift = sampler.claims.dynamics(quartic(3)), published_drift(sampler, 3)
+    dynamics, drift = sampler.claims[Diffusion].dynamics(quartic(3)), published_drift(sampler, 3)
     residual = jax.jit(lambda z: fokker_planck_residual(drift, dynamics.D, dynamics.H, z))
     for z in jnp.asarray(np.random.default_rng(0).normal(size=(4, dynamics.dim))):
         # round-off of f . grad H and D grad H . grad H, the terms that cancel
@@ -153,7 +154,7 @@ def test_published_drift_leaves_the_declared_law_invariant(sampler):
 
 @pytest.mark.parametrize("sampler", DYNAMICS, ids=repr)
 def test_declared_drift_is_the_published_one(sampler):
-    dynamics, drift = sampler.claims.dynamics(quartic(3)), published_drift(sampler, 3)
+    dynamics, drift = sampler.claims[Diffusion].dynamics(quartic(3)), published_drift(sampler, 3)
     for z in jnp.asarray(np.random.default_rng(0).normal(size=(2, dynamics.dim))):
         np.testing.assert_allclose(dynamics.drift(z), drift(z), rtol=100 * EPS, atol=100 * EPS)
 
@@ -173,14 +174,14 @@ def test_declared_drift_is_the_published_one(sampler):
     ids=repr,
 )
 def test_gamma_is_the_published_one(sampler, expected):
-    dynamics = sampler.claims.dynamics(quartic(3))
+    dynamics = sampler.claims[Diffusion].dynamics(quartic(3))
     z = jnp.asarray(np.random.default_rng(1).normal(size=dynamics.dim))
     np.testing.assert_allclose(dynamics.gamma(z), expected, atol=8 * EPS)
 
 
 @pytest.mark.parametrize("sampler", THERMOSTATS, ids=repr)
 def test_only_the_momentum_of_a_thermostat_is_diffused(sampler):
-    dynamics = sampler.claims.dynamics(quartic(3))
+    dynamics = sampler.claims[Diffusion].dynamics(quartic(3))
     diffusion = np.zeros(dynamics.dim)
     diffusion[3:6] = 1.3 * 0.6
     np.testing.assert_allclose(dynamics.D(jnp.ones(dynamics.dim)), np.diag(diffusion), rtol=4 * EPS)
@@ -324,11 +325,11 @@ def stationary(sampler, tape, h, curvature):
     return solve_discrete_lyapunov(np.asarray(A), np.asarray(B @ B.T)), A
 
 
-@pytest.mark.parametrize("sampler", [s for s in SPLITTINGS if s.claims.discrete_law], ids=repr)
+@pytest.mark.parametrize("sampler", [s for s in SPLITTINGS if StationaryMoments in s.claims], ids=repr)
 @pytest.mark.parametrize(("h", "curvature"), [(0.5, 1.0), (0.3, 9.0), (0.01, 2.0)])
 def test_discrete_law_is_that_of_the_code(sampler, h, curvature, tape):
     covariance, A = stationary(sampler, tape, h, curvature)
-    law = sampler.claims.discrete_law(h, curvature)
+    law = sampler.claims[StationaryMoments].values(h, curvature)
     expected = [[law["position"], law["covariance"]], [law["covariance"], law["momentum"]]]
     gap = 1 - max(abs(np.linalg.eigvals(A)))
     np.testing.assert_allclose(covariance, expected, rtol=0, atol=100 * EPS / gap)
@@ -355,7 +356,7 @@ def test_closed_forms_solve_the_lyapunov_equation_of_the_published_updates(word,
         M, S = L @ M, L @ S @ L.T
         if letter == "O":
             S[1, 1] += T * (1 - e * e)
-    law = LangevinSplitting(word, friction, T).claims.discrete_law(h, lam)
+    law = LangevinSplitting(word, friction, T).claims[StationaryMoments].values(h, lam)
     position, momentum = expected(h * h * lam / 4)
     gap = 1 - max(abs(np.linalg.eigvals(M)))
     covariance = solve_discrete_lyapunov(M, S)
@@ -389,7 +390,7 @@ def test_leimkuhler_matthews_positions_are_exact_on_a_quadratic(tape):
     # position = X + sqrt(T h / 2) R with R independent of X
     variance = covariance[0, 0] + 0.6 * h / 2
     assert variance == pytest.approx(0.6 / curvature, rel=100 * EPS)
-    assert sampler.claims.discrete_law(h, curvature)["position"] == 0.6 / curvature
+    assert sampler.claims[StationaryMoments].values(h, curvature)["position"] == 0.6 / curvature
 
 
 def test_leimkuhler_matthews_positions_follow_the_two_step_recursion():
@@ -449,7 +450,7 @@ def local_error(sampler, tape, target, order, h):
     nodes, weights = np.polynomial.hermite_e.hermegauss(7)
     grid = jnp.asarray(list(itertools.product(nodes, repeat=noises)))[:, :, None]
     mass = jnp.asarray([math.prod(w) for w in itertools.product(weights / weights.sum(), repeat=noises)])
-    dynamics = sampler.claims.dynamics(target)
+    dynamics = sampler.claims[Diffusion].dynamics(target)
 
     def series(z, wave, phase, h):
         term = lambda y: jnp.sin(wave @ y + phase)

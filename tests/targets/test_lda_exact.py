@@ -111,7 +111,7 @@ def test_bad_input_of_the_gibbs_sampler_is_named(changes, words):
 @pytest.mark.parametrize("check", ["autodiff_recipe", "generator_of_code"])
 def test_the_code_has_the_dynamics_of_the_enumerated_posterior(check):
     row = Row("sgrld", lambda target: SGRLD(PositiveMetric(), reflect=True), step_size=0.01)
-    found = find_check(check).run(Case(Subject(row), TINY.target()), 0)
+    found = find_check(check)(Case(Subject(row), TINY.target()), 0)
     assert found.verdict == "pass"
 
 

@@ -21,6 +21,7 @@ from checks.core.precision import in_dtype
 from checks.core.preflight import difference, start_position
 from checks.core.selection import first_and_structured, structured_targets
 from samplers.estimators.basic import KnownNoise
+from samplers.interface.claims import Composite, ExactLaw, Exchange, ParticleLaw
 from samplers.interface.sampler import Estimator, Sampler
 from targets.target import Target
 
@@ -63,12 +64,12 @@ class Kit:
     @property
     def deterministic(self) -> bool:
         """True for a particle method, which uses no noise of its own."""
-        return self.sampler.claims.kind == "particle"
+        return ParticleLaw in self.sampler.claims
 
     @property
     def rejecting(self) -> bool:
         """True if one step may leave the position where it is (a Metropolis step)."""
-        return self.sampler.claims.kind == "exact"
+        return ExactLaw in self.sampler.claims
 
     def key(self, seed: int, *stream: int):
         """A fresh key, the same for the same numbers."""
@@ -116,7 +117,7 @@ def kit(subject: Subject, target: Target) -> Kit:
     step = lambda key, state, h, offset: sampler.step(key, state, h, Shifted(estimator, offset))
     # A variant takes a few dozen steps: dispatching their operations one by one, compiled once for all samplers, costs
     # less than compiling each variant, unless it loops inside of a step.
-    loops = sampler.claims.composite or sampler.claims.kind in ("exact", "particle")
+    loops = Composite in sampler.claims or isinstance(sampler.claims.law, ExactLaw | ParticleLaw)
     if sampler.backend == "jax":
         step = jax.jit(step) if loops or not subject.options else step
     else:
@@ -379,7 +380,7 @@ def every_input_matters(case: Case, seed: int) -> Finding:
             found.append(f"{what} does not change the result")
 
     needs = k.sampler.needs
-    if k.sampler.claims.kind != "exact" or "gradient" in needs:
+    if ExactLaw not in k.sampler.claims or "gradient" in needs:
         expect("the step size", k.z(k.run(seed, state, steps, 1.37 * k.step_size)))
     if not k.deterministic:
         expect("the key", k.z(k.run(seed + 1, state, steps)))
@@ -438,7 +439,7 @@ def every_option_matters(case: Case, seed: int) -> Finding:
     # with gradient noise, options that only matter when there is some (compensation, fresh gradients) are seen too
     row = with_noise(case.subject, case.target).row
     base = kit(Subject(row, case.subject.options, case.subject.reference), case.target)
-    steps = 8 if base.rejecting or base.sampler.claims.exchange else 3  # two chains start as one
+    steps = 8 if base.rejecting or Exchange in base.sampler.claims else 3  # two chains start as one
     end, claims = base.z(base.run(seed, base.start(seed), steps)), _plain(base.sampler)
     found, tried = [], 0
     for name, options in values.items():
@@ -473,7 +474,7 @@ def _noisy(target: Target) -> KnownNoise:
 def _plain(sampler: Sampler) -> tuple:
     """The claims that say what the law is; a temperature alone does not excuse an output that never changes."""
     c = sampler.claims
-    return (c.kind, c.weak_order, c.invariant_order, c.composite, c.spaces)
+    return (type(c.law), c.weak_order, c.invariant_order, Composite in c, c.spaces)
 
 
 @check(

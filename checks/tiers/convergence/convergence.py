@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, check, require_stationary_law
 from checks.core.finding import Finding
 from checks.core.selection import curved_line, last, several
 from checks.end_points.chains import EndPoints, end_points
@@ -87,8 +87,7 @@ def _prepared(subject: Subject, target: Target) -> JaxStep | HostStep:
     """The step. Raises NotApplicable for samplers without a speed that they claim."""
     step = step_map(subject, target)
     claims = step.sampler.claims
-    if claims.kind not in ("fixed-step", "exact"):
-        raise NotApplicable(f"a {claims.kind} sampler has no law at a fixed step size")
+    require_stationary_law(claims)
     declared_dynamics(step)
     return step
 

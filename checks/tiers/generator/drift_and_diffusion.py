@@ -15,6 +15,7 @@ from checks.numerics.quadrature import neville
 from checks.tracing.one_step_moments import one_step_moments, step_sizes
 from checks.tracing.step_map import step_map
 from samplers.dynamics.complete_recipe import Dynamics
+from samplers.interface.claims import Composite
 from targets.target import Target
 
 
@@ -48,7 +49,7 @@ def generator_of_code(case: Case) -> Finding:
     """
     step = step_map(case.subject, case.target)
     claims = step.sampler.claims
-    if claims.composite:
+    if Composite in claims:
         raise NotApplicable("a composite step has no generator in the full variable")
     dynamics = dynamics_of(claims, case.target)
     points = generic_points(step)

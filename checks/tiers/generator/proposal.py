@@ -24,7 +24,7 @@ from checks.tracing.one_step_moments import LEVELS, step_sizes
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.embedded import EmbeddedDynamics
-from samplers.interface.sampler import Claims
+from samplers.interface.claims import Claims, Composite, Diffusion, ExactLaw, HamiltonianProposal
 from targets.target import Target
 
 DRAWS = 4
@@ -78,12 +78,12 @@ def _declared(claims: Claims, target: Target) -> tuple[Dynamics | EmbeddedDynami
     Raises:
         NotApplicable: if none are declared.
     """
-    if claims.trajectory is not None:
-        steps = claims.trajectory.steps
-        return claims.trajectory.dynamics(target), lambda h: (steps * h) ** 2 / 2
-    if claims.composite or claims.dynamics is None:
+    if HamiltonianProposal in claims:
+        steps = claims[HamiltonianProposal].steps
+        return claims[HamiltonianProposal].dynamics(target), lambda h: (steps * h) ** 2 / 2
+    if Composite in claims or Diffusion not in claims:
         raise NotApplicable("no proposal that is a step of declared dynamics")
-    return claims.dynamics(target), lambda h: h
+    return claims[Diffusion].dynamics(target), lambda h: h
 
 
 def proposal_limits(step: JaxStep, points: np.ndarray, hs: np.ndarray, times: np.ndarray | None = None):
@@ -115,14 +115,14 @@ def proposal_limits(step: JaxStep, points: np.ndarray, hs: np.ndarray, times: np
 @check(
     tier="generator",
     equation="(E y - x) / t -> f and Cov(y) / t -> 2 D for the proposal y of a Metropolis kernel, t = h or (L h)^2 / 2",
-    targets=claiming(lambda claims: claims.kind == "exact", planar),
+    targets=claiming(ExactLaw, planar),
     cost=1.0,
     decides="dynamics",
 )
-def proposal_generator(case: Case) -> Finding:
+def proposal_generator(case: Case, law: ExactLaw) -> Finding:
     """(E y - x) / t -> f and E (y - x)(y - x)^T / t -> 2 D for the proposal y, which is what a uniform of 0 accepts.
 
-    t is the step size h, and (L h)^2 / 2 for the end of L steps along a Hamiltonian flow (`TrajectoryClaims`). A
+    t is the step size h, and (L h)^2 / 2 for the end of L steps along a Hamiltonian flow (`HamiltonianProposal`). A
     proposal that is not a step of the declared dynamics, with a gradient of the wrong sign, without Gamma or of
     another length, is rejected more often instead, which the checks of the law do not see.
 
@@ -131,7 +131,7 @@ def proposal_generator(case: Case) -> Finding:
     """
     step, _ = _metropolis(case.subject, case.target)
     claims = step.sampler.claims
-    if claims.kind != "exact":
+    if ExactLaw not in claims:
         raise NotApplicable("no exact kernel")
     dynamics, time = _declared(claims, case.target)
     points, hs = generic_points(step), step_sizes(case.subject, case.target)
@@ -160,11 +160,11 @@ def proposal_generator(case: Case) -> Finding:
 @check(
     tier="generator",
     equation="P(accepted | x, xi) -> 1 as h -> 0",
-    targets=claiming(lambda claims: claims.kind == "exact", planar),
+    targets=claiming(ExactLaw, planar),
     cost=1.0,
     decides="dynamics",
 )
-def acceptance_limit(case: Case) -> Finding:
+def acceptance_limit(case: Case, law: ExactLaw) -> Finding:
     """P(accepted | x, xi) -> 1 as h -> 0, for given normals xi: else the kernel is no step of what its proposal is.
 
     The probability is the largest uniform that accepts, found by bisection. It is a smooth function of sqrt(h) once h
@@ -174,9 +174,7 @@ def acceptance_limit(case: Case) -> Finding:
     Source: metropolis1953equation, the acceptance min(1, exp(-dE / T)) with dE -> 0.
     """
     step, move = _metropolis(case.subject, case.target)
-    if step.sampler.claims.kind != "exact":
-        raise NotApplicable("no exact kernel")
-    if step.sampler.claims.trajectory is None and step.sampler.claims.dynamics is None:
+    if HamiltonianProposal not in step.sampler.claims and Diffusion not in step.sampler.claims:
         raise NotApplicable("no dynamics are declared: with another rule than min(1, .) the limit need not be 1")
     points, hs = generic_points(step), case.step_size / 4.0 ** np.arange(LEVELS)
 
@@ -226,7 +224,7 @@ def beyond_the_wall(subject: Subject, target: Target) -> np.ndarray:
         Inconclusive: if the step does not move either where the potential is what it is.
     """
     sampler = subject.sampler(target)
-    if sampler.claims.kind != "exact" or "potential" not in sampler.needs:
+    if ExactLaw not in sampler.claims or "potential" not in sampler.needs:
         raise NotApplicable("no exact kernel that asks for the potential")
     free, go = _metropolis(subject, target)
     start, h, n = generic_points(free)[0], subject.step_size(target) / 10, target.size
@@ -246,12 +244,12 @@ def beyond_the_wall(subject: Subject, target: Target) -> np.ndarray:
 @check(
     tier="law",
     equation="a(x, y) = 0 where U(y) is infinite or not a number",
-    targets=claiming(lambda claims: claims.kind == "exact", last(informative)),
+    targets=claiming(ExactLaw, last(informative)),
     cost=1.0,
     decides="conduct",
     once=True,
 )
-def finite_potential(case: Case) -> Finding:
+def finite_potential(case: Case, law: ExactLaw) -> Finding:
     """No uniform, not even 0, accepts a position where U is infinite, or is not a number.
 
     exp(-U / T) is zero where U is infinite: such a position is outside of the support. A chain whose energy is not a

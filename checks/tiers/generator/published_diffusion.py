@@ -19,6 +19,7 @@ from checks.tiers.generator.drift_and_diffusion import code_generator
 from checks.tiers.generator.proposal import proposal_limits, proposes
 from checks.tracing.one_step_moments import step_sizes
 from checks.tracing.step_map import JaxStep, step_map
+from samplers.interface.claims import Composite
 from samplers.registry import RECIPE_OFFSET
 from targets.simplex.parameterisations import REDUCED
 from targets.target import Target
@@ -26,7 +27,7 @@ from targets.target import Target
 Options = Mapping[str, Any]
 Matrix = Callable[[np.ndarray, Target, Options], np.ndarray]
 """A flat position (d,), the target and the options of the row that differ from the defaults -> (d, d)."""
-Diffusion = Callable[[np.ndarray, Target, Options], np.ndarray]
+Published = Callable[[np.ndarray, Target, Options], np.ndarray]
 """z (n,), the target and the options -> D(z) (n, n)."""
 
 
@@ -47,7 +48,7 @@ def published_diffusion(case: Case) -> Finding:
     if case.subject.row.diffusion not in DIFFUSIONS:
         raise NotApplicable("no published diffusion is on file for this row")
     step = step_map(case.subject, case.target)
-    if step.sampler.claims.composite:
+    if Composite in step.sampler.claims:
         raise NotApplicable("a composite step has no generator in the full variable")
     points, hs = generic_points(step), step_sizes(case.subject, case.target)
     if isinstance(step, JaxStep) and not step.exchanging and proposes(step):
@@ -179,12 +180,12 @@ def _tangent(x, target):
 # Where they stand in D ----------------------------------------------------------------------------------------------
 
 
-def _langevin(matrix: Matrix) -> Diffusion:
+def _langevin(matrix: Matrix) -> Published:
     """T G^-1: d theta = .. + sqrt(2 T G^-1) dW (ma2015complete, section 3.1: SGLD, SGRLD)."""
     return lambda z, target, options: _option(options, "temperature") * matrix(z[: target.size], target, options)
 
 
-def _momentum(friction: Matrix) -> Diffusion:
+def _momentum(friction: Matrix) -> Published:
     """T C for the momentum and 0 elsewhere: d r = .. - C r dt + sqrt(2 C T) dW (ma2015complete, section 3.1)."""
 
     def D(z, target, options):
@@ -200,13 +201,13 @@ def _number(name: str) -> Matrix:
     return lambda x, target, options: _option(options, name) * np.eye(len(x))
 
 
-def _riemannian(matrix: Matrix) -> Diffusion:
+def _riemannian(matrix: Matrix) -> Published:
     """`_momentum` with the friction G^-1 (ma2015complete, section 3.2: gSGRHMC), or the number that is given."""
     given = lambda options: options.get("friction") is not None
     return _momentum(lambda x, target, o: (_number("friction") if given(o) else matrix)(x, target, o))
 
 
-def _geodesic(friction: Matrix) -> Diffusion:
+def _geodesic(friction: Matrix) -> Published:
     """T P C P for the velocity (liu2016stochastic, equations (5) and (6))."""
 
     def C(x, target, options):
@@ -244,7 +245,7 @@ METRICS: dict[str, Matrix] = {
     "fisher-diagonal": _fisher_diagonal,
 }
 """G^-1 by name."""
-DIFFUSIONS: dict[str, Diffusion] = {
+DIFFUSIONS: dict[str, Published] = {
     "langevin": _langevin(_identity),
     **{f"langevin/{name}": _langevin(matrix) for name, matrix in METRICS.items()},
     "two-temperatures": _two_temperatures,

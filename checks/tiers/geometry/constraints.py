@@ -17,6 +17,7 @@ from checks.numerics.geodesic_dynamics import tangent_frames
 from checks.numerics.quadrature import neville
 from checks.tracing.one_step_moments import one_step_moments
 from checks.tracing.step_map import HostStep, JaxStep, host_ravel, step_map
+from samplers.interface.claims import Composite, FollowsGeodesics, StationaryLaw
 from targets.manifolds.base import has_boundary
 from targets.target import Target
 
@@ -150,9 +151,9 @@ def noise_is_tangent(case: Case) -> Finding:
     """
     require_curved(case.target)
     step = step_map(case.subject, case.target)
-    if step.sampler.claims.composite:
+    if Composite in step.sampler.claims:
         raise NotApplicable("a composite step has no generator in the full variable")
-    if step.sampler.claims.kind != "fixed-step" or case.target.manifold.dim == case.target.size:
+    if StationaryLaw not in step.sampler.claims or case.target.manifold.dim == case.target.size:
         raise NotApplicable("needs a diffusion on a curved manifold")
     points = generic_points(step)
     hs, _, squares = one_step_moments(case.subject, case.target, points)
@@ -192,7 +193,7 @@ def noise_is_tangent(case: Case) -> Finding:
     decides="dynamics",
     once=True,
 )
-def geodesic_flow(case: Case, seed: int) -> Finding:
+def geodesic_flow(case: Case, seed: int, claim: FollowsGeodesics) -> Finding:
     """The flow that the sampler calls geodesic is one: no tangential acceleration, constant speed, reversible.
 
     The acceleration is the second derivative of the path by forward-mode differentiation, its tangential part by the
@@ -200,9 +201,7 @@ def geodesic_flow(case: Case, seed: int) -> Finding:
     """
     require_curved(case.target)
     sampler = case.subject.sampler(case.target)
-    manifold = getattr(sampler, "manifold", None)
-    if manifold is None or not hasattr(manifold, "geodesic"):
-        raise NotApplicable("the sampler does not say whose geodesics it follows")
+    manifold = claim.manifold
     temperature, d = sampler.claims.temperature, case.target.size
     base = starts(case.target, temperature, seed % 2**31, 2 * POINTS)[1::2]
     normals = np.random.default_rng(seed % 2**31).standard_normal((POINTS, d))

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, check, require_stationary_law
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import UNIFORM, curved, curved_only
 from checks.end_points.chains import sample
@@ -48,6 +48,7 @@ from checks.statistics.sequential import detectable
 from checks.statistics.weighted_chi_square import moments_of, norm_test
 from checks.tiers.geometry.constraints import has_velocity, require_curved
 from checks.tracing.step_map import HostStep, JaxStep, step_map
+from samplers.interface.claims import ExactLaw, KineticEnergy
 from targets.manifolds.base import has_boundary
 from targets.target import Target
 
@@ -120,16 +121,13 @@ def manifold_limit(case: Case) -> Finding:
     decides="law",
     once=True,
 )
-def kinetic_energy(case: Case) -> Finding:
+def kinetic_energy(case: Case, claim: KineticEnergy) -> Finding:
     """Without a potential E |v|^2 / (m T) has its closed form at every step size, m the dimension of the manifold."""
     require_curved(case.target)
     step, h, d = step_map(case.subject, case.target), case.step_size, case.target.size
-    claims = step.sampler.claims
-    if claims.kinetic_energy is None:
-        raise NotApplicable("no closed form is claimed")
     require_polynomials(step)
     assert isinstance(step, JaxStep)
-    size, sizes = case.target.manifold.dim * claims.temperature, (h, h / 2)
+    size, sizes = case.target.manifold.dim * step.sampler.claims.temperature, (h, h / 2)
     found, condition = np.zeros((2, len(sizes))), 0.0
     for level in (0, 1):
         basis = polynomials(step, level)
@@ -139,7 +137,7 @@ def kinetic_energy(case: Case) -> Finding:
             found[level, j] = basis.expectation(stationary(matrix, basis.one), squares)
             condition = max(condition, float(np.linalg.cond(system_of(matrix, basis.one))))
     fine = found[1]
-    expected = [claims.kinetic_energy(float(small)) for small in sizes]
+    expected = [claim.ratio(float(small)) for small in sizes]
     gaps = np.abs(fine - expected)
     k = int(np.argmax(gaps))
     # Where a degree leaves something out it leaves out less than the lower one does.
@@ -191,8 +189,7 @@ def _legendre(u: np.ndarray, degree: int) -> np.ndarray:
 def _prepared(subject: Subject, target: Target) -> tuple[JaxStep | HostStep, float]:
     require_curved(target)
     step = step_map(subject, target)
-    if step.sampler.claims.kind not in FIXED:
-        raise NotApplicable(f"a {step.sampler.claims.kind} sampler has no law at a fixed step size")
+    require_stationary_law(step.sampler.claims)
     return step, subject.step_size(target)
 
 
@@ -217,8 +214,8 @@ def closed_form_marginals(case: Case, seed: int) -> Finding:
     if not law_target.cdfs:
         raise NotApplicable("no distribution function is known")
     levels, names = _levels(law_target), tuple(law_target.cdfs)
-    law = None if claims.kind == "exact" else _known(step, h)
-    if claims.kind != "exact" and law is None:
+    law = None if ExactLaw in claims else _known(step, h)
+    if ExactLaw not in claims and law is None:
         labels = [f"P_{j}(level of {name})" for name in names for j in range(1, EXTRAPOLATED + 1)]
         what = Statistics(
             lambda ends: _legendre(levels(ends.position), EXTRAPOLATED),
@@ -343,7 +340,7 @@ def riemannian_stein_discrepancy(case: Case, seed: int) -> Finding:
     features = stein_features(case.target, claims.temperature)
     law = _known(step, h)
     exact = draw_variables(step, np.random.default_rng(stage_seed(seed, 99, 1)), 1024)[:, :d]
-    if law is None and claims.kind != "exact":
+    if law is None and ExactLaw not in claims:
         labels = [f"A k at location {i}" for i in range(LOCATIONS)]
         spread = features(exact).std(axis=0)
         scaled = lambda ends: features(ends.position) / spread

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, check, require_stationary_law
 from checks.core.finding import Finding
 from checks.core.precision import in_dtype
 from checks.core.selection import last, several
@@ -53,8 +53,7 @@ def float32_law(case: Case, seed: int) -> Finding:
     if double.sampler.backend == "host":
         raise NotApplicable("a host sampler computes in the precision of its own arrays")
     claims = double.sampler.claims
-    if claims.kind not in ("fixed-step", "exact"):
-        raise NotApplicable(f"a {claims.kind} sampler has no law at a fixed step size")
+    require_stationary_law(claims)
     single = step_map(case.subject, in_dtype(case.target, jnp.float32))
     assert isinstance(single, JaxStep)
     h = case.step_size / 2**HALVINGS

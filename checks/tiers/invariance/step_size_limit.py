@@ -7,12 +7,13 @@ expectations. It needs no exact discrete law, so it covers every target with an 
 can be run; it is the only check of the tier for a law that nothing else is known about.
 """
 
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, check, require_stationary_law
 from checks.core.finding import Finding
 from checks.core.selection import informative
 from checks.end_points.step_size_limit import limit_of_chains, order_of
 from checks.exact_laws.null_law import null_law
 from checks.tracing.step_map import HostStep, JaxStep, step_map
+from samplers.interface.claims import ExactLaw
 
 
 def known(step: JaxStep | HostStep, h: float) -> bool:
@@ -36,8 +37,7 @@ def step_size_limit(case: Case, seed: int) -> Finding:
     """With everything else fixed, the law of the position tends to the target as h -> 0, within its standard error."""
     step, h = step_map(case.subject, case.target), case.step_size
     claims = step.sampler.claims
-    if claims.kind not in ("fixed-step", "exact"):
-        raise NotApplicable(f"a {claims.kind} sampler has no law at a fixed step size")
-    if known(step, h) and (case.target.gaussian is not None or claims.kind == "exact"):
+    require_stationary_law(claims)
+    if known(step, h) and (case.target.gaussian is not None or ExactLaw in claims):
         raise NotApplicable("the exact discrete law is known here, and the end points are compared with it")
     return limit_of_chains(case.subject, case.target, seed, step, order_of(claims))

@@ -23,6 +23,7 @@ from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
 from checks.tracing.noise_tape import Noise
 from checks.tracing.step_map import HostStep, JaxStep, step_map
+from samplers.interface.claims import Exchange, FlattenedLaw, StochasticEquation
 
 NUM_STEPS = 2
 MOST = CHAINS // 5
@@ -55,7 +56,7 @@ def streams_independent(case: Case, seed: int) -> Finding:
     """
     step, h = step_map(case.subject, case.target), case.step_size
     start, claims = generic_points(step, 1)[0], step.sampler.claims
-    if not (claims.dynamics or claims.embedded or claims.exchange or claims.contour):
+    if not any(kind in claims for kind in (StochasticEquation, Exchange, FlattenedLaw)):
         # what a sampler keeps beside the position, of which nothing is declared, may have to be positive
         start[case.target.size :] = np.asarray(step.template.flat)[case.target.size :]
     if case.target.manifold.dim < case.target.size:

@@ -10,13 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
 from checks.core.check import Case, NotApplicable, check
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import claiming, everywhere
 from checks.tracing.step_map import JaxStep, step_map
-from samplers.interface.sampler import ContourClaims
-from targets.target import Target
+from samplers.interface.claims import FlattenedLaw
 
 EPS = np.finfo(float).eps
 NODES = 4001
@@ -26,7 +24,7 @@ ROUNDS, DAMPING = 3000, 0.1
 it does not settle at zeta = 1, where a round of its own overshoots."""
 
 
-def log_psi(claims: ContourClaims, log_weights, potential):
+def log_psi(claims: FlattenedLaw, log_weights, potential):
     """log Psi: the interpolation of log w between the upper edges of the bins, going on beyond the last one."""
     edges = jnp.asarray(claims.edges)
     beyond = jnp.maximum(potential - edges[-1], 0.0)
@@ -34,11 +32,10 @@ def log_psi(claims: ContourClaims, log_weights, potential):
     return jnp.interp(potential, edges, log_weights) + slope * beyond
 
 
-def _contour(subject: Subject, target: Target) -> tuple[JaxStep, ContourClaims, np.ndarray, np.ndarray, np.ndarray]:
-    """The step, its claims, points (m, d) inside of bins with their weights under exp(-U / tau), and energies."""
-    step = step_map(subject, target)
-    claims = step.sampler.claims.contour
-    if claims is None or not claims.rate:
+def _contour(case: Case, claim: FlattenedLaw) -> tuple[JaxStep, np.ndarray, np.ndarray, np.ndarray]:
+    """The step, points (m, d) inside of bins with their weights under exp(-U / tau), and energies."""
+    step, target = step_map(case.subject, case.target), case.target
+    if not claim.rate:
         raise NotApplicable("no weights of energies are learned")
     if not isinstance(step, JaxStep):
         raise NotApplicable("host samplers are not traced")
@@ -50,15 +47,15 @@ def _contour(subject: Subject, target: Target) -> tuple[JaxStep, ContourClaims, 
     # the equations hold for any law on points in the place of exp(-U / tau) dx: so many that no bin is empty
     points = np.linspace(*target.interval, NODES)[:, None]
     energy = np.asarray(jax.vmap(target.flat_potential)(jnp.asarray(points)))
-    weights = np.exp(-(energy - energy.min()) / claims.temperature)
+    weights = np.exp(-(energy - energy.min()) / claim.temperature)
     weights /= weights.sum()
-    place = (energy - claims.edges[0]) / (claims.edges[1] - claims.edges[0])
+    place = (energy - claim.edges[0]) / (claim.edges[1] - claim.edges[0])
     # at an edge the force jumps, and round-off decides on which side a point is
     inside = (np.abs(place - np.round(place)) > 1e-9) & (weights > 1e-14)
-    return step, claims, points[inside], weights[inside] / weights[inside].sum(), energy[inside]
+    return step, points[inside], weights[inside] / weights[inside].sum(), energy[inside]
 
 
-def _generic(claims: ContourClaims) -> np.ndarray:
+def _generic(claims: FlattenedLaw) -> np.ndarray:
     """log w (m,) of generic weights, whose ratios between neighbours differ from bin to bin."""
     log_weights = -0.15 * np.arange(len(claims.edges)) + 0.3 * np.cos(2.1 * np.arange(len(claims.edges)))
     return log_weights - np.log(np.exp(log_weights).sum())
@@ -78,18 +75,18 @@ def _moved(step: JaxStep, points: np.ndarray, log_weights: np.ndarray, h: float)
 @check(
     tier="law",
     equation="theta' - theta = -h tau grad [U / tau + zeta log Psi(U)] + N(0, 2 h tau)",
-    targets=claiming(lambda claims: claims.contour is not None, everywhere),
+    targets=claiming(FlattenedLaw, everywhere),
     cost=0.5,
     decides="law",
 )
-def contour_force(case: Case) -> Finding:
+def contour_force(case: Case, claims: FlattenedLaw) -> Finding:
     """(theta' - theta) / h = -tau grad [U / tau + zeta log Psi(U)] without noise, with generic weights, in every bin.
 
     And the noise of the step is N(0, 2 h tau), whatever the weights.
 
     Source: deng2020contour, the gradient of the flattened density.
     """
-    step, claims, points, _, energy = _contour(case.subject, case.target)
+    step, points, _, energy = _contour(case, claims)
     h, log_weights = case.step_size, _generic(claims)
     force = (_moved(step, points, log_weights, h)[:, :1] - points) / h
     tau, zeta = claims.temperature, claims.zeta
@@ -121,13 +118,13 @@ def contour_force(case: Case) -> Finding:
     )
 
 
-def bins_of(claims: ContourClaims, energy: np.ndarray) -> np.ndarray:
+def bins_of(claims: FlattenedLaw, energy: np.ndarray) -> np.ndarray:
     """The number of the bin of each energy, from 0."""
     number = np.ceil((energy - claims.edges[0]) / (claims.edges[1] - claims.edges[0]))
     return np.clip(number, 0, len(claims.edges) - 1).astype(int)
 
 
-def resting_weights(claims: ContourClaims, weights: np.ndarray, energy: np.ndarray) -> np.ndarray:
+def resting_weights(claims: FlattenedLaw, weights: np.ndarray, energy: np.ndarray) -> np.ndarray:
     """w (bins,) with w_i proportional to the sum over bin i of (w_i / Psi)^zeta weights: where the mean update is 0.
 
     Every bin has to hold a point.
@@ -144,18 +141,18 @@ def resting_weights(claims: ContourClaims, weights: np.ndarray, energy: np.ndarr
 @check(
     tier="law",
     equation="E [w' - w] = omega E w_J^zeta (e_J - w) under the flattened law, 0 where w_i ~ E w_J^zeta [J = i]",
-    targets=claiming(lambda claims: claims.contour is not None, everywhere),
+    targets=claiming(FlattenedLaw, everywhere),
     cost=0.5,
     decides="law",
 )
-def contour_weights(case: Case) -> Finding:
+def contour_weights(case: Case, claims: FlattenedLaw) -> Finding:
     """The mean update of the weights is omega E w_J^zeta (e_J - w) for generic weights, and 0 for those of the bins.
 
     The mean is over the flattened law, by quadrature; the weights keep the sum 1.
 
     Source: deng2020contour, Algorithm 1 and its mean field.
     """
-    step, claims, points, weights, energy = _contour(case.subject, case.target)
+    step, points, weights, energy = _contour(case, claims)
     h, count = case.step_size, len(claims.edges)
     omega, place = min(1.0, claims.rate * h), bins_of(claims, energy)
     effect, reason = 0.0, "the weights move as published, and rest where they should"

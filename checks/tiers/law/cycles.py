@@ -16,7 +16,7 @@ from checks.exact_laws.affine_chain import propagate
 from checks.exact_laws.exact_draws import Gaussian, gaussian_start
 from checks.tracing.noise_tape import Noise, record
 from checks.tracing.step_map import Affine, JaxStep, fit_affine, ravel_floats, step_map
-from samplers.interface.sampler import Claims
+from samplers.interface.claims import Claims, CyclicalSchedule, Diffusion
 from samplers.runner.schedules import Cyclical
 from targets.target import Target
 
@@ -27,31 +27,30 @@ LENGTH, EXPLORATION, CYCLES = 8, 0.5, 2
 @check(
     tier="law",
     equation="m' = A m + c and S' = A S A^T + [h <= h_0] N(h) through the stages of a cyclical step size",
-    targets=claiming(lambda claims: claims.cycle is not None, gaussian),
+    targets=claiming(CyclicalSchedule, gaussian),
     cost=0.3,
     decides="law",
 )
-def cycle_law(case: Case) -> Finding:
+def cycle_law(case: Case, cycle: CyclicalSchedule, equation: Diffusion) -> Finding:
     """Mean and covariance of z after every step of two cycles are those of the published algorithm.
 
     Source: zhang2020cyclical, equation (1), Algorithms 1 and 2.
     """
     step = step_map(case.subject, case.target)
-    claims = step.sampler.claims
-    if claims.cycle is None or not np.isfinite(claims.cycle.explore_above):
+    if not np.isfinite(cycle.explore_above):
         raise NotApplicable("not a sampler for cyclical step sizes")
     if case.target.gaussian is None:
         raise NotApplicable("the target is not Gaussian")
     if not isinstance(step, JaxStep):
         raise NotApplicable("host samplers are not traced")
     schedule = Cyclical(1.0, LENGTH, EXPLORATION)
-    schedule = Cyclical(claims.cycle.explore_above / schedule.explore_above, LENGTH, EXPLORATION)
+    schedule = Cyclical(cycle.explore_above / schedule.explore_above, LENGTH, EXPLORATION)
     numbers = np.arange(CYCLES * LENGTH)
     hs, sampling = schedule(numbers), schedule.sampling(numbers)
     claimed = gaussian_start(step)
     start = Gaussian(claimed.mean + np.sqrt(np.diag(claimed.covariance)), claimed.covariance)
     found = laws_of_code(step, hs, start)
-    expected = published_laws(claims, case.target, hs, sampling, start)
+    expected = published_laws(step.sampler.claims, case.target, hs, sampling, start)
     scale = np.sqrt(np.diag(claimed.covariance))
     effect, worst, size = 0.0, "every step has the published law", 1.0
     for t, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
@@ -112,15 +111,15 @@ def published_laws(
     x' = x + h r', where T = 0 in a step that explores; r ~ N(0, T I) where a cycle starts again.
     """
     gaussian, T = target.gaussian, claims.temperature
-    if gaussian is None or claims.cycle is None or claims.dynamics is None:
+    if gaussian is None or CyclicalSchedule not in claims or Diffusion not in claims:
         raise NotApplicable("needs a Gaussian target and declared dynamics")
     n, P, one = target.size, gaussian.precision, np.eye(target.size)
     moving = len(start.mean) > n
     centre = np.concatenate([gaussian.mean, np.zeros(len(start.mean) - n)])
-    C = float(claims.dynamics(target).D(jnp.asarray(centre))[-1, -1]) / T
+    C = float(claims[Diffusion].dynamics(target).D(jnp.asarray(centre))[-1, -1]) / T
     law, laws = start, []
     for t, h in enumerate(hs):
-        if claims.cycle.refreshed and t and sampling[t - 1] and not sampling[t]:
+        if claims[CyclicalSchedule].refreshed and t and sampling[t - 1] and not sampling[t]:
             zero = np.zeros((n, n))
             law = Gaussian(
                 np.concatenate([law.mean[:n], np.zeros(n)]), np.block([[law.covariance[:n, :n], zero], [zero, T * one]])

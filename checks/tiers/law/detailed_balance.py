@@ -11,10 +11,11 @@ import numpy as np
 
 from checks.core.check import Case, Inconclusive, NotApplicable, check
 from checks.core.finding import Finding, Tolerance
-from checks.core.selection import of_kind, planar
+from checks.core.selection import of_law, planar
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.tracing.noise_tape import Noise
 from checks.tracing.step_map import JaxStep, step_map
+from samplers.interface.claims import ExactLaw
 
 
 def _kernel(step: JaxStep, h: float):
@@ -56,7 +57,7 @@ def _kernel(step: JaxStep, h: float):
 @check(
     tier="law",
     equation="pi(x) k(x, y) = pi(y) k(y, x)",
-    targets=of_kind("exact", planar),
+    targets=of_law(ExactLaw, planar),
     cost=0.1,
     decides="law",
     screening=3,

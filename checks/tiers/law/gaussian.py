@@ -7,6 +7,7 @@ the target. In one dimension the law on a target that is not Gaussian comes from
 
 import dataclasses
 import itertools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +26,8 @@ from checks.tracing.one_step_moments import step_sizes
 from checks.tracing.potential_estimator import with_energy
 from checks.tracing.step_map import HostStep, JaxStep, step_map
 from samplers.estimators.basic import KnownNoise, Minibatch
+from samplers.interface.capabilities import MinibatchEstimator
+from samplers.interface.claims import ExactLaw, StationaryMoments
 from targets.target import Target
 
 EPS = np.finfo(float).eps
@@ -54,21 +57,18 @@ def whitened_bias(step: JaxStep | HostStep, h: float, temperature: float) -> tup
     decides="law",
     screening=0,
 )
-def stationary_covariance(case: Case) -> Finding:
+def stationary_covariance(case: Case, claim: StationaryMoments) -> Finding:
     """The exact stationary covariance equals the closed form that the scheme's theory gives, at three step sizes.
 
     One-dimensional Gaussian targets only: the closed forms are for U = curvature x^2 / 2.
     """
     step = step_map(case.subject, case.target)
-    claims = step.sampler.claims
-    if claims.discrete_law is None:
-        raise NotApplicable("no closed form is claimed")
     if case.target.gaussian is None or case.target.size != 1:
         raise NotApplicable("closed forms are for one-dimensional Gaussian targets")
     curvature = float(case.target.gaussian.precision[0, 0])
     effect, allowance, worst = 0.0, 0.0, "all entries agree"
     for h in case.step_size * np.array([0.2, 1.0, 3.0]):
-        expected = claims.discrete_law(float(h), curvature)
+        expected = claim.values(float(h), curvature)
         _, covariance, law = position_law(step, h)
         found = {"position": covariance[0, 0]}
         if {"momentum", "covariance"} & set(expected):
@@ -234,7 +234,7 @@ def gradient_noise_limit(case: Case) -> Finding:
 
 def _require_diffusion(step: JaxStep | HostStep) -> None:
     """Raise for samplers that gradient noise is no business of."""
-    if step.sampler.claims.kind == "exact":
+    if ExactLaw in step.sampler.claims:
         raise NotApplicable("an exact kernel needs exact gradients")
 
 
@@ -275,8 +275,8 @@ def minibatch_limit(case: Case) -> Finding:
     if clean.sampler.backend == "host":
         raise NotApplicable("host samplers meet minibatches in the statistical tier")
     _require_diffusion(clean)
-    own = clean.estimator
-    if hasattr(own, "batch_size"):
+    if isinstance(clean.estimator, MinibatchEstimator):
+        own: Any = clean.estimator  # a dataclass
         estimator = dataclasses.replace(own, batch_size=2, replace=True)
         bias, allowance = estimate_bias(estimator, case.target)
         if not bias <= allowance:

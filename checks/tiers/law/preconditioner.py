@@ -1,6 +1,6 @@
 """Preconditioners that are learnt from the gradients: each step of a run by the algorithm of the source."""
 
-from collections.abc import Callable
+from functools import singledispatch
 from typing import Any
 
 import jax
@@ -10,10 +10,11 @@ from jax.flatten_util import ravel_pytree
 
 from checks.core.check import Case, Inconclusive, NotApplicable, check
 from checks.core.finding import Finding, Tolerance
-from checks.core.selection import averaging
+from checks.core.selection import claiming, last, several
 from checks.tracing.altered_estimator import Altered
 from checks.tracing.noise_tape import Noise, record
 from samplers.estimators.basic import Exact
+from samplers.interface.claims import FisherScoring, LearntPreconditioner, RunningSquares
 from targets.target import Target
 
 NUM_STEPS = 4
@@ -36,12 +37,12 @@ def told_covariance(target: Target, x: Any) -> Any:
     tier="law",
     equation="E [theta_t - theta_(t-1)] = -M_t g_t and Cov = M_t (2 B / h) M_t, "
     "M_t from all gradients so far; 2 h T G_t",
-    targets=averaging,
+    targets=claiming(LearntPreconditioner, last(several)),
     cost=1.0,
     decides="dynamics",
     about=("samplers.overdamped.sgfs",),
 )
-def preconditioner_by_definition(case: Case) -> Finding:
+def preconditioner_by_definition(case: Case, claim: LearntPreconditioner) -> Finding:
     """Mean and covariance of each step of a run, given the positions so far, are those of the source's algorithm.
 
     The preconditioner is computed in NumPy from all gradients, and all covariances that were told, at the positions of
@@ -49,10 +50,7 @@ def preconditioner_by_definition(case: Case) -> Finding:
     first value of a running mean alone, and those of the limit h -> 0 not even that.
     """
     sampler: Any = case.subject.sampler(case.target)
-    definition = DEFINITIONS.get(getattr(sampler, "averages", ""))
-    if definition is None:
-        raise NotApplicable("no preconditioner that averages over the steps by its definition")
-    h, estimator = case.step_size, telling(case.target)
+    h, estimator, temperature = case.step_size, telling(case.target), sampler.claims.temperature
     start = jax.tree.map(jnp.asarray, case.target.example)
 
     def run(step_size):
@@ -85,7 +83,7 @@ def preconditioner_by_definition(case: Case) -> Finding:
     for t in range(NUM_STEPS):
         own = ends[t * len(directions) : (t + 1) * len(directions), t]
         mean, columns = own[0], (own[1:] - own[0]).T
-        drift, covariance = definition(sampler, gradients[: t + 1], told[: t + 1], h)
+        drift, covariance = move_by_definition(claim, temperature, gradients[: t + 1], told[: t + 1], h)
         spread = np.sqrt(np.diag(covariance))
         affine = mean + columns @ base[t] - path[t + 1]
         excess = (columns @ columns.T - covariance) / np.outer(spread, spread)
@@ -97,7 +95,7 @@ def preconditioner_by_definition(case: Case) -> Finding:
     return Finding(
         effect=effects[t],
         tolerance=Tolerance(allowance, "round-off of a step, of a size in units of its noise"),
-        reason=f"step {t + 1} of {NUM_STEPS} differs by {effects[t]:.3g} from the definition ({sampler.averages})",
+        reason=f"step {t + 1} of {NUM_STEPS} differs by {effects[t]:.3g} from the definition ({type(claim).__name__})",
         statistic="largest gap of mean and covariance of a step",
         unit="standard deviations of the noise of the step",
         minimum_detectable_effect=2 * allowance,
@@ -106,23 +104,34 @@ def preconditioner_by_definition(case: Case) -> Finding:
     )
 
 
-def _fisher_scoring(sampler: Any, gradients: np.ndarray, told: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+@singledispatch
+def move_by_definition(
+    claim: LearntPreconditioner, temperature: float, gradients: np.ndarray, told: np.ndarray, h: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (d,) of the move of step t and its covariance (d, d) from gradients (t, d) and covariances (t, d, d)."""
+    raise NotApplicable(f"no definition of {type(claim).__name__}")
+
+
+@move_by_definition.register
+def _(claim: FisherScoring, temperature: float, gradients: np.ndarray, told: np.ndarray, h: float):
     """-M g and M (2 B / h) M with M = (B / h + F / 2)^-1, F = (1 + n/N) times the mean of V_1 .. V_t.
 
     Source: ahn2012bayesian, Algorithm 1: theta + 2 (gamma N I_t + 4 B / eps)^-1 (grad log p + eta), eta ~ N(0, 4 B /
     eps), I_t the mean of all so far, gamma = (n + N) / n; eps = 2 h. Diagonals of B and I_t alone where the option
     says so.
     """
+    del temperature
     d = gradients.shape[1]
-    B = np.asarray(sampler.preconditioner) * (np.eye(d) if np.ndim(sampler.preconditioner) == 0 else 1.0)
-    F = (1 + sampler.batch_fraction) * np.mean(told, axis=0)
-    if sampler.diagonal:
+    B = np.asarray(claim.preconditioner) * (np.eye(d) if np.ndim(claim.preconditioner) == 0 else 1.0)
+    F = (1 + claim.batch_fraction) * np.mean(told, axis=0)
+    if claim.diagonal:
         B, F = B * np.eye(d), F * np.eye(d)
     M = np.linalg.inv(B / h + F / 2)
     return -M @ gradients[-1], M @ (2 * B / h) @ M
 
 
-def _rmsprop(sampler: Any, gradients: np.ndarray, told: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+@move_by_definition.register
+def _(claim: RunningSquares, temperature: float, gradients: np.ndarray, told: np.ndarray, h: float):
     """-h G g and 2 h T G, G = diag 1 / (lambda + sqrt V).
 
         V = alpha^t V_0 + (1 - alpha) sum_s alpha^(t - s) (g_s / N)^2
@@ -130,16 +139,8 @@ def _rmsprop(sampler: Any, gradients: np.ndarray, told: np.ndarray, h: float) ->
     Source: li2016preconditioned, Algorithm 1, with h = eps / 2, and no Gamma.
     """
     del told
-    t, decay = len(gradients), sampler.decay
+    t, decay = len(gradients), claim.decay
     weights = (1 - decay) * decay ** np.arange(t - 1, -1, -1.0)
-    V = decay**t * np.asarray(sampler.second_moment) + weights @ (gradients / sampler.data_size) ** 2
-    G = 1 / (sampler.regularisation + np.sqrt(V))
-    return -h * G * gradients[-1], 2 * h * sampler.temperature * np.diag(G)
-
-
-DEFINITIONS: dict[str, Callable[[Any, np.ndarray, np.ndarray, float], tuple[np.ndarray, np.ndarray]]] = {
-    "covariances": _fisher_scoring,
-    "squares": _rmsprop,
-}
-"""What a sampler says that its preconditioner `averages` -> (sampler, gradients (t, d), covariances (t, d, d), h) ->
-mean (d,) of the move of step t and its covariance (d, d)."""
+    V = decay**t * np.asarray(claim.second_moment) + weights @ (gradients / claim.data_size) ** 2
+    G = 1 / (claim.regularisation + np.sqrt(V))
+    return -h * G * gradients[-1], 2 * h * temperature * np.diag(G)

@@ -1,6 +1,5 @@
 """Steps that are mirrored at zero, for laws on (0, inf)^n."""
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -8,10 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.check import Case, Inconclusive, check
 from checks.core.finding import Finding, Tolerance
 from checks.core.preflight import start_position
-from checks.core.selection import claiming, everywhere
+from checks.core.selection import everywhere, inhabiting
+from samplers.interface.claims import ReflectsAtZero
 
 STATES = 1 << 16
 """Steps that are compared."""
@@ -24,12 +24,12 @@ CROSSINGS = 20
 @check(
     tier="law",
     equation="theta' = |theta'_free|, and r' = -r'_free where theta'_free < 0",
-    targets=claiming(lambda claims: "positive" in claims.spaces, everywhere),
+    targets=inhabiting("positive", everywhere),
     cost=1.0,
     decides="dynamics",
     once=True,
 )
-def mirror_at_zero(case: Case, seed: int) -> Finding:
+def mirror_at_zero(case: Case, seed: int, claim: ReflectsAtZero) -> Finding:
     """A mirrored step is the fold of the step without a mirror: theta -> |theta|, and r changes sign where theta does.
 
     Continued to negative theta as exp(-U(|theta|)) the target is even, a step without a mirror that commutes with the
@@ -38,8 +38,6 @@ def mirror_at_zero(case: Case, seed: int) -> Finding:
     minibatches of the two steps are the same.
     """
     sampler: Any = case.subject.sampler(case.target)
-    if not getattr(sampler, "reflect", False):
-        raise NotApplicable("its steps are not mirrored at zero")
     estimator, h, d = case.subject.estimator(case.target), case.step_size, case.target.size
     start = sampler.init(jax.random.key(0), start_position(sampler, case.target), estimator)
     example, unravel = ravel_pytree(sampler.unpack(start))
@@ -59,7 +57,7 @@ def mirror_at_zero(case: Case, seed: int) -> Finding:
     rest = 3 * jax.random.normal(rest_key, (STATES, example.size - d))
     z = jnp.concatenate([near, rest], axis=1).astype(example.dtype)
     keys = jax.random.split(noise_key, STATES)
-    mirrored, free = (np.asarray(ends(s)(keys, z)) for s in (sampler, dataclasses.replace(sampler, reflect=False)))
+    mirrored, free = (np.asarray(ends(s)(keys, z)) for s in (sampler, claim.free))
     crossed = free[:, :d] < 0
     if not np.isfinite(free).all():
         raise Inconclusive("a step from near zero is not finite")

@@ -21,6 +21,7 @@ from checks.core.selection import claiming, everywhere
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.tracing.noise_tape import Noise
 from checks.tracing.step_map import JaxStep, step_map
+from samplers.interface.claims import Exchange
 from targets.target import Target
 
 EPS = np.finfo(float).eps
@@ -64,10 +65,9 @@ def exchanged(z: np.ndarray) -> np.ndarray:
 def log_ratio(step: JaxStep, points: np.ndarray) -> np.ndarray:
     """log of pi(y, x) / pi(x, y) at points (m, 2 d) = (x, y), from the temperatures and the target alone."""
     claims = step.sampler.claims
-    assert claims.exchange is not None
     U = jax.vmap(step.target.flat_potential)
     x, y = np.split(points, 2, axis=1)
-    return (1 / claims.temperature - 1 / claims.exchange.temperature) * np.asarray(
+    return (1 / claims.temperature - 1 / claims[Exchange].temperature) * np.asarray(
         U(jnp.asarray(x)) - U(jnp.asarray(y))
     )
 
@@ -181,17 +181,15 @@ def noise_slopes(base: np.ndarray, below: np.ndarray, above: np.ndarray) -> np.n
 def energy_noise(step: JaxStep) -> float:
     """The claimed variance of log S: 2 (1 / T - 1 / T')^2 s^2."""
     claims = step.sampler.claims
-    return 2 * (1 / claims.temperature - 1 / claims.exchange.temperature) ** 2 * claims.exchange.energy_variance
+    return 2 * (1 / claims.temperature - 1 / claims[Exchange].temperature) ** 2 * claims[Exchange].energy_variance
 
 
 def _seen(subject: Subject, target: Target) -> tuple[JaxStep, float, Exchanges]:
     step, h = step_map(subject, target), subject.step_size(target)
-    if step.sampler.claims.exchange is None:
-        raise NotApplicable("no chains that change places")
     if not isinstance(step, JaxStep):
         raise NotApplicable("host samplers are not traced")
     found = exchanges(step, h)
-    if not found.noisy and step.sampler.claims.exchange.energy_variance:
+    if not found.noisy and step.sampler.claims[Exchange].energy_variance:
         raise Inconclusive("the noise of the potential, whose variance is claimed, does not enter")
     return step, h, found
 
@@ -199,17 +197,17 @@ def _seen(subject: Subject, target: Target) -> tuple[JaxStep, float, Exchanges]:
 @check(
     tier="law",
     equation="pi(x, y) a(x, y) = pi(y, x) a(y, x) for the chance a of an exchange",
-    targets=claiming(lambda claims: claims.exchange is not None, everywhere),
+    targets=claiming(Exchange, everywhere),
     cost=1.0,
     decides="law",
 )
-def exchange_balance(case: Case) -> Finding:
+def exchange_balance(case: Case, claim: Exchange) -> Finding:
     """log a(x, y) - log a(y, x) = log pi(y, x) - log pi(x, y), and an exchange exchanges all that there is.
 
     Source: deng2020nonconvex, Algorithm 1; ceperley1999penalty, detailed balance on the average over the noise.
     """
-    step, h, found = _seen(case.subject, case.target)
-    tried = min(1.0, step.sampler.claims.exchange.rate * h)
+    _, h, found = _seen(case.subject, case.target)
+    tried = min(1.0, claim.rate * h)
     with np.errstate(divide="ignore"):
         gaps = np.abs(np.log(found.forward) - np.log(found.backward) - found.log_ratio)
     k = int(np.argmax(np.where(np.isnan(gaps), np.inf, gaps)))
@@ -240,18 +238,17 @@ def exchange_balance(case: Case) -> Finding:
 @check(
     tier="law",
     equation="a(x, y) = min(1, r h) E min(1, S)",
-    targets=claiming(lambda claims: claims.exchange is not None, everywhere),
+    targets=claiming(Exchange, everywhere),
     cost=0.1,
     decides="dynamics",
 )
-def exchange_rate(case: Case) -> Finding:
+def exchange_rate(case: Case, claim: Exchange) -> Finding:
     """a(x, y) = min(1, r h) E min(1, S), with the expectation over the claimed noise of the potential in closed form.
 
     Source: deng2020nonconvex, Algorithm 1; ceperley1999penalty.
     """
     step, h, found = _seen(case.subject, case.target)
-    claims = step.sampler.claims.exchange
-    tried = min(1.0, claims.rate * h)
+    tried = min(1.0, claim.rate * h)
     if not tried:
         raise NotApplicable("no exchange is ever tried")
     expected = tried * mean_chance(found.log_ratio, energy_noise(step))

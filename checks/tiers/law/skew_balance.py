@@ -11,8 +11,6 @@ implicit function theorem. As the draws of gradients stay on the tape, exactness
 without averaging over them.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,6 +24,7 @@ from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.tracing.noise_tape import Noise
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.estimators.basic import FullEnergy, Minibatch
+from samplers.interface.claims import Diffusion, Reversal
 from targets.target import Target
 
 EPS = np.finfo(float).eps
@@ -36,10 +35,9 @@ POINTS, DRAWS = 4, 4
 class Paths:
     """Proposal, acceptance and reversal of a step of size h, as functions of z, normals and integers."""
 
-    def __init__(self, step: JaxStep, h: float):
+    def __init__(self, step: JaxStep, h: float, reversal: Reversal):
         self.step, self.h = step, h
-        reversal: Any = step.sampler.claims.reversal
-        self.reverse = jax.jit(lambda z: ravel_pytree(reversal(step.template.unravel(z)))[0])
+        self.reverse = jax.jit(lambda z: ravel_pytree(reversal.map(step.template.unravel(z)))[0])
         program = step.program
         move = lambda z, xi, b, u: program(Noise(xi, jnp.reshape(u, (1,)), b), z, jnp.asarray(h))[0]
         self.rejected = jax.jit(lambda z, xi, b: move(z, xi, b, jnp.ones(())))
@@ -96,19 +94,16 @@ def stochastic(subject: Subject, target: Target):
 @check(
     tier="law",
     equation="pi(z) k(z, z') = pi(R z') k(R z', R z), stochastic gradients included",
-    targets=claiming(lambda claims: claims.reversal is not None, everywhere),
+    targets=claiming(Reversal, everywhere),
     cost=1.0,
     decides="law",
 )
-def skew_detailed_balance(case: Case) -> Finding:
+def skew_detailed_balance(case: Case, reversal: Reversal, equation: Diffusion) -> Finding:
     """pi(z) k(z, z') = pi(R z') k(R z', R z) along paths of noise, and a rejection leads to R z.
 
     Source: zhang2020amagold, the theorem on its skew-detailed balance.
     """
     step = step_map(case.subject, case.target, stochastic(case.subject, case.target))
-    claims = step.sampler.claims
-    if claims.reversal is None or claims.dynamics is None:
-        raise NotApplicable("no reversal is claimed: see detailed_balance")
     if not isinstance(step, JaxStep):
         raise NotApplicable("host samplers are not traced")
     program = step.program
@@ -119,7 +114,7 @@ def skew_detailed_balance(case: Case) -> Finding:
         raise NotApplicable("not a Metropolis kernel: the step draws no single uniform")
     if normals > step.size:
         raise NotApplicable(f"{normals} normals lead to {step.size} coordinates: many ways back from one point")
-    paths, H = Paths(step, h), jax.jit(claims.dynamics(case.target).H)
+    paths, H = Paths(step, h, reversal), jax.jit(equation.dynamics(case.target).H)
     ranges = np.array(program.ranges, int)
     worst, reason, tested, rejecting, scale = 0.0, "all paths balance", 0, 0, 1.0
     for i, z in enumerate(generic_points(step, POINTS)):

@@ -8,7 +8,7 @@ extrapolated, which gradient noise must not change.
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, check, require_stationary_law
 from checks.core.finding import Finding, absent
 from checks.core.selection import last, several, with_data
 from checks.end_points.chains import EndPoints, end_points
@@ -22,6 +22,7 @@ from checks.tracing.noisy_step import compensates, noisy_step
 from checks.tracing.potential_estimator import with_energy
 from checks.tracing.step_map import HostStep, JaxStep, step_map
 from samplers.estimators.basic import Minibatch
+from samplers.interface.claims import ExactLaw
 from targets.target import Target
 
 MOST = CHAINS // 4
@@ -36,10 +37,9 @@ UNUSED = "does not enter the step: the estimate is not used"
 def _require_noisy_gradients(subject: Subject, target: Target) -> None:
     """Raise NotApplicable for samplers that gradient noise is no business of."""
     sampler = subject.sampler(target)
-    if sampler.claims.kind == "exact":
+    if ExactLaw in sampler.claims:
         raise NotApplicable("an exact kernel needs exact gradients")
-    if sampler.claims.kind != "fixed-step":
-        raise NotApplicable(f"a {sampler.claims.kind} sampler has no law at a fixed step size")
+    require_stationary_law(sampler.claims)
     if "statistics" in sampler.needs:
         raise NotApplicable("reads counts, not gradients")
 

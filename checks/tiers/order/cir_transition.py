@@ -17,6 +17,7 @@ from checks.core.check import Case, Inconclusive, NotApplicable, check
 from checks.core.finding import Finding, Tolerance
 from checks.core.lookup import find_target
 from checks.tracing.host_branching import Unintercepted, branches
+from samplers.interface.claims import ExactLaw
 from samplers.interface.sampler import Estimate
 from targets.target import Target
 
@@ -77,7 +78,7 @@ def prior_shape(subject: Subject, target: Target) -> float:
         NotApplicable: if the sampler is not an exact transition, or the target is not a Gamma law of rate 1.
     """
     sampler = subject.sampler(target)
-    if sampler.claims.kind != "exact":
+    if ExactLaw not in sampler.claims:
         raise NotApplicable("not an exact transition: its finite-time law has no closed form")
     slope = jax.grad(lambda x: target.flat_potential(x))
     shapes = [1 + x * (1 - float(slope(jnp.full(target.size, x))[0])) for x in (0.5, 1.0, 3.0)]

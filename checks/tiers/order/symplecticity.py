@@ -17,6 +17,7 @@ from checks.exact_laws.exact_draws import Gaussian
 from checks.exact_laws.sde_law import EPS, linear_law
 from checks.tracing.altered_estimator import Altered
 from checks.tracing.step_map import JaxStep, step_map
+from samplers.interface.claims import Diffusion, ExactFreeMotion, ShearingForce
 
 TIMES = (1.0, 10.0, 100.0)
 """Multiples of the usual step size: an exact motion is exact at all of them, whichever branch computes it."""
@@ -36,11 +37,11 @@ def steepened(centre: np.ndarray, slope: np.ndarray) -> Callable[[Any, Any], Any
 @check(
     tier="order",
     equation="|det dz' / dz| does not depend on the Hessian of U",
-    targets=claiming(lambda claims: claims.shears, last(informative)),
+    targets=claiming(ShearingForce, last(informative)),
     cost=0.5,
     decides="dynamics",
 )
-def force_keeps_volume(case: Case) -> Finding:
+def force_keeps_volume(case: Case, claim: ShearingForce) -> Finding:
     """|det dz' / dz| is the same for a force with another Hessian S + grad^2 U, at fixed noise and one position.
 
     A kick of the momentum by a force is a shear of phase space, as are moves by a momentum and, up to a factor, linear
@@ -85,11 +86,11 @@ def force_keeps_volume(case: Case) -> Finding:
 @check(
     tier="law",
     equation="z' = e^(J h) z + N(0, 2 int_0^h e^(J s) D e^(J^T s) ds) for U = 0, at every step size",
-    targets=claiming(lambda claims: claims.free_motion, last(several)),
+    targets=claiming(ExactFreeMotion, last(several)),
     cost=0.3,
     decides="dynamics",
 )
-def exact_without_force(case: Case) -> Finding:
+def exact_without_force(case: Case, claim: ExactFreeMotion, equation: Diffusion) -> Finding:
     """For U = 0 a step of any size is the transition of the declared linear SDE: mean and covariance to round-off.
 
     Source of the oracle: the exponential of a block matrix (vanloan1978computing, section II).
@@ -98,10 +99,7 @@ def exact_without_force(case: Case) -> Finding:
     step = step_map(case.subject, free)
     if not isinstance(step, JaxStep):
         raise NotApplicable("host samplers are not traced")
-    claims, n = step.sampler.claims, step.size
-    if claims.dynamics is None:
-        raise NotApplicable("no dynamics are declared")
-    dynamics, usual = claims.dynamics(free), case.step_size
+    n, dynamics, usual = step.size, equation.dynamics(free), case.step_size
     # the block matrix loses what its largest entry times h is to one
     slope = np.abs(np.asarray(jax.jacfwd(dynamics.drift)(jnp.zeros(n)))).sum()
     start = np.concatenate([np.zeros((n, 1)), np.eye(n)], axis=1)

@@ -18,6 +18,7 @@ from checks.numerics.observables import observable_names, observables
 from checks.numerics.quadrature import neville
 from checks.tracing.one_step_moments import step_sizes
 from checks.tracing.step_map import HostStep, JaxStep, step_map
+from samplers.interface.claims import Composite, EmbeddedDiffusion, ExactLaw, StochasticEquation
 from targets.manifolds.base import has_boundary
 from targets.target import Target
 
@@ -72,7 +73,7 @@ def local_weak_order(case: Case) -> Finding:
     claims = step.sampler.claims
     if claims.weak_order is None:
         raise NotApplicable("no weak order is claimed")
-    if claims.composite or not (claims.dynamics or claims.embedded):
+    if Composite in claims or StochasticEquation not in claims:
         raise NotApplicable("no dynamics are declared for one step")
     p = claims.weak_order
     hs, errors = local_errors(case.subject, case.target, p)
@@ -188,13 +189,13 @@ def defect(case: Case) -> Finding:
     """
     step = step_map(case.subject, case.target)
     claims = step.sampler.claims
-    if claims.composite:
+    if Composite in claims:
         raise NotApplicable("a composite step is judged by its limit h -> 0")
-    if claims.embedded is not None and has_boundary(case.target.manifold):
+    if EmbeddedDiffusion in claims and has_boundary(case.target.manifold):
         raise NotApplicable("reflections at a boundary have kinks: no series in h under the law")
-    known = claims.dynamics or claims.embedded
-    names = known(case.target).names if known else tuple(f"z[{i}]" for i in range(step.size))
-    if claims.kind == "exact":
+    equation = claims.get(StochasticEquation)
+    names = equation.dynamics(case.target).names if equation else tuple(f"z[{i}]" for i in range(step.size))
+    if ExactLaw in claims:
         return _invariance(case.subject, case.target, observable_names(names))
     if _reaches_zero(case.target):
         raise NotApplicable("the density does not vanish at 0, where a step is mirrored or leaves: no series in h")

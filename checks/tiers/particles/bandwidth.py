@@ -1,6 +1,5 @@
 """What particle methods say of their kernels: the rule for the width, and the estimate of their own density."""
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +11,10 @@ from scipy import optimize
 from checks.core.candidate import Subject
 from checks.core.check import Case, NotApplicable, check
 from checks.core.finding import Finding, Tolerance
-from checks.core.selection import everywhere, last, particles
-from checks.tiers.particles.velocity import EPS, WEIGHTS, gradients_of, median_bandwidth, six_particles
+from checks.core.selection import claiming, everywhere, last
+from checks.tiers.particles.velocity import EPS, WEIGHTS, gradients_of, median_bandwidth, six_particles, velocity_of
 from samplers.dynamics.complete_recipe import row_divergence
+from samplers.interface.claims import DensityEstimate, KernelWidth, MarginalFlow, ParticleVelocity
 from samplers.particles.common import flatten
 from targets.manifolds.spheres import ProductOfSpheres
 from targets.target import Target
@@ -26,12 +26,12 @@ WIDTH = 0.7
 @check(
     tier="law",
     equation="h = median |x_i - x_j|^2 / (2 log(M + 1)), kappa = log(M - 1) / (p - median tr x_i^T x_j)",
-    targets=particles(lambda claims: True, last(everywhere)),
+    targets=claiming(ParticleVelocity, last(everywhere)),
     cost=1.5,
     decides="dynamics",
     once=True,
 )
-def median_rule(case: Case) -> Finding:
+def median_rule(case: Case, width: KernelWidth | None, estimate: DensityEstimate | None) -> Finding:
     """A step with the kernel's width by the median of the particles is the step with that number given.
 
     The other checks take a fixed kernel, since they hold for any: what the rule gives is seen here only. The median is
@@ -39,19 +39,19 @@ def median_rule(case: Case) -> Finding:
     """
     sampler, state, x = six_particles(case.subject, case.target)
     M = len(x)
-    if getattr(sampler, "bandwidth", None) == "median":
-        if x.shape[1] > case.target.size and not getattr(sampler, "joint", False):
+    if width is None or width.value != "median":
+        raise NotApplicable("its kernel has no width by the median")
+    if width.option == "bandwidth":
+        if x.shape[1] > case.target.size and not (estimate is not None and estimate.joint):
             return _apart(
                 case.subject, case.target, sampler, state, [x[:, : case.target.size], x[:, case.target.size :]]
             )
-        name, value = "bandwidth", median_bandwidth(x)
-    elif getattr(sampler, "concentration", None) == "median":
+        value = median_bandwidth(x)
+    else:
         if isinstance(case.target.manifold, ProductOfSpheres):
             raise NotApplicable("each factor has a concentration of its own")
         inner = (x @ x.T)[np.triu_indices(M, 1)]
-        name, value = "concentration", float(np.log(M - 1) / (x[0] @ x[0] - np.median(inner)))
-    else:
-        raise NotApplicable("its kernel has no width by the median")
+        value = float(np.log(M - 1) / (x[0] @ x[0] - np.median(inner)))
     estimator, h = case.subject.estimator(case.target), case.step_size
     start = sampler.unpack(state)
 
@@ -62,7 +62,7 @@ def median_rule(case: Case) -> Finding:
 
         return np.asarray(jax.jit(after)(start))
 
-    found, expected = end(sampler), end(dataclasses.replace(sampler, **{name: value}))
+    found, expected = end(sampler), end(width.given(value))
     z = np.asarray(flatten(start))
     moved = float(np.abs(expected - z).max())
     effect = float(np.abs(found - expected).max()) / moved
@@ -70,7 +70,7 @@ def median_rule(case: Case) -> Finding:
     return Finding(
         effect=effect,
         tolerance=Tolerance(allowance, "round-off, and cancellation of x' - x"),
-        reason=f"with {name} {value:.6g} the step differs by {effect:.3g} of its size",
+        reason=f"with {width.option} {value:.6g} the step differs by {effect:.3g} of its size",
         statistic="step less that with the number given",
         unit="relative",
         minimum_detectable_effect=2 * allowance,
@@ -102,11 +102,11 @@ def _apart(subject: Subject, target: Target, sampler: Any, state: Any, blocks: l
     tier="law",
     equation="v = D (grad log p - grad log q^) + Q grad log p + div Q, or (D + Q) grad log (p / q^), "
     "q^ from its definition",
-    targets=particles(lambda claims: claims.smoothed, last(everywhere)),
+    targets=claiming(DensityEstimate, last(everywhere)),
     cost=1.0,
     decides="dynamics",
 )
-def density_estimate(case: Case) -> Finding:
+def density_estimate(case: Case, claim: DensityEstimate, flow: MarginalFlow) -> Finding:
     """The velocity is that of its flow with the declared estimate of grad log q, each from its definition.
 
         det   D (grad log p - grad log q^) + Q grad log p + div Q
@@ -119,25 +119,24 @@ def density_estimate(case: Case) -> Finding:
     Source: liu2019understanding, lemma 1 and theorem 5.
     """
     sampler, _, z = six_particles(case.subject, case.target)
-    claims = sampler.claims.particles
-    if getattr(sampler, "density", None) not in DEFINITIONS or claims.flow is None:
-        raise NotApplicable("no flow with an estimate of the particles' density by its name")
-    sampler = dataclasses.replace(sampler, bandwidth=WIDTH)
+    if sampler.density not in DEFINITIONS:
+        raise NotApplicable(f"no definition of the estimate {sampler.density}")
+    velocity_of_step = velocity_of(claim.given(WIDTH, sampler.ridge))
     x = z[:, : case.target.size]
     found = np.asarray(
-        jax.jit(sampler.velocity)(*map(jnp.asarray, (z, gradients_of(case.subject.row, case.target)(x), WEIGHTS)))
+        jax.jit(velocity_of_step)(*map(jnp.asarray, (z, gradients_of(case.subject.row, case.target)(x), WEIGHTS)))
     )
     estimate = DEFINITIONS[sampler.density]
-    whole = getattr(sampler, "joint", False) or x.shape == z.shape
+    whole = claim.joint or x.shape == z.shape
     blocks = [z] if whole else [x, z[:, case.target.size :]]
     score = np.concatenate([estimate(block, WEIGHTS, sampler.ridge) for block in blocks], axis=1)
-    model, form = claims.flow(case.target), getattr(sampler, "form", "det")
+    model = flow.dynamics(case.target)
 
     @jax.jit
     @jax.vmap
     def velocity(z, score):
         uphill, D, Q = -jax.grad(model.H)(z), model.D(z), model.Q(z)
-        if form == "fgh":
+        if claim.form == "fgh":
             return (D + Q) @ (uphill - score)
         return D @ (uphill - score) + Q @ uphill + row_divergence(model.Q, z)
 

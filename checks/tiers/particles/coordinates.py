@@ -10,9 +10,10 @@ import numpy as np
 
 from checks.core.check import Case, NotApplicable, check
 from checks.core.finding import Finding, Tolerance
-from checks.core.selection import everywhere, particles
-from checks.tiers.particles.velocity import EPS, WEIGHTS, field, gradients_of, kernel_of, particle_sampler
+from checks.core.selection import claiming, everywhere
+from checks.tiers.particles.velocity import EPS, WEIGHTS, field, gradients_of, kernel_of
 from samplers.dynamics.charts import charts_of, stereographic
+from samplers.interface.claims import KernelWidth, RiemannianVelocity
 from samplers.riemannian.metrics import dense
 from targets.manifolds.base import Manifold
 from targets.manifolds.spheres import ProductOfSpheres
@@ -135,11 +136,11 @@ def metric_defect(inverse: Callable[[jax.Array], jax.Array], q: np.ndarray) -> f
 @check(
     tier="law",
     equation="X = G^-1 grad f, f = sum_i w_i (1 / p) div(p G^-1 grad k), the same in every chart",
-    targets=particles(lambda claims: not claims.smoothed and not claims.balanced, everywhere),
+    targets=claiming(RiemannianVelocity, everywhere),
     cost=2.5,
     decides="law",
 )
-def coordinate_invariance(case: Case) -> Finding:
+def coordinate_invariance(case: Case, claim: RiemannianVelocity, width: KernelWidth | None) -> Finding:
     """The velocity of the code is that of its definition in two charts, pushed forward; particles of unequal weights.
 
     In each chart the metric, the density and the kernel are those of the chart, and the formula for the velocity is the
@@ -149,30 +150,28 @@ def coordinate_invariance(case: Case) -> Finding:
     divergence hold for every symmetric G^-1, and only a positive one is that of a manifold, where df(X) = |grad f|^2
     is positive (liu2018riemannian, section 4: X is a gradient on a Riemannian manifold).
     """
-    sampler = particle_sampler(case.subject, case.target)
-    if not hasattr(sampler, "kernel") or not (hasattr(sampler, "metric") or hasattr(sampler, "manifold")):
-        raise NotApplicable("no metric is declared")
+    metric = claim.inverse_metric
     charts = coordinates_of(case.target.manifold, case.target.size)
     generator = np.random.default_rng(case.target.size)
     first = charts[0]
     q = first.centre + first.spread * generator.uniform(-1, 1, (len(WEIGHTS), len(first.centre)))
     points = np.asarray(jax.vmap(first.embed)(jnp.asarray(q)))
-    kernel, weights = kernel_of(sampler, points), jnp.asarray(WEIGHTS)
+    kernel, weights = kernel_of(claim, width, points), jnp.asarray(WEIGHTS)
     slopes = gradients_of(case.subject.row, case.target)(points)
     found = field(case.subject, case.target)(points, slopes, WEIGHTS)
     gaps, defect = {}, 0.0
-    if hasattr(sampler, "metric"):
+    if metric is not None:
         places = first.centre + 2 * first.spread * generator.uniform(-1, 1, (LOOKS, len(first.centre)))
-        defect = metric_defect(lambda at: dense(sampler.metric.inverse(first.embed(at))), places)
+        defect = metric_defect(lambda at: dense(metric(first.embed(at))), places)
     for chart in charts:
         jacobian = jax.jacfwd(chart.embed)
 
         def inverse(at, chart=chart, jacobian=jacobian):
             M = jacobian(at)
-            if hasattr(sampler, "manifold"):
+            if metric is None:
                 return jnp.linalg.inv(M.T @ M)
             back = jnp.linalg.inv(M)
-            return back @ dense(sampler.metric.inverse(chart.embed(at))) @ back.T
+            return back @ dense(metric(chart.embed(at))) @ back.T
 
         def potential(at, chart=chart, jacobian=jacobian):
             M = jacobian(at)

@@ -5,8 +5,7 @@ taken to zero by extrapolation, where the estimate is grad log q, so that what t
 divergence from the target do at that moment is known in closed form.
 """
 
-import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +14,11 @@ import numpy as np
 from checks.core.candidate import Subject
 from checks.core.check import Case, NotApplicable, check
 from checks.core.finding import Finding, Tolerance
-from checks.core.selection import everywhere, gaussian, particles
+from checks.core.selection import claiming, everywhere, gaussian
 from checks.numerics.quadrature import neville
-from checks.tiers.particles.velocity import EPS, gradients_of, particle_sampler
+from checks.tiers.particles.velocity import EPS, gradients_of, velocity_of
 from samplers.dynamics.complete_recipe import Dynamics
+from samplers.interface.claims import DensityEstimate, MarginalFlow
 from targets.target import Target
 
 GRIDS = {1: (6.0, 0.12), 2: (5.0, 0.24)}
@@ -82,31 +82,19 @@ def cloud_of(model: Dynamics, target: Target, independent: bool) -> Cloud:
     return Cloud(mean + grid @ np.linalg.cholesky(covariance).T, weights / weights.sum(), mean, covariance)
 
 
-def rates_of(subject: Subject, target: Target) -> Rates:
+def rates_of(subject: Subject, target: Target, flow: MarginalFlow) -> Rates:
     """The velocities of a cloud as the bandwidth falls. Raises NotApplicable."""
-    sampler: Any = particle_sampler(subject, target)
-    flow = sampler.claims.particles.flow
-    if flow is None:
-        raise NotApplicable("it follows the marginals of no SDE")
-    model = flow(target)
+    model, estimate = flow.dynamics(target), subject.sampler(target).claims[DensityEstimate]
     # densities of position and auxiliaries apart are that of z for independent ones only
-    apart = model.dim > model.size and not getattr(sampler, "joint", False)
+    apart = model.dim > model.size and not estimate.joint
     cloud = cloud_of(model, target, apart)
     slopes = gradients_of(subject.row, target)(cloud.nodes[:, : model.size])
     widest = BANDWIDTH * float(np.linalg.eigvalsh(cloud.covariance)[0])
     whole = [jnp.asarray(a) for a in (cloud.nodes, slopes, cloud.weights)]
-    run = jax.jit(lambda h, ridge: _with(sampler, bandwidth=h, ridge=ridge).velocity(*whole))
-    ridge = RIDGE * getattr(sampler, "ridge", 1.0)
+    run = jax.jit(lambda h, ridge: velocity_of(estimate.given(h, ridge))(*whole))
+    ridge = RIDGE * estimate.sampler.ridge
     found = [np.asarray(run(widest * s, ridge * s)) for s in SCALES]
     return Rates(cloud, np.stack(found), model)
-
-
-def _with(sampler: Any, **options: Any) -> Any:
-    """The sampler with other options, traced ones too: `dataclasses.replace` would look at their values."""
-    other = copy.copy(sampler)
-    for name, value in options.items():
-        object.__setattr__(other, name, value)
-    return other
 
 
 def _limit(values: np.ndarray, expected: np.ndarray, scale: float) -> tuple[float, float, np.ndarray]:
@@ -125,11 +113,11 @@ def _limit(values: np.ndarray, expected: np.ndarray, scale: float) -> tuple[floa
 @check(
     tier="law",
     equation="dS/dt = -(D + Q) P S - S P (D - Q) + 2 D as the bandwidth goes to 0",
-    targets=particles(lambda claims: claims.flow is not None, gaussian),
+    targets=claiming(MarginalFlow, gaussian),
     cost=0.8,
     decides="law",
 )
-def gaussian_flow(case: Case) -> Finding:
+def gaussian_flow(case: Case, flow: MarginalFlow) -> Finding:
     """Mean and covariance of a Gaussian cloud change as those of the SDE, as the bandwidth goes to zero.
 
         dm/dt = -(D + Q) P (m - mu),   dS/dt = -(D + Q) P S - S P (D - Q) + 2 D
@@ -139,7 +127,7 @@ def gaussian_flow(case: Case) -> Finding:
     """
     if case.target.gaussian is None:
         raise NotApplicable("the target is not Gaussian")
-    cloud, velocities, model = rates_of(case.subject, case.target)
+    cloud, velocities, model = rates_of(case.subject, case.target, flow)
     here, there = (jnp.asarray(z) for z in (cloud.mean, cloud.mean + 0.7))
     drag = [np.asarray(model.D(z) + model.Q(z)) for z in (here, there)]
     if np.abs(drag[0] - drag[1]).max() > 1e3 * EPS:
@@ -169,18 +157,18 @@ def gaussian_flow(case: Case) -> Finding:
 @check(
     tier="law",
     equation="d KL(q || p) / dt = -E_q [grad log(p / q) . D grad log(p / q)] as the bandwidth goes to 0",
-    targets=particles(lambda claims: claims.flow is not None, everywhere),
+    targets=claiming(MarginalFlow, everywhere),
     cost=0.4,
     decides="law",
 )
-def divergence_of_flow(case: Case) -> Finding:
+def divergence_of_flow(case: Case, flow: MarginalFlow) -> Finding:
     """The divergence of a Gaussian cloud from the target falls at the rate of the SDE, as the bandwidth goes to zero.
 
         d KL(q || p) / dt = -E_q [grad log(p / q) . v] = -E_q [grad log(p / q) . D grad log(p / q)]
 
     It is zero for D = 0: Hamiltonian flows keep the divergence.
     """
-    cloud, velocities, model = rates_of(case.subject, case.target)
+    cloud, velocities, model = rates_of(case.subject, case.target, flow)
     slopes = np.asarray(jax.jit(jax.vmap(jax.grad(model.H)))(jnp.asarray(cloud.nodes)))
     gap = -slopes - cloud.score
     D = np.asarray(jax.jit(jax.vmap(model.D))(jnp.asarray(cloud.nodes)))

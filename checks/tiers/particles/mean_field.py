@@ -11,7 +11,8 @@ from jax.flatten_util import ravel_pytree
 from checks.core.candidate import Subject
 from checks.core.check import Case, NotApplicable, check
 from checks.core.finding import Finding, Tolerance
-from checks.core.selection import line, of_kind
+from checks.core.selection import line, of_law
+from samplers.interface.claims import AdaGradSteps, DensityEstimate, MarginalFlow, ParticleLaw
 from targets.target import Target
 
 COUNTS = (64, 128, 256, 512)
@@ -42,18 +43,18 @@ def velocity_field(subject: Subject, target: Target, particles: np.ndarray, h: f
 
 def require_line(sampler: Any, target: Target) -> None:
     """Raise NotApplicable unless the step of a particle method is h times its velocity, on a line."""
-    if sampler.claims.kind != "particle":
+    if ParticleLaw not in sampler.claims:
         raise NotApplicable("not a particle method")
     if target.size != 1 or target.interval is None:
         raise NotApplicable("quantiles need a one-dimensional target")
-    if sampler.claims.particles is not None and sampler.claims.particles.scaled:
+    if AdaGradSteps in sampler.claims:
         raise NotApplicable("a step is not the velocity times the step size")
 
 
 @check(
     tier="law",
     equation="E_p[k grad log p + grad k] = 0 at the target",
-    targets=of_kind("particle", line),
+    targets=of_law(ParticleLaw, line),
     cost=5.0,
     decides="law",
     screening=4,
@@ -67,7 +68,7 @@ def mean_field_fixed_point(case: Case) -> Finding:
     """
     sampler = case.subject.sampler(case.target)
     require_line(sampler, case.target)
-    if sampler.claims.particles is not None and sampler.claims.particles.smoothed:
+    if DensityEstimate in sampler.claims:
         raise NotApplicable("an estimate of the density smooths it: the target is a fixed point in a limit only")
     h = 1e-4 * case.step_size
     speeds = []
@@ -101,7 +102,7 @@ def divergence_rate(subject: Subject, target: Target, particles: np.ndarray, h: 
 @check(
     tier="law",
     equation="d KL(q || p) / dt = E_q[v U' - v'] < 0 away from the target",
-    targets=of_kind("particle", line),
+    targets=of_law(ParticleLaw, line),
     cost=2.5,
     decides="law",
 )
@@ -114,7 +115,7 @@ def divergence_falls(case: Case) -> Finding:
     """
     sampler = case.subject.sampler(case.target)
     require_line(sampler, case.target)
-    if sampler.claims.particles is not None and sampler.claims.particles.flow is not None:
+    if MarginalFlow in sampler.claims:
         raise NotApplicable("the rate at which its divergence falls is known: see divergence_of_flow")
     h = 1e-4 * case.step_size
     rates, worst, error = {}, -np.inf, 0.0

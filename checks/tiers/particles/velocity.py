@@ -5,7 +5,6 @@ velocity under q is computed, not estimated. A particle without weight is moved 
 is a point at which the field is looked at.
 """
 
-import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -19,11 +18,21 @@ from checks.core.candidate import Subject
 from checks.core.check import Case, Inconclusive, NotApplicable, check
 from checks.core.finding import Finding, Tolerance
 from checks.core.preflight import start_position
-from checks.core.selection import everywhere, last, particles
+from checks.core.selection import claiming, everywhere, last
 from checks.end_points.error_rates import current_fraction, decide_statistically, promise, stage_seed
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
 from samplers.entry import Row
+from samplers.interface.claims import (
+    AdaGradSteps,
+    BalancedVelocity,
+    DensityEstimate,
+    KernelWidth,
+    ParticleVelocity,
+    RiemannianVelocity,
+    SteinVelocity,
+)
+from samplers.interface.sampler import Sampler
 from samplers.particles.common import flatten
 from targets.manifolds.spheres import ProductOfSpheres
 from targets.manifolds.stiefel import Stiefel
@@ -49,20 +58,18 @@ RATE = 0.2
 """Promised there: a relative error of the mean square velocity."""
 
 
-def particle_sampler(subject: Subject, target: Target) -> Any:
-    """The sampler, if it is a particle method whose velocity field can be asked for. Raises NotApplicable."""
-    sampler: Any = subject.sampler(target)
-    if sampler.claims.kind != "particle":
-        raise NotApplicable("not a particle method")
-    if sampler.claims.particles is None or not hasattr(sampler, "velocity"):
-        raise NotApplicable("the velocity as a function of weighted particles is not to be had")
-    return sampler
+def velocity_of(sampler: Sampler) -> Callable[..., jax.Array]:
+    """The claimed velocity of weighted particles. Raises NotApplicable."""
+    velocity = sampler.claims.get(ParticleVelocity)
+    if velocity is None:
+        raise NotApplicable("claims no ParticleVelocity")
+    return velocity.field
 
 
 @lru_cache(maxsize=16)
 def field(subject: Subject, target: Target) -> Callable[..., np.ndarray]:
     """(particles (M, n), gradients (M, d), weights (M,)) -> the velocity (M, n), compiled."""
-    run = jax.jit(particle_sampler(subject, target).velocity)
+    run = jax.jit(velocity_of(subject.sampler(target)))
     return lambda *arguments: np.asarray(run(*map(jnp.asarray, arguments)))
 
 
@@ -152,7 +159,7 @@ def _field_at_target(subject: Subject, target: Target, run: Callable[..., Any], 
 @check(
     tier="law",
     equation="E_p xi(x, y) = 0 for every y, xi(x, y) the velocity that a particle at x gives one at y",
-    targets=particles(lambda claims: not claims.smoothed, everywhere),
+    targets=claiming(ParticleVelocity, everywhere, without=DensityEstimate),
     cost=1.5,
     decides="law",
 )
@@ -162,10 +169,10 @@ def weighted_fixed_point(case: Case) -> Finding:
     Looked at in a few places between the nodes, which have no weight. The rule is as good as its change from a coarser
     one. Where the row has a rule for the kernel a fixed one takes its place: the identity holds for every kernel.
     """
-    sampler = with_kernel(particle_sampler(case.subject, case.target))
-    if sampler.claims.particles.smoothed:
+    sampler = case.subject.sampler(case.target)
+    if DensityEstimate in sampler.claims:
         raise NotApplicable("an estimate of the density smooths it: the target is a fixed point in a limit only")
-    n, run = nodes_of(case.target), jax.jit(sampler.velocity)
+    n, run = nodes_of(case.target), jax.jit(velocity_of(with_kernel(sampler)))
     coarse, _ = _field_at_target(case.subject, case.target, run, (4 * n) // 5)
     fine, scale = _field_at_target(case.subject, case.target, run, n)
     effect, error = fine / scale, abs(coarse - fine) / scale
@@ -186,7 +193,7 @@ def weighted_fixed_point(case: Case) -> Finding:
 
 def six_particles(subject: Subject, target: Target) -> tuple[Any, Any, np.ndarray]:
     """(sampler, a state of six particles, their z (6, n))."""
-    sampler = particle_sampler(subject, target)
+    sampler = subject.sampler(target)
     state = sampler.init(jax.random.key(0), start_position(sampler, target), subject.estimator(target))
     return sampler, state, np.asarray(flatten(sampler.unpack(state)))
 
@@ -200,15 +207,13 @@ SCALED = 4
 @check(
     tier="law",
     equation="sum_j w_j v_j = 0 without a gradient",
-    targets=particles(lambda claims: claims.balanced, last(everywhere)),
+    targets=claiming(BalancedVelocity, last(everywhere)),
     cost=0.5,
     decides="conduct",
 )
-def repulsion_balance(case: Case) -> Finding:
+def repulsion_balance(case: Case, balance: BalancedVelocity) -> Finding:
     """Without a gradient the weighted velocities sum to zero: what pushes one particle pushes another one back."""
-    sampler, _, z = six_particles(case.subject, case.target)
-    if not sampler.claims.particles.balanced:
-        raise NotApplicable("no balance of the repulsion is claimed")
+    _, _, z = six_particles(case.subject, case.target)
     v = field(case.subject, case.target)(z, np.zeros((len(z), case.target.size)), WEIGHTS)
     size = float(np.abs(WEIGHTS @ np.abs(v)).max())
     effect = float(np.abs(WEIGHTS @ v).max()) / size if size > 0 else np.inf
@@ -227,7 +232,7 @@ def repulsion_balance(case: Case) -> Finding:
 @check(
     tier="law",
     equation="step(P z) = P step(z) for permutations P of the particles",
-    targets=particles(lambda claims: True, last(everywhere)),
+    targets=claiming(ParticleVelocity, last(everywhere)),
     cost=1.0,
     decides="conduct",
 )
@@ -263,19 +268,19 @@ def permutation_equivariance(case: Case) -> Finding:
     tier="law",
     equation="d step(z; h) / dh = v(z) at h = 0, with weights 1/M; "
     "with AdaGrad step(z; h) - z = h v / (10^-6 + sqrt(s))",
-    targets=particles(lambda claims: True, last(everywhere)),
+    targets=claiming(ParticleVelocity, last(everywhere)),
     cost=1.0,
     decides="dynamics",
 )
-def step_along_velocity(case: Case) -> Finding:
+def step_along_velocity(case: Case, scaling: AdaGradSteps | None, width: KernelWidth | None) -> Finding:
     """The step of size 0 is none, and its derivative with respect to its size is the velocity, with weights 1/M.
 
     The other checks of velocities give the weights themselves; this one holds the step to them, its sign included. With
-    the option `adagrad` of SVGD it holds some steps to the scaled velocity, whose running mean is NumPy's.
+    AdaGrad it holds some steps to the scaled velocity, whose running mean is NumPy's.
     """
     sampler, state, z = six_particles(case.subject, case.target)
-    if sampler.claims.particles.scaled:
-        if not getattr(sampler, "adagrad", False) or sampler.bandwidth == "he":
+    if scaling is not None:
+        if width is not None and width.value == "he":  # a rule that depends on the steps before
             raise NotApplicable("the size of the velocity is scaled away")
         return _scaled_steps(case.subject, case.target, sampler, state)
     estimator = case.subject.estimator(case.target)
@@ -341,7 +346,9 @@ def median_bandwidth(x: np.ndarray) -> float:
     return float(np.median(np.sum((x[:, None] - x[None]) ** 2, axis=-1)) / (2 * np.log(len(x) + 1)))
 
 
-def kernel_of(sampler: Any, x: np.ndarray) -> Callable[[jax.Array, jax.Array], jax.Array]:
+def kernel_of(
+    claim: SteinVelocity | RiemannianVelocity, width: KernelWidth | None, x: np.ndarray
+) -> Callable[[jax.Array, jax.Array], jax.Array]:
     """The kernel k(x (d,), y (d,)) of a step from particles (M, d): what the option `bandwidth` says that it is,
 
         sum_m exp(-|x - y|^2 / (2 h_m)),
@@ -349,10 +356,9 @@ def kernel_of(sampler: Any, x: np.ndarray) -> Callable[[jax.Array, jax.Array], j
     h a number, several, or that of the median rule; for other rules and options what the sampler declares, whose code
     its velocity may share.
     """
-    h = getattr(sampler, "bandwidth", None)
-    if h is None or (isinstance(h, str) and h != "median"):
-        return sampler.kernel(jnp.asarray(x))
-    h = median_bandwidth(x) if isinstance(h, str) else h
+    if width is None or width.option != "bandwidth" or width.value == "he":
+        return claim.kernel(jnp.asarray(x))
+    h = median_bandwidth(x) if width.value == "median" else width.value
     scales = jnp.asarray(np.atleast_1d(h), float)
     return lambda x, y: jnp.sum(jnp.exp(-jnp.sum((x - y) ** 2) / (2 * scales)))
 
@@ -360,17 +366,14 @@ def kernel_of(sampler: Any, x: np.ndarray) -> Callable[[jax.Array, jax.Array], j
 @check(
     tier="law",
     equation="v(y) = sum_i w_i [k(x_i, y) grad log p(x_i) + grad_x k(x_i, y)]",
-    targets=particles(lambda claims: claims.balanced and not claims.smoothed, last(everywhere)),
+    targets=claiming(SteinVelocity, last(everywhere)),
     cost=1.0,
     decides="dynamics",
 )
-def kernel_velocity(case: Case) -> Finding:
+def kernel_velocity(case: Case, stein: SteinVelocity, width: KernelWidth | None) -> Finding:
     """The velocity of SVGD from its kernel by automatic differentiation, at six particles of unequal weights."""
-    sampler, _, x = six_particles(case.subject, case.target)
-    claims = sampler.claims.particles
-    if claims.smoothed or not claims.balanced or not hasattr(sampler, "kernel"):
-        raise NotApplicable("its velocity is not sum_i w_i [k(x_i, y) grad log p + grad k(x_i, y)]")
-    kernel = kernel_of(sampler, x)
+    _, _, x = six_particles(case.subject, case.target)
+    kernel = kernel_of(stein, width, x)
     slopes, w = gradients_of(case.subject.row, case.target)(x), jnp.asarray(WEIGHTS)
 
     def velocity(y):
@@ -392,29 +395,32 @@ def kernel_velocity(case: Case) -> Finding:
     )
 
 
+FIXED = {"bandwidth": 0.7, "concentration": 1.3}
+"""The width in the place of a rule for it."""
+
+
 def with_kernel(sampler: Any) -> Any:
     """The sampler with a kernel that does not depend on the particles. Raises NotApplicable."""
-    fixed = {"bandwidth": 0.7, "concentration": 1.3, "scale": 0.7}
-    for name, value in fixed.items():
-        if hasattr(sampler, name):
-            given = getattr(sampler, name)
-            return dataclasses.replace(sampler, **{name: value}) if isinstance(given, str) else sampler
-    raise NotApplicable("no option for the kernel is known")
+    width = sampler.claims.get(KernelWidth)
+    if width is None:
+        raise NotApplicable("claims no KernelWidth")
+    return width.given(FIXED[width.option]) if isinstance(width.value, str) else sampler
 
 
 @lru_cache(maxsize=16)
 def _speeds(subject: Subject, target: Target) -> tuple[float, Callable[[jax.Array], jax.Array]]:
     """(E_p |xi(x, y)|^2 by quadrature, particles (r, M, d) -> |v(y)|^2 (r,)) for a place y, compiled."""
-    sampler = with_kernel(particle_sampler(subject, target))
-    if sampler.claims.particles.smoothed:
+    sampler = subject.sampler(target)
+    if DensityEstimate in sampler.claims:
         raise NotApplicable("an estimate of the density is not linear in the particles")
+    velocity = velocity_of(with_kernel(sampler))
     gradient = gradient_of(subject.row, target)
     place = jnp.asarray(places_in(target)[0])
 
     def speed(x):
         z = jnp.concatenate([x, place[None]])
         w = jnp.concatenate([jnp.full(len(x), 1 / len(x)), jnp.zeros(1)])
-        return jnp.sum(sampler.velocity(z, jax.vmap(gradient)(z), w)[-1] ** 2)
+        return jnp.sum(velocity(z, jax.vmap(gradient)(z), w)[-1] ** 2)
 
     speeds = jax.jit(jax.vmap(speed))
     nodes, weights = rule_of(target)(nodes_of(target))
@@ -424,7 +430,7 @@ def _speeds(subject: Subject, target: Target) -> tuple[float, Callable[[jax.Arra
 @check(
     tier="convergence",
     equation="E |v(y)|^2 = E_p |xi(x, y)|^2 / M for M draws of the target",
-    targets=particles(lambda claims: not claims.smoothed, last(everywhere)),
+    targets=claiming(ParticleVelocity, last(everywhere), without=DensityEstimate),
     cost=3.0,
     decides="law",
     samples=True,

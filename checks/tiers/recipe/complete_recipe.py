@@ -37,6 +37,7 @@ from checks.tracing.sympy_proof import (
 )
 from samplers.dynamics.charts import Chart
 from samplers.dynamics.complete_recipe import Dynamics, MatrixField, ScalarField, VectorField
+from samplers.interface.claims import Diffusion, EmbeddedDiffusion
 from targets.target import Target
 
 __all__ = [
@@ -114,10 +115,11 @@ def instances(subject: Subject, target: Target) -> list[Instance]:
         NotApplicable: if neither is declared.
     """
     claims = subject.sampler(target).claims
-    if claims.dynamics is not None:
-        dynamics = claims.dynamics(target)
+    if Diffusion in claims:
+        dynamics = claims[Diffusion].dynamics(target)
         return [Instance("", dynamics, partial(broad_points, target, dynamics.dim))]
-    charts = claims.charts(target) if claims.charts is not None else None
+    embedded = claims.get(EmbeddedDiffusion)
+    charts = embedded.charts(target) if embedded is not None and embedded.charts is not None else None
     if charts:
         return [Instance(c.name, dynamics, partial(chart_points, c, dynamics.dim)) for c, dynamics in charts]
     if charts is None:

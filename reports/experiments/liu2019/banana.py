@@ -25,6 +25,7 @@ from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
 from reports.experiments.common.markdown import new_figure, number, provenance
 from samplers.estimators.basic import Exact
+from samplers.interface.claims import ParticleLaw
 from samplers.particles.parvi import ParVI
 from samplers.particles.psghmc import PSGHMC
 from samplers.underdamped.sghmc import SGHMC
@@ -111,7 +112,7 @@ def moved(cell: Cell) -> dict[str, Any]:
     sampler, estimator = sampler_of(cell.method), Exact(law())
     place, start, walk = jax.random.split(cell.random, 3)
     positions = jnp.asarray(START) + SPREAD * jax.random.normal(place, (PARTICLES, 2))
-    if sampler.claims.kind == "particle":
+    if ParticleLaw in sampler.claims:
         state = sampler.init(start, positions, estimator)
         advance = lambda key, s: sampler.step(key, s, STEP_SIZE, estimator)
         read = sampler.position

@@ -12,7 +12,7 @@ import numpy as np
 from samplers.adapters.isolated.client import Client, client
 from samplers.adapters.isolated.errors import BridgeError
 from samplers.estimators.host import estimator_key, is_exact
-from samplers.interface.sampler import Claims
+from samplers.interface.claims import Claims
 from targets.target import Target
 
 BATCHES = (8, 512, 8192, 65536)

@@ -24,7 +24,7 @@ import numpy as np
 from samplers.adapters.common import load, preconditioned_claims
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.estimators.host import estimator_key
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
 from samplers.validation import require
 from targets.target import Target
@@ -204,13 +204,10 @@ class SGMCMCSGLD(_Elementwise, _Adapter):
     def claims(self):
         T = self.temperature
         return Claims(
-            kind="fixed-step",
-            source=Source("welling2011bayesian", "equation (4)"),
-            weak_order=1,
-            invariant_order=1,
-            temperature=T,
-            dynamics=lambda target: overdamped_dynamics(target, T),
-            discrete_law=lambda h, curvature: {"position": T / curvature / (1 - h * curvature / 2)},
+            Source("welling2011bayesian", "equation (4)"),
+            StationaryLaw(order=1, temperature=T),
+            Diffusion(lambda target: overdamped_dynamics(target, T), weak_order=1),
+            StationaryMoments(lambda h, curvature: {"position": T / curvature / (1 - h * curvature / 2)}),
             conditions=("exact gradient",),
         )
 
@@ -327,10 +324,8 @@ class SGMCMCSGNHT(_Elementwise, _Adapter):
     @property
     def claims(self):
         return Claims(
-            kind="fixed-step",
-            source=Source("ding2014bayesian", "the SGNHT algorithm"),
-            invariant_order=1,
-            temperature=self.temperature,
+            Source("ding2014bayesian", "the SGNHT algorithm"),
+            StationaryLaw(order=1, temperature=self.temperature),
             conditions=("exact gradient",),
         )
 
@@ -366,12 +361,9 @@ class SGNHT(_Adapter):
     @property
     def claims(self):
         return Claims(
-            kind="fixed-step",
-            source=Source("ding2014bayesian", "the SGNHT algorithm"),
-            weak_order=1,
-            invariant_order=1,
-            temperature=self.temperature,
-            dynamics=lambda target: thermostat_dynamics(target, self.diffusion, self.temperature),
+            Source("ding2014bayesian", "the SGNHT algorithm"),
+            StationaryLaw(order=1, temperature=self.temperature),
+            Diffusion(lambda target: thermostat_dynamics(target, self.diffusion, self.temperature), weak_order=1),
             conditions=("exact gradient",),
         )
 

@@ -13,7 +13,7 @@ import numpy as np
 from samplers.adapters.common import load
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.estimators.host import estimator_key
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import Claims, Composite, Diffusion, ExactLaw, Source, StationaryLaw, StationaryMoments
 from samplers.validation import require
 from targets.target import Target
 
@@ -109,12 +109,10 @@ class RSGLD(_Elementwise, _Adapter):
     @property
     def claims(self):
         return Claims(
-            kind="fixed-step",
-            source=Source("welling2011bayesian", "equation (4)"),
-            weak_order=1,
-            invariant_order=1,
-            dynamics=overdamped_dynamics,
-            discrete_law=lambda h, curvature: {"position": 1 / curvature / (1 - h * curvature / 2)},
+            Source("welling2011bayesian", "equation (4)"),
+            StationaryLaw(order=1),
+            Diffusion(overdamped_dynamics, weak_order=1),
+            StationaryMoments(lambda h, curvature: {"position": 1 / curvature / (1 - h * curvature / 2)}),
             conditions=("exact gradient",),
         )
 
@@ -150,10 +148,9 @@ class SGRHMC(_Elementwise, _Adapter):
     @property
     def claims(self):
         return Claims(
-            kind="fixed-step",
-            source=Source("chen2014stochastic", "equation (15)"),
-            invariant_order=1,
-            composite=True,
+            Source("chen2014stochastic", "equation (15)"),
+            StationaryLaw(order=1),
+            Composite(),
             conditions=("exact gradient",),
         )
 
@@ -185,8 +182,8 @@ class RHMC(_Adapter):
     @property
     def claims(self):
         return Claims(
-            kind="exact",
-            source=Source("neal2011mcmc", "section 5.3.2"),
+            Source("neal2011mcmc", "section 5.3.2"),
+            ExactLaw(),
             conditions=("exact potential and gradient",),
         )
 

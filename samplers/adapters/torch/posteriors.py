@@ -20,7 +20,7 @@ import numpy as np
 from samplers.adapters.common import load
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.dynamics.underdamped import PhasePoint, langevin_dynamics
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
 from samplers.underdamped.sghmc import SGHMC as ReferenceSGHMC
 from samplers.validation import require
@@ -157,14 +157,13 @@ class SGLD(_Adapter):
     def claims(self):
         T, beta = self.temperature, self.beta
         return Claims(
-            kind="fixed-step",
-            source=Source("welling2011bayesian", "equation (4)"),
-            weak_order=1,
-            invariant_order=1,
-            temperature=T,
-            dynamics=lambda target: overdamped_dynamics(target, T),
+            Source("welling2011bayesian", "equation (4)"),
+            StationaryLaw(order=1, temperature=T),
+            Diffusion(lambda target: overdamped_dynamics(target, T), weak_order=1),
             # (1 - h lambda)^2 s + T h (2 - T h beta) = s
-            discrete_law=lambda h, curvature: {"position": T * (2 - T * h * beta) / curvature / (2 - h * curvature)},
+            StationaryMoments(
+                lambda h, curvature: {"position": T * (2 - T * h * beta) / curvature / (2 - h * curvature)}
+            ),
             conditions=("exact gradient",),
         )
 
@@ -194,12 +193,9 @@ class SGLRW(_Adapter):
     @property
     def claims(self):
         return Claims(
-            kind="fixed-step",
-            source=Source("duffield2025lattice", "the binary lattice random walk"),
-            weak_order=1,
-            invariant_order=1,
-            temperature=self.temperature,
-            dynamics=lambda target: overdamped_dynamics(target, self.temperature),
+            Source("duffield2025lattice", "the binary lattice random walk"),
+            StationaryLaw(order=1, temperature=self.temperature),
+            Diffusion(lambda target: overdamped_dynamics(target, self.temperature), weak_order=1),
             conditions=("exact gradient", "|grad U| below sqrt(2 T / h)"),
         )
 
@@ -279,13 +275,10 @@ class SGHMC(_Momentum):
     def claims(self):
         C, T = self.friction, self.temperature
         return Claims(
-            kind="fixed-step",
-            source=Source("ma2015complete", "Algorithm 1"),
-            weak_order=1,
-            invariant_order=1,
-            temperature=T,
-            dynamics=lambda target: langevin_dynamics(target, C, T),
-            discrete_law=self._discrete_law,
+            Source("ma2015complete", "Algorithm 1"),
+            StationaryLaw(order=1, temperature=T),
+            Diffusion(lambda target: langevin_dynamics(target, C, T), weak_order=1),
+            StationaryMoments(self._discrete_law),
             conditions=("exact gradient",),
         )
 
@@ -318,14 +311,11 @@ class BAOA(_Momentum):
     def claims(self):
         C, T = self.friction, self.temperature
         return Claims(
-            kind="fixed-step",
-            source=Source("leimkuhler2013rational", "BAOAB"),
-            weak_order=1,
-            invariant_order=2,
-            temperature=T,
-            dynamics=lambda target: langevin_dynamics(target, C, T),
+            Source("leimkuhler2013rational", "BAOAB"),
+            StationaryLaw(order=2, temperature=T),
+            Diffusion(lambda target: langevin_dynamics(target, C, T), weak_order=1),
             # BAOAB has Var q = T / lambda, Var p = T (1 - h^2 lambda / 4), Cov = 0; here p = p_BAOAB + (h/2) lambda q
-            discrete_law=lambda h, curvature: {"position": T / curvature, "momentum": T, "covariance": h * T / 2},
+            StationaryMoments(lambda h, curvature: {"position": T / curvature, "momentum": T, "covariance": h * T / 2}),
             conditions=("exact gradient",),
         )
 
@@ -362,12 +352,9 @@ class SGNHT(_Momentum):
     @property
     def claims(self):
         return Claims(
-            kind="fixed-step",
-            source=Source("ding2014bayesian", "the SGNHT algorithm"),
-            weak_order=1,
-            invariant_order=1,
-            temperature=self.temperature,
-            dynamics=lambda target: thermostat_dynamics(target, self.friction, self.temperature),
+            Source("ding2014bayesian", "the SGNHT algorithm"),
+            StationaryLaw(order=1, temperature=self.temperature),
+            Diffusion(lambda target: thermostat_dynamics(target, self.friction, self.temperature), weak_order=1),
             conditions=("exact gradient",),
         )
 

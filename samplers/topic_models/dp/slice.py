@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import Claims, ExactLaw, Source, StationaryLaw
 from samplers.positive.gamma_updates import ExactGamma, GammaUpdate, log_gamma_draws
 from samplers.topic_models.dp.kernels import log_mixture, reassigned
 from samplers.validation import require
@@ -132,8 +132,8 @@ class DPSlice:
     def claims(self) -> Claims:
         """Exact or not; the target is the posterior of the model, no density on a manifold."""
         return Claims(
-            kind="exact" if self.update.exact else "fixed-step",
-            source=Source("baker2018large", "section 4.2"),
+            Source("baker2018large", "section 4.2"),
+            (ExactLaw()) if self.update.exact else (StationaryLaw()),
             conditions=("all users",),
             spaces=("dirichlet-process",),
         )

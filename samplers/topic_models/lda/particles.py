@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from samplers.interface.claims import ParticleLaw
 from samplers.interface.sampler import Estimate, Position, Sampler, State
 from samplers.runner import checkpoint as checkpoints
 from samplers.runner.digests import digest, digest_arrays
@@ -230,7 +231,7 @@ def _start(sampler: Sampler, seed: int, theta: np.ndarray) -> State:
     """The state of all sets at the start."""
     generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_INIT,)))
     key, sets = jax.random.key(int(generator.integers(2**63))), jnp.asarray(theta)
-    if sampler.claims.kind == "particle":
+    if ParticleLaw in sampler.claims:
         return sampler.init(key, sets, NoEstimator())
     keys = jax.random.split(key, len(sets))
     return jax.vmap(lambda key, x: sampler.init(key, x, NoEstimator()))(keys, sets)
@@ -239,7 +240,7 @@ def _start(sampler: Sampler, seed: int, theta: np.ndarray) -> State:
 @functools.partial(jax.jit, static_argnums=0)
 def _moved(sampler: Sampler, key: jax.Array, state: State, step_size: jax.Array, gradients: jax.Array) -> State:
     """One step of all sets with gradients (M, V, K) that were made at their positions."""
-    if sampler.claims.kind == "particle":
+    if ParticleLaw in sampler.claims:
         return sampler.step(key, state._replace(estate=gradients), step_size, _Carried())._replace(estate=())
 
     def one(key, state, gradient):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import Claims, ExactLaw, Source
 from samplers.positive.scir import CIRSteps
 
 
@@ -44,8 +44,8 @@ class TopicSCIR(CIRSteps):
     def claims(self) -> Claims:
         """Exact, for counts of one draw of all topics."""
         return Claims(
-            kind="exact",
-            source=Source("baker2018large", "section 5.1"),
+            Source("baker2018large", "section 5.1"),
+            ExactLaw(),
             conditions=("counts of one draw of the topics of all words",),
             spaces=("positive",),
         )

@@ -44,7 +44,7 @@ class ParticleTopics(Method):
 
     def __post_init__(self):
         super().__post_init__()
-        kind = self.sampler.claims.kind
+        kind = self.sampler.claims.law.kind
         require(kind == "particle", "sampler: must be a particle method", kind)
         require(self.particles >= 2, "particles: must be at least 2", self.particles)
         require(self.decay >= 0, "decay: must not be negative", self.decay)

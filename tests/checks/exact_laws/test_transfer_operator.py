@@ -19,8 +19,8 @@ from checks.exact_laws.transfer_operator import STENCIL, _interpolation, discret
 from checks.tiers.law.transfer_operator import transfer_operator
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.entry import Row
+from samplers.interface.claims import Claims, Source, StationaryLaw
 from samplers.interface.from_step import simple_sampler
-from samplers.interface.sampler import Claims, Source
 from samplers.registry import sampler_row
 from targets.registry import target
 
@@ -100,7 +100,10 @@ def _euler(drift_factor=1.0, noise_factor=1.0):
         gradient = estimator.estimate(key, (), x)[0].gradient
         return x - drift_factor * h * gradient + noise_factor * jnp.sqrt(2 * h) * jax.random.normal(key, x.shape)
 
-    claims = Claims(kind="fixed-step", source=Source("welling2011bayesian", "equation (4)"), invariant_order=1)
+    claims = Claims(
+        Source("welling2011bayesian", "equation (4)"),
+        StationaryLaw(order=1),
+    )
     return Subject(Row("local", lambda _: simple_sampler(step, claims=claims), step_size=0.1))
 
 

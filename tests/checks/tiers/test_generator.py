@@ -17,8 +17,8 @@ from checks.tracing.one_step_moments import step_sizes
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.dynamics.underdamped import PhasePoint
 from samplers.entry import Row
+from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
 from samplers.interface.from_step import simple_sampler
-from samplers.interface.sampler import Claims, Source
 from samplers.overdamped.sgld import SGLD
 from samplers.registry import SAMPLERS, sampler_row
 from samplers.underdamped.sghmc import SGHMC
@@ -109,7 +109,11 @@ def langevin(damp=1.0, noise=1.0, force=1.0, move=1.0, leak=0.0, half=0.0, keep=
         new = r - force * h * gradient - damp * h * r + noise * jnp.sqrt(2 * h) * xi + half * h**1.5
         return PhasePoint(keep * x + move * h * new + leak * jnp.sqrt(h) * xi, new)
 
-    claims = Claims("fixed-step", SOURCE, weak_order=1, dynamics=SGHMC().dynamics)
+    claims = Claims(
+        SOURCE,
+        StationaryLaw(),
+        Diffusion(SGHMC().dynamics, weak_order=1),
+    )
     sampler = simple_sampler(
         step,
         claims=claims,

@@ -23,8 +23,8 @@ from checks.tiers.law.gaussian import (
 from checks.tracing.step_map import Affine, step_map
 from samplers.entry import Row
 from samplers.estimators.basic import Exact, KnownNoise
+from samplers.interface.claims import Claims, Source, StationaryLaw, StationaryMoments
 from samplers.interface.from_step import simple_sampler
-from samplers.interface.sampler import Claims, Source
 from samplers.overdamped.saga import SAGA
 from samplers.registry import sampler_row
 from targets.registry import target
@@ -56,7 +56,11 @@ def euler(drift=1.0, noise=1.0, push=0.0, half=0.0, order=1, law=None, stale=Fal
         drift_of = -drift * gradient + push + half * jnp.sqrt(h)
         return x + h * drift_of + noise * jnp.sqrt(2 * h) * jax.random.normal(noise_key, x.shape)
 
-    claims = Claims(kind="fixed-step", source=SOURCE, invariant_order=order, discrete_law=law)
+    claims = Claims(
+        SOURCE,
+        StationaryLaw(order=order),
+        StationaryMoments(law),
+    )
     return Subject(Row("local", lambda _: simple_sampler(step, claims=claims), step_size=step_size))
 
 
@@ -274,7 +278,10 @@ def _scaled_minibatch(factor):
         gradient = gradient if isinstance(estimator, Exact) else factor * gradient
         return x - h * gradient + jnp.sqrt(2 * h) * jax.random.normal(noise_key, x.shape)
 
-    claims = Claims(kind="fixed-step", source=SOURCE, invariant_order=1)
+    claims = Claims(
+        SOURCE,
+        StationaryLaw(order=1),
+    )
     return Subject(Row("local", lambda _: simple_sampler(step, claims=claims), step_size=0.1))
 
 

@@ -17,8 +17,8 @@ from checks.tiers.order.weak_order import defect, defect_series, local_errors, l
 from checks.tracing.step_map import step_map
 from samplers.dynamics.underdamped import langevin_dynamics
 from samplers.entry import Row
+from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
 from samplers.interface.from_step import simple_sampler
-from samplers.interface.sampler import Claims, Source
 from samplers.overdamped.sgld import SGLD
 from samplers.registry import SAMPLERS, sampler_row
 from targets.registry import target
@@ -147,7 +147,11 @@ def scheme(increment, order=1):
         gradient = estimator.estimate(key, (), x)[0].gradient
         return x + increment(x, h, jax.random.normal(key, x.shape), gradient)
 
-    claims = Claims("fixed-step", SOURCE, weak_order=order, invariant_order=1, dynamics=SGLD().dynamics)
+    claims = Claims(
+        SOURCE,
+        StationaryLaw(order=1),
+        Diffusion(SGLD().dynamics, weak_order=order),
+    )
     return Subject(Row("local", lambda _: simple_sampler(step, claims=claims), step_size=0.1))
 
 
@@ -228,4 +232,4 @@ class NaNAtSmallSteps(SGLD):
 @pytest.mark.parametrize("check", [WEAK, DEFECT], ids=lambda check: check.name)
 def test_a_step_that_is_not_a_number_fails(check):
     subject = Subject(Row("nan", lambda target: NaNAtSmallSteps()))
-    assert check.run(Case(subject, target("anharmonic")), 0).verdict == "fail"
+    assert check(Case(subject, target("anharmonic")), 0).verdict == "fail"

@@ -23,8 +23,8 @@ from samplers.dynamics.embedded import geodesic_overdamped
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.entry import Row
 from samplers.geodesic.gmc import GMC
+from samplers.interface.claims import Claims, ExactLaw, HamiltonianProposal
 from samplers.interface.from_step import simple_sampler
-from samplers.interface.sampler import Claims, TrajectoryClaims
 from samplers.overdamped.mala import MALA
 from samplers.registry import sampler_row
 from samplers.underdamped.hmc import HMC
@@ -71,7 +71,7 @@ SHORT = local(lambda target, **options: Short(target.manifold, **options), "gmc"
 )
 def test_trajectories_of_the_references_are_of_the_length_that_was_asked_for(name, on):
     for check in (PROPOSAL, ACCEPTANCE):
-        result = check.run(Case(Subject(sampler_row(name)), cached_target(on)), 0)
+        result = check(Case(Subject(sampler_row(name)), cached_target(on)), 0)
         assert result.verdict == "pass", result.reason
 
 
@@ -116,10 +116,17 @@ def barker(claims):
 
 def test_barkers_rule_is_not_held_to_a_limit_that_it_does_not_have():
     source = HMC().claims.source
-    free = Claims("exact", source)
+    free = Claims(
+        source,
+        ExactLaw(),
+    )
     with pytest.raises(NotApplicable, match="no dynamics"):
         acceptance_limit(Case(barker(free), cached_target("anharmonic")))
-    bound = Claims("exact", source, trajectory=TrajectoryClaims(1, overdamped_dynamics))
+    bound = Claims(
+        source,
+        ExactLaw(),
+        HamiltonianProposal(1, overdamped_dynamics),
+    )
     result = acceptance_limit(Case(barker(bound), cached_target("anharmonic")))
     assert result.verdict == "fail"
     assert result.effect == pytest.approx(0.5, abs=1e-6)

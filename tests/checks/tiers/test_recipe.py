@@ -30,7 +30,7 @@ from checks.tracing.jaxpr_to_sympy import Untranslatable
 from checks.tracing.sympy_proof import EQUATIONS, prove
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.entry import Row
-from samplers.interface.sampler import Claims, Source
+from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
 from samplers.registry import SAMPLERS
 from samplers.underdamped.sghmc import SGHMC
 from targets.registry import target as find_target
@@ -47,11 +47,12 @@ def declared_dynamics() -> dict[str, tuple[str, str]]:
     for row in SAMPLERS:
         name = max(row.targets, key=lambda t: find_target(t).size)
         sampler = row.build(find_target(name))
-        if sampler.claims.dynamics is None:
+        if Diffusion not in sampler.claims:
             continue
         # langevin_dynamics and its like are shared: one sampler stands for all with the same code.
         metric = type(getattr(sampler, "metric", None)).__name__
-        key = (getattr(sampler.claims.dynamics, "__func__", sampler.claims.dynamics), metric)
+        dynamics = sampler.claims[Diffusion].dynamics
+        key = (getattr(dynamics, "__func__", dynamics), metric)
         if key not in seen:
             seen.add(key)
             found[row.name] = (row.name, name)
@@ -67,7 +68,7 @@ def dynamics_of(name: str) -> Dynamics:
         return EXAMPLES[name]
     row_name, target = DECLARED[name.removeprefix("registry:")]
     row = next(row for row in SAMPLERS if row.name == row_name)
-    return row.build(find_target(target)).claims.dynamics(find_target(target))
+    return row.build(find_target(target)).claims[Diffusion].dynamics(find_target(target))
 
 
 @cache
@@ -178,7 +179,11 @@ def subject_with(make):
     class Declares(SGHMC):
         @property
         def claims(self):
-            return Claims("fixed-step", Source("ma2015complete", "a planted error"), dynamics=make)
+            return Claims(
+                Source("ma2015complete", "a planted error"),
+                StationaryLaw(),
+                Diffusion(make),
+            )
 
     return Subject(Row("planted", lambda target: Declares(), targets=("gaussian-correlated-2d",)))
 
@@ -297,13 +302,16 @@ def test_checks_do_not_apply_without_dynamics():
     subject = Subject(Row("none", lambda target: _NoClaims(), targets=("double-well",)))
     for check in CHECKS:
         with pytest.raises(NotApplicable):
-            check.run(Case(subject, find_target("double-well")), 0)
+            check(Case(subject, find_target("double-well")), 0)
 
 
 class _NoClaims(SGHMC):
     @property
     def claims(self):
-        return Claims("fixed-step", Source("ma2015complete", "nothing declared"))
+        return Claims(
+            Source("ma2015complete", "nothing declared"),
+            StationaryLaw(),
+        )
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.001])

@@ -1,0 +1,71 @@
+"""Optional abilities of estimators and samplers: an object that has the attribute is used in that way.
+
+Laws are claimed (`samplers.interface.claims`); these say only what may be asked of an object.
+"""
+
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+
+@runtime_checkable
+class AnchoredEstimator(Protocol):
+    """Gradients corrected by those at other points: a `centre`, a `snapshot`, or a `table` of one per datum.
+
+    One with a snapshot has `epoch_length`, one with a centre `centre`.
+    """
+
+    anchors: Literal["table", "snapshot", "centre"]
+
+
+@runtime_checkable
+class PeriodicEstimator(Protocol):
+    """A state with a clock, which reads the same after `period` estimates."""
+
+    @property
+    def period(self) -> int: ...
+
+
+@runtime_checkable
+class MinibatchEstimator(Protocol):
+    """Sums over minibatches of `batch_size` data."""
+
+    batch_size: int
+
+
+@runtime_checkable
+class NoisyEstimator(Protocol):
+    """Gaussian noise of a known covariance (d, d) in the gradient."""
+
+    covariance: np.ndarray
+
+
+@runtime_checkable
+class SimultaneousChains(Protocol):
+    """A host sampler that moves independent chains at once from positions (N, d)."""
+
+    def chains(self, rng: Any, positions: Any, step_size: Any, num_steps: int, estimator: Any) -> Any: ...
+
+
+@runtime_checkable
+class SimultaneousVariables(Protocol):
+    """A host sampler that moves independent chains at once from positions (N, d) or full variables (N, n)."""
+
+    def chain_variables(self, rng: Any, starts: Any, step_size: Any, num_steps: int, estimator: Any) -> Any: ...
+
+
+@runtime_checkable
+class MappedSampler(Protocol):
+    """A sampler of another process whose step is to be had as a map of z and of the numbers that it draws."""
+
+    def one_step(
+        self, z: Any, normals: Any, uniforms: Any, integers: Any, eta: Any, step_size: Any, seed: int = 0
+    ) -> np.ndarray: ...
+
+
+@runtime_checkable
+class IsolatedSampler(Protocol):
+    """A sampler in an environment of its own, with the versions of the libraries there."""
+
+    @property
+    def library_versions(self) -> dict[str, str]: ...
