@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +36,32 @@ def sgld(update: Update) -> Callable[..., SGLD]:
 def sgld_on(update: Callable[[Target], Update]) -> Callable[..., SGLD]:
     """A builder of SGLD with an update rule that knows the target."""
     return lambda target, **options: sgld(update(target))(target, **options)
+
+
+class RememberedNoise(NamedTuple):
+    """Position, the estimator's state and the noise of the last step."""
+
+    position: Any
+    estate: Any
+    noise: Any
+
+
+@dataclass(frozen=True)
+class CarriesNoise(SGLD):
+    """The noise of a step is (xi_t + xi_(t-1)) / sqrt 2: of the right variance, correlated with that of the next."""
+
+    def init(self, key, position, estimator):
+        start = super().init(key, position, estimator)
+        return RememberedNoise(start.position, start.estate, jax.tree.map(jnp.zeros_like, position))
+
+    def step(self, key, state, step_size, estimator):
+        gradient_key, noise_key = jax.random.split(key)
+        estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
+        fresh = normal_like(noise_key, state.position)
+        scale = jnp.sqrt(self.temperature * step_size)
+        move = lambda x, g, new, old: x - step_size * g + scale * (new + old)
+        position = jax.tree.map(move, state.position, estimate.gradient, fresh, state.noise)
+        return RememberedNoise(position, estate, fresh)
 
 
 def exact_gradient(target: Target):
@@ -381,6 +407,15 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("bad_start", "gaussian-correlated-2d", "E f(z_n) from a point = E f(Z_T) of the declared dynamics"),
         "claims",
         targets=("gaussian-correlated-2d", "double-well"),
+    ),
+    planted(
+        "sgld-carries-noise",
+        "sgld",
+        CarriesNoise,
+        "half of the noise is that of the step before",
+        Kill("noise_of_successive_steps", "double-well", "a step from z alone, at the same draws"),
+        "streams",
+        targets=("double-well",),
     ),
     planted(
         "sgld-slow-at-the-barrier",

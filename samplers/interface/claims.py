@@ -233,6 +233,11 @@ class ExactFreeMotion(Claim):
 
 
 @dataclass(frozen=True, eq=False)
+class IndependentNoise(Claim):
+    """The noise of successive steps is independent: a step reads z and its own draws, and no earlier draw."""
+
+
+@dataclass(frozen=True, eq=False)
 class ReflectsAtZero(Claim):
     """A step is the fold at zero of the step without a mirror: theta -> |theta|, and r changes sign where theta does.
 

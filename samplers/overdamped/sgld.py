@@ -7,7 +7,7 @@ import jax
 
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
+from samplers.interface.claims import Claims, Diffusion, IndependentNoise, Source, StationaryLaw, StationaryMoments
 from samplers.numerics.noise import injected_noise
 from samplers.validation import require
 from targets.target import Target
@@ -64,6 +64,7 @@ class SGLD:
             Diffusion(self.dynamics, weak_order=1),
             # (1 - h lambda)^2 s + 2 h T = s: the fixed point of the recursion of the variance
             StationaryMoments(lambda h, curvature: {"position": T / curvature / (1 - h * curvature / 2)}),
+            IndependentNoise(),
             conditions=("exact gradient or compensated noise",),
         )
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from samplers.interface.claims import Claims, Diffusion, ReflectsAtZero, Source, StationaryLaw
+from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ReflectsAtZero, Source, StationaryLaw
 
 
 class RiemannianMixin:
@@ -26,6 +26,7 @@ class RiemannianMixin:
             self.source,
             StationaryLaw(order=1, temperature=self.temperature),
             Diffusion(self.dynamics, weak_order=1),
+            IndependentNoise(),
             ReflectsAtZero(self) if self.reflect else None,
             conditions=(*smooth, "density bounded at the boundary") if self.reflect else smooth,
             spaces=("positive",) if self.reflect else ("euclidean",),

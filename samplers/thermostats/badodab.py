@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.claims import Claims, Diffusion, ShearingForce, Source, StationaryLaw
+from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ShearingForce, Source, StationaryLaw
 from samplers.numerics.noise import normal_like
 from samplers.numerics.ornstein_uhlenbeck import decay_ratio
 from samplers.thermostats.common import (
@@ -78,6 +78,7 @@ class BADODAB:
             Source("leimkuhler2016adaptive", "the method BADODAB"),
             StationaryLaw(order=2, temperature=self.temperature),
             Diffusion(self.dynamics, weak_order=2),
+            IndependentNoise(),
             ShearingForce(),
             conditions=("exact gradient",),
         )

@@ -6,7 +6,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.claims import Claims, Diffusion, ShearingForce, Source, StationaryLaw
+from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ShearingForce, Source, StationaryLaw
 from samplers.numerics.noise import injected_noise
 from samplers.thermostats.common import (
     ThermostatMixin,
@@ -71,6 +71,7 @@ class SGNHT(ThermostatMixin):
             self._source(),
             StationaryLaw(order=order, temperature=self.temperature),
             Diffusion(self.dynamics, weak_order=order),
+            IndependentNoise(),
             ShearingForce(),
             conditions=("exact gradient",),
         )

@@ -7,7 +7,15 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
-from samplers.interface.claims import Claims, Diffusion, ShearingForce, Source, StationaryLaw, StationaryMoments
+from samplers.interface.claims import (
+    Claims,
+    Diffusion,
+    IndependentNoise,
+    ShearingForce,
+    Source,
+    StationaryLaw,
+    StationaryMoments,
+)
 from samplers.numerics.noise import injected_noise
 from samplers.validation import require
 from targets.target import Target
@@ -73,6 +81,7 @@ class SGHMC(MomentumMixin):
             StationaryLaw(order=order, temperature=self.temperature),
             Diffusion(self.dynamics, weak_order=order),
             StationaryMoments(self.discrete_law),
+            IndependentNoise(),
             ShearingForce() if self.scheme != "explicit" else None,
             conditions=("exact gradient or compensated noise",),
         )

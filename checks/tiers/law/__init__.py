@@ -17,6 +17,7 @@ from checks.tiers.law.preconditioner import preconditioner_by_definition
 from checks.tiers.law.reflection import mirror_at_zero
 from checks.tiers.law.replica_exchange import exchange_balance, exchange_rate
 from checks.tiers.law.skew_balance import skew_detailed_balance
+from checks.tiers.law.successive_noise import noise_of_successive_steps
 from checks.tiers.law.transfer_operator import transfer_operator
 
 CHECKS: tuple[Check, ...] = (
@@ -37,4 +38,5 @@ CHECKS: tuple[Check, ...] = (
     exchange_balance,
     exchange_rate,
     transfer_operator,
+    noise_of_successive_steps,
 )
