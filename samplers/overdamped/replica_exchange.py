@@ -1,7 +1,7 @@
 """Replica-exchange stochastic gradient Langevin dynamics (reSGLD): a cold and a hot chain that change places."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.interface.metropolis import accept
 from samplers.interface.sampler import Claims, ExchangeClaims, Source
 from samplers.numerics.noise import injected_noise
+from samplers.typing import Estimator, EstimatorState, Position, Scalar
 from samplers.underdamped.hmc import potential_of
 from samplers.validation import require
 from targets.target import Target
@@ -18,17 +19,17 @@ from targets.target import Target
 class Replicas(NamedTuple):
     """The full variable z = (x, y): the positions of the cold and of the hot replica."""
 
-    position: Any
-    hot: Any
+    position: Position
+    hot: Position
 
 
 class ReplicaState(NamedTuple):
     """The positions of both replicas, and the estimator's own state for each."""
 
-    position: Any
-    hot: Any
-    estate: Any
-    hot_estate: Any
+    position: Position
+    hot: Position
+    estate: EstimatorState
+    hot_estate: EstimatorState
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class ReplicaExchangeSGLD:
     backend = "jax"
     needs = frozenset({"gradient", "potential"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         require(self.ratio > 1, "ratio: must be above 1: the second replica is the hot one", self.ratio)
         require(self.rate >= 0, "rate: must not be negative", self.rate)
@@ -109,20 +110,21 @@ class ReplicaExchangeSGLD:
             size=n,
         )
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> ReplicaState:
         """Both replicas start at the same position."""
         return self.pack(key, Replicas(position, position), estimator)
 
-    def log_ratio(self, potential, hot_potential):
+    def log_ratio(self, potential: jax.Array, hot_potential: jax.Array) -> jax.Array:
         """log S for estimates of the potential of the cold and of the hot replica."""
         gap = 1 / self.temperatures[0] - 1 / self.temperatures[1]
         return gap * (potential - hot_potential) - gap**2 * self.energy_variance
 
-    def intensity(self, step_size):
+    def intensity(self, step_size: Scalar) -> jax.Array:
         """The probability that an exchange is tried in a step."""
         return jnp.minimum(1.0, self.rate * step_size)
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: ReplicaState, step_size: Scalar, estimator: Estimator) -> ReplicaState:
+        """Take one step."""
         keys = jax.random.split(key, 5)
         here, estate = estimator.estimate(keys[0], state.estate, state.position)
         there, hot_estate = estimator.estimate(keys[1], state.hot_estate, state.hot)
@@ -136,13 +138,16 @@ class ReplicaExchangeSGLD:
         position = move(keys[3], self.temperatures[0], *cold[:2])
         return ReplicaState(position, move(keys[4], self.temperatures[1], *hot[:2]), cold[2], hot[2])
 
-    def position(self, state):
+    def position(self, state: ReplicaState) -> Position:
+        """Position of a state."""
         return state.position
 
-    def unpack(self, state):
+    def unpack(self, state: ReplicaState) -> Replicas:
+        """Full variable z of a state."""
         return Replicas(state.position, state.hot)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: Replicas, estimator: Estimator) -> ReplicaState:
+        """State with the full variable z; caches are computed anew."""
         cold_key, hot_key = jax.random.split(key)
         estates = estimator.init(cold_key, z.position), estimator.init(hot_key, z.hot)
         return ReplicaState(z.position, z.hot, *estates)
