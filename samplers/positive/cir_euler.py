@@ -8,6 +8,7 @@ from samplers.dynamics.cox_ingersoll_ross import CountedShape, cir_dynamics
 from samplers.estimators.host import estimator_key
 from samplers.interface.from_step import PositionMixin, PositionState
 from samplers.interface.sampler import Claims, Source
+from samplers.typing import Estimator
 from samplers.validation import require
 
 
@@ -43,7 +44,10 @@ class CIREuler(PositionMixin, CountedShape):
             spaces=("positive",),
         )
 
-    def step(self, key, state, step_size, estimator):
+    def step(
+        self, key: np.random.Generator, state: PositionState, step_size: float, estimator: Estimator
+    ) -> PositionState:
+        """Take one step."""
         require(step_size > 0, "step_size: must be positive", step_size)
         theta = np.asarray(state.position, np.float64)
         estimate, estate = estimator.estimate(estimator_key(key, estimator), state.estate, theta)
