@@ -11,7 +11,7 @@ from samplers.interface.metropolis import accept, finite_or_reject
 from samplers.interface.sampler import Claims, Source
 from samplers.numerics.noise import normal_like
 from samplers.numerics.spd import log_det, solve
-from samplers.riemannian.metrics import Metric
+from samplers.riemannian.metrics import Metric, dense
 from samplers.riemannian.sgrld import SGRLD
 from samplers.typing import Estimator, Scalar
 from samplers.underdamped.hmc import MetropolisMixin, MetropolisState, potential_of
@@ -80,8 +80,8 @@ class MMALA(MetropolisMixin):
     def log_proposal(self, start: jax.Array, gradient: jax.Array, end: jax.Array, step_size: Scalar) -> jax.Array:
         """log q(start, end) up to a constant, for flat positions (n,); `gradient` is grad U at `start`."""
         inverse, residual = self.metric.inverse(start), end - self.mean(start, gradient, step_size)
-        quadratic = residual @ solve(inverse, residual)
-        return -quadratic / (4 * step_size * self.temperature) - 0.5 * log_det(inverse)
+        quadratic = residual @ solve(dense(inverse), residual)
+        return -quadratic / (4 * step_size * self.temperature) - 0.5 * log_det(dense(inverse))
 
     def step(self, key: jax.Array, state: MetropolisState, step_size: Scalar, estimator: Estimator) -> MetropolisState:
         """Take one step."""

@@ -8,7 +8,7 @@ from jax.flatten_util import ravel_pytree
 
 from samplers.interface.sampler import Source
 from samplers.numerics import spd
-from samplers.riemannian.metrics import Metric
+from samplers.riemannian.metrics import Metric, dense
 from samplers.riemannian.sgrld import SGRLD
 from samplers.riemannian.trajectories import TrajectoryMixin, agree, solve
 from samplers.typing import Estimator, Position, Scalar
@@ -61,7 +61,7 @@ class RMHMC(TrajectoryMixin):
         theta = ravel_pytree(position)[0]
         white = jax.random.normal(key, theta.shape, theta.dtype)
         root = jnp.sqrt(self.temperature).astype(theta.dtype)
-        return root * spd.solve(self.metric.inverse_sqrt(theta), white)
+        return root * spd.solve(dense(self.metric.inverse_sqrt(theta)), white)
 
     def kinetic(self, position: Position, momentum: jax.Array) -> jax.Array:
         """K(x, p)."""
@@ -69,7 +69,7 @@ class RMHMC(TrajectoryMixin):
 
     def _kinetic(self, theta: jax.Array, p: jax.Array) -> jax.Array:
         inverse = self.metric.inverse(theta)
-        return 0.5 * p @ inverse @ p - 0.5 * self.temperature * spd.log_det(inverse)
+        return 0.5 * p @ inverse @ p - 0.5 * self.temperature * spd.log_det(dense(inverse))
 
     def _move(
         self, theta: jax.Array, p: jax.Array, gradient: jax.Array, h: Scalar
