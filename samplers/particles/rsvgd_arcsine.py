@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from samplers.interface.sampler import Claims, ParticleClaims, Source
 from samplers.particles.rsvgd_embedded import GeodesicParticles
 from samplers.validation import require
+from targets.manifolds.base import Manifold
 from targets.manifolds.sphere import Sphere
 
 
@@ -81,7 +82,7 @@ class ArcsineRSVGD(GeodesicParticles):
         ValueError: if the manifold is no sphere, or `scale` not in (0, 1).
     """
 
-    manifold: Sphere
+    manifold: Manifold
     scale: float = 0.7
 
     def __post_init__(self) -> None:

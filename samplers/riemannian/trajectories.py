@@ -28,7 +28,7 @@ class TrajectoryMixin(MetropolisMixin):
     num_steps: int
     temperature: float
     refresh: Callable[..., Tree]
-    integrate: Callable[..., tuple[MetropolisState, Tree, jax.Array]]
+    integrate: Callable[..., tuple[MetropolisState, Tree, jax.Array | bool]]
 
     backend = "jax"
     needs = frozenset({"gradient", "potential"})

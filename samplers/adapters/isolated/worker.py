@@ -494,10 +494,9 @@ def main() -> None:
         hello = {"versions": {**far.versions(), "jax": jax.__version__}}
     except Exception as error:
         traceback.print_exc()
-        hello = {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"}
-    print(json.dumps(hello), file=channel)
-    if "error" in hello:
+        print(json.dumps({"error": f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"}), file=channel)
         return
+    print(json.dumps(hello), file=channel)
     worker = Worker(far, folder)
     for line in sys.stdin:
         answer(worker, line.strip())

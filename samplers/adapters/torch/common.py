@@ -70,9 +70,10 @@ class Potential(torch.autograd.Function):
         return (None, *(_left(outer[0], g) * g for g in ctx.saved_tensors))
 
     @staticmethod
-    def vmap(info: Foreign, in_dims: tuple, source: "Batch", *leaves: torch.Tensor) -> tuple:
+    def vmap(info: Foreign, in_dims: tuple, *args: Foreign) -> tuple:
         """Values and gradients of all chains at once, by `Batch.each`."""
         del info
+        source, *leaves = args
         batch = [leaf.movedim(d, 0) for leaf, d in zip(leaves, in_dims[1:], strict=True)]
         out = Potential.apply(source.each, *batch)
         return out, (0,) * len(out)
