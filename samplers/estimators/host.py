@@ -31,7 +31,7 @@ class HostExact(Exact):
 
     backend = "host"
 
-    def estimate(self, key: jax.Array, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
+    def estimate(self, key: Any, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
         """Estimate at a position, and the next state of the estimator."""
         del key
         value, gradient = _value_and_gradient(self.target)(position)

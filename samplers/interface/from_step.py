@@ -39,7 +39,7 @@ class PositionMixin:
 
 
 def default_claims() -> Claims:
-    """What is supposed of a sampler that claims nothing: a fixed step, the target as h -> 0 with an error O(h)."""
+    """Default claims: a fixed step whose stationary distribution is the target up to O(h) bias."""
     return Claims(
         kind="fixed-step",
         source=Source("", "none declared"),

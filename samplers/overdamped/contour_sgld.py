@@ -47,7 +47,7 @@ class ContourSGLD:
 
     Source: deng2020contour, Algorithm 1 and the piecewise exponential interpolation before it. Differs from the source
     in:
-        1. the weights are updated with the energy of the position that a step starts from: one evaluation a step;
+        1. the weights are updated with the energy of the position that a step starts from: one evaluation per step;
         2. omega is a rate times the step size, so that a decreasing schedule of the runner decreases both;
         3. averages are weighted by Psi^zeta, which is exact, where the source has w_J^zeta.
 

@@ -34,7 +34,7 @@ class ReplicaState(NamedTuple):
 
 @dataclass(frozen=True)
 class ReplicaExchangeSGLD:
-    """SGLD at two temperatures T < T', whose positions are exchanged now and then.
+    """SGLD at two temperatures T < T', whose positions are exchanged at random times.
 
         (x, y) <- (y, x) with probability min(1, r h) min(1, S)
         S = exp((1 / T - 1 / T') (U~(x) - U~(y)) - (1 / T - 1 / T')^2 s^2)
@@ -47,7 +47,7 @@ class ReplicaExchangeSGLD:
 
     Source: deng2020nonconvex, Algorithm 1, with h = (step of the source) and U the negative
     log-posterior. Differs from the source in:
-        1. the exchange comes before the move, which uses the same estimates: one evaluation a replica and step;
+        1. the exchange comes before the move, which uses the same estimates: one evaluation per replica and step;
         2. s^2 is given, and the correction is complete (the source estimates it as it runs, and divides it by a factor
            F to be bolder; the law is biased for F > 1);
         3. the intensity r is per unit of time: the source's limit of small steps has it, its algorithm has r h = 1;

@@ -1,4 +1,4 @@
-"""What SGLD with estimators of reduced variance has in common: the kernel of SGLD; the noise is the estimator's.
+"""SGLD with estimators of reduced variance: the kernel is that of SGLD, the noise that of the estimator.
 
 Such an estimator says in `anchors` at which points its gradients are corrected: a `centre`, a `snapshot`, or a `table`
 of the points where each datum was last evaluated.

@@ -434,7 +434,7 @@ class Worker:
         return {"z": np.asarray(held.firsts(jax.random.PRNGKey(meta["seed"]), arrays["x"], float(meta["h"])))}, {}
 
     def step(self, meta: dict[str, Foreign], arrays: Arrays) -> Answer:
-        """One step of the library from one z."""
+        """Take one step of the library from one z."""
         import jax
         import numpy as np
 

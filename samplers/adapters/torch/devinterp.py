@@ -53,7 +53,7 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True)
 class _Adapter:
-    """One step of an optimiser of the library with draws from the given generator.
+    """Samplers that take one step of an optimiser of the library, with draws from the given generator.
 
     Args:
         target: the structure of a position, and the centre of the localisation.

@@ -33,7 +33,7 @@ def library() -> ModuleType:
 
 @dataclass(frozen=True)
 class _Adapter:
-    """One step of a sampler of the library with draws from the given generator; the state is the position alone."""
+    """Samplers that take one step of the library with draws from the given generator; the state is the position."""
 
     target: Target
 

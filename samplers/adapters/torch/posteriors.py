@@ -46,7 +46,7 @@ def library() -> ModuleType:
 
 @dataclass(frozen=True)
 class _Adapter:
-    """One step of a sampler of the library: its `init` and `update` with draws from the given generator."""
+    """Samplers that take one step of the library: its `init` and `update` with draws from the given generator."""
 
     target: Target
 

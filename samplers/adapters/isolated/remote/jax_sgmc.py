@@ -46,7 +46,7 @@ def versions() -> dict[str, str]:
 
 
 class Kernel:
-    """One solver; `advance` is the library's update."""
+    """A solver; `advance` is the library's update."""
 
     map_index = 1
     parts = ()

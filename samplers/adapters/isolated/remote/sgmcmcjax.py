@@ -52,7 +52,7 @@ PARTS = {
 
 
 class Kernel:
-    """One kernel; `advance` is the library's."""
+    """A kernel; `advance` is the library's."""
 
     map_index = 1
 
