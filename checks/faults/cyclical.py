@@ -49,7 +49,7 @@ class StaleNoise(CyclicalSGLD):
     def init(self, key, position, estimator):
         return StaleState(*super().init(key, position, estimator), _bits(jnp.nan))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key, state: StaleState, step_size, estimator):
         gradient_key, noise_key = jax.random.split(key)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
         last = jax.lax.bitcast_convert_type(state.last, jnp.float32).astype(jnp.result_type(float))

@@ -10,6 +10,7 @@ from jax.flatten_util import ravel_pytree
 
 from checks.faults.fault import Defect, Kill, planted
 from samplers.interface.claims import Diffusion, StationaryMoments
+from samplers.interface.estimates import covariance_of
 from samplers.numerics.noise import correlated_like, normal_like
 from samplers.overdamped.sgld import SGLD, SGLDState
 from targets.target import DataTerms, Target
@@ -50,11 +51,11 @@ class RememberedNoise(NamedTuple):
 class CarriesNoise(SGLD):
     """The noise of a step is (xi_t + xi_(t-1)) / sqrt 2: of the right variance, correlated with that of the next."""
 
-    def init(self, key, position, estimator):
+    def init(self, key, position, estimator) -> Any:
         start = super().init(key, position, estimator)
         return RememberedNoise(start.position, start.estate, jax.tree.map(jnp.zeros_like, position))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key, state: Any, step_size, estimator) -> Any:
         gradient_key, noise_key = jax.random.split(key)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
         fresh = normal_like(noise_key, state.position)
@@ -134,7 +135,7 @@ def compensated(covariance: Callable[[SGLD, Any, Any, Any], Any]):
         def step(self, key, state, step_size, estimator):
             gradient_key, noise_key = jax.random.split(key)
             estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
-            eye = jnp.eye(estimate.covariance.shape[0])
+            eye = jnp.eye(covariance_of(estimate).shape[0])
             noise = correlated_like(noise_key, state.position, covariance(self, eye, estimate.covariance, step_size))
             move = lambda x, g, n: x - step_size * g + n
             return SGLDState(jax.tree.map(move, state.position, estimate.gradient, noise), estate)

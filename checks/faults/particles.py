@@ -18,7 +18,7 @@ from samplers.particles.rsvgd_arcsine import ArcsineRSVGD, arcsine_derivatives, 
 from samplers.particles.rsvgd_embedded import EmbeddedRSVGD, frames
 from samplers.particles.svgd import SVGD
 from samplers.registry import irreversible, volume_energy
-from samplers.riemannian.metrics import NonHessian2D
+from samplers.riemannian.metrics import NonHessian2D, dense
 
 Direction = Callable[[jax.Array, jax.Array, jax.Array, Any], jax.Array]
 """(particles (M, d), gradients of U (M, d), weights (M,), bandwidths) -> phi (M, d)."""
@@ -84,7 +84,7 @@ def rsvgd(drift: Callable[..., jax.Array], metric: Any = NonHessian2D, **fixed: 
     @dataclass(frozen=True, eq=False)
     class Planted(RSVGD):
         def move(self, particles, gradients, weights, bandwidths):
-            inverse = jax.vmap(self.metric.inverse)(particles)
+            inverse = jax.vmap(lambda x: dense(self.metric.inverse(x)))(particles)
             tau = jax.vmap(lambda x, g: drift(self.metric, x, g))(particles, gradients)
             return functional_gradient(particles, inverse, tau, weights, bandwidths)
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from checks.faults.fault import Defect, Kill, planted
+from samplers.interface.estimates import covariance_of
 from samplers.interface.from_step import PositionState
 from samplers.numerics.noise import normal_like
 from samplers.overdamped.psgld import PSGLD, PSGLDState, RMSpropMetric
@@ -140,7 +141,7 @@ class NoiseWithoutB(SGFS):
         force = step_size * ravel_pytree(estimate.gradient)[0]
         force = force + jnp.sqrt(2 * step_size) * normal_like(noise_key, theta)
         bracket = jnp.asarray(self.matrix(theta.shape[0]), theta.dtype) + step_size / 2 * self.fisher(
-            estimate.covariance
+            covariance_of(estimate)
         )
         moved = theta - jnp.linalg.solve(bracket, force)
         return state._replace(
@@ -158,7 +159,7 @@ class RootOfBForgotten(SGFS):
         B = jnp.asarray(self.matrix(theta.shape[0]), theta.dtype)
         force = step_size * ravel_pytree(estimate.gradient)[0]
         force = force + jnp.sqrt(2 * step_size) * (B @ normal_like(noise_key, theta))
-        moved = theta - jnp.linalg.solve(B + step_size / 2 * self.fisher(estimate.covariance), force)
+        moved = theta - jnp.linalg.solve(B + step_size / 2 * self.fisher(covariance_of(estimate)), force)
         return state._replace(
             position=unravel(moved), covariance=estimate.covariance, count=state.count + 1, estate=estate
         )

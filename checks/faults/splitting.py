@@ -36,7 +36,7 @@ class Stages(BAOAB):
         """The stage O."""
         return ornstein_uhlenbeck(key, r, t, self.friction, self.temperature)
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key, state: MomentumState, step_size, estimator):
         x, r, estate = state
         gradient = None
         keys = jax.random.split(key, len(self.stages))

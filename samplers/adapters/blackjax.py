@@ -1,20 +1,22 @@
 """BlackJAX (1.7): its SG-MCMC samplers and SVGD under the interface of this suite.
 
-What all of them share: the library ascends an estimate of the gradient of the log-density, +grad log pi = -grad U,
+Common to all: the library ascends an estimate of the gradient of the log-density, +grad log pi = -grad U,
 *summed* over the data, prior included once (its `grad_estimator` is grad log prior + N mean_S grad log-likelihood), so
 that N enters through the estimate alone and nothing is rescaled here. Its step size is the epsilon of SDE time.
 
 One call of a library's step sees one minibatch, also where it evaluates the gradient several times. An estimator that
-can hold a minibatch fixed does so; the noise of any other enters as data: U(theta) + eta . theta with one eta a step.
+can hold a minibatch fixed does so; the noise of any other enters as data: U(theta) + eta . theta with one eta per step.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from types import ModuleType
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from samplers.adapters.common import PeerState, first, frozen, load
+from samplers.adapters.common import Foreign, PeerState, first, frozen, load
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.interface.claims import (
     AdaptiveLaw,
@@ -28,22 +30,25 @@ from samplers.interface.claims import (
 )
 from samplers.interface.from_step import PositionMixin, PositionState
 from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
+from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.validation import require
 from targets.target import Target
 
 
-def library() -> Any:
-    """The module `blackjax`. Raises ImportError that says how to install it."""
+def library() -> ModuleType:
+    """Import the module `blackjax`. Raises ImportError that says how to install it."""
     return load("blackjax")
 
 
-def ascent(estimator, key, estate, position):
+def ascent(
+    estimator: Estimator, key: jax.Array, estate: EstimatorState, position: Position
+) -> tuple[Tree, EstimatorState]:
     """-grad U~(position), an estimate of the gradient of the log-density, and the estimator's new state."""
     estimate, estate = estimator.estimate(key, estate, position)
     return jax.tree.map(jnp.negative, estimate.gradient), estate
 
 
-def given(position, minibatch):
+def given(position: Position, minibatch: Tree) -> Tree:
     """A `grad_estimator` whose minibatch *is* the gradient, for steps that ask for it once, where they start."""
     del position
     return minibatch
@@ -67,12 +72,13 @@ class SGLD(PositionMixin):
     backend = "jax"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         library()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         T = self.temperature
         return Claims(
             Source("welling2011bayesian", "equation (4)"),
@@ -83,7 +89,8 @@ class SGLD(PositionMixin):
             conditions=("exact gradient",),
         )
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: PositionState, step_size: Scalar, estimator: Estimator) -> PositionState:
+        """Take one step."""
         gradient_key, step_key = jax.random.split(key)
         gradient, estate = ascent(estimator, gradient_key, state.estate, state.position)
         position = library().sgld(given).step(step_key, state.position, gradient, step_size, self.temperature)
@@ -119,7 +126,7 @@ class SGHMC(PositionMixin):
     backend = "jax"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.num_integration_steps >= 1, "num_integration_steps: must be positive", self.num_integration_steps)
         require(self.alpha > 0, "alpha: must be positive", self.alpha)
         require(self.beta >= 0, "beta: must not be negative", self.beta)
@@ -127,7 +134,8 @@ class SGHMC(PositionMixin):
         library()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("chen2014stochastic", "Algorithm 2"),
             StationaryLaw(order=1, temperature=self.temperature),
@@ -135,11 +143,12 @@ class SGHMC(PositionMixin):
             conditions=("exact gradient",),
         )
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: PositionState, step_size: Scalar, estimator: Estimator) -> PositionState:
+        """Take one step."""
         gradient_key, step_key = jax.random.split(key)
         potential, estate = frozen(self.target, estimator, gradient_key, state.estate, state.position)
 
-        def grad_estimator(position, minibatch):
+        def grad_estimator(position: Position, minibatch: Tree) -> Tree:
             del minibatch
             return jax.tree.map(jnp.negative, potential(position)[1])
 
@@ -174,14 +183,15 @@ class SGNHT:
     backend = "jax"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.alpha > 0, "alpha: must be positive", self.alpha)
         require(self.beta >= 0, "beta: must not be negative", self.beta)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         library()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("ding2014bayesian", "the SGNHT algorithm"),
             StationaryLaw(order=1, temperature=self.temperature),
@@ -189,26 +199,31 @@ class SGNHT:
             conditions=("exact gradient",),
         )
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> PeerState:
+        """Start a chain at a position."""
         momentum_key, estimator_key = jax.random.split(key)
         inner = library().sgnht(given, self.alpha, self.beta).init(position, momentum_key, self.init_xi)
         # the library starts xi as a Python number, which the first step turns into an array
         xi = jnp.asarray(inner.xi, jnp.result_type(*jax.tree.leaves(position)))
         return PeerState(inner._replace(xi=xi), estimator.init(estimator_key, position))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: PeerState, step_size: Scalar, estimator: Estimator) -> PeerState:
+        """Take one step."""
         gradient_key, step_key = jax.random.split(key)
         gradient, estate = ascent(estimator, gradient_key, state.estate, state.inner.position)
         sampler = library().sgnht(given, self.alpha, self.beta)
         return PeerState(sampler.step(step_key, state.inner, gradient, step_size, self.temperature), estate)
 
-    def position(self, state):
+    def position(self, state: PeerState) -> Position:
+        """Position of a state."""
         return state.inner.position
 
-    def unpack(self, state):
+    def unpack(self, state: PeerState) -> ThermostatPoint:
+        """Full variable z of a state."""
         return ThermostatPoint(state.inner.position, state.inner.momentum, state.inner.xi)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: ThermostatPoint, estimator: Estimator) -> PeerState:
+        """State with the full variable z; caches are computed anew."""
         from blackjax.sgmcmc.sgnht import SGNHTState
 
         return PeerState(SGNHTState(z.position, z.momentum, z.thermostat), estimator.init(key, z.position))
@@ -217,8 +232,8 @@ class SGNHT:
 class ContourPoint(NamedTuple):
     """(theta, p) of contour SGLD."""
 
-    position: Any
-    energy_pdf: Any
+    position: Position
+    energy_pdf: jax.Array
 
 
 @dataclass(frozen=True)
@@ -256,7 +271,7 @@ class ContourSGLD:
     backend = "jax"
     needs = frozenset({"gradient", "potential"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.zeta >= 0, "zeta: must not be negative", self.zeta)
         require(self.num_partitions >= 2, "num_partitions: must be at least 2", self.num_partitions)
         require(self.energy_gap > 0, "energy_gap: must be positive", self.energy_gap)
@@ -265,7 +280,8 @@ class ContourSGLD:
         library()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         if self.zeta == 0:
             return SGLD(self.temperature).claims
         return Claims(
@@ -274,7 +290,7 @@ class ContourSGLD:
             conditions=("law after reweighting by p_J^zeta",),
         )
 
-    def _sampler(self, potential):
+    def _sampler(self, potential: Callable[[Position], tuple]) -> Foreign:
         """The library's sampler; `potential` as from `frozen`."""
         return library().csgld(
             lambda position, minibatch: -potential(position)[0],
@@ -285,27 +301,32 @@ class ContourSGLD:
             self.min_energy,
         )
 
-    def init(self, key, position, estimator):
-        inner = self._sampler(None).init(position)
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> PeerState:
+        """Start a chain at a position."""
+        inner = self._sampler(jax.value_and_grad(self.target.potential)).init(position)
         # the library starts the index as a Python number, which the first step turns into an int32
         return PeerState(inner._replace(energy_idx=jnp.int32(inner.energy_idx)), estimator.init(key, position))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: PeerState, step_size: Scalar, estimator: Estimator) -> PeerState:
+        """Take one step."""
         gradient_key, step_key = jax.random.split(key)
         potential, estate = frozen(self.target, estimator, gradient_key, state.estate, state.inner.position)
         sampler = self._sampler(potential)
         inner = sampler.step(step_key, state.inner, None, step_size, self.step_size_stoch, self.temperature)
         return PeerState(inner, estate)
 
-    def position(self, state):
+    def position(self, state: PeerState) -> Position:
+        """Position of a state."""
         return state.inner.position
 
-    def unpack(self, state):
+    def unpack(self, state: PeerState) -> Tree:
+        """Full variable z of a state."""
         if self.zeta == 0:
             return state.inner.position
         return ContourPoint(state.inner.position, state.inner.energy_pdf)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: Tree, estimator: Estimator) -> PeerState:
+        """State with the full variable z; caches are computed anew."""
         if self.zeta == 0:
             return self.init(key, z, estimator)
         state = self.init(key, z.position, estimator)
@@ -337,21 +358,22 @@ class SVGD:
     backend = "jax"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         valid = self.length_scale == "median" if isinstance(self.length_scale, str) else self.length_scale > 0
         require(valid, 'length_scale: must be positive or "median"', self.length_scale)
         require(self.optimizer in ("sgd", "adagrad"), "optimizer: must be sgd or adagrad", self.optimizer)
         library()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("liu2016stein", "Algorithm 1"),
             ParticleLaw(),
             conditions=("infinitely many particles",),
         )
 
-    def _sampler(self, gradient, step_size):
+    def _sampler(self, gradient: Callable[[Position], Tree] | None, step_size: Scalar) -> Foreign:
         """The library's sampler; `gradient`: particle -> estimate of the gradient of the log-density."""
         import optax
 
@@ -359,23 +381,28 @@ class SVGD:
         fixed = {} if self.length_scale == "median" else {"update_kernel_parameters": lambda state: state}
         return library().svgd(gradient, optimizer, **fixed)
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> PeerState:
+        """Start a chain at a position."""
         scale = 1.0 if isinstance(self.length_scale, str) else self.length_scale
         # a fresh dictionary: the library's default one is shared between all samplers and keeps what they write
         parameters = {"length_scale": jnp.asarray(scale, jnp.result_type(*jax.tree.leaves(position)))}
         inner = self._sampler(None, 1.0).init(position, parameters)
         return PeerState(inner, estimator.init(key, first(position)))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: PeerState, step_size: Scalar, estimator: Estimator) -> PeerState:
+        """Take one step."""
         potential, estate = frozen(self.target, estimator, key, state.estate, first(state.inner.particles))
         gradient = lambda particle: jax.tree.map(jnp.negative, potential(particle)[1])
         return PeerState(self._sampler(gradient, step_size).step(state.inner), estate)
 
-    def position(self, state):
+    def position(self, state: PeerState) -> Position:
+        """Position of a state."""
         return state.inner.particles
 
-    def unpack(self, state):
+    def unpack(self, state: PeerState) -> Position:
+        """Full variable z of a state."""
         return state.inner.particles
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: Position, estimator: Estimator) -> PeerState:
+        """State with the full variable z; caches are computed anew."""
         return self.init(key, z, estimator)

@@ -1,7 +1,8 @@
-"""What the adapters share: importing a library, the state, and the gradient noise of one minibatch as data."""
+"""Helpers of the adapters: importing a library, the state, and the gradient noise of one minibatch as data."""
 
 import importlib
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import jax
@@ -10,11 +11,12 @@ from jax.flatten_util import ravel_pytree
 
 from samplers.estimators.basic import Minibatch
 from samplers.interface.claims import Claims, Composite, Source, StationaryLaw
+from samplers.typing import Estimator, EstimatorState, Position, Tree
 from targets.target import Target
 
 
-def load(module: str, distribution: str | None = None, extra: str = "peers") -> Any:
-    """The module of a library. Raises ImportError that says how to install `distribution` (default: the module)."""
+def load(module: str, distribution: str | None = None, extra: str = "peers") -> ModuleType:
+    """Import a module. Raises ImportError that says how to install its `distribution` (default: the module)."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -22,14 +24,20 @@ def load(module: str, distribution: str | None = None, extra: str = "peers") -> 
         raise ImportError(f"{name} is not installed; the adapters need it: pip install '.[{extra}]'") from error
 
 
+Foreign = Any
+"""An object of another library: its state, kernel or optimiser."""
+
+
 class PeerState(NamedTuple):
     """The library's own state and the estimator's."""
 
-    inner: Any
-    estate: Any
+    inner: Foreign
+    estate: EstimatorState
 
 
-def frozen(target: Target, estimator, key, estate, position) -> tuple[Callable, Any]:
+def frozen(
+    target: Target, estimator: Estimator, key: jax.Array, estate: EstimatorState, position: Position
+) -> tuple[Callable[[Position], tuple[Any, Tree]], EstimatorState]:
     """The potential with the gradient noise of one minibatch held fixed, and the estimator's new state.
 
     Returns:
@@ -40,7 +48,7 @@ def frozen(target: Target, estimator, key, estate, position) -> tuple[Callable, 
     if isinstance(estimator, Minibatch):
         indices = estimator.draw(key)
 
-        def at_minibatch(theta):
+        def at_minibatch(theta: Position) -> tuple[jax.Array | None, Tree]:
             estimate = estimator.at(indices, theta)
             return estimate.potential, estimate.gradient
 
@@ -51,7 +59,7 @@ def frozen(target: Target, estimator, key, estate, position) -> tuple[Callable, 
 
 
 def preconditioned_claims(source: Source, temperature: float = 1.0) -> Claims:
-    """What is promised of SGLD or SGHMC with a moving average of squared gradients as preconditioner.
+    """Claims for SGLD or SGHMC with a moving average of squared gradients as preconditioner.
 
     Draws of exp(-U / T), up to a bias that vanishes with the step size: the use that the libraries offer it for. The
     average is part of the Markov chain and no dynamics are declared; li2016preconditioned drops Gamma, the divergence
@@ -65,6 +73,6 @@ def preconditioned_claims(source: Source, temperature: float = 1.0) -> Claims:
     )
 
 
-def first(particles):
+def first(particles: Position) -> Position:
     """The first particle."""
     return jax.tree.map(lambda leaf: leaf[0], particles)

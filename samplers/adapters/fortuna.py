@@ -12,7 +12,8 @@ and `momentum_decay` a, the share of the momentum that a step *keeps*,
 so that s = h^2 and a = 1 - C h for a friction C, and s = h for a = 0. Momenta start from 0.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from samplers.adapters.common import preconditioned_claims
 from samplers.adapters.isolated.sampler import Bridged
@@ -20,6 +21,7 @@ from samplers.adapters.sgmcmcjax import PreconditionedPoint
 from samplers.dynamics.underdamped import PhasePoint
 from samplers.interface.claims import AdaptiveLaw, Claims, Composite, Source, StationaryLaw
 from samplers.overdamped.sgld import SGLD
+from samplers.typing import Position, Tree
 from samplers.underdamped.sghmc import SGHMC
 from samplers.validation import require
 from targets.target import Target
@@ -28,12 +30,14 @@ from targets.target import Target
 class PreconditionedPhasePoint(NamedTuple):
     """(theta, r, v): v the moving average of squared gradients."""
 
-    position: Any
-    momentum: Any
-    second_moment: Any
+    position: Position
+    momentum: Tree
+    second_moment: Tree
 
 
-def _bridged(kernel: str, target: Target, claims: Claims, point: Any = None, **options: Any) -> Bridged:
+def _bridged(
+    kernel: str, target: Target, claims: Claims, point: Callable[..., Tree] | None = None, **options: float
+) -> Bridged:
     return Bridged("fortuna", kernel, target, claims, options, point)
 
 

@@ -10,7 +10,8 @@ Noise adaption (`adapt_noise_model`), masses and adaptive step sizes are not exe
 """
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from samplers.adapters.common import preconditioned_claims
 from samplers.adapters.isolated.sampler import Bridged
@@ -28,6 +29,7 @@ from samplers.interface.claims import (
 )
 from samplers.overdamped.replica_exchange import ReplicaExchangeSGLD
 from samplers.overdamped.sgld import SGLD
+from samplers.typing import Position, Tree
 from samplers.underdamped.splitting import OBABO
 from samplers.validation import require
 from targets.target import Target
@@ -36,11 +38,13 @@ from targets.target import Target
 class ReplicaPoint(NamedTuple):
     """Positions of the cold and of the hot chain."""
 
-    position: Any
-    hot: Any
+    position: Position
+    hot: Position
 
 
-def _bridged(kernel: str, target: Target, claims: Claims, point: Any = None, **options: Any) -> Bridged:
+def _bridged(
+    kernel: str, target: Target, claims: Claims, point: Callable[..., Tree] | None = None, **options: float
+) -> Bridged:
     return Bridged("jax-sgmc", kernel, target, claims, options, point)
 
 
@@ -50,7 +54,7 @@ def _require_steps(integration_steps: int, friction: float) -> None:
 
 
 def _exact(source: Source, friction: float, temperature: float = 1.0) -> Claims:
-    """Of a Metropolis kernel whose momentum is kept from step to step: the law of both is claimed."""
+    """Claims of a Metropolis kernel whose momentum is kept from step to step: the law of both is claimed."""
     dynamics = lambda target: langevin_dynamics(target, friction, temperature)
     return Claims(
         source,
@@ -115,7 +119,7 @@ def sghmc(target: Target, integration_steps: int = 10, friction: float = 1.0) ->
 
 
 def obabo(target: Target, integration_steps: int = 1, friction: float = 1.0, temperature: float = 1.0) -> Bridged:
-    """`alias.obabo`: OBABO, `integration_steps` of them a step (the library's default is 10; 1 has a generator)."""
+    """`alias.obabo`: OBABO, `integration_steps` of them per step (the library's default is 10; 1 has a generator)."""
     _require_steps(integration_steps, friction)
     require(temperature > 0, "temperature: must be positive", temperature)
     one = OBABO(friction=friction, temperature=temperature).claims

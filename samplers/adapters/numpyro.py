@@ -6,16 +6,19 @@ and its potential as a factor (SVGD), or the prior as a factor and the data as a
 loss_temperature = 1 / M it is `SVGD` (see UNSUPPORTED in the registry).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from types import ModuleType
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.adapters.common import PeerState, first, frozen, load
+from samplers.adapters.common import Foreign, PeerState, first, frozen, load
 from samplers.interface.claims import Claims, Composite, ExactLaw, ParticleLaw, Source
+from samplers.typing import Estimator, Position, Scalar, Tree
 from samplers.validation import require
 from targets.target import Target
 
@@ -25,12 +28,12 @@ SITE = "x"
 PLATE = "data"
 
 
-def library() -> Any:
-    """The module `numpyro`. Raises ImportError that says how to install it."""
+def library() -> ModuleType:
+    """Import the module `numpyro`. Raises ImportError that says how to install it."""
     return load("numpyro")
 
 
-def latent(target: Target, constraint: str = "real") -> Any:
+def latent(target: Target, constraint: str = "real") -> jax.Array:
     """The flat position as a latent site with no density of its own; call it inside of a model.
 
     The library wants to draw from a site when it initialises, so that it has a law, which a factor cancels.
@@ -85,7 +88,7 @@ class HMCECS:
     backend = "jax"
     needs = frozenset()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         terms = self.target.terms
         require(terms is not None, "target: needs its data", self.target.name)
         size = terms.size  # pyright: ignore[reportOptionalMemberAccess]
@@ -96,7 +99,8 @@ class HMCECS:
         _ = self._kernel  # built here, outside of any trace
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("dang2019hamiltonian", "Algorithm 1"),
             ExactLaw(),
@@ -104,7 +108,7 @@ class HMCECS:
             conditions=("control variates that are exact, so that the perturbed law is the posterior",),
         )
 
-    def model(self):
+    def model(self) -> None:
         """The posterior with a subsampled plate, for the library."""
         numpyro, terms = library(), self.target.terms
         x = self.target.unravel(latent(self.target))
@@ -115,12 +119,12 @@ class HMCECS:
             numpyro.factor("likelihood", -jax.vmap(terms.datum, (None, 0))(x, batch))  # pyright: ignore
 
     @cached_property
-    def _kernel(self):
+    def _kernel(self) -> tuple[Foreign, Foreign, Callable[..., Tree]]:
         """The library's kernel, initialised (it keeps what it saw of the model), a state, and the start of a proxy."""
         infer = load("numpyro.infer")
         start = {}
 
-        def proxy(*args, **kwargs):
+        def proxy(*args: Foreign, **kwargs: Foreign) -> Foreign:
             reference = self.target.ravel(self.target.example) if self.reference is None else jnp.array(self.reference)
             parts = infer.HMCECS.taylor_proxy({SITE: reference}, degree=self.taylor)(*args, **kwargs)
             start["proxy"] = parts[1]
@@ -139,7 +143,8 @@ class HMCECS:
         state = kernel.init(jax.random.key(0), 0, position, (), {})
         return kernel, state, start.get("proxy", lambda key, sites: ())
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> PeerState:
+        """Start a chain at a position."""
         subsample_key, estimator_key = jax.random.split(key)
         kernel, state, proxy = self._kernel
         size = self.target.terms.size  # pyright: ignore[reportOptionalMemberAccess]
@@ -152,7 +157,8 @@ class HMCECS:
         )
         return PeerState(kernel.refresh(state, (), {}), estimator.init(estimator_key, position))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: PeerState, step_size: Scalar, estimator: Estimator) -> PeerState:
+        """Take one step."""
         del estimator
         kernel, inner = self._kernel[0], state.inner
         block_key, move_key = jax.random.split(key)
@@ -162,13 +168,16 @@ class HMCECS:
         moved = kernel.sample(inner._replace(rng_key=block_key, hmc_state=hmc_state), (), {})
         return state._replace(inner=moved)
 
-    def position(self, state):
+    def position(self, state: PeerState) -> Position:
+        """Position of a state."""
         return self.target.unravel(state.inner.z[SITE])
 
-    def unpack(self, state):
+    def unpack(self, state: PeerState) -> Position:
+        """Full variable z of a state."""
         return self.position(state)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: Position, estimator: Estimator) -> PeerState:
+        """State with the full variable z; caches are computed anew."""
         return self.init(key, z, estimator)
 
 
@@ -200,7 +209,7 @@ class SVGD:
     backend = "jax"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.kernel in KERNELS, f"kernel: must be one of {', '.join(KERNELS)}", self.kernel)
         known = ("sgd", "momentum", "adagrad")
         require(self.optimizer in known, f"optimizer: must be one of {', '.join(known)}", self.optimizer)
@@ -208,7 +217,8 @@ class SVGD:
         library()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("liu2016stein", "Algorithm 1"),
             ParticleLaw(),
@@ -216,14 +226,16 @@ class SVGD:
             spaces=("positive",) if self.constraint == "positive" else ("euclidean",),
         )
 
-    def _optimizer(self, step_size):
+    def _optimizer(self, step_size: Scalar) -> Foreign:
         """The library's optimiser."""
         optim = load("numpyro.optim")
         if self.optimizer == "momentum":
             return optim.Momentum(step_size, 0.9)
         return {"sgd": optim.SGD, "adagrad": optim.Adagrad}[self.optimizer](step_size)
 
-    def _sampler(self, potential, step_size, count: int):
+    def _sampler(
+        self, potential: Callable[[Position], tuple], step_size: Scalar, count: int
+    ) -> tuple[Foreign, Foreign]:
         """The library's sampler, initialised (it keeps what it found in the model), and a state of it."""
         numpyro, einstein = library(), load("numpyro.contrib.einstein")
         kernel = {
@@ -235,13 +247,14 @@ class SVGD:
         }[self.kernel]()
         optimizer = self._optimizer(step_size)
 
-        def model():
+        def model() -> None:
             numpyro.factor("potential", -potential(self.target.unravel(latent(self.target, self.constraint)))[0])
 
         svgd = einstein.SVGD(model, optimizer, kernel, num_stein_particles=count)
         return svgd, svgd.init(jax.random.key(0))
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> PeerState:
+        """Start a chain at a position."""
         particles = jax.vmap(lambda x: ravel_pytree(x)[0])(position)
         potential = lambda x: (self.target.potential(x), None)
         svgd, inner = self._sampler(potential, 1.0, len(particles))
@@ -249,21 +262,25 @@ class SVGD:
         inner = inner._replace(optim_state=svgd.optim.init({_PARAMETER: free}))
         return PeerState(inner, estimator.init(key, first(position)))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: PeerState, step_size: Scalar, estimator: Estimator) -> PeerState:
+        """Take one step."""
         particles = self.position(state)
         potential, estate = frozen(self.target, estimator, key, state.estate, first(particles))
         svgd, _ = self._sampler(potential, step_size, len(jax.tree.leaves(particles)[0]))
         inner, _ = svgd.update(state.inner)
         return PeerState(inner, estate)
 
-    def position(self, state):
+    def position(self, state: PeerState) -> Position:
+        """Position of a state."""
         flat = self._optimizer(1.0).get_params(state.inner.optim_state)[_PARAMETER]
         return jax.vmap(self.target.unravel)(jnp.exp(flat) if self.constraint == "positive" else flat)
 
-    def unpack(self, state):
+    def unpack(self, state: PeerState) -> Position:
+        """Full variable z of a state."""
         return self.position(state)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: Position, estimator: Estimator) -> PeerState:
+        """State with the full variable z; caches are computed anew."""
         return self.init(key, z, estimator)
 
 

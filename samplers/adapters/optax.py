@@ -11,29 +11,30 @@ that chains differ and the count of its annealing stays at the first step.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
 
 import jax
 import jax.numpy as jnp
 
-from samplers.adapters.common import load
+from samplers.adapters.common import Foreign, load
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.interface.from_step import PositionMixin, PositionState
+from samplers.typing import Estimator, Position, Scalar, Tree
 from samplers.validation import require
 
 CLIP = 1e8
 """Norm above which `DifferentiallyPrivate` clips: far above any gradient that is met."""
 
 
-def library() -> Any:
-    """The module `optax`. Raises ImportError that says how to install it."""
+def library() -> ModuleType:
+    """Import the module `optax`. Raises ImportError that says how to install it."""
     return load("optax")
 
 
 def sgld_claims(temperature: float) -> Claims:
-    """theta' = theta - h grad U + N(0, 2 h T)."""
+    """Claims of theta' = theta - h grad U + N(0, 2 h T)."""
     return Claims(
         Source("welling2011bayesian", "equation (4)"),
         StationaryLaw(order=1, temperature=temperature),
@@ -63,15 +64,17 @@ class NoisySGD(PositionMixin):
     backend = "jax"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         library()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return sgld_claims(self.temperature)
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: PositionState, step_size: Scalar, estimator: Estimator) -> PositionState:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
         optimizer = library().noisy_sgd(step_size, eta=2 * self.temperature / step_size, gamma=0.0, key=noise_key)
@@ -98,15 +101,17 @@ class DifferentiallyPrivate(PositionMixin):
     backend = "jax"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         library()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return sgld_claims(self.temperature)
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: PositionState, step_size: Scalar, estimator: Estimator) -> PositionState:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
         multiplier = jnp.sqrt(2 * self.temperature / step_size) / CLIP
@@ -141,13 +146,14 @@ class AddNoise(MomentumMixin):
     backend = "jax"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.friction > 0, "friction: must be positive", self.friction)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         library()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         from samplers.underdamped.sghmc import SGHMC
 
         friction, temperature = self.friction, self.temperature
@@ -159,7 +165,8 @@ class AddNoise(MomentumMixin):
             conditions=("exact gradient",),
         )
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: MomentumState, step_size: Scalar, estimator: Estimator) -> MomentumState:
+        """Take one step."""
         optax = library()
         gradient_key, noise_key = jax.random.split(key)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
@@ -176,7 +183,7 @@ class AddNoise(MomentumMixin):
         return MomentumState(optax.apply_updates(state.position, updates), momentum, estate)
 
 
-def _apply(optimizer, gradient, position):
-    """One step of a fresh optimiser."""
+def _apply(optimizer: Foreign, gradient: Tree, position: Position) -> Position:
+    """Take one step of a fresh optimiser."""
     updates, _ = optimizer.update(gradient, optimizer.init(position), position)
     return library().apply_updates(position, updates)

@@ -11,6 +11,7 @@ velocity v = h r with dt = h^2, and lose the share alpha = C h of it in a step; 
 `*CV` are centred at the example position of the target. Momenta start from 0; `sgnht` draws one in its first step.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from samplers.adapters.common import preconditioned_claims
@@ -21,6 +22,7 @@ from samplers.overdamped.sgld import SGLD
 from samplers.thermostats.badodab import BADODAB
 from samplers.thermostats.common import ThermostatPoint
 from samplers.thermostats.sgnht import SGNHT
+from samplers.typing import Position, Tree
 from samplers.underdamped.splitting import BAOAB
 from samplers.validation import require
 from targets.target import Target
@@ -29,19 +31,21 @@ from targets.target import Target
 class PreconditionedPoint(NamedTuple):
     """(theta, v): v the moving average of squared gradients."""
 
-    position: Any
-    second_moment: Any
+    position: Position
+    second_moment: Tree
 
 
 class AdamPoint(NamedTuple):
     """(theta, m, v): moving averages of the gradient and of its square."""
 
-    position: Any
-    first_moment: Any
-    second_moment: Any
+    position: Position
+    first_moment: Tree
+    second_moment: Tree
 
 
-def _bridged(kernel: str, target: Target, claims: Claims, point: Any = None, **options: Any) -> Bridged:
+def _bridged(
+    kernel: str, target: Target, claims: Claims, point: Callable[..., Tree] | None = None, **options: float
+) -> Bridged:
     return Bridged("sgmcmcjax", kernel, target, claims, options, point)
 
 

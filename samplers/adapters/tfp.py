@@ -9,13 +9,15 @@ There is no temperature: one is had by dividing the log-density. `StochasticGrad
 `VariationalSGD` are not in the JAX substrate (see UNSUPPORTED in the registry).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from types import ModuleType
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 
-from samplers.adapters.common import frozen, load
+from samplers.adapters.common import Foreign, frozen, load
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.interface.claims import (
@@ -29,6 +31,7 @@ from samplers.interface.claims import (
     StationaryMoments,
 )
 from samplers.interface.from_step import PositionMixin, PositionState
+from samplers.typing import Estimator, Scalar
 from samplers.validation import require
 from targets.target import Target
 
@@ -36,17 +39,17 @@ Volatility = Literal["one", "constant", "position"]
 CONSTANT = 0.7
 
 
-def library() -> Any:
-    """The module `tfp.mcmc` of the JAX substrate. Raises ImportError that says how to install it."""
+def library() -> ModuleType:
+    """Import the module `tfp.mcmc` of the JAX substrate. Raises ImportError that says how to install it."""
     return load("tensorflow_probability.substrates.jax", "tfp-nightly").mcmc
 
 
-def volatility_function(name: Volatility):
+def volatility_function(name: Volatility) -> Callable[..., list[jax.Array]] | None:
     """sigma of the Langevin kernels, for leaves: 1 (the library's default), 0.7, or 1 / sqrt(1 + |theta|^2 / 4)."""
     if name == "one":
         return None
 
-    def volatility(*leaves):
+    def volatility(*leaves: jax.Array) -> list[jax.Array]:
         if name == "constant":
             return [jnp.full_like(leaf, CONSTANT) for leaf in leaves]
         square = sum(jnp.sum(leaf**2) for leaf in leaves)
@@ -59,7 +62,7 @@ def langevin_dynamics(target: Target, name: Volatility) -> Dynamics:
     """H = U, D = diag(sigma^2), Q = 0."""
     n = target.size
 
-    def D(z):
+    def D(z: jax.Array) -> jax.Array:
         sigma = volatility_function(name)
         return jnp.eye(n, dtype=z.dtype) if sigma is None else jnp.diag(sigma(z)[0] ** 2)
 
@@ -68,14 +71,16 @@ def langevin_dynamics(target: Target, name: Volatility) -> Dynamics:
 
 
 class KernelMixin(PositionMixin):
-    """One step of a kernel of the library, from fresh results."""
+    """Steps of a kernel of the library, each from fresh results."""
 
     target: Target
 
-    def kernel(self, log_density, step_size) -> Any:
+    def kernel(self, log_density: Callable[..., jax.Array], step_size: Scalar) -> Foreign:
+        """Kernel of the library at a step size."""
         raise NotImplementedError
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: PositionState, step_size: Scalar, estimator: Estimator) -> PositionState:
+        """Take one step."""
         gradient_key, step_key = jax.random.split(key)
         potential, estate = frozen(self.target, estimator, gradient_key, state.estate, state.position)
         leaves, structure = jax.tree.flatten(state.position)
@@ -107,12 +112,13 @@ class UncalibratedLangevin(KernelMixin):
     backend = "jax"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.volatility in ("one", "constant", "position"), "volatility: unknown", self.volatility)
         library()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("roberts1996exponential", "section 1.4"),
             StationaryLaw(order=1),
@@ -122,11 +128,12 @@ class UncalibratedLangevin(KernelMixin):
         )
 
     def discrete_law(self, h: float, curvature: float) -> dict[str, float]:
-        """As for SGLD, of step size h sigma^2 with a constant sigma."""
+        """Variance of SGLD at the step size h sigma^2, with a constant sigma."""
         square = CONSTANT**2 if self.volatility == "constant" else 1.0
         return {"position": 1 / curvature / (1 - h * square * curvature / 2)}
 
-    def kernel(self, log_density, step_size):
+    def kernel(self, log_density: Callable[..., jax.Array], step_size: Scalar) -> Foreign:
+        """Kernel of the library at a step size."""
         sigma = volatility_function(self.volatility)
         return library().UncalibratedLangevin(log_density, 2 * step_size, volatility_fn=sigma)
 
@@ -150,12 +157,13 @@ class MALA(KernelMixin):
     backend = "jax"
     needs = frozenset({"gradient", "potential"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.volatility in ("one", "constant", "position"), "volatility: unknown", self.volatility)
         library()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("roberts1996exponential", "section 1.4"),
             ExactLaw(),
@@ -164,7 +172,8 @@ class MALA(KernelMixin):
             conditions=("exact potential and gradient",),
         )
 
-    def kernel(self, log_density, step_size):
+    def kernel(self, log_density: Callable[..., jax.Array], step_size: Scalar) -> Foreign:
+        """Kernel of the library at a step size."""
         sigma = volatility_function(self.volatility)
         return library().MetropolisAdjustedLangevinAlgorithm(log_density, 2 * step_size, volatility_fn=sigma)
 
@@ -188,12 +197,13 @@ class UncalibratedHMC(KernelMixin):
     backend = "jax"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.num_leapfrog_steps >= 1, "num_leapfrog_steps: must be positive", self.num_leapfrog_steps)
         library()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("neal2011mcmc", "section 5.3.2"),
             StationaryLaw(order=2),
@@ -203,7 +213,8 @@ class UncalibratedHMC(KernelMixin):
             conditions=("exact gradient",),
         )
 
-    def kernel(self, log_density, step_size):
+    def kernel(self, log_density: Callable[..., jax.Array], step_size: Scalar) -> Foreign:
+        """Kernel of the library at a step size."""
         return library().UncalibratedHamiltonianMonteCarlo(log_density, step_size, self.num_leapfrog_steps)
 
 
@@ -224,12 +235,13 @@ class HMC(KernelMixin):
     backend = "jax"
     needs = frozenset({"gradient", "potential"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.num_leapfrog_steps >= 1, "num_leapfrog_steps: must be positive", self.num_leapfrog_steps)
         library()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("neal2011mcmc", "section 5.3.2"),
             ExactLaw(),
@@ -239,5 +251,6 @@ class HMC(KernelMixin):
             conditions=("exact potential and gradient",),
         )
 
-    def kernel(self, log_density, step_size):
+    def kernel(self, log_density: Callable[..., jax.Array], step_size: Scalar) -> Foreign:
+        """Kernel of the library at a step size."""
         return library().HamiltonianMonteCarlo(log_density, step_size, self.num_leapfrog_steps)

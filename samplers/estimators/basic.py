@@ -7,7 +7,6 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +14,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from samplers.interface.sampler import Estimate
+from samplers.typing import Estimator, EstimatorState, Position
 from targets.target import DataTerms, Target
 
 
@@ -24,11 +24,13 @@ class Exact:
 
     target: Target
 
-    def init(self, key, position):
+    def init(self, key: jax.Array, position: Position) -> tuple[()]:
+        """No state: an empty tuple."""
         del key, position
         return ()
 
-    def estimate(self, key, estate, position):
+    def estimate(self, key: jax.Array, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
+        """Estimate at a position, and the next state of the estimator."""
         del key
         value, gradient = jax.value_and_grad(self.target.potential)(position)
         return Estimate(gradient, value), estate
@@ -41,19 +43,21 @@ class KnownNoise:
     Args:
         target: gives the exact gradient.
         covariance: V, (d, d), in ravel order of the position.
-        report: what the estimate says of its covariance: V itself (`True`) or nothing (`False`), so that
-            compensated and uncompensated samplers can be told apart.
+        report: return V itself as the covariance of the estimate (`True`) or nothing (`False`), to tell compensated
+            and uncompensated samplers apart.
     """
 
     target: Target
     covariance: np.ndarray
     report: bool = True
 
-    def init(self, key, position):
+    def init(self, key: jax.Array, position: Position) -> tuple[()]:
+        """No state: an empty tuple."""
         del key, position
         return ()
 
-    def estimate(self, key, estate, position):
+    def estimate(self, key: jax.Array, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
+        """Estimate at a position, and the next state of the estimator."""
         flat, unravel = ravel_pytree(jax.grad(self.target.potential)(position))
         covariance = jnp.asarray(self.covariance, flat.dtype)
         root = jnp.asarray(square_root(self.covariance), flat.dtype)
@@ -91,7 +95,7 @@ class Minibatch:
     replace: bool = True
     fisher: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         n, total = self.batch_size, self.terms.size
         if not 1 <= n <= total:
             raise ValueError(f"batch_size: must lie between 1 and the number of data {total}, got {n}")
@@ -112,11 +116,12 @@ class Minibatch:
         source = itertools.product(range(total), repeat=n) if self.replace else itertools.combinations(range(total), n)
         return np.array(list(source), dtype=np.int32)
 
-    def init(self, key, position):
+    def init(self, key: jax.Array, position: Position) -> tuple[()]:
+        """No state: an empty tuple."""
         del key, position
         return ()
 
-    def draw(self, key) -> jax.Array:
+    def draw(self, key: jax.Array) -> jax.Array:
         """Indices (n,) of one random minibatch."""
         n, total = self.batch_size, self.terms.size
         if self.replace:
@@ -126,7 +131,7 @@ class Minibatch:
             return jnp.asarray(table)[jax.random.randint(key, (), 0, len(table))]
         return jax.random.choice(key, total, (n,), replace=False)
 
-    def at(self, indices, position) -> Estimate:
+    def at(self, indices: jax.Array, position: Position) -> Estimate:
         """The estimate for given indices (n,)."""
         batch = jax.tree.map(lambda a: jnp.asarray(a)[indices], self.terms.data)
         scale = self.terms.size / self.batch_size
@@ -145,7 +150,8 @@ class Minibatch:
         factor = finite * self.terms.size**2 / (self.batch_size * (self.batch_size - 1))
         return Estimate(total, prior + scale * jnp.sum(values), factor * centred.T @ centred)
 
-    def estimate(self, key, estate, position):
+    def estimate(self, key: jax.Array, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
+        """Estimate at a position, and the next state of the estimator."""
         return self.at(self.draw(key), position), estate
 
 
@@ -162,14 +168,16 @@ class FullEnergy:
         variance: s^2 >= 0; the potential is U + N(0, s^2).
     """
 
-    inner: Any
+    inner: Estimator
     target: Target
     variance: float = 0.0
 
-    def init(self, key, position):
+    def init(self, key: jax.Array, position: Position) -> EstimatorState:
+        """State of the inner estimator."""
         return self.inner.init(key, position)
 
-    def estimate(self, key, estate, position):
+    def estimate(self, key: jax.Array, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
+        """Estimate at a position, and the next state of the estimator."""
         potential = self.target.potential(position)
         if self.variance:
             key, energy_key = jax.random.split(key)
@@ -187,13 +195,15 @@ class FromLogDensity:
         log_density: position -> scalar, up to a constant.
     """
 
-    log_density: Callable[[Any], jax.Array]
+    log_density: Callable[[Position], jax.Array]
 
-    def init(self, key, position):
+    def init(self, key: jax.Array, position: Position) -> tuple[()]:
+        """No state: an empty tuple."""
         del key, position
         return ()
 
-    def estimate(self, key, estate, position):
+    def estimate(self, key: jax.Array, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
+        """Estimate at a position, and the next state of the estimator."""
         del key
         value, gradient = jax.value_and_grad(lambda x: -self.log_density(x))(position)
         return Estimate(gradient, value), estate

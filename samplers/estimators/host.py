@@ -1,5 +1,6 @@
-"""What samplers with `backend == "host"` share: random numbers from NumPy, estimators of either kind."""
+"""Helpers of samplers with `backend == "host"`: random numbers from NumPy, estimators of either kind."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -9,14 +10,16 @@ import numpy as np
 
 from samplers.estimators.basic import Exact
 from samplers.interface.sampler import Estimate
+from samplers.typing import Estimator, EstimatorState, Position, Tree
+from targets.target import Target
 
 
 class Unintercepted(Exception):
     """The step drew from a law that the given generator cannot feed; the message names it."""
 
 
-def estimator_key(generator: np.random.Generator, estimator: Any) -> Any:
-    """What `estimator` takes as a key: the generator if it has `backend == "host"`, else a typed JAX key from it."""
+def estimator_key(generator: np.random.Generator, estimator: Estimator) -> Any:
+    """Key for `estimator`: the generator if it has `backend == "host"`, else a typed JAX key from it."""
     if getattr(estimator, "backend", "jax") == "host":
         return generator
     return jax.random.key(int(generator.integers(2**63)))
@@ -28,18 +31,19 @@ class HostExact(Exact):
 
     backend = "host"
 
-    def estimate(self, key, estate, position):
+    def estimate(self, key: Any, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
+        """Estimate at a position, and the next state of the estimator."""
         del key
         value, gradient = _value_and_gradient(self.target)(position)
         return Estimate(gradient, value), estate
 
 
-def is_exact(estimator: Any) -> bool:
+def is_exact(estimator: Estimator) -> bool:
     """True for the exact gradient itself; subclasses may add noise to it."""
     return type(estimator) in (Exact, HostExact)
 
 
 @lru_cache(maxsize=32)
-def _value_and_gradient(target):
-    """Compiled once a target: a host sampler asks for one gradient at a time."""
+def _value_and_gradient(target: Target) -> Callable[[Position], tuple[jax.Array, Tree]]:
+    """Potential and gradient, compiled once per target: a host sampler asks for one gradient at a time."""
     return jax.jit(jax.value_and_grad(target.potential))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -40,24 +39,24 @@ class LatentCounts:
     expected: Callable[[np.ndarray, np.ndarray], np.ndarray]
     size: int
     batch_size: int
-    reference: Any = None
+    reference: np.ndarray | None = None
     replace: bool = False
 
     backend = "host"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(1 <= self.batch_size <= self.size, f"batch_size: must lie between 1 and {self.size}", self.batch_size)
 
     def total(self, theta: np.ndarray) -> np.ndarray:
         """n(theta) of all data, (K,)."""
         return np.sum(self.expected(np.asarray(theta), np.arange(self.size)), axis=0)
 
-    def init(self, key, position):
+    def init(self, key: np.random.Generator, position: np.ndarray) -> np.ndarray | tuple[()]:
         """n(theta_0), the one pass over the data; () without a reference."""
         del key, position
         return () if self.reference is None else self.total(self.reference)
 
-    def at(self, theta, indices, estate) -> Estimate:
+    def at(self, theta: np.ndarray, indices: np.ndarray, estate: np.ndarray | tuple[()]) -> Estimate:
         """The estimate for given indices (n,)."""
         scale, indices = self.size / self.batch_size, np.asarray(indices)
         here = np.sum(self.expected(np.asarray(theta), indices), axis=0)
@@ -66,6 +65,9 @@ class LatentCounts:
         there = np.sum(self.expected(np.asarray(self.reference), indices), axis=0)
         return Estimate(None, statistics=estate + scale * (here - there))
 
-    def estimate(self, key, estate, position):
+    def estimate(
+        self, key: np.random.Generator, estate: np.ndarray | tuple[()], position: np.ndarray
+    ) -> tuple[Estimate, np.ndarray | tuple[()]]:
+        """Estimate at a position, and the next state of the estimator."""
         indices = key.choice(self.size, self.batch_size, replace=self.replace)
         return self.at(position, indices, estate), estate

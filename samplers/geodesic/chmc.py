@@ -9,8 +9,9 @@ from jax.flatten_util import ravel_pytree
 from samplers.dynamics.embedded import geodesic_overdamped
 from samplers.geodesic.common import arrive, velocity_like
 from samplers.geodesic.constraints import constraint_of, solve_small
-from samplers.interface.claims import Source
+from samplers.interface.claims import Claims, Source
 from samplers.riemannian.trajectories import TrajectoryMixin, agree, solve
+from samplers.typing import Estimator, Position, Scalar, Tree
 from samplers.underdamped.hmc import MetropolisState, potential_of
 from targets.manifolds.base import Manifold
 
@@ -35,7 +36,7 @@ class CHMC(TrajectoryMixin):
 
     Args:
         manifold: one that `samplers.geodesic.constraints.constraint_of` knows; its geodesics are not used.
-        num_steps: steps of the integrator a transition, at least 1.
+        num_steps: steps of the integrator per transition, at least 1.
         temperature: T > 0; the law is exp(-U / T) with respect to the Hausdorff measure.
 
     `step_size` is h. On a unit sphere a step needs h |p| < 1, about.
@@ -52,22 +53,23 @@ class CHMC(TrajectoryMixin):
     num_steps: int = 5
     temperature: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         constraint_of(self.manifold)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         source = Source("brubaker2012family", "constrained HMC with RATTLE")
         spaces = ("euclidean", "sphere", "stiefel", "product")
         dynamics = lambda target: geodesic_overdamped(target, self.temperature)
         return self.exact_claims(source, dynamics, self.manifold.name.startswith("euclidean"), spaces)
 
-    def refresh(self, key, position):
+    def refresh(self, key: jax.Array, position: Position) -> Tree:
         """p ~ N(0, T P(x))."""
         return velocity_like(key, self.manifold, position, self.temperature)
 
-    def drift(self, position, momentum, step_size):
+    def drift(self, position: Position, momentum: Tree, step_size: Scalar) -> tuple[Position, Tree, jax.Array]:
         """(x, w) -> (x', (x' - x) / h, converged): x + h w moved along J(x)^T onto the manifold."""
         flat, unravel = ravel_pytree(position)
         c = constraint_of(self.manifold)
@@ -76,7 +78,7 @@ class CHMC(TrajectoryMixin):
         jacobian = jax.jacfwd(flat_c)
         normal = jacobian(flat).T
 
-        def newton(multiplier):
+        def newton(multiplier: jax.Array) -> jax.Array:
             y = free - normal @ multiplier
             return multiplier + solve_small(jacobian(y) @ normal, flat_c(y))
 
@@ -86,8 +88,10 @@ class CHMC(TrajectoryMixin):
         end = free - normal @ multiplier
         return unravel(end), unravel((end - flat) / step_size), converged
 
-    def integrate(self, key, state, momentum, step_size, estimator):
-        """One step of RATTLE; valid if its reverse leads back."""
+    def integrate(
+        self, key: jax.Array, state: MetropolisState, momentum: Tree, step_size: Scalar, estimator: Estimator
+    ) -> tuple[MetropolisState, Tree, jax.Array]:
+        """Take one step of RATTLE; valid if its reverse leads back."""
         h, kick = step_size, lambda p, g: jax.tree.map(lambda a, b: a - 0.5 * h * b, p, g)
         half = kick(momentum, state.gradient)
         x, half, converged = self.drift(state.position, half, h)

@@ -1,4 +1,4 @@
-"""What the samplers on embedded manifolds share: state, full variable, tangent noise, and what holds at a boundary.
+"""Samplers on embedded manifolds: state, full variable, tangent noise, and the order at a boundary.
 
 At a boundary with reflections (`positive`, `simplex`) the order of a splitting A B O B A is a statement about laws,
 not about points. A path that meets a face in a step of size h feels the force before and after the reflection for the
@@ -19,8 +19,11 @@ from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics.embedded import projection
 from samplers.numerics.noise import correlated_like, normal_like
+from samplers.typing import EstimatorState, Position, Scalar, Tree
 from targets.manifolds.base import Manifold, has_boundary
 
+Friction = Any
+"""C of a Langevin equation: a number, or a symmetric positive definite matrix (n, n) as an array or its rows."""
 SPACES = ("euclidean", "positive", "sphere", "simplex", "stiefel", "product")
 """Manifolds on which the samplers with geodesics run: the whole catalogue."""
 
@@ -28,36 +31,45 @@ SPACES = ("euclidean", "positive", "sphere", "simplex", "stiefel", "product")
 class TangentPoint(NamedTuple):
     """The full variable z: a point of the manifold and a tangent vector there, both in ambient coordinates."""
 
-    position: Any
-    velocity: Any
+    position: Position
+    velocity: Tree
 
 
 class GeodesicState(NamedTuple):
     """Position, velocity and the estimator's own state."""
 
-    position: Any
-    velocity: Any
-    estate: Any
+    position: Position
+    velocity: Tree
+    estate: EstimatorState
 
 
 def boundary_conditions(manifold: Manifold) -> tuple[str, ...]:
-    """What the orders rest on besides the gradient: a smooth potential up to a boundary, where there is one."""
+    """Conditions of the orders besides the gradient: a smooth potential up to a boundary, where there is one."""
     return ("a potential that is smooth up to the boundary",) if has_boundary(manifold) else ()
 
 
-def velocity_like(key: jax.Array, manifold: Manifold, position, temperature: float):
+def velocity_like(key: jax.Array, manifold: Manifold, position: Position, temperature: float) -> Tree:
     """v ~ N(0, T P(x)), the law of the velocity at a point."""
     root = jnp.sqrt(temperature)
     return manifold.tangent(position, jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(key, position)))
 
 
-def arrive(manifold: Manifold, position, velocity):
+def arrive(manifold: Manifold, position: Position, velocity: Tree) -> tuple[Position, Tree]:
     """Position and velocity moved back to the constraint, by round-off."""
     position = manifold.project_roundoff(position)
     return position, manifold.tangent(position, velocity)
 
 
-def projected_noise(key, manifold: Manifold, position, friction, root, temperature, step_size, covariance):
+def projected_noise(
+    key: jax.Array,
+    manifold: Manifold,
+    position: Position,
+    friction: Friction,
+    root: np.ndarray | None,
+    temperature: float,
+    step_size: Scalar,
+    covariance: jax.Array | None,
+) -> Tree:
     """Noise whose tangent part is N(0, P (2 C T h - h^2 V^) P); its normal part is left to the caller's projection.
 
     Args:

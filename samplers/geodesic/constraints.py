@@ -1,12 +1,12 @@
 """Manifolds as zeros of constraint functions c(x) = 0, for the integrators that solve for multipliers."""
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from samplers.typing import Position
 from targets.manifolds.base import Manifold
 from targets.manifolds.euclidean import Euclidean
 from targets.manifolds.orthant import Positive
@@ -15,7 +15,7 @@ from targets.manifolds.sphere import Sphere
 from targets.manifolds.spheres import ProductOfSpheres
 from targets.manifolds.stiefel import Stiefel
 
-Constraint = Callable[[Any], jax.Array]
+Constraint = Callable[[Position], jax.Array]
 """x (a point of the ambient space, as the manifold has it) -> c(x) (k,), with a Jacobian of rank k where c = 0."""
 
 

@@ -6,8 +6,9 @@ import jax
 
 from samplers.dynamics.embedded import geodesic_overdamped
 from samplers.geodesic.common import SPACES, arrive, velocity_like
-from samplers.interface.claims import FollowsGeodesics, Source
+from samplers.interface.claims import Claims, FollowsGeodesics, Source
 from samplers.riemannian.trajectories import TrajectoryMixin
+from samplers.typing import Estimator, Position, Scalar, Tree
 from samplers.underdamped.hmc import MetropolisState, potential_of
 from targets.manifolds.base import Manifold
 
@@ -29,7 +30,7 @@ class GMC(TrajectoryMixin):
 
     Args:
         manifold: where the position lives; needs `tangent`, `geodesic` and `project_roundoff`.
-        num_steps: steps of the integrator a transition, at least 1.
+        num_steps: steps of the integrator per transition, at least 1.
         temperature: T > 0; the law is exp(-U / T) with respect to the Hausdorff measure.
 
     `step_size` is h, the time of one step of the integrator. The start needs a finite potential.
@@ -46,22 +47,25 @@ class GMC(TrajectoryMixin):
     temperature: float = 1.0
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         source = Source("byrne2013geodesic", "the geodesic Monte Carlo algorithm")
         dynamics = lambda target: geodesic_overdamped(target, self.temperature)
         return self.exact_claims(source, dynamics, self.manifold.name.startswith("euclidean"), SPACES).amended(
             FollowsGeodesics(self.manifold)
         )
 
-    def refresh(self, key, position):
+    def refresh(self, key: jax.Array, position: Position) -> Tree:
         """v ~ N(0, T P(x))."""
         return velocity_like(key, self.manifold, position, self.temperature)
 
-    def _kick(self, state, velocity, time):
+    def _kick(self, state: MetropolisState, velocity: Tree, time: Scalar) -> Tree:
         force = self.manifold.tangent(state.position, state.gradient)
         return jax.tree.map(lambda b, g: b - time * g, velocity, force)
 
-    def integrate(self, key, state, velocity, step_size, estimator):
+    def integrate(
+        self, key: jax.Array, state: MetropolisState, velocity: Tree, step_size: Scalar, estimator: Estimator
+    ) -> tuple[MetropolisState, Tree, bool]:
         """Half a kick, a geodesic, half a kick."""
         v = self._kick(state, velocity, 0.5 * step_size)
         x, v = arrive(self.manifold, *self.manifold.geodesic(state.position, v, step_size))

@@ -1,13 +1,14 @@
 """Geodesic stochastic gradient Nose-Hoover thermostat (gSGNHT)."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics.charts import thermostat_in_charts
-from samplers.dynamics.embedded import geodesic_thermostat
+from samplers.dynamics.charts import InChart, thermostat_in_charts
+from samplers.dynamics.complete_recipe import Dynamics
+from samplers.dynamics.embedded import EmbeddedDynamics, geodesic_thermostat
 from samplers.geodesic.common import SPACES, boundary_conditions, projected_noise, velocity_like
 from samplers.interface.claims import (
     Claims,
@@ -20,6 +21,7 @@ from samplers.interface.claims import (
 )
 from samplers.interface.metropolis import inner
 from samplers.thermostats.common import scalar_thermostat, thermostat_dynamics
+from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.validation import require
 from targets.manifolds.base import Manifold
 from targets.numerics.small_sums import computed_once
@@ -29,18 +31,18 @@ from targets.target import Target
 class TangentThermostatPoint(NamedTuple):
     """The full variable z: position and velocity in ambient coordinates, and the thermostat xi."""
 
-    position: Any
-    velocity: Any
+    position: Position
+    velocity: Tree
     thermostat: jax.Array
 
 
 class GeodesicThermostatState(NamedTuple):
     """Position, velocity, thermostat xi (a scalar) and the estimator's own state."""
 
-    position: Any
-    velocity: Any
+    position: Position
+    velocity: Tree
     thermostat: jax.Array
-    estate: Any
+    estate: EstimatorState
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +84,7 @@ class GSGNHT:
     backend = "jax"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.diffusion > 0, "diffusion: must be positive", self.diffusion)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         valid = self.thermal_mass is None or self.thermal_mass > 0
@@ -94,7 +96,8 @@ class GSGNHT:
         return self.manifold.dim if self.thermal_mass is None else self.thermal_mass
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         flat = self.manifold.name.startswith("euclidean")
         return Claims(
             Source("liu2016stochastic", "Algorithm 2"),
@@ -107,29 +110,33 @@ class GSGNHT:
             spaces=SPACES,
         )
 
-    def dynamics(self, target: Target):
-        """Those of SGNHT, on a Euclidean space."""
+    def dynamics(self, target: Target) -> Dynamics:
+        """Dynamics of SGNHT, on a Euclidean space."""
         return thermostat_dynamics(target, self.diffusion, self.temperature, self.thermal_mass)
 
-    def embedded(self, target: Target):
+    def embedded(self, target: Target) -> EmbeddedDynamics:
         """The dynamics in ambient coordinates; see `geodesic_thermostat`."""
         return geodesic_thermostat(target, self.diffusion, self.temperature, self.thermal_mass)
 
-    def charts(self, target: Target):
+    def charts(self, target: Target) -> tuple[InChart, ...]:
         """The dynamics in charts of the manifold; see `thermostat_in_charts`."""
         return thermostat_in_charts(target, self.diffusion, self.temperature, self.thermal_mass)
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> GeodesicThermostatState:
+        """Start a chain at a position."""
         velocity_key, estimator_key = jax.random.split(key)
         velocity = velocity_like(velocity_key, self.manifold, position, self.temperature)
         xi = scalar_thermostat(position, self.diffusion)
         return GeodesicThermostatState(position, velocity, xi, estimator.init(estimator_key, position))
 
-    def _glide(self, x, v, xi, time):
+    def _glide(self, x: Position, v: Tree, xi: jax.Array, time: Scalar) -> tuple[Position, Tree, jax.Array]:
         x, v = self.manifold.geodesic(x, v, time)
         return x, v, xi + time * (inner(v, v) - self.manifold.dim * self.temperature) / self.mass
 
-    def step(self, key, state, step_size, estimator):
+    def step(
+        self, key: jax.Array, state: GeodesicThermostatState, step_size: Scalar, estimator: Estimator
+    ) -> GeodesicThermostatState:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         h, T = step_size, self.temperature
         x, v, xi = self._glide(state.position, state.velocity, state.thermostat, 0.5 * h)
@@ -140,11 +147,14 @@ class GSGNHT:
         x, v, xi = self._glide(x, self.manifold.tangent(x, kicked), xi, 0.5 * h)
         return GeodesicThermostatState(self.manifold.project_roundoff(x), v, xi, estate)
 
-    def position(self, state):
+    def position(self, state: GeodesicThermostatState) -> Position:
+        """Position of a state."""
         return state.position
 
-    def unpack(self, state):
+    def unpack(self, state: GeodesicThermostatState) -> TangentThermostatPoint:
+        """Full variable z of a state."""
         return TangentThermostatPoint(state.position, state.velocity, state.thermostat)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: TangentThermostatPoint, estimator: Estimator) -> GeodesicThermostatState:
+        """State with the full variable z; caches are computed anew."""
         return GeodesicThermostatState(z.position, z.velocity, z.thermostat, estimator.init(key, z.position))

@@ -1,9 +1,9 @@
 """Stochastic gradient geodesic Monte Carlo (SGGMC)."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,11 +11,13 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jax.scipy.linalg import expm
 
-from samplers.dynamics.charts import langevin_in_charts
-from samplers.dynamics.embedded import geodesic_langevin, projection
+from samplers.dynamics.charts import InChart, langevin_in_charts
+from samplers.dynamics.complete_recipe import Dynamics
+from samplers.dynamics.embedded import EmbeddedDynamics, geodesic_langevin, projection
 from samplers.dynamics.underdamped import langevin_dynamics
 from samplers.geodesic.common import (
     SPACES,
+    Friction,
     GeodesicState,
     TangentPoint,
     boundary_conditions,
@@ -32,6 +34,7 @@ from samplers.interface.claims import (
     StationaryLaw,
     StationaryMoments,
 )
+from samplers.typing import Estimator, Need, Position, Scalar, Tree
 from samplers.underdamped.sghmc import SGHMC
 from samplers.validation import require
 from targets.manifolds.base import Manifold
@@ -61,7 +64,7 @@ class SGGMC:
     Args:
         manifold: where the position lives; needs `tangent`, `geodesic` and `project_roundoff`.
         friction: C, a positive number, or a symmetric positive definite matrix (n, n) on the ambient space, in ravel
-            order; a matrix costs an exponential (n, n) a step.
+            order; a matrix costs an exponential (n, n) per step.
         temperature: T > 0; the law is exp(-U / T) with respect to the Hausdorff measure.
         compensate: subtract the estimate's covariance from the injected noise.
 
@@ -74,13 +77,13 @@ class SGGMC:
     """
 
     manifold: Manifold
-    friction: Any = 1.0
+    friction: Friction = 1.0
     temperature: float = 1.0
     compensate: bool = False
 
     backend = "jax"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         C = np.asarray(self.friction, np.float64)
         require(C.ndim in (0, 2), "friction: must be a number or a matrix", self.friction)
         if C.ndim == 2:
@@ -100,7 +103,8 @@ class SGGMC:
         return np.linalg.cholesky(C) if C.ndim == 2 else None
 
     @property
-    def needs(self):
+    def needs(self) -> frozenset[Need]:
+        """Parts of an estimate that a step reads."""
         return frozenset({"gradient", "covariance"} if self.compensate else {"gradient"})
 
     @property
@@ -109,7 +113,8 @@ class SGGMC:
         return self.manifold.name.startswith("euclidean")
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         scalar = self._root is None
         twin = SGHMC(self.friction, self.temperature, scheme="symmetric") if scalar else None
         return Claims(
@@ -124,24 +129,26 @@ class SGGMC:
             spaces=SPACES,
         )
 
-    def dynamics(self, target: Target):
+    def dynamics(self, target: Target) -> Dynamics:
         """H = (U + |v|^2 / 2) / T, D = diag(0, C T), Q = T [[0, -I], [I, 0]] on a Euclidean space."""
         return langevin_dynamics(target, self.friction, self.temperature)
 
-    def embedded(self, target: Target):
+    def embedded(self, target: Target) -> EmbeddedDynamics:
         """The dynamics in ambient coordinates; see `geodesic_langevin`."""
         return geodesic_langevin(target, self.friction, self.temperature)
 
-    def charts(self, target: Target):
+    def charts(self, target: Target) -> tuple[InChart, ...]:
         """The dynamics in charts of the manifold; see `langevin_in_charts`."""
         return langevin_in_charts(target, self.friction, self.temperature)
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> GeodesicState:
+        """Start a chain at a position."""
         velocity_key, estimator_key = jax.random.split(key)
         velocity = velocity_like(velocity_key, self.manifold, position, self.temperature)
         return GeodesicState(position, velocity, estimator.init(estimator_key, position))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: GeodesicState, step_size: Scalar, estimator: Estimator) -> GeodesicState:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         h, T = step_size, self.temperature
         x, v = self.manifold.geodesic(state.position, state.velocity, 0.5 * h)
@@ -153,7 +160,7 @@ class SGGMC:
         x, v = self.manifold.geodesic(x, damp(self.manifold.tangent(x, kicked)), 0.5 * h)
         return GeodesicState(self.manifold.project_roundoff(x), v, estate)
 
-    def _damping(self, x, time):
+    def _damping(self, x: Position, time: Scalar) -> Callable[[Tree], Tree]:
         """v -> exp(-P C P time) v on the tangent space at x."""
         if self._root is None:
             decay = jnp.exp(-self.friction * time)
@@ -161,17 +168,20 @@ class SGGMC:
         P = projection(self.manifold, x)
         decay = expm(-time * (P @ jnp.asarray(np.asarray(self.friction), P.dtype) @ P))
 
-        def damp(v):
+        def damp(v: Tree) -> Tree:
             flat, unravel = ravel_pytree(v)
             return unravel(decay @ flat)
 
         return damp
 
-    def position(self, state):
+    def position(self, state: GeodesicState) -> Position:
+        """Position of a state."""
         return state.position
 
-    def unpack(self, state):
+    def unpack(self, state: GeodesicState) -> TangentPoint:
+        """Full variable z of a state."""
         return TangentPoint(state.position, state.velocity)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: TangentPoint, estimator: Estimator) -> GeodesicState:
+        """State with the full variable z; caches are computed anew."""
         return GeodesicState(z.position, z.velocity, estimator.init(key, z.position))

@@ -1,1 +1,1 @@
-"""What a sampler is: the protocols, its claims, and helpers that fill in the rest."""
+"""Protocols of samplers and estimators, claims, and helpers that complete a sampler."""

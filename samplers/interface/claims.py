@@ -350,7 +350,7 @@ class RiemannianVelocity(Claim):
     """
 
     kernel: Callable[[jax.Array], Callable[[jax.Array, jax.Array], jax.Array]]
-    inverse_metric: Callable[[jax.Array], jax.Array] | None = None
+    inverse_metric: Callable[[jax.Array], Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,41 +1,46 @@
-"""Samplers whose state is their position: what they share, and the helper that completes a stranger's object."""
+"""Samplers whose state is their position, and the helper that completes an object of another author."""
 
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 
 from samplers.interface.claims import Claims, Source, StationaryLaw
 from samplers.interface.sampler import Need, Sampler
+from samplers.typing import Estimator, EstimatorState, Position, State, Tree
 
 
 class PositionState(NamedTuple):
     """Position and the estimator's own state."""
 
-    position: Any
-    estate: Any
+    position: Position
+    estate: EstimatorState
 
 
 class PositionMixin:
     """init, position, unpack and pack of a sampler with a `PositionState`."""
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> State:
+        """Start a chain at a position."""
         return PositionState(position, estimator.init(key, position))
 
-    def position(self, state):
+    def position(self, state: State) -> Position:
+        """Position of a state."""
         return state.position
 
-    def unpack(self, state):
+    def unpack(self, state: State) -> Position:
+        """Full variable z of a state."""
         return state.position
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: Position, estimator: Estimator) -> State:
+        """State with the full variable z; caches are computed anew."""
         return self.init(key, z, estimator)
 
 
 def default_claims() -> Claims:
-    """What is supposed of a sampler that claims nothing: a fixed step, the target as h -> 0 with an error O(h)."""
+    """Default claims: a fixed step whose stationary distribution is the target up to O(h) bias."""
     return Claims(
         Source("", "none declared"),
         StationaryLaw(order=1),
@@ -43,8 +48,8 @@ def default_claims() -> Claims:
     )
 
 
-def _bare_init(key, position, estimator):
-    """The position itself; only for estimators that have no state of their own."""
+def _bare_init(key: jax.Array, position: Position, estimator: Estimator) -> Position:
+    """Return the position itself; only for estimators that have no state of their own."""
     if jax.tree.leaves(estimator.init(key, position)):
         raise ValueError(
             "estimator: it has a state of its own, which a sampler whose state is its position cannot carry;"
@@ -53,7 +58,7 @@ def _bare_init(key, position, estimator):
     return position
 
 
-def _attribute_or_self(state):
+def _attribute_or_self(state: State) -> Position:
     """`state.position` if there is one, else the state."""
     return getattr(state, "position", state)
 
@@ -62,23 +67,23 @@ def _attribute_or_self(state):
 class Completed:
     """A sampler put together from functions; see `simple_sampler` and `complete`."""
 
-    step: Callable[..., Any]
-    init: Callable[..., Any]
-    position: Callable[..., Any]
-    unpack: Callable[..., Any]
-    pack: Callable[..., Any]
+    step: Callable[..., State]
+    init: Callable[..., State]
+    position: Callable[..., Position]
+    unpack: Callable[..., Tree]
+    pack: Callable[..., State]
     needs: frozenset[Need] = frozenset({"gradient"})
     claims: Claims = field(default_factory=default_claims)
     backend: Literal["jax", "host"] = "jax"
 
 
 def simple_sampler(
-    step: Callable[..., Any],
+    step: Callable[..., State],
     *,
-    init: Callable[..., Any] | None = None,
-    position: Callable[[Any], Any] | None = None,
-    unpack: Callable[[Any], Any] | None = None,
-    pack: Callable[..., Any] | None = None,
+    init: Callable[..., State] | None = None,
+    position: Callable[[State], Position] | None = None,
+    unpack: Callable[[State], Tree] | None = None,
+    pack: Callable[..., State] | None = None,
     needs: tuple[Need, ...] = ("gradient",),
     claims: Claims | None = None,
     backend: Literal["jax", "host"] = "jax",
@@ -119,7 +124,7 @@ def simple_sampler(
     )
 
 
-def complete(candidate: Any) -> Sampler:
+def complete(candidate: object) -> Sampler:
     """A sampler from any object with at least a `step`; what it lacks is filled in as by `simple_sampler`.
 
     Raises:

@@ -3,13 +3,15 @@
 import jax
 import jax.numpy as jnp
 
+from samplers.typing import Tree
 
-def inner(a, b) -> jax.Array:
+
+def inner(a: Tree, b: Tree) -> jax.Array:
     """Sum of the products of the entries of two pytrees of the same structure."""
     return sum(jnp.sum(x * y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))  # pyright: ignore
 
 
-def accept(key: jax.Array, log_ratio: jax.Array, proposal, current):
+def accept(key: jax.Array, log_ratio: jax.Array, proposal: Tree, current: Tree) -> Tree:
     """`proposal` with probability min(1, exp(log_ratio)), else `current`, leaf by leaf.
 
     A `log_ratio` that is NaN rejects: NaN compares false.

@@ -16,7 +16,7 @@ Need = Literal["gradient", "potential", "covariance", "statistics"]
 
 
 class Estimate(NamedTuple):
-    """What an estimator returns at a position.
+    """Estimate of the gradient at a position, and of all else that a sampler needs.
 
     Attributes:
         gradient: unbiased for +grad U (a pytree like the position), summed over the data; U = -log density with
@@ -35,15 +35,19 @@ class Estimate(NamedTuple):
 
 @runtime_checkable
 class Estimator(Protocol):
-    """Turns a position into an `Estimate`; exact, known noise, minibatch, control variates, SAGA, Gibbs: all are this.
+    """A map from a position to an `Estimate`: exact, known noise, minibatch, control variates, SAGA, Gibbs.
 
-    `init` returns the estimator's own state (a pytree; `()` if it has none), which the sampler carries inside
-    its `State`.
+    The estimator's own state (a pytree; `()` if it has none) is carried by the sampler inside its `State`. `key` is a
+    typed JAX key, or a `numpy.random.Generator` for an estimator with `backend == "host"`.
     """
 
-    def init(self, key: jax.Array, position: Position) -> Any: ...
+    def init(self, key: Any, position: Position) -> Any:
+        """First state of the estimator."""
+        ...
 
-    def estimate(self, key: jax.Array, estate: Any, position: Position) -> tuple[Estimate, Any]: ...
+    def estimate(self, key: Any, estate: Any, position: Position) -> tuple[Estimate, Any]:
+        """Estimate at a position, and the next state of the estimator."""
+        ...
 
 
 @runtime_checkable
@@ -60,20 +64,36 @@ class Sampler(Protocol):
     """
 
     @property
-    def claims(self) -> Claims: ...
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
+        ...
 
     @property
-    def backend(self) -> str: ...
+    def backend(self) -> str:
+        """`"jax"` or `"host"`."""
+        ...
 
     @property
-    def needs(self) -> frozenset[str]: ...
+    def needs(self) -> frozenset[str]:
+        """Parts of an estimate that a step reads."""
+        ...
 
-    def init(self, key: Any, position: Position, estimator: Estimator) -> State: ...
+    def init(self, key: Any, position: Position, estimator: Estimator) -> State:
+        """Start a chain at a position."""
+        ...
 
-    def step(self, key: Any, state: State, step_size: Any, estimator: Estimator) -> State: ...
+    def step(self, key: Any, state: State, step_size: Any, estimator: Estimator) -> State:
+        """Take one step."""
+        ...
 
-    def position(self, state: State) -> Position: ...
+    def position(self, state: State) -> Position:
+        """Position of a state."""
+        ...
 
-    def unpack(self, state: State) -> Any: ...
+    def unpack(self, state: State) -> Any:
+        """Full variable z of a state."""
+        ...
 
-    def pack(self, key: Any, z: Any, estimator: Estimator) -> State: ...
+    def pack(self, key: Any, z: Any, estimator: Estimator) -> State:
+        """State with the full variable z; caches are computed anew."""
+        ...

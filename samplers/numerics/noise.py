@@ -25,7 +25,7 @@ def correlated_like(key: jax.Array, tree, covariance: jax.Array):
     return unravel(vectors @ (jnp.sqrt(jnp.clip(values, 0)) * (vectors.T @ white)))
 
 
-def injected_noise(key: jax.Array, tree, variance, step_size=0.0, gradient_covariance=None):
+def injected_noise(key: jax.Array, tree, variance, step_size: float | jax.Array = 0.0, gradient_covariance=None):
     """The injected noise of a step: N(0, variance I), less the gradient noise if its covariance is given.
 
     Args:

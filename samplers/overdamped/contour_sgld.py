@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ from samplers.interface.claims import (
     StationaryMoments,
 )
 from samplers.numerics.noise import injected_noise
+from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.underdamped.hmc import potential_of
 from samplers.validation import require
 from targets.target import Target
@@ -27,16 +28,16 @@ from targets.target import Target
 class ContourPoint(NamedTuple):
     """The full variable z = (theta, log w) while the weights are learned."""
 
-    position: Any
+    position: Position
     log_weights: jax.Array
 
 
 class ContourState(NamedTuple):
     """Position, logarithms of the weights (m,), () where they are kept, and the estimator's own state."""
 
-    position: Any
-    log_weights: Any
-    estate: Any
+    position: Position
+    log_weights: Tree
+    estate: EstimatorState
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class ContourSGLD:
 
     Source: deng2020contour, Algorithm 1 and the piecewise exponential interpolation before it. Differs from the source
     in:
-        1. the weights are updated with the energy of the position that a step starts from: one evaluation a step;
+        1. the weights are updated with the energy of the position that a step starts from: one evaluation per step;
         2. omega is a rate times the step size, so that a decreasing schedule of the runner decreases both;
         3. averages are weighted by Psi^zeta, which is exact, where the source has w_J^zeta.
 
@@ -84,7 +85,7 @@ class ContourSGLD:
     backend = "jax"
     needs = frozenset({"gradient", "potential"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         require(self.zeta > 0, "zeta: must be positive", self.zeta)
         require(self.width > 0, "width: must be positive", self.width)
@@ -94,12 +95,13 @@ class ContourSGLD:
 
     @property
     def slope(self) -> float | None:
-        """Of log w per unit of energy, where it is the same everywhere."""
+        """Slope of log w per unit of energy, where it is the same everywhere; else None."""
         steps = np.diff(self.log_weights) / self.width
         return float(steps[0]) if np.ptp(steps) <= 1e-12 * (1 + np.abs(steps).max()) else None
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         source = Source("deng2020contour", "Algorithm 1")
         flattened = FlattenedLaw(
             self.temperature, self.zeta, self.first_edge + self.width * np.arange(len(self.log_weights)), self.rate
@@ -132,41 +134,43 @@ class ContourSGLD:
             size=n,
         )
 
-    def index(self, potential):
+    def index(self, potential: jax.Array) -> jax.Array:
         """J - 1, the number of the bin of an energy, from 0."""
         number = jnp.ceil((potential - self.first_edge) / self.width)
         return jnp.clip(number, 0, len(self.log_weights) - 1).astype(jnp.int32)
 
-    def multiplier(self, log_weights, bin_index):
-        """What the gradient is multiplied by in a bin."""
+    def multiplier(self, log_weights: jax.Array, bin_index: jax.Array) -> jax.Array:
+        """Factor of the gradient in a bin."""
         return 1 + self.zeta * self.temperature * self.rise(log_weights, bin_index) / self.width
 
-    def rise(self, log_weights, bin_index):
+    def rise(self, log_weights: jax.Array, bin_index: jax.Array) -> jax.Array:
         """log w_J - log w_(max(J - 1, 1)): from the bin below to this one."""
         return log_weights[bin_index] - log_weights[jnp.maximum(bin_index - 1, 0)]
 
-    def learned(self, log_weights, bin_index, omega):
+    def learned(self, log_weights: jax.Array, bin_index: jax.Array, omega: jax.Array) -> jax.Array:
         """log w' after a visit of a bin."""
         weights = jnp.exp(log_weights)
         pull = omega * weights[bin_index] ** self.zeta
         return jnp.log(weights + pull * (jax.nn.one_hot(bin_index, len(weights), dtype=weights.dtype) - weights))
 
-    def log_importance(self, log_weights, potential):
+    def log_importance(self, log_weights: jax.Array, potential: jax.Array) -> jax.Array:
         """zeta log Psi(U): the logarithm of the weight that a draw has in averages under exp(-U / tau)."""
         here = self.index(potential)
         above = (potential - self.first_edge) / self.width - here
         return self.zeta * (log_weights[here] + self.rise(log_weights, here) * above)
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> ContourState:
+        """Start a chain at a position."""
         start = self._first_weights(position) if self.rate else ()
         return ContourState(position, start, estimator.init(key, position))
 
-    def _first_weights(self, position):
+    def _first_weights(self, position: Position) -> jax.Array:
         """log w at the start, normalised, in the precision of the position."""
         dtype = jnp.result_type(*jax.tree.leaves(position))
         return jax.nn.log_softmax(jnp.asarray(self.log_weights, dtype))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: ContourState, step_size: Scalar, estimator: Estimator) -> ContourState:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
         here = self.index(potential_of(estimate))
@@ -181,13 +185,16 @@ class ContourSGLD:
         omega = jnp.minimum(1.0, self.rate * step_size).astype(weights.dtype)
         return ContourState(position, self.learned(weights, here, omega), estate)
 
-    def position(self, state):
+    def position(self, state: ContourState) -> Position:
+        """Position of a state."""
         return state.position
 
-    def unpack(self, state):
+    def unpack(self, state: ContourState) -> Tree:
+        """Full variable z of a state."""
         return ContourPoint(state.position, state.log_weights) if self.rate else state.position
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: Tree, estimator: Estimator) -> ContourState:
+        """State with the full variable z; caches are computed anew."""
         if not self.rate:
             return self.init(key, z, estimator)
         return ContourState(z.position, z.log_weights, estimator.init(key, z.position))

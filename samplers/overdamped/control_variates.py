@@ -1,7 +1,7 @@
 """Control variates: minibatch gradients corrected at a fixed centre, and SGLD with them (SGLD-CV)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ from samplers.estimators.basic import Minibatch
 from samplers.interface.claims import Source
 from samplers.interface.sampler import Estimate
 from samplers.overdamped.variance_reduced import VarianceReducedSGLD, corrected_gradient, total_gradient
+from samplers.typing import Position, Tree
 from targets.target import DataTerms
 
 
@@ -35,32 +36,34 @@ class ControlVariates:
 
     terms: DataTerms
     batch_size: int
-    centre: Any
+    centre: Position
     replace: bool = True
 
     anchors: ClassVar[str] = "centre"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _ = self.minibatch  # raises for a bad batch size
 
     @property
     def minibatch(self) -> Minibatch:
-        """What draws the indices."""
+        """Sampler of the indices."""
         return Minibatch(self.terms, self.batch_size, self.replace)
 
-    def centre_like(self, position):
+    def centre_like(self, position: Position) -> Position:
         """c in the dtype of the position."""
         return jax.tree.map(lambda c, x: jnp.asarray(c, jnp.result_type(x)), self.centre, position)
 
-    def init(self, key, position):
+    def init(self, key: jax.Array, position: Position) -> Tree:
+        """Sum of grad U_i over all data at the centre."""
         del key
         return total_gradient(self.terms, self.centre_like(position))
 
-    def at(self, indices, estate, position) -> Estimate:
+    def at(self, indices: jax.Array, estate: Tree, position: Position) -> Estimate:
         """The estimate for given indices (n,)."""
         return Estimate(corrected_gradient(self.terms, indices, position, self.centre_like(position), estate))
 
-    def estimate(self, key, estate, position):
+    def estimate(self, key: jax.Array, estate: Tree, position: Position) -> tuple[Estimate, Tree]:
+        """Estimate at a position, and the next state of the estimator."""
         return self.at(self.minibatch.draw(key), estate, position), estate
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.claims import CyclicalSchedule, Source
+from samplers.interface.claims import Claims, CyclicalSchedule, Source
 from samplers.numerics.noise import injected_noise
 from samplers.overdamped.sgld import SGLD, SGLDState
+from samplers.typing import Estimator, Scalar
 from samplers.validation import require
 
 
@@ -41,20 +42,22 @@ class CyclicalSGLD(SGLD):
 
     explore_above: float = math.inf
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         require(not self.compensate, "compensate: an exploring step has no noise to subtract from", self.compensate)
         require(self.explore_above > 0, "explore_above: must be positive", self.explore_above)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return super().claims.amended(
             CyclicalSchedule(self.explore_above),
             source=Source("zhang2020cyclical", "Algorithm 1"),
             conditions=("exact gradient", "a step size of the sampling stage"),
         )
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: SGLDState, step_size: Scalar, estimator: Estimator) -> SGLDState:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
         temperature = jnp.where(step_size > self.explore_above, 0.0, self.temperature)

@@ -1,13 +1,15 @@
 """SGLD as a library outside JAX would write it: NumPy arrays, a mutable state, noise from a NumPy generator."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
 
+from samplers.dynamics.complete_recipe import Dynamics
 from samplers.estimators.host import estimator_key
+from samplers.interface.claims import Claims
 from samplers.overdamped.sgld import SGLD
+from samplers.typing import Estimator, EstimatorState, Position, Scalar
 from samplers.validation import require
 from targets.target import Target
 
@@ -16,8 +18,8 @@ from targets.target import Target
 class HostState:
     """A chain that `step` changes in place; its leaves are NumPy arrays that it owns."""
 
-    position: Any
-    estate: Any
+    position: Position
+    estate: EstimatorState
 
 
 @dataclass(frozen=True)
@@ -44,37 +46,43 @@ class HostSGLD:
     backend = "host"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return SGLD(self.temperature).claims.amended(conditions=("exact gradient",))
 
-    def dynamics(self, target: Target):
+    def dynamics(self, target: Target) -> Dynamics:
         """D = T I, Q = 0, H = U / T."""
         return SGLD(self.temperature).dynamics(target)
 
-    def init(self, key, position, estimator):
+    def init(self, key: np.random.Generator, position: Position, estimator: Estimator) -> HostState:
+        """Start a chain at a position."""
         owned = jax.tree.map(lambda leaf: np.array(leaf, copy=True), position)
         return HostState(owned, estimator.init(estimator_key(key, estimator), position))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: np.random.Generator, state: HostState, step_size: Scalar, estimator: Estimator) -> HostState:
+        """Take one step."""
         estimate, state.estate = estimator.estimate(estimator_key(key, estimator), state.estate, state.position)
         scale = float(np.sqrt(2 * self.temperature * step_size))
 
-        def move(leaf, gradient):
+        def move(leaf: np.ndarray, gradient: jax.typing.ArrayLike) -> np.ndarray:
             noise = key.standard_normal(leaf.shape).astype(leaf.dtype)
             return leaf - float(step_size) * np.asarray(gradient, leaf.dtype) + scale * noise
 
         state.position = jax.tree.map(move, state.position, estimate.gradient)
         return state
 
-    def position(self, state):
+    def position(self, state: HostState) -> Position:
+        """Position of a state."""
         return state.position
 
-    def unpack(self, state):
+    def unpack(self, state: HostState) -> Position:
+        """Full variable z of a state."""
         return state.position
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: np.random.Generator, z: Position, estimator: Estimator) -> HostState:
+        """State with the full variable z; caches are computed anew."""
         return self.init(key, z, estimator)

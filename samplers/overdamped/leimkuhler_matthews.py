@@ -1,14 +1,16 @@
 """The Leimkuhler-Matthews method: overdamped Langevin dynamics with an invariant law of order 2."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.numerics.noise import normal_like
+from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.validation import require
 from targets.target import Target
 
@@ -16,10 +18,10 @@ from targets.target import Target
 class LeimkuhlerMatthewsState(NamedTuple):
     """Hidden position X, the normal draw R that the next step uses too, the last step size, estimator state."""
 
-    hidden: Any
-    noise: Any
-    last_step_size: Any
-    estate: Any
+    hidden: Position
+    noise: Tree
+    last_step_size: jax.Array
+    estate: EstimatorState
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,12 @@ class LeimkuhlerMatthews:
     backend = "jax"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         T = self.temperature
         return Claims(
             Source("leimkuhler2013rational", "the high-friction limit of BAOAB"),
@@ -69,14 +72,18 @@ class LeimkuhlerMatthews:
             conditions=("exact gradient",),
         )
 
-    def dynamics(self, target: Target):
+    def dynamics(self, target: Target) -> Dynamics:
         """D = T I, Q = 0, H = U / T."""
         return overdamped_dynamics(target, self.temperature)
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> LeimkuhlerMatthewsState:
+        """Start a chain at a position."""
         return self.pack(key, position, estimator)
 
-    def step(self, key, state, step_size, estimator):
+    def step(
+        self, key: jax.Array, state: LeimkuhlerMatthewsState, step_size: Scalar, estimator: Estimator
+    ) -> LeimkuhlerMatthewsState:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         x = self._shifted(state.hidden, state.noise, step_size)
         estimate, estate = estimator.estimate(gradient_key, state.estate, x)
@@ -87,17 +94,20 @@ class LeimkuhlerMatthews:
         last = jnp.asarray(step_size, state.last_step_size.dtype)
         return LeimkuhlerMatthewsState(hidden, normal_like(noise_key, hidden), last, estate)
 
-    def _shifted(self, hidden, noise, step_size):
+    def _shifted(self, hidden: Position, noise: Tree, step_size: Scalar) -> Position:
         scale = jnp.sqrt(0.5 * self.temperature * step_size)
         return jax.tree.map(lambda a, n: a + scale * n, hidden, noise)
 
-    def position(self, state):
+    def position(self, state: LeimkuhlerMatthewsState) -> Position:
+        """Position of a state."""
         return self._shifted(state.hidden, state.noise, state.last_step_size)
 
-    def unpack(self, state):
+    def unpack(self, state: LeimkuhlerMatthewsState) -> Position:
+        """Full variable z of a state."""
         return state.hidden
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: Position, estimator: Estimator) -> LeimkuhlerMatthewsState:
+        """State with the full variable z; caches are computed anew."""
         noise_key, estimator_key = jax.random.split(key)
         zero = jnp.zeros((), jnp.result_type(*jax.tree.leaves(z)))
         return LeimkuhlerMatthewsState(z, normal_like(noise_key, z), zero, estimator.init(estimator_key, z))

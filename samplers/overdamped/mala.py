@@ -10,6 +10,7 @@ from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source, Stati
 from samplers.interface.metropolis import accept, finite_or_reject, inner
 from samplers.numerics.noise import normal_like
 from samplers.overdamped.sgld import SGLD
+from samplers.typing import Estimator, Position, Scalar, Tree
 from samplers.underdamped.hmc import MetropolisMixin, MetropolisState, potential_of
 from samplers.validation import require
 from targets.target import Target
@@ -41,11 +42,12 @@ class MALA(MetropolisMixin):
     backend = "jax"
     needs = frozenset({"gradient", "potential"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         T = self.temperature
         return Claims(
             Source("roberts1996exponential", "section 1.4"),
@@ -59,12 +61,13 @@ class MALA(MetropolisMixin):
         """D = T I, Q = 0, H = U / T: the limit of small steps."""
         return SGLD(self.temperature).dynamics(target)
 
-    def log_proposal(self, start, gradient, end, step_size) -> jax.Array:
+    def log_proposal(self, start: Position, gradient: Tree, end: Position, step_size: Scalar) -> jax.Array:
         """log q(start, end) up to a constant; `gradient` is grad U at `start`."""
         residual = jax.tree.map(lambda y, x, g: y - x + step_size * g, end, start, gradient)
         return -inner(residual, residual) / (4 * step_size * self.temperature)
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: MetropolisState, step_size: Scalar, estimator: Estimator) -> MetropolisState:
+        """Take one step."""
         noise_key, gradient_key, accept_key = jax.random.split(key, 3)
         scale = jnp.sqrt(2 * step_size * self.temperature)
         x = state.position

@@ -1,7 +1,7 @@
 """Langevin dynamics preconditioned by RMSprop (pSGLD), and its preconditioner as a metric."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,7 @@ from samplers.interface.claims import (
 )
 from samplers.interface.from_step import PositionMixin
 from samplers.numerics.noise import normal_like
+from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.validation import require
 from targets.target import Target
 
@@ -29,7 +30,7 @@ def rmsprop(second_moment: jax.Array, regularisation: float) -> jax.Array:
     return 1 / (regularisation + jnp.sqrt(second_moment))
 
 
-def _require(decay: float, regularisation: float, second_moment: Any, data_size: int) -> None:
+def _require(decay: float, regularisation: float, second_moment: float | np.ndarray, data_size: int) -> None:
     """Raise for arguments that make no preconditioner."""
     require(0 <= decay <= 1, "decay: must lie between 0 and 1", decay)
     require(regularisation > 0, "regularisation: must be positive", regularisation)
@@ -40,9 +41,9 @@ def _require(decay: float, regularisation: float, second_moment: Any, data_size:
 class PSGLDState(NamedTuple):
     """Position, V in ravel order (d,) (empty if it is kept fixed), and the estimator's own state."""
 
-    position: Any
-    second_moment: Any
-    estate: Any
+    position: Position
+    second_moment: Tree
+    estate: EstimatorState
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +91,7 @@ class PSGLD(PositionMixin):
     backend = "jax"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _require(self.decay, self.regularisation, self.second_moment, self.data_size)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
 
@@ -100,7 +101,8 @@ class PSGLD(PositionMixin):
         return self.decay == 1
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         source = Source("li2016preconditioned", "Algorithm 1")
         learnt = RunningSquares(self.decay, self.second_moment, self.data_size, self.regularisation)
         if not self.frozen:
@@ -140,11 +142,13 @@ class PSGLD(PositionMixin):
         """V after a gradient."""
         return self.decay * second_moment + (1 - self.decay) * (gradient / self.data_size) ** 2
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> PSGLDState:
+        """Start a chain at a position."""
         theta = ravel_pytree(position)[0]
         return PSGLDState(position, () if self.frozen else self._start(theta), estimator.init(key, position))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: PSGLDState, step_size: Scalar, estimator: Estimator) -> PSGLDState:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         theta, unravel = ravel_pytree(state.position)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
@@ -188,16 +192,18 @@ class RMSpropMetric:
     second_moment: float | np.ndarray = 1.0
     data_size: int = 1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _require(self.decay, self.regularisation, self.second_moment, self.data_size)
 
-    def _diagonal(self, theta):
+    def _diagonal(self, theta: jax.Array) -> jax.Array:
         gradient = jax.grad(self.target.flat_potential)(theta) / self.data_size
         past = jnp.asarray(self.second_moment, theta.dtype)
         return rmsprop(self.decay * past + (1 - self.decay) * gradient**2, self.regularisation)
 
-    def inverse(self, theta):
+    def inverse(self, theta: jax.Array) -> jax.Array:
+        """G^-1(theta), (n, n)."""
         return jnp.diag(self._diagonal(theta))
 
-    def inverse_sqrt(self, theta):
+    def inverse_sqrt(self, theta: jax.Array) -> jax.Array:
+        """Square root (n, n) of `inverse`."""
         return jnp.diag(jnp.sqrt(self._diagonal(theta)))

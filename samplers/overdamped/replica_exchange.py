@@ -1,7 +1,7 @@
 """Replica-exchange stochastic gradient Langevin dynamics (reSGLD): a cold and a hot chain that change places."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.interface.claims import Claims, Diffusion, Exchange, Source, StationaryLaw
 from samplers.interface.metropolis import accept
 from samplers.numerics.noise import injected_noise
+from samplers.typing import Estimator, EstimatorState, Position, Scalar
 from samplers.underdamped.hmc import potential_of
 from samplers.validation import require
 from targets.target import Target
@@ -18,22 +19,22 @@ from targets.target import Target
 class Replicas(NamedTuple):
     """The full variable z = (x, y): the positions of the cold and of the hot replica."""
 
-    position: Any
-    hot: Any
+    position: Position
+    hot: Position
 
 
 class ReplicaState(NamedTuple):
     """The positions of both replicas, and the estimator's own state for each."""
 
-    position: Any
-    hot: Any
-    estate: Any
-    hot_estate: Any
+    position: Position
+    hot: Position
+    estate: EstimatorState
+    hot_estate: EstimatorState
 
 
 @dataclass(frozen=True)
 class ReplicaExchangeSGLD:
-    """SGLD at two temperatures T < T', whose positions are exchanged now and then.
+    """SGLD at two temperatures T < T', whose positions are exchanged at random times.
 
         (x, y) <- (y, x) with probability min(1, r h) min(1, S)
         S = exp((1 / T - 1 / T') (U~(x) - U~(y)) - (1 / T - 1 / T')^2 s^2)
@@ -46,7 +47,7 @@ class ReplicaExchangeSGLD:
 
     Source: deng2020nonconvex, Algorithm 1, with h = (step of the source) and U the negative
     log-posterior. Differs from the source in:
-        1. the exchange comes before the move, which uses the same estimates: one evaluation a replica and step;
+        1. the exchange comes before the move, which uses the same estimates: one evaluation per replica and step;
         2. s^2 is given, and the correction is complete (the source estimates it as it runs, and divides it by a factor
            F to be bolder; the law is biased for F > 1);
         3. the intensity r is per unit of time: the source's limit of small steps has it, its algorithm has r h = 1;
@@ -72,7 +73,7 @@ class ReplicaExchangeSGLD:
     backend = "jax"
     needs = frozenset({"gradient", "potential"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         require(self.ratio > 1, "ratio: must be above 1: the second replica is the hot one", self.ratio)
         require(self.rate >= 0, "rate: must not be negative", self.rate)
@@ -84,7 +85,8 @@ class ReplicaExchangeSGLD:
         return self.temperature, self.ratio * self.temperature
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("deng2020nonconvex", "Algorithm 1"),
             StationaryLaw(order=1, temperature=self.temperature),
@@ -106,20 +108,21 @@ class ReplicaExchangeSGLD:
             size=n,
         )
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> ReplicaState:
         """Both replicas start at the same position."""
         return self.pack(key, Replicas(position, position), estimator)
 
-    def log_ratio(self, potential, hot_potential):
+    def log_ratio(self, potential: jax.Array, hot_potential: jax.Array) -> jax.Array:
         """log S for estimates of the potential of the cold and of the hot replica."""
         gap = 1 / self.temperatures[0] - 1 / self.temperatures[1]
         return gap * (potential - hot_potential) - gap**2 * self.energy_variance
 
-    def intensity(self, step_size):
+    def intensity(self, step_size: Scalar) -> jax.Array:
         """The probability that an exchange is tried in a step."""
         return jnp.minimum(1.0, self.rate * step_size)
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: ReplicaState, step_size: Scalar, estimator: Estimator) -> ReplicaState:
+        """Take one step."""
         keys = jax.random.split(key, 5)
         here, estate = estimator.estimate(keys[0], state.estate, state.position)
         there, hot_estate = estimator.estimate(keys[1], state.hot_estate, state.hot)
@@ -133,13 +136,16 @@ class ReplicaExchangeSGLD:
         position = move(keys[3], self.temperatures[0], *cold[:2])
         return ReplicaState(position, move(keys[4], self.temperatures[1], *hot[:2]), cold[2], hot[2])
 
-    def position(self, state):
+    def position(self, state: ReplicaState) -> Position:
+        """Position of a state."""
         return state.position
 
-    def unpack(self, state):
+    def unpack(self, state: ReplicaState) -> Replicas:
+        """Full variable z of a state."""
         return Replicas(state.position, state.hot)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: Replicas, estimator: Estimator) -> ReplicaState:
+        """State with the full variable z; caches are computed anew."""
         cold_key, hot_key = jax.random.split(key)
         estates = estimator.init(cold_key, z.position), estimator.init(hot_key, z.hot)
         return ReplicaState(z.position, z.hot, *estates)

@@ -1,7 +1,7 @@
 """SAGA: a gradient estimator with a table of the last gradient of every datum, and SGLD with it (SAGA-LD)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,14 +10,15 @@ from samplers.estimators.basic import Minibatch
 from samplers.interface.claims import Source
 from samplers.interface.sampler import Estimate
 from samplers.overdamped.variance_reduced import VarianceReducedSGLD, datum_gradients
+from samplers.typing import Position, Tree
 from targets.target import DataTerms
 
 
 class SAGATable(NamedTuple):
     """The stored gradients g_i (pytree with a leading axis N) and their sum."""
 
-    gradients: Any
-    total: Any
+    gradients: Tree
+    total: Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,20 +44,21 @@ class SAGA:
 
     anchors: ClassVar[str] = "table"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _ = self.minibatch  # raises for a bad batch size
 
     @property
     def minibatch(self) -> Minibatch:
-        """What draws the indices."""
+        """Sampler of the indices."""
         return Minibatch(self.terms, self.batch_size, self.replace)
 
-    def init(self, key, position):
+    def init(self, key: jax.Array, position: Position) -> SAGATable:
+        """Table of the gradients of all data at a position."""
         del key
         gradients = datum_gradients(self.terms, position)
         return SAGATable(gradients, jax.tree.map(lambda g: jnp.sum(g, axis=0), gradients))
 
-    def at(self, indices, estate, position):
+    def at(self, indices: jax.Array, estate: SAGATable, position: Position) -> tuple[Estimate, SAGATable]:
         """The estimate and the new table for given indices (n,)."""
         fresh = datum_gradients(self.terms, position, indices)
         change = jax.tree.map(lambda new, table: new - table[indices], fresh, estate.gradients)
@@ -69,7 +71,8 @@ class SAGA:
         table = jax.tree.map(lambda old, new: old.at[indices].set(new), estate.gradients, fresh)
         return Estimate(gradient), SAGATable(table, total)
 
-    def estimate(self, key, estate, position):
+    def estimate(self, key: jax.Array, estate: SAGATable, position: Position) -> tuple[Estimate, SAGATable]:
+        """Estimate at a position, and the next state of the estimator."""
         return self.at(self.minibatch.draw(key), estate, position)
 
 

@@ -1,7 +1,7 @@
 """Stochastic gradient Fisher scoring (SGFS)."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +18,10 @@ from samplers.interface.claims import (
     StationaryMoments,
     UncompensatedNoise,
 )
+from samplers.interface.estimates import covariance_of
 from samplers.interface.from_step import PositionMixin
 from samplers.numerics.noise import normal_like
+from samplers.typing import Estimator, EstimatorState, Position, Scalar
 from samplers.validation import require
 from targets.target import Target
 
@@ -27,10 +29,10 @@ from targets.target import Target
 class SGFSState(NamedTuple):
     """Position, the mean of the reported covariances (d, d), how many they are (integer), the estimator's own state."""
 
-    position: Any
+    position: Position
     covariance: jax.Array
     count: jax.Array
-    estate: Any
+    estate: EstimatorState
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,7 @@ class SGFS(PositionMixin):
     backend = "jax"
     needs = frozenset({"gradient", "covariance"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(0 < self.batch_fraction <= 1, "batch_fraction: must lie in (0, 1]", self.batch_fraction)
         matrix = np.atleast_2d(self.preconditioner)
         definite = matrix.shape[0] == matrix.shape[1] and bool(np.array_equal(matrix, matrix.T))
@@ -79,7 +81,8 @@ class SGFS(PositionMixin):
         require(definite, "preconditioner: must be symmetric positive definite", self.preconditioner)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("ahn2012bayesian", "Algorithm 1"),
             StationaryLaw(order=1),
@@ -114,18 +117,20 @@ class SGFS(PositionMixin):
         whole = (1 + self.batch_fraction) * covariance
         return jnp.diag(jnp.diag(whole)) if self.diagonal else whole
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> SGFSState:
+        """Start a chain at a position."""
         theta = ravel_pytree(position)[0]
         none = jnp.zeros((theta.shape[0], theta.shape[0]), theta.dtype)
         return SGFSState(position, none, jnp.zeros((), jnp.int32), estimator.init(key, position))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: SGFSState, step_size: Scalar, estimator: Estimator) -> SGFSState:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         theta, unravel = ravel_pytree(state.position)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
         count = state.count + 1
         weight = 1 / count.astype(theta.dtype)
-        covariance = (1 - weight) * state.covariance + weight * estimate.covariance
+        covariance = (1 - weight) * state.covariance + weight * covariance_of(estimate)
         B = self.matrix(theta.shape[0])
         root = jnp.asarray(np.linalg.cholesky(B), theta.dtype)
         # h times the bracket and sqrt(h) times the noise, so that a step of size zero is the identity

@@ -1,7 +1,7 @@
 """Stochastic gradient Langevin dynamics (SGLD)."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 
@@ -9,6 +9,7 @@ from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.interface.claims import Claims, Diffusion, IndependentNoise, Source, StationaryLaw, StationaryMoments
 from samplers.numerics.noise import injected_noise
+from samplers.typing import Estimator, EstimatorState, Need, Position, Scalar
 from samplers.validation import require
 from targets.target import Target
 
@@ -16,8 +17,8 @@ from targets.target import Target
 class SGLDState(NamedTuple):
     """Position and the estimator's own state."""
 
-    position: Any
-    estate: Any
+    position: Position
+    estate: EstimatorState
 
 
 @dataclass(frozen=True)
@@ -48,15 +49,17 @@ class SGLD:
 
     backend = "jax"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
 
     @property
-    def needs(self):
+    def needs(self) -> frozenset[Need]:
+        """Parts of an estimate that a step reads."""
         return frozenset({"gradient", "covariance"} if self.compensate else {"gradient"})
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         T = self.temperature
         return Claims(
             Source("welling2011bayesian", "equation (4)"),
@@ -72,10 +75,12 @@ class SGLD:
         """D = T I, Q = 0, H = U / T."""
         return overdamped_dynamics(target, self.temperature)
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> SGLDState:
+        """Start a chain at a position."""
         return SGLDState(position, estimator.init(key, position))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: SGLDState, step_size: Scalar, estimator: Estimator) -> SGLDState:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
         covariance = estimate.covariance if self.compensate else None
@@ -83,11 +88,14 @@ class SGLD:
         position = jax.tree.map(lambda x, g, n: x - step_size * g + n, state.position, estimate.gradient, noise)
         return SGLDState(position, estate)
 
-    def position(self, state):
+    def position(self, state: SGLDState) -> Position:
+        """Position of a state."""
         return state.position
 
-    def unpack(self, state):
+    def unpack(self, state: SGLDState) -> Position:
+        """Full variable z of a state."""
         return state.position
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: Position, estimator: Estimator) -> SGLDState:
+        """State with the full variable z; caches are computed anew."""
         return self.init(key, z, estimator)

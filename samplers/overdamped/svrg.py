@@ -1,7 +1,7 @@
 """SVRG: a gradient estimator corrected at a snapshot of the chain, and SGLD with it (SVRG-LD)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,15 +10,16 @@ from samplers.estimators.basic import Minibatch
 from samplers.interface.claims import Source
 from samplers.interface.sampler import Estimate
 from samplers.overdamped.variance_reduced import VarianceReducedSGLD, corrected_gradient, total_gradient
+from samplers.typing import Position, Tree
 from samplers.validation import require
 from targets.target import DataTerms
 
 
 class Snapshot(NamedTuple):
-    """Where the snapshot was taken, sum_i grad U_i there (both like the position), and its age in steps (integer)."""
+    """Position of the snapshot, sum_i grad U_i there (both like the position), and its age in steps (integer)."""
 
-    position: Any
-    total: Any
+    position: Position
+    total: Tree
     age: jax.Array
 
 
@@ -50,7 +51,7 @@ class SVRG:
 
     anchors: ClassVar[str] = "snapshot"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _ = self.minibatch  # raises for a bad batch size
         require(
             isinstance(self.epoch_length, int) and self.epoch_length > 0,
@@ -60,7 +61,7 @@ class SVRG:
 
     @property
     def minibatch(self) -> Minibatch:
-        """What draws the indices."""
+        """Sampler of the indices."""
         return Minibatch(self.terms, self.batch_size, self.replace)
 
     @property
@@ -68,25 +69,27 @@ class SVRG:
         """Steps after which the age of the snapshot is what it was."""
         return self.epoch_length
 
-    def take(self, position) -> Snapshot:
+    def take(self, position: Position) -> Snapshot:
         """The snapshot of a position, of age 0."""
         return Snapshot(position, total_gradient(self.terms, position), jnp.zeros((), jnp.int32))
 
-    def init(self, key, position):
+    def init(self, key: jax.Array, position: Position) -> Snapshot:
+        """Snapshot of the first position."""
         del key
         return self.take(position)
 
-    def renewed(self, estate, position) -> Snapshot:
+    def renewed(self, estate: Snapshot, position: Position) -> Snapshot:
         """The snapshot that the next estimate uses: another one if this has served m of them."""
         return jax.lax.cond(estate.age >= self.epoch_length, lambda: self.take(position), lambda: estate)
 
-    def at(self, indices, estate, position):
+    def at(self, indices: jax.Array, estate: Snapshot, position: Position) -> tuple[Estimate, Snapshot]:
         """The estimate for given indices (n,), and the snapshot afterwards."""
         used = self.renewed(estate, position)
         gradient = corrected_gradient(self.terms, indices, position, used.position, used.total)
         return Estimate(gradient), used._replace(age=used.age + 1)
 
-    def estimate(self, key, estate, position):
+    def estimate(self, key: jax.Array, estate: Snapshot, position: Position) -> tuple[Estimate, Snapshot]:
+        """Estimate at a position, and the next state of the estimator."""
         return self.at(self.minibatch.draw(key), estate, position)
 
 

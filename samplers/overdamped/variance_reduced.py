@@ -1,4 +1,4 @@
-"""What SGLD with estimators of reduced variance has in common: the kernel of SGLD; the noise is the estimator's.
+"""SGLD with estimators of reduced variance: the kernel is that of SGLD, the noise that of the estimator.
 
 An `AnchoredEstimator` says in `anchors` at which points its gradients are corrected: a `centre`, a `snapshot`, or a
 `table` of the points where each datum was last evaluated.
@@ -10,24 +10,25 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.claims import Source
+from samplers.interface.claims import Claims, Source
 from samplers.overdamped.sgld import SGLD
+from samplers.typing import Position, Tree
 from samplers.validation import require
 from targets.target import DataTerms
 
 
-def datum_gradients(terms: DataTerms, position, indices=None):
+def datum_gradients(terms: DataTerms, position: Position, indices: jax.Array | None = None) -> Tree:
     """grad U_i for i in `indices` (n,), all data if None: a pytree like the position with a leading axis."""
     data = jax.tree.map(lambda a: jnp.asarray(a) if indices is None else jnp.asarray(a)[indices], terms.data)
     return jax.vmap(jax.grad(terms.datum), (None, 0))(position, data)
 
 
-def total_gradient(terms: DataTerms, position):
+def total_gradient(terms: DataTerms, position: Position) -> Tree:
     """sum_i grad U_i over all data, a pytree like the position."""
     return jax.tree.map(lambda g: jnp.sum(g, axis=0), datum_gradients(terms, position))
 
 
-def corrected_gradient(terms: DataTerms, indices, position, anchor, total):
+def corrected_gradient(terms: DataTerms, indices: jax.Array, position: Position, anchor: Position, total: Tree) -> Tree:
     """grad U_0(x) + sum_i grad U_i(a) + (N/n) sum_{i in S} (grad U_i(x) - grad U_i(a)), with a = `anchor`.
 
     Unbiased for grad U(x), whatever a is, if `total` is sum_i grad U_i(a). With d_i = grad U_i(x) - grad U_i(a) its
@@ -45,8 +46,11 @@ def corrected_gradient(terms: DataTerms, indices, position, anchor, total):
     new, old = (datum_gradients(terms, at, indices) for at in (position, anchor))
     return jax.tree.map(
         lambda prior, full, x, a: prior + full + scale * jnp.sum(x - a, axis=0),
-        jax.grad(terms.prior)(position), total, new, old,
-    )  # fmt: skip
+        jax.grad(terms.prior)(position),
+        total,
+        new,
+        old,
+    )
 
 
 @dataclass(frozen=True)
@@ -55,10 +59,11 @@ class VarianceReducedSGLD(SGLD):
 
     source: ClassVar[Source]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         require(not self.compensate, "compensate: the estimator returns no covariance", self.compensate)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return super().claims.amended(source=self.source, conditions=("exact gradient",))

@@ -1,7 +1,7 @@
-"""What particle methods share: the state, one step along a velocity, the claims."""
+"""State of particle methods, and one step along a velocity."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,28 +9,31 @@ from jax.flatten_util import ravel_pytree
 
 from samplers.interface.from_step import PositionMixin
 from samplers.particles.kernels import Bandwidth, bandwidths_of, first_bandwidth
+from samplers.typing import Estimator, EstimatorState, Position, Scalar, State
 
 
 class Particles(NamedTuple):
     """Particles (leading axis M in every leaf), steps, what the bandwidth rule carries, estimators' states."""
 
-    position: Any
+    position: Position
     count: jax.Array
     bandwidth: jax.Array
-    estate: Any
+    estate: EstimatorState
 
 
-def flatten(position: Any) -> jax.Array:
+def flatten(position: Position) -> jax.Array:
     """Particles as rows (M, d), in ravel order."""
     return jax.vmap(lambda x: ravel_pytree(x)[0])(position)
 
 
-def unflatten(position: Any) -> Callable[[jax.Array], Any]:
+def unflatten(position: Position) -> Callable[[jax.Array], Position]:
     """The inverse of `flatten`: rows (M, d) -> particles with the structure of `position`."""
     return jax.vmap(ravel_pytree(jax.tree.map(lambda leaf: leaf[0], position))[1])
 
 
-def estimates(estimator: Any, key: jax.Array, estate: Any, position: Any) -> tuple[jax.Array, Any]:
+def estimates(
+    estimator: Estimator, key: jax.Array, estate: EstimatorState, position: Position
+) -> tuple[jax.Array, EstimatorState]:
     """(grad U~ (M, d), the estimators' states): one key, so that all particles see the same minibatch."""
     estimate, estate = jax.vmap(estimator.estimate, (None, 0, 0))(key, estate, position)
     return flatten(estimate.gradient), estate
@@ -63,12 +66,14 @@ class ParticleMixin(PositionMixin):
         start = first_bandwidth(self.bandwidth, particles)
         return self.move(particles, gradients, weights, bandwidths_of(self.bandwidth, particles, start)[0])
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> State:
+        """Start a chain at a position."""
         estate = jax.vmap(lambda x: estimator.init(key, x))(position)
         bandwidth = first_bandwidth(self.bandwidth, flatten(position))
         return Particles(position, jnp.zeros((), jnp.int32), bandwidth, estate)
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: State, step_size: Scalar, estimator: Estimator) -> State:
+        """Take one step."""
         gradients, estate = estimates(estimator, key, state.estate, state.position)
         particles = flatten(state.position)
         bandwidths, carried = bandwidths_of(self.bandwidth, particles, state.bandwidth)

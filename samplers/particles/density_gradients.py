@@ -1,11 +1,12 @@
 """Estimates of grad log q at particles that are draws of q: GFSD, GFSF, Blob and that of w-SGLD."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 
 from samplers.particles.kernels import squared_distances
+from samplers.typing import Scalar
 
 Density = Literal["gfsd", "gfsf", "blob", "jko"]
 DENSITIES: tuple[Density, ...] = ("gfsd", "gfsf", "blob", "jko")
@@ -17,7 +18,7 @@ SWEEPS = 40
 
 
 def density_gradient(
-    density: Density, particles: jax.Array, weights: jax.Array, bandwidth: Any, ridge: float = RIDGE
+    density: Density, particles: jax.Array, weights: jax.Array, bandwidth: Scalar, ridge: float = RIDGE
 ) -> jax.Array:
     """grad log q^ at the particles; E_ij = exp(-|x_i - x_j|^2 / (2 h)) and e_j = sum_i w_i E_ij.
 
@@ -86,7 +87,7 @@ def transport_scaling(kernel: jax.Array, weights: jax.Array) -> jax.Array:
         u (M,).
     """
 
-    def sweep(u, _):
+    def sweep(u: jax.Array, _: None) -> tuple[jax.Array, None]:
         return jnp.sqrt(u / (kernel @ (weights * u))), None
 
     start = jax.lax.rsqrt(kernel @ weights)

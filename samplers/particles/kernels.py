@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from samplers.numerics.selection import median_of_nonnegative
+from samplers.typing import Scalar
 from samplers.validation import require
 
 Bandwidth = float | tuple[float, ...] | Literal["median", "he"]
@@ -15,7 +16,7 @@ SEARCH = 1.1
 """Factor of one step of the line search of `he_bandwidth`."""
 
 
-def require_bandwidth(bandwidth: Any, several: bool = True) -> None:
+def require_bandwidth(bandwidth: Bandwidth, several: bool = True) -> None:
     """Raise ValueError unless it is a `Bandwidth`; `several=False` refuses sums of kernels."""
     if isinstance(bandwidth, str):
         valid = bandwidth in ("median", "he")
@@ -32,7 +33,7 @@ def squared_distances(particles: jax.Array) -> jax.Array:
     return jnp.sum((particles[:, None, :] - particles[None, :, :]) ** 2, axis=-1)
 
 
-def gaussian_moments(distances: jax.Array, bandwidths: Sequence[Any], count: int) -> list[jax.Array]:
+def gaussian_moments(distances: jax.Array, bandwidths: Sequence[Scalar], count: int) -> list[jax.Array]:
     """a_k = sum_m h_m^-k exp(-d / (2 h_m)) for k = 0 .. count - 1, of the shape of the squared distances d.
 
     With K = a_0 as a function of x - y = D: grad_x K = -a_1 D, Hess_x K = a_2 D D^T - a_1 I, and the derivative of
@@ -56,8 +57,8 @@ def median_bandwidth(distances: jax.Array) -> jax.Array:
     return jnp.where(h > 0, h, jnp.ones_like(h))
 
 
-def heat_residual(particles: jax.Array, bandwidth: Any) -> jax.Array:
-    """How far a kernel density estimate is from the heat equation that its particles would follow.
+def heat_residual(particles: jax.Array, bandwidth: Scalar) -> jax.Array:
+    """Residual of the heat equation, which the particles would follow, at a kernel density estimate.
 
         f(h) = sum_k { (1/h) sum_j E_kj [ |x_k - x_j|^2 + (x_j - x_k).(x_j - m_j) ] - d sum_j E_kj }^2
         E_kj = exp(-|x_k - x_j|^2 / (2 h)),   m_j = sum_l E_jl x_l / sum_l E_jl
@@ -77,7 +78,7 @@ def heat_residual(particles: jax.Array, bandwidth: Any) -> jax.Array:
 
 
 def he_bandwidth(particles: jax.Array, bandwidth: jax.Array) -> jax.Array:
-    """One step of a line search for the bandwidth that minimises `heat_residual`, on 1 / h.
+    """Take one step of a line search for the bandwidth that minimises `heat_residual`, on 1 / h.
 
     From h the inverse is multiplied or divided by 1.1, against the slope; the parabola through the value and the slope
     there and the value at the new place has a minimum; the best of the three places is taken. It never gets worse.
@@ -101,14 +102,14 @@ def he_bandwidth(particles: jax.Array, bandwidth: jax.Array) -> jax.Array:
 
 
 def first_bandwidth(bandwidth: Bandwidth, particles: jax.Array) -> jax.Array:
-    """What a state starts with: the number that is carried from step to step."""
+    """First value of the number that is carried from step to step."""
     if isinstance(bandwidth, str):
         return median_bandwidth(squared_distances(particles))
     number = bandwidth[0] if isinstance(bandwidth, tuple) else bandwidth
     return jnp.asarray(number, particles.dtype)
 
 
-def bandwidths_of(bandwidth: Bandwidth, particles: jax.Array, last: jax.Array) -> tuple[tuple[Any, ...], jax.Array]:
+def bandwidths_of(bandwidth: Bandwidth, particles: jax.Array, last: jax.Array) -> tuple[tuple[Scalar, ...], jax.Array]:
     """(the bandwidths of this step, the number that is carried to the next one).
 
     Args:

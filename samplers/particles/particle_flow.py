@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ from samplers.particles.common import ParticleMixin, estimates, flatten, unflatt
 from samplers.particles.density_gradients import DENSITIES, RIDGE, Density, density_gradient
 from samplers.particles.kernels import Bandwidth, bandwidths_of, first_bandwidth, require_bandwidth
 from samplers.riemannian.euler import AugmentedPoint
+from samplers.typing import Estimator, EstimatorState, Position, Scalar, State, Tree
 from samplers.validation import require
 from targets.target import Target
 
@@ -33,10 +34,10 @@ class FlowState(NamedTuple):
     and for the auxiliaries (2,), estimators' states.
     """
 
-    position: Any
+    position: Position
     auxiliary: jax.Array
     bandwidth: jax.Array
-    estate: Any
+    estate: EstimatorState
 
 
 class FlowMixin(ParticleMixin):
@@ -65,33 +66,35 @@ class FlowMixin(ParticleMixin):
         return jnp.concatenate(parts, axis=1), jnp.stack(carried)
 
     def starts(self, z: jax.Array, size: int) -> jax.Array:
-        """What a state starts with for `score`, (2,)."""
+        """First bandwidths (2,) of `score`."""
         whole = self.joint or z.shape[1] == size
         blocks = (z, z) if whole else (z[:, :size], z[:, size:])
         return jnp.stack([first_bandwidth(self.bandwidth, block) for block in blocks])
 
-    def velocity(self, particles, gradients, weights):
+    def velocity(self, particles: jax.Array, gradients: jax.Array, weights: jax.Array) -> jax.Array:
         """The velocity (M, n) of particles z (M, n) with weights (M,), given grad U (M, d) at their positions."""
         size = gradients.shape[1]
         score, _ = self.score(particles, size, weights, self.starts(particles, size))
         return self.field(particles, gradients, score)
 
-    def draw(self, key, count, size, dtype) -> jax.Array:
+    def draw(self, key: jax.Array, count: int, size: int, dtype: jax.typing.DTypeLike) -> jax.Array:
         """The auxiliaries (M, k) that a run starts with."""
         raise NotImplementedError
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> State:
+        """Start a chain at a position."""
         auxiliary_key, estimator_key = jax.random.split(key)
         rows = flatten(position)
         auxiliary = self.draw(auxiliary_key, rows.shape[0], rows.shape[1], rows.dtype)
         return self._state(position, auxiliary, estimator_key, estimator)
 
-    def _state(self, position, auxiliary, key, estimator):
+    def _state(self, position: Position, auxiliary: jax.Array, key: jax.Array, estimator: Estimator) -> FlowState:
         estate = jax.vmap(lambda x: estimator.init(key, x))(position)
         z = jnp.concatenate([flatten(position), auxiliary], axis=1)
         return FlowState(position, auxiliary, self.starts(z, z.shape[1] - auxiliary.shape[1]), estate)
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: State, step_size: Scalar, estimator: Estimator) -> State:
+        """Take one step."""
         gradients, estate = estimates(estimator, key, state.estate, state.position)
         rows = flatten(state.position)
         size = rows.shape[1]
@@ -100,18 +103,20 @@ class FlowMixin(ParticleMixin):
         z = z + step_size * self.field(z, gradients, score)
         return FlowState(unflatten(state.position)(z[:, :size]), z[:, size:], carried, estate)
 
-    def unpack(self, state):
+    def unpack(self, state: State) -> Tree:
+        """Full variable z of a state."""
         if state.auxiliary.shape[1] == 0:
             return state.position
         return AugmentedPoint(state.position, state.auxiliary)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: Tree, estimator: Estimator) -> State:
+        """State with the full variable z; caches are computed anew."""
         if isinstance(z, AugmentedPoint):
             return self._state(z.position, z.auxiliary, key, estimator)
         return self._state(z, jnp.zeros((flatten(z).shape[0], 0), flatten(z).dtype), key, estimator)
 
 
-def require_flow(form: str, density: str, bandwidth: Any, ridge: float) -> None:
+def require_flow(form: str, density: str, bandwidth: Bandwidth, ridge: float) -> None:
     """Raise ValueError unless the options of a flow are in their ranges."""
     require(form in ("det", "fgh"), "form: must be det or fgh", form)
     require(density in DENSITIES, f"density: must be one of {', '.join(DENSITIES)}", density)
@@ -156,13 +161,14 @@ class ParticleFlow(FlowMixin):
     ridge: float = RIDGE
     auxiliary: Callable[[jax.Array], jax.Array] | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require_flow(self.form, self.density, self.bandwidth, self.ridge)
         size = self.dynamics(self.target).size
         require(size == self.target.size, f"dynamics: its position has not size {self.target.size}", size)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         where = "lemma 1" if self.form == "det" else "theorem 5"
         return Claims(
             Source("liu2019understanding", where),
@@ -174,16 +180,17 @@ class ParticleFlow(FlowMixin):
             conditions=("infinitely many particles", "bandwidth to zero"),
         )
 
-    def draw(self, key, count, size, dtype):
+    def draw(self, key: jax.Array, count: int, size: int, dtype: jax.typing.DTypeLike) -> jax.Array:
+        """Auxiliaries (M, k) from `auxiliary`, or zeros."""
         extra = self.dynamics(self.target).dim - size
         if self.auxiliary is None:
             return jnp.zeros((count, extra), dtype)
         return jax.vmap(self.auxiliary)(jax.random.split(key, count)).astype(dtype)
 
-    def field(self, z, gradients, score):
+    def field(self, z: jax.Array, gradients: jax.Array, score: jax.Array) -> jax.Array:
         """dz/dt (M, n)."""
 
-        def one(point, gradient, own):
+        def one(point: jax.Array, gradient: jax.Array, own: jax.Array) -> jax.Array:
             target = dataclasses.replace(self.target, example=self.target.unravel(point[: self.target.size]))
             model = self.dynamics(target)
             linear = dataclasses.replace(target, potential=lambda x: gradient @ target.ravel(x))

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import jax
+
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.interface.claims import (
     BalancedVelocity,
@@ -16,6 +18,7 @@ from samplers.interface.claims import (
 from samplers.particles.common import ParticleMixin
 from samplers.particles.density_gradients import BALANCED, DENSITIES, RIDGE, Density, density_gradient
 from samplers.particles.kernels import Bandwidth, require_bandwidth
+from samplers.typing import Scalar
 from samplers.validation import require
 
 SOURCES: dict[Density, Source] = {
@@ -51,13 +54,14 @@ class ParVI(ParticleMixin):
     bandwidth: Bandwidth = "median"
     ridge: float = RIDGE
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.density in DENSITIES, f"density: must be one of {', '.join(DENSITIES)}", self.density)
         require_bandwidth(self.bandwidth, several=False)
         require(self.ridge > 0, "ridge: must be positive", self.ridge)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             SOURCES[self.density],
             ParticleLaw(),
@@ -68,6 +72,8 @@ class ParVI(ParticleMixin):
             MarginalFlow(lambda target: overdamped_dynamics(target, 1.0)),
         )
 
-    def move(self, particles, gradients, weights, bandwidths):
+    def move(
+        self, particles: jax.Array, gradients: jax.Array, weights: jax.Array, bandwidths: tuple[Scalar, ...]
+    ) -> jax.Array:
         """grad log (p / q^), (M, d)."""
         return -gradients - density_gradient(self.density, particles, weights, bandwidths[0], self.ridge)

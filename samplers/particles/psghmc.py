@@ -1,5 +1,6 @@
 """SGHMC as a deterministic flow of particles: pSGHMC-det and pSGHMC-fGH."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
@@ -56,13 +57,14 @@ class PSGHMC(FlowMixin):
     joint: bool = False
     ridge: float = RIDGE
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.friction > 0, "friction: must be positive", self.friction)
         require(self.mass > 0, "mass: must be positive", self.mass)
         require_flow(self.form, self.density, self.bandwidth, self.ridge)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("liu2019understanding", "lemma 1" if self.form == "det" else "theorem 5"),
             ParticleLaw(),
@@ -77,7 +79,7 @@ class PSGHMC(FlowMixin):
         """H = U + |r|^2 / (2 S), D = diag(0, C), Q = [[0, -I], [I, 0]]."""
         n = target.size
 
-        def constant(upper, lower):
+        def constant(upper: float, lower: float) -> Callable[[jax.Array], jax.Array]:
             zero, one = jnp.zeros((n, n)), jnp.eye(n)
             return lambda z: jnp.block([[zero, upper * one], [-upper * one, lower * one]]).astype(z.dtype)
 
@@ -89,10 +91,11 @@ class PSGHMC(FlowMixin):
             n,
         )
 
-    def draw(self, key, count, size, dtype):
+    def draw(self, key: jax.Array, count: int, size: int, dtype: jax.typing.DTypeLike) -> jax.Array:
+        """Momenta (M, d) from N(0, S)."""
         return jnp.sqrt(self.mass) * jax.random.normal(key, (count, size), dtype)
 
-    def field(self, z, gradients, score):
+    def field(self, z: jax.Array, gradients: jax.Array, score: jax.Array) -> jax.Array:
         """dz/dt (M, 2 d)."""
         n = gradients.shape[1]
         pull = z[:, n:] / self.mass  # -grad_r log p

@@ -1,8 +1,8 @@
 """Riemannian Stein variational gradient descent (RSVGD) in coordinates."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -19,11 +19,12 @@ from samplers.particles.kernels import (
     squared_distances,
 )
 from samplers.riemannian.metrics import Metric, dense
+from samplers.typing import Scalar
 from samplers.validation import require
 
 
 def functional_gradient(
-    particles: jax.Array, inverse: jax.Array, drift: jax.Array, weights: jax.Array, bandwidths: Sequence[Any]
+    particles: jax.Array, inverse: jax.Array, drift: jax.Array, weights: jax.Array, bandwidths: Sequence[Scalar]
 ) -> jax.Array:
     """X(y) = G^-1(y) grad f(y),  f(y) = sum_i w_i [tau_i . grad_x K(x_i, y) + tr(G_i^-1 Hess_x K(x_i, y))].
 
@@ -94,12 +95,13 @@ class RSVGD(ParticleMixin):
     bandwidth: Bandwidth = "median"
     density: Literal["lebesgue", "volume"] = "lebesgue"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require_bandwidth(self.bandwidth)
         require(self.density in ("lebesgue", "volume"), "density: must be lebesgue or volume", self.density)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("liu2018riemannian", "section 4.2, equation (6)"),
             ParticleLaw(),
@@ -109,13 +111,15 @@ class RSVGD(ParticleMixin):
             conditions=("infinitely many particles",),
         )
 
-    def kernel(self, particles: jax.Array):
+    def kernel(self, particles: jax.Array) -> Callable[[jax.Array, jax.Array], jax.Array]:
         """The kernel k(x (d,), y (d,)) of a step from these particles (M, d)."""
         start = first_bandwidth(self.bandwidth, particles)
         bandwidths, _ = bandwidths_of(self.bandwidth, particles, start)
         return lambda x, y: gaussian_moments(jnp.sum((x - y) ** 2), bandwidths, 1)[0]
 
-    def move(self, particles, gradients, weights, bandwidths):
+    def move(
+        self, particles: jax.Array, gradients: jax.Array, weights: jax.Array, bandwidths: tuple[Scalar, ...]
+    ) -> jax.Array:
         """X (M, d)."""
         inverse = jax.vmap(lambda x: dense(self.metric.inverse(x)))(particles)
         divergence = getattr(self.metric, "divergence", lambda x: row_divergence(self.metric.inverse, x))

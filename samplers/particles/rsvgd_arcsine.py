@@ -1,7 +1,7 @@
 """Riemannian Stein variational gradient descent (RSVGD) on a sphere with the arcsine kernel."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,10 +17,11 @@ from samplers.interface.claims import (
 )
 from samplers.particles.rsvgd_embedded import GeodesicParticles
 from samplers.validation import require
+from targets.manifolds.base import Manifold
 from targets.manifolds.sphere import Sphere
 
 
-def arcsine_derivatives(t: jax.Array, scale: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
+def arcsine_derivatives(t: jax.Array, scale: float) -> tuple[jax.Array, jax.Array, jax.Array]:
     """First three derivatives of arcsin(rho t), with u = rho t and r = 1 - u^2.
 
         rho r^-1/2,   rho^2 u r^-3/2,   rho^3 (1 + 2 u^2) r^-5/2
@@ -89,15 +90,16 @@ class ArcsineRSVGD(GeodesicParticles):
         ValueError: if the manifold is no sphere, or `scale` not in (0, 1).
     """
 
-    manifold: Any
+    manifold: Manifold
     scale: float = 0.7
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(isinstance(self.manifold, Sphere), "manifold: must be a sphere", self.manifold)
         require(0 < self.scale < 1, "scale: must be in (0, 1)", self.scale)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("liu2018riemannian", "section 5.2, equation (8)"),
             ParticleLaw(),
@@ -109,12 +111,12 @@ class ArcsineRSVGD(GeodesicParticles):
             spaces=("sphere",),
         )
 
-    def kernel(self, particles: jax.Array):
+    def kernel(self, particles: jax.Array) -> Callable[[jax.Array, jax.Array], jax.Array]:
         """The kernel k(x (n,), y (n,)), in the ambient space; it does not depend on the particles."""
         del particles
         return lambda x, y: jnp.arcsin(self.scale * jnp.sum(x * y))
 
-    def velocity(self, particles, gradients, weights):
+    def velocity(self, particles: jax.Array, gradients: jax.Array, weights: jax.Array) -> jax.Array:
         """X (M, n) at particles (M, n) with weights (M,), given grad U (M, n)."""
         found = arcsine_derivatives(particles @ particles.T, self.scale)
         return zonal_direction(particles, gradients, weights, found)

@@ -1,7 +1,8 @@
 """Riemannian Stein variational gradient descent (RSVGD) on spheres, products of spheres and Stiefel manifolds."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +18,7 @@ from samplers.interface.claims import (
 )
 from samplers.numerics.selection import median_of_nonnegative
 from samplers.particles.common import ParticleMixin, Particles, estimates, flatten, unflatten, uniform_weights
+from samplers.typing import Estimator, Position, Scalar
 from samplers.validation import require
 from targets.manifolds.base import Manifold
 from targets.manifolds.sphere import Sphere
@@ -104,13 +106,15 @@ class GeodesicParticles(ParticleMixin):
     Source: liu2018riemannian, section 4.3.
     """
 
-    manifold: Any
+    manifold: Manifold
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> Particles:
+        """Start a chain at a position."""
         estate = jax.vmap(lambda x: estimator.init(key, x))(position)
         return Particles(position, jnp.zeros((), jnp.int32), jnp.zeros((), flatten(position).dtype), estate)
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: Particles, step_size: Scalar, estimator: Estimator) -> Particles:
+        """Take one step."""
         gradients, estate = estimates(estimator, key, state.estate, state.position)
         rows = flatten(state.position)
         velocity = unflatten(state.position)(self.velocity(rows, gradients, uniform_weights(rows)))
@@ -141,17 +145,18 @@ class EmbeddedRSVGD(GeodesicParticles):
         ValueError: if the manifold is another one, or `concentration` neither positive nor `"median"`.
     """
 
-    manifold: Any
+    manifold: Manifold
     concentration: float | Literal["median"] = "median"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         frames(self.manifold)
         kappa = self.concentration
         valid = kappa == "median" if isinstance(kappa, str) else kappa > 0
         require(valid, 'concentration: must be positive or "median"', kappa)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("liu2018riemannian", "section 4.3, equation (8)"),
             ParticleLaw(),
@@ -163,7 +168,7 @@ class EmbeddedRSVGD(GeodesicParticles):
             spaces=("sphere", "stiefel"),
         )
 
-    def _points(self, rows):
+    def _points(self, rows: jax.Array) -> jax.Array:
         return rows.reshape(rows.shape[0], *frames(self.manifold))
 
     def concentrations(self, rows: jax.Array) -> jax.Array:
@@ -174,14 +179,14 @@ class EmbeddedRSVGD(GeodesicParticles):
             return median_concentration(jnp.einsum("ilap,jlap->lij", points, points), size)
         return jnp.full(count, self.concentration, rows.dtype)
 
-    def kernel(self, particles: jax.Array):
+    def kernel(self, particles: jax.Array) -> Callable[[jax.Array, jax.Array], jax.Array]:
         """The kernel k(x (d,), y (d,)) of a step from these particles (M, d), in the ambient space."""
         count, _, size = frames(self.manifold)
         kappa = jnp.repeat(self.concentrations(particles), particles.shape[1] // count)
         constant = size * jnp.sum(self.concentrations(particles))
         return lambda x, y: jnp.exp(jnp.sum(kappa * x * y) - constant)
 
-    def velocity(self, particles, gradients, weights):
+    def velocity(self, particles: jax.Array, gradients: jax.Array, weights: jax.Array) -> jax.Array:
         """X (M, d) at particles (M, d) with weights (M,), given grad U (M, d)."""
         kappa = self.concentrations(particles)
         return embedded_direction(self._points(particles), self._points(gradients), weights, kappa).reshape(

@@ -1,8 +1,8 @@
 """Stein variational gradient descent (SVGD)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +26,7 @@ from samplers.particles.kernels import (
     require_bandwidth,
     squared_distances,
 )
+from samplers.typing import Estimator, EstimatorState, Position, Scalar
 
 
 class SVGDState(NamedTuple):
@@ -33,15 +34,15 @@ class SVGDState(NamedTuple):
     carries, estimators' states.
     """
 
-    position: Any
+    position: Position
     square: jax.Array
     count: jax.Array
     bandwidth: jax.Array
-    estate: Any
+    estate: EstimatorState
 
 
 def stein_direction(
-    particles: jax.Array, gradients: jax.Array, weights: jax.Array, bandwidths: Sequence[Any]
+    particles: jax.Array, gradients: jax.Array, weights: jax.Array, bandwidths: Sequence[Scalar]
 ) -> jax.Array:
     """phi(x_j) = sum_i w_i [-K_ij grad U(x_i) + grad_{x_i} K_ij], K_ij = sum_m exp(-|x_i - x_j|^2 / (2 h_m)).
 
@@ -91,11 +92,12 @@ class SVGD(ParticleMixin):
     bandwidth: Bandwidth = "median"
     adagrad: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require_bandwidth(self.bandwidth)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("liu2016stein", "Algorithm 1"),
             ParticleLaw(),
@@ -107,23 +109,27 @@ class SVGD(ParticleMixin):
             conditions=("infinitely many particles",),
         )
 
-    def kernel(self, particles: jax.Array):
+    def kernel(self, particles: jax.Array) -> Callable[[jax.Array, jax.Array], jax.Array]:
         """The kernel k(x (d,), y (d,)) of a step from these particles (M, d)."""
         start = first_bandwidth(self.bandwidth, particles)
         bandwidths, _ = bandwidths_of(self.bandwidth, particles, start)
         return lambda x, y: gaussian_moments(jnp.sum((x - y) ** 2), bandwidths, 1)[0]
 
-    def move(self, particles, gradients, weights, bandwidths):
+    def move(
+        self, particles: jax.Array, gradients: jax.Array, weights: jax.Array, bandwidths: tuple[Scalar, ...]
+    ) -> jax.Array:
         """phi (M, d)."""
         return stein_direction(particles, gradients, weights, bandwidths)
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> SVGDState:
+        """Start a chain at a position."""
         particles = flatten(position)
         estate = jax.vmap(lambda x: estimator.init(key, x))(position)
         start = first_bandwidth(self.bandwidth, particles)
         return SVGDState(position, jnp.zeros_like(particles), jnp.zeros((), jnp.int32), start, estate)
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: SVGDState, step_size: Scalar, estimator: Estimator) -> SVGDState:
+        """Take one step."""
         gradients, estate = estimates(estimator, key, state.estate, state.position)
         particles = flatten(state.position)
         bandwidths, carried = bandwidths_of(self.bandwidth, particles, state.bandwidth)

@@ -8,6 +8,7 @@ from samplers.dynamics.cox_ingersoll_ross import CountedShape, cir_dynamics
 from samplers.estimators.host import estimator_key
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
 from samplers.interface.from_step import PositionMixin, PositionState
+from samplers.typing import Estimator
 from samplers.validation import require
 
 
@@ -32,7 +33,8 @@ class CIREuler(PositionMixin, CountedShape):
     """
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("baker2018large", "equation (2.1)"),
             StationaryLaw(order=1),
@@ -41,7 +43,10 @@ class CIREuler(PositionMixin, CountedShape):
             spaces=("positive",),
         )
 
-    def step(self, key, state, step_size, estimator):
+    def step(
+        self, key: np.random.Generator, state: PositionState, step_size: float, estimator: Estimator
+    ) -> PositionState:
+        """Take one step."""
         require(step_size > 0, "step_size: must be positive", step_size)
         theta = np.asarray(state.position, np.float64)
         estimate, estate = estimator.estimate(estimator_key(key, estimator), state.estate, theta)

@@ -1,7 +1,7 @@
 """The exact transition of the Cox-Ingersoll-Ross process, in logs and for any shape: the kernel of SCIR.
 
 `draw_poisson(source, rate)` and its like stand in the source of the kernel. In plain Python the source is anything with
-the methods of a `numpy.random.Generator`, such as the generators of the checks, which hand out the nodes of a
+the methods of a `numpy.random.Generator`, such as the generators of the checks, which return the nodes of a
 quadrature. Compiled by numba it is the state of a xoshiro256++ generator, four words, and the draw is inlined. So the
 kernel has one text, and what the checks walk through is what runs. All compiled functions are in this file, because
 numba's cache looks at the file of the outermost one only when it asks whether the code has changed.
@@ -11,13 +11,18 @@ sqrt(rate) times machine epsilon, where the textbook form loses rate times machi
 """
 
 import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numba import config, njit
 from numba.extending import overload
 
 from samplers.validation import require
+
+RandomSource = Any
+"""A `numpy.random.Generator` or its like in plain Python; the state (4,) of a stream in compiled code."""
 
 BLOCK = 8192
 """Numbers that share a stream of random bits; what is drawn does not depend on how blocks are shared out."""
@@ -33,7 +38,9 @@ HUGE = 1e15
 """Rate from which the Poisson count is no longer resolved in double precision."""
 
 
-def cir_transition(generator: np.random.Generator, log_theta, shape, step_size: float) -> np.ndarray:
+def cir_transition(
+    generator: np.random.Generator, log_theta: np.ndarray | float, shape: np.ndarray | float, step_size: float
+) -> np.ndarray:
     """Exact transition of d theta = (a - theta) dt + sqrt(2 theta) dW over a time h, in logs.
 
         J ~ Poisson(r),  r = theta / (e^h - 1),   theta' = (1 - e^-h) Gamma(a + J)
@@ -68,7 +75,9 @@ def cir_transition(generator: np.random.Generator, log_theta, shape, step_size: 
         return cir_logs(generator, np.exp(np.asarray(log_theta, np.float64)), shape, step_size)
 
 
-def cir_logs(generator: np.random.Generator, theta, shape, step_size: float) -> np.ndarray:
+def cir_logs(
+    generator: np.random.Generator, theta: np.ndarray | float, shape: np.ndarray | float, step_size: float
+) -> np.ndarray:
     """log theta' of `cir_transition` from theta itself, where the caller has it.
 
     A theta below 1e-308 may be given as 0: the law of theta' is that from 0 up to theta / h in total variation.
@@ -89,7 +98,7 @@ def cir_logs(generator: np.random.Generator, theta, shape, step_size: float) -> 
     return after.reshape(theta.shape)
 
 
-def _shared_out(states, theta, shape, step_size, out) -> int:
+def _shared_out(states: np.ndarray, theta: np.ndarray, shape: np.ndarray, step_size: float, out: np.ndarray) -> int:
     """`_all_blocks`, by as many threads as numba may use where there is enough to do."""
     blocks = len(states)
     workers = min(config.NUMBA_NUM_THREADS, blocks // LEAST)  # pyright: ignore[reportAttributeAccessIssue]
@@ -107,7 +116,7 @@ def _shared_out(states, theta, shape, step_size, out) -> int:
         return min((bad for bad in pool.map(part, range(workers)) if bad >= 0), default=-1)
 
 
-def _refuse(theta, shape, step_size):
+def _refuse(theta: float, shape: float, step_size: float) -> None:
     require(bool(0 < shape < math.inf), "shape: must be positive and finite", shape)
     require(bool(0 <= theta < math.inf), "theta: must be finite and not negative", theta)
     raise ValueError(f"step_size: {step_size} is too small for theta = {theta}, theta / h overflows; take a larger one")
@@ -129,29 +138,29 @@ def streams(generator: np.random.Generator, count: int) -> np.ndarray:
 # The laws as calls of a NumPy generator. The compiled forms are below.
 
 
-def draw_normal(source):
+def draw_normal(source: RandomSource) -> float:
     """N(0, 1)."""
     return source.standard_normal()
 
 
-def draw_uniform(source):
+def draw_uniform(source: RandomSource) -> float:
     """Uniform on (0, 1]."""
     return 1.0 - source.random()
 
 
-def draw_gamma(source, shape):
+def draw_gamma(source: RandomSource, shape: float) -> float:
     """Gamma(shape, 1), shape >= 1/2 in compiled code, which does not guard against underflow."""
     return source.standard_gamma(shape)
 
 
-def draw_log_gamma(source, shape):
+def draw_log_gamma(source: RandomSource, shape: float) -> float:
     """log Gamma(shape, 1), which is finite where the variate underflows."""
     if shape < 1.0:
         return math.log(source.standard_gamma(shape + 1.0)) - source.standard_exponential() / shape
     return math.log(source.standard_gamma(shape))
 
 
-def draw_poisson(source, rate):
+def draw_poisson(source: RandomSource, rate: float) -> float:
     """Poisson(rate), as a float."""
     return source.poisson(rate)
 
@@ -161,7 +170,9 @@ TAIL = 3.6541528853610088
 EXPONENTIAL_TAIL = 7.69711747013104972
 
 
-def _layers(tail, area_beyond, density, inverse):
+def _layers(
+    tail: float, area_beyond: float, density: Callable[[float], float], inverse: Callable[[float], float]
+) -> tuple[np.ndarray, np.ndarray]:
     """Right ends x_0 > x_1 = tail > .. > x_256 = 0 of layers of equal area under a density, and its values there.
 
     The lowest layer is the rectangle below x_1 and the tail beyond; x_0 is its area as the width of a rectangle.
@@ -195,12 +206,12 @@ _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 
 @njit(error_model="numpy", inline="always")
-def _rotate(x, k):
+def _rotate(x: np.uint64, k: int) -> np.uint64:
     return (x << np.uint64(k)) | (x >> np.uint64(64 - k))
 
 
 @njit(error_model="numpy", inline="always")
-def _bits(s):
+def _bits(s: np.ndarray) -> np.uint64:
     """Next 64 bits of xoshiro256++. Source: blackman2021scrambled, figure 2."""
     result = _rotate(s[0] + s[3], 23) + s[0]
     t = s[1] << np.uint64(17)
@@ -214,13 +225,13 @@ def _bits(s):
 
 
 @njit(error_model="numpy", inline="always")
-def _uniform(s):
+def _uniform(s: np.ndarray) -> float:
     """Uniform on (0, 1], multiples of 2^-53."""
     return (np.float64(np.int64(_bits(s) >> np.uint64(11))) + 1.0) * _TO_UNIT
 
 
 @njit(error_model="numpy")
-def _edge(s, i, u):
+def _edge(s: np.ndarray, i: np.uint64, u: float) -> float:
     """A variate from the tail or the wedge of layer i, or NaN where the wedge refuses."""
     if i == 0:
         while True:
@@ -234,7 +245,7 @@ def _edge(s, i, u):
 
 
 @njit(error_model="numpy", inline="always")
-def _normal(s):
+def _normal(s: np.ndarray) -> float:
     """N(0, 1) by the ziggurat. Source: marsaglia2000ziggurat, with 53 random bits beside the 8 of the layer."""
     x = math.nan
     while x != x:
@@ -248,7 +259,7 @@ def _normal(s):
 
 
 @njit(error_model="numpy")
-def _exponential_edge(s, i, x):
+def _exponential_edge(s: np.ndarray, i: np.uint64, x: float) -> float:
     """A variate from the tail, or x or NaN from the wedge of layer i."""
     if i == 0:
         return EXPONENTIAL_TAIL - math.log(_uniform(s))
@@ -257,7 +268,7 @@ def _exponential_edge(s, i, x):
 
 
 @njit(error_model="numpy", inline="always")
-def _exponential(s):
+def _exponential(s: np.ndarray) -> float:
     """Exponential of mean 1, by the ziggurat as in `_normal`."""
     x = math.nan
     while x != x:
@@ -270,18 +281,18 @@ def _exponential(s):
 
 
 @njit(error_model="numpy")
-def _gamma_accepts(z, w, d, u):
+def _gamma_accepts(z: float, w: float, d: float, u: float) -> bool:
     return math.log(u) < 0.5 * z * z + d * (math.log1p(w) - w)
 
 
 @njit(error_model="numpy")
-def _boost(s, shape):
+def _boost(s: np.ndarray, shape: float) -> float:
     """U^(1 / shape)."""
     return math.exp(-_exponential(s) / shape)
 
 
 @njit(error_model="numpy", inline="always")
-def _gamma(s, shape):
+def _gamma(s: np.ndarray, shape: float) -> float:
     """Gamma(shape, 1). Source: marsaglia2000gamma, section 3; below 1 by Gamma(a) = Gamma(a + 1) U^(1/a), section 6."""
     d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
@@ -298,7 +309,7 @@ def _gamma(s, shape):
 
 
 @njit(error_model="numpy")
-def _log_gamma_other(s, shape):
+def _log_gamma_other(s: np.ndarray, shape: float) -> float:
     """log Gamma(shape, 1) from a variate; below 1 from that of shape + 1, as in `_gamma`."""
     if shape < 1.0:
         return math.log(_gamma(s, shape + 1.0)) - _exponential(s) / shape
@@ -306,7 +317,7 @@ def _log_gamma_other(s, shape):
 
 
 @njit(error_model="numpy", inline="always")
-def _log_gamma(s, shape):
+def _log_gamma(s: np.ndarray, shape: float) -> float:
     """log x, x ~ Gamma(shape, 1), for small shapes by rejection in log x.
 
     The density of l = log x is proportional to e^(shape l - x). It is at most e^(shape l) for l < 0, and for l > 0 at
@@ -337,14 +348,14 @@ def _log_gamma(s, shape):
 
 
 @njit(error_model="numpy", inline="always")
-def _poisson(s, rate):
+def _poisson(s: np.ndarray, rate: float) -> float:
     """Poisson(rate), as a float."""
     u = _uniform(s)
     return 0.0 if u <= 1.0 - rate else _poisson_other(s, rate, u)  # e^-rate >= 1 - rate
 
 
 @njit(error_model="numpy")
-def _poisson_other(s, rate, u):
+def _poisson_other(s: np.ndarray, rate: float, u: float) -> float:
     """Poisson(rate) by products of uniforms below 10, the first of which is u, else PTRS.
 
     The logarithm of the ratio of the weight to its bound is k - rate - k log1p((k - rate) / rate) less the remainder of
@@ -379,7 +390,7 @@ def _poisson_other(s, rate, u):
 
 
 @njit(error_model="numpy")
-def _log_weight(k, rate):
+def _log_weight(k: float, rate: float) -> float:
     """log(rate^k e^-rate / k!), without cancellation."""
     if k < 10.0:
         return k * math.log(rate) - rate - math.lgamma(k + 1.0)
@@ -416,7 +427,7 @@ def _(source, rate):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _block(source, theta, shape, step_size, out):
+def _block(source: RandomSource, theta: np.ndarray, shape: np.ndarray, step_size: float, out: np.ndarray) -> int:
     """The transition of each number; the index of the first that is refused, or -1."""
     log_factor = math.log(-math.expm1(-step_size))
     decay = 1.0 / math.expm1(step_size) if step_size < 709.0 else 0.0
@@ -436,7 +447,7 @@ def _block(source, theta, shape, step_size, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _all_blocks(states, theta, shape, step_size, out):
+def _all_blocks(states: np.ndarray, theta: np.ndarray, shape: np.ndarray, step_size: float, out: np.ndarray) -> int:
     """`_block` over stretches of `BLOCK` numbers, each with its own stream."""
     for b in range(states.shape[0]):
         low, high = b * BLOCK, min((b + 1) * BLOCK, theta.size)

@@ -1,7 +1,6 @@
 """The exponential Ornstein-Uhlenbeck process: log-normal laws from unbiased estimates of their location."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +11,7 @@ from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source
 from samplers.interface.from_step import PositionMixin, PositionState
 from samplers.interface.sampler import Estimate
 from samplers.numerics.noise import normal_like
+from samplers.typing import Estimator, EstimatorState, Position, Scalar
 from samplers.validation import require
 from targets.target import Target
 
@@ -42,7 +42,7 @@ class ExponentialOU(PositionMixin):
     backend = "jax"
     needs = frozenset({"statistics"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.scale > 0, "scale: must be positive", self.scale)
 
     def dynamics(self, target: Target) -> Dynamics:
@@ -57,7 +57,8 @@ class ExponentialOU(PositionMixin):
         )
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("baker2018large", "section 2.3"),
             ExactLaw(),
@@ -66,7 +67,8 @@ class ExponentialOU(PositionMixin):
             spaces=("positive",),
         )
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: PositionState, step_size: Scalar, estimator: Estimator) -> PositionState:
+        """Take one step."""
         estimate_key, noise_key = jax.random.split(key)
         estimate, estate = estimator.estimate(estimate_key, state.estate, state.position)
         if estimate.statistics is None:
@@ -89,19 +91,21 @@ class LogLocation:
         ValueError: if `batch_size` does not lie between 1 and N.
     """
 
-    logs: Any
+    logs: np.ndarray
     batch_size: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         total = len(self.logs)
         if self.batch_size is not None:
             require(1 <= self.batch_size <= total, f"batch_size: must lie between 1 and {total}", self.batch_size)
 
-    def init(self, key, position):
+    def init(self, key: jax.Array, position: Position) -> tuple[()]:
+        """No state: an empty tuple."""
         del key, position
         return ()
 
-    def estimate(self, key, estate, position):
+    def estimate(self, key: jax.Array, estate: EstimatorState, position: jax.Array) -> tuple[Estimate, EstimatorState]:
+        """Estimate at a position, and the next state of the estimator."""
         logs = jnp.asarray(np.asarray(self.logs), position.dtype)
         if self.batch_size is not None:
             logs = logs[jax.random.randint(key, (self.batch_size,), 0, len(self.logs))]

@@ -9,15 +9,22 @@ from samplers.positive.cir_transition import cir_transition
 
 
 class GammaUpdate(Protocol):
-    """One step towards Gamma(prior + counts), whose normalised rows are Dirichlet(prior + counts).
+    """A step towards Gamma(prior + counts), whose normalised rows are Dirichlet(prior + counts).
 
     Attributes:
-        exact: true where the step is an exact draw that forgets where it was.
+        exact: True where the step is an exact draw, independent of the current value.
     """
 
     exact: bool
 
-    def __call__(self, generator: np.random.Generator, log_theta, prior, counts, step_size: float) -> np.ndarray:
+    def __call__(
+        self,
+        generator: np.random.Generator,
+        log_theta: np.ndarray,
+        prior: np.ndarray | float,
+        counts: np.ndarray,
+        step_size: float,
+    ) -> np.ndarray:
         """log theta' (K, d) from log theta (K, d), prior and counts that broadcast against it, and h."""
         ...
 
@@ -37,7 +44,15 @@ class ExactGamma:
 
     exact = True
 
-    def __call__(self, generator, log_theta, prior, counts, step_size):
+    def __call__(
+        self,
+        generator: np.random.Generator,
+        log_theta: np.ndarray,
+        prior: np.ndarray | float,
+        counts: np.ndarray,
+        step_size: float,
+    ) -> np.ndarray:
+        """log theta' (K, d)."""
         del step_size
         return log_gamma_draws(generator, prior + counts)
 
@@ -53,7 +68,15 @@ class CIRUpdate:
 
     exact = False
 
-    def __call__(self, generator, log_theta, prior, counts, step_size):
+    def __call__(
+        self,
+        generator: np.random.Generator,
+        log_theta: np.ndarray,
+        prior: np.ndarray | float,
+        counts: np.ndarray,
+        step_size: float,
+    ) -> np.ndarray:
+        """log theta' (K, d)."""
         return cir_transition(generator, log_theta, prior + counts, step_size)
 
 
@@ -72,7 +95,15 @@ class ExpandedMeanUpdate:
 
     exact = False
 
-    def __call__(self, generator, log_theta, prior, counts, step_size):
+    def __call__(
+        self,
+        generator: np.random.Generator,
+        log_theta: np.ndarray,
+        prior: np.ndarray | float,
+        counts: np.ndarray,
+        step_size: float,
+    ) -> np.ndarray:
+        """log theta' (K, d)."""
         theta = np.exp(log_theta)
         total = np.sum(counts, axis=-1, keepdims=True)
         # normalised in logs: the sum of a row may underflow for small priors

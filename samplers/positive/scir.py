@@ -1,7 +1,7 @@
 """Stochastic Cox-Ingersoll-Ross process (SCIR): conditionally conjugate Gamma and Dirichlet laws."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from samplers.estimators.host import estimator_key
 from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source
 from samplers.interface.sampler import Estimate
 from samplers.positive.cir_transition import cir_logs
+from samplers.typing import Estimator, EstimatorState
 from samplers.validation import require
 
 
@@ -17,7 +18,7 @@ class SCIRState(NamedTuple):
     """log theta (K,) and the estimator's own state. For shapes far below 1, theta underflows where its log does not."""
 
     log_position: np.ndarray
-    estate: Any
+    estate: EstimatorState
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +33,16 @@ class CIRSteps(CountedShape):
             estimator returns no counts.
     """
 
-    def init(self, key, position, estimator):
+    def init(self, key: np.random.Generator, position: np.ndarray, estimator: Estimator) -> SCIRState:
+        """Start a chain at a position."""
         position = np.asarray(position, np.float64)
         require(bool(np.all(position >= 0)), "position: must not be negative", position)
         with np.errstate(divide="ignore"):
             log_position = np.log(position)
         return SCIRState(log_position, estimator.init(estimator_key(key, estimator), position))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: np.random.Generator, state: SCIRState, step_size: float, estimator: Estimator) -> SCIRState:
+        """Take one step."""
         require(step_size > 0, "step_size: must be positive", step_size)
         position = self.position(state)
         estimate, estate = estimator.estimate(estimator_key(key, estimator), state.estate, position)
@@ -48,18 +51,21 @@ class CIRSteps(CountedShape):
         shape = self.alpha + np.asarray(estimate.statistics)
         return SCIRState(cir_logs(key, self.begin(key, position, shape), shape, float(step_size)), estate)
 
-    def begin(self, key, position, shape):
-        """Where the transition begins."""
+    def begin(self, key: np.random.Generator, position: np.ndarray, shape: np.ndarray) -> np.ndarray:
+        """Start (K,) of the transition."""
         del key, shape
         return position
 
-    def position(self, state):
+    def position(self, state: SCIRState) -> np.ndarray:
+        """Position of a state."""
         return np.exp(state.log_position)
 
-    def unpack(self, state):
+    def unpack(self, state: SCIRState) -> np.ndarray:
+        """Full variable z of a state."""
         return self.position(state)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: np.random.Generator, z: np.ndarray, estimator: Estimator) -> SCIRState:
+        """State with the full variable z; caches are computed anew."""
         return self.init(key, z, estimator)
 
 
@@ -85,7 +91,8 @@ class SCIR(CIRSteps):
     """
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("baker2018large", "Algorithm 1"),
             ExactLaw(),
@@ -94,7 +101,9 @@ class SCIR(CIRSteps):
             spaces=("positive",),
         )
 
-    def chains(self, key, positions, step_size, num_steps, estimator):
+    def chains(
+        self, key: np.random.Generator, positions: np.ndarray, step_size: float, num_steps: int, estimator: Estimator
+    ) -> np.ndarray:
         """End positions (N, d) of N independent chains: `step` acts on each number by itself, so it moves all at once.
 
         Args:
@@ -127,11 +136,15 @@ class ExactCounts:
 
     backend = "host"
 
-    def init(self, key, position):
+    def init(self, key: np.random.Generator, position: np.ndarray) -> tuple[()]:
+        """No state: an empty tuple."""
         del key, position
         return ()
 
-    def estimate(self, key, estate, position):
+    def estimate(
+        self, key: np.random.Generator, estate: EstimatorState, position: np.ndarray
+    ) -> tuple[Estimate, EstimatorState]:
+        """Estimate at a position, and the next state of the estimator."""
         del key, position
         return Estimate(None, statistics=np.asarray(self.counts, np.float64)), estate
 
@@ -160,21 +173,25 @@ class CountMinibatch:
 
     backend = "host"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         total = len(self.labels)
         require(1 <= self.batch_size <= total, f"batch_size: must lie between 1 and {total}", self.batch_size)
         low, high = int(np.min(self.labels)), int(np.max(self.labels))
         require(low >= 0 and high < self.categories, f"labels: must lie in 0..{self.categories - 1}", (low, high))
 
-    def init(self, key, position):
+    def init(self, key: np.random.Generator, position: np.ndarray) -> tuple[()]:
+        """No state: an empty tuple."""
         del key, position
         return ()
 
-    def at(self, indices) -> Estimate:
+    def at(self, indices: np.ndarray) -> Estimate:
         """The estimate for given indices (n,)."""
         counts = np.bincount(np.asarray(self.labels)[indices], minlength=self.categories)
         return Estimate(None, statistics=len(self.labels) / self.batch_size * counts)
 
-    def estimate(self, key, estate, position):
+    def estimate(
+        self, key: np.random.Generator, estate: EstimatorState, position: np.ndarray
+    ) -> tuple[Estimate, EstimatorState]:
+        """Estimate at a position, and the next state of the estimator."""
         del position
         return self.at(key.choice(len(self.labels), self.batch_size, replace=self.replace)), estate

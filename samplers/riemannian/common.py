@@ -1,9 +1,12 @@
-"""What the samplers with a state-dependent metric share: their needs and their claims."""
+"""Needs and claims of the samplers with a state-dependent metric."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from samplers.dynamics.complete_recipe import Dynamics
 from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ReflectsAtZero, Source, StationaryLaw
+from samplers.typing import Need
+from targets.target import Target
 
 
 class RiemannianMixin:
@@ -13,14 +16,16 @@ class RiemannianMixin:
     temperature: float
     compensate: bool
     reflect: bool
-    dynamics: Callable[..., Any]
+    dynamics: Callable[[Target], Dynamics]
 
     @property
-    def needs(self):
+    def needs(self) -> frozenset[Need]:
+        """Parts of an estimate that a step reads."""
         return frozenset({"gradient", "covariance"} if self.compensate else {"gradient"})
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         smooth = ("exact gradient or compensated noise",)
         return Claims(
             self.source,

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ from samplers.dynamics.complete_recipe import Dynamics
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
 from samplers.numerics.matrix_sqrt import positive_root
 from samplers.numerics.noise import normal_like
+from samplers.typing import Estimator, EstimatorState, Need, Position, Scalar
 from samplers.validation import require
 from targets.target import Target
 
@@ -20,16 +21,16 @@ from targets.target import Target
 class AugmentedPoint(NamedTuple):
     """The full variable z: the position and the auxiliary coordinates (k,), in the order of the dynamics."""
 
-    position: Any
+    position: Position
     auxiliary: jax.Array
 
 
 class RecipeState(NamedTuple):
     """Position, auxiliary coordinates (k,) and the estimator's own state."""
 
-    position: Any
+    position: Position
     auxiliary: jax.Array
-    estate: Any
+    estate: EstimatorState
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +73,19 @@ class Recipe:
 
     backend = "jax"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         model = self.dynamics(self.target)
         require(model.size == self.target.size, f"dynamics: its position has not size {self.target.size}", model.size)
 
     @property
-    def needs(self):
+    def needs(self) -> frozenset[Need]:
+        """Parts of an estimate that a step reads."""
         return frozenset({"gradient", "covariance"} if self.compensate else {"gradient"})
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("ma2015complete", "equations (6) and (9)"),
             StationaryLaw(order=1, temperature=self.temperature),
@@ -90,7 +93,8 @@ class Recipe:
             conditions=("exact gradient or compensated noise",),
         )
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> RecipeState:
+        """Start a chain at a position."""
         auxiliary_key, estimator_key = jax.random.split(key)
         model = self.dynamics(self.target)
         dtype = ravel_pytree(position)[0].dtype
@@ -106,7 +110,8 @@ class Recipe:
         slope = jax.grad(self.dynamics(linear).H)(z)
         return -(model.D(z) + model.Q(z)) @ slope + model.gamma(z)
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: RecipeState, step_size: Scalar, estimator: Estimator) -> RecipeState:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         h = step_size
         theta, unravel = ravel_pytree(state.position)
@@ -126,11 +131,14 @@ class Recipe:
         z = z + h * self.drift(z, gradient, target) + jnp.sqrt(h) * noise
         return RecipeState(unravel(z[: model.size]), z[model.size :], estate)
 
-    def position(self, state):
+    def position(self, state: RecipeState) -> Position:
+        """Position of a state."""
         return state.position
 
-    def unpack(self, state):
+    def unpack(self, state: RecipeState) -> AugmentedPoint:
+        """Full variable z of a state."""
         return AugmentedPoint(state.position, state.auxiliary)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: AugmentedPoint, estimator: Estimator) -> RecipeState:
+        """State with the full variable z; caches are computed anew."""
         return RecipeState(z.position, z.auxiliary, estimator.init(key, z.position))

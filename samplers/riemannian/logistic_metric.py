@@ -34,19 +34,19 @@ class LogisticMetric(SymmetricRoot):
     prior_variance: float
     scale: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(np.ndim(self.features) == 2, "features: must have shape (n, d)", np.shape(self.features))
         require(self.prior_variance > 0, "prior_variance: must be positive", self.prior_variance)
         require(self.scale > 0, "scale: must be positive", self.scale)
 
-    def inverse(self, theta):
+    def inverse(self, theta: jax.Array) -> jax.Array:
         """G^-1 (d, d)."""
         X = jnp.asarray(self.features, theta.dtype)
         s = jax.nn.sigmoid(X @ theta)
         G = (X.T * (self.scale * s * (1 - s))) @ X + jnp.eye(theta.size, dtype=theta.dtype) / self.prior_variance
         return jnp.linalg.inv(G)
 
-    def divergence(self, theta):
+    def divergence(self, theta: jax.Array) -> jax.Array:
         """div G^-1 (d,), in closed form."""
         X, A = jnp.asarray(self.features, theta.dtype), self.inverse(theta)
         s = jax.nn.sigmoid(X @ theta)

@@ -6,12 +6,13 @@ by automatic differentiation (`samplers.dynamics.complete_recipe.row_divergence`
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 
 from samplers.numerics.matrix_sqrt import positive_root
+from samplers.typing import Scalar
 from samplers.validation import require
 from targets.target import Target
 
@@ -20,11 +21,11 @@ from targets.target import Target
 class Metric(Protocol):
     """A field of symmetric positive definite matrices on flat positions (n,)."""
 
-    def inverse(self, theta: jax.Array) -> Any:
+    def inverse(self, theta: jax.Array) -> "jax.Array | Diagonal":
         """G^-1(theta), (n, n), an array or a `Diagonal`."""
         ...
 
-    def inverse_sqrt(self, theta: jax.Array) -> Any:
+    def inverse_sqrt(self, theta: jax.Array) -> "jax.Array | Diagonal":
         """B(theta) = G^-1/2(theta), (n, n), the symmetric square root of `inverse`."""
         ...
 
@@ -50,25 +51,27 @@ class Diagonal:
         """The diagonal."""
         return self.entries
 
-    def __matmul__(self, other):
+    def __matmul__(self, other: jax.Array) -> jax.Array:
         return self.entries * other if jnp.ndim(other) == 1 else self.entries[:, None] * other
 
-    def __rmatmul__(self, other):
+    def __rmatmul__(self, other: jax.Array) -> jax.Array:
         return other * self.entries
 
-    def __rmul__(self, number):
+    def __rmul__(self, number: Scalar) -> jax.Array:
         return number * dense(self)
 
-    def tree_flatten(self):
+    def tree_flatten(self) -> tuple[tuple[jax.Array], None]:
+        """Entries as the only child of the pytree."""
         return (self.entries,), None
 
     @classmethod
-    def tree_unflatten(cls, auxiliary, children):
+    def tree_unflatten(cls, auxiliary: None, children: tuple[jax.Array]) -> "Diagonal":
+        """Matrix from its entries."""
         del auxiliary
         return cls(*children)
 
 
-def dense(matrix: Any) -> jax.Array:
+def dense(matrix: jax.Array | Diagonal) -> jax.Array:
     """An array (n, n) from what a metric returns."""
     return jnp.diag(matrix.entries) if isinstance(matrix, Diagonal) else matrix
 
@@ -88,10 +91,12 @@ class DiagonalMetric:
 
     diagonal: Callable[[jax.Array], jax.Array] = wave
 
-    def inverse(self, theta):
+    def inverse(self, theta: jax.Array) -> jax.Array:
+        """G^-1(theta), (n, n)."""
         return jnp.diag(self.diagonal(theta))
 
-    def inverse_sqrt(self, theta):
+    def inverse_sqrt(self, theta: jax.Array) -> jax.Array:
+        """B(theta) = G^-1/2(theta), (n, n)."""
         return jnp.diag(jnp.sqrt(self.diagonal(theta)))
 
 
@@ -106,7 +111,8 @@ class NonHessian2D:
     Elementary functions only, so that the matrices can be translated to a computer algebra system.
     """
 
-    def inverse_sqrt(self, theta):
+    def inverse_sqrt(self, theta: jax.Array) -> jax.Array:
+        """B(theta) = G^-1/2(theta), (n, n)."""
         x, y = 0.5 * theta[0], 0.5 * theta[1]
         off = 0.3 * jnp.cos(x - y)
         return jnp.stack(
@@ -116,7 +122,8 @@ class NonHessian2D:
             ]
         )
 
-    def inverse(self, theta):
+    def inverse(self, theta: jax.Array) -> jax.Array:
+        """G^-1(theta), (n, n)."""
         root = self.inverse_sqrt(theta)
         return root @ root
 
@@ -128,10 +135,12 @@ class PositiveMetric:
     Source: patterson2013stochastic, the expanded-mean parameterisation of the simplex.
     """
 
-    def inverse(self, theta):
+    def inverse(self, theta: jax.Array) -> Diagonal:
+        """G^-1(theta), (n, n)."""
         return Diagonal(theta)
 
-    def inverse_sqrt(self, theta):
+    def inverse_sqrt(self, theta: jax.Array) -> Diagonal:
+        """B(theta) = G^-1/2(theta), (n, n)."""
         return Diagonal(jnp.sqrt(theta))
 
 
@@ -139,7 +148,8 @@ class PositiveMetric:
 class FlatMetric:
     """G = I: Euclidean Langevin and Hamiltonian dynamics, for the reflections that the Riemannian samplers have."""
 
-    def inverse(self, theta):
+    def inverse(self, theta: jax.Array) -> Diagonal:
+        """G^-1(theta), (n, n)."""
         return Diagonal(jnp.ones_like(theta))
 
     inverse_sqrt = inverse
@@ -150,7 +160,7 @@ class SymmetricRoot:
 
     inverse: Callable[[jax.Array], jax.Array]
 
-    def inverse_sqrt(self, theta):
+    def inverse_sqrt(self, theta: jax.Array) -> jax.Array:
         """sqrt(A) = (A + s I) / sqrt(tr A + 2 s), s = sqrt(det A), for 2 x 2."""
         A = self.inverse(theta)
         if A.shape[0] == 2:
@@ -171,7 +181,8 @@ class ReducedMeanMetric(SymmetricRoot):
 
     total: float
 
-    def inverse(self, theta):
+    def inverse(self, theta: jax.Array) -> jax.Array:
+        """G^-1(theta), (n, n)."""
         return (jnp.diag(theta) - jnp.outer(theta, theta)) / self.total
 
 
@@ -187,7 +198,8 @@ class ReducedNaturalMetric(SymmetricRoot):
 
     total: float
 
-    def inverse(self, theta):
+    def inverse(self, theta: jax.Array) -> jax.Array:
+        """G^-1(theta), (n, n)."""
         whole = 1 + jnp.sum(jnp.exp(theta))  # 1 / pi_K
         one = jnp.ones((theta.shape[0], theta.shape[0]), theta.dtype)
         return whole * (jnp.diag(jnp.exp(-theta)) + one) / self.total
@@ -200,10 +212,12 @@ class ExpandedNaturalMetric:
     Source: patterson2013stochastic, section 4 (expanded natural).
     """
 
-    def inverse(self, theta):
+    def inverse(self, theta: jax.Array) -> Diagonal:
+        """G^-1(theta), (n, n)."""
         return Diagonal(jnp.exp(-theta))
 
-    def inverse_sqrt(self, theta):
+    def inverse_sqrt(self, theta: jax.Array) -> Diagonal:
+        """B(theta) = G^-1/2(theta), (n, n)."""
         return Diagonal(jnp.exp(-theta / 2))
 
 
@@ -230,15 +244,17 @@ class RecipeMetric:
     scale: float = 1.5
     offset: float = 0.5
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.scale > 0, "scale: must be positive", self.scale)
 
-    def factor(self, theta):
+    def factor(self, theta: jax.Array) -> jax.Array:
         """D sqrt(|U(theta) + C|), a scalar."""
         return self.scale * jnp.sqrt(jnp.abs(self.target.flat_potential(theta) + self.offset))
 
-    def inverse(self, theta):
+    def inverse(self, theta: jax.Array) -> jax.Array:
+        """G^-1(theta), (n, n)."""
         return self.factor(theta) * jnp.eye(theta.shape[0], dtype=theta.dtype)
 
-    def inverse_sqrt(self, theta):
+    def inverse_sqrt(self, theta: jax.Array) -> jax.Array:
+        """B(theta) = G^-1/2(theta), (n, n)."""
         return jnp.sqrt(self.factor(theta)) * jnp.eye(theta.shape[0], dtype=theta.dtype)

@@ -6,13 +6,14 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.dynamics.complete_recipe import row_divergence
+from samplers.dynamics.complete_recipe import Dynamics, row_divergence
 from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject
 from samplers.numerics.noise import normal_like
 from samplers.numerics.spd import log_det, solve
-from samplers.riemannian.metrics import Metric
+from samplers.riemannian.metrics import Metric, dense
 from samplers.riemannian.sgrld import SGRLD
+from samplers.typing import Estimator, Scalar
 from samplers.underdamped.hmc import MetropolisMixin, MetropolisState, potential_of
 from samplers.validation import require
 from targets.target import Target
@@ -51,11 +52,12 @@ class MMALA(MetropolisMixin):
     backend = "jax"
     needs = frozenset({"gradient", "potential"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         T = self.temperature
         return Claims(
             Source("girolami2011riemann", "section 5, manifold MALA"),
@@ -66,22 +68,23 @@ class MMALA(MetropolisMixin):
             spaces=("euclidean", "positive"),
         )
 
-    def dynamics(self, target: Target):
-        """Those of SGRLD: the limit of small steps."""
+    def dynamics(self, target: Target) -> Dynamics:
+        """Dynamics of SGRLD: the limit of small steps."""
         return SGRLD(self.metric, self.temperature).dynamics(target)
 
-    def mean(self, theta, gradient, step_size):
+    def mean(self, theta: jax.Array, gradient: jax.Array, step_size: Scalar) -> jax.Array:
         """m(theta) (n,)."""
         drift = self.metric.inverse(theta) @ gradient - self.temperature * row_divergence(self.metric.inverse, theta)
         return theta - step_size * drift
 
-    def log_proposal(self, start, gradient, end, step_size) -> jax.Array:
+    def log_proposal(self, start: jax.Array, gradient: jax.Array, end: jax.Array, step_size: Scalar) -> jax.Array:
         """log q(start, end) up to a constant, for flat positions (n,); `gradient` is grad U at `start`."""
         inverse, residual = self.metric.inverse(start), end - self.mean(start, gradient, step_size)
-        quadratic = residual @ solve(inverse, residual)
-        return -quadratic / (4 * step_size * self.temperature) - 0.5 * log_det(inverse)
+        quadratic = residual @ solve(dense(inverse), residual)
+        return -quadratic / (4 * step_size * self.temperature) - 0.5 * log_det(dense(inverse))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: MetropolisState, step_size: Scalar, estimator: Estimator) -> MetropolisState:
+        """Take one step."""
         noise_key, gradient_key, accept_key = jax.random.split(key, 3)
         x, unravel = ravel_pytree(state.position)
         slope = ravel_pytree(state.gradient)[0]

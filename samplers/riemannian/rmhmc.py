@@ -6,11 +6,12 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.interface.claims import Source
+from samplers.interface.claims import Claims, Source
 from samplers.numerics import spd
-from samplers.riemannian.metrics import Metric
+from samplers.riemannian.metrics import Metric, dense
 from samplers.riemannian.sgrld import SGRLD
 from samplers.riemannian.trajectories import TrajectoryMixin, agree, solve
+from samplers.typing import Estimator, Position, Scalar
 from samplers.underdamped.hmc import MetropolisState, potential_of
 
 
@@ -34,7 +35,7 @@ class RMHMC(TrajectoryMixin):
 
     Args:
         metric: G^-1 and its square root.
-        num_steps: steps of the integrator a transition, at least 1.
+        num_steps: steps of the integrator per transition, at least 1.
         temperature: T > 0; the law is exp(-U / T), Lebesgue.
 
     `step_size` is h.
@@ -51,26 +52,29 @@ class RMHMC(TrajectoryMixin):
     temperature: float = 1.0
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         source = Source("girolami2011riemann", "section 6, generalised leapfrog")
         return self.exact_claims(source, SGRLD(self.metric, self.temperature).dynamics, flat=True)
 
-    def refresh(self, key, position):
+    def refresh(self, key: jax.Array, position: Position) -> jax.Array:
         """p ~ N(0, T G(x)), flat (n,)."""
         theta = ravel_pytree(position)[0]
         white = jax.random.normal(key, theta.shape, theta.dtype)
         root = jnp.sqrt(self.temperature).astype(theta.dtype)
-        return root * spd.solve(self.metric.inverse_sqrt(theta), white)
+        return root * spd.solve(dense(self.metric.inverse_sqrt(theta)), white)
 
-    def kinetic(self, position, momentum):
+    def kinetic(self, position: Position, momentum: jax.Array) -> jax.Array:
         """K(x, p)."""
         return self._kinetic(ravel_pytree(position)[0], momentum)
 
-    def _kinetic(self, theta, p):
+    def _kinetic(self, theta: jax.Array, p: jax.Array) -> jax.Array:
         inverse = self.metric.inverse(theta)
-        return 0.5 * p @ inverse @ p - 0.5 * self.temperature * spd.log_det(inverse)
+        return 0.5 * p @ inverse @ p - 0.5 * self.temperature * spd.log_det(dense(inverse))
 
-    def _move(self, theta, p, gradient, h):
+    def _move(
+        self, theta: jax.Array, p: jax.Array, gradient: jax.Array, h: Scalar
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
         """(x, p, grad U(x)) -> (x', w, converged): the two implicit equations."""
         slope = jax.grad(self._kinetic)
         half, first = solve(lambda w: p - 0.5 * h * (gradient + slope(theta, w)), p)
@@ -79,8 +83,10 @@ class RMHMC(TrajectoryMixin):
         end, second = solve(along, theta + h * velocity)
         return end, half, first & second
 
-    def integrate(self, key, state, momentum, step_size, estimator):
-        """One step of the generalised leapfrog; valid if its reverse leads back."""
+    def integrate(
+        self, key: jax.Array, state: MetropolisState, momentum: jax.Array, step_size: Scalar, estimator: Estimator
+    ) -> tuple[MetropolisState, jax.Array, jax.Array]:
+        """Take one step of the generalised leapfrog; valid if its reverse leads back."""
         h = step_size
         theta, unravel = ravel_pytree(state.position)
         x, half, converged = self._move(theta, momentum, ravel_pytree(state.gradient)[0], h)

@@ -9,11 +9,13 @@ from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names, row_divergence
 from samplers.dynamics.underdamped import MomentumMixin, MomentumState
-from samplers.interface.claims import ShearingForce, Source
+from samplers.interface.claims import Claims, ShearingForce, Source
+from samplers.interface.estimates import covariance_of
 from samplers.numerics.matrix_sqrt import positive_root
 from samplers.numerics.noise import normal_like
 from samplers.riemannian.common import RiemannianMixin
-from samplers.riemannian.metrics import Metric
+from samplers.riemannian.metrics import Diagonal, Metric
+from samplers.typing import Estimate, Estimator, Scalar, State
 from samplers.validation import require
 from targets.target import Target
 
@@ -68,16 +70,17 @@ class SGRHMC(RiemannianMixin, MomentumMixin):
     backend = "jax"
     source = Source("ma2015complete", "Algorithm 1")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         require(self.friction is None or self.friction > 0, "friction: must be positive", self.friction)
         require(self.order in ("semi-implicit", "explicit"), "order: unknown", self.order)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return super().claims.amended(ShearingForce()) if self.order == "semi-implicit" else super().claims
 
-    def friction_matrix(self, theta):
+    def friction_matrix(self, theta: jax.Array) -> jax.Array | Diagonal:
         """C (n, n) at theta (n,)."""
         return self.metric.inverse(theta) if self.friction is None else self.friction * jnp.eye(len(theta))
 
@@ -85,11 +88,11 @@ class SGRHMC(RiemannianMixin, MomentumMixin):
         """H = (U + |r|^2 / 2) / T, D = T diag(0, C), Q = T [[0, -B], [B, 0]]."""
         T, n, metric = self.temperature, target.size, self.metric
 
-        def D(z):
+        def D(z: jax.Array) -> jax.Array:
             zero = jnp.zeros((n, n), z.dtype)
             return jnp.block([[zero, zero], [zero, T * self.friction_matrix(z[:n])]])
 
-        def Q(z):
+        def Q(z: jax.Array) -> jax.Array:
             zero, root = jnp.zeros((n, n), z.dtype), T * metric.inverse_sqrt(z[:n])
             return jnp.block([[zero, -root], [root, zero]])
 
@@ -101,7 +104,7 @@ class SGRHMC(RiemannianMixin, MomentumMixin):
             size=n,
         )
 
-    def injected(self, key, theta, estimate, step_size):
+    def injected(self, key: jax.Array, theta: jax.Array, estimate: Estimate, step_size: Scalar) -> jax.Array:
         """The injected noise N(0, 2 h T C - h^2 B V^ B) at theta (n,), (n,)."""
         h, T, root = step_size, self.temperature, self.metric.inverse_sqrt(theta)
         white = normal_like(key, theta)
@@ -109,11 +112,12 @@ class SGRHMC(RiemannianMixin, MomentumMixin):
             return jnp.sqrt(2 * T * h) * (root @ white if self.friction is None else self.friction**0.5 * white)
         return (
             jnp.sqrt(h)
-            * positive_root(2 * T * self.friction_matrix(theta) - h * root @ estimate.covariance @ root)
+            * positive_root(2 * T * self.friction_matrix(theta) - h * root @ covariance_of(estimate) @ root)
             @ white
         )
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: State, step_size: Scalar, estimator: Estimator) -> MomentumState:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         h, T = step_size, self.temperature
         theta, unravel = ravel_pytree(state.position)

@@ -8,11 +8,13 @@ from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names, row_divergence
 from samplers.interface.claims import Source
+from samplers.interface.estimates import covariance_of
 from samplers.interface.from_step import PositionMixin, PositionState
 from samplers.numerics.matrix_sqrt import positive_root
 from samplers.numerics.noise import normal_like
 from samplers.riemannian.common import RiemannianMixin
 from samplers.riemannian.metrics import Metric
+from samplers.typing import Estimator, Scalar, State
 from samplers.validation import require
 from targets.target import Target
 
@@ -56,7 +58,7 @@ class SGRLD(RiemannianMixin, PositionMixin):
     backend = "jax"
     source = Source("patterson2013stochastic", "stochastic gradient Riemannian Langevin dynamics")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
 
     def dynamics(self, target: Target) -> Dynamics:
@@ -70,7 +72,8 @@ class SGRLD(RiemannianMixin, PositionMixin):
             size=n,
         )
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: State, step_size: Scalar, estimator: Estimator) -> PositionState:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         h, T = step_size, self.temperature
         theta, unravel = ravel_pytree(state.position)
@@ -79,7 +82,9 @@ class SGRLD(RiemannianMixin, PositionMixin):
         inverse = self.metric.inverse(theta)
         white = normal_like(noise_key, theta)
         if self.compensate:
-            noise = jnp.sqrt(h) * positive_root(2 * T * inverse - h * inverse @ estimate.covariance @ inverse) @ white
+            noise = (
+                jnp.sqrt(h) * positive_root(2 * T * inverse - h * inverse @ covariance_of(estimate) @ inverse) @ white
+            )
         else:
             noise = jnp.sqrt(2 * T * h) * (self.metric.inverse_sqrt(theta) @ white)
         gamma = row_divergence(self.metric.inverse, theta)

@@ -1,7 +1,6 @@
-"""What the Metropolis samplers with trajectories on manifolds and in metrics share: refresh, scan, test, reversal."""
+"""Metropolis samplers with trajectories on manifolds and in metrics: refresh, scan, test, reversal."""
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +9,7 @@ from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.embedded import EmbeddedDynamics
 from samplers.interface.claims import Claims, Composite, ExactLaw, HamiltonianProposal, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject, inner
+from samplers.typing import Estimator, Position, Scalar, Tree
 from samplers.underdamped.hmc import MetropolisMixin, MetropolisState
 from samplers.validation import require
 from targets.target import Target
@@ -27,17 +27,17 @@ class TrajectoryMixin(MetropolisMixin):
 
     num_steps: int
     temperature: float
-    refresh: Callable[..., Any]
-    integrate: Callable[..., Any]
+    refresh: Callable[..., Tree]
+    integrate: Callable[..., tuple[MetropolisState, Tree, jax.Array | bool]]
 
     backend = "jax"
     needs = frozenset({"gradient", "potential"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.num_steps >= 1, "num_steps: must be at least 1", self.num_steps)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
 
-    def kinetic(self, position, momentum):
+    def kinetic(self, position: Position, momentum: Tree) -> jax.Array:
         """|p|^2 / 2."""
         del position
         return 0.5 * inner(momentum, momentum)
@@ -49,7 +49,7 @@ class TrajectoryMixin(MetropolisMixin):
         flat: bool,
         spaces: tuple[str, ...] = ("euclidean",),
     ) -> Claims:
-        """Those of an exact kernel; `flat` where the position is in a Euclidean space.
+        """Claims of an exact kernel; `flat` where the position is in a Euclidean space.
 
         `dynamics` is the Langevin equation to which the end of a trajectory belongs (`HamiltonianProposal`).
         """
@@ -64,10 +64,14 @@ class TrajectoryMixin(MetropolisMixin):
             spaces=spaces,
         )
 
-    def trajectory(self, key, state, momentum, step_size, estimator):
+    def trajectory(
+        self, key: jax.Array, state: MetropolisState, momentum: Tree, step_size: Scalar, estimator: Estimator
+    ) -> tuple[MetropolisState, Tree, jax.Array]:
         """`num_steps` steps: `(state, momentum, valid)` at the end, no accept-reject."""
 
-        def body(carry, gradient_key):
+        def body(
+            carry: tuple[MetropolisState, Tree, jax.Array], gradient_key: jax.Array
+        ) -> tuple[tuple[MetropolisState, Tree, jax.Array], None]:
             here, p, valid = carry
             here, p, fine = self.integrate(gradient_key, here, p, step_size, estimator)
             return (here, p, valid & fine), None
@@ -75,7 +79,8 @@ class TrajectoryMixin(MetropolisMixin):
         keys = jax.random.split(key, self.num_steps)
         return jax.lax.scan(body, (state, momentum, jnp.asarray(True)), keys)[0]
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: MetropolisState, step_size: Scalar, estimator: Estimator) -> MetropolisState:
+        """Take one step."""
         momentum_key, gradient_key, accept_key = jax.random.split(key, 3)
         momentum = self.refresh(momentum_key, state.position)
         end, end_momentum, valid = self.trajectory(gradient_key, state, momentum, step_size, estimator)
@@ -97,7 +102,9 @@ def agree(a: jax.Array, b: jax.Array) -> jax.Array:
     return jnp.max(jnp.abs(a - b)) <= jnp.sqrt(jnp.finfo(a.dtype).eps) * size  # False for NaN
 
 
-def solve(update: Callable[[Any], Any], start: jax.Array, most: int = MOST_ITERATIONS) -> tuple[jax.Array, jax.Array]:
+def solve(
+    update: Callable[[jax.Array], jax.Array], start: jax.Array, most: int = MOST_ITERATIONS
+) -> tuple[jax.Array, jax.Array]:
     """x = update(x) by iteration, until a change is of the size of the round-off or no longer halves near it.
 
     Args:
@@ -110,16 +117,16 @@ def solve(update: Callable[[Any], Any], start: jax.Array, most: int = MOST_ITERA
     """
     eps = jnp.finfo(start.dtype).eps
 
-    def size(x):
+    def size(x: jax.Array) -> jax.Array:
         return 1 + jnp.max(jnp.abs(x))
 
-    def unfinished(carry):
+    def unfinished(carry: tuple) -> jax.Array:
         x, change, last, count = carry
         settled = change <= 4 * eps * size(x)
         stalled = (change <= 1e3 * eps * size(x)) & (change > 0.5 * last)  # round-off is all that is left
         return ~(settled | stalled) & (count < most) & jnp.isfinite(change)
 
-    def iterate(carry):
+    def iterate(carry: tuple) -> tuple:
         x, change, _, count = carry
         new = update(x)
         return new, jnp.max(jnp.abs(new - x)), change, count + 1

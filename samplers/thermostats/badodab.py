@@ -1,11 +1,12 @@
 """BADODAB: the symmetric splitting of adaptive Langevin dynamics (Nose-Hoover Langevin thermostat)."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics.complete_recipe import Dynamics
 from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ShearingForce, Source, StationaryLaw
 from samplers.numerics.noise import normal_like
 from samplers.numerics.ornstein_uhlenbeck import decay_ratio
@@ -17,6 +18,7 @@ from samplers.thermostats.common import (
     squared_norm,
     thermostat_dynamics,
 )
+from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.validation import require
 from targets.target import Target
 
@@ -26,11 +28,11 @@ WORD = "BADODAB"
 class BADODABState(NamedTuple):
     """Position, momentum, thermostat xi (a scalar), the gradient at the position, estimator state."""
 
-    position: Any
-    momentum: Any
-    thermostat: Any
-    gradient: Any
-    estate: Any
+    position: Position
+    momentum: Tree
+    thermostat: Tree
+    gradient: Tree
+    estate: EstimatorState
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class BADODAB:
         B(t): r <- r - t grad U~(theta)         A(t): theta <- theta + t r      D(t): xi <- xi + t (|r|^2 - d T) / mu
         O(t): r <- exp(-xi t) r + sqrt(2 A T) sqrt((1 - exp(-2 xi t)) / (2 xi)) R,  R ~ N(0, I); xi may be negative
 
-    One gradient a step: the last kick of a step and the first of the next share one estimate.
+    One gradient per step: the last kick of a step and the first of the next share one estimate.
 
     Source: leimkuhler2016adaptive, the method BADODAB. Differs from the source in:
         1. unit mass; the noise of the SDE is written sqrt(2 A T), which is sigma_A of the source;
@@ -66,14 +68,15 @@ class BADODAB:
     backend = "jax"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.diffusion > 0, "diffusion: must be positive", self.diffusion)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         positive = self.thermal_mass is None or self.thermal_mass > 0
         require(positive, "thermal_mass: must be positive or None", self.thermal_mass)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("leimkuhler2016adaptive", "the method BADODAB"),
             StationaryLaw(order=2, temperature=self.temperature),
@@ -83,17 +86,19 @@ class BADODAB:
             conditions=("exact gradient",),
         )
 
-    def dynamics(self, target: Target):
+    def dynamics(self, target: Target) -> Dynamics:
         """H = (U + |r|^2 / 2 + mu (xi - A)^2 / 2) / T, D = diag(0, A T I, 0); see `thermostat_dynamics`."""
         return thermostat_dynamics(target, self.diffusion, self.temperature, self.thermal_mass)
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> BADODABState:
+        """Start a chain at a position."""
         momentum_key, pack_key = jax.random.split(key)
         momentum = momentum_like(momentum_key, position, self.temperature)
         z = ThermostatPoint(position, momentum, scalar_thermostat(position, self.diffusion))
         return self.pack(pack_key, z, estimator)
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: BADODABState, step_size: Scalar, estimator: Estimator) -> BADODABState:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         x, r, xi, gradient, estate = state
         d = count(r)
@@ -118,13 +123,16 @@ class BADODAB:
                 r = jax.tree.map(lambda b, n, decay=decay, scale=scale: decay * b + scale * n, r, noise)
         return BADODABState(x, r, xi, gradient, estate)
 
-    def position(self, state):
+    def position(self, state: BADODABState) -> Position:
+        """Position of a state."""
         return state.position
 
-    def unpack(self, state):
+    def unpack(self, state: BADODABState) -> ThermostatPoint:
+        """Full variable z of a state."""
         return ThermostatPoint(state.position, state.momentum, state.thermostat)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: ThermostatPoint, estimator: Estimator) -> BADODABState:
+        """State with the full variable z; caches are computed anew."""
         estate_key, gradient_key = jax.random.split(key)
         estate = estimator.init(estate_key, z.position)
         estimate, estate = estimator.estimate(gradient_key, estate, z.position)

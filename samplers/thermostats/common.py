@@ -1,48 +1,49 @@
-"""What the Nose-Hoover samplers share: state, full variable, dynamics with one thermostat or one a coordinate."""
+"""State, full variable and dynamics of the Nose-Hoover samplers, with one thermostat or one per coordinate."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.numerics.noise import normal_like
+from samplers.typing import Estimator, EstimatorState, Position, Tree
 from targets.target import Target
 
 
 class ThermostatPoint(NamedTuple):
     """The full variable z = (theta, r, xi)."""
 
-    position: Any
-    momentum: Any
-    thermostat: Any
+    position: Position
+    momentum: Tree
+    thermostat: Tree
 
 
 class ThermostatState(NamedTuple):
     """Position, momentum, thermostat xi (a scalar, or a pytree like the position) and the estimator's own state."""
 
-    position: Any
-    momentum: Any
-    thermostat: Any
-    estate: Any
+    position: Position
+    momentum: Tree
+    thermostat: Tree
+    estate: EstimatorState
 
 
-def squared_norm(tree) -> jax.Array:
+def squared_norm(tree: Tree) -> jax.Array:
     """|r|^2, summed over all leaves."""
     return jnp.sum(jnp.stack([jnp.sum(leaf * leaf) for leaf in jax.tree.leaves(tree)]))
 
 
-def count(tree) -> int:
+def count(tree: Tree) -> int:
     """Number of coordinates d of a position."""
     return sum(int(jnp.size(leaf)) for leaf in jax.tree.leaves(tree))
 
 
-def scalar_thermostat(tree, value: float) -> jax.Array:
+def scalar_thermostat(tree: Tree, value: float) -> jax.Array:
     """A scalar xi of the dtype of the leaves of `tree`."""
     return jnp.asarray(value, jnp.result_type(*jax.tree.leaves(tree)))
 
 
-def momentum_like(key, position, temperature: float):
+def momentum_like(key: jax.Array, position: Position, temperature: float) -> Tree:
     """r ~ N(0, T I) with the structure of `position`."""
     root = jnp.sqrt(temperature)
     return jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(key, position))
@@ -65,14 +66,14 @@ def thermostat_dynamics(
     n, A, T = target.size, diffusion, temperature
     mu = n if thermal_mass is None else thermal_mass
 
-    def H(z):
+    def H(z: jax.Array) -> jax.Array:
         r, xi = z[n : 2 * n], z[2 * n]
         return (target.flat_potential(z[:n]) + 0.5 * r @ r + 0.5 * mu * (xi - A) ** 2) / T
 
-    def D(z):
+    def D(z: jax.Array) -> jax.Array:
         return jnp.diag(jnp.zeros(2 * n + 1, z.dtype).at[n : 2 * n].set(A * T))
 
-    def Q(z):
+    def Q(z: jax.Array) -> jax.Array:
         r = (T / mu) * z[n : 2 * n, None]
         one, column = T * jnp.eye(n, dtype=z.dtype), jnp.zeros((n, 1), z.dtype)
         zero = jnp.zeros((n, n), z.dtype)
@@ -94,14 +95,14 @@ def elementwise_thermostat_dynamics(target: Target, diffusion: float, temperatur
     """
     n, A, T = target.size, diffusion, temperature
 
-    def H(z):
+    def H(z: jax.Array) -> jax.Array:
         r, xi = z[n : 2 * n], z[2 * n :]
         return (target.flat_potential(z[:n]) + 0.5 * r @ r + 0.5 * (xi - A) @ (xi - A)) / T
 
-    def D(z):
+    def D(z: jax.Array) -> jax.Array:
         return jnp.diag(jnp.zeros(3 * n, z.dtype).at[n : 2 * n].set(A * T))
 
-    def Q(z):
+    def Q(z: jax.Array) -> jax.Array:
         zero, one, r = jnp.zeros((n, n), z.dtype), T * jnp.eye(n, dtype=z.dtype), T * jnp.diag(z[n : 2 * n])
         return jnp.block([[zero, -one, zero], [one, zero, r], [zero, -r, zero]])
 
@@ -111,11 +112,14 @@ def elementwise_thermostat_dynamics(target: Target, diffusion: float, temperatur
 class ThermostatMixin:
     """position, unpack and pack of a sampler with a `ThermostatState`."""
 
-    def position(self, state):
+    def position(self, state: ThermostatState) -> Position:
+        """Position of a state."""
         return state.position
 
-    def unpack(self, state):
+    def unpack(self, state: ThermostatState) -> ThermostatPoint:
+        """Full variable z of a state."""
         return ThermostatPoint(state.position, state.momentum, state.thermostat)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: ThermostatPoint, estimator: Estimator) -> ThermostatState:
+        """State with the full variable z; caches are computed anew."""
         return ThermostatState(z.position, z.momentum, z.thermostat, estimator.init(key, z.position))

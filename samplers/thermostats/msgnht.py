@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics.complete_recipe import Dynamics
 from samplers.interface.claims import Source
 from samplers.thermostats.common import elementwise_thermostat_dynamics
 from samplers.thermostats.sgnht import SGNHT
+from samplers.typing import Position, Tree
 from targets.target import Target
 
 
@@ -32,23 +34,23 @@ class MSGNHT(SGNHT):
         ValueError: if `diffusion` or `temperature` is not positive, or `scheme` is unknown.
     """
 
-    def _source(self):
+    def _source(self) -> Source:
         where = "Euler integrator" if self.scheme == "euler" else "symmetric splitting integrator"
         return Source("chen2015convergence", f"mSGNHT, {where}")
 
-    def dynamics(self, target: Target):
+    def dynamics(self, target: Target) -> Dynamics:
         """H = (U + |r|^2 / 2 + |xi - A|^2 / 2) / T, D = diag(0, A T I, 0); see `elementwise_thermostat_dynamics`."""
         return elementwise_thermostat_dynamics(target, self.diffusion, self.temperature)
 
-    def initial_thermostat(self, position):
+    def initial_thermostat(self, position: Position) -> Tree:
         """xi_i = A, the mean of its law."""
         return jax.tree.map(lambda x: jnp.full(jnp.shape(x), self.diffusion, jnp.result_type(x)), position)
 
-    def drive(self, momentum):
+    def drive(self, momentum: Tree) -> Tree:
         """d xi / dt = r * r - T."""
         return jax.tree.map(lambda r: r * r - self.temperature, momentum)
 
-    def spread(self, thermostat, momentum):
+    def spread(self, thermostat: Tree, momentum: Tree) -> Tree:
         """xi is already like the momentum."""
         del momentum
         return thermostat

@@ -6,6 +6,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics.complete_recipe import Dynamics
 from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ShearingForce, Source, StationaryLaw
 from samplers.numerics.noise import injected_noise
 from samplers.thermostats.common import (
@@ -17,6 +18,7 @@ from samplers.thermostats.common import (
     squared_norm,
     thermostat_dynamics,
 )
+from samplers.typing import Estimator, Position, Scalar, Tree
 from samplers.validation import require
 from targets.target import Target
 
@@ -59,13 +61,14 @@ class SGNHT(ThermostatMixin):
     backend = "jax"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.diffusion > 0, "diffusion: must be positive", self.diffusion)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         require(self.scheme in ("euler", "splitting"), "scheme: must be euler or splitting", self.scheme)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         order = 2 if self.scheme == "splitting" else 1
         return Claims(
             self._source(),
@@ -76,51 +79,55 @@ class SGNHT(ThermostatMixin):
             conditions=("exact gradient",),
         )
 
-    def _source(self):
+    def _source(self) -> Source:
         if self.scheme == "euler":
             return Source("ding2014bayesian", "the SGNHT algorithm")
         return Source("chen2015convergence", "symmetric splitting integrator")
 
-    def dynamics(self, target: Target):
+    def dynamics(self, target: Target) -> Dynamics:
         """H = (U + |r|^2 / 2 + d (xi - A)^2 / 2) / T, D = diag(0, A T I, 0); see `thermostat_dynamics`."""
         return thermostat_dynamics(target, self.diffusion, self.temperature)
 
-    def initial_thermostat(self, position):
+    def initial_thermostat(self, position: Position) -> Tree:
         """xi = A, the mean of its law."""
         return scalar_thermostat(position, self.diffusion)
 
-    def drive(self, momentum):
+    def drive(self, momentum: Tree) -> Tree:
         """d xi / dt = |r|^2 / d - T, of the structure of xi."""
         return squared_norm(momentum) / count(momentum) - self.temperature
 
-    def spread(self, thermostat, momentum):
+    def spread(self, thermostat: Tree, momentum: Tree) -> Tree:
         """xi for every leaf of the momentum."""
         return jax.tree.map(lambda _: thermostat, momentum)
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> ThermostatState:
+        """Start a chain at a position."""
         momentum_key, estimator_key = jax.random.split(key)
         momentum = momentum_like(momentum_key, position, self.temperature)
         xi = self.initial_thermostat(position)
         return ThermostatState(position, momentum, xi, estimator.init(estimator_key, position))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: ThermostatState, step_size: Scalar, estimator: Estimator) -> ThermostatState:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         scheme = self._euler if self.scheme == "euler" else self._splitting
         return scheme(gradient_key, noise_key, state, step_size, estimator)
 
-    def _noise(self, key, momentum, h):
+    def _noise(self, key: jax.Array, momentum: Tree, h: Scalar) -> Tree:
         return injected_noise(key, momentum, 2 * self.diffusion * self.temperature * h)
 
-    def _move(self, x, r, xi, t):
+    def _move(self, x: Position, r: Tree, xi: Tree, t: Scalar) -> tuple[Position, Tree]:
         """theta and xi for a time t at fixed r."""
         xi = jax.tree.map(lambda a, b: a + t * b, xi, self.drive(r))
         return jax.tree.map(lambda a, b: a + t * b, x, r), xi
 
-    def _damp(self, r, xi, t):
+    def _damp(self, r: Tree, xi: Tree, t: Scalar) -> Tree:
         """dr = -xi r dt, exactly."""
         return jax.tree.map(lambda b, c: jnp.exp(-t * c) * b, r, self.spread(xi, r))
 
-    def _euler(self, gradient_key, noise_key, state, h, estimator):
+    def _euler(
+        self, gradient_key: jax.Array, noise_key: jax.Array, state: ThermostatState, h: Scalar, estimator: Estimator
+    ) -> ThermostatState:
         x, r, xi, estate = state
         estimate, estate = estimator.estimate(gradient_key, estate, x)
         r = jax.tree.map(
@@ -133,7 +140,9 @@ class SGNHT(ThermostatMixin):
         x, xi = self._move(x, r, xi, h)
         return ThermostatState(x, r, xi, estate)
 
-    def _splitting(self, gradient_key, noise_key, state, h, estimator):
+    def _splitting(
+        self, gradient_key: jax.Array, noise_key: jax.Array, state: ThermostatState, h: Scalar, estimator: Estimator
+    ) -> ThermostatState:
         x, r, xi, estate = state
         x, xi = self._move(x, r, xi, 0.5 * h)
         r = self._damp(r, xi, 0.5 * h)

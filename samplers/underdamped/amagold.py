@@ -1,15 +1,17 @@
 """AMAGOLD: SGHMC with a Metropolis test after several steps, exact with stochastic gradients."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.underdamped import MomentumMixin, PhasePoint, langevin_dynamics
 from samplers.interface.claims import Claims, Composite, Diffusion, ExactLaw, Reversal, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject, inner
 from samplers.numerics.noise import injected_noise, normal_like
+from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.underdamped.hmc import potential_of
 from samplers.validation import require
 from targets.target import Target
@@ -18,10 +20,10 @@ from targets.target import Target
 class AmagoldState(NamedTuple):
     """Position, momentum, the potential at the position (a cache), and the estimator's own state."""
 
-    position: Any
-    momentum: Any
+    position: Position
+    momentum: Tree
     potential: jax.Array
-    estate: Any
+    estate: EstimatorState
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class AMAGOLD(MomentumMixin):
         2. a proposal whose potential is not finite is rejected.
 
     Args:
-        num_steps: steps a transition, at least 1.
+        num_steps: steps per transition, at least 1.
         friction: C > 0.
         temperature: T > 0; the law is exp(-U / T).
 
@@ -63,13 +65,14 @@ class AMAGOLD(MomentumMixin):
     backend = "jax"
     needs = frozenset({"gradient", "potential"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.num_steps >= 1, "num_steps: must be at least 1", self.num_steps)
         require(self.friction > 0, "friction: must be positive", self.friction)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         T = self.temperature
         return Claims(
             Source("zhang2020amagold", "Algorithm 1"),
@@ -81,17 +84,20 @@ class AMAGOLD(MomentumMixin):
             conditions=("exact potential",),
         )
 
-    def dynamics(self, target: Target):
+    def dynamics(self, target: Target) -> Dynamics:
         """H = (U + |r|^2 / 2) / T, D = diag(0, C T), Q = T [[0, -I], [I, 0]]: the limit of small steps."""
         return langevin_dynamics(target, self.friction, self.temperature)
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> AmagoldState:
+        """Start a chain at a position."""
         momentum_key, pack_key = jax.random.split(key)
         root = jnp.sqrt(self.temperature)
         momentum = jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(momentum_key, position))
         return self.pack(pack_key, PhasePoint(position, momentum), estimator)
 
-    def trajectory(self, key, state, step_size, estimator):
+    def trajectory(
+        self, key: jax.Array, state: AmagoldState, step_size: Scalar, estimator: Estimator
+    ) -> tuple[Position, Tree, EstimatorState, Scalar]:
         """(position, momentum, estimator's state) at the end, and rho."""
         h, damping = step_size, 0.5 * step_size * self.friction
         x = jax.tree.map(lambda a, b: a + 0.5 * h * b, state.position, state.momentum)
@@ -108,11 +114,12 @@ class AMAGOLD(MomentumMixin):
             r = new
         return jax.tree.map(lambda a, b: a + 0.5 * h * b, x, r), r, estate, rho
 
-    def work(self, step_size, gradient, before, after):
+    def work(self, step_size: Scalar, gradient: Tree, before: Tree, after: Tree) -> jax.Array:
         """h g . (r + r') / 2 of one step."""
         return 0.5 * step_size * (inner(gradient, before) + inner(gradient, after))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: AmagoldState, step_size: Scalar, estimator: Estimator) -> AmagoldState:
+        """Take one step."""
         trajectory_key, energy_key, accept_key = jax.random.split(key, 3)
         x, r, estate, rho = self.trajectory(trajectory_key, state, step_size, estimator)
         estimate, estate = estimator.estimate(energy_key, estate, x)
@@ -122,7 +129,8 @@ class AMAGOLD(MomentumMixin):
         back = state._replace(momentum=jax.tree.map(jnp.negative, state.momentum), estate=())
         return accept(accept_key, log_ratio, end, back)._replace(estate=estate)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: PhasePoint, estimator: Estimator) -> AmagoldState:
+        """State with the full variable z; caches are computed anew."""
         init_key, energy_key = jax.random.split(key)
         estimate, estate = estimator.estimate(energy_key, estimator.init(init_key, z.position), z.position)
         return AmagoldState(z.position, z.momentum, potential_of(estimate), estate)

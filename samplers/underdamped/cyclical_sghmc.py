@@ -2,23 +2,25 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.claims import CyclicalSchedule, Source
+from samplers.dynamics.underdamped import PhasePoint
+from samplers.interface.claims import Claims, CyclicalSchedule, Source
 from samplers.numerics.noise import normal_like
+from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.underdamped.sghmc import SGHMC
 from samplers.validation import require
 
 
 class CyclicalState(NamedTuple):
-    """Position, momentum, the estimator's own state, and whether the last step sampled."""
+    """Position, momentum, the estimator's own state, and a flag: True if the last step sampled."""
 
-    position: Any
-    momentum: Any
-    estate: Any
+    position: Position
+    momentum: Tree
+    estate: EstimatorState
     sampled: jax.Array
 
 
@@ -53,24 +55,27 @@ class CyclicalSGHMC(SGHMC):
 
     explore_above: float = math.inf
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         require(not self.compensate, "compensate: an exploring step has no noise to subtract from", self.compensate)
         require(self.scheme == "semi-implicit", "scheme: must be 'semi-implicit'", self.scheme)
         require(self.explore_above > 0, "explore_above: must be positive", self.explore_above)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return super().claims.amended(
             CyclicalSchedule(self.explore_above, refreshed=True),
             source=Source("zhang2020cyclical", "Algorithm 2"),
             conditions=("exact gradient", "a step size of the sampling stage"),
         )
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> CyclicalState:
+        """Start a chain at a position."""
         return CyclicalState(*super().init(key, position, estimator), jnp.asarray(False))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: CyclicalState, step_size: Scalar, estimator: Estimator) -> CyclicalState:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         h, C, T = step_size, self.friction, self.temperature
         exploring = jnp.asarray(h > self.explore_above)
@@ -83,5 +88,6 @@ class CyclicalSGHMC(SGHMC):
         position = jax.tree.map(lambda x, r: x + h * r, state.position, momentum)
         return CyclicalState(position, momentum, estate, ~exploring)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: PhasePoint, estimator: Estimator) -> CyclicalState:
+        """State with the full variable z; caches are computed anew."""
         return CyclicalState(*super().pack(key, z, estimator), jnp.asarray(False))

@@ -1,7 +1,7 @@
 """Hamiltonian Monte Carlo (HMC) with leapfrog steps and a Metropolis test."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,37 +10,42 @@ from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.interface.claims import Claims, Composite, ExactLaw, HamiltonianProposal, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject, inner
 from samplers.numerics.noise import normal_like
+from samplers.typing import Estimate, Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.validation import require
 
 
 class MetropolisState(NamedTuple):
     """Position, its potential and gradient (caches), and the estimator's own state."""
 
-    position: Any
+    position: Position
     potential: jax.Array
-    gradient: Any
-    estate: Any
+    gradient: Tree
+    estate: EstimatorState
 
 
 class MetropolisMixin:
-    """What HMC and MALA share: the cached state, and `z` = the position."""
+    """Cached state of Metropolis samplers, with z = the position: init, position, unpack and pack."""
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> MetropolisState:
+        """Start a chain at a position."""
         init_key, gradient_key = jax.random.split(key)
         estimate, estate = estimator.estimate(gradient_key, estimator.init(init_key, position), position)
         return MetropolisState(position, potential_of(estimate), estimate.gradient, estate)
 
-    def position(self, state):
+    def position(self, state: MetropolisState) -> Position:
+        """Position of a state."""
         return state.position
 
-    def unpack(self, state):
+    def unpack(self, state: MetropolisState) -> Position:
+        """Full variable z of a state."""
         return state.position
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: Position, estimator: Estimator) -> MetropolisState:
+        """State with the full variable z; caches are computed anew."""
         return self.init(key, z, estimator)
 
 
-def potential_of(estimate) -> jax.Array:
+def potential_of(estimate: Estimate) -> jax.Array:
     """The potential of an estimate. Raises ValueError if it has none."""
     if estimate.potential is None:
         raise ValueError("estimator: a Metropolis test needs the potential; use an estimator that returns it")
@@ -58,7 +63,7 @@ class HMC(MetropolisMixin):
         2. a proposal whose potential is not finite is rejected.
 
     Args:
-        num_steps: leapfrog steps a transition, at least 1.
+        num_steps: leapfrog steps per transition, at least 1.
         temperature: T > 0; the law is exp(-U / T).
 
     `step_size` is the leapfrog step h, not the length of the trajectory. The start needs a finite potential.
@@ -75,12 +80,13 @@ class HMC(MetropolisMixin):
     backend = "jax"
     needs = frozenset({"gradient", "potential"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.num_steps >= 1, "num_steps: must be at least 1", self.num_steps)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         T = self.temperature
         return Claims(
             Source("neal2011mcmc", "section 5.3.2"),
@@ -91,11 +97,15 @@ class HMC(MetropolisMixin):
             conditions=("exact potential and gradient",),
         )
 
-    def trajectory(self, key, state, momentum, step_size, estimator):
+    def trajectory(
+        self, key: jax.Array, state: MetropolisState, momentum: Tree, step_size: Scalar, estimator: Estimator
+    ) -> tuple[MetropolisState, Tree]:
         """`num_steps` leapfrog steps: `(state, momentum) -> (state, momentum)` at the end, no accept-reject."""
         h = step_size
 
-        def leapfrog(carry, gradient_key):
+        def leapfrog(
+            carry: tuple[MetropolisState, Tree], gradient_key: jax.Array
+        ) -> tuple[tuple[MetropolisState, Tree], None]:
             here, r = carry
             r = jax.tree.map(lambda b, g: b - 0.5 * h * g, r, here.gradient)
             x = jax.tree.map(lambda a, b: a + h * b, here.position, r)
@@ -105,7 +115,8 @@ class HMC(MetropolisMixin):
 
         return jax.lax.scan(leapfrog, (state, momentum), jax.random.split(key, self.num_steps))[0]
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: MetropolisState, step_size: Scalar, estimator: Estimator) -> MetropolisState:
+        """Take one step."""
         momentum_key, gradient_key, accept_key = jax.random.split(key, 3)
         root = jnp.sqrt(self.temperature)
         momentum = jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(momentum_key, state.position))

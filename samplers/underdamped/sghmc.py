@@ -6,6 +6,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
 from samplers.interface.claims import (
     Claims,
@@ -17,6 +18,7 @@ from samplers.interface.claims import (
     StationaryMoments,
 )
 from samplers.numerics.noise import injected_noise
+from samplers.typing import Estimator, Need, Scalar, State
 from samplers.validation import require
 from targets.target import Target
 
@@ -59,17 +61,19 @@ class SGHMC(MomentumMixin):
 
     backend = "jax"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.friction > 0, "friction: must be positive", self.friction)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         require(self.scheme in ("semi-implicit", "explicit", "symmetric"), "scheme: unknown", self.scheme)
 
     @property
-    def needs(self):
+    def needs(self) -> frozenset[Need]:
+        """Parts of an estimate that a step reads."""
         return frozenset({"gradient", "covariance"} if self.compensate else {"gradient"})
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         order = 2 if self.scheme == "symmetric" else 1
         where = {
             "semi-implicit": Source("chen2014stochastic", "equation (13)"),
@@ -86,7 +90,7 @@ class SGHMC(MomentumMixin):
             conditions=("exact gradient or compensated noise",),
         )
 
-    def dynamics(self, target: Target):
+    def dynamics(self, target: Target) -> Dynamics:
         """H = (U + |r|^2 / 2) / T, D = diag(0, C T), Q = T [[0, -I], [I, 0]]."""
         return langevin_dynamics(target, self.friction, self.temperature)
 
@@ -109,7 +113,8 @@ class SGHMC(MomentumMixin):
             "covariance": 0.0,
         }
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: State, step_size: Scalar, estimator: Estimator) -> State:
+        """Take one step."""
         gradient_key, noise_key = jax.random.split(key)
         h, C = step_size, self.friction
         x, r = state.position, state.momentum

@@ -1,12 +1,13 @@
 """Splittings of the underdamped Langevin equation, each written as a word over exact sub-flows."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.underdamped import MomentumMixin, PhasePoint, langevin_dynamics
 from samplers.interface.claims import (
     Claims,
@@ -20,6 +21,7 @@ from samplers.interface.claims import (
 )
 from samplers.numerics.noise import normal_like
 from samplers.numerics.ornstein_uhlenbeck import decay_ratio, tanh_excess
+from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.validation import require
 from targets.target import Target
 
@@ -65,20 +67,22 @@ def _pair_law(word: str, h: float, curvature: float, friction: float, temperatur
 class SplittingState(NamedTuple):
     """Position, momentum, the gradient at the position if the next step starts with it (else None), estimator state."""
 
-    position: Any
-    momentum: Any
-    gradient: Any
-    estate: Any
+    position: Position
+    momentum: Tree
+    gradient: Tree
+    estate: EstimatorState
 
 
-def ornstein_uhlenbeck(key, momentum, time, friction, temperature):
+def ornstein_uhlenbeck(key: jax.Array, momentum: Tree, time: Scalar, friction: float, temperature: float) -> Tree:
     """The flow O: r <- exp(-C t) r + sqrt(T (1 - exp(-2 C t))) R, R ~ N(0, I), exact in law."""
     decay = jnp.exp(-friction * time)
     scale = jnp.sqrt(-temperature * jnp.expm1(-2 * friction * time))
     return jax.tree.map(lambda r, n: decay * r + scale * n, momentum, normal_like(key, momentum))
 
 
-def free_langevin(key, position, momentum, time, friction, temperature):
+def free_langevin(
+    key: jax.Array, position: Position, momentum: Tree, time: Scalar, friction: float, temperature: float
+) -> tuple[Position, Tree]:
     """The flow U: the Langevin equation without force, exact in law for the pair (x, r).
 
         r' = e r + N_r,   x' = x + (1 - e) / C r + N_x,   e = exp(-C t),  a = C t,
@@ -116,7 +120,7 @@ class LangevinSplitting(MomentumMixin):
         O(t): r <- exp(-C t) r + sqrt(T (1 - exp(-2 C t))) R
         U(t): A and O at once, solved exactly (`free_langevin`)
 
-    One gradient a step: it is evaluated where a kick needs it at a new position, and kept for as long as the
+    One gradient per step: it is evaluated where a kick needs it at a new position, and kept for as long as the
     position stays, across the end of a step too (BAOAB, OBABO, BUB).
 
     Source: leimkuhler2013rational, for the words in A, B, O; sanzserna2021wasserstein for those in U, B. Differs from
@@ -130,8 +134,8 @@ class LangevinSplitting(MomentumMixin):
         scheme: the word.
         friction: C > 0.
         temperature: T > 0; the law is exp(-(U + |r|^2 / 2) / T).
-        fresh_gradients: a new estimate for every kick instead of one a step (two gradients a step where the word has
-            two B). The same law for exact gradients.
+        fresh_gradients: a new estimate for every kick instead of one per step (two gradients per step where the word
+            has two B). The same law for exact gradients.
 
     Error: weak order 2 and invariant law O(h^2), for exact gradients; stable for h^2 lambda < 4. On quadratic targets
     BAOAB and ABOBA have the exact law of positions, OBABO and OABAO of momenta. Gradient noise V that is not accounted
@@ -150,13 +154,14 @@ class LangevinSplitting(MomentumMixin):
     backend = "jax"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.scheme in SOURCES, f"scheme: must be one of {', '.join(SOURCES)}", self.scheme)
         require(self.friction > 0, "friction: must be positive", self.friction)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             SOURCES[self.scheme],
             StationaryLaw(order=2, temperature=self.temperature),
@@ -168,7 +173,7 @@ class LangevinSplitting(MomentumMixin):
             conditions=("exact gradient",),
         )
 
-    def dynamics(self, target: Target):
+    def dynamics(self, target: Target) -> Dynamics:
         """H = (U + |r|^2 / 2) / T, D = diag(0, C T), Q = T [[0, -I], [I, 0]]."""
         return langevin_dynamics(target, self.friction, self.temperature)
 
@@ -188,13 +193,15 @@ class LangevinSplitting(MomentumMixin):
         """True if the last kick of a step is at the final position, so that the next step starts with its gradient."""
         return not self.fresh_gradients and self.scheme.rindex("B") > max(map(self.scheme.rfind, "AU"))
 
-    def init(self, key, position, estimator):
+    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> SplittingState:
+        """Start a chain at a position."""
         momentum_key, pack_key = jax.random.split(key)
         root = jnp.sqrt(self.temperature)
         momentum = jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(momentum_key, position))
         return self.pack(pack_key, PhasePoint(position, momentum), estimator)
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: jax.Array, state: SplittingState, step_size: Scalar, estimator: Estimator) -> SplittingState:
+        """Take one step."""
         word = self.scheme
         # one key per estimate and per noisy sub-flow, none for A
         gradients = word.count("B") if self.fresh_gradients else 1
@@ -220,7 +227,8 @@ class LangevinSplitting(MomentumMixin):
                     gradient = None
         return SplittingState(x, r, gradient, estate)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: jax.Array, z: PhasePoint, estimator: Estimator) -> SplittingState:
+        """State with the full variable z; caches are computed anew."""
         estate_key, gradient_key = jax.random.split(key)
         estate = estimator.init(estate_key, z.position)
         if not self.keeps_gradient:

@@ -17,6 +17,8 @@ from samplers.numerics.matrix_sqrt import positive_root
 from samplers.overdamped.sgld import SGLD
 from samplers.riemannian.euler import AugmentedPoint, Recipe
 from samplers.riemannian.metrics import DiagonalMetric, Metric, NonHessian2D, PositiveMetric, RecipeMetric, dense
+from samplers.riemannian.mmala import MMALA
+from samplers.riemannian.rmhmc import RMHMC
 from samplers.riemannian.sgrhmc import SGRHMC
 from samplers.riemannian.sgrld import SGRLD
 from samplers.underdamped.sghmc import SGHMC
@@ -164,6 +166,21 @@ def test_friction_of_the_metric_is_slow_where_theta_is_large_and_a_number_is_not
         matrix = np.asarray(jax.jacfwd(dynamics.drift)(jnp.array([count, 0.0])))
         rates = -np.linalg.eigvals(matrix).real
         assert abs(rates.min() / slowest - 1) < 3 / count
+
+
+@pytest.mark.parametrize("kind", [MMALA, RMHMC])
+def test_metropolis_kernels_step_alike_in_a_metric_without_its_zeros(kind):
+    """`PositiveMetric` returns a `Diagonal`, and the same metric as a `DiagonalMetric` an array."""
+    estimator, key = Exact(TARGET), jax.random.key(0)
+    ends = []
+    for metric in (PositiveMetric(), DiagonalMetric(lambda theta: theta)):
+        sampler = kind(metric)
+        state = sampler.init(key, jnp.asarray(THETA), estimator)
+        for step_key in jax.random.split(key, 8):
+            state = sampler.step(step_key, state, H, estimator)
+        ends.append(sampler.position(state))
+    assert np.any(ends[0] != THETA)
+    assert close(ends[0], ends[1])
 
 
 @pytest.mark.parametrize("report", [True, False], ids=["compensated", "plain"])

@@ -23,7 +23,7 @@ def command(name: str) -> str:
 
 
 def home(name: str) -> Path:
-    """Where an environment lies."""
+    """Folder of an environment."""
     return cache_directory() / "bridges" / name
 
 

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class Client:
         name: str = "bridge",
         start_seconds: float = START_SECONDS,
         request_seconds: float = REQUEST_SECONDS,
-    ):
+    ) -> None:
         self.name, self.request_seconds = name, request_seconds
         self._folder = tempfile.TemporaryDirectory(prefix="bridge-")
         self._numbers = itertools.count()
@@ -73,10 +73,10 @@ class Client:
         self.versions: dict[str, str] = hello["versions"]
         atexit.register(self.close)
 
-    def __enter__(self):
+    def __enter__(self) -> "Client":
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     @property
@@ -96,7 +96,7 @@ class Client:
         self._folder.cleanup()
 
     def request(
-        self, op: str, arrays: Mapping[str, Any] | None = None, *, seconds: float | None = None, **meta: Any
+        self, op: str, arrays: Mapping[str, Any] | None = None, *, seconds: float | None = None, **meta: object
     ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Ask the worker; returns its arrays and what it says beside them.
 
@@ -143,7 +143,7 @@ class Client:
         line, _, self._unread = self._unread.partition(b"\n")
         return line.decode()
 
-    def _crashed(self, what: str):
+    def _crashed(self, what: str) -> NoReturn:
         code = self._process.wait()
         lines = [line for line in self._log.read_text(errors="replace").splitlines() if line.strip()]
         last = f"; it printed last: {lines[-1].strip()[:300]}" if lines else ""
@@ -159,7 +159,7 @@ def _started(name: str, process: int) -> Client:
 
 
 def client(environment: str | Client) -> Client:
-    """The worker of an environment, one a process, started when it is first asked for and again if it has ended."""
+    """The worker of an environment, one per process, started at the first request and again if it has ended."""
     if isinstance(environment, Client):
         return environment
     name = environment

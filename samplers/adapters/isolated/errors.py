@@ -1,4 +1,4 @@
-"""What can go wrong on the bridge; every message is one line that says what to do."""
+"""Errors of the bridge; every message is one line that says what to do."""
 
 
 class BridgeError(RuntimeError):

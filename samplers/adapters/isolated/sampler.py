@@ -1,7 +1,7 @@
 """A sampler on the far side of the bridge, under the interface of this suite (`backend == "host"`)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from samplers.adapters.isolated.client import Client, client
 from samplers.adapters.isolated.errors import BridgeError
 from samplers.estimators.host import estimator_key, is_exact
 from samplers.interface.claims import Claims
+from samplers.typing import Estimator, EstimatorState, Position, Tree
 from targets.target import Target
 
 BATCHES = (8, 512, 8192, 65536)
@@ -26,13 +27,13 @@ class BridgeState(NamedTuple):
     `chains` keeps it.
     """
 
-    z: Any
+    z: Tree
     index: int
-    estate: Any
+    estate: EstimatorState
 
 
 class Loaded(NamedTuple):
-    """What the worker holds for a sampler on a target.
+    """Handle of a sampler on a target that a worker holds.
 
     Attributes:
         worker: the process.
@@ -53,7 +54,7 @@ class Loaded(NamedTuple):
 
 
 def describe(target: Target) -> dict[str, Any]:
-    """What the other environment needs to evaluate a target: its name, or a Gaussian as numbers."""
+    """Describe a target for the other environment: its name, or a Gaussian as numbers."""
     from targets.registry import TARGETS
 
     if target.name in {row.name for row in TARGETS}:
@@ -71,7 +72,7 @@ class Bridged:
     """A library's kernel in another environment.
 
     Gradient noise crosses as data: the kernel's gradient of U is the exact one plus eta = estimate - grad U, one eta
-    a step, whatever the number of its inner iterations.
+    per step, whatever the number of its inner iterations.
 
     Args:
         environment: of `bridge.environments`, or a worker that is running already.
@@ -86,8 +87,8 @@ class Bridged:
     kernel: str
     target: Target
     claims: Claims
-    options: Mapping[str, Any]
-    point: Any = None
+    options: Mapping[str, float]
+    point: Callable[..., Tree] | None = None
 
     backend = "host"
     needs = frozenset({"gradient"})
@@ -107,14 +108,16 @@ class Bridged:
         worker = client(self.environment)
         return {f"jax of {worker.name}" if name == "jax" else name: v for name, v in worker.versions.items()}
 
-    def init(self, key, position, estimator):
+    def init(self, key: np.random.Generator, position: Position, estimator: Estimator) -> BridgeState:
+        """Start a chain at a position."""
         flat = np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(position)])
         held = self.loaded
         # a step size has to be given; what a library starts from does not depend on it in the units of the suite
         out, _ = held.worker.request("first", {"x": flat}, handle=held.handle, h=1.0, seed=_seed(key))
         return BridgeState(self._tree(out["z"]), 0, estimator.init(estimator_key(key, estimator), position))
 
-    def step(self, key, state, step_size, estimator):
+    def step(self, key: np.random.Generator, state: BridgeState, step_size: float, estimator: Estimator) -> BridgeState:
+        """Take one step."""
         eta, estate = gradient_noise(self.target, estimator, key, state.estate, self.position(state))
         held = self.loaded
         arrays = {"z": _flat(state.z), "eta": eta}
@@ -122,18 +125,30 @@ class Bridged:
         out, _ = held.worker.request("step", arrays, **meta)
         return BridgeState(self._tree(out["z"]), state.index + 1, estate)
 
-    def position(self, state):
+    def position(self, state: BridgeState) -> Position:
+        """Position of a state."""
         return state.z if self.point is None else state.z[0]
 
-    def unpack(self, state):
+    def unpack(self, state: BridgeState) -> Tree:
+        """Full variable z of a state."""
         return state.z
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: np.random.Generator, z: Tree, estimator: Estimator) -> BridgeState:
+        """State with the full variable z; caches are computed anew."""
         position = z if self.point is None else z[0]
         # not the first step, in which some libraries draw a momentum over the given one
         return BridgeState(z, 1, estimator.init(estimator_key(key, estimator), position))
 
-    def one_step(self, z, normals, uniforms, integers, eta, step_size, seed: int = 0) -> np.ndarray:
+    def one_step(
+        self,
+        z: np.ndarray,
+        normals: np.ndarray,
+        uniforms: np.ndarray,
+        integers: np.ndarray,
+        eta: np.ndarray,
+        step_size: float,
+        seed: int = 0,
+    ) -> np.ndarray:
         """The one-step map z -> z' of the library's code, its draws given.
 
         Args:
@@ -152,7 +167,9 @@ class Bridged:
         out, _ = held.worker.request("map", padded, handle=held.handle, h=float(step_size), seed=seed)
         return out["z"][:rows]
 
-    def chain_variables(self, rng, starts, step_size, num_steps, estimator) -> np.ndarray:
+    def chain_variables(
+        self, rng: np.random.Generator, starts: Tree, step_size: float, num_steps: int, estimator: Estimator
+    ) -> np.ndarray:
         """z (N, n) of independent chains after `num_steps` steps of the library's own, its own state kept throughout.
 
         Args:
@@ -181,11 +198,13 @@ class Bridged:
         full = rows.shape[1] != self.target.size
         return held.worker.request("chains", {"starts": rows, "root": root}, full=full, **meta)[0]["z"]
 
-    def chains(self, rng, positions, step_size, num_steps, estimator) -> np.ndarray:
+    def chains(
+        self, rng: np.random.Generator, positions: Tree, step_size: float, num_steps: int, estimator: Estimator
+    ) -> np.ndarray:
         """End positions (N, d) of independent chains; see `chain_variables`."""
         return self.chain_variables(rng, positions, step_size, num_steps, estimator)[:, : self.target.size]
 
-    def _tree(self, flat):
+    def _tree(self, flat: np.ndarray) -> Tree:
         """z as a pytree from a flat vector."""
         shapes, parts, at = self.loaded.shapes, [], 0
         for shape in shapes:
@@ -196,7 +215,7 @@ class Bridged:
             at += size
         return parts[0] if self.point is None else self.point(*parts)
 
-    def _position(self, flat):
+    def _position(self, flat: np.ndarray) -> Position:
         """A position from a flat vector."""
         leaves, structure = jax.tree.flatten(self.target.example)
         ends = np.cumsum([int(np.size(leaf)) for leaf in leaves])[:-1]
@@ -204,7 +223,9 @@ class Bridged:
         return jax.tree.unflatten(structure, [p.reshape(np.shape(x)) for p, x in zip(parts, leaves, strict=True)])
 
 
-def gradient_noise(target: Target, estimator, generator, estate, position) -> tuple[np.ndarray, Any]:
+def gradient_noise(
+    target: Target, estimator: Estimator, generator: np.random.Generator, estate: EstimatorState, position: Position
+) -> tuple[np.ndarray, EstimatorState]:
     """eta (d,) = estimate - grad U at `position`, and the estimator's new state."""
     if is_exact(estimator):
         return np.zeros(target.size), estate
@@ -213,12 +234,12 @@ def gradient_noise(target: Target, estimator, generator, estate, position) -> tu
 
 
 @lru_cache(maxsize=32)
-def _gradient(target: Target):
-    """Compiled once a target."""
+def _gradient(target: Target) -> Callable[[Position], Tree]:
+    """Gradient of U, compiled once per target."""
     return jax.jit(jax.grad(target.potential))
 
 
-def _flat(tree) -> np.ndarray:
+def _flat(tree: Tree) -> np.ndarray:
     return np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(tree)])
 
 

@@ -15,13 +15,26 @@ potential and gradient at the example position on both sides before anything els
 # pyright: reportAttributeAccessIssue=false, reportOptionalMemberAccess=false, reportArgumentType=false
 
 import contextlib
+import functools
 import importlib.util
 import itertools
 import json
 import os
 import sys
 import traceback
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    import jax
+    import numpy as np
+
+Foreign = Any
+"""An object of a library or of JAX that this program only passes on."""
+Arrays = dict[str, "np.ndarray"]
+Answer = tuple[Arrays, dict[str, Foreign]]
+"""Arrays, and the JSON values beside them."""
 
 SAMPLES_AT_ONCE = 200_000
 """Chains that one compiled call advances."""
@@ -37,19 +50,19 @@ class Kernel(Protocol):
     map_index: int
     """The number of the step that the one-step map takes: not the first, in which some samplers draw a momentum."""
 
-    def first(self, key, x, h) -> tuple:
+    def first(self, key: "jax.Array", x: "jax.Array", h: "jax.Array") -> tuple:
         """z as the library starts it at the flat position x."""
         ...
 
-    def start(self, key, z, h, eta) -> Any:
+    def start(self, key: "jax.Array", z: tuple, h: "jax.Array", eta: "jax.Array") -> Foreign:
         """The library's own state at z, its caches computed."""
         ...
 
-    def advance(self, i, key, state, h, eta) -> Any:
+    def advance(self, i: int, key: "jax.Array", state: Foreign, h: "jax.Array", eta: "jax.Array") -> Foreign:
         """The library's own step number i."""
         ...
 
-    def read(self, state, h) -> tuple:
+    def read(self, state: Foreign, h: "jax.Array") -> tuple:
         """z of a state."""
         ...
 
@@ -57,15 +70,15 @@ class Kernel(Protocol):
 class Law(NamedTuple):
     """A target, flat: U(x), the example position, and prior, datum and data where U is a sum over data."""
 
-    potential: Any
-    example: Any
-    unravel: Any
-    prior: Any = None
-    datum: Any = None
-    data: Any = None
+    potential: Callable[..., "jax.Array"]
+    example: "jax.Array"
+    unravel: Callable[..., Foreign]
+    prior: Callable[..., "jax.Array"] | None = None
+    datum: Callable[..., "jax.Array"] | None = None
+    data: Foreign = None
 
 
-def volume(shape) -> int:
+def volume(shape: Sequence[int]) -> int:
     """Number of entries of an array."""
     total = 1
     for n in shape:
@@ -76,12 +89,12 @@ def volume(shape) -> int:
 class Tape:
     """Values for the random draws of a step; None outside of a one-step map."""
 
-    def __init__(self, values=None):
+    def __init__(self, values: dict[str, "jax.Array"] | None = None) -> None:
         self.values = values or {}
         self.used = {"normal": 0, "uniform": 0, "integer": 0}
         self.ranges, self.other = [], []
 
-    def draw(self, kind, shape, dtype):
+    def draw(self, kind: str, shape: Sequence[int], dtype: Foreign) -> "jax.Array":
         """The next values of a kind; zeros while a step is only counted."""
         import jax.numpy as jnp
 
@@ -92,7 +105,8 @@ class Tape:
             return jnp.zeros(shape, dtype)
         return self.values[kind][start : start + size].reshape(shape).astype(dtype)
 
-    def integer(self, shape, span):
+    def integer(self, shape: Sequence[int], span: int) -> "jax.Array":
+        """The next integers below `span`."""
         self.ranges.extend([int(span)] * volume(shape))
         return self.draw("integer", shape, "int32")
 
@@ -101,7 +115,7 @@ TAPE: Tape | None = None
 
 
 @contextlib.contextmanager
-def playing(tape: Tape):
+def playing(tape: Tape) -> Iterator[Tape]:
     """Random draws come from `tape`, jit compiles nothing of its own, scan is unrolled, cond decides what it can."""
     global TAPE
     TAPE, before = tape, TAPE
@@ -111,54 +125,81 @@ def playing(tape: Tape):
         TAPE = before
 
 
-def install_tape() -> None:
-    """Replace what libraries call by versions that ask the tape. Has to run before a library is imported."""
-    import functools
+def _shape(shape: int | Sequence[int]) -> tuple[int, ...]:
+    return (shape,) if isinstance(shape, int) else tuple(shape)
 
-    import jax
-    import numpy as np
 
-    random, lax = jax.random, jax.lax
-    normal, uniform, choice, randint = random.normal, random.uniform, random.choice, random.randint
-    scan, cond, jit = lax.scan, lax.cond, jax.jit
+def _taped_reals(random: ModuleType, canonical: Callable[..., Foreign]) -> dict[str, Callable[..., "jax.Array"]]:
+    """Versions of `normal` and `uniform` that ask the tape."""
+    normal, uniform = random.normal, random.uniform
 
-    def shape_of(shape):
-        return (shape,) if isinstance(shape, int) else tuple(shape)
-
-    def new_normal(key, shape=(), dtype=float):
+    def new_normal(key: "jax.Array", shape: Sequence[int] = (), dtype: Foreign = float) -> "jax.Array":
         if TAPE is None:
             return normal(key, shape, dtype)
-        return TAPE.draw("normal", shape_of(shape), jax.dtypes.canonicalize_dtype(dtype))
+        return TAPE.draw("normal", _shape(shape), canonical(dtype))
 
-    def new_uniform(key, shape=(), dtype=float, minval=0.0, maxval=1.0):
+    def new_uniform(
+        key: "jax.Array", shape: Sequence[int] = (), dtype: Foreign = float, minval: float = 0.0, maxval: float = 1.0
+    ) -> "jax.Array":
         if TAPE is None:
             return uniform(key, shape, dtype, minval, maxval)
-        return minval + (maxval - minval) * TAPE.draw("uniform", shape_of(shape), jax.dtypes.canonicalize_dtype(dtype))
+        return minval + (maxval - minval) * TAPE.draw("uniform", _shape(shape), canonical(dtype))
 
-    def new_choice(key, a, shape=(), replace=True, p=None, axis=0):
+    return {"normal": new_normal, "uniform": new_uniform}
+
+
+def _taped_integers(random: ModuleType, canonical: Callable[..., Foreign]) -> dict[str, Callable[..., "jax.Array"]]:
+    """Versions of `choice` and `randint` that ask the tape where it can answer."""
+    import jax.numpy as jnp
+    import numpy as np
+
+    choice, randint = random.choice, random.randint
+
+    def new_choice(
+        key: "jax.Array", a: Foreign, shape: Sequence[int] = (), replace: bool = True, p: Foreign = None, axis: int = 0
+    ) -> "jax.Array":
         if TAPE is None:
             return choice(key, a, shape, replace, p, axis)
-        values = jax.numpy.arange(a) if np.ndim(a) == 0 else jax.numpy.asarray(a)
-        if p is not None or not (replace or int(np.prod(shape_of(shape))) == 1) or axis != 0:
+        values = jnp.arange(a) if np.ndim(a) == 0 else jnp.asarray(a)
+        if p is not None or not (replace or int(np.prod(_shape(shape))) == 1) or axis != 0:
             TAPE.other.append("choice with weights or without replacement")
             return choice(key, a, shape, replace, p, axis)
-        return values[TAPE.integer(shape_of(shape), len(values))]
+        return values[TAPE.integer(_shape(shape), len(values))]
 
-    def new_randint(key, shape, minval, maxval, dtype=int):
+    def new_randint(
+        key: "jax.Array", shape: Sequence[int], minval: int, maxval: int, dtype: Foreign = int
+    ) -> "jax.Array":
         if TAPE is None:
             return randint(key, shape, minval, maxval, dtype)
         span = int(maxval) - int(minval)
-        return (minval + TAPE.integer(shape_of(shape), span)).astype(jax.dtypes.canonicalize_dtype(dtype))
+        return (minval + TAPE.integer(_shape(shape), span)).astype(canonical(dtype))
 
-    def unfed(name, original):
-        def call(*args, **kwargs):
-            if TAPE is not None:
-                TAPE.other.append(name)
-            return original(*args, **kwargs)
+    return {"choice": new_choice, "randint": new_randint}
 
-        return functools.wraps(original)(call)
 
-    def new_scan(f, init, xs=None, length=None, *args, **kwargs):
+def _unfed(name: str, original: Callable[..., "jax.Array"]) -> Callable[..., "jax.Array"]:
+    """A version of a draw that the tape cannot answer: its name is noted."""
+
+    def call(*args: Foreign, **kwargs: Foreign) -> "jax.Array":
+        if TAPE is not None:
+            TAPE.other.append(name)
+        return original(*args, **kwargs)
+
+    return functools.wraps(original)(call)
+
+
+def _unrolled_scan(scan: Callable[..., tuple]) -> Callable[..., tuple]:
+    """A version of `lax.scan` that is a loop of Python under a tape."""
+    import jax
+
+    def new_scan(
+        f: Callable[..., tuple],
+        init: Foreign,
+        xs: Foreign = None,
+        length: int | None = None,
+        *args: Foreign,
+        **kwargs: Foreign,
+    ) -> tuple:
         if TAPE is None:
             return scan(f, init, xs, length, *args, **kwargs)
         leaves = jax.tree_util.tree_leaves(xs)
@@ -169,32 +210,61 @@ def install_tape() -> None:
             outputs.append(y)
         return carry, jax.tree_util.tree_map(lambda *y: jax.numpy.stack(y), *outputs) if outputs else None
 
-    def new_cond(pred, true_fun, false_fun, *operands, **kwargs):
+    return new_scan
+
+
+def _decided_cond(cond: Callable[..., Foreign]) -> Callable[..., Foreign]:
+    """A version of `lax.cond` that takes one branch where the predicate is known."""
+    import jax
+
+    def new_cond(
+        pred: Foreign,
+        true_fun: Callable[..., Foreign],
+        false_fun: Callable[..., Foreign],
+        *operands: Foreign,
+        **kwargs: Foreign,
+    ) -> Foreign:
         if TAPE is None or isinstance(pred, jax.core.Tracer):
             return cond(pred, true_fun, false_fun, *operands, **kwargs)
         if not operands and "operand" in kwargs:
             operands = (kwargs["operand"],)
         return (true_fun if bool(pred) else false_fun)(*operands)
 
-    def new_jit(fun=None, **kwargs):
+    return new_cond
+
+
+def _transparent_jit(jit: Callable[..., Foreign]) -> Callable[..., Foreign]:
+    """A version of `jax.jit` that compiles nothing under a tape."""
+
+    def new_jit(fun: Callable[..., Foreign] | None = None, **kwargs: Foreign) -> Callable[..., Foreign]:
         if fun is None:
             return lambda f: new_jit(f, **kwargs)
         compiled = jit(fun, **kwargs)
 
         @functools.wraps(fun)
-        def call(*args, **kw):
+        def call(*args: Foreign, **kw: Foreign) -> Foreign:
             # a traced body is cached: its draws would be taken from the tape once for all calls
             return (compiled if TAPE is None else fun)(*args, **kw)
 
         return call
 
-    random.normal, random.uniform, random.choice, random.randint = new_normal, new_uniform, new_choice, new_randint
+    return new_jit
+
+
+def install_tape() -> None:
+    """Replace draws and control flow of JAX by versions that ask the tape; to be run before a library is imported."""
+    import jax
+
+    random, lax, canonical = jax.random, jax.lax, jax.dtypes.canonicalize_dtype
+    replaced = {**_taped_reals(random, canonical), **_taped_integers(random, canonical)}
     for name in ("bernoulli", "gamma", "exponential", "permutation", "categorical", "bits", "poisson"):
-        setattr(random, name, unfed(name, getattr(random, name)))
-    lax.scan, lax.cond, jax.jit = new_scan, new_cond, new_jit
+        replaced[name] = _unfed(name, getattr(random, name))
+    for name, function in replaced.items():
+        setattr(random, name, function)
+    lax.scan, lax.cond, jax.jit = _unrolled_scan(lax.scan), _decided_cond(lax.cond), _transparent_jit(jax.jit)
 
 
-def find_law(spec: dict, folder: str):
+def find_law(spec: dict, folder: str) -> Law:
     """The target that a request names."""
     import jax
     import jax.numpy as jnp
@@ -223,9 +293,9 @@ def find_law(spec: dict, folder: str):
 
 
 class Held:
-    """One kernel on one target with its compiled functions."""
+    """Kernel on a target, with its compiled functions."""
 
-    def __init__(self, kernel: Kernel, law: Law):
+    def __init__(self, kernel: Kernel, law: Law) -> None:
         import jax
         import jax.numpy as jnp
 
@@ -243,7 +313,15 @@ class Held:
         self.draws = {"normals": tape.used["normal"], "uniforms": tape.used["uniform"], "ranges": tape.ranges}
         self.other = sorted(set(tape.other))
 
-        def one(z, eta, normals, uniforms, integers, h, key):
+        def one(
+            z: "jax.Array",
+            eta: "jax.Array",
+            normals: "jax.Array",
+            uniforms: "jax.Array",
+            integers: "jax.Array",
+            h: "jax.Array",
+            key: "jax.Array",
+        ) -> "jax.Array":
             with playing(Tape({"normal": normals, "uniform": uniforms, "integer": integers})):
                 return self.mapped(z, eta, h, key)
 
@@ -251,19 +329,21 @@ class Held:
         self.free = jax.jit(lambda i, key, z, eta, h: self.stepped(i, key, z, h, eta))
         self.firsts = jax.jit(lambda key, x, h: self.join(kernel.first(key, x, h)))
 
-        def chain(key, begin, h, steps, root, noisy, full):
+        def chain(
+            key: "jax.Array", begin: "jax.Array", h: "jax.Array", steps: int, root: "jax.Array", noisy: bool, full: bool
+        ) -> "jax.Array":
             first_key, start_key, key = jax.random.split(key, 3)
             z = self.split(begin) if full else kernel.first(first_key, begin, h)
             # a given momentum must not be drawn over, as some libraries do in step 0
             number = kernel.map_index if full else 0
 
-            def body(i, carry):
+            def body(i: int, carry: tuple) -> tuple:
                 key, state = carry
                 key, step_key = jax.random.split(key)
                 return key, kernel.advance(i + number, step_key, state, h, jnp.zeros(self.size))
 
-            def noisy_body(i, carry):
-                # one eta a step: the cached gradient has to have it too, as in the one-step map
+            def noisy_body(i: int, carry: tuple) -> tuple:
+                # one eta per step: the cached gradient has to have it too, as in the one-step map
                 key, flat = carry
                 key, step_key, eta_key, start_key = jax.random.split(key, 4)
                 eta = root @ jax.random.normal(eta_key, (self.size,))
@@ -276,44 +356,48 @@ class Held:
             state = jax.lax.fori_loop(0, steps, body, (key, state))[1]
             return self.join(kernel.read(state, h))
 
-        def compiled(noisy, full):
+        def compiled(noisy: bool, full: bool) -> Callable[..., "jax.Array"]:
             return jax.jit(
                 jax.vmap(lambda key, z, h, n, root: chain(key, z, h, n, root, noisy, full), (0, 0, None, None, None))
             )
 
         self.chained = {kind: compiled(*kind) for kind in itertools.product((False, True), repeat=2)}
 
-    def split(self, flat):
+    def split(self, flat: "jax.Array") -> tuple:
+        """Parts of z from a flat vector."""
         parts, at = [], 0
         for shape in self.shapes:
             parts.append(flat[at : at + volume(shape)].reshape(shape))
             at += volume(shape)
         return tuple(parts)
 
-    def join(self, z):
+    def join(self, z: tuple) -> "jax.Array":
+        """Flat vector of the parts of z."""
         import jax.numpy as jnp
 
         return jnp.concatenate([jnp.ravel(part) for part in z])
 
-    def stepped(self, i, key, flat, h, eta):
+    def stepped(self, i: int, key: "jax.Array", flat: "jax.Array", h: "jax.Array", eta: "jax.Array") -> "jax.Array":
+        """Take step number i of the library from a flat z."""
         import jax
 
         start_key, step_key = jax.random.split(key)
         state = self.kernel.start(start_key, self.split(flat), h, eta)
         return self.join(self.kernel.read(self.kernel.advance(i, step_key, state, h, eta), h))
 
-    def mapped(self, flat, eta, h, key):
-        """One step from z, under the tape."""
+    def mapped(self, flat: "jax.Array", eta: "jax.Array", h: "jax.Array", key: "jax.Array") -> "jax.Array":
+        """Take one step from z, under the tape."""
         return self.stepped(self.kernel.map_index, key, flat, h, eta)
 
 
 class Worker:
-    """Answers requests."""
+    """Kernels that are held for the requests of the near end."""
 
-    def __init__(self, far, folder: str):
+    def __init__(self, far: ModuleType, folder: str) -> None:
         self.far, self.folder, self.held = far, folder, []
 
-    def load(self, meta, arrays):
+    def load(self, meta: dict[str, Foreign], arrays: Arrays) -> Answer:
+        """Hold a kernel on a target; the answer has its handle and the numbers of its draws."""
         import jax
         import numpy as np
 
@@ -330,7 +414,8 @@ class Worker:
             "potential": float(value),
         }
 
-    def map(self, meta, arrays):
+    def map(self, meta: dict[str, Foreign], arrays: Arrays) -> Answer:
+        """One-step maps of many z with given draws."""
         import jax
         import numpy as np
 
@@ -340,14 +425,16 @@ class Worker:
         out = held.many(*columns, float(meta["h"]), key)
         return {"z": np.asarray(out)}, {}
 
-    def first(self, meta, arrays):
+    def first(self, meta: dict[str, Foreign], arrays: Arrays) -> Answer:
+        """Full variable z as the library starts it."""
         import jax
         import numpy as np
 
         held = self.held[meta["handle"]]
         return {"z": np.asarray(held.firsts(jax.random.PRNGKey(meta["seed"]), arrays["x"], float(meta["h"])))}, {}
 
-    def step(self, meta, arrays):
+    def step(self, meta: dict[str, Foreign], arrays: Arrays) -> Answer:
+        """Take one step of the library from one z."""
         import jax
         import numpy as np
 
@@ -355,7 +442,8 @@ class Worker:
         key = jax.random.PRNGKey(meta["seed"])
         return {"z": np.asarray(held.free(meta["index"], key, arrays["z"], arrays["eta"], float(meta["h"])))}, {}
 
-    def chains(self, meta, arrays):
+    def chains(self, meta: dict[str, Foreign], arrays: Arrays) -> Answer:
+        """Ends of independent chains."""
         import jax
         import numpy as np
 
@@ -406,10 +494,9 @@ def main() -> None:
         hello = {"versions": {**far.versions(), "jax": jax.__version__}}
     except Exception as error:
         traceback.print_exc()
-        hello = {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"}
-    print(json.dumps(hello), file=channel)
-    if "error" in hello:
+        print(json.dumps({"error": f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"}), file=channel)
         return
+    print(json.dumps(hello), file=channel)
     worker = Worker(far, folder)
     for line in sys.stdin:
         answer(worker, line.strip())

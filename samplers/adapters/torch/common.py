@@ -1,43 +1,48 @@
-"""What the adapters of torch libraries share: positions as tensors, and potentials that carry an estimator's gradient.
+"""Positions as tensors, and potentials that carry an estimator's gradient, for the adapters of torch libraries.
 
 A library differentiates the potential that it is given. Here that potential is a torch function whose backward pass is
 the gradient of this suite's estimator, so that the library's own autograd call gets `grad U~`, whatever it is made of.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
 
+from samplers.adapters.common import Foreign
 from samplers.estimators.basic import KnownNoise
 from samplers.estimators.host import estimator_key, is_exact
+from samplers.typing import Estimator, EstimatorState, Position, Tree
 from targets.target import Target
+
+ValueAndGradient = tuple[np.ndarray, list[np.ndarray]]
+Change = Callable[[list[np.ndarray]], ValueAndGradient]
+"""Leaves of a position -> value and gradient that are added to U~."""
 
 
 @dataclass(eq=False)
 class TorchState:
     """A library's own state (or the object that it changes in place) and the estimator's."""
 
-    inner: Any
-    estate: Any
+    inner: Foreign
+    estate: EstimatorState
 
 
-def tensors(position: Any) -> dict[str, torch.Tensor]:
+def tensors(position: Position) -> dict[str, torch.Tensor]:
     """The leaves of a position as new tensors, named in order."""
     return {f"leaf{i}": tensor(leaf) for i, leaf in enumerate(jax.tree.leaves(position))}
 
 
-def tensor(array: Any) -> torch.Tensor:
+def tensor(array: Tree) -> torch.Tensor:
     """A tensor that owns a copy of `array`."""
     return torch.from_numpy(np.array(array, copy=True))
 
 
-def arrays(target: Target, leaves: Any) -> Any:
+def arrays(target: Target, leaves: Iterable[torch.Tensor]) -> Position:
     """A position of NumPy arrays from tensors in the order of `tensors`."""
     owned = [np.array(leaf.detach().numpy(), copy=True) for leaf in leaves]
     return jax.tree.unflatten(jax.tree.structure(target.example), owned)
@@ -47,30 +52,35 @@ class Potential(torch.autograd.Function):
     """(source, leaves) -> (U~, the leaves of its gradient), differentiable once in U~ with respect to the leaves."""
 
     @staticmethod
-    def forward(source, *leaves):  # pyright: ignore[reportIncompatibleMethodOverride]
+    def forward(source: "Source | Batch", *leaves: torch.Tensor) -> tuple[torch.Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Value and gradient of `source` at the leaves."""
         value, gradient = source([leaf.detach().numpy() for leaf in leaves])
         return (tensor(value), *(tensor(g) for g in gradient))
 
     @staticmethod
-    def setup_context(ctx, inputs, output):
+    def setup_context(ctx: Foreign, inputs: tuple, output: tuple[torch.Tensor, ...]) -> None:
+        """Keep the gradient for `backward`; only the value is differentiable."""
         del inputs
         ctx.mark_non_differentiable(*output[1:])
         ctx.save_for_backward(*output[1:])
 
     @staticmethod
-    def backward(ctx, *outer):
+    def backward(ctx: Foreign, *outer: torch.Tensor) -> tuple:
+        """Chain rule in the value."""
         return (None, *(_left(outer[0], g) * g for g in ctx.saved_tensors))
 
     @staticmethod
-    def vmap(info, in_dims, source, *leaves):
+    def vmap(info: Foreign, in_dims: tuple, *args: Foreign) -> tuple:
+        """Values and gradients of all chains at once, by `Batch.each`."""
         del info
+        source, *leaves = args
         batch = [leaf.movedim(d, 0) for leaf, d in zip(leaves, in_dims[1:], strict=True)]
         out = Potential.apply(source.each, *batch)
         return out, (0,) * len(out)
 
 
-def _left(scalar, like):
-    """`scalar` (or one a chain) with trailing axes to multiply `like`."""
+def _left(scalar: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """`scalar` (or one per chain) with trailing axes to multiply `like`."""
     return scalar.reshape(scalar.shape + (1,) * (like.dim() - scalar.dim()))
 
 
@@ -85,12 +95,20 @@ class Source:
         change: position -> (value, gradient) to add to U~, None for nothing.
     """
 
-    def __init__(self, target: Target, estimator: Any, generator: Any, estate: Any, change: Callable | None = None):
+    def __init__(
+        self,
+        target: Target,
+        estimator: Estimator,
+        generator: np.random.Generator,
+        estate: EstimatorState,
+        change: Change | None = None,
+    ) -> None:
         self.structure = jax.tree.structure(target.example)
         self.estimator, self.generator, self.estate = estimator, generator, estate
         self.change = change
 
-    def __call__(self, leaves):
+    def __call__(self, leaves: list[np.ndarray]) -> ValueAndGradient:
+        """U~ and the leaves of its gradient."""
         key = estimator_key(self.generator, self.estimator)
         position = jax.tree.unflatten(self.structure, leaves)
         estimate, self.estate = self.estimator.estimate(key, self.estate, position)
@@ -99,35 +117,43 @@ class Source:
         value = np.asarray(value, leaves[0].dtype)
         return (value, gradient) if self.change is None else _plus((value, gradient), self.change(leaves))
 
-    def potential(self, leaves) -> torch.Tensor:
+    def potential(self, leaves: Sequence[torch.Tensor]) -> torch.Tensor:
         """U~ as a scalar tensor that autograd can go through."""
         return Potential.apply(self, *leaves)[0]  # pyright: ignore[reportReturnType]
 
 
-def _plus(a, b):
+def _plus(a: ValueAndGradient, b: ValueAndGradient) -> ValueAndGradient:
     return a[0] + b[0], [x + y for x, y in zip(a[1], b[1], strict=True)]
 
 
 class Batch:
     """U~ and its gradient for N independent chains, whose positions are one array (N, d).
 
-    `potential` is the sum over the chains, whose gradient is each chain's own; `each` keeps one value a chain.
+    `potential` is the sum over the chains, whose gradient is each chain's own; `each` keeps one value per chain.
 
     Raises:
         ValueError: for an estimator of the host that is neither exact nor of known covariance: it cannot be asked for
             all chains at once.
     """
 
-    def __init__(self, target: Target, estimator: Any, generator: np.random.Generator, chains: int, change=None):
+    def __init__(
+        self,
+        target: Target,
+        estimator: Estimator,
+        generator: np.random.Generator,
+        chains: int,
+        change: Change | None = None,
+    ) -> None:
         # an exact estimator draws nothing
         self.generator, self.change = None if is_exact(estimator) else generator, change
         self.init, self.estimate = _batched(target, _vectorised(target, estimator), chains)
         self.estate = None
 
-    def _key(self):
+    def _key(self) -> jax.Array:
         return jax.random.key(0 if self.generator is None else int(self.generator.integers(2**63)))
 
-    def each(self, leaves):
+    def each(self, leaves: list[np.ndarray]) -> ValueAndGradient:
+        """Value (N,) of each chain and its gradient."""
         (x,) = leaves
         if self.estate is None:
             self.estate = self.init(self._key(), x)
@@ -135,18 +161,19 @@ class Batch:
         found = np.asarray(value), [np.asarray(gradient)]
         return found if self.change is None else _plus(found, self.change(leaves))
 
-    def __call__(self, leaves):
+    def __call__(self, leaves: list[np.ndarray]) -> ValueAndGradient:
+        """Sum of U~ over the chains, and its gradient."""
         value, gradient = self.each(leaves)
         return np.asarray(value.sum()), gradient
 
-    def potential(self, leaves) -> torch.Tensor:
+    def potential(self, leaves: Sequence[torch.Tensor]) -> torch.Tensor:
         """The sum of U~ over the chains as a scalar tensor that autograd can go through."""
         return Potential.apply(self, *leaves)[0]  # pyright: ignore[reportReturnType]
 
 
 @lru_cache(maxsize=16)
-def _vectorised(target: Target, estimator: Any) -> Any:
-    """The same estimator in a form that JAX can vectorise, one for each given one."""
+def _vectorised(target: Target, estimator: Estimator) -> Estimator:
+    """Return the estimator in a form that JAX can vectorise, one object per estimator."""
     if getattr(estimator, "backend", "jax") != "host" or is_exact(estimator):
         return estimator
     covariance = getattr(estimator, "covariance", None)
@@ -156,13 +183,15 @@ def _vectorised(target: Target, estimator: Any) -> Any:
 
 
 @lru_cache(maxsize=16)
-def _batched(target: Target, estimator: Any, chains: int):
+def _batched(
+    target: Target, estimator: Estimator, chains: int
+) -> tuple[Callable[..., EstimatorState], Callable[..., tuple]]:
     """`init` and `estimate` of an estimator over flat positions (N, d), compiled."""
 
-    def init(key, x):
+    def init(key: jax.Array, x: jax.Array) -> EstimatorState:
         return estimator.init(key, target.unravel(x))
 
-    def estimate(key, estate, x):
+    def estimate(key: jax.Array, estate: EstimatorState, x: jax.Array) -> tuple:
         found, estate = estimator.estimate(key, estate, target.unravel(x))
         value = jnp.asarray(jnp.nan) if found.potential is None else found.potential
         return value, target.ravel(found.gradient), estate

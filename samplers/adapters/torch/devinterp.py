@@ -1,6 +1,6 @@
 """devinterp (2.0.1, torch): its SG-MCMC optimisers under the interface of this suite.
 
-What all of them share: an optimiser descends `nbeta` times the gradient of a loss L, which the user differentiates;
+Common to all: an optimiser descends `nbeta` times the gradient of a loss L, which the user differentiates;
 here L = U~, so that nbeta is an inverse temperature, T = 1 / nbeta, and the law is exp(-nbeta U). The steps of type
 SGLD halve the drift, theta - (lr/2) nbeta grad L + sqrt(lr) N(0, noise_level^2): in SDE time lr = 2 h / nbeta, and the
 temperature is T = noise_level^2 / nbeta. An optimiser is made anew for every step, which is handed the memory of the
@@ -16,36 +16,44 @@ example of the target.
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
 
-from samplers.adapters.common import load, preconditioned_claims
+from samplers.adapters.common import Foreign, load, preconditioned_claims
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.estimators.host import estimator_key
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
+from samplers.typing import Estimator, Position, Tree
 from samplers.validation import require
 from targets.target import Target
 
+if TYPE_CHECKING:
+    import torch
 
-def library() -> Any:
-    """The module `devinterp.optim`. Raises ImportError that says how to install it."""
+    from samplers.adapters.torch.common import Batch, Change, TorchState
+    from samplers.adapters.torch.common import Source as Gradient
+
+
+def library() -> ModuleType:
+    """Import the module `devinterp.optim`. Raises ImportError that says how to install it."""
     return load("devinterp.optim", extra="bridges")
 
 
 class Memory(NamedTuple):
     """Leaves of the position, what the optimiser remembers of each, and of the group."""
 
-    leaves: list
-    each: list
-    group: dict
+    leaves: list["torch.Tensor"]
+    each: list[dict[str, "torch.Tensor"]]
+    group: dict[str, "torch.Tensor"]
 
 
 @dataclass(frozen=True)
 class _Adapter:
-    """One step of an optimiser of the library with draws from the given generator.
+    """Samplers that take one step of an optimiser of the library, with draws from the given generator.
 
     Args:
         target: the structure of a position, and the centre of the localisation.
@@ -57,12 +65,12 @@ class _Adapter:
 
     backend = "host"
     needs = frozenset({"gradient"})
-    remembers = ()
+    remembers: ClassVar[tuple[str, ...]] = ()
     """Entries of the optimiser's state of a parameter that the next step gets."""
     localization: float = 0.0
     weight_decay: float = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.nbeta > 0, "nbeta: must be positive", self.nbeta)
         library()
 
@@ -71,11 +79,11 @@ class _Adapter:
         """T of the law exp(-U / T)."""
         return 1 / self.nbeta
 
-    def _build(self, parameters, step_size: float) -> Any:
+    def _build(self, parameters: list["torch.nn.Parameter"], step_size: float) -> Foreign:
         """The library's optimiser at a step size."""
         raise NotImplementedError
 
-    def _prior(self, leaves, centre):
+    def _prior(self, leaves: list[np.ndarray], centre: list[np.ndarray]) -> tuple[Any, list[np.ndarray]]:
         """(value, gradient) of minus the potential of localisation and weight decay, in units of the loss."""
         gamma, decay = self.localization / self.nbeta, self.weight_decay / self.nbeta
         last = [tuple(range(-c.ndim, 0)) for c in centre]
@@ -85,15 +93,22 @@ class _Adapter:
         )
         return value, [-gamma * (x - c) - decay * x for x, c in zip(leaves, centre, strict=True)]
 
-    def _change(self, centre):
-        """What has to be added to U~ so that the localised law is the target; None for nothing."""
+    def _change(self, centre: list[np.ndarray]) -> "Change | None":
+        """Function to add to U~ so that the localised law is the target; None for nothing."""
         if not self.localization and not self.weight_decay:
             return None
         centre = [np.asarray(c, np.float64) for c in centre]
         return lambda leaves: self._prior(leaves, centre)
 
-    def _advance(self, generator, memory: Memory, centre, step_size: float, source) -> Memory:
-        """One step of the library from `memory`."""
+    def _advance(
+        self,
+        generator: np.random.Generator,
+        memory: Memory,
+        centre: list[np.ndarray],
+        step_size: float,
+        source: "Gradient | Batch",
+    ) -> Memory:
+        """Take one step of the library from `memory`."""
         import torch
 
         from samplers.adapters.torch.common import tensor
@@ -117,20 +132,24 @@ class _Adapter:
         group = {name: optimizer.param_groups[0][name] for name in memory.group}
         return Memory([p.data for p in parameters], each, group)
 
-    def _centre(self):
+    def _centre(self) -> list[np.ndarray]:
         return [np.asarray(leaf) for leaf in jax.tree.leaves(self.target.example)]
 
-    def _fresh(self, leaves) -> Memory:
+    def _fresh(self, leaves: list["torch.Tensor"]) -> Memory:
         """The memory of an optimiser that has made no step."""
         return Memory(leaves, [{} for _ in leaves], {})
 
-    def init(self, key, position, estimator):
+    def init(self, key: np.random.Generator, position: Position, estimator: Estimator) -> "TorchState":
+        """Start a chain at a position."""
         from samplers.adapters.torch.common import TorchState, tensors
 
         estate = estimator.init(estimator_key(key, estimator), position)
         return TorchState(self._fresh(list(tensors(position).values())), estate)
 
-    def step(self, key, state, step_size, estimator):
+    def step(
+        self, key: np.random.Generator, state: "TorchState", step_size: float, estimator: Estimator
+    ) -> "TorchState":
+        """Take one step."""
         from samplers.adapters.torch.common import Source as Gradient
         from samplers.adapters.torch.common import TorchState
 
@@ -139,22 +158,32 @@ class _Adapter:
         inner = self._advance(key, state.inner, centre, float(step_size), source)
         return TorchState(inner, source.estate)
 
-    def position(self, state):
+    def position(self, state: "TorchState") -> Position:
+        """Position of a state."""
         from samplers.adapters.torch.common import arrays
 
         return arrays(self.target, state.inner.leaves)
 
-    def unpack(self, state):
+    def unpack(self, state: "TorchState") -> Tree:
+        """Full variable z of a state."""
         return self.position(state)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: np.random.Generator, z: Tree, estimator: Estimator) -> "TorchState":
+        """State with the full variable z; caches are computed anew."""
         return self.init(key, z, estimator)
 
 
 class _Elementwise:
     """Chains at once, for optimisers that act on each coordinate alone."""
 
-    def chains(self: Any, rng, positions, step_size, num_steps, estimator):
+    def chains(
+        self: Any,
+        rng: np.random.Generator,
+        positions: np.ndarray,
+        step_size: float,
+        num_steps: int,
+        estimator: Estimator,
+    ) -> np.ndarray:
         """End positions (N, d) of N independent chains: the library's own step on one parameter of shape (N, d).
 
         Args:
@@ -190,18 +219,20 @@ class SGMCMCSGLD(_Elementwise, _Adapter):
     localization: float = 0.0
     weight_decay: float = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.noise_level > 0, "noise_level: must be positive", self.noise_level)
         require(self.localization >= 0, "localization: must not be negative", self.localization)
         require(self.weight_decay >= 0, "weight_decay: must not be negative", self.weight_decay)
         super().__post_init__()
 
     @property
-    def temperature(self):
+    def temperature(self) -> float:
+        """T of the law exp(-U / T)."""
         return self.noise_level**2 / self.nbeta
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         T = self.temperature
         return Claims(
             Source("welling2011bayesian", "equation (4)"),
@@ -211,7 +242,7 @@ class SGMCMCSGLD(_Elementwise, _Adapter):
             conditions=("exact gradient",),
         )
 
-    def _options(self, step_size):
+    def _options(self, step_size: float) -> dict[str, float]:
         return {
             "lr": 2 * step_size / self.nbeta,
             "noise_level": self.noise_level,
@@ -220,7 +251,7 @@ class SGMCMCSGLD(_Elementwise, _Adapter):
             "nbeta": self.nbeta,
         }
 
-    def _build(self, parameters, step_size):
+    def _build(self, parameters: list["torch.nn.Parameter"], step_size: float) -> Foreign:
         return library().SGMCMC.sgld(parameters, **self._options(step_size))
 
 
@@ -231,15 +262,15 @@ class SGLD(SGMCMCSGLD):
     Source: the module `devinterp.optim.sgld`; welling2011bayesian; lau2025local (the localisation).
     """
 
-    def _build(self, parameters, step_size):
+    def _build(self, parameters: list["torch.nn.Parameter"], step_size: float) -> Foreign:
         return library().SGLD(parameters, **self._options(step_size))
 
 
 class RMSpropPoint(NamedTuple):
     """(theta, V): the position and the moving average of the squared gradient."""
 
-    position: Any
-    square_avg: Any
+    position: Position
+    square_avg: Tree
 
 
 @dataclass(frozen=True)
@@ -264,32 +295,35 @@ class SGMCMCRMSprop(SGMCMCSGLD):
 
     remembers = ("square_avg",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(0 <= self.alpha < 1, "alpha: must lie in [0, 1)", self.alpha)
         require(self.eps > 0, "eps: must be positive", self.eps)
         super().__post_init__()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return preconditioned_claims(Source("li2016preconditioned", "Algorithm 1"), self.temperature)
 
-    def _build(self, parameters, step_size):
+    def _build(self, parameters: list["torch.nn.Parameter"], step_size: float) -> Foreign:
         options = self._options(step_size)
         return library().SGMCMC.rmsprop_sgld(parameters, alpha=self.alpha, eps=self.eps, **options)
 
-    def _fresh(self, leaves):
+    def _fresh(self, leaves: list["torch.Tensor"]) -> Memory:
         import torch
 
         return Memory(leaves, [{"square_avg": torch.zeros_like(x)} for x in leaves], {})
 
-    def unpack(self, state):
+    def unpack(self, state: "TorchState") -> RMSpropPoint:
+        """Full variable z of a state."""
         from samplers.adapters.torch.common import arrays
 
         return RMSpropPoint(
             self.position(state), arrays(self.target, [kept["square_avg"] for kept in state.inner.each])
         )
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: np.random.Generator, z: RMSpropPoint, estimator: Estimator) -> "TorchState":
+        """State with the full variable z; caches are computed anew."""
         from samplers.adapters.torch.common import tensors
 
         state = self.init(key, z.position, estimator)
@@ -317,19 +351,20 @@ class SGMCMCSGNHT(_Elementwise, _Adapter):
 
     remembers = ("momentum", "thermostat")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.diffusion_factor > 0, "diffusion_factor: must be positive", self.diffusion_factor)
         super().__post_init__()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("ding2014bayesian", "the SGNHT algorithm"),
             StationaryLaw(order=1, temperature=self.temperature),
             conditions=("exact gradient",),
         )
 
-    def _build(self, parameters, step_size):
+    def _build(self, parameters: list["torch.nn.Parameter"], step_size: float) -> Foreign:
         return library().SGMCMC.sgnht(
             parameters, lr=2 * step_size / self.nbeta, diffusion_factor=self.diffusion_factor, nbeta=self.nbeta
         )
@@ -354,12 +389,13 @@ class SGNHT(_Adapter):
 
     remembers = ("momentum",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.diffusion > 0, "diffusion: must be positive", self.diffusion)
         super().__post_init__()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("ding2014bayesian", "the SGNHT algorithm"),
             StationaryLaw(order=1, temperature=self.temperature),
@@ -367,12 +403,13 @@ class SGNHT(_Adapter):
             conditions=("exact gradient",),
         )
 
-    def _build(self, parameters, step_size):
+    def _build(self, parameters: list["torch.nn.Parameter"], step_size: float) -> Foreign:
         return library().SGNHT(
             parameters, lr=step_size**2 / self.nbeta, diffusion_factor=self.diffusion * step_size, nbeta=self.nbeta
         )
 
-    def init(self, key, position, estimator):
+    def init(self, key: np.random.Generator, position: Position, estimator: Estimator) -> "TorchState":
+        """Start a chain at a position."""
         import torch
 
         from samplers.adapters.torch.common import tensors
@@ -390,7 +427,14 @@ class SGNHT(_Adapter):
         )
         return state
 
-    def _advance(self, generator, memory, centre, step_size, source):
+    def _advance(
+        self,
+        generator: np.random.Generator,
+        memory: Memory,
+        centre: list[np.ndarray],
+        step_size: float,
+        source: "Gradient | Batch",
+    ) -> Memory:
         h = step_size
         scale = lambda m, c: Memory(
             m.leaves,
@@ -399,13 +443,15 @@ class SGNHT(_Adapter):
         )
         return scale(super()._advance(generator, scale(memory, h), centre, h, source), 1 / h)
 
-    def unpack(self, state):
+    def unpack(self, state: "TorchState") -> ThermostatPoint:
+        """Full variable z of a state."""
         from samplers.adapters.torch.common import arrays
 
         momentum = arrays(self.target, [kept["momentum"] for kept in state.inner.each])
         return ThermostatPoint(self.position(state), momentum, state.inner.group["thermostat"].numpy().copy())
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: np.random.Generator, z: ThermostatPoint, estimator: Estimator) -> "TorchState":
+        """State with the full variable z; caches are computed anew."""
         from samplers.adapters.torch.common import tensor, tensors
 
         state = super().init(key, z.position, estimator)

@@ -1,46 +1,56 @@
 """geoopt (0.5.1, torch): its samplers under the interface of this suite.
 
-What all of them share: the user's closure returns log pi = -U~, *summed* over the data, which the library
+Common to all: the user's closure returns log pi = -U~, *summed* over the data, which the library
 differentiates (`backward`); there is no temperature. They are optimisers, made anew for every step. The library admits
 manifolds with a reversible retraction only, which of this suite's spaces leaves the Euclidean one (its sphere is not).
 """
 
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from samplers.adapters.common import load
+from samplers.adapters.common import Foreign, load
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.estimators.host import estimator_key
 from samplers.interface.claims import Claims, Composite, Diffusion, ExactLaw, Source, StationaryLaw, StationaryMoments
+from samplers.typing import Estimator, Position
 from samplers.validation import require
 from targets.target import Target
 
+if TYPE_CHECKING:
+    import torch
 
-def library() -> Any:
-    """The module `geoopt.samplers`. Raises ImportError that says how to install it."""
+    from samplers.adapters.torch.common import Batch, TorchState
+    from samplers.adapters.torch.common import Source as Gradient
+
+
+def library() -> ModuleType:
+    """Import the module `geoopt.samplers`. Raises ImportError that says how to install it."""
     return load("geoopt.samplers", extra="bridges")
 
 
 @dataclass(frozen=True)
 class _Adapter:
-    """One step of a sampler of the library with draws from the given generator; the state is the position alone."""
+    """Samplers that take one step of the library with draws from the given generator; the state is the position."""
 
     target: Target
 
     backend = "host"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         library()
 
-    def _build(self, parameters, step_size: float) -> Any:
+    def _build(self, parameters: list["torch.nn.Parameter"], step_size: float) -> Foreign:
         """The library's sampler at a step size."""
         raise NotImplementedError
 
-    def _advance(self, generator, leaves, step_size: float, source) -> list:
-        """One step of the library from `leaves`, tensors."""
+    def _advance(
+        self, generator: np.random.Generator, leaves: list["torch.Tensor"], step_size: float, source: "Gradient | Batch"
+    ) -> list["torch.Tensor"]:
+        """Take one step of the library from `leaves`, tensors."""
         import torch
 
         from samplers.adapters.torch.noise_tape import draws_from, numpy_uniforms_from
@@ -50,35 +60,49 @@ class _Adapter:
             self._build(parameters, step_size).step(lambda: -source.potential(parameters))
         return [p.data for p in parameters]
 
-    def init(self, key, position, estimator):
+    def init(self, key: np.random.Generator, position: Position, estimator: Estimator) -> "TorchState":
+        """Start a chain at a position."""
         from samplers.adapters.torch.common import TorchState, tensors
 
         estate = estimator.init(estimator_key(key, estimator), position)
         return TorchState(list(tensors(position).values()), estate)
 
-    def step(self, key, state, step_size, estimator):
+    def step(
+        self, key: np.random.Generator, state: "TorchState", step_size: float, estimator: Estimator
+    ) -> "TorchState":
+        """Take one step."""
         from samplers.adapters.torch.common import Source as Gradient
         from samplers.adapters.torch.common import TorchState
 
         source = Gradient(self.target, estimator, key, state.estate)
         return TorchState(self._advance(key, state.inner, float(step_size), source), source.estate)
 
-    def position(self, state):
+    def position(self, state: "TorchState") -> Position:
+        """Position of a state."""
         from samplers.adapters.torch.common import arrays
 
         return arrays(self.target, state.inner)
 
-    def unpack(self, state):
+    def unpack(self, state: "TorchState") -> Position:
+        """Full variable z of a state."""
         return self.position(state)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: np.random.Generator, z: Position, estimator: Estimator) -> "TorchState":
+        """State with the full variable z; caches are computed anew."""
         return self.init(key, z, estimator)
 
 
 class _Elementwise:
     """Chains at once, for samplers that act on each coordinate alone."""
 
-    def chains(self: Any, rng, positions, step_size, num_steps, estimator):
+    def chains(
+        self: Any,
+        rng: np.random.Generator,
+        positions: np.ndarray,
+        step_size: float,
+        num_steps: int,
+        estimator: Estimator,
+    ) -> np.ndarray:
         """End positions (N, d) of N independent chains: the library's own step on one parameter of shape (N, d).
 
         Args:
@@ -107,7 +131,8 @@ class RSGLD(_Elementwise, _Adapter):
     """
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("welling2011bayesian", "equation (4)"),
             StationaryLaw(order=1),
@@ -116,7 +141,7 @@ class RSGLD(_Elementwise, _Adapter):
             conditions=("exact gradient",),
         )
 
-    def _build(self, parameters, step_size):
+    def _build(self, parameters: list["torch.nn.Parameter"], step_size: float) -> Foreign:
         return library().RSGLD(parameters, epsilon=2 * step_size)
 
 
@@ -134,19 +159,20 @@ class SGRHMC(_Elementwise, _Adapter):
 
     Args:
         n_steps: >= 0.
-        alpha: friction a step, in (0, 1].
+        alpha: friction per step, in (0, 1].
     """
 
     n_steps: int = 1
     alpha: float = 0.1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.n_steps >= 0, "n_steps: must not be negative", self.n_steps)
         require(0 < self.alpha <= 1, "alpha: must lie in (0, 1]", self.alpha)
         super().__post_init__()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("chen2014stochastic", "equation (15)"),
             StationaryLaw(order=1),
@@ -154,7 +180,7 @@ class SGRHMC(_Elementwise, _Adapter):
             conditions=("exact gradient",),
         )
 
-    def _build(self, parameters, step_size):
+    def _build(self, parameters: list["torch.nn.Parameter"], step_size: float) -> Foreign:
         return library().SGRHMC(parameters, epsilon=step_size**2, n_steps=self.n_steps, alpha=self.alpha)
 
 
@@ -175,17 +201,18 @@ class RHMC(_Adapter):
 
     needs = frozenset({"gradient", "potential"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.n_steps >= 1, "n_steps: must be at least 1", self.n_steps)
         super().__post_init__()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("neal2011mcmc", "section 5.3.2"),
             ExactLaw(),
             conditions=("exact potential and gradient",),
         )
 
-    def _build(self, parameters, step_size):
+    def _build(self, parameters: list["torch.nn.Parameter"], step_size: float) -> Foreign:
         return library().RHMC(parameters, epsilon=step_size, n_steps=self.n_steps)

@@ -4,15 +4,16 @@ A torch step then is a host step: with a `numpy.random.Generator` it runs as usu
 nodes of a quadrature, or hands out chosen values, its expectations over the noise are exact.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import NoReturn
 
 import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from samplers.adapters.common import Foreign
 from samplers.estimators.host import Unintercepted
 
 _COMPARISONS = {"lt": (0, 1), "le": (0, 1), "gt": (1, 0), "ge": (1, 0)}
@@ -20,7 +21,7 @@ _COMPARISONS = {"lt": (0, 1), "le": (0, 1), "gt": (1, 0), "ge": (1, 0)}
 
 
 class Tape(TorchDispatchMode):
-    """Answers torch's random operations with draws of `generator`.
+    """Answer torch's random operations with draws of `generator`.
 
     All operations that consume torch's own random numbers carry the tag `nondeterministic_seeded`, below autograd,
     `torch.func` and every Python name that they are imported under. Normal draws are taken from
@@ -35,7 +36,7 @@ class Tape(TorchDispatchMode):
         Unintercepted: where torch draws from any other law, or a uniform draw is used in another way.
     """
 
-    def __init__(self, generator: Any):
+    def __init__(self, generator: np.random.Generator) -> None:
         super().__init__()
         self.generator = generator
         self.uniforms = WeakIdKeyDictionary()
@@ -45,7 +46,9 @@ class Tape(TorchDispatchMode):
         """False: nothing is compiled here, and torch's guard against that costs more than an operation."""
         return False
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __torch_dispatch__(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, func: Foreign, types: tuple, args: Sequence[Foreign] = (), kwargs: dict[str, Foreign] | None = None
+    ) -> Foreign:
         del types
         kwargs = dict(kwargs or {})
         kwargs.pop("generator", None)
@@ -55,7 +58,7 @@ class Tape(TorchDispatchMode):
             return self._compare(func, args)
         return func(*args, **kwargs)
 
-    def _draw(self, func, args, kwargs):
+    def _draw(self, func: Foreign, args: Sequence[Foreign], kwargs: dict[str, Foreign]) -> torch.Tensor:
         name, overload = func.overloadpacket.__name__, func._overloadname
         if name == "randn":
             return self._normal(torch.empty(args[0], **_like(kwargs)))
@@ -77,19 +80,21 @@ class Tape(TorchDispatchMode):
             return self._uniform(torch.empty_like(args[0], **_like(kwargs)))
         raise Unintercepted(f"torch {func}")
 
-    def _normal(self, out, mean: Any = 0.0, std: Any = 1.0):
+    def _normal(
+        self, out: torch.Tensor, mean: torch.Tensor | float = 0.0, std: torch.Tensor | float = 1.0
+    ) -> torch.Tensor:
         """Fill `out` with mean + std n, n from the generator."""
         shape = tuple(out.shape)
         draws = torch.from_numpy(np.asarray(self.generator.standard_normal(shape), np.float64).reshape(shape).copy())
         return out.copy_(mean + std * draws)
 
-    def _uniform(self, out):
+    def _uniform(self, out: torch.Tensor) -> torch.Tensor:
         """Values that nobody can compute with; remembered, so that a comparison with them can be drawn."""
         out.fill_(float("nan"))
         self.uniforms[out] = True
         return out
 
-    def _compare(self, func, args):
+    def _compare(self, func: Foreign, args: Sequence[Foreign]) -> torch.Tensor:
         name = func.overloadpacket.__name__
         if name in _COMPARISONS and len(args) == 2:
             smaller, larger = (args[i] for i in _COMPARISONS[name])
@@ -104,11 +109,11 @@ class Tape(TorchDispatchMode):
         raise Unintercepted(f"a uniform draw of torch in {func}: it can only be compared, once, with a threshold")
 
 
-def _like(kwargs: dict[str, Any]) -> dict[str, Any]:
+def _like(kwargs: dict[str, Foreign]) -> dict[str, Foreign]:
     return {k: v for k, v in kwargs.items() if k in ("dtype", "device", "layout", "memory_format") and v is not None}
 
 
-def _parameters(args, kwargs) -> tuple[Any, Any]:
+def _parameters(args: Sequence[Foreign], kwargs: dict[str, Foreign]) -> tuple[Foreign, Foreign]:
     """(mean, std) of `Tensor.normal_`."""
     mean = args[1] if len(args) > 1 else kwargs.get("mean", 0.0)
     std = args[2] if len(args) > 2 else kwargs.get("std", 1.0)
@@ -116,7 +121,7 @@ def _parameters(args, kwargs) -> tuple[Any, Any]:
 
 
 @contextmanager
-def draws_from(generator: Any) -> Iterator[Tape]:
+def draws_from(generator: np.random.Generator) -> Iterator[Tape]:
     """Run torch in float64 with all its draws from `generator`; the default dtype is restored afterwards."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
@@ -130,26 +135,26 @@ def draws_from(generator: Any) -> Iterator[Tape]:
 class _Uniform:
     """A uniform draw of NumPy that may be compared with a threshold, once."""
 
-    def __init__(self, generator: Any):
+    def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
 
-    def _below(self, threshold) -> bool:
+    def _below(self, threshold: float) -> bool:
         if self._generator is None:
             self._refuse()
         generator, self._generator = self._generator, None
         return bool(np.all(generator.binomial(1, np.clip(float(threshold), 0.0, 1.0))))
 
-    def __lt__(self, threshold):
+    def __lt__(self, threshold: float) -> bool:
         return self._below(threshold)
 
     __le__ = __lt__
 
-    def __ge__(self, threshold):
+    def __ge__(self, threshold: float) -> bool:
         return not self._below(threshold)
 
     __gt__ = __ge__
 
-    def _refuse(self, *_):
+    def _refuse(self, *_: object) -> NoReturn:
         raise Unintercepted("a uniform draw of numpy.random.rand: it can only be compared, once, with a threshold")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = _refuse
@@ -157,10 +162,10 @@ class _Uniform:
 
 
 @contextmanager
-def numpy_uniforms_from(generator: Any) -> Iterator[None]:
+def numpy_uniforms_from(generator: np.random.Generator) -> Iterator[None]:
     """Give `numpy.random.rand(1)`, which some torch libraries accept or reject with, a coin of `generator`."""
 
-    def rand(*shape):
+    def rand(*shape: int) -> _Uniform:
         if int(np.prod(shape, dtype=int)) != 1:
             raise Unintercepted(f"numpy.random.rand{shape}")
         return _Uniform(generator)

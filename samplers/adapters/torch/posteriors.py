@@ -1,6 +1,6 @@
 """posteriors (0.1.3, torch): its SG-MCMC samplers under the interface of this suite.
 
-What all of them share: the library ascends the gradient of a log-posterior that it differentiates itself
+Common to all: the library ascends the gradient of a log-posterior that it differentiates itself
 (`torch.func`), *summed* as the user wrote it; here it is -U~, whose gradient is the estimator's. Its `lr` is the
 epsilon of SDE time, and `temperature` T means the law exp(-(U + kinetic energy) / T). With `sigma` the momentum m has
 the law N(0, sigma^2 T) and the mass sigma^2; in the unit-mass variables of this suite r = m / sigma, friction
@@ -11,24 +11,33 @@ SGNHT, whose thermostat is a mean over coordinates, is vectorised by `torch.func
 """
 
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
 
-from samplers.adapters.common import load
+from samplers.adapters.common import Foreign, load
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.dynamics.underdamped import PhasePoint, langevin_dynamics
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
+from samplers.typing import Estimator, Position, Tree
 from samplers.underdamped.sghmc import SGHMC as ReferenceSGHMC
 from samplers.validation import require
 from targets.target import Target
 
+if TYPE_CHECKING:
+    import torch
 
-def library() -> Any:
-    """The module `posteriors.sgmcmc`. Raises ImportError that says how to install it."""
+    from samplers.adapters.torch.common import Batch, TorchState
+    from samplers.adapters.torch.common import Source as Gradient
+
+
+def library() -> ModuleType:
+    """Import the module `posteriors.sgmcmc`. Raises ImportError that says how to install it."""
     with warnings.catch_warnings():
         # tensordict announces a change of the defaults of its classes at their definition
         warnings.simplefilter("ignore", FutureWarning)
@@ -37,32 +46,33 @@ def library() -> Any:
 
 @dataclass(frozen=True)
 class _Adapter:
-    """What the adapters share: running the library's `init` and `update` with draws from the given generator."""
+    """Samplers that take one step of the library: its `init` and `update` with draws from the given generator."""
 
     target: Target
 
     backend = "host"
     needs = frozenset({"gradient"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         library()
 
-    def _transform(self, source: Any, step_size: Any) -> Any:
+    def _transform(self, source: "Gradient | Batch | None", step_size: float) -> Foreign:
         """The library's transform at a step size, on the potential of `source`."""
         raise NotImplementedError
 
-    def _on(self, source):
+    def _on(self, source: Foreign) -> Callable[..., tuple]:
         """The log-posterior that the library differentiates: parameters and a batch that is never looked at."""
         import torch
 
-        def log_posterior(parameters, batch):
+        def log_posterior(parameters: Mapping[str, "torch.Tensor"], batch: Foreign) -> tuple:
             del batch
             leaves = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters.values())
             return -source.potential(leaves), torch.tensor([])
 
         return log_posterior
 
-    def init(self, key, position, estimator):
+    def init(self, key: np.random.Generator, position: Position, estimator: Estimator) -> "TorchState":
+        """Start a chain at a position."""
         from samplers.adapters.torch.common import TorchState, tensors
         from samplers.adapters.torch.noise_tape import draws_from
         from samplers.estimators.host import estimator_key
@@ -71,7 +81,10 @@ class _Adapter:
         with draws_from(key):
             return TorchState(self._transform(None, 0.0).init(tensors(position)), estate)
 
-    def step(self, key, state, step_size, estimator):
+    def step(
+        self, key: np.random.Generator, state: "TorchState", step_size: float, estimator: Estimator
+    ) -> "TorchState":
+        """Take one step."""
         from samplers.adapters.torch.common import Source as Gradient
         from samplers.adapters.torch.common import TorchState
         from samplers.adapters.torch.noise_tape import draws_from
@@ -81,27 +94,34 @@ class _Adapter:
             inner, _ = self._transform(source, float(step_size)).update(state.inner, None)
         return TorchState(inner, source.estate)
 
-    def position(self, state):
+    def position(self, state: "TorchState") -> Position:
+        """Position of a state."""
         return self._tree(state.inner.params)
 
-    def unpack(self, state):
+    def unpack(self, state: "TorchState") -> Tree:
+        """Full variable z of a state."""
         return self.position(state)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: np.random.Generator, z: Tree, estimator: Estimator) -> "TorchState":
+        """State with the full variable z; caches are computed anew."""
         return self.init(key, z, estimator)
 
-    def _tree(self, parameters, scale: float = 1.0):
+    def _tree(self, parameters: Mapping[str, "torch.Tensor"], scale: float = 1.0) -> Position:
         """A pytree like a position from the library's dictionary of tensors, times `scale`."""
         from samplers.adapters.torch.common import arrays
 
         leaves = [parameters[name] for name in sorted(parameters.keys(), key=lambda name: int(name[4:]))]
         return jax.tree.map(lambda leaf: scale * leaf, arrays(self.target, leaves))
 
-    def chains(self, rng, positions, step_size, num_steps, estimator):
+    def chains(
+        self, rng: np.random.Generator, positions: np.ndarray, step_size: float, num_steps: int, estimator: Estimator
+    ) -> np.ndarray:
         """End positions (N, d) of N independent chains; arguments as of `chain_variables`."""
         return self.chain_variables(rng, positions, step_size, num_steps, estimator)[:, : self.target.size]
 
-    def chain_variables(self, rng, starts, step_size, num_steps, estimator):
+    def chain_variables(
+        self, rng: np.random.Generator, starts: np.ndarray, step_size: float, num_steps: int, estimator: Estimator
+    ) -> np.ndarray:
         """End values (N, n) of z of N independent chains: the library's own update on a batch.
 
         Args:
@@ -123,13 +143,13 @@ class _Adapter:
                 state, _ = transform.update(state, torch.tensor([]))
         return self._columns(state)
 
-    def _batch(self, transform, starts):
+    def _batch(self, transform: Foreign, starts: np.ndarray) -> Foreign:
         """A state of the library whose parameters are those of all chains."""
         from samplers.adapters.torch.common import tensor
 
         return transform.init({"leaf0": tensor(starts)})
 
-    def _columns(self, state):
+    def _columns(self, state: Foreign) -> np.ndarray:
         """z of all chains, (N, n)."""
         return state.params["leaf0"].numpy().copy()
 
@@ -148,13 +168,14 @@ class SGLD(_Adapter):
     beta: float = 0.0
     temperature: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.beta >= 0, "beta: must not be negative", self.beta)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         super().__post_init__()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         T, beta = self.temperature, self.beta
         return Claims(
             Source("welling2011bayesian", "equation (4)"),
@@ -167,7 +188,7 @@ class SGLD(_Adapter):
             conditions=("exact gradient",),
         )
 
-    def _transform(self, source, step_size):
+    def _transform(self, source: "Gradient | Batch | None", step_size: float) -> Foreign:
         return library().sgld.build(self._on(source), step_size, self.beta, self.temperature)
 
 
@@ -186,12 +207,13 @@ class SGLRW(_Adapter):
 
     temperature: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
         super().__post_init__()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("duffield2025lattice", "the binary lattice random walk"),
             StationaryLaw(order=1, temperature=self.temperature),
@@ -199,7 +221,7 @@ class SGLRW(_Adapter):
             conditions=("exact gradient", "|grad U| below sqrt(2 T / h)"),
         )
 
-    def _transform(self, source, step_size):
+    def _transform(self, source: "Gradient | Batch | None", step_size: float) -> Foreign:
         return library().sglrw.build(self._on(source), step_size, self.temperature)
 
 
@@ -217,9 +239,9 @@ class _Momentum(_Adapter):
     alpha: float = 0.01
     sigma: float = 1.0
     temperature: float = 1.0
-    momenta: Any = None
+    momenta: Foreign = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.alpha > 0, "alpha: must be positive", self.alpha)
         require(self.sigma > 0, "sigma: must be positive", self.sigma)
         require(self.temperature > 0, "temperature: must be positive", self.temperature)
@@ -230,25 +252,27 @@ class _Momentum(_Adapter):
         """C = alpha / sigma, the friction at unit mass."""
         return self.alpha / self.sigma
 
-    def unpack(self, state):
+    def unpack(self, state: "TorchState") -> Tree:
+        """Full variable z of a state."""
         return PhasePoint(self.position(state), self._tree(state.inner.momenta, 1 / self.sigma))
 
-    def _momenta(self, r):
+    def _momenta(self, r: Tree) -> dict[str, "torch.Tensor"]:
         from samplers.adapters.torch.common import tensors
 
         return tensors(jax.tree.map(lambda leaf: self.sigma * np.asarray(leaf), r))
 
-    def _batch(self, transform, starts):
+    def _batch(self, transform: Foreign, starts: np.ndarray) -> Foreign:
         from samplers.adapters.torch.common import tensor
 
         x, r = starts[:, : self.target.size], starts[:, self.target.size :]
         given = replace(self, momenta={"leaf0": tensor(self.sigma * r)}) if r.size else self
         return given._transform(None, 0.0).init({"leaf0": tensor(x)})
 
-    def _columns(self, state):
+    def _columns(self, state: Foreign) -> np.ndarray:
         return np.concatenate([super()._columns(state), state.momenta["leaf0"].numpy() / self.sigma], axis=1)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: np.random.Generator, z: Tree, estimator: Estimator) -> "TorchState":
+        """State with the full variable z; caches are computed anew."""
         # the library's `init` draws nothing when it is given the momenta
         return replace(self, momenta=self._momenta(z.momentum)).init(key, z.position, estimator)
 
@@ -267,12 +291,13 @@ class SGHMC(_Momentum):
 
     beta: float = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.beta >= 0, "beta: must not be negative", self.beta)
         super().__post_init__()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         C, T = self.friction, self.temperature
         return Claims(
             Source("ma2015complete", "Algorithm 1"),
@@ -282,13 +307,13 @@ class SGHMC(_Momentum):
             conditions=("exact gradient",),
         )
 
-    def _discrete_law(self, h, curvature):
+    def _discrete_law(self, h: float, curvature: float) -> dict[str, float]:
         """The law of explicit Euler, linear in the variance of the noise, which beta lowers."""
         share = 1 - self.temperature * self.sigma * h * self.beta / (2 * self.alpha)
         law = ReferenceSGHMC(self.friction, self.temperature, scheme="explicit").discrete_law(h, curvature)
         return {name: share * value for name, value in law.items()}
 
-    def _transform(self, source, step_size):
+    def _transform(self, source: "Gradient | Batch | None", step_size: float) -> Foreign:
         return library().sghmc.build(
             self._on(source), self.sigma * step_size, self.alpha, self.beta, self.sigma, self.temperature, self.momenta
         )
@@ -308,7 +333,8 @@ class BAOA(_Momentum):
     """
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         C, T = self.friction, self.temperature
         return Claims(
             Source("leimkuhler2013rational", "BAOAB"),
@@ -319,7 +345,7 @@ class BAOA(_Momentum):
             conditions=("exact gradient",),
         )
 
-    def _transform(self, source, step_size):
+    def _transform(self, source: "Gradient | Batch | None", step_size: float) -> Foreign:
         return library().baoa.build(
             self._on(source), self.sigma * step_size, self.alpha, self.sigma, self.temperature, self.momenta
         )
@@ -345,12 +371,13 @@ class SGNHT(_Momentum):
     beta: float = 0.0
     xi: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(self.beta >= 0, "beta: must not be negative", self.beta)
         super().__post_init__()
 
     @property
-    def claims(self):
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
         return Claims(
             Source("ding2014bayesian", "the SGNHT algorithm"),
             StationaryLaw(order=1, temperature=self.temperature),
@@ -358,7 +385,7 @@ class SGNHT(_Momentum):
             conditions=("exact gradient",),
         )
 
-    def _transform(self, source, step_size):
+    def _transform(self, source: "Gradient | Batch | None", step_size: float) -> Foreign:
         return library().sgnht.build(
             self._on(source),
             self.sigma * step_size,
@@ -370,10 +397,13 @@ class SGNHT(_Momentum):
             self.xi,
         )
 
-    def unpack(self, state):
-        return ThermostatPoint(*super().unpack(state), state.inner.xi.numpy() / self.sigma)
+    def unpack(self, state: "TorchState") -> ThermostatPoint:
+        """Full variable z of a state."""
+        position, momentum = super().unpack(state)
+        return ThermostatPoint(position, momentum, state.inner.xi.numpy() / self.sigma)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: np.random.Generator, z: ThermostatPoint, estimator: Estimator) -> "TorchState":
+        """State with the full variable z; caches are computed anew."""
         from samplers.adapters.torch.common import tensor
 
         state = super().pack(key, z, estimator)
@@ -381,8 +411,10 @@ class SGNHT(_Momentum):
         inner = library().sgnht.SGNHTState(dict(state.inner.params), dict(state.inner.momenta), xi)
         return replace(state, inner=inner)
 
-    def chain_variables(self, rng, starts, step_size, num_steps, estimator):
-        """As of the other samplers, with a thermostat for each chain: `torch.func.vmap` of the library's update."""
+    def chain_variables(
+        self, rng: np.random.Generator, starts: np.ndarray, step_size: float, num_steps: int, estimator: Estimator
+    ) -> np.ndarray:
+        """End values (N, n) of z with a thermostat for each chain: `torch.func.vmap` of the library's update."""
         import torch
 
         from samplers.adapters.torch.common import Batch, tensor

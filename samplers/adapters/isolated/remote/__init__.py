@@ -1,1 +1,1 @@
-"""What runs inside the environments of isolated libraries."""
+"""Programs that run inside the environments of isolated libraries."""

@@ -15,30 +15,43 @@ library's `step_size` throughout. A temperature goes where the library's schedul
 """
 
 import importlib
+from collections.abc import Callable
 from importlib import metadata
+from types import ModuleType
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+Law = Any
+"""The `Law` of the worker, which is a program of its own and cannot be imported."""
+State = Any
+"""An object of the library: a state, a schedule."""
+Tree = Any
+"""A pytree of arrays like a position."""
+Z = tuple[jax.Array, ...]
+"""The full variable: arrays like the flat position, or scalars."""
 
-def module(name):
+
+def module(name: str) -> ModuleType:
+    """Import a module of the library."""
     return importlib.import_module(f"jax_sgmc.{name}")
 
 
-def versions():
+def versions() -> dict[str, str]:
     """The library's version; imports it."""
     module("alias")
     return {"jax-sgmc": metadata.version("jax-sgmc")}
 
 
 class Kernel:
-    """One solver; `advance` is the library's update."""
+    """A solver; `advance` is the library's update."""
 
     map_index = 1
     parts = ()
 
-    def __init__(self, law, options):
+    def __init__(self, law: Law, options: dict[str, Any]) -> None:
         self.law, self.options = law, dict(options)
         self.integrator, self.solver = module("integrator"), module("solver")
         self.schedule = module("scheduler").schedule
@@ -51,57 +64,75 @@ class Kernel:
         self.potential = potential.minibatch_potential(prior, likelihood, strategy="vmap")
         self.full = potential.full_potential(prior, likelihood, strategy="vmap")
 
-    def batch(self):
+    def batch(self) -> tuple:
         """(init, get, release): the state of the data is eta itself."""
         init = lambda **kwargs: jnp.zeros_like(self.law.example)
         get = lambda eta, information=False: (eta, (eta[None], self.information))
         return init, get, None
 
-    def full_map(self):
+    def full_map(self) -> tuple:
         """(init, map, release) over the one datum, without gradient noise."""
         rows = jnp.zeros((1, len(self.law.example)))
 
-        def apply(body, data_state, carry, masking=False, information=False):
+        def apply(
+            body: Callable[..., tuple],
+            data_state: State,
+            carry: State,
+            masking: bool = False,
+            information: bool = False,
+        ) -> tuple:
             result, carry = body((rows, self.information), jnp.ones(1), carry)
             return data_state, (result, carry)
 
         return (lambda **kwargs: jnp.zeros(1)), apply, None
 
-    def tree(self, x):
+    def tree(self, x: jax.Array) -> Tree:
+        """Position from a flat one."""
         return self.law.unravel(x)
 
-    def flat(self, tree):
+    def flat(self, tree: Tree) -> jax.Array:
+        """Flat position (d,)."""
         return ravel_pytree(tree)[0]
 
-    def at(self, h, temperature=None):
+    def at(self, h: jax.Array, temperature: float | None = None) -> State:
+        """The library's schedule at a step size and temperature."""
         temperature = self.options.get("temperature", 1.0) if temperature is None else temperature
         return self.schedule(step_size=h, temperature=temperature, burn_in=1.0, accept=True)
 
-    def first(self, key, x, h):
+    def first(self, key: jax.Array, x: jax.Array, h: jax.Array) -> Z:
+        """Full variable z as the library starts it at the flat position x."""
         return self.read(self.begin(key, x), h)
 
-    def start(self, key, z, h, eta):
+    def start(self, key: jax.Array, z: Z, h: jax.Array, eta: jax.Array) -> State:
+        """State of the library at z, its caches computed."""
         return self.with_eta(self.placed(self.begin(key, z[0]), z), eta)
 
-    def begin(self, key, x):
+    def begin(self, key: jax.Array, x: jax.Array) -> State:
+        """State of the library at the flat position x."""
         raise NotImplementedError
 
-    def placed(self, state, z):
+    def placed(self, state: State, z: Z) -> State:
+        """State with the parts of z beside the position."""
         return state
 
-    def with_eta(self, state, eta):
+    def with_eta(self, state: State, eta: jax.Array) -> State:
+        """State whose minibatch is eta."""
         raise NotImplementedError
 
-    def with_key(self, state, key):
+    def with_key(self, state: State, key: jax.Array) -> State:
+        """State with a key."""
         raise NotImplementedError
 
-    def read(self, state, h):
+    def read(self, state: State, h: jax.Array) -> Z:
+        """Full variable z of a state."""
         raise NotImplementedError
 
-    def update(self, state, *schedules):
+    def update(self, state: State, *schedules: State) -> tuple:
+        """Take one step of the library: the state and statistics."""
         raise NotImplementedError
 
-    def advance(self, i, key, state, h, eta):
+    def advance(self, i: int, key: jax.Array, state: State, h: jax.Array, eta: jax.Array) -> State:
+        """Take the library's step number i."""
         state = self.with_eta(self.with_key(state, key), eta)
         return self.update(state, self.at(h))[0]
 
@@ -109,7 +140,7 @@ class Kernel:
 class Langevin(Kernel):
     """alias.sgld."""
 
-    def __init__(self, law, options, rms=False):
+    def __init__(self, law: Law, options: dict[str, Any], rms: bool = False) -> None:
         super().__init__(law, options)
         self.rms = rms
         adaption = module("adaption").rms_prop() if rms else None
@@ -117,23 +148,28 @@ class Langevin(Kernel):
             self.integrator.langevin_diffusion(self.potential, self.batch(), adaption=adaption)
         )
 
-    def begin(self, key, x):
+    def begin(self, key: jax.Array, x: jax.Array) -> State:
+        """State of the library at the flat position x."""
         kwargs = {k: v for k, v in self.options.items() if k in ("alpha", "lmbd")} if self.rms else None
         return self.init(self.tree(x), key=key, adaption_kwargs=kwargs)
 
-    def placed(self, state, z):
+    def placed(self, state: State, z: Z) -> State:
+        """State with the parts of z beside the position."""
         if not self.rms:
             return state
         adapt = state.adapt_state
         return state._replace(adapt_state=adapt._replace(state=(z[1], *adapt.state[1:])))
 
-    def with_eta(self, state, eta):
+    def with_eta(self, state: State, eta: jax.Array) -> State:
+        """State whose minibatch is eta."""
         return state._replace(data_state=eta)
 
-    def with_key(self, state, key):
+    def with_key(self, state: State, key: jax.Array) -> State:
+        """State with a key."""
         return state._replace(key=key)
 
-    def read(self, state, h):
+    def read(self, state: State, h: jax.Array) -> Z:
+        """Full variable z of a state."""
         theta = self.flat(state.latent_variables)
         return (theta, state.adapt_state.state[0]) if self.rms else (theta,)
 
@@ -141,7 +177,7 @@ class Langevin(Kernel):
 class Hamiltonian(Kernel):
     """alias.sghmc and alias.obabo: an integrator alone."""
 
-    def __init__(self, law, options, name):
+    def __init__(self, law: Law, options: dict[str, Any], name: str) -> None:
         super().__init__(law, options)
         self.name = name
         build = {"sghmc": self.integrator.friction_leapfrog, "obabo": self.integrator.obabo}[name]
@@ -154,19 +190,24 @@ class Hamiltonian(Kernel):
             )
         )
 
-    def begin(self, key, x):
+    def begin(self, key: jax.Array, x: jax.Array) -> State:
+        """State of the library at the flat position x."""
         return self.init(self.tree(x), key=key)
 
-    def placed(self, state, z):
+    def placed(self, state: State, z: Z) -> State:
+        """State with the parts of z beside the position."""
         return state._replace(momentum=self.tree(z[1])) if self.name == "obabo" else state
 
-    def with_eta(self, state, eta):
+    def with_eta(self, state: State, eta: jax.Array) -> State:
+        """State whose minibatch is eta."""
         return state._replace(data_state=eta)
 
-    def with_key(self, state, key):
+    def with_key(self, state: State, key: jax.Array) -> State:
+        """State with a key."""
         return state._replace(key=key)
 
-    def read(self, state, h):
+    def read(self, state: State, h: jax.Array) -> Z:
+        """Full variable z of a state."""
         theta = self.flat(state.positions)
         return (theta, self.flat(state.momentum)) if self.name == "obabo" else (theta,)
 
@@ -174,27 +215,32 @@ class Hamiltonian(Kernel):
 class Metropolis(Kernel):
     """alias.amagold and alias.sggmc."""
 
-    def __init__(self, law, options, name):
+    def __init__(self, law: Law, options: dict[str, Any], name: str) -> None:
         super().__init__(law, options)
         steps, friction = int(self.options["integration_steps"]), self.options["friction"]
         build = {"amagold": self.integrator.reversible_leapfrog, "sggmc": self.integrator.obabo}[name]
         integrator = build(self.potential, self.batch(), steps, friction)
         self.init, self.update, _ = getattr(self.solver, name)(integrator, self.full, self.full_map())
 
-    def begin(self, key, x):
+    def begin(self, key: jax.Array, x: jax.Array) -> State:
+        """State of the library at the flat position x."""
         return self.init(self.tree(x), key=key)
 
-    def placed(self, state, z):
+    def placed(self, state: State, z: Z) -> State:
+        """State with the parts of z beside the position."""
         return state._replace(integrator_state=state.integrator_state._replace(momentum=self.tree(z[1])))
 
-    def with_eta(self, state, eta):
+    def with_eta(self, state: State, eta: jax.Array) -> State:
+        """State whose minibatch is eta."""
         return state._replace(integrator_state=state.integrator_state._replace(data_state=eta))
 
-    def with_key(self, state, key):
+    def with_key(self, state: State, key: jax.Array) -> State:
+        """State with a key."""
         one, two = jax.random.split(key)
         return state._replace(key=one, integrator_state=state.integrator_state._replace(key=two))
 
-    def read(self, state, h):
+    def read(self, state: State, h: jax.Array) -> Z:
+        """Full variable z of a state."""
         inner = state.integrator_state
         return self.flat(inner.positions), self.flat(inner.momentum)
 
@@ -202,35 +248,41 @@ class Metropolis(Kernel):
 class ReplicaExchange(Kernel):
     """alias.re_sgld: both chains start at the given position."""
 
-    def __init__(self, law, options):
+    def __init__(self, law: Law, options: dict[str, Any]) -> None:
         super().__init__(law, options)
         integrator = self.integrator.langevin_diffusion(self.potential, self.batch())
         self.init, self.update, _ = self.solver.parallel_tempering(integrator)
 
-    def begin(self, key, x):
+    def begin(self, key: jax.Array, x: jax.Array) -> State:
+        """State of the library at the flat position x."""
         return self.init(self.tree(x), self.tree(x), key=key)
 
-    def placed(self, state, z):
+    def placed(self, state: State, z: Z) -> State:
+        """State with the parts of z beside the position."""
         hot = state[1]._replace(latent_variables=self.tree(z[1]))
         return (state[0], hot, *state[2:])
 
-    def with_eta(self, state, eta):
+    def with_eta(self, state: State, eta: jax.Array) -> State:
+        """State whose minibatch is eta."""
         return (*(chain._replace(data_state=eta) for chain in state[:2]), *state[2:])
 
-    def with_key(self, state, key):
+    def with_key(self, state: State, key: jax.Array) -> State:
+        """State with a key."""
         keys = jax.random.split(key, 3)
         chains = (chain._replace(key=k) for chain, k in zip(state[:2], keys[:2], strict=True))
         return (*chains, *state[2:5], keys[2])
 
-    def advance(self, i, key, state, h, eta):
+    def advance(self, i: int, key: jax.Array, state: State, h: jax.Array, eta: jax.Array) -> State:
+        """Take the library's step number i."""
         state = self.with_eta(self.with_key(state, key), eta)
         return self.update(state, self.at(h), self.at(h, self.options["hot_temperature"]))[0]
 
-    def read(self, state, h):
+    def read(self, state: State, h: jax.Array) -> Z:
+        """Full variable z of a state."""
         return tuple(self.flat(chain.latent_variables) for chain in state[:2])
 
 
-def kernel(name, law, options):
+def kernel(name: str, law: Law, options: dict[str, Any]) -> Kernel:
     """The kernel that a request names."""
     if name in ("sgld", "sgld_rms"):
         return Langevin(law, options, rms=name == "sgld_rms")

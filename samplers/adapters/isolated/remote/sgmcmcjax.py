@@ -17,13 +17,23 @@ Every kernel is built by the library's own `build_*_kernel`, with `data` a singl
 
 import importlib
 from importlib import metadata
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+Law = Any
+"""The `Law` of the worker, which is a program of its own and cannot be imported."""
+State = Any
+"""A state of the library."""
+Tree = Any
+"""A pytree of arrays like a position."""
+Z = tuple[jax.Array, ...]
+"""The full variable: arrays like the flat position, or scalars."""
 
-def versions():
+
+def versions() -> dict[str, str]:
     """The library's version; imports it."""
     importlib.import_module("sgmcmcjax.kernels")
     return {"sgmcmcjax": metadata.version("sgmcmcjax")}
@@ -42,11 +52,11 @@ PARTS = {
 
 
 class Kernel:
-    """One kernel; `advance` is the library's."""
+    """A kernel; `advance` is the library's."""
 
     map_index = 1
 
-    def __init__(self, name, law, options):
+    def __init__(self, name: str, law: Law, options: dict[str, Any]) -> None:
         self.kernels = importlib.import_module("sgmcmcjax.kernels")
         self.family = name.removesuffix("CV").removesuffix("_SVRG")
         self.name, self.law, self.options = name, law, dict(options)
@@ -57,13 +67,15 @@ class Kernel:
         if self.batch_size is not None and law.data is None:
             raise ValueError("batch_size: the target is not a sum over data")
 
-    def tree(self, x):
+    def tree(self, x: jax.Array) -> Tree:
+        """Position from a flat one."""
         return self.law.unravel(x)
 
-    def flat(self, tree):
+    def flat(self, tree: Tree) -> jax.Array:
+        """Flat position (d,)."""
         return ravel_pytree(tree)[0]
 
-    def built(self, h, eta):
+    def built(self, h: jax.Array, eta: jax.Array) -> tuple:
         """The library's (init, kernel, get_params) at step size h."""
         law, options = self.law, dict(self.options)
         if self.batch_size is None:
@@ -91,11 +103,11 @@ class Kernel:
             options["centering_value"] = self.tree(law.example)
         return getattr(self.kernels, f"build_{self.name}_kernel")(**model, **options)
 
-    def scales(self, h):
-        """What the library holds for one unit of each part."""
+    def scales(self, h: jax.Array) -> tuple:
+        """Values of the library for one unit of each part."""
         return {"sgnht": (h, h)}.get(self.family, (1.0,) * len(self.parts))
 
-    def assembled(self, z, h, diffusion_state):
+    def assembled(self, z: Z, h: jax.Array, diffusion_state: State) -> State:
         """The library's diffusion state with the parts of z."""
         if not self.parts:
             return diffusion_state
@@ -109,23 +121,27 @@ class Kernel:
         packed = tuple(list(row) for row in zip(*columns, strict=True))  # as the library packs it
         return diffusion_state._replace(packed_state=packed)
 
-    def first(self, key, x, h):
+    def first(self, key: jax.Array, x: jax.Array, h: jax.Array) -> Z:
+        """Full variable z as the library starts it at the flat position x."""
         init, _, _ = self.built(h, jnp.zeros_like(x))
         return self.read(init(key, self.tree(x)), h)
 
-    def start(self, key, z, h, eta):
+    def start(self, key: jax.Array, z: Z, h: jax.Array, eta: jax.Array) -> State:
+        """State of the library at z, its caches computed."""
         init, _, _ = self.built(h, eta)
         state = init(key, self.tree(z[0]))
         return state._replace(diffusion_state=self.assembled(z, h, state.diffusion_state))
 
-    def advance(self, i, key, state, h, eta):
+    def advance(self, i: int, key: jax.Array, state: State, h: jax.Array, eta: jax.Array) -> State:
+        """Take the library's step number i."""
         _, kernel, _ = self.built(h, eta)
         return kernel(i, key, state)
 
-    def read(self, state, h):
+    def read(self, state: State, h: jax.Array) -> Z:
+        """Full variable z of a state."""
         return self.parts_of(state.diffusion_state.packed_state, h)
 
-    def parts_of(self, packed, h):
+    def parts_of(self, packed: tuple, h: jax.Array) -> Z:
         """z from the library's packed state."""
         theta = self.flat([row[0] for row in packed])
         out = [theta]
@@ -144,35 +160,41 @@ class Palindrome(Kernel):
     `update1` with the gradient at theta, then `update2` with the gradient at the new theta.
     """
 
-    def __init__(self, name, law, options):
+    def __init__(self, name: str, law: Law, options: dict[str, Any]) -> None:
         super().__init__(name, law, options)
         self.diffusions = importlib.import_module("sgmcmcjax.diffusions")
 
-    def gradient(self, theta, eta):
+    def gradient(self, theta: Tree, eta: jax.Array) -> Tree:
+        """Gradient of log pi at theta, with -eta added."""
         return jax.tree_util.tree_map(jnp.negative, self.tree(jax.grad(self.law.potential)(self.flat(theta)) + eta))
 
-    def halves(self, h):
+    def halves(self, h: jax.Array) -> tuple:
+        """The library's (init, (update1, update2), get_params) at step size h."""
         return getattr(self.diffusions, self.name)(h, **self.options)
 
-    def first(self, key, x, h):
+    def first(self, key: jax.Array, x: jax.Array, h: jax.Array) -> Z:
+        """Full variable z as the library starts it at the flat position x."""
         return self.read((self.halves(h)[0](self.tree(x)), None), h)
 
-    def start(self, key, z, h, eta):
+    def start(self, key: jax.Array, z: Z, h: jax.Array, eta: jax.Array) -> State:
+        """State of the library at z, its caches computed."""
         state = self.assembled(z, h, self.halves(h)[0](self.tree(z[0])))
         return state, self.gradient(self.tree(z[0]), eta)
 
-    def advance(self, i, key, state, h, eta):
+    def advance(self, i: int, key: jax.Array, state: State, h: jax.Array, eta: jax.Array) -> State:
+        """Take the library's step number i."""
         _, (update1, update2), theta = self.halves(h)
         inner, gradient = state
         inner = update1(i, key, gradient, inner)
         gradient = self.gradient(theta(inner), eta)
         return update2(i, key, gradient, inner), gradient
 
-    def read(self, state, h):
+    def read(self, state: State, h: jax.Array) -> Z:
+        """Full variable z of a state."""
         return self.parts_of(state[0].packed_state, h)
 
 
-def kernel(name, law, options):
+def kernel(name: str, law: Law, options: dict[str, Any]) -> Kernel:
     """The kernel that a request names."""
     if name in ("diffusions.baoab", "diffusions.badodab"):
         return Palindrome(name.removeprefix("diffusions."), law, options)
