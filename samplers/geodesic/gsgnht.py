@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
 from samplers.dynamics.charts import thermostat_in_charts
 from samplers.dynamics.embedded import geodesic_thermostat
+from samplers.entry import EMBEDDED, MANIFOLD_TIERS, THERMAL, Row, on_manifold
 from samplers.geodesic.common import SPACES, boundary_conditions, projected_noise, velocity_like
 from samplers.interface.metropolis import inner
 from samplers.interface.sampler import Claims, Source
@@ -143,3 +145,16 @@ class GSGNHT:
 
     def pack(self, key, z, estimator):
         return GeodesicThermostatState(z.position, z.velocity, z.thermostat, estimator.init(key, z.position))
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "gsgnht",
+        on_manifold(GSGNHT),
+        tiers=MANIFOLD_TIERS,
+        targets=(*EMBEDDED, "dirichlet-concentrated"),
+        variants=THERMAL,
+        step_power=0.5,
+        diffusion=published.GEODESIC_THERMOSTAT,
+    ),
+)

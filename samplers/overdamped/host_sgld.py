@@ -6,7 +6,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from samplers.estimators.host import estimator_key
+from samplers.dynamics import published
+from samplers.entry import FLAT, TEMPERATURES, Row, plain
+from samplers.estimators.host import HostExact, estimator_key
 from samplers.overdamped.sgld import SGLD
 from samplers.validation import require
 from targets.target import Target
@@ -78,3 +80,15 @@ class HostSGLD:
 
     def pack(self, key, z, estimator):
         return self.init(key, z, estimator)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "host-sgld",
+        plain(HostSGLD),
+        targets=FLAT[:4],
+        variants=TEMPERATURES,
+        estimator=HostExact,
+        diffusion=published.LANGEVIN,
+    ),
+)

@@ -6,10 +6,12 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
+from samplers.entry import TEMPERATURES, Row, plain
 from samplers.estimators.basic import Minibatch
 from samplers.interface.sampler import Estimate, Source
-from samplers.overdamped.variance_reduced import VarianceReducedSGLD, datum_gradients
-from targets.target import DataTerms
+from samplers.overdamped.variance_reduced import VarianceReducedSGLD, datum_gradients, terms_of
+from targets.target import DataTerms, Target
 
 
 class SAGATable(NamedTuple):
@@ -93,3 +95,21 @@ class SAGALD(VarianceReducedSGLD):
     """
 
     source: ClassVar[Source] = Source("dubey2016variance", "Algorithm 1")
+
+
+def full_saga(target: Target) -> SAGA:
+    """SAGA with all data in every batch."""
+    terms = terms_of(target)
+    return SAGA(terms, terms.size, replace=False)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "saga-ld",
+        plain(SAGALD),
+        targets=("tiny-gaussian-data",),
+        variants=TEMPERATURES,
+        estimator=full_saga,
+        diffusion=published.LANGEVIN,
+    ),
+)

@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 import jax
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.entry import FLAT, TEMPERATURES, Row, known_noise, plain
 from samplers.interface.sampler import Claims, Source
 from samplers.numerics.noise import injected_noise
 from samplers.validation import require
@@ -93,3 +95,16 @@ class SGLD:
 
     def pack(self, key, z, estimator):
         return self.init(key, z, estimator)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row("sgld", plain(SGLD), targets=FLAT, variants=TEMPERATURES, diffusion=published.LANGEVIN),
+    Row(
+        "sgld-compensated",
+        plain(SGLD, compensate=True),
+        targets=FLAT,
+        variants=TEMPERATURES,
+        estimator=known_noise,
+        diffusion=published.LANGEVIN,
+    ),
+)

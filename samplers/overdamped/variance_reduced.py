@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from samplers.interface.sampler import Source
 from samplers.overdamped.sgld import SGLD
 from samplers.validation import require
-from targets.target import DataTerms
+from targets.target import DataTerms, Target
 
 
 def datum_gradients(terms: DataTerms, position, indices=None):
@@ -63,3 +63,10 @@ class VarianceReducedSGLD(SGLD):
     @property
     def claims(self):
         return dataclasses.replace(super().claims, source=self.source, conditions=("exact gradient",))
+
+
+def terms_of(target: Target) -> DataTerms:
+    """The sum over data of a target."""
+    if target.terms is None:
+        raise ValueError(f"target: {target.name} is not a sum over data")
+    return target.terms

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.entry import Row, plain
 from samplers.interface.sampler import Claims, ParticleClaims, Source
-from samplers.particles.common import ParticleMixin
+from samplers.particles.common import BANDWIDTHS, PARTICLE_FLAT, ParticleMixin, particle_row
 from samplers.particles.density_gradients import BALANCED, DENSITIES, RIDGE, Density, density_gradient
 from samplers.particles.kernels import Bandwidth, require_bandwidth
 from samplers.validation import require
@@ -61,3 +62,17 @@ class ParVI(ParticleMixin):
     def move(self, particles, gradients, weights, bandwidths):
         """grad log (p / q^), (M, d)."""
         return -gradients - density_gradient(self.density, particles, weights, bandwidths[0], self.ridge)
+
+
+ENTRIES: tuple[Row, ...] = (
+    particle_row("gfsd", plain(ParVI, density="gfsd"), PARTICLE_FLAT, *BANDWIDTHS),
+    particle_row(
+        "gfsf",
+        plain(ParVI, density="gfsf"),
+        PARTICLE_FLAT[:2],
+        {"ridge": 1e-3, "bandwidth": 0.5},
+        {"ridge": 1e-1, "bandwidth": "he"},
+    ),
+    particle_row("blob", plain(ParVI), PARTICLE_FLAT, *BANDWIDTHS),
+    particle_row("w-sgld", plain(ParVI, density="jko"), PARTICLE_FLAT, *BANDWIDTHS),
+)

@@ -6,9 +6,18 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
+from samplers.entry import EMBEDDED, Row, on_manifold
 from samplers.interface.sampler import Claims, ParticleClaims, Source
 from samplers.numerics.selection import median_of_nonnegative
-from samplers.particles.common import ParticleMixin, Particles, estimates, flatten, unflatten, uniform_weights
+from samplers.particles.common import (
+    ParticleMixin,
+    Particles,
+    estimates,
+    flatten,
+    particle_row,
+    unflatten,
+    uniform_weights,
+)
 from samplers.validation import require
 from targets.manifolds.base import Manifold
 from targets.manifolds.sphere import Sphere
@@ -176,3 +185,14 @@ class EmbeddedRSVGD(GeodesicParticles):
         return embedded_direction(self._points(particles), self._points(gradients), weights, kappa).reshape(
             particles.shape
         )
+
+
+ENTRIES: tuple[Row, ...] = (
+    particle_row(
+        "rsvgd-embedded",
+        on_manifold(EmbeddedRSVGD),
+        EMBEDDED[:1] + EMBEDDED[2:],
+        {"concentration": 0.5},
+        {"concentration": 2.0},
+    ),
+)

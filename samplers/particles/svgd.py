@@ -7,8 +7,17 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from samplers.entry import Row, plain
 from samplers.interface.sampler import Claims, ParticleClaims, Source
-from samplers.particles.common import ParticleMixin, estimates, flatten, unflatten, uniform_weights
+from samplers.particles.common import (
+    PARTICLE_FLAT,
+    ParticleMixin,
+    estimates,
+    flatten,
+    particle_row,
+    unflatten,
+    uniform_weights,
+)
 from samplers.particles.kernels import (
     Bandwidth,
     bandwidths_of,
@@ -120,3 +129,16 @@ class SVGD(ParticleMixin):
         move = direction / (1e-6 + jnp.sqrt(square)) if self.adagrad else direction
         position = unflatten(state.position)(particles + step_size * move)
         return SVGDState(position, square, state.count + 1, carried, estate)
+
+
+ENTRIES: tuple[Row, ...] = (
+    particle_row(
+        "svgd",
+        plain(SVGD),
+        PARTICLE_FLAT,
+        {"bandwidth": 0.5},
+        {"bandwidth": "he"},
+        {"bandwidth": (0.3, 1.0, 10.0)},
+        {"bandwidth": 2.0, "adagrad": True},
+    ),
+)

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
+from samplers.entry import FLAT, THERMAL, Row, plain
 from samplers.interface.sampler import Claims, Source
 from samplers.numerics.noise import normal_like
 from samplers.numerics.ornstein_uhlenbeck import decay_ratio
@@ -131,3 +133,15 @@ class BADODAB:
         estate = estimator.init(estate_key, z.position)
         estimate, estate = estimator.estimate(gradient_key, estate, z.position)
         return BADODABState(z.position, z.momentum, z.thermostat, estimate.gradient, estate)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "badodab",
+        plain(BADODAB),
+        targets=FLAT,
+        variants=({**THERMAL[0], "diffusion": 30.0}, THERMAL[1]),
+        step_power=0.5,
+        diffusion=published.THERMOSTAT,
+    ),
+)

@@ -6,6 +6,8 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
+from samplers.entry import DIFFUSIONS, FLAT, Row, plain
 from samplers.interface.sampler import Claims, Source
 from samplers.numerics.noise import injected_noise
 from samplers.thermostats.common import (
@@ -145,3 +147,16 @@ class SGNHT(ThermostatMixin):
         r = self._damp(r, xi, 0.5 * h)
         x, xi = self._move(x, r, xi, 0.5 * h)
         return ThermostatState(x, r, xi, estate)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row("sgnht", plain(SGNHT), targets=FLAT, variants=DIFFUSIONS, step_power=0.5, diffusion=published.THERMOSTAT),
+    Row(
+        "sgnht-splitting",
+        plain(SGNHT, scheme="splitting"),
+        targets=FLAT,
+        variants=DIFFUSIONS,
+        step_power=0.5,
+        diffusion=published.THERMOSTAT,
+    ),
+)

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
+from samplers.entry import FLAT, FRICTIONS, Row, cyclical
 from samplers.interface.sampler import CycleClaims, Source
 from samplers.numerics.noise import normal_like
 from samplers.underdamped.sghmc import SGHMC
@@ -87,3 +89,15 @@ class CyclicalSGHMC(SGHMC):
 
     def pack(self, key, z, estimator):
         return CyclicalState(*super().pack(key, z, estimator), jnp.asarray(False))
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "cyclical-sghmc",
+        cyclical(CyclicalSGHMC, 0.1, 0.5),
+        targets=FLAT,
+        variants=FRICTIONS,
+        step_power=0.5,
+        diffusion=published.UNDERDAMPED,
+    ),
+)

@@ -21,8 +21,9 @@ from checks.tiers.workload.registry import WORKLOADS
 from checks.tracing.step_map import step_map
 from reports.pages import kill_matrix
 from samplers.dynamics.complete_recipe import fokker_planck_residual
+from samplers.dynamics.published import RECIPE_OFFSET
 from samplers.entry import DETERMINISTIC_TIERS, WORKLOAD
-from samplers.registry import RECIPE_OFFSET, SAMPLERS
+from samplers.registry import SAMPLERS
 from samplers.riemannian.metrics import RecipeMetric
 from targets.registry import target
 
