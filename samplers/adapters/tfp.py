@@ -15,9 +15,10 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from samplers.adapters.common import frozen, load
+from samplers.adapters.common import COMPOSITE, FEW, frozen, load, on_target
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.entry import SAMPLED_TIERS, Row
 from samplers.interface.from_step import PositionMixin, PositionState
 from samplers.interface.sampler import Claims, Source, TrajectoryClaims
 from samplers.validation import require
@@ -235,3 +236,28 @@ class HMC(KernelMixin):
 
     def kernel(self, log_density, step_size):
         return library().HamiltonianMonteCarlo(log_density, step_size, self.num_leapfrog_steps)
+
+
+_VOLATILITIES = ({"volatility": "constant"}, {"volatility": "position"})
+_LEAPFROG = ({"num_leapfrog_steps": 1}, {"num_leapfrog_steps": 2})
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "tfp/uncalibrated_langevin",
+        on_target(UncalibratedLangevin),
+        targets=FEW,
+        variants=_VOLATILITIES,
+    ),
+    Row("tfp/mala", on_target(MALA), targets=FEW, variants=_VOLATILITIES),
+    Row(
+        "tfp/uncalibrated_hmc",
+        on_target(UncalibratedHMC),
+        tiers=("contract", "law", *SAMPLED_TIERS),
+        unsupported=COMPOSITE,
+        targets=FEW,
+        variants=_LEAPFROG,
+        step_size=0.2,
+        step_power=0.5,
+    ),
+    Row("tfp/hmc", on_target(HMC), targets=FEW, variants=_LEAPFROG, step_size=0.2, step_power=0.5),
+)
