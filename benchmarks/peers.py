@@ -25,7 +25,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from reports.records.jsonl import ROOT, commit
-from samplers.adapters.isolated.build import is_built, python_of
+from samplers.adapters.isolated.environments import is_built, python_of
 from samplers.estimators.basic import FromLogDensity
 from samplers.overdamped.sgld import SGLD
 from samplers.runner.run import run

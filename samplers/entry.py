@@ -4,7 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from samplers.estimators.basic import Exact
+import numpy as np
+
+from samplers.dynamics.published import PublishedDiffusion
+from samplers.estimators.basic import Exact, KnownNoise
 from samplers.interface.sampler import Estimator, Sampler
 from targets.target import Target
 
@@ -39,8 +42,7 @@ class Row:
             k ** `step_power`.
         step_power: 1.0 for overdamped samplers (h lambda is dimensionless), 0.5 for those with a momentum.
         estimator: target -> the estimator that the noise-free checks use (the exact gradient, as a rule).
-        diffusion: name of the published diffusion matrix in `checks.tiers.generator.published_diffusion.DIFFUSIONS`;
-        empty where none is on file.
+        diffusion: the diffusion matrix that the method's paper prints; None where none is on file.
     """
 
     name: str
@@ -52,4 +54,72 @@ class Row:
     step_size: float = 0.1
     step_power: float = 1.0
     estimator: Callable[[Target], Estimator] = Exact
-    diffusion: str = ""
+    diffusion: PublishedDiffusion | None = None
+
+
+# Targets and options that rows share ---------------------------------------------------------------------------------
+
+TEMPERATURES = ({"temperature": 0.5}, {"temperature": 2.0})
+FRICTIONS = ({"friction": 2.0, "temperature": 0.5}, {"friction": 0.4, "temperature": 2.0})
+DIFFUSIONS = ({"diffusion": 2.0, "temperature": 0.5}, {"diffusion": 0.4, "temperature": 2.0})
+# Euler's method with the old momentum is stable for h curvature < friction only.
+EXPLICIT = ({"friction": 2.0, "temperature": 0.5}, {"friction": 1.5, "temperature": 2.0})
+SPLITTING = (
+    {"friction": 2.0, "temperature": 0.5, "fresh_gradients": True},
+    {"friction": 0.4, "temperature": 2.0},
+)
+# The coefficients of an exact Ornstein-Uhlenbeck flow have a formula of their own where friction x step size exceeds 1.
+OVERDAMPED = ({"friction": 30.0, "temperature": 0.5}, {"friction": 0.4, "temperature": 2.0})
+THERMAL = (
+    {"diffusion": 2.0, "temperature": 0.5, "thermal_mass": 2.5},
+    {"diffusion": 0.4, "temperature": 2.0, "thermal_mass": 0.6},
+)
+TRAJECTORIES = ({"num_steps": 1, "temperature": 0.5}, {"num_steps": 2, "temperature": 2.0})
+# The usual Gaussian, oscillator and double well, and one-dimensional data whose minibatches can be enumerated.
+FLAT = ("gaussian-1d-scaled", "gaussian-correlated-2d", "anharmonic", "double-well", "tiny-gaussian-data")
+# Data with Hessians of their own, without which a corrected gradient has no noise.
+REGRESSION = ("tiny-regression",)
+POSITIVE = ("gamma",)
+CURVED = ("vmf-s1", "gaussian-correlated-2d", "vmf-s2")
+# A product of spheres in one array, and V_2(R^3).
+EMBEDDED = (*CURVED, "vmf-s1^2", "matrix-langevin-3-2")
+# A product of a sphere and a plane as a tuple, and the flat simplex with reflections.
+OTHERS = ("vmf-s2-and-gaussian", "dirichlet-concentrated")
+PLANE = ("gaussian-correlated-2d",)
+
+
+# Builders that rows share -----------------------------------------------------------------------------------------
+
+
+def known_noise(target: Target) -> KnownNoise:
+    """Exact gradients plus N(0, V) with a correlated V of the size of the target's own scale, reported."""
+    n = target.size
+    return KnownNoise(target, target.curvature * (0.5 * np.eye(n) + 0.2 * np.ones((n, n))))
+
+
+def plain(method: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
+    """A builder for a method that does not depend on the target."""
+    return lambda target, **options: method(**fixed, **options)
+
+
+def on_manifold(method: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
+    """A builder for a method that takes the manifold of the target."""
+    return lambda target, **options: method(target.manifold, **fixed, **options)
+
+
+def with_metric(
+    method: Callable[..., Any], metric: Callable[[Target], Any], size: int | None = None, **fixed: Any
+) -> Callable[..., Any]:
+    """A builder for a method with a metric made for the target; `size` where the metric needs that many coordinates."""
+
+    def build(target: Target, **options: Any):
+        if size is not None and target.size != size:
+            raise ValueError(f"target: the metric is for {size} coordinates, {target.name} has {target.size}")
+        return method(metric(target), **fixed, **options)
+
+    return build
+
+
+def cyclical(method: Callable[..., Any], row_size: float, power: float) -> Callable[..., Any]:
+    """A builder whose steps explore above four and a half times the usual step size of the row, `row_size`."""
+    return lambda target, **options: method(explore_above=4.5 * row_size / target.curvature**power, **options)

@@ -67,7 +67,7 @@ def adapter_rows() -> tuple[Row, ...]:
 
 def workload_rows() -> tuple[Row, ...]:
     """Rows of the tier `workload`."""
-    from checks.tiers.workload.registry import WORKLOADS
+    from samplers.topic_models.entries import WORKLOADS
 
     return WORKLOADS
 

@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from checks.faults.fault import Defect, Kill, planted
-from samplers.overdamped.contour_sgld import ContourSGLD
-from samplers.registry import contour, learning_contour
+from samplers.overdamped.contour_sgld import ContourSGLD, contour, learning_contour
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from checks.faults.fault import Defect, Kill, planted
+from samplers.entry import cyclical
 from samplers.numerics.noise import injected_noise
 from samplers.overdamped.cyclical_sgld import CyclicalSGLD
 from samplers.overdamped.sgld import SGLDState
-from samplers.registry import cyclical
 from samplers.underdamped.cyclical_sghmc import CyclicalSGHMC
 
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from checks.faults.fault import Defect, Kill, planted
-from checks.tiers.workload.dp import Batches, Slices
-from checks.tiers.workload.trial import LAW, MEAN
 from samplers.positive.gamma_updates import CIRUpdate, ExpandedMeanUpdate
+from samplers.topic_models.dp.enumerated import Batches, Slices
 from samplers.topic_models.dp.kernels import reassigned
 from samplers.topic_models.dp.slice import DPSlice, Users, log_stick_weights, normalised
 
@@ -125,7 +124,7 @@ class EulerCIR(CIRUpdate):
 
 
 def _gibbs(name: str, wrong: type[DPSlice], error: str) -> Defect:
-    kill = Kill(LAW, "dp-tiny", "P(partition, alpha | x) by enumeration")
+    kill = Kill("enumerated_law", "dp-tiny", "P(partition, alpha | x) by enumeration")
     return planted(name, "dp/gibbs", lambda posterior: Slices(posterior, wrong), error, kill, "latent")
 
 
@@ -143,7 +142,7 @@ DEFECTS: tuple[Defect, ...] = (
         "dp/scir",
         lambda posterior: Slices(posterior, update=EulerCIR(), steps=1, chains=4000),
         "Euler's method for the exact transition of the CIR process",
-        Kill(LAW, "dp-tiny-fixed", "P(partition | x) by enumeration"),
+        Kill("enumerated_law", "dp-tiny-fixed", "P(partition | x) by enumeration"),
         "order",
     ),
     planted(
@@ -151,7 +150,7 @@ DEFECTS: tuple[Defect, ...] = (
         "dp/scir-batch",
         lambda posterior: Batches(posterior, CIRUpdate(), users=UnscaledUsers),
         "counts of a batch without N / n",
-        Kill(MEAN, "dp-tiny-smooth", "E theta' over batches is that of all users"),
+        Kill("unbiased_estimates", "dp-tiny-smooth", "E theta' over batches is that of all users"),
         "data",
     ),
     planted(
@@ -159,7 +158,7 @@ DEFECTS: tuple[Defect, ...] = (
         "dp/sgrld-batch",
         lambda posterior: Batches(posterior, OneWeightForBoth()),
         "omega = (v, v) for (v, 1 - v) in SGRLD of the sticks",
-        Kill(MEAN, "dp-tiny-smooth", "E theta' over batches is that of all users"),
+        Kill("unbiased_estimates", "dp-tiny-smooth", "E theta' over batches is that of all users"),
         "limit",
         source="the published program of baker2018large",
     ),

@@ -9,11 +9,10 @@ import jax.numpy as jnp
 
 from checks.faults.fault import Defect, Kill, planted
 from samplers.interface.sampler import Estimate
-from samplers.overdamped.control_variates import SGLDCV, ControlVariates
-from samplers.overdamped.saga import SAGA, SAGALD, SAGATable
-from samplers.overdamped.svrg import SVRG, SVRGLD
+from samplers.overdamped.control_variates import SGLDCV, ControlVariates, full_control_variates
+from samplers.overdamped.saga import SAGA, SAGALD, SAGATable, full_saga
+from samplers.overdamped.svrg import SVRG, SVRGLD, full_svrg
 from samplers.overdamped.variance_reduced import datum_gradients
-from samplers.registry import full_control_variates, full_saga, full_svrg
 from targets.target import DataTerms, Target
 
 LIMIT = "pi_h -> pi as h -> 0"

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 from checks.faults.fault import Defect, Kill, planted
 from samplers.interface.metropolis import accept
 from samplers.numerics.noise import injected_noise
-from samplers.overdamped.replica_exchange import ReplicaExchangeSGLD, ReplicaState
-from samplers.registry import ENERGY_VARIANCE
+from samplers.overdamped.replica_exchange import ENERGY_VARIANCE, ReplicaExchangeSGLD, ReplicaState
 from samplers.underdamped.hmc import potential_of
 
 

@@ -11,7 +11,11 @@ import numpy as np
 from numba import njit
 
 from checks.faults.fault import Defect, Kill, planted
-from checks.tiers.workload.lda import (
+from samplers.interface.sampler import Estimate
+from samplers.positive.cir_transition import streams
+from samplers.riemannian.metrics import PositiveMetric
+from samplers.riemannian.sgrld import SGRLD
+from samplers.topic_models.lda.enumerated import (
     CollapsedSweep,
     DocumentSweep,
     ExactCounts,
@@ -20,11 +24,6 @@ from checks.tiers.workload.lda import (
     StoredCounts,
     Topics,
 )
-from checks.tiers.workload.trial import JOINT, LAW, MEAN
-from samplers.interface.sampler import Estimate
-from samplers.positive.cir_transition import streams
-from samplers.riemannian.metrics import PositiveMetric
-from samplers.riemannian.sgrld import SGRLD
 from samplers.topic_models.lda.estimator import as_generator
 from samplers.topic_models.lda.scir import TopicSCIR
 from samplers.topic_models.lda.stored_assignments import StoredGibbs, places_of, recount
@@ -47,8 +46,8 @@ def changed(module: str, function: str, before: str, after: str) -> Callable[...
     return njit(space[function])
 
 
-def _sweep(name: str, error: str, before: str, after: str, check: str = JOINT) -> Defect:
-    equation = "p(z, w) is kept" if check == JOINT else "E n_k after sweeps from uniform topics"
+def _sweep(name: str, error: str, before: str, after: str, check: str = "joint_distribution") -> Defect:
+    equation = "p(z, w) is kept" if check == "joint_distribution" else "E n_k after sweeps from uniform topics"
     build = lambda posterior: DocumentSweep(
         posterior, changed("samplers.topic_models.lda.gibbs", "sweep_document", before, after)
     )
@@ -181,14 +180,14 @@ DEFECTS: tuple[Defect, ...] = (
         "the last word of a document keeps its first topic",
         "range(size):\n            row",
         "range(size - 1):\n            row",
-        LAW,
+        "enumerated_law",
     ),
     planted(
         "lda-burn-in-kept",
         "lda/gibbs",
         lambda posterior: DocumentSweep(posterior, burn_in=0),
         "sweeps that should be left out are averaged too",
-        Kill(LAW, "lda-tiny", "E n_k after sweeps from uniform topics"),
+        Kill("enumerated_law", "lda-tiny", "E n_k after sweeps from uniform topics"),
         "latent",
     ),
     planted(
@@ -196,7 +195,7 @@ DEFECTS: tuple[Defect, ...] = (
         "lda/collapsed",
         lambda posterior: CollapsedSweep(posterior, _counted),
         "beta + n_wk with the word itself",
-        Kill(JOINT, "lda-tiny", "p(z, w) is kept"),
+        Kill("joint_distribution", "lda-tiny", "p(z, w) is kept"),
         "latent",
     ),
     planted(
@@ -204,7 +203,7 @@ DEFECTS: tuple[Defect, ...] = (
         "lda/sgrld",
         lambda posterior: Unscaled(posterior, SGRLD_TOPICS),
         "counts of a minibatch without D / n",
-        Kill(MEAN, "lda-tiny", "E g = grad U of the enumerated posterior"),
+        Kill("unbiased_estimates", "lda-tiny", "E g = grad U of the enumerated posterior"),
         "data",
     ),
     planted(
@@ -212,7 +211,7 @@ DEFECTS: tuple[Defect, ...] = (
         "lda/scir",
         lambda posterior: UnscaledExact(posterior, TopicSCIR(BETA)),
         "shape beta + n_wk / 2",
-        Kill(LAW, "lda-tiny", "E phi phi by enumeration"),
+        Kill("enumerated_law", "lda-tiny", "E phi phi by enumeration"),
         "data",
     ),
     planted(
@@ -220,7 +219,7 @@ DEFECTS: tuple[Defect, ...] = (
         "lda/scir",
         lambda posterior: Averaged(posterior, TopicSCIR(BETA)),
         "shape beta + E[n_wk | phi] for beta + n_wk: at large h a law with too little variance",
-        Kill(LAW, "lda-tiny", "E phi phi by enumeration"),
+        Kill("enumerated_law", "lda-tiny", "E phi phi by enumeration"),
         "variance",
     ),
     planted(
@@ -228,7 +227,7 @@ DEFECTS: tuple[Defect, ...] = (
         "lda/scir-stored",
         lambda posterior: StoredForgotten(posterior, TopicSCIR(posterior.law.model.beta)),
         "a visit starts from topics drawn uniformly instead of those of the last visit",
-        Kill(LAW, "lda-tiny-peaked", "E phi phi by enumeration"),
+        Kill("enumerated_law", "lda-tiny-peaked", "E phi phi by enumeration"),
         "latent",
     ),
     planted(
@@ -236,7 +235,7 @@ DEFECTS: tuple[Defect, ...] = (
         "lda/scir-stored",
         lambda posterior: StoredScaled(posterior, TopicSCIR(BETA)),
         "counts of all documents, times D / n as those of a minibatch",
-        Kill(LAW, "lda-tiny", "E phi phi by enumeration"),
+        Kill("enumerated_law", "lda-tiny", "E phi phi by enumeration"),
         "data",
     ),
     planted(
@@ -244,7 +243,7 @@ DEFECTS: tuple[Defect, ...] = (
         "lda/scir-stored",
         lambda posterior: StoredNeverReduced(posterior, TopicSCIR(BETA)),
         "the topics before a visit stay in the counts",
-        Kill(LAW, "lda-tiny", "E phi phi by enumeration"),
+        Kill("enumerated_law", "lda-tiny", "E phi phi by enumeration"),
         "data",
     ),
 )

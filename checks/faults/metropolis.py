@@ -40,7 +40,7 @@ class UntemperedDensity(MALA):
 
 @dataclass(frozen=True)
 class CachesOldGradient(MALA):
-    """The potential and the gradient of an accepted point are those of the point before."""
+    """The gradient of an accepted point is that of the point before, from the start on; its potential is its own."""
 
     def step(self, key, state, step_size, estimator):
         after = super().step(key, state, step_size, estimator)
@@ -157,6 +157,17 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("defect", "anharmonic", "c_2 = 0"),
         "metropolis",
         "claims",
+        targets=LINE,
+    ),
+    planted(
+        "mala-caches-old-gradient",
+        "mala",
+        CachesOldGradient,
+        "the gradient that is carried is not renewed: proposals and densities use that of the start for all steps",
+        Kill("end_point_moments", "gaussian-1d-scaled", "E f(y_n) = E f(y_0) under the target"),
+        "metropolis",
+        "stages",
+        "state",
         targets=LINE,
     ),
     planted(

@@ -10,14 +10,13 @@ import jax.numpy as jnp
 from checks.faults.fault import Defect, Kill, planted
 from samplers.particles.density_gradients import density_gradient, transport_scaling
 from samplers.particles.kernels import gaussian_moments, squared_distances
-from samplers.particles.particle_flow import ParticleFlow
+from samplers.particles.particle_flow import ParticleFlow, irreversible
 from samplers.particles.parvi import ParVI
 from samplers.particles.psghmc import PSGHMC
-from samplers.particles.rsvgd import RSVGD, functional_gradient
+from samplers.particles.rsvgd import RSVGD, functional_gradient, volume_energy
 from samplers.particles.rsvgd_arcsine import ArcsineRSVGD, arcsine_derivatives, zonal_direction
 from samplers.particles.rsvgd_embedded import EmbeddedRSVGD, frames
 from samplers.particles.svgd import SVGD
-from samplers.registry import irreversible, volume_energy
 from samplers.riemannian.metrics import NonHessian2D, dense
 
 Direction = Callable[[jax.Array, jax.Array, jax.Array, Any], jax.Array]

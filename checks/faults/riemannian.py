@@ -11,11 +11,11 @@ from jax.flatten_util import ravel_pytree
 
 from checks.faults.fault import Defect, Kill, planted
 from samplers.dynamics.complete_recipe import Dynamics, row_divergence
+from samplers.dynamics.published import RECIPE_OFFSET
 from samplers.dynamics.underdamped import MomentumState
 from samplers.interface.claims import Diffusion
 from samplers.interface.from_step import PositionState
 from samplers.numerics.noise import normal_like
-from samplers.registry import RECIPE_OFFSET
 from samplers.riemannian.euler import Recipe
 from samplers.riemannian.metrics import NonHessian2D, PositiveMetric, RecipeMetric, dense
 from samplers.riemannian.sgrhmc import SGRHMC

@@ -4,8 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.faults.fault import Defect, Kill, planted
-from checks.tiers.workload.sam import Topics, sggmc
-from checks.tiers.workload.trial import MEAN
+from samplers.topic_models.sam.enumerated import Topics, sggmc
 from samplers.topic_models.sam.estimator import draw_batch
 from samplers.topic_models.sam.methods import Method
 from targets.topic_models.sam.model import SAM
@@ -55,7 +54,9 @@ class OtherWeights(Method):
 
 def _method(name: str, wrong: type[Method], error: str, *classes: str, documents: int = 2) -> Defect:
     build = lambda posterior: Topics(posterior, sggmc, documents, method=wrong)
-    return planted(name, "sam/sggmc", build, error, Kill(MEAN, "sam-s1", "E g = grad U by quadrature"), *classes)
+    return planted(
+        name, "sam/sggmc", build, error, Kill("unbiased_estimates", "sam-s1", "E g = grad U by quadrature"), *classes
+    )
 
 
 DEFECTS: tuple[Defect, ...] = (

@@ -8,9 +8,9 @@ import numpy as np
 
 from checks.faults.fault import Defect, Kill, planted
 from samplers.dynamics.underdamped import MomentumState
+from samplers.entry import known_noise
 from samplers.numerics.noise import injected_noise
 from samplers.overdamped.sgld import SGLD, SGLDState
-from samplers.registry import known_noise
 from samplers.underdamped.sghmc import SGHMC
 
 

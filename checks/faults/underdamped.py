@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from checks.faults.fault import Defect, Kill, planted
 from checks.tracing.altered_estimator import Altered
 from samplers.dynamics.underdamped import MomentumState
+from samplers.entry import known_noise
 from samplers.interface.claims import Diffusion, StationaryLaw, StationaryMoments
 from samplers.numerics.noise import normal_like
-from samplers.registry import known_noise
 from samplers.underdamped.sghmc import SGHMC
 
 Kick = Callable[[SGHMC, Any, Any, Any, Any], Any]

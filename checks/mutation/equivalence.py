@@ -29,8 +29,8 @@ from checks.pytest_plugin.execute import cached_target
 from checks.tiers.contract.interface import Shifted, key_reuse
 from checks.tiers.generator.proposal import beyond_the_wall
 from checks.tracing.noise_tape import Draw, Noise, Program, record
+from samplers.dynamics.published import RECIPE_OFFSET
 from samplers.entry import Row
-from samplers.registry import RECIPE_OFFSET
 from samplers.riemannian.metrics import DiagonalMetric, RecipeMetric, dense, wave
 from targets.simplex.parameterisations import REDUCED
 from targets.target import Target

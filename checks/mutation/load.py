@@ -60,7 +60,9 @@ def _code(module: str):
 def load(module: str, swaps: Swaps) -> dict[str, ModuleType]:
     """Copies of a module with nodes of its tree replaced, and of all modules that import it, up to the registry.
 
-    The real modules are untouched: code that holds them goes on with them.
+    The real modules are untouched: code that holds them goes on with them. A name that a module imports
+    (`from samplers.a import f`) is that of the copy; a module that it imports (`from samplers import a`) is the real
+    one.
     """
     changed = ast.fix_missing_locations(substitute(tree(module), swaps))
     names = order(module)

@@ -38,8 +38,9 @@ ENTRANCES = frozenset({"step", "position"})
 NOT_STEP = frozenset(
     {"__post_init__", "claims", "init", "pack", "unpack", "needs", "name", "dynamics"}
     | {"langevin_dynamics", "thermostat_dynamics", "elementwise_thermostat_dynamics", "overdamped_dynamics"}
+    | {"irreversible", "hamiltonian", "volume_energy"}
 )
-"""No part of a step: its start, and what is claimed of it (H, D and Q, which a `Recipe` is given)."""
+"""No part of a step: its start, what is claimed of it (H, D and Q, which a `Recipe` is given), estimators of rows."""
 NEUTRAL = {"friction": 1.0, "temperature": 1.0, "diffusion": 1.0}
 """Options that free functions take as arguments, with the default that all samplers give them."""
 

@@ -9,11 +9,11 @@ from jax.flatten_util import ravel_pytree
 from checks.core.candidate import Subject
 from checks.tracing.potential_estimator import with_energy
 from checks.tracing.step_map import HostStep, JaxStep, step_map
+from samplers.entry import known_noise
 from samplers.estimators.basic import KnownNoise, square_root
 from samplers.estimators.host import HostExact
 from samplers.interface.claims import UncompensatedNoise
 from samplers.interface.sampler import Estimate, Sampler
-from samplers.registry import known_noise
 from targets.target import Target
 
 

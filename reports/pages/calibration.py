@@ -43,11 +43,11 @@ from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
 from checks.statistics.sbc import sbc_test
 from checks.statistics.sequential import decide_sequentially
-from checks.tiers.workload.registry import WORKLOADS
 from checks.tiers.workload.trial import JOINT, LAW, LIMIT, MEAN
 from reports.pages.tail_calibration import TAILS
 from reports.records.jsonl import ROOT, appended, commit, read
 from samplers.registry import SAMPLERS
+from samplers.topic_models.entries import WORKLOADS
 
 PUBLISHED = ROOT / "reports" / "published" / "calibration.jsonl"
 SEEDS, QUICK_SEEDS = 2000, 20

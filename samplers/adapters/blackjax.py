@@ -16,8 +16,9 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.adapters.common import Foreign, PeerState, first, frozen, load
+from samplers.adapters.common import COMPOSITE, PARTICLES, Foreign, PeerState, first, frozen, load, on_target
 from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.entry import SAMPLED_TIERS, TEMPERATURES, Row, plain
 from samplers.interface.claims import (
     AdaptiveLaw,
     Claims,
@@ -406,3 +407,74 @@ class SVGD:
     def pack(self, key: jax.Array, z: Position, estimator: Estimator) -> PeerState:
         """State with the full variable z; caches are computed anew."""
         return self.init(key, z, estimator)
+
+
+_FLATTENED = "with zeta > 0 the positions follow an adaptively flattened law; the target is had only by reweighting"
+_ADAPTIVE: dict[str, str] = dict.fromkeys(("recipe", "generator", "order", "law"), _FLATTENED)
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "blackjax/sgld",
+        plain(SGLD),
+        variants=TEMPERATURES,
+    ),
+    Row(
+        "blackjax/sghmc",
+        on_target(SGHMC),
+        tiers=("contract", "law", *SAMPLED_TIERS),
+        unsupported=COMPOSITE,
+        variants=(
+            {"num_integration_steps": 1, "alpha": 1.0, "beta": 0.2},
+            {"num_integration_steps": 5, "alpha": 0.5, "beta": 0.1, "temperature": 2.0},
+            {"temperature": 0.5},
+        ),
+        step_power=0.5,
+    ),
+    Row(
+        "blackjax/sgnht",
+        plain(SGNHT),
+        variants=(
+            {"alpha": 1.0, "beta": 0.2, "temperature": 0.5, "init_xi": 0.3},
+            {"alpha": 0.5, "beta": 0.1, "temperature": 2.0, "init_xi": 0.7},
+        ),
+        step_power=0.5,
+    ),
+    Row(
+        "blackjax/csgld",
+        on_target(ContourSGLD),
+        tiers=("contract",),
+        unsupported=_ADAPTIVE,
+        # each value has to show beside the other defaults too: min_energy by at least one energy_gap of 100
+        variants=(
+            {
+                "zeta": 0.75,
+                "num_partitions": 50,
+                "energy_gap": 50.0,
+                "min_energy": -150.0,
+                "step_size_stoch": 0.01,
+                "temperature": 0.5,
+            },
+            {
+                "zeta": 0.5,
+                "num_partitions": 20,
+                "energy_gap": 20.0,
+                "min_energy": -250.0,
+                "step_size_stoch": 0.02,
+                "temperature": 2.0,
+            },
+        ),
+    ),
+    # its docs: "If `zeta=0` the function reduces to the SGLD step function"
+    Row(
+        "blackjax/csgld-without-contour",
+        on_target(ContourSGLD, zeta=0.0),
+        variants=TEMPERATURES,
+    ),
+    Row(
+        "blackjax/svgd",
+        on_target(SVGD),
+        tiers=("contract", "law"),
+        unsupported=PARTICLES,
+        variants=({"length_scale": 0.5, "optimizer": "adagrad"}, {"length_scale": 2.0}),
+    ),
+)

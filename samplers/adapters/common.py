@@ -1,7 +1,7 @@
 """Helpers of the adapters: importing a library, the state, and the gradient noise of one minibatch as data."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -9,7 +9,9 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from samplers.entry import Row
 from samplers.estimators.basic import Minibatch
+from samplers.estimators.host import HostExact
 from samplers.interface.claims import Claims, Composite, Source, StationaryLaw
 from samplers.typing import Estimator, EstimatorState, Position, Tree
 from targets.target import Target
@@ -76,3 +78,29 @@ def preconditioned_claims(source: Source, temperature: float = 1.0) -> Claims:
 def first(particles: Position) -> Position:
     """The first particle."""
     return jax.tree.map(lambda leaf: leaf[0], particles)
+
+
+# What rows of adapters share -----------------------------------------------------------------------------------------
+
+COMPOSITE = {
+    "recipe": "the state is the position alone: the momentum is drawn afresh in every step",
+    "generator": "a step of several inner iterations with a full refresh has no generator; its limit h -> 0 counts",
+    "order": "a step of several inner iterations with a full refresh has no local expansion in the step size",
+}
+PARTICLES = {
+    "recipe": "a particle method: no diffusion is declared",
+    "generator": "a particle method: no diffusion is declared",
+    "order": "a particle method: no invariant law for finitely many particles",
+}
+# each step of TFP compiles for seconds, and one of torch runs for a millisecond
+FEW = ("gaussian-1d-scaled", "gaussian-correlated-2d", "double-well")
+
+
+def on_target(adapter: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
+    """A builder for an adapter that needs the exact gradient of the target."""
+    return lambda target, **options: adapter(target, **fixed, **options)
+
+
+def torch_row(name: str, adapter: Callable[..., Any], fixed: Mapping[str, Any] | None = None, **more: Any) -> Row:
+    """A row of a torch library: a host sampler, run once a path in Python, on few targets."""
+    return Row(name, on_target(adapter, **(fixed or {})), targets=FEW, estimator=HostExact, **more)

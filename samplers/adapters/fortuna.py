@@ -16,9 +16,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from samplers.adapters.common import preconditioned_claims
+from samplers.adapters.isolated.entry import PRECONDITIONED, bridged_row, composite_row, momentum_row, sampled_row
 from samplers.adapters.isolated.sampler import Bridged
 from samplers.adapters.sgmcmcjax import PreconditionedPoint
 from samplers.dynamics.underdamped import PhasePoint
+from samplers.entry import Row
 from samplers.interface.claims import AdaptiveLaw, Claims, Composite, Source, StationaryLaw
 from samplers.overdamped.sgld import SGLD
 from samplers.typing import Position, Tree
@@ -111,3 +113,33 @@ def cyclical_sgld(target: Target, cycle_length: int = 10, exploration_ratio: flo
     claims = SGLD().claims.amended(source=Source("zhang2020cyclical", "Algorithm 1"))
     options = {"cycle_length": cycle_length, "exploration_ratio": exploration_ratio, "count": count}
     return _bridged("cyclical_sgld", target, claims, **options)
+
+
+ENTRIES: tuple[Row, ...] = (
+    bridged_row("fortuna", "sgld", sgld),
+    momentum_row("fortuna", "sghmc", sghmc, variants=({"friction": 0.5}, {"friction": 2.0})),
+    composite_row(
+        "fortuna",
+        "sghmc-momentum_resample_steps",
+        sghmc_resampled,
+        variants=({"integration_steps": 3, "friction": 0.5}, {"integration_steps": 5, "friction": 2.0}),
+    ),
+    sampled_row(
+        "fortuna",
+        "sgld-rmsprop",
+        sgld_rms,
+        PRECONDITIONED,
+        variants=({"alpha": 0.9, "eps": 0.1}, {"alpha": 0.5, "eps": 1.0}),
+    ),
+    bridged_row(
+        "fortuna",
+        "sghmc-rmsprop",
+        sghmc_rms,
+        tiers=("contract",),
+        unsupported=PRECONDITIONED,
+        variants=({"friction": 0.5, "alpha": 0.9, "eps": 0.1}, {"friction": 2.0, "alpha": 0.5, "eps": 1.0}),
+        step_power=0.5,
+    ),
+    # its options choose which step of a cycle is looked at, and the step size is that of this step
+    bridged_row("fortuna", "cyclical_sgld", cyclical_sgld),
+)

@@ -14,9 +14,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from samplers.adapters.common import preconditioned_claims
+from samplers.adapters.isolated.entry import PRECONDITIONED, bridged_row, composite_row, momentum_row, sampled_row
 from samplers.adapters.isolated.sampler import Bridged
 from samplers.adapters.sgmcmcjax import PreconditionedPoint
 from samplers.dynamics.underdamped import PhasePoint, langevin_dynamics
+from samplers.entry import TEMPERATURES, Row
 from samplers.interface.claims import (
     Claims,
     Composite,
@@ -149,3 +151,79 @@ def sggmc(target: Target, integration_steps: int = 10, friction: float = 1.0, te
     claims = _exact(Source("garrigaalonso2021exact", "GGMC"), friction, temperature)
     options = {"integration_steps": integration_steps, "friction": friction, "temperature": temperature}
     return _bridged("sggmc", target, claims, PhasePoint, **options)
+
+
+_SWAPPED: dict[str, str] = dict.fromkeys(
+    ("recipe", "generator", "order", "law"),
+    "a step swaps two chains at random: no generator, and not affine; its exact law is in reports/findings",
+)
+_METROPOLIS = {
+    "recipe": "a Metropolis kernel: no diffusion is declared",
+    "generator": "a Metropolis kernel has no generator",
+    "order": "its accept step has kinks in momentum and position together; its exact defect is in reports/findings",
+    "law": "its accept step is not affine; its exact law is in reports/findings",
+}
+
+ENTRIES: tuple[Row, ...] = (
+    bridged_row("jax-sgmc", "sgld", sgld, variants=TEMPERATURES),
+    sampled_row(
+        "jax-sgmc",
+        "sgld-rms_prop",
+        sgld_rms,
+        PRECONDITIONED,
+        variants=(
+            {"alpha": 0.99, "lmbd": 0.1, "temperature": 0.5},
+            {"alpha": 0.5, "lmbd": 1.0, "temperature": 2.0},
+        ),
+    ),
+    sampled_row(
+        "jax-sgmc",
+        "re_sgld",
+        re_sgld,
+        _SWAPPED,
+        variants=({"hot_temperature": 2.0}, {"hot_temperature": 10.0}),
+    ),
+    composite_row(
+        "jax-sgmc",
+        "sghmc",
+        sghmc,
+        variants=(
+            {"integration_steps": 3, "friction": 0.5},
+            {"integration_steps": 5, "friction": 2.0},
+            {"integration_steps": 1},
+        ),
+    ),
+    momentum_row(
+        "jax-sgmc",
+        "obabo",
+        obabo,
+        variants=(
+            {"friction": 0.5, "temperature": 0.5},
+            {"friction": 2.0, "temperature": 2.0},
+            {"integration_steps": 3},
+            {"integration_steps": 10},
+        ),
+    ),
+    # steps that are rejected now and then: without rejections there is nothing to see of a Metropolis test
+    sampled_row(
+        "jax-sgmc",
+        "amagold",
+        amagold,
+        _METROPOLIS,
+        variants=({"integration_steps": 3, "friction": 1.0}, {"integration_steps": 1, "friction": 0.1}),
+        step_power=0.5,
+        step_size=1.0,
+    ),
+    sampled_row(
+        "jax-sgmc",
+        "sggmc",
+        sggmc,
+        _METROPOLIS,
+        variants=(
+            {"integration_steps": 3, "friction": 0.5, "temperature": 0.5},
+            {"integration_steps": 1, "friction": 0.1, "temperature": 2.0},
+        ),
+        step_power=0.5,
+        step_size=1.0,
+    ),
+)

@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.adapters.common import Foreign, PeerState, first, frozen, load
+from samplers.adapters.common import PARTICLES, Foreign, PeerState, first, frozen, load, on_target
+from samplers.entry import Row
 from samplers.interface.claims import Claims, Composite, ExactLaw, ParticleLaw, Source
 from samplers.typing import Estimator, Position, Scalar, Tree
 from samplers.validation import require
@@ -286,3 +287,48 @@ class SVGD:
 
 _PARAMETER = f"{SITE}_auto_loc"
 """The name that the library's Delta guide gives to the particles."""
+
+
+_PERTURBED: dict[str, str] = dict.fromkeys(
+    ("recipe", "generator", "order", "law"),
+    "an update of the subsample, then a trajectory with accept-reject: tests/samplers/adapters/test_numpyro.py "
+    "holds each of the "
+    "two to the perturbed law that the kernel leaves invariant",
+)
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "numpyro/hmcecs",
+        on_target(HMCECS),
+        tiers=("contract",),
+        unsupported=_PERTURBED,
+        # where the log-likelihoods are not quadratic, so that every option matters
+        targets=("tiny-logistic",),
+        variants=(
+            {"subsample_size": 3, "num_blocks": 3, "num_steps": 1, "taylor": 1, "reference": (0.1, 0.4)},
+            {"subsample_size": 4, "num_blocks": 2, "num_steps": 2, "taylor": 0, "reference": (1.0, 0.5)},
+        ),
+        step_size=0.3,
+        step_power=0.5,
+    ),
+    Row(
+        "numpyro/svgd",
+        on_target(SVGD),
+        tiers=("contract", "law"),
+        unsupported=PARTICLES,
+        variants=(
+            {"kernel": "imq", "optimizer": "momentum"},
+            {"kernel": "rbf-vector"},
+            {"kernel": "mixture"},
+            {"kernel": "random-feature"},
+        ),
+    ),
+    # a site with support (0, inf), which the library moves in log coordinates
+    Row(
+        "numpyro/svgd-positive",
+        on_target(SVGD, constraint="positive"),
+        tiers=("contract", "law"),
+        unsupported=PARTICLES,
+        targets=("gamma",),
+    ),
+)

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from samplers.adapters.common import Foreign, load
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
+from samplers.entry import FRICTIONS, TEMPERATURES, Row, plain
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.interface.from_step import PositionMixin, PositionState
 from samplers.typing import Estimator, Position, Scalar, Tree
@@ -187,3 +188,24 @@ def _apply(optimizer: Foreign, gradient: Tree, position: Position) -> Position:
     """Take one step of a fresh optimiser."""
     updates, _ = optimizer.update(gradient, optimizer.init(position), position)
     return library().apply_updates(position, updates)
+
+
+_FLAT = ("gaussian-1d-scaled", "gaussian-correlated-2d", "double-well", "tiny-gaussian-data")
+
+ENTRIES: tuple[Row, ...] = (
+    # not samplers by claim: at the settings of this module they are SGLD and SGHMC
+    Row("optax/noisy_sgd", plain(NoisySGD), targets=_FLAT, variants=TEMPERATURES),
+    Row(
+        "optax/differentially_private_aggregate",
+        plain(DifferentiallyPrivate),
+        targets=_FLAT,
+        variants=TEMPERATURES,
+    ),
+    Row(
+        "optax/add_noise-momentum",
+        plain(AddNoise),
+        targets=_FLAT,
+        variants=FRICTIONS,
+        step_power=0.5,
+    ),
+)

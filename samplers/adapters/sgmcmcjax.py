@@ -15,8 +15,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from samplers.adapters.common import preconditioned_claims
+from samplers.adapters.isolated.entry import PRECONDITIONED, bridged_row, composite_row, momentum_row, sampled_row
 from samplers.adapters.isolated.sampler import Bridged
 from samplers.dynamics.underdamped import PhasePoint
+from samplers.entry import Row
 from samplers.interface.claims import Claims, Composite, Source, StationaryLaw
 from samplers.overdamped.sgld import SGLD
 from samplers.thermostats.badodab import BADODAB
@@ -165,3 +167,55 @@ def badodab_cv(target: Target, a: float = 0.01) -> Bridged:
 def diffusions_badodab(target: Target, a: float = 0.01) -> Bridged:
     """`diffusions.badodab`: as `badodab`, its two halves called one after the other."""
     return _badodab("diffusions.badodab", target, a)
+
+
+_FRICTIONS = (
+    {"num_integration_steps": 3, "friction": 0.5},
+    {"num_integration_steps": 5, "friction": 2.0},
+    {"num_integration_steps": 1},
+)
+
+ENTRIES: tuple[Row, ...] = (
+    bridged_row("sgmcmcjax", "sgld", sgld),
+    bridged_row("sgmcmcjax", "sgldCV", sgld_cv),
+    bridged_row("sgmcmcjax", "sgld_SVRG", sgld_svrg),
+    sampled_row(
+        "sgmcmcjax",
+        "psgld",
+        psgld,
+        PRECONDITIONED,
+        variants=({"alpha": 0.9, "eps": 0.1}, {"alpha": 0.5, "eps": 1.0}),
+    ),
+    sampled_row(
+        "sgmcmcjax",
+        "sgldAdam",
+        sgld_adam,
+        PRECONDITIONED,
+        variants=({"beta1": 0.5, "beta2": 0.99, "eps": 0.1}, {"beta1": 0.0, "beta2": 0.9, "eps": 1.0}),
+    ),
+    composite_row("sgmcmcjax", "sghmc", sghmc, variants=_FRICTIONS),
+    composite_row("sgmcmcjax", "sghmcCV", sghmc_cv, variants=_FRICTIONS[:2]),
+    composite_row(
+        "sgmcmcjax",
+        "sghmc_SVRG",
+        sghmc_svrg,
+        # few inner steps: each evaluates three gradients, and an old jax is slow to compile them
+        variants=(
+            {"num_integration_steps": 2, "friction": 2.0, "update_rate": 2},
+            {"num_integration_steps": 3, "friction": 0.5, "update_rate": 3},
+        ),
+    ),
+    momentum_row("sgmcmcjax", "sgnht", sgnht, variants=({"diffusion": 0.5}, {"diffusion": 2.0})),
+    momentum_row("sgmcmcjax", "sgnhtCV", sgnht_cv, variants=({"diffusion": 0.5}, {"diffusion": 2.0})),
+    momentum_row("sgmcmcjax", "baoab", baoab, variants=({"gamma": 0.5, "tau": 0.5}, {"gamma": 2.0, "tau": 2.0})),
+    momentum_row("sgmcmcjax", "badodab", badodab, variants=({"a": 0.5}, {"a": 2.0})),
+    momentum_row("sgmcmcjax", "badodabCV", badodab_cv, variants=({"a": 0.5}, {"a": 2.0})),
+    # the splitting schemes themselves, which the kernels of the release do not run
+    momentum_row(
+        "sgmcmcjax",
+        "diffusions.baoab",
+        diffusions_baoab,
+        variants=({"gamma": 0.5, "tau": 0.5}, {"gamma": 2.0, "tau": 2.0}),
+    ),
+    momentum_row("sgmcmcjax", "diffusions.badodab", diffusions_badodab, variants=({"a": 0.5}, {"a": 2.0})),
+)

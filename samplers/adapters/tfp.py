@@ -17,9 +17,10 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from samplers.adapters.common import Foreign, frozen, load
+from samplers.adapters.common import COMPOSITE, FEW, Foreign, frozen, load, on_target
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.entry import SAMPLED_TIERS, Row
 from samplers.interface.claims import (
     Claims,
     Composite,
@@ -254,3 +255,28 @@ class HMC(KernelMixin):
     def kernel(self, log_density: Callable[..., jax.Array], step_size: Scalar) -> Foreign:
         """Kernel of the library at a step size."""
         return library().HamiltonianMonteCarlo(log_density, step_size, self.num_leapfrog_steps)
+
+
+_VOLATILITIES = ({"volatility": "constant"}, {"volatility": "position"})
+_LEAPFROG = ({"num_leapfrog_steps": 1}, {"num_leapfrog_steps": 2})
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "tfp/uncalibrated_langevin",
+        on_target(UncalibratedLangevin),
+        targets=FEW,
+        variants=_VOLATILITIES,
+    ),
+    Row("tfp/mala", on_target(MALA), targets=FEW, variants=_VOLATILITIES),
+    Row(
+        "tfp/uncalibrated_hmc",
+        on_target(UncalibratedHMC),
+        tiers=("contract", "law", *SAMPLED_TIERS),
+        unsupported=COMPOSITE,
+        targets=FEW,
+        variants=_LEAPFROG,
+        step_size=0.2,
+        step_power=0.5,
+    ),
+    Row("tfp/hmc", on_target(HMC), targets=FEW, variants=_LEAPFROG, step_size=0.2, step_power=0.5),
+)

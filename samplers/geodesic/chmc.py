@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics.embedded import geodesic_overdamped
+from samplers.entry import EMBEDDED, MANIFOLD_TIERS, TRAJECTORIES, Row, on_manifold
 from samplers.geodesic.common import arrive, velocity_like
 from samplers.geodesic.constraints import constraint_of, solve_small
 from samplers.interface.claims import Claims, Source
@@ -103,3 +104,16 @@ class CHMC(TrajectoryMixin):
         start, _, returned = self.drift(x, back, h)
         same = agree(ravel_pytree(state.position)[0], ravel_pytree(start)[0])
         return end, p, converged & returned & same
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "chmc",
+        on_manifold(CHMC),
+        tiers=MANIFOLD_TIERS,
+        targets=(*EMBEDDED, "vmf-s2-and-gaussian"),
+        variants=TRAJECTORIES,
+        step_size=0.2,
+        step_power=0.5,
+    ),
+)

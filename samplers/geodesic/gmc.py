@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import jax
 
 from samplers.dynamics.embedded import geodesic_overdamped
+from samplers.entry import EMBEDDED, MANIFOLD_TIERS, OTHERS, TRAJECTORIES, Row, on_manifold
 from samplers.geodesic.common import SPACES, arrive, velocity_like
 from samplers.interface.claims import Claims, FollowsGeodesics, Source
 from samplers.riemannian.trajectories import TrajectoryMixin
@@ -72,3 +73,16 @@ class GMC(TrajectoryMixin):
         estimate, estate = estimator.estimate(key, state.estate, x)
         end = MetropolisState(x, potential_of(estimate), estimate.gradient, estate)
         return end, self._kick(end, v, 0.5 * step_size), True
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "gmc",
+        on_manifold(GMC),
+        tiers=MANIFOLD_TIERS,
+        targets=(*EMBEDDED, "dirichlet-sphere-concentrated", *OTHERS),
+        variants=TRAJECTORIES,
+        step_size=0.2,
+        step_power=0.5,
+    ),
+)

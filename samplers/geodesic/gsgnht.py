@@ -6,9 +6,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
 from samplers.dynamics.charts import InChart, thermostat_in_charts
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.embedded import EmbeddedDynamics, geodesic_thermostat
+from samplers.entry import EMBEDDED, MANIFOLD_TIERS, THERMAL, Row, on_manifold
 from samplers.geodesic.common import SPACES, boundary_conditions, projected_noise, velocity_like
 from samplers.interface.claims import (
     Claims,
@@ -158,3 +160,16 @@ class GSGNHT:
     def pack(self, key: jax.Array, z: TangentThermostatPoint, estimator: Estimator) -> GeodesicThermostatState:
         """State with the full variable z; caches are computed anew."""
         return GeodesicThermostatState(z.position, z.velocity, z.thermostat, estimator.init(key, z.position))
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "gsgnht",
+        on_manifold(GSGNHT),
+        tiers=MANIFOLD_TIERS,
+        targets=(*EMBEDDED, "dirichlet-concentrated"),
+        variants=THERMAL,
+        step_power=0.5,
+        diffusion=published.GEODESIC_THERMOSTAT,
+    ),
+)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,10 +12,12 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jax.scipy.linalg import expm
 
+from samplers.dynamics import published
 from samplers.dynamics.charts import InChart, langevin_in_charts
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.embedded import EmbeddedDynamics, geodesic_langevin, projection
 from samplers.dynamics.underdamped import langevin_dynamics
+from samplers.entry import CURVED, EMBEDDED, FRICTIONS, MANIFOLD_TIERS, OTHERS, Row, known_noise, on_manifold
 from samplers.geodesic.common import (
     SPACES,
     Friction,
@@ -185,3 +188,46 @@ class SGGMC:
     def pack(self, key: jax.Array, z: TangentPoint, estimator: Estimator) -> GeodesicState:
         """State with the full variable z; caches are computed anew."""
         return GeodesicState(z.position, z.velocity, estimator.init(key, z.position))
+
+
+def _matrix_friction(target: Target, friction: float = 1.0, temperature: float = 1.0) -> Any:
+    """SGGMC with a friction that is not a multiple of the identity, of size `friction`."""
+    n = target.size
+    return SGGMC(
+        target.manifold,
+        friction * (0.5 * np.eye(n) + 0.3 * np.ones((n, n)) + np.diag(np.linspace(0, 0.8, n))),
+        temperature,
+    )
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "sggmc",
+        on_manifold(SGGMC),
+        tiers=MANIFOLD_TIERS,
+        targets=(*EMBEDDED, "dirichlet-sphere-concentrated", *OTHERS),
+        variants=FRICTIONS,
+        step_power=0.5,
+        diffusion=published.GEODESIC,
+    ),
+    Row(
+        "sggmc-matrix",
+        _matrix_friction,
+        tiers=MANIFOLD_TIERS,
+        targets=CURVED,
+        variants=FRICTIONS,
+        step_power=0.5,
+        diffusion=published.GEODESIC_MATRIX,
+    ),
+    Row(
+        "sggmc-compensated",
+        on_manifold(SGGMC, compensate=True),
+        tiers=MANIFOLD_TIERS,
+        targets=CURVED,
+        variants=FRICTIONS,
+        step_size=0.015,  # as for sghmc-compensated
+        step_power=0.5,
+        estimator=known_noise,
+        diffusion=published.GEODESIC,
+    ),
+)

@@ -1,14 +1,16 @@
 """Contour stochastic gradient Langevin dynamics (CSGLD): a flattened law over energies, whose weights are learned."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.entry import FLAT, Row
 from samplers.interface.claims import (
     AdaptiveLaw,
     Claims,
@@ -198,3 +200,58 @@ class ContourSGLD:
         if not self.rate:
             return self.init(key, z, estimator)
         return ContourState(z.position, z.log_weights, estimator.init(key, z.position))
+
+
+CONTOUR_SLOPE = 0.3
+"""Of log-linear weights, per unit of energy: below 1 / (T zeta) of all rows, for a finite inner temperature."""
+
+
+def contour(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A builder of a contour sampler that keeps log-linear weights, whose law has the temperature that is asked for."""
+
+    def build(target: Target, temperature: float = 1.0, zeta: float = 0.75):
+        del target
+        inner = 1 / (1 / temperature - zeta * CONTOUR_SLOPE)
+        return method(
+            temperature=inner, zeta=zeta, first_edge=-30.0, width=1.0, log_weights=tuple(CONTOUR_SLOPE * np.arange(60))
+        )
+
+    return build
+
+
+def learning_contour(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A builder of a contour sampler that learns its weights, on ten bins from the least energy of a line on."""
+
+    def build(target: Target, **options: Any):
+        if target.interval is None or target.size != 1:
+            raise ValueError(f"target: the bins are laid for a law on a line, which {target.name} is not")
+        line = jnp.linspace(*target.interval, 2001)[:, None]
+        least = float(jnp.min(jax.vmap(target.flat_potential)(line)))
+        settings = {"first_edge": least + 0.25, "width": 0.5, "log_weights": (0.0,) * 10, "rate": 2.0}
+        return method(**{**settings, **options})
+
+    return build
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "csgld-kept",
+        contour(ContourSGLD),
+        targets=FLAT,
+        variants=({"temperature": 0.5, "zeta": 0.3}, {"temperature": 2.0, "zeta": 1.0}),
+    ),
+    Row(
+        "csgld",
+        learning_contour(ContourSGLD),
+        tiers=("contract", "law"),
+        unsupported=dict.fromkeys(
+            ("recipe", "generator", "order", "invariance", "noise", "convergence"),
+            "it learns as it runs: csgld-kept has its law with weights that are kept",
+        ),
+        targets=("anharmonic", "double-well"),
+        variants=(
+            {"temperature": 0.5, "zeta": 0.3, "rate": 1.0},
+            {"temperature": 2.0, "zeta": 1.0, "rate": 4.0},
+        ),
+    ),
+)

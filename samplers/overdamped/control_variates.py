@@ -6,12 +6,14 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
+from samplers.entry import REGRESSION, TEMPERATURES, Row, plain
 from samplers.estimators.basic import Minibatch
 from samplers.interface.claims import Source
 from samplers.interface.sampler import Estimate
-from samplers.overdamped.variance_reduced import VarianceReducedSGLD, corrected_gradient, total_gradient
+from samplers.overdamped.variance_reduced import VarianceReducedSGLD, corrected_gradient, terms_of, total_gradient
 from samplers.typing import Position, Tree
-from targets.target import DataTerms
+from targets.target import DataTerms, Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,3 +90,21 @@ class SGLDCV(VarianceReducedSGLD):
     """
 
     source: ClassVar[Source] = Source("baker2019control", "section 2.2 (SGLD-CV)")
+
+
+def full_control_variates(target: Target) -> ControlVariates:
+    """Control variates at a centre off the mode, with all data in every batch."""
+    terms = terms_of(target)
+    return ControlVariates(terms, terms.size, target.example, replace=False)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "sgld-cv",
+        plain(SGLDCV),
+        targets=REGRESSION,
+        variants=TEMPERATURES,
+        estimator=full_control_variates,
+        diffusion=published.LANGEVIN,
+    ),
+)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
+from samplers.entry import FLAT, TEMPERATURES, Row, cyclical
 from samplers.interface.claims import Claims, CyclicalSchedule, Source
 from samplers.numerics.noise import injected_noise
 from samplers.overdamped.sgld import SGLD, SGLDState
@@ -64,3 +66,14 @@ class CyclicalSGLD(SGLD):
         noise = injected_noise(noise_key, state.position, 2 * temperature * step_size)
         position = jax.tree.map(lambda x, g, n: x - step_size * g + n, state.position, estimate.gradient, noise)
         return SGLDState(position, estate)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "cyclical-sgld",
+        cyclical(CyclicalSGLD, 0.1, 1.0),
+        targets=FLAT,
+        variants=TEMPERATURES,
+        diffusion=published.LANGEVIN,
+    ),
+)

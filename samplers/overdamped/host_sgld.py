@@ -5,8 +5,10 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
-from samplers.estimators.host import estimator_key
+from samplers.entry import FLAT, TEMPERATURES, Row, plain
+from samplers.estimators.host import HostExact, estimator_key
 from samplers.interface.claims import Claims
 from samplers.overdamped.sgld import SGLD
 from samplers.typing import Estimator, EstimatorState, Position, Scalar
@@ -86,3 +88,15 @@ class HostSGLD:
     def pack(self, key: np.random.Generator, z: Position, estimator: Estimator) -> HostState:
         """State with the full variable z; caches are computed anew."""
         return self.init(key, z, estimator)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "host-sgld",
+        plain(HostSGLD),
+        targets=FLAT[:4],
+        variants=TEMPERATURES,
+        estimator=HostExact,
+        diffusion=published.LANGEVIN,
+    ),
+)

@@ -6,8 +6,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.entry import FLAT, TEMPERATURES, Row, plain
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.numerics.noise import normal_like
 from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
@@ -111,3 +113,14 @@ class LeimkuhlerMatthews:
         noise_key, estimator_key = jax.random.split(key)
         zero = jnp.zeros((), jnp.result_type(*jax.tree.leaves(z)))
         return LeimkuhlerMatthewsState(z, normal_like(noise_key, z), zero, estimator.init(estimator_key, z))
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "leimkuhler-matthews",
+        plain(LeimkuhlerMatthews),
+        targets=FLAT,
+        variants=TEMPERATURES,
+        diffusion=published.LANGEVIN,
+    ),
+)

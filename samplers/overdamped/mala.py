@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
+from samplers.entry import FLAT, TEMPERATURES, Row, plain
 from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject, inner
 from samplers.numerics.noise import normal_like
@@ -80,3 +82,8 @@ class MALA(MetropolisMixin):
         log_ratio = (state.potential - end.potential) / self.temperature + backward - forward
         chosen = accept(accept_key, finite_or_reject(end.potential, log_ratio), end, state._replace(estate=()))
         return chosen._replace(estate=estate)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row("mala", plain(MALA), targets=FLAT, variants=TEMPERATURES, diffusion=published.LANGEVIN),
+)

@@ -8,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.entry import FLAT, Row
 from samplers.interface.claims import (
     AdaptiveLaw,
     Claims,
@@ -20,6 +22,7 @@ from samplers.interface.claims import (
 )
 from samplers.interface.from_step import PositionMixin
 from samplers.numerics.noise import normal_like
+from samplers.riemannian.sgrld import SGRLD
 from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.validation import require
 from targets.target import Target
@@ -207,3 +210,66 @@ class RMSpropMetric:
     def inverse_sqrt(self, theta: jax.Array) -> jax.Array:
         """Square root (n, n) of `inverse`."""
         return jnp.diag(jnp.sqrt(self._diagonal(theta)))
+
+
+MOMENTS = (
+    {"second_moment": 0.3, "regularisation": 0.5, "temperature": 0.5},
+    {"second_moment": 2.0, "regularisation": 0.02, "temperature": 2.0},
+)
+
+DECAYS = (
+    {"decay": 0.9, "second_moment": 0.5, "regularisation": 0.5, "temperature": 0.5},
+    {"decay": 0.6, "second_moment": 2.0, "regularisation": 0.1, "temperature": 2.0},
+)
+
+
+def data_size(target: Target) -> int:
+    """N, 1 for a target that is not a sum over data."""
+    return 1 if target.terms is None else target.terms.size
+
+
+def _frozen(
+    target: Target,
+    second_moment: float = 1.0,
+    regularisation: float = 0.1,
+    temperature: float = 1.0,
+    method: type[PSGLD] = PSGLD,
+) -> PSGLD:
+    """pSGLD with a constant preconditioner, another one in each coordinate."""
+    moments = second_moment * np.linspace(1.0, 3.0, target.size)
+    return method(1.0, regularisation, moments, data_size(target), temperature)
+
+
+def _rmsprop(
+    target: Target,
+    decay: float = 0.8,
+    second_moment: float = 1.0,
+    regularisation: float = 0.2,
+    temperature: float = 1.0,
+    method: type[SGRLD] = SGRLD,
+) -> SGRLD:
+    """SGRLD with the preconditioner of pSGLD as a function of the position, its Gamma included.
+
+    The former mean of squares is `second_moment` times the curvature, what E (d U)^2 is for a Gaussian law.
+    """
+    past = second_moment * target.curvature / data_size(target) ** 2
+    return method(RMSpropMetric(target, decay, regularisation, past, data_size(target)), temperature)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "psgld-frozen",
+        _frozen,
+        targets=FLAT,
+        variants=MOMENTS,
+        diffusion=published.langevin(published.rmsprop_constant),
+    ),
+    Row(
+        "psgld-gamma",
+        _rmsprop,
+        targets=FLAT[1:4],
+        variants=DECAYS,
+        step_size=0.05,
+        diffusion=published.langevin(published.rmsprop),
+    ),
+)

@@ -6,7 +6,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.entry import FLAT, Row, plain
+from samplers.estimators.basic import Exact, FullEnergy
 from samplers.interface.claims import Claims, Diffusion, Exchange, Source, StationaryLaw
 from samplers.interface.metropolis import accept
 from samplers.numerics.noise import injected_noise
@@ -149,3 +152,37 @@ class ReplicaExchangeSGLD:
         cold_key, hot_key = jax.random.split(key)
         estates = estimator.init(cold_key, z.position), estimator.init(hot_key, z.hot)
         return ReplicaState(z.position, z.hot, *estates)
+
+
+ENERGY_VARIANCE = 0.8
+"""Of the noise in potentials: of the size that an exchange between temperatures notices."""
+
+
+def noisy_energy(target: Target) -> FullEnergy:
+    """Exact gradients beside potentials with Gaussian noise of variance `ENERGY_VARIANCE`."""
+    return FullEnergy(Exact(target), target, ENERGY_VARIANCE)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "resgld",
+        plain(ReplicaExchangeSGLD),
+        targets=FLAT,
+        variants=(
+            {"temperature": 0.5, "ratio": 2.0, "rate": 20.0},
+            {"temperature": 2.0, "ratio": 1.5, "rate": 60.0},
+        ),
+        diffusion=published.TWO_TEMPERATURES,
+    ),
+    Row(
+        "resgld-noisy",
+        plain(ReplicaExchangeSGLD, energy_variance=ENERGY_VARIANCE),
+        targets=("gaussian-1d-scaled", "anharmonic", "double-well"),
+        variants=(
+            {"temperature": 0.5, "ratio": 2.0, "rate": 20.0},
+            {"temperature": 2.0, "ratio": 1.5, "rate": 60.0},
+        ),
+        estimator=noisy_energy,
+        diffusion=published.TWO_TEMPERATURES,
+    ),
+)

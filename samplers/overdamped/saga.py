@@ -6,12 +6,14 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
+from samplers.entry import TEMPERATURES, Row, plain
 from samplers.estimators.basic import Minibatch
 from samplers.interface.claims import Source
 from samplers.interface.sampler import Estimate
-from samplers.overdamped.variance_reduced import VarianceReducedSGLD, datum_gradients
+from samplers.overdamped.variance_reduced import VarianceReducedSGLD, datum_gradients, terms_of
 from samplers.typing import Position, Tree
-from targets.target import DataTerms
+from targets.target import DataTerms, Target
 
 
 class SAGATable(NamedTuple):
@@ -97,3 +99,21 @@ class SAGALD(VarianceReducedSGLD):
     """
 
     source: ClassVar[Source] = Source("dubey2016variance", "Algorithm 1")
+
+
+def full_saga(target: Target) -> SAGA:
+    """SAGA with all data in every batch."""
+    terms = terms_of(target)
+    return SAGA(terms, terms.size, replace=False)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "saga-ld",
+        plain(SAGALD),
+        targets=("tiny-gaussian-data",),
+        variants=TEMPERATURES,
+        estimator=full_saga,
+        diffusion=published.LANGEVIN,
+    ),
+)

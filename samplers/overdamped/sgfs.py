@@ -8,7 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.entry import FLAT, Row
+from samplers.estimators.basic import KnownNoise
 from samplers.interface.claims import (
     Claims,
     Diffusion,
@@ -139,3 +142,47 @@ class SGFS(PositionMixin):
         bracket = jnp.asarray(B, theta.dtype) + step_size / 2 * self.fisher(covariance)
         theta = theta - jnp.linalg.solve(bracket, force)
         return SGFSState(unravel(theta), covariance, count, estate)
+
+
+SCALES = ({"scale": 0.5}, {"scale": 2.0})
+
+BATCH_FRACTION = 0.25
+"""n/N of the gradient noise that Fisher scoring meets in the checks."""
+
+
+def fisher_noise(target: Target) -> KnownNoise:
+    """Exact gradients with the noise that batches of N / 4 data have: V = P N/n with P the precision, reported."""
+    gaussian = target.gaussian
+    precision = gaussian.precision if gaussian is not None else target.curvature * np.eye(target.size)
+    return KnownNoise(target, precision / BATCH_FRACTION)
+
+
+def _fisher_scoring(target: Target, scale: float = 1.0, method: type[SGFS] = SGFS) -> SGFS:
+    """SGFS with a full matrix B."""
+    n = target.size
+    return method(BATCH_FRACTION, scale * (0.7 * np.eye(n) + 0.3 * np.ones((n, n)) + np.diag(np.linspace(0, 0.8, n))))
+
+
+def _diagonal_scoring(target: Target, scale: float = 1.0, method: type[SGFS] = SGFS) -> SGFS:
+    """SGFS with a diagonal matrix B."""
+    return method(BATCH_FRACTION, scale * np.diag(np.linspace(1.5, 0.8, target.size)), diagonal=True)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "sgfs",
+        _fisher_scoring,
+        targets=FLAT[:4],
+        variants=SCALES,
+        estimator=fisher_noise,
+        diffusion=published.langevin(published.fisher),
+    ),
+    Row(
+        "sgfs-diagonal",
+        _diagonal_scoring,
+        targets=FLAT[:4],
+        variants=SCALES,
+        estimator=fisher_noise,
+        diffusion=published.langevin(published.fisher_diagonal),
+    ),
+)

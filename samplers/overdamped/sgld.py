@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 import jax
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.entry import FLAT, TEMPERATURES, Row, known_noise, plain
 from samplers.interface.claims import Claims, Diffusion, IndependentNoise, Source, StationaryLaw, StationaryMoments
 from samplers.numerics.noise import injected_noise
 from samplers.typing import Estimator, EstimatorState, Need, Position, Scalar
@@ -99,3 +101,16 @@ class SGLD:
     def pack(self, key: jax.Array, z: Position, estimator: Estimator) -> SGLDState:
         """State with the full variable z; caches are computed anew."""
         return self.init(key, z, estimator)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row("sgld", plain(SGLD), targets=FLAT, variants=TEMPERATURES, diffusion=published.LANGEVIN),
+    Row(
+        "sgld-compensated",
+        plain(SGLD, compensate=True),
+        targets=FLAT,
+        variants=TEMPERATURES,
+        estimator=known_noise,
+        diffusion=published.LANGEVIN,
+    ),
+)

@@ -6,13 +6,15 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
+from samplers.entry import REGRESSION, TEMPERATURES, Row, plain
 from samplers.estimators.basic import Minibatch
 from samplers.interface.claims import Source
 from samplers.interface.sampler import Estimate
-from samplers.overdamped.variance_reduced import VarianceReducedSGLD, corrected_gradient, total_gradient
+from samplers.overdamped.variance_reduced import VarianceReducedSGLD, corrected_gradient, terms_of, total_gradient
 from samplers.typing import Position, Tree
 from samplers.validation import require
-from targets.target import DataTerms
+from targets.target import DataTerms, Target
 
 
 class Snapshot(NamedTuple):
@@ -114,3 +116,21 @@ class SVRGLD(VarianceReducedSGLD):
     """
 
     source: ClassVar[Source] = Source("dubey2016variance", "Algorithm 2")
+
+
+def full_svrg(target: Target) -> SVRG:
+    """SVRG with all data in every batch, three steps an epoch."""
+    terms = terms_of(target)
+    return SVRG(terms, terms.size, epoch_length=3, replace=False)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "svrg-ld",
+        plain(SVRGLD),
+        targets=REGRESSION,
+        variants=TEMPERATURES,
+        estimator=full_svrg,
+        diffusion=published.LANGEVIN,
+    ),
+)

@@ -14,7 +14,7 @@ from samplers.interface.claims import Claims, Source
 from samplers.overdamped.sgld import SGLD
 from samplers.typing import Position, Tree
 from samplers.validation import require
-from targets.target import DataTerms
+from targets.target import DataTerms, Target
 
 
 def datum_gradients(terms: DataTerms, position: Position, indices: jax.Array | None = None) -> Tree:
@@ -67,3 +67,10 @@ class VarianceReducedSGLD(SGLD):
     def claims(self) -> Claims:
         """Properties that the checks test."""
         return super().claims.amended(source=self.source, conditions=("exact gradient",))
+
+
+def terms_of(target: Target) -> DataTerms:
+    """The sum over data of a target."""
+    if target.terms is None:
+        raise ValueError(f"target: {target.name} is not a sum over data")
+    return target.terms

@@ -1,12 +1,13 @@
 """State of particle methods, and one step along a velocity."""
 
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from samplers.entry import PARTICLE_TIERS, Row
 from samplers.interface.from_step import PositionMixin
 from samplers.particles.kernels import Bandwidth, bandwidths_of, first_bandwidth
 from samplers.typing import Estimator, EstimatorState, Position, Scalar, State
@@ -80,3 +81,15 @@ class ParticleMixin(PositionMixin):
         move = self.move(particles, gradients, uniform_weights(particles), bandwidths)
         position = unflatten(state.position)(particles + step_size * move)
         return Particles(position, state.count + 1, carried, estate)
+
+
+PARTICLES: dict[str, str] = dict.fromkeys(
+    ("recipe", "generator", "order"), "a deterministic flow of interacting particles: its step is no diffusion"
+)
+PARTICLE_FLAT = ("gaussian-1d-scaled", "anharmonic", "gaussian-correlated-2d")
+BANDWIDTHS = ({"bandwidth": 0.5}, {"bandwidth": "he"})
+
+
+def particle_row(name: str, build: Callable[..., Any], targets: tuple[str, ...], *variants: Any, **more: Any) -> Row:
+    """The row of a particle method."""
+    return Row(name, build, PARTICLE_TIERS, PARTICLES, targets, variants, **more)

@@ -3,12 +3,14 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from samplers.dynamics.complete_recipe import Dynamics, row_divergence
+from samplers.dynamics.complete_recipe import Dynamics, coordinate_names, row_divergence
+from samplers.entry import PLANE, Row
 from samplers.interface.claims import (
     Claims,
     DensityEstimate,
@@ -18,10 +20,19 @@ from samplers.interface.claims import (
     ParticleVelocity,
     Source,
 )
-from samplers.particles.common import ParticleMixin, estimates, flatten, unflatten, uniform_weights
+from samplers.particles.common import (
+    BANDWIDTHS,
+    ParticleMixin,
+    estimates,
+    flatten,
+    particle_row,
+    unflatten,
+    uniform_weights,
+)
 from samplers.particles.density_gradients import DENSITIES, RIDGE, Density, density_gradient
 from samplers.particles.kernels import Bandwidth, bandwidths_of, first_bandwidth, require_bandwidth
 from samplers.riemannian.euler import AugmentedPoint
+from samplers.riemannian.metrics import NonHessian2D
 from samplers.typing import Estimator, EstimatorState, Position, Scalar, State, Tree
 from samplers.validation import require
 from targets.target import Target
@@ -201,3 +212,35 @@ class ParticleFlow(FlowMixin):
             return -D @ (slope + own) - Q @ slope + row_divergence(model.Q, point)
 
         return jax.vmap(one)(z, gradients, score)
+
+
+def irreversible(target: Target) -> Dynamics:
+    """H = U; D = G^-1 of `NonHessian2D` and Q = q J, q = 1 + sin(x + y / 2), depend on the position."""
+    turn = np.array([[0.0, -1.0], [1.0, 0.0]])
+    q = lambda z: 1.0 + jnp.sin(z[0] + 0.5 * z[1])
+    return Dynamics(
+        target.flat_potential,
+        NonHessian2D().inverse,
+        lambda z: q(z) * jnp.asarray(turn, z.dtype),
+        coordinate_names(2),
+        2,
+    )
+
+
+def as_flow(dynamics: Callable[[Target], Dynamics], size: int | None = None, **fixed: Any) -> Callable[..., Any]:
+    """A builder for the flow of particles of an SDE; `size` where the dynamics needs that many coordinates."""
+
+    def build(target: Target, **options: Any):
+        if size is not None and target.size != size:
+            raise ValueError(f"target: the dynamics is for {size} coordinates, {target.name} has {target.size}")
+        extra = dynamics(target).dim - target.size
+        start = (lambda key: jax.random.normal(key, (extra,))) if extra else None
+        return ParticleFlow(dynamics, target, auxiliary=start, **fixed, **options)
+
+    return build
+
+
+ENTRIES: tuple[Row, ...] = (
+    particle_row("flow-det", as_flow(irreversible, size=2), PLANE, *BANDWIDTHS),
+    particle_row("flow-fgh", as_flow(irreversible, size=2, form="fgh"), PLANE, *BANDWIDTHS),
+)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import jax
 
 from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.entry import Row, plain
 from samplers.interface.claims import (
     BalancedVelocity,
     Claims,
@@ -15,7 +16,7 @@ from samplers.interface.claims import (
     ParticleVelocity,
     Source,
 )
-from samplers.particles.common import ParticleMixin
+from samplers.particles.common import BANDWIDTHS, PARTICLE_FLAT, ParticleMixin, particle_row
 from samplers.particles.density_gradients import BALANCED, DENSITIES, RIDGE, Density, density_gradient
 from samplers.particles.kernels import Bandwidth, require_bandwidth
 from samplers.typing import Scalar
@@ -77,3 +78,17 @@ class ParVI(ParticleMixin):
     ) -> jax.Array:
         """grad log (p / q^), (M, d)."""
         return -gradients - density_gradient(self.density, particles, weights, bandwidths[0], self.ridge)
+
+
+ENTRIES: tuple[Row, ...] = (
+    particle_row("gfsd", plain(ParVI, density="gfsd"), PARTICLE_FLAT, *BANDWIDTHS),
+    particle_row(
+        "gfsf",
+        plain(ParVI, density="gfsf"),
+        PARTICLE_FLAT[:2],
+        {"ridge": 1e-3, "bandwidth": 0.5},
+        {"ridge": 1e-1, "bandwidth": "he"},
+    ),
+    particle_row("blob", plain(ParVI), PARTICLE_FLAT, *BANDWIDTHS),
+    particle_row("w-sgld", plain(ParVI, density="jko"), PARTICLE_FLAT, *BANDWIDTHS),
+)

@@ -1,5 +1,6 @@
 """SGHMC as a deterministic flow of particles: pSGHMC-det and pSGHMC-fGH."""
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.entry import Row, plain
 from samplers.interface.claims import (
     Claims,
     DensityEstimate,
@@ -16,9 +18,10 @@ from samplers.interface.claims import (
     ParticleVelocity,
     Source,
 )
+from samplers.particles.common import BANDWIDTHS, PARTICLE_FLAT, particle_row
 from samplers.particles.density_gradients import RIDGE, Density
 from samplers.particles.kernels import Bandwidth
-from samplers.particles.particle_flow import FlowMixin, Form, require_flow
+from samplers.particles.particle_flow import FlowMixin, Form, as_flow, require_flow
 from samplers.validation import require
 from targets.target import Target
 
@@ -103,3 +106,33 @@ class PSGHMC(FlowMixin):
         if self.form == "det":
             return jnp.concatenate([pull, brake - gradients], axis=1)
         return jnp.concatenate([pull + score[:, n:], brake - gradients - score[:, :n]], axis=1)
+
+
+ENTRIES: tuple[Row, ...] = (
+    particle_row(
+        "psghmc-det",
+        plain(PSGHMC),
+        PARTICLE_FLAT,
+        {"friction": 2.0, "mass": 0.5, "bandwidth": 0.5, "density": "gfsd"},
+        {"friction": 0.4, "mass": 3.0, "bandwidth": "he", "density": "gfsf", "joint": True},
+    ),
+    particle_row(
+        "psghmc-fgh",
+        plain(PSGHMC, form="fgh"),
+        PARTICLE_FLAT,
+        {"friction": 2.0, "mass": 0.5, "bandwidth": 0.5, "density": "gfsd"},
+        {"friction": 0.4, "mass": 3.0, "bandwidth": "he", "density": "gfsf", "joint": True},
+    ),
+)
+
+
+def hamiltonian(target: Target) -> Dynamics:
+    """H = U + r^2 / 2, D = 0 and the canonical Q: no friction, no noise."""
+    return dataclasses.replace(
+        PSGHMC().dynamics(target), D=lambda z: jnp.zeros((2 * target.size, 2 * target.size), z.dtype)
+    )
+
+
+HAMILTONIAN: tuple[Row, ...] = (
+    particle_row("flow-hamiltonian", as_flow(hamiltonian, form="fgh", joint=True), PARTICLE_FLAT[:2], *BANDWIDTHS),
+)

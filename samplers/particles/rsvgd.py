@@ -1,5 +1,6 @@
 """Riemannian Stein variational gradient descent (RSVGD) in coordinates."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -8,8 +9,10 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.complete_recipe import row_divergence
+from samplers.entry import PLANE, Row, with_metric
+from samplers.estimators.basic import Exact
 from samplers.interface.claims import Claims, KernelWidth, ParticleLaw, ParticleVelocity, RiemannianVelocity, Source
-from samplers.particles.common import ParticleMixin
+from samplers.particles.common import BANDWIDTHS, PARTICLE_FLAT, ParticleMixin, particle_row
 from samplers.particles.kernels import (
     Bandwidth,
     bandwidths_of,
@@ -18,9 +21,10 @@ from samplers.particles.kernels import (
     require_bandwidth,
     squared_distances,
 )
-from samplers.riemannian.metrics import Metric, dense
+from samplers.riemannian.metrics import DiagonalMetric, Metric, NonHessian2D, dense
 from samplers.typing import Scalar
 from samplers.validation import require
+from targets.target import Target
 
 
 def functional_gradient(
@@ -131,3 +135,34 @@ class RSVGD(ParticleMixin):
             )
         drift = jnp.einsum("iab,ib->ia", inverse, score) + jax.vmap(divergence)(particles)
         return functional_gradient(particles, inverse, drift, weights, bandwidths)
+
+
+def volume_energy(target: Target) -> Exact:
+    """Exact gradients of minus the log-density with respect to the volume of `NonHessian2D`, U + log |G| / 2."""
+    metric = NonHessian2D()
+
+    def potential(position):
+        log_det = jnp.linalg.slogdet(metric.inverse(target.ravel(position)))[1]
+        return target.potential(position) - 0.5 * log_det
+
+    return Exact(dataclasses.replace(target, potential=potential))
+
+
+ENTRIES: tuple[Row, ...] = (
+    particle_row("rsvgd", with_metric(RSVGD, lambda target: NonHessian2D(), size=2), (*PLANE, "banana"), *BANDWIDTHS),
+    particle_row(
+        "rsvgd-diagonal",
+        with_metric(RSVGD, lambda target: DiagonalMetric()),
+        PARTICLE_FLAT,
+        {"bandwidth": 0.5},
+        {"bandwidth": (0.5, 2.0)},
+    ),
+    particle_row(
+        "rsvgd-volume",
+        with_metric(RSVGD, lambda target: NonHessian2D(), size=2, density="volume"),
+        PLANE,
+        {"bandwidth": 0.5},
+        {"bandwidth": 2.0},
+        estimator=volume_energy,
+    ),
+)

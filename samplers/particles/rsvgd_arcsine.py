@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from samplers.entry import CURVED, Row, on_manifold
 from samplers.interface.claims import (
     Claims,
     FollowsGeodesics,
@@ -15,6 +16,7 @@ from samplers.interface.claims import (
     RiemannianVelocity,
     Source,
 )
+from samplers.particles.common import particle_row
 from samplers.particles.rsvgd_embedded import GeodesicParticles
 from samplers.validation import require
 from targets.manifolds.base import Manifold
@@ -120,3 +122,8 @@ class ArcsineRSVGD(GeodesicParticles):
         """X (M, n) at particles (M, n) with weights (M,), given grad U (M, n)."""
         found = arcsine_derivatives(particles @ particles.T, self.scale)
         return zonal_direction(particles, gradients, weights, found)
+
+
+ENTRIES: tuple[Row, ...] = (
+    particle_row("rsvgd-arcsine", on_manifold(ArcsineRSVGD), (CURVED[0], CURVED[2]), {"scale": 0.3}, {"scale": 0.5}),
+)

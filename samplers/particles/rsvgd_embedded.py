@@ -7,6 +7,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
+from samplers.entry import EMBEDDED, Row, on_manifold
 from samplers.interface.claims import (
     Claims,
     FollowsGeodesics,
@@ -17,7 +18,15 @@ from samplers.interface.claims import (
     Source,
 )
 from samplers.numerics.selection import median_of_nonnegative
-from samplers.particles.common import ParticleMixin, Particles, estimates, flatten, unflatten, uniform_weights
+from samplers.particles.common import (
+    ParticleMixin,
+    Particles,
+    estimates,
+    flatten,
+    particle_row,
+    unflatten,
+    uniform_weights,
+)
 from samplers.typing import Estimator, Position, Scalar
 from samplers.validation import require
 from targets.manifolds.base import Manifold
@@ -192,3 +201,14 @@ class EmbeddedRSVGD(GeodesicParticles):
         return embedded_direction(self._points(particles), self._points(gradients), weights, kappa).reshape(
             particles.shape
         )
+
+
+ENTRIES: tuple[Row, ...] = (
+    particle_row(
+        "rsvgd-embedded",
+        on_manifold(EmbeddedRSVGD),
+        EMBEDDED[:1] + EMBEDDED[2:],
+        {"concentration": 0.5},
+        {"concentration": 2.0},
+    ),
+)

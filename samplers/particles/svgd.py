@@ -7,6 +7,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from samplers.entry import Row, plain
 from samplers.interface.claims import (
     AdaGradSteps,
     BalancedVelocity,
@@ -17,7 +18,15 @@ from samplers.interface.claims import (
     Source,
     SteinVelocity,
 )
-from samplers.particles.common import ParticleMixin, estimates, flatten, unflatten, uniform_weights
+from samplers.particles.common import (
+    PARTICLE_FLAT,
+    ParticleMixin,
+    estimates,
+    flatten,
+    particle_row,
+    unflatten,
+    uniform_weights,
+)
 from samplers.particles.kernels import (
     Bandwidth,
     bandwidths_of,
@@ -139,3 +148,16 @@ class SVGD(ParticleMixin):
         move = direction / (1e-6 + jnp.sqrt(square)) if self.adagrad else direction
         position = unflatten(state.position)(particles + step_size * move)
         return SVGDState(position, square, state.count + 1, carried, estate)
+
+
+ENTRIES: tuple[Row, ...] = (
+    particle_row(
+        "svgd",
+        plain(SVGD),
+        PARTICLE_FLAT,
+        {"bandwidth": 0.5},
+        {"bandwidth": "he"},
+        {"bandwidth": (0.3, 1.0, 10.0)},
+        {"bandwidth": 2.0, "adagrad": True},
+    ),
+)

@@ -4,10 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from samplers.dynamics import published
 from samplers.dynamics.cox_ingersoll_ross import CountedShape, cir_dynamics
+from samplers.entry import POSITIVE, Row, plain
 from samplers.estimators.host import estimator_key
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
 from samplers.interface.from_step import PositionMixin, PositionState
+from samplers.positive.scir import ExactCounts
 from samplers.typing import Estimator
 from samplers.validation import require
 
@@ -55,3 +58,17 @@ class CIREuler(PositionMixin, CountedShape):
         noise = np.sqrt(2 * step_size * theta) * key.standard_normal(theta.shape)
         drift = self.alpha + np.asarray(estimate.statistics) - theta
         return PositionState(np.abs(theta + step_size * drift + noise), estate)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "cir-euler",
+        plain(CIREuler, alpha=1.5),
+        tiers=("contract", "recipe", "generator", "order", "invariance", "geometry"),
+        unsupported={"law": "a host sampler on a target that is not Gaussian"},
+        targets=POSITIVE,
+        step_size=0.02,
+        estimator=lambda target: ExactCounts(np.ones(target.size)),
+        diffusion=published.SQUARE_ROOT,
+    ),
+)

@@ -6,7 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.entry import MANIFOLD_TIERS, Row
 from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source
 from samplers.interface.from_step import PositionMixin, PositionState
 from samplers.interface.sampler import Estimate
@@ -110,3 +112,23 @@ class LogLocation:
         if self.batch_size is not None:
             logs = logs[jax.random.randint(key, (self.batch_size,), 0, len(self.logs))]
         return Estimate(None, statistics=jnp.mean(logs, axis=0)), estate
+
+
+def _log_moments(target: Target) -> tuple[float, float]:
+    """Mean and standard deviation of log theta."""
+    mean, square = (target.moments[name].value for name in ("log theta[0]", "log theta[0]^2"))
+    return mean, float(np.sqrt(square - mean**2))
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "exponential-ou",
+        lambda target: ExponentialOU(_log_moments(target)[1]),
+        tiers=MANIFOLD_TIERS,
+        targets=("log-normal", "log-normal-narrow"),
+        step_size=0.05,  # an expectation over the noise is then resolved to round-off
+        step_power=0.0,
+        estimator=lambda target: LogLocation(np.full((1, target.size), _log_moments(target)[0])),
+        diffusion=published.GEOMETRIC,
+    ),
+)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from samplers.dynamics.cox_ingersoll_ross import CountedShape, cir_dynamics
+from samplers.entry import POSITIVE, Row, plain
 from samplers.estimators.host import estimator_key
 from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source
 from samplers.interface.sampler import Estimate
@@ -195,3 +196,20 @@ class CountMinibatch:
         """Estimate at a position, and the next state of the estimator."""
         del position
         return self.at(key.choice(len(self.labels), self.batch_size, replace=self.replace)), estate
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "scir",
+        plain(SCIR, alpha=1.5),  # and one count in each coordinate: together the shape of the target
+        tiers=("contract", "recipe", "order", "invariance", "geometry"),
+        unsupported={
+            "generator": "draws Poisson and Gamma variates, not normals",
+            "law": "its draws are not normal; invariance is decided exactly in the order tier (defect)",
+        },
+        targets=POSITIVE,
+        step_size=0.5,
+        step_power=0.0,
+        estimator=lambda target: ExactCounts(np.ones(target.size)),
+    ),
+)

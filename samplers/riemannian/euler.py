@@ -3,17 +3,22 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
+from samplers.entry import EXPLICIT, FLAT, PLANE, TEMPERATURES, Row
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
 from samplers.numerics.matrix_sqrt import positive_root
 from samplers.numerics.noise import normal_like
+from samplers.riemannian.metrics import NonHessian2D
+from samplers.riemannian.sgrhmc import SGRHMC
 from samplers.typing import Estimator, EstimatorState, Need, Position, Scalar
+from samplers.underdamped.sghmc import SGHMC
 from samplers.validation import require
 from targets.target import Target
 
@@ -142,3 +147,44 @@ class Recipe:
     def pack(self, key: jax.Array, z: AugmentedPoint, estimator: Estimator) -> RecipeState:
         """State with the full variable z; caches are computed anew."""
         return RecipeState(z.position, z.auxiliary, estimator.init(key, z.position))
+
+
+def _momentum_law(temperature: float, size: int):
+    """A start of the momentum from its law."""
+    return lambda key: jnp.sqrt(temperature) * jax.random.normal(key, (size,))
+
+
+def _recipe_sghmc(target: Target, friction: float = 1.0, temperature: float = 1.0) -> Any:
+    """Euler's method on the dynamics of SGHMC."""
+    model = SGHMC(friction=friction, temperature=temperature).dynamics
+    return Recipe(model, target, temperature, auxiliary=_momentum_law(temperature, target.size))
+
+
+def _recipe_sgrhmc(target: Target, temperature: float = 1.0) -> Any:
+    """Euler's method on the dynamics of SGRHMC with a metric that is not a Hessian."""
+    if target.size != 2:
+        raise ValueError(f"target: the metric is for 2 coordinates, {target.name} has {target.size}")
+    model = SGRHMC(NonHessian2D(), temperature=temperature).dynamics
+    return Recipe(model, target, temperature, auxiliary=_momentum_law(temperature, 2))
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "recipe-sghmc",
+        _recipe_sghmc,
+        targets=FLAT[:4],
+        variants=EXPLICIT,
+        step_size=0.05,
+        step_power=0.5,
+        diffusion=published.UNDERDAMPED,
+    ),
+    Row(
+        "recipe-sgrhmc",
+        _recipe_sgrhmc,
+        targets=PLANE,
+        variants=TEMPERATURES,
+        step_size=0.05,
+        step_power=0.5,
+        diffusion=published.underdamped(published.non_hessian),
+    ),
+)

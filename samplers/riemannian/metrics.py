@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics.published import RECIPE_OFFSET
 from samplers.numerics.matrix_sqrt import positive_root
 from samplers.typing import Scalar
 from samplers.validation import require
@@ -258,3 +259,8 @@ class RecipeMetric:
     def inverse_sqrt(self, theta: jax.Array) -> jax.Array:
         """B(theta) = G^-1/2(theta), (n, n)."""
         return jnp.sqrt(self.factor(theta)) * jnp.eye(theta.shape[0], dtype=theta.dtype)
+
+
+def recipe_metric(target: Target) -> RecipeMetric:
+    """The metric of the recipe paper for a row: smooth on the double well."""
+    return RecipeMetric(target, offset=RECIPE_OFFSET)

@@ -6,12 +6,14 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics, row_divergence
+from samplers.entry import PLANE, TEMPERATURES, Row, with_metric
 from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject
 from samplers.numerics.noise import normal_like
 from samplers.numerics.spd import log_det, solve
-from samplers.riemannian.metrics import Metric, dense
+from samplers.riemannian.metrics import Metric, NonHessian2D, dense, recipe_metric
 from samplers.riemannian.sgrld import SGRLD
 from samplers.typing import Estimator, Scalar
 from samplers.underdamped.hmc import MetropolisMixin, MetropolisState, potential_of
@@ -97,3 +99,21 @@ class MMALA(MetropolisMixin):
         log_ratio = (state.potential - end.potential) / self.temperature + backward - forward
         chosen = accept(accept_key, finite_or_reject(end.potential, log_ratio), end, state._replace(estate=()))
         return chosen._replace(estate=estate)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "mmala",
+        with_metric(MMALA, lambda target: NonHessian2D(), size=2),
+        targets=PLANE,
+        variants=TEMPERATURES,
+        diffusion=published.langevin(published.non_hessian),
+    ),
+    Row(
+        "mmala-recipe-metric",
+        with_metric(MMALA, recipe_metric),
+        targets=("double-well",),
+        variants=TEMPERATURES,
+        diffusion=published.langevin(published.recipe),
+    ),
+)

@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from samplers.entry import PLANE, TRAJECTORIES, Row, with_metric
 from samplers.interface.claims import Claims, Source
 from samplers.numerics import spd
-from samplers.riemannian.metrics import Metric, dense
+from samplers.riemannian.metrics import Metric, NonHessian2D, dense, recipe_metric
 from samplers.riemannian.sgrld import SGRLD
 from samplers.riemannian.trajectories import TrajectoryMixin, agree, solve
 from samplers.typing import Estimator, Position, Scalar
@@ -97,3 +98,23 @@ class RMHMC(TrajectoryMixin):
         same = agree(theta, start) & agree(-half, back)
         end = MetropolisState(unravel(x), potential_of(estimate), estimate.gradient, estate)
         return end, p, converged & returned & same
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "rmhmc",
+        with_metric(RMHMC, lambda target: NonHessian2D(), size=2),
+        targets=PLANE,
+        variants=TRAJECTORIES,
+        step_size=0.2,
+        step_power=0.5,
+    ),
+    Row(
+        "rmhmc-recipe-metric",
+        with_metric(RMHMC, recipe_metric),
+        targets=("double-well",),
+        variants=TRAJECTORIES,
+        step_size=0.2,
+        step_power=0.5,
+    ),
+)

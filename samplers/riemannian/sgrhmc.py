@@ -7,14 +7,16 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names, row_divergence
 from samplers.dynamics.underdamped import MomentumMixin, MomentumState
+from samplers.entry import MANIFOLD_TIERS, PLANE, POSITIVE, TEMPERATURES, Row, known_noise, with_metric
 from samplers.interface.claims import Claims, ShearingForce, Source
 from samplers.interface.estimates import covariance_of
 from samplers.numerics.matrix_sqrt import positive_root
 from samplers.numerics.noise import normal_like
 from samplers.riemannian.common import RiemannianMixin
-from samplers.riemannian.metrics import Diagonal, Metric
+from samplers.riemannian.metrics import Diagonal, FlatMetric, Metric, NonHessian2D, PositiveMetric, recipe_metric
 from samplers.typing import Estimate, Estimator, Scalar, State
 from samplers.validation import require
 from targets.target import Target
@@ -134,3 +136,76 @@ class SGRHMC(RiemannianMixin, MomentumMixin):
             new_r = jnp.where(theta < 0, -new_r, new_r)
             theta = jnp.abs(theta)
         return MomentumState(unravel(theta), unravel(new_r), estate)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "sgrhmc",
+        with_metric(SGRHMC, lambda target: PositiveMetric(), reflect=True),
+        tiers=MANIFOLD_TIERS,
+        targets=POSITIVE,
+        variants=(
+            {"temperature": 0.5},
+            {"temperature": 2.0, "order": "explicit"},
+            {"friction": 0.5},
+            {"friction": 2.0, "temperature": 2.0},
+        ),
+        step_size=0.02,
+        step_power=0.5,
+        diffusion=published.underdamped(published.positive),
+    ),
+)
+
+OTHER_METRICS: tuple[Row, ...] = (
+    Row(
+        "sghmc-reflected",
+        with_metric(SGRHMC, lambda target: FlatMetric(), reflect=True),
+        tiers=MANIFOLD_TIERS,
+        targets=("simplex-expanded-mean", "half-gaussian"),
+        step_size=0.02,
+        step_power=0.5,
+        diffusion=published.underdamped(published.flat),
+    ),
+    Row(
+        "sgrhmc-expanded-mean",
+        with_metric(SGRHMC, lambda target: PositiveMetric(), reflect=True),
+        tiers=MANIFOLD_TIERS,
+        targets=("simplex-expanded-mean",),
+        step_size=0.02,
+        step_power=0.5,
+        diffusion=published.underdamped(published.positive),
+    ),
+    Row(
+        "sgrhmc-non-hessian",
+        with_metric(SGRHMC, lambda target: NonHessian2D(), size=2),
+        targets=PLANE,
+        variants=(
+            {"temperature": 0.5},
+            {"temperature": 2.0, "order": "explicit"},
+            {"friction": 0.7},
+            {"friction": 1.5},
+        ),
+        step_size=0.05,
+        step_power=0.5,
+        diffusion=published.underdamped(published.non_hessian),
+    ),
+    Row(
+        "sgrhmc-recipe-metric",
+        with_metric(SGRHMC, recipe_metric),
+        targets=("double-well",),
+        variants=TEMPERATURES,
+        step_size=0.05,
+        step_power=0.5,
+        diffusion=published.underdamped(published.recipe),
+    ),
+    Row(
+        "sgrhmc-compensated",
+        with_metric(SGRHMC, recipe_metric, compensate=True),
+        targets=("double-well",),
+        variants=TEMPERATURES,
+        step_size=0.05,
+        step_power=0.5,
+        estimator=known_noise,
+        diffusion=published.underdamped(published.recipe),
+    ),
+)

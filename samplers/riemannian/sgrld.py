@@ -6,16 +6,28 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names, row_divergence
+from samplers.entry import MANIFOLD_TIERS, PLANE, POSITIVE, TEMPERATURES, Row, with_metric
 from samplers.interface.claims import Source
 from samplers.interface.estimates import covariance_of
 from samplers.interface.from_step import PositionMixin, PositionState
 from samplers.numerics.matrix_sqrt import positive_root
 from samplers.numerics.noise import normal_like
 from samplers.riemannian.common import RiemannianMixin
-from samplers.riemannian.metrics import Metric
+from samplers.riemannian.metrics import (
+    ExpandedNaturalMetric,
+    FlatMetric,
+    Metric,
+    NonHessian2D,
+    PositiveMetric,
+    ReducedMeanMetric,
+    ReducedNaturalMetric,
+    recipe_metric,
+)
 from samplers.typing import Estimator, Scalar, State
 from samplers.validation import require
+from targets.simplex.parameterisations import REDUCED
 from targets.target import Target
 
 
@@ -90,3 +102,72 @@ class SGRLD(RiemannianMixin, PositionMixin):
         gamma = row_divergence(self.metric.inverse, theta)
         theta = theta - h * (inverse @ gradient - T * gamma) + noise
         return PositionState(unravel(jnp.abs(theta) if self.reflect else theta), estate)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "sgrld",
+        with_metric(SGRLD, lambda target: PositiveMetric(), reflect=True),
+        tiers=MANIFOLD_TIERS,
+        targets=POSITIVE,
+        variants=TEMPERATURES,
+        step_size=0.01,
+        diffusion=published.langevin(published.positive),
+    ),
+    Row(
+        "sgrld-reduced-mean",
+        with_metric(SGRLD, lambda target: ReducedMeanMetric(sum(REDUCED)), size=2),
+        targets=("simplex-reduced-mean",),
+        step_size=2.0,
+        diffusion=published.langevin(published.reduced_mean),
+    ),
+    Row(
+        "sgrld-reduced-natural",
+        with_metric(SGRLD, lambda target: ReducedNaturalMetric(sum(REDUCED)), size=2),
+        targets=("simplex-reduced-natural",),
+        step_size=0.2,
+        diffusion=published.langevin(published.reduced_natural),
+    ),
+    Row(
+        "sgrld-expanded-mean",
+        with_metric(SGRLD, lambda target: PositiveMetric(), reflect=True),
+        tiers=MANIFOLD_TIERS,
+        targets=("simplex-expanded-mean",),
+        step_size=0.01,
+        diffusion=published.langevin(published.positive),
+    ),
+    Row(
+        "sgrld-expanded-natural",
+        with_metric(SGRLD, lambda target: ExpandedNaturalMetric()),
+        targets=("simplex-expanded-natural",),
+        step_size=0.02,
+        diffusion=published.langevin(published.expanded_natural),
+    ),
+    Row(
+        "sgrld-non-hessian",
+        with_metric(SGRLD, lambda target: NonHessian2D(), size=2),
+        targets=PLANE,
+        variants=TEMPERATURES,
+        step_size=0.02,
+        diffusion=published.langevin(published.non_hessian),
+    ),
+    Row(
+        "sgrld-recipe-metric",
+        with_metric(SGRLD, recipe_metric),
+        targets=("double-well",),
+        variants=TEMPERATURES,
+        step_size=0.02,
+        diffusion=published.langevin(published.recipe),
+    ),
+)
+
+REFLECTED: tuple[Row, ...] = (
+    Row(
+        "sgld-reflected",
+        with_metric(SGRLD, lambda target: FlatMetric(), reflect=True),
+        tiers=MANIFOLD_TIERS,
+        targets=("simplex-expanded-mean", "half-gaussian"),
+        step_size=0.02,
+        diffusion=published.LANGEVIN,
+    ),
+)

@@ -6,7 +6,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
+from samplers.entry import FLAT, THERMAL, Row, plain
 from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ShearingForce, Source, StationaryLaw
 from samplers.numerics.noise import normal_like
 from samplers.numerics.ornstein_uhlenbeck import decay_ratio
@@ -137,3 +139,15 @@ class BADODAB:
         estate = estimator.init(estate_key, z.position)
         estimate, estate = estimator.estimate(gradient_key, estate, z.position)
         return BADODABState(z.position, z.momentum, z.thermostat, estimate.gradient, estate)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "badodab",
+        plain(BADODAB),
+        targets=FLAT,
+        variants=({**THERMAL[0], "diffusion": 30.0}, THERMAL[1]),
+        step_power=0.5,
+        diffusion=published.THERMOSTAT,
+    ),
+)

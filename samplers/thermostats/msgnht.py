@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
+from samplers.entry import DIFFUSIONS, FLAT, Row, plain
 from samplers.interface.claims import Source
 from samplers.thermostats.common import elementwise_thermostat_dynamics
 from samplers.thermostats.sgnht import SGNHT
@@ -54,3 +56,16 @@ class MSGNHT(SGNHT):
         """xi is already like the momentum."""
         del momentum
         return thermostat
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row("msgnht", plain(MSGNHT), targets=FLAT, variants=DIFFUSIONS, step_power=0.5, diffusion=published.THERMOSTAT),
+    Row(
+        "msgnht-splitting",
+        plain(MSGNHT, scheme="splitting"),
+        targets=FLAT,
+        variants=DIFFUSIONS,
+        step_power=0.5,
+        diffusion=published.THERMOSTAT,
+    ),
+)

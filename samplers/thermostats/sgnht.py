@@ -6,7 +6,9 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
+from samplers.entry import DIFFUSIONS, FLAT, Row, plain
 from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ShearingForce, Source, StationaryLaw
 from samplers.numerics.noise import injected_noise
 from samplers.thermostats.common import (
@@ -152,3 +154,16 @@ class SGNHT(ThermostatMixin):
         r = self._damp(r, xi, 0.5 * h)
         x, xi = self._move(x, r, xi, 0.5 * h)
         return ThermostatState(x, r, xi, estate)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row("sgnht", plain(SGNHT), targets=FLAT, variants=DIFFUSIONS, step_power=0.5, diffusion=published.THERMOSTAT),
+    Row(
+        "sgnht-splitting",
+        plain(SGNHT, scheme="splitting"),
+        targets=FLAT,
+        variants=DIFFUSIONS,
+        step_power=0.5,
+        diffusion=published.THERMOSTAT,
+    ),
+)

@@ -1,10 +1,12 @@
-"""Shared by the runs of topic models: an estimator for the start of a sampler, and the error for divergence."""
+"""Shared by the runs of topic models: an estimator for the start, the error for divergence, rows."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import numpy as np
 
+from samplers.entry import WORKLOAD, Row
 from samplers.interface.sampler import Estimate, Position
 
 
@@ -34,3 +36,14 @@ def finite_topics(topics: np.ndarray, taken: str) -> np.ndarray:
     if not np.all(np.isfinite(topics)):
         raise FloatingPointError(f"the topics are not finite after {taken}; reduce step_size")
     return topics
+
+
+def kernel_row(
+    name: str,
+    build: Callable[..., Any],
+    *targets: str,
+    step_size: float = 1.0,
+    variants: tuple[Mapping[str, Any], ...] = (),
+) -> Row:
+    """A row of the tier `workload`, whose step sizes are meant as they stand although a target may have a curvature."""
+    return Row(name, build, (WORKLOAD,), targets=targets, step_size=step_size, step_power=0.0, variants=variants)

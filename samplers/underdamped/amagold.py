@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.underdamped import MomentumMixin, PhasePoint, langevin_dynamics
+from samplers.entry import FLAT, Row, plain
 from samplers.interface.claims import Claims, Composite, Diffusion, ExactLaw, Reversal, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject, inner
 from samplers.numerics.noise import injected_noise, normal_like
@@ -134,3 +135,18 @@ class AMAGOLD(MomentumMixin):
         init_key, energy_key = jax.random.split(key)
         estimate, estate = estimator.estimate(energy_key, estimator.init(init_key, z.position), z.position)
         return AmagoldState(z.position, z.momentum, potential_of(estimate), estate)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "amagold",
+        plain(AMAGOLD),
+        targets=FLAT,
+        variants=(
+            {"num_steps": 1, "friction": 2.0, "temperature": 0.5},
+            {"num_steps": 3, "friction": 0.4, "temperature": 2.0},
+        ),
+        step_size=0.4,
+        step_power=0.5,
+    ),
+)

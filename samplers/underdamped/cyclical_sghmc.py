@@ -7,7 +7,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
 from samplers.dynamics.underdamped import PhasePoint
+from samplers.entry import FLAT, FRICTIONS, Row, cyclical
 from samplers.interface.claims import Claims, CyclicalSchedule, Source
 from samplers.numerics.noise import normal_like
 from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
@@ -91,3 +93,15 @@ class CyclicalSGHMC(SGHMC):
     def pack(self, key: jax.Array, z: PhasePoint, estimator: Estimator) -> CyclicalState:
         """State with the full variable z; caches are computed anew."""
         return CyclicalState(*super().pack(key, z, estimator), jnp.asarray(False))
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "cyclical-sghmc",
+        cyclical(CyclicalSGHMC, 0.1, 0.5),
+        targets=FLAT,
+        variants=FRICTIONS,
+        step_power=0.5,
+        diffusion=published.UNDERDAMPED,
+    ),
+)

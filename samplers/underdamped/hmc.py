@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.entry import FLAT, TRAJECTORIES, Row, plain
 from samplers.interface.claims import Claims, Composite, ExactLaw, HamiltonianProposal, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject, inner
 from samplers.numerics.noise import normal_like
@@ -126,3 +127,15 @@ class HMC(MetropolisMixin):
         log_ratio = finite_or_reject(end.potential, (before - after) / self.temperature)
         chosen = accept(accept_key, log_ratio, end._replace(estate=()), state._replace(estate=()))
         return chosen._replace(estate=end.estate)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row(
+        "hmc",
+        plain(HMC),
+        targets=FLAT,
+        variants=TRAJECTORIES,
+        step_size=0.2,
+        step_power=0.5,
+    ),
+)

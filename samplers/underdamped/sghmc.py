@@ -6,8 +6,10 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
+from samplers.entry import EXPLICIT, FLAT, FRICTIONS, Row, known_noise, plain
 from samplers.interface.claims import (
     Claims,
     Diffusion,
@@ -132,3 +134,35 @@ class SGHMC(MomentumMixin):
         mover = new_r if self.scheme == "semi-implicit" else r
         x = jax.tree.map(lambda a, b: a + h * b, x, mover)
         return MomentumState(x, new_r, estate)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row("sghmc", plain(SGHMC), targets=FLAT, variants=FRICTIONS, step_power=0.5, diffusion=published.UNDERDAMPED),
+    Row(
+        "sghmc-compensated",
+        plain(SGHMC, compensate=True),
+        targets=FLAT,
+        variants=FRICTIONS,
+        step_size=0.015,  # h V^ <= 2 C T for the strongest noise that the checks feed, else it cannot be compensated
+        step_power=0.5,
+        estimator=known_noise,
+        diffusion=published.UNDERDAMPED,
+    ),
+    Row(
+        "sghmc-explicit",
+        plain(SGHMC, scheme="explicit"),
+        targets=FLAT,
+        variants=EXPLICIT,
+        step_size=0.05,
+        step_power=0.5,
+        diffusion=published.UNDERDAMPED,
+    ),
+    Row(
+        "sghmc-symmetric",
+        plain(SGHMC, scheme="symmetric"),
+        targets=FLAT,
+        variants=FRICTIONS,
+        step_power=0.5,
+        diffusion=published.UNDERDAMPED,
+    ),
+)

@@ -7,8 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.underdamped import MomentumMixin, PhasePoint, langevin_dynamics
+from samplers.entry import FLAT, FRICTIONS, SPLITTING, Row, plain
 from samplers.interface.claims import (
     Claims,
     Diffusion,
@@ -263,3 +265,11 @@ class OABAO(LangevinSplitting):
     """`LangevinSplitting` O(h/2) A(h/2) B(h) A(h/2) O(h/2)."""
 
     scheme: Scheme = field(default="OABAO", init=False)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row("baoab", plain(BAOAB), targets=FLAT, variants=SPLITTING, step_power=0.5, diffusion=published.UNDERDAMPED),
+    Row("aboba", plain(ABOBA), targets=FLAT, variants=FRICTIONS, step_power=0.5, diffusion=published.UNDERDAMPED),
+    Row("obabo", plain(OBABO), targets=FLAT, variants=SPLITTING, step_power=0.5, diffusion=published.UNDERDAMPED),
+    Row("oabao", plain(OABAO), targets=FLAT, variants=FRICTIONS, step_power=0.5, diffusion=published.UNDERDAMPED),
+)

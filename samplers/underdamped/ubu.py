@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from samplers.dynamics import published
+from samplers.entry import FLAT, OVERDAMPED, Row, plain
 from samplers.underdamped.splitting import LangevinSplitting, Scheme
 
 
@@ -29,3 +31,16 @@ class BUB(LangevinSplitting):
     """
 
     scheme: Scheme = field(default="BUB", init=False)
+
+
+ENTRIES: tuple[Row, ...] = (
+    Row("ubu", plain(UBU), targets=FLAT, variants=OVERDAMPED, step_power=0.5, diffusion=published.UNDERDAMPED),
+    Row(
+        "bub",
+        plain(BUB),
+        targets=FLAT,
+        variants=({"fresh_gradients": True, **OVERDAMPED[0]}, OVERDAMPED[1]),
+        step_power=0.5,
+        diffusion=published.UNDERDAMPED,
+    ),
+)

@@ -17,14 +17,15 @@ from checks.faults.fault import CLASSES
 from checks.faults.registry import DEFECTS
 from checks.pytest_plugin.execute import execute
 from checks.registry import CHECKS, find_check
-from checks.tiers.workload.registry import WORKLOADS
 from checks.tracing.step_map import step_map
 from reports.pages import kill_matrix
 from samplers.dynamics.complete_recipe import fokker_planck_residual
+from samplers.dynamics.published import RECIPE_OFFSET
 from samplers.entry import DETERMINISTIC_TIERS, WORKLOAD
 from samplers.interface.claims import ExactLaw
-from samplers.registry import RECIPE_OFFSET, SAMPLERS
+from samplers.registry import SAMPLERS
 from samplers.riemannian.metrics import RecipeMetric
+from samplers.topic_models.entries import WORKLOADS
 from targets.registry import target
 
 SEED = 20

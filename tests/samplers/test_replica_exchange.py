@@ -17,8 +17,8 @@ from checks.pytest_plugin.execute import execute
 from checks.registry import find_check
 from checks.tiers.law.replica_exchange import SHIFT, mean_chance, noise_slopes
 from samplers.estimators.basic import Exact, FromLogDensity, FullEnergy
-from samplers.overdamped.replica_exchange import ReplicaExchangeSGLD, Replicas
-from samplers.registry import ENERGY_VARIANCE, sampler_row
+from samplers.overdamped.replica_exchange import ENERGY_VARIANCE, ReplicaExchangeSGLD, Replicas
+from samplers.registry import sampler_row
 from targets.registry import target
 
 EPS = float(np.finfo(np.float64).eps)

@@ -21,10 +21,10 @@ from checks.tracing.estimator_memory import BATCH, PointMemory
 from checks.tracing.periodic_state import phases
 from checks.tracing.step_map import Affine, step_map
 from samplers.estimators.basic import Minibatch
-from samplers.overdamped.control_variates import SGLDCV, ControlVariates
-from samplers.overdamped.saga import SAGA
-from samplers.overdamped.svrg import SVRG, SVRGLD
-from samplers.registry import full_control_variates, full_saga, full_svrg, sampler_row
+from samplers.overdamped.control_variates import SGLDCV, ControlVariates, full_control_variates
+from samplers.overdamped.saga import SAGA, full_saga
+from samplers.overdamped.svrg import SVRG, SVRGLD, full_svrg
+from samplers.registry import sampler_row
 from targets.euclidean.enumerable_data import (
     PRIOR_VARIANCE,
     REGRESSION_FEATURES,

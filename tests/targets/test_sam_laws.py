@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from checks.tiers.workload.sam import DRAWN, advanced, metropolis, moments, starts
+from checks.tiers.workload.sam import advanced, moments, starts
+from samplers.topic_models.sam.enumerated import DRAWN, metropolis
 from targets.registry import target
 from targets.topic_models.sam import tiny
 

@@ -1,7 +1,6 @@
 """Samplers of the Dirichlet-process mixture against the enumerated posterior, and Geweke's joint test."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache, partial
 
 import jax
@@ -12,12 +11,12 @@ from checks.statistics.geweke import joint_test
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome, bonferroni
 from checks.statistics.proportion import proportion_test
-from checks.tiers.workload.trial import EXTRAPOLATED, JOINT, LAW, LIMIT, MEAN, UNIT, Moments, Trial
-from samplers.positive.gamma_updates import CIRUpdate, ExactGamma, GammaUpdate, log_gamma_draws
+from checks.tiers.workload.trial import EXTRAPOLATED, JOINT, LAW, LIMIT, MEAN, UNIT, Moments, Trial, trials
+from samplers.positive.gamma_updates import CIRUpdate, GammaUpdate, log_gamma_draws
+from samplers.topic_models.dp.enumerated import Batches, Slices
 from samplers.topic_models.dp.slice import DPSlice, DPState, Users, normalised
 from targets.numerics.ragged import SparseRows, sparse_rows
 from targets.topic_models.dp_mixture import PartitionPosterior, canonical
-from targets.topic_models.registry import Enumerated
 
 RARE = 5
 """Partitions of which fewer than this number of replicates are expected are one class."""
@@ -154,127 +153,6 @@ def summary(state: DPState, rows) -> list[float]:
     ]  # fmt: skip
 
 
-# Kernels -----------------------------------------------------------------------------------------------------------
-
-PARTITIONS = "the sum over all partitions of the users"
-LENGTHS = (3, 2, 1, 3)
-"""Visits of the users of Geweke's test."""
-
-
-@dataclass(frozen=True, eq=False)
-class Slices:
-    """The slice sampler with all users where it keeps the posterior.
-
-    Args:
-        posterior: the tiny model and its users.
-        sampler: of the model.
-        update: of sticks and atoms.
-        steps: of a chain; one where the update remembers where it was (`DPSlice`, Error).
-        chains: of the first stage.
-    """
-
-    posterior: Enumerated
-    sampler: type[DPSlice] = DPSlice
-    update: GammaUpdate = field(default_factory=ExactGamma)
-    steps: int = 3
-    chains: int = 3000
-
-    backend = "host"
-
-    def trials(self, step_size):
-        unit = "probability"
-        found = {LAW: Trial(partial(self.law, step_size), self.chains, 0.12, unit, PARTITIONS, self.steps)}
-        if self.update.exact and self.posterior.law.model.concentration is None:
-            found[JOINT] = Trial(
-                partial(self.joint, step_size), 2000, 0.4, UNIT, "the joint law of everything and the data", 3
-            )
-        return found
-
-    def made(self) -> DPSlice:
-        """The sampler."""
-        return self.sampler(self.posterior.law.model, self.update)
-
-    def law(self, step_size: float, seed: int, count: int) -> list[Outcome]:
-        """The partition, and the mean of a random alpha, from exact starts."""
-        return partition_test(
-            self.made(), self.posterior.law, step_size, seed=seed, replicates=count, sweeps=self.steps
-        )  # fmt: skip
-
-    def joint(self, step_size: float, seed: int, count: int) -> list[Outcome]:
-        """Geweke's test."""
-        return joint_outcomes(self.made(), LENGTHS, step_size, seed=seed, replicates=count)
-
-
-@dataclass(frozen=True, eq=False)
-class Batches:
-    """The stochastic slice sampler as h -> 0.
-
-    A step looks at a batch of users. Over a time of order 1 these are 1 / h batches, and sticks and atoms see the mean
-    of their counts over batches and labels: with SGRLD the law tends to the posterior. With SCIR it tends to a law next
-    to it, which at this size these chains cannot tell from it: what `DPSlice` calls Error.
-
-    Args:
-        posterior: the tiny model and its users.
-        update: of sticks and atoms.
-        batch: users a step.
-        steps: of the largest size.
-        users: data and batch size -> what is handed to the sampler.
-    """
-
-    posterior: Enumerated
-    update: GammaUpdate
-    batch: int = 2
-    steps: int = 4
-    users: type[Users] = Users
-
-    backend = "host"
-
-    def trials(self, step_size):
-        return {
-            LIMIT: Trial(partial(self.limit, step_size), 1500, 1.0, UNIT, EXTRAPOLATED, 7 * self.steps),
-            MEAN: Trial(self.estimates, 20_000, 0.1, UNIT, "the mean of the step for the counts of all users", 1),
-        }
-
-    def estimates(self, seed: int, count: int) -> list[Outcome]:
-        """Sticks and atoms after one step from far inside, where no step is mirrored at zero."""
-        law, h, generator = self.posterior.law, 0.2, np.random.default_rng(seed)
-        sampler, users = DPSlice(law.model, self.update), self.users(law.rows, self.batch)
-        labels = np.array([0, 1, 0, 1])
-        sticks, atoms = np.array([[40.0, 25.0], [30.0, 50.0]]), np.array([[30.0, 40.0, 25.0], [50.0, 25.0, 30.0]])
-        drawn = [users.draw(generator) for _ in range(count)]
-        counted = [sampler.counts(labels[b], law.rows.take(b), 2, users.scale) for b in drawn]
-        everyone = sampler.counts(labels, law.rows, 2, 1.0)
-        values, expected = [], []
-        for part, (theta, prior) in enumerate(
-            ((sticks, np.array([1.0, law.model.concentration])), (atoms, np.full(3, law.model.base)))
-        ):
-            n = np.array([c[part] for c in counted])
-            moved = self.update(generator, np.log(np.tile(theta, (count, 1, 1))), prior, n, h)
-            values.append(np.exp(moved).reshape(count, -1))
-            expected.append(mean_after(self.update, theta, prior, everyone[part], h).ravel())
-        found, mean = np.concatenate(values, axis=1), np.concatenate(expected)
-        names = [f"stick {i}" for i in range(4)] + [f"atom {i}" for i in range(6)]
-        return Moments(names, mean, found.std(axis=0), np.zeros(len(mean))).law(found)
-
-    def limit(self, step_size: float, seed: int, count: int) -> list[Outcome]:
-        """Pairs of users together, and the number of components, at h, h/2, h/4, from shared exact starts."""
-        law = self.posterior.law
-        sampler, users = DPSlice(law.model, self.update), self.users(law.rows, self.batch)
-        generator = np.random.default_rng([seed, 3])
-        starts = [conditional(sampler, generator, alpha, z, law.rows) for alpha, z in law.draw(generator, count)]
-        values = []
-        for k in range(3):
-            generator = np.random.default_rng([seed, k])
-            labels = np.empty((count, law.rows.size), np.int64)
-            for row, start in zip(labels, starts, strict=True):
-                state = start
-                for _ in range(self.steps * 2**k):
-                    state = sampler.step(generator, state, step_size / 2**k, users)
-                row[:] = state.labels
-            values.append(functions(canonical(labels)))
-        return moments(law).limit(np.stack(values), 1)
-
-
 def mean_after(update: GammaUpdate, theta: np.ndarray, prior: np.ndarray, counts: np.ndarray, h: float) -> np.ndarray:
     """E theta' (K, d) of an update: e^-h theta + (1 - e^-h) (a + n) of the CIR process; of Euler's method
 
@@ -303,3 +181,86 @@ def moments(law: PartitionPosterior) -> Moments:
     mean = p @ values
     pairs = [f"users {i} and {j} together" for i, j in zip(*np.triu_indices(law.rows.size, 1), strict=True)]
     return Moments([*pairs, "components"], mean, np.sqrt(p @ (values - mean) ** 2), np.zeros(len(mean)))
+
+
+# Kernels -----------------------------------------------------------------------------------------------------------
+
+PARTITIONS = "the sum over all partitions of the users"
+LENGTHS = (3, 2, 1, 3)
+"""Visits of the users of Geweke's test."""
+
+
+@trials.register
+def slice_trials(kernel: Slices, step_size: float) -> dict[str, Trial]:
+    """Trials of `Slices`."""
+    unit = "probability"
+    found = {LAW: Trial(partial(_slice_law, kernel, step_size), kernel.chains, 0.12, unit, PARTITIONS, kernel.steps)}
+    if kernel.update.exact and kernel.posterior.law.model.concentration is None:
+        found[JOINT] = Trial(
+            partial(_slice_joint, kernel, step_size), 2000, 0.4, UNIT, "the joint law of everything and the data", 3
+        )
+    return found
+
+
+def _slice_law(kernel: Slices, step_size: float, seed: int, count: int) -> list[Outcome]:
+    """The partition, and the mean of a random alpha, from exact starts."""
+    return partition_test(
+        kernel.made(), kernel.posterior.law, step_size, seed=seed, replicates=count, sweeps=kernel.steps
+    )  # fmt: skip
+
+
+def _slice_joint(kernel: Slices, step_size: float, seed: int, count: int) -> list[Outcome]:
+    """Geweke's test."""
+    return joint_outcomes(kernel.made(), LENGTHS, step_size, seed=seed, replicates=count)
+
+
+@trials.register
+def batch_trials(kernel: Batches, step_size: float) -> dict[str, Trial]:
+    """Trials of `Batches`."""
+    return {
+        LIMIT: Trial(partial(_batch_limit, kernel, step_size), 1500, 1.0, UNIT, EXTRAPOLATED, 7 * kernel.steps),
+        MEAN: Trial(
+            partial(_batch_estimates, kernel), 20_000, 0.1, UNIT, "the mean of the step for the counts of all users", 1
+        ),
+    }
+
+
+def _batch_estimates(kernel: Batches, seed: int, count: int) -> list[Outcome]:
+    """Sticks and atoms after one step from far inside, where no step is mirrored at zero."""
+    law, h, generator = kernel.posterior.law, 0.2, np.random.default_rng(seed)
+    sampler, users = DPSlice(law.model, kernel.update), kernel.users(law.rows, kernel.batch)
+    labels = np.array([0, 1, 0, 1])
+    sticks, atoms = np.array([[40.0, 25.0], [30.0, 50.0]]), np.array([[30.0, 40.0, 25.0], [50.0, 25.0, 30.0]])
+    drawn = [users.draw(generator) for _ in range(count)]
+    counted = [sampler.counts(labels[b], law.rows.take(b), 2, users.scale) for b in drawn]
+    everyone = sampler.counts(labels, law.rows, 2, 1.0)
+    values, expected = [], []
+    for part, (theta, prior) in enumerate(
+        ((sticks, np.array([1.0, law.model.concentration])), (atoms, np.full(3, law.model.base)))
+    ):
+        n = np.array([c[part] for c in counted])
+        moved = kernel.update(generator, np.log(np.tile(theta, (count, 1, 1))), prior, n, h)
+        values.append(np.exp(moved).reshape(count, -1))
+        expected.append(mean_after(kernel.update, theta, prior, everyone[part], h).ravel())
+    found, mean = np.concatenate(values, axis=1), np.concatenate(expected)
+    names = [f"stick {i}" for i in range(4)] + [f"atom {i}" for i in range(6)]
+    return Moments(names, mean, found.std(axis=0), np.zeros(len(mean))).law(found)
+
+
+def _batch_limit(kernel: Batches, step_size: float, seed: int, count: int) -> list[Outcome]:
+    """Pairs of users together, and the number of components, at h, h/2, h/4, from shared exact starts."""
+    law = kernel.posterior.law
+    sampler, users = DPSlice(law.model, kernel.update), kernel.users(law.rows, kernel.batch)
+    generator = np.random.default_rng([seed, 3])
+    starts = [conditional(sampler, generator, alpha, z, law.rows) for alpha, z in law.draw(generator, count)]
+    values = []
+    for k in range(3):
+        generator = np.random.default_rng([seed, k])
+        labels = np.empty((count, law.rows.size), np.int64)
+        for row, start in zip(labels, starts, strict=True):
+            state = start
+            for _ in range(kernel.steps * 2**k):
+                state = sampler.step(generator, state, step_size / 2**k, users)
+            row[:] = state.labels
+        values.append(functions(canonical(labels)))
+    return moments(law).limit(np.stack(values), 1)

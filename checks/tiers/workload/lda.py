@@ -1,9 +1,6 @@
 """Kernels of LDA on a corpus whose topics are enumerated: both Gibbs samplers, and every sampler of topics."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,19 +8,23 @@ import numpy as np
 
 from checks.statistics.geweke import joint_test
 from checks.statistics.outcome import Outcome
-from checks.tiers.workload.trial import EXTRAPOLATED, JOINT, LAW, LIMIT, MEAN, UNIT, Moments, Trial
+from checks.tiers.workload.trial import EXTRAPOLATED, JOINT, LAW, LIMIT, MEAN, UNIT, Moments, Trial, trials
 from samplers.interface.sampler import Estimate, Sampler
 from samplers.positive.cir_transition import streams
-from samplers.topic_models.lda.collapsed import CollapsedState, collapsed_state, collapsed_sweep
-from samplers.topic_models.lda.estimator import as_generator
-from samplers.topic_models.lda.gibbs import sample_topics, sweep_document
+from samplers.topic_models.lda.collapsed import collapsed_state
+from samplers.topic_models.lda.enumerated import (
+    CollapsedSweep,
+    DocumentSweep,
+    ExactCounts,
+    ExactTopics,
+    GibbsCounts,
+    Topics,
+)
 from samplers.topic_models.lda.run import Given
-from samplers.topic_models.lda.stored_assignments import StoredGibbs
 from targets.datasets.corpus import Corpus, from_documents
 from targets.datasets.tokenise import Vocabulary
 from targets.topic_models.lda.model import LDA
 from targets.topic_models.lda.tiny import TinyLDA, tiny_lda
-from targets.topic_models.registry import Enumerated
 
 NAMES = ("sum phi_0k^2", "sum phi_0k phi_1k", "phi_00 phi_01", "phi_20 phi_21", "exp(-total / 10)")
 PHI = np.array([[0.6, 0.1], [0.3, 0.2], [0.1, 0.7]])
@@ -31,7 +32,6 @@ PHI = np.array([[0.6, 0.1], [0.3, 0.2], [0.1, 0.7]])
 ENUMERATION = "sums over all topics of all words"
 STICKY = TinyLDA(LDA(2, 3, alpha=0.05, beta=2.5), tiny_lda().documents)
 """Documents that keep to one topic: a chain that forgets its start slowly."""
-Sweep = Callable[..., Any]
 
 
 def statistics(theta: np.ndarray) -> np.ndarray:
@@ -70,131 +70,6 @@ def moments(tiny: TinyLDA) -> Moments:
     return Moments(NAMES, expectations(tiny), scale, np.zeros(len(NAMES)))
 
 
-# Counts of many chains ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class ExactCounts:
-    """Expected counts of C chains, z summed out."""
-
-    tiny: TinyLDA
-
-    backend = "host"
-
-    def init(self, key, position):
-        del key, position
-        return ()
-
-    def counts(self, generator: np.random.Generator, theta: np.ndarray) -> np.ndarray:
-        """(C, V, K)."""
-        del generator
-        return self.tiny.expected_counts(theta)
-
-    def estimate(self, key, estate, position):
-        theta = np.asarray(position)
-        counts = self.counts(as_generator(key), theta)
-        return Estimate(self.tiny.model.gradient(theta, counts), statistics=counts), estate
-
-
-def drawn_topics(tiny: TinyLDA, generator: np.random.Generator, theta: np.ndarray) -> np.ndarray:
-    """Which of the assignments, drawn from p(z | w, phi), for each of C chains (C,)."""
-    p = tiny.conditional(theta / theta.sum(axis=1, keepdims=True))
-    chosen = (np.cumsum(p, axis=1) < generator.random((len(p), 1))).sum(axis=1)
-    return np.minimum(chosen, p.shape[1] - 1)
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnCounts(ExactCounts):
-    """Counts of one draw of all topics from p(z | w, phi)."""
-
-    def counts(self, generator, theta):
-        return self.tiny.topic_counts[drawn_topics(self.tiny, generator, theta)]
-
-
-@dataclass(frozen=True, eq=False)
-class GibbsCounts(ExactCounts):
-    """D / n times the counts of a minibatch of n documents of each chain, by the Gibbs kernel of all runs."""
-
-    batch: int = 1
-    sweeps: int = 12
-    burn_in: int = 6
-    scale: float = 1.0
-
-    def counts(self, generator, theta):
-        chains, words, topics = theta.shape
-        total, longest = len(self.tiny.documents), max(map(len, self.tiny.documents))
-        padded = np.array([list(d) + [-1] * (longest - len(d)) for d in self.tiny.documents])
-        order = generator.permuted(np.tile(np.arange(total), (chains, 1)), axis=1)[:, : self.batch]
-        mine = padded[order] + words * np.arange(chains)[:, None, None]
-        real = padded[order] >= 0
-        phi = theta / theta.sum(axis=1, keepdims=True)
-        found = sample_topics(
-            generator, mine[real], np.concatenate([[0], np.cumsum(real.sum(axis=2).ravel())]), phi.reshape(-1, topics),
-            self.tiny.model.alpha, self.sweeps, self.burn_in,
-        )  # fmt: skip
-        return self.scale * total / self.batch * found.words.reshape(theta.shape)
-
-
-@dataclass(frozen=True)
-class OneOfEach:
-    """Minibatches of one document of each chain, of a corpus that holds the documents of one chain after the other."""
-
-    corpus: Corpus
-    chains: int
-    seed: int
-
-    def numbers(self, step: int) -> np.ndarray:
-        """The documents of a step (C,)."""
-        own = len(self.corpus) // self.chains
-        chosen = np.random.default_rng([self.seed, step]).integers(own, size=self.chains)
-        return own * np.arange(self.chains) + chosen
-
-
-@dataclass(frozen=True, eq=False)
-class StoredCounts(ExactCounts):
-    """Counts of `StoredGibbs`, which visits one document of each chain in a step; topics start from p(z | w, phi).
-
-    All chains are one corpus, in which each has words of its own.
-    """
-
-    stored: type[StoredGibbs] = StoredGibbs
-
-    def init(self, key, position):
-        theta, generator, tiny = np.asarray(position), as_generator(key), self.tiny
-        chains, words, topics = theta.shape
-        tokens = (tiny.words + words * np.arange(chains)[:, None]).ravel()
-        ends = tiny.offsets[1:] + len(tiny.words) * np.arange(chains)[:, None]
-        names = Vocabulary(tuple(map(str, range(chains * words))))
-        corpus = Corpus(tokens, np.concatenate([[0], ends.ravel()]), names)
-        model = LDA(topics, chains * words, tiny.model.alpha, tiny.model.beta)
-        batches: Any = OneOfEach(corpus, chains, int(generator.integers(2**31)))
-        estimator = self.stored(model, batches)
-        z = tiny.assignments[drawn_topics(tiny, generator, theta)].ravel()
-        counts = np.bincount(tokens * topics + z, minlength=chains * words * topics).reshape(-1, topics)
-        state = estimator.init(generator, None)
-        visited = np.full((), len(corpus))
-        return estimator, state._replace(topics=z.astype(state.topics.dtype), counts=counts * 1.0, visited=visited)
-
-    def estimate(self, key, estate, position):
-        theta = np.asarray(position)
-        estimator, state = estate
-        # every topic has the same total over the chains, so that all is divided by one number
-        phi = (theta / theta.sum(axis=1, keepdims=True)).reshape(-1, theta.shape[2])
-        found, state = estimator.estimate(key, state, phi)
-        return Estimate(None, statistics=np.asarray(found.statistics).reshape(theta.shape)), (estimator, state)
-
-
-COUNTS: Mapping[str, Callable[[TinyLDA], ExactCounts]] = {
-    "minibatch": GibbsCounts,
-    "all": lambda tiny: GibbsCounts(tiny, batch=2, sweeps=12, burn_in=11),
-    "expected": ExactCounts,
-    "drawn": DrawnCounts,
-    "stored": StoredCounts,
-}
-"""One document by the Gibbs kernel; the last of 12 sweeps over both; z summed out; z drawn exactly; z kept, a sweep of
-one document."""
-
-
 @cache
 def _moves(sampler: Sampler):
     """The step of many chains, compiled once a sampler."""
@@ -230,77 +105,56 @@ def end_points(sampler, estimator, start: np.ndarray, step_size: float, num_step
     return np.asarray(state.position)
 
 
-@dataclass(frozen=True, eq=False)
-class Topics:
-    """A sampler of topics that tends to the posterior as h -> 0.
-
-    Args:
-        posterior: the corpus.
-        sampler: of the registry, as in the figures.
-        counts: a name of `COUNTS`.
-        steps: of the largest size.
-    """
-
-    posterior: Enumerated
-    sampler: Any
-    counts: str = "minibatch"
-    steps: int = 6
-
-    backend = "jax"
-
-    def estimator(self) -> ExactCounts:
-        """What counts the topics."""
-        return COUNTS[self.counts](self.posterior.law)
-
-    def trials(self, step_size):
-        found = {LIMIT: Trial(partial(self.limit, step_size), 10_000, 0.5, UNIT, EXTRAPOLATED, 7 * self.steps)}
-        if self.counts == "minibatch":
-            source = "the sweeps' bias, from their transition matrix by enumeration"
-            found[MEAN] = Trial(self.estimates, 10_000, 0.5, UNIT, source, 1)
-        return found
-
-    def estimates(self, seed: int, count: int) -> list[Outcome]:
-        """The gradient at a draw of the posterior, against automatic differentiation of the enumerated potential."""
-        tiny, rng = self.posterior.law, np.random.default_rng(seed)
-        (theta,) = tiny.sample(np.random.default_rng(0), 1)  # the same point for all seeds
-        estimator = self.estimator()
-        found, _ = estimator.estimate(rng, (), np.tile(theta, (count, 1, 1)))
-        values = np.asarray(found.gradient).reshape(count, -1)
-        exact = np.asarray(jax.grad(tiny.target().potential)(jnp.asarray(theta.ravel())))
-        finite = tiny.model.gradient(theta, counts_after(tiny, theta, estimator)).ravel()
-        names = [f"dU / d theta[{w},{k}]" for w in range(theta.shape[0]) for k in range(theta.shape[1])]
-        return Moments(names, exact, values.std(axis=0), np.abs(finite - exact)).law(values)
-
-    def limit(self, step_size: float, seed: int, count: int) -> list[Outcome]:
-        """End points at h, h/2, h/4 of chains that share their starts, exact draws of the posterior."""
-        start = self.posterior.law.sample(np.random.default_rng([seed, 3]), count)
-        values = [
-            statistics(end_points(self.sampler, self.estimator(), start, step_size / 2**k, self.steps * 2**k, seed + k))
-            for k in range(3)
-        ]
-        return moments(self.posterior.law).limit(np.stack(values), 1)
+@trials.register
+def topic_trials(kernel: Topics, step_size: float) -> dict[str, Trial]:
+    """Trials of `Topics`."""
+    found = {LIMIT: Trial(partial(_topic_limit, kernel, step_size), 10_000, 0.5, UNIT, EXTRAPOLATED, 7 * kernel.steps)}
+    if kernel.counts == "minibatch":
+        source = "the sweeps' bias, from their transition matrix by enumeration"
+        found[MEAN] = Trial(partial(_topic_estimates, kernel), 10_000, 0.5, UNIT, source, 1)
+    return found
 
 
-@dataclass(frozen=True, eq=False)
-class ExactTopics(Topics):
-    """A sampler of topics that keeps the posterior at any step size; two sizes, the second 100 times as long."""
+def _topic_estimates(kernel: Topics, seed: int, count: int) -> list[Outcome]:
+    """The gradient at a draw of the posterior, against automatic differentiation of the enumerated potential."""
+    tiny, rng = kernel.posterior.law, np.random.default_rng(seed)
+    (theta,) = tiny.sample(np.random.default_rng(0), 1)  # the same point for all seeds
+    estimator = kernel.estimator()
+    found, _ = estimator.estimate(rng, (), np.tile(theta, (count, 1, 1)))
+    values = np.asarray(found.gradient).reshape(count, -1)
+    exact = np.asarray(jax.grad(tiny.target().potential)(jnp.asarray(theta.ravel())))
+    finite = tiny.model.gradient(theta, counts_after(tiny, theta, estimator)).ravel()
+    names = [f"dU / d theta[{w},{k}]" for w in range(theta.shape[0]) for k in range(theta.shape[1])]
+    return Moments(names, exact, values.std(axis=0), np.abs(finite - exact)).law(values)
 
-    counts: str = "all"
 
-    backend = "host"
+def _topic_limit(kernel: Topics, step_size: float, seed: int, count: int) -> list[Outcome]:
+    """End points at h, h/2, h/4 of chains that share their starts, exact draws of the posterior."""
+    start = kernel.posterior.law.sample(np.random.default_rng([seed, 3]), count)
+    values = [
+        statistics(
+            end_points(kernel.sampler, kernel.estimator(), start, step_size / 2**k, kernel.steps * 2**k, seed + k)
+        )
+        for k in range(3)
+    ]
+    return moments(kernel.posterior.law).limit(np.stack(values), 1)
 
-    def trials(self, step_size):
-        return {LAW: Trial(partial(self.law, step_size), 40_000, 0.1, UNIT, ENUMERATION, 2 * self.steps)}
 
-    def law(self, step_size: float, seed: int, count: int) -> list[Outcome]:
-        """End points of chains that start from exact draws."""
-        found = []
-        for k, h in enumerate((step_size, 100 * step_size)):
-            start = self.posterior.law.sample(np.random.default_rng([seed, k]), count)
-            ends = end_points(self.sampler, self.estimator(), start, h, self.steps, seed + k)
-            # totals are drawn in the same step from a law of their own
-            found += moments(self.posterior.law).law(statistics(ends))[:-1]
-        return found
+@trials.register
+def exact_trials(kernel: ExactTopics, step_size: float) -> dict[str, Trial]:
+    """Trials of `ExactTopics`."""
+    return {LAW: Trial(partial(_exact_law, kernel, step_size), 40_000, 0.1, UNIT, ENUMERATION, 2 * kernel.steps)}
+
+
+def _exact_law(kernel: ExactTopics, step_size: float, seed: int, count: int) -> list[Outcome]:
+    """End points of chains that start from exact draws."""
+    found = []
+    for k, h in enumerate((step_size, 100 * step_size)):
+        start = kernel.posterior.law.sample(np.random.default_rng([seed, k]), count)
+        ends = end_points(kernel.sampler, kernel.estimator(), start, h, kernel.steps, seed + k)
+        # totals are drawn in the same step from a law of their own
+        found += moments(kernel.posterior.law).law(statistics(ends))[:-1]
+    return found
 
 
 # The Gibbs sampler of a document -----------------------------------------------------------------------------------
@@ -344,73 +198,66 @@ def counts_after(tiny: TinyLDA, theta: np.ndarray, estimator: ExactCounts) -> np
     return counts
 
 
-@dataclass(frozen=True, eq=False)
-class DocumentSweep:
-    """The sweeps over a document for given topics.
+@trials.register
+def document_trials(kernel: DocumentSweep, step_size: float) -> dict[str, Trial]:
+    """Trials of `DocumentSweep`."""
+    del step_size
+    return {
+        LAW: Trial(
+            partial(_document_law, kernel),
+            20_000,
+            0.1,
+            UNIT,
+            "the transition matrix of a sweep by enumeration",
+            kernel.sweeps,
+        ),
+        JOINT: Trial(partial(_document_joint, kernel), 20_000, 0.15, UNIT, "the joint law of topics and words", 3),
+    }
 
-    Args:
-        posterior: not used but for its name; the document is the second one of `STICKY`.
-        sweep: as `samplers.topic_models.lda.gibbs.sweep_document`.
-        sweeps: of a chain from uniform topics, the first half of which is left out.
-        burn_in: of the kernel, where it is another number (a planted error).
-    """
 
-    posterior: Enumerated
-    sweep: Sweep = sweep_document
-    sweeps: int = 4
-    burn_in: int = 2
+def _document_law(kernel: DocumentSweep, seed: int, count: int) -> list[Outcome]:
+    """Average counts of topics over the sweeps that are kept, of each word of the document."""
+    words, rng = np.asarray(STICKY.documents[1]), np.random.default_rng(seed)
+    weights = np.ascontiguousarray(PHI, np.float32)
+    cumulative = np.cumsum(weights, axis=1, dtype=np.float64)
+    shape = len(words), STICKY.model.topics
+    found = np.zeros((count, *shape))
+    for row, state in zip(found, streams(rng, count), strict=True):
+        visits = np.zeros(shape, np.uint16)
+        z = rng.integers(shape[1], size=len(words)).astype(np.uint32)
+        kernel.sweep(state, words, z, weights, cumulative, STICKY.model.alpha, kernel.sweeps, kernel.burn_in, visits)
+        row[:] = visits / (kernel.sweeps - kernel.burn_in)
+    exact = mean_after(STICKY, PHI, 1, kernel.sweeps, kernel.sweeps // 2)[:, 0]
+    names = [f"word {i} in topic 0" for i in range(len(words))]
+    return Moments(names, exact, np.sqrt(exact * (1 - exact)), np.zeros(len(exact))).law(found[:, :, 0])
 
-    backend = "host"
 
-    def trials(self, step_size):
-        del step_size
-        return {
-            LAW: Trial(self.law, 20_000, 0.1, UNIT, "the transition matrix of a sweep by enumeration", self.sweeps),
-            JOINT: Trial(self.joint, 20_000, 0.15, UNIT, "the joint law of topics and words", 3),
-        }
+def _document_joint(kernel: DocumentSweep, seed: int, count: int) -> list[Outcome]:
+    """Geweke's test of sweeps over z of one document of three words, for given topics."""
+    length, alpha = 3, 0.4
+    weights = np.ascontiguousarray(PHI, np.float32)
+    cumulative = np.cumsum(weights, axis=1, dtype=np.float64)
 
-    def law(self, seed: int, count: int) -> list[Outcome]:
-        """Average counts of topics over the sweeps that are kept, of each word of the document."""
-        words, rng = np.asarray(STICKY.documents[1]), np.random.default_rng(seed)
-        weights = np.ascontiguousarray(PHI, np.float32)
-        cumulative = np.cumsum(weights, axis=1, dtype=np.float64)
-        shape = len(words), STICKY.model.topics
-        found = np.zeros((count, *shape))
-        for row, state in zip(found, streams(rng, count), strict=True):
-            visits = np.zeros(shape, np.uint16)
-            z = rng.integers(shape[1], size=len(words)).astype(np.uint32)
-            self.sweep(state, words, z, weights, cumulative, STICKY.model.alpha, self.sweeps, self.burn_in, visits)
-            row[:] = visits / (self.sweeps - self.burn_in)
-        exact = mean_after(STICKY, PHI, 1, self.sweeps, self.sweeps // 2)[:, 0]
-        names = [f"word {i} in topic 0" for i in range(len(words))]
-        return Moments(names, exact, np.sqrt(exact * (1 - exact)), np.zeros(len(exact))).law(found[:, :, 0])
+    def prior(rng, n):
+        shares = rng.dirichlet([alpha, alpha], n)
+        return (rng.random((n, length)) > shares[:, :1]).astype(np.int64)
 
-    def joint(self, seed: int, count: int) -> list[Outcome]:
-        """Geweke's test of sweeps over z of one document of three words, for given topics."""
-        length, alpha = 3, 0.4
-        weights = np.ascontiguousarray(PHI, np.float32)
-        cumulative = np.cumsum(weights, axis=1, dtype=np.float64)
+    def data(rng, z):
+        return (np.cumsum(PHI, axis=0).T[z] < rng.random(z.shape)[..., None]).sum(axis=-1)
 
-        def prior(rng, n):
-            shares = rng.dirichlet([alpha, alpha], n)
-            return (rng.random((n, length)) > shares[:, :1]).astype(np.int64)
+    def transition(rng, z, words):
+        moved, states = z.astype(np.uint32), streams(rng, len(z))
+        visits = np.zeros((length, 2), np.uint16)
+        for row, word, state in zip(moved, words, states, strict=True):
+            kernel.sweep(state, word, row, weights, cumulative, alpha, 1, 0, visits)
+        return moved.astype(np.int64)
 
-        def data(rng, z):
-            return (np.cumsum(PHI, axis=0).T[z] < rng.random(z.shape)[..., None]).sum(axis=-1)
+    def functions(z, words):
+        first = z.sum(axis=1)
+        return np.stack([first, first**2, np.log(PHI)[words, z].sum(axis=1), (z[:, 0] == z[:, 1])], axis=1)
 
-        def transition(rng, z, words):
-            moved, states = z.astype(np.uint32), streams(rng, len(z))
-            visits = np.zeros((length, 2), np.uint16)
-            for row, word, state in zip(moved, words, states, strict=True):
-                self.sweep(state, word, row, weights, cumulative, alpha, 1, 0, visits)
-            return moved.astype(np.int64)
-
-        def functions(z, words):
-            first = z.sum(axis=1)
-            return np.stack([first, first**2, np.log(PHI)[words, z].sum(axis=1), (z[:, 0] == z[:, 1])], axis=1)
-
-        names = ["words in topic 1", "its square", "log likelihood", "two words together"]
-        return joint_test(prior, data, transition, functions, seed=seed, replicates=count, sweeps=3, names=names)
+    names = ["words in topic 1", "its square", "log likelihood", "two words together"]
+    return joint_test(prior, data, transition, functions, seed=seed, replicates=count, sweeps=3, names=names)
 
 
 # Collapsed Gibbs ---------------------------------------------------------------------------------------------------
@@ -421,76 +268,62 @@ def corpus_of(documents) -> Corpus:
     return from_documents([np.asarray(d) for d in documents], Vocabulary(("a", "b", "c")))
 
 
-def _sweep_words(rng: np.random.Generator, corpus: Corpus, model: LDA, state: CollapsedState) -> None:
-    collapsed_sweep(rng, corpus, model, state)
+@trials.register
+def collapsed_trials(kernel: CollapsedSweep, step_size: float) -> dict[str, Trial]:
+    """Trials of `CollapsedSweep`."""
+    del step_size
+    return {
+        LAW: Trial(partial(_collapsed_law, kernel), 12_000, 0.2, UNIT, ENUMERATION, 2),
+        JOINT: Trial(partial(_collapsed_joint, kernel), 5000, 0.25, UNIT, "the joint law of topics and words", 2),
+    }
 
 
-@dataclass(frozen=True, eq=False)
-class CollapsedSweep:
-    """The sweep over all words with weights and topics integrated out: the exact reference.
+def _collapsed_law(kernel: CollapsedSweep, seed: int, count: int) -> list[Outcome]:
+    """The eight most probable assignments after two sweeps from exact draws of z."""
+    tiny, rng = kernel.posterior.law, np.random.default_rng(seed)
+    corpus = corpus_of(tiny.documents)
+    ends = np.empty((count, len(tiny.words)), np.int64)
+    for r, start in enumerate(rng.choice(len(tiny.posterior), count, p=tiny.posterior)):
+        state = collapsed_state(corpus, tiny.model, tiny.assignments[start])
+        for _ in range(2):
+            kernel.sweep(rng, corpus, tiny.model, state)
+        ends[r] = state.topics
+    common = np.argsort(tiny.posterior)[-8:]
+    p = tiny.posterior[common]
+    names = ["z = " + "".join(map(str, z)) for z in tiny.assignments[common]]
+    same = np.all(ends[:, None] == tiny.assignments[common], axis=2).astype(float)
+    return Moments(names, p, np.sqrt(p * (1 - p)), np.zeros(len(p))).law(same)
 
-    Args:
-        posterior: the corpus.
-        sweep: (generator, corpus, model, state), which changes the state.
-    """
 
-    posterior: Enumerated
-    sweep: Callable[[np.random.Generator, Corpus, LDA, CollapsedState], None] = _sweep_words
+def _collapsed_joint(kernel: CollapsedSweep, seed: int, count: int) -> list[Outcome]:
+    """Geweke's test of a sweep over all words of two documents, with phi drawn again in every transition."""
+    model, lengths = LDA(2, 3, 0.5, 0.7), (2, 3)
 
-    backend = "host"
+    def prior(rng, n):
+        z = [(rng.random((n, m)) > rng.dirichlet([model.alpha] * 2, n)[:, :1]) for m in lengths]
+        phi = rng.dirichlet([model.beta] * 3, (n, 2))
+        return {"z": np.concatenate(z, axis=1).astype(np.int64), "phi": phi}
 
-    def trials(self, step_size):
-        del step_size
-        return {
-            LAW: Trial(self.law, 12_000, 0.2, UNIT, ENUMERATION, 2),
-            JOINT: Trial(self.joint, 5000, 0.25, UNIT, "the joint law of topics and words", 2),
-        }
+    def data(rng, theta):
+        shares = np.take_along_axis(theta["phi"], theta["z"][:, :, None], axis=1)
+        return (np.cumsum(shares, axis=2) < rng.random((*theta["z"].shape, 1))).sum(axis=2)
 
-    def law(self, seed: int, count: int) -> list[Outcome]:
-        """The eight most probable assignments after two sweeps from exact draws of z."""
-        tiny, rng = self.posterior.law, np.random.default_rng(seed)
-        corpus = corpus_of(tiny.documents)
-        ends = np.empty((count, len(tiny.words)), np.int64)
-        for r, start in enumerate(rng.choice(len(tiny.posterior), count, p=tiny.posterior)):
-            state = collapsed_state(corpus, tiny.model, tiny.assignments[start])
-            for _ in range(2):
-                self.sweep(rng, corpus, tiny.model, state)
-            ends[r] = state.topics
-        common = np.argsort(tiny.posterior)[-8:]
-        p = tiny.posterior[common]
-        names = ["z = " + "".join(map(str, z)) for z in tiny.assignments[common]]
-        same = np.all(ends[:, None] == tiny.assignments[common], axis=2).astype(float)
-        return Moments(names, p, np.sqrt(p * (1 - p)), np.zeros(len(p))).law(same)
+    def transition(rng, theta, words):
+        z, phi = theta["z"].copy(), np.empty_like(theta["phi"])
+        for r in range(len(z)):
+            corpus = corpus_of(np.split(words[r], [lengths[0]]))
+            state = collapsed_state(corpus, model, z[r])
+            kernel.sweep(rng, corpus, model, state)
+            z[r] = state.topics
+            phi[r] = [rng.dirichlet(model.beta + state.in_words[:, k]) for k in range(2)]
+        return {"z": z, "phi": phi}
 
-    def joint(self, seed: int, count: int) -> list[Outcome]:
-        """Geweke's test of a sweep over all words of two documents, with phi drawn again in every transition."""
-        model, lengths = LDA(2, 3, 0.5, 0.7), (2, 3)
+    def functions(theta, words):
+        z, phi = theta["z"], theta["phi"]
+        likelihood = np.log(np.take_along_axis(phi, z[:, :, None], axis=1) + 1e-300)
+        picked = np.take_along_axis(likelihood, words[:, :, None], axis=2)[..., 0]
+        together = (z[:, 0] == z[:, 1]) & (words[:, 0] == words[:, 1])
+        return np.stack([np.maximum(picked, -20).sum(axis=1), z[:, :2].sum(axis=1) ** 2, together], axis=1)
 
-        def prior(rng, n):
-            z = [(rng.random((n, m)) > rng.dirichlet([model.alpha] * 2, n)[:, :1]) for m in lengths]
-            phi = rng.dirichlet([model.beta] * 3, (n, 2))
-            return {"z": np.concatenate(z, axis=1).astype(np.int64), "phi": phi}
-
-        def data(rng, theta):
-            shares = np.take_along_axis(theta["phi"], theta["z"][:, :, None], axis=1)
-            return (np.cumsum(shares, axis=2) < rng.random((*theta["z"].shape, 1))).sum(axis=2)
-
-        def transition(rng, theta, words):
-            z, phi = theta["z"].copy(), np.empty_like(theta["phi"])
-            for r in range(len(z)):
-                corpus = corpus_of(np.split(words[r], [lengths[0]]))
-                state = collapsed_state(corpus, model, z[r])
-                self.sweep(rng, corpus, model, state)
-                z[r] = state.topics
-                phi[r] = [rng.dirichlet(model.beta + state.in_words[:, k]) for k in range(2)]
-            return {"z": z, "phi": phi}
-
-        def functions(theta, words):
-            z, phi = theta["z"], theta["phi"]
-            likelihood = np.log(np.take_along_axis(phi, z[:, :, None], axis=1) + 1e-300)
-            picked = np.take_along_axis(likelihood, words[:, :, None], axis=2)[..., 0]
-            together = (z[:, 0] == z[:, 1]) & (words[:, 0] == words[:, 1])
-            return np.stack([np.maximum(picked, -20).sum(axis=1), z[:, :2].sum(axis=1) ** 2, together], axis=1)
-
-        names = ["log likelihood", "square of words in topic 1", "two words together"]
-        return joint_test(prior, data, transition, functions, seed=seed, replicates=count, sweeps=2, names=names)
+    names = ["log likelihood", "square of words in topic 1", "two words together"]
+    return joint_test(prior, data, transition, functions, seed=seed, replicates=count, sweeps=2, names=names)

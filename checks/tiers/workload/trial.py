@@ -2,13 +2,13 @@
 
 A sampler of a Dirichlet-process mixture, a Gibbs sweep over the words of a document or a sample of topics with a batch
 of documents is no step on a `Target`. What they share is a posterior small enough for its expectations to be sums or
-integrals, and end points of independent chains. A row of this tier (`checks.tiers.workload.registry`) therefore builds
-a `Kernel`, which says by itself how each check is run on it: a `Trial`.
+integrals, and end points of independent chains. A row of this tier (`samplers.topic_models.entries`) therefore builds a
+kernel, and `trials`, which dispatches on its type, says how each check is run on it: a `Trial`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import singledispatch
 
 import numpy as np
 
@@ -49,20 +49,16 @@ class Trial:
     steps: int
 
 
-class Kernel(Protocol):
-    """A kernel on a posterior: what `Row.build` of this tier returns."""
-
-    backend: str
-
-    def trials(self, step_size: float) -> Mapping[str, Trial]:
-        """The trials by the name of the check; a check that is not among the keys does not apply."""
-        ...
+@singledispatch
+def trials(kernel: object, step_size: float) -> Mapping[str, Trial]:
+    """The trials of a kernel by the name of the check; a check that is not among the keys does not apply."""
+    raise TypeError(f"{type(kernel).__name__} is no kernel of the tier workload: no trials are registered for it")
 
 
 def run_trial(name: str, case: Case, seed: int) -> Finding:
     """Run the trial of a check and judge it."""
     h = case.step_size
-    trial = kernel_of(case.subject, case.target).trials(h)[name]
+    trial = trials(kernel_of(case.subject, case.target), h)[name]
     count = max(LEAST, int(current_fraction() * trial.chains))
 
     def reason(worst: Outcome) -> str:
@@ -86,7 +82,7 @@ def run_trial(name: str, case: Case, seed: int) -> Finding:
 def on_trial(name: str) -> Callable[[Subject], tuple[str, ...]]:
     """The posteriors of a row of the tier `workload` on which its kernel has a trial for this check."""
     return lambda subject: tuple(
-        n for n in subject.row.targets if name in kernel_of(subject, find_target(n)).trials(subject.row.step_size)
+        n for n in subject.row.targets if name in trials(kernel_of(subject, find_target(n)), subject.row.step_size)
     )
 
 
@@ -143,9 +139,9 @@ def joint_distribution(case: Case, seed: int) -> Finding:
     return run_trial(JOINT, case, seed)
 
 
-def kernel_of(subject: Subject, target: Target) -> Kernel:
+def kernel_of(subject: Subject, target: Target) -> object:
     """The kernel of a row of this tier on a posterior."""
-    return subject.row.build(target, **subject.options)  # pyright: ignore[reportReturnType]
+    return subject.row.build(target, **subject.options)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,9 +26,9 @@ from reports.experiments.common.grid import Keyed, Lines
 from reports.experiments.common.markdown import new_figure, number, provenance
 from samplers.estimators.basic import KnownNoise
 from samplers.overdamped.sgld import SGLD
+from samplers.particles.particle_flow import as_flow
 from samplers.particles.parvi import ParVI
-from samplers.particles.psghmc import PSGHMC
-from samplers.registry import as_flow, hamiltonian
+from samplers.particles.psghmc import PSGHMC, hamiltonian
 from samplers.underdamped.sghmc import SGHMC
 from targets.euclidean.gaussian import gaussian
 from targets.target import Target

@@ -8,8 +8,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from samplers.adapters.isolated.build import build, home, is_built
-from samplers.adapters.isolated.environments import ENVIRONMENTS
+from samplers.adapters.isolated.build import build
+from samplers.adapters.isolated.environments import ENVIRONMENTS, home, is_built
 from samplers.adapters.isolated.errors import BridgeError
 
 

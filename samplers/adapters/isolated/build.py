@@ -1,6 +1,5 @@
 """Building the environments: a virtual environment with pinned packages below the cache directory."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -9,51 +8,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from samplers.adapters.isolated.environments import Environment, environment
-from samplers.adapters.isolated.errors import BridgeError, BridgeMissing
-from targets.datasets.files import CACHE_VARIABLE, cache_directory
-
-STAMP = "suite-bridge.json"
-"""Written last, so that an environment is there whole or not at all."""
-
-
-def command(name: str) -> str:
-    """The command that builds an environment."""
-    return f"python -m samplers.adapters.isolated build {name}"
-
-
-def home(name: str) -> Path:
-    """Folder of an environment."""
-    return cache_directory() / "bridges" / name
-
-
-def _fingerprint(env: Environment) -> str:
-    return hashlib.sha256("\n".join((*env.requirements, *env.alone)).encode()).hexdigest()
-
-
-def _interpreter(folder: Path) -> Path:
-    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-
-
-def is_built(name: str) -> bool:
-    """True if the environment is there with the pins of this version of the suite."""
-    folder = home(name)
-    try:
-        stamp = json.loads((folder / STAMP).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return stamp.get("requirements") == _fingerprint(environment(name)) and _interpreter(folder).exists()
-
-
-def python_of(name: str) -> Path:
-    """The Python of an environment.
-
-    Raises:
-        BridgeMissing: if it is not built, or was built with other pins; the message has the command.
-    """
-    if not is_built(name):
-        raise BridgeMissing(f"{name} runs in an environment of its own, which is not built yet: {command(name)}")
-    return _interpreter(home(name))
+from samplers.adapters.isolated import environments
+from samplers.adapters.isolated.client import Client
+from samplers.adapters.isolated.environments import STAMP, fingerprint, home, interpreter, is_built
+from samplers.adapters.isolated.errors import BridgeError
+from targets.datasets.files import CACHE_VARIABLE
 
 
 def build(name: str, say: Callable[[str], None] = print, force: bool = False) -> Path:
@@ -70,7 +29,7 @@ def build(name: str, say: Callable[[str], None] = print, force: bool = False) ->
         ValueError: if there is no such environment.
         BridgeError: if a command fails; the message ends with what it printed last.
     """
-    env, folder = environment(name), home(name)
+    env, folder = environments.environment(name), home(name)
     if is_built(name) and not force:
         say(f"{name}: already built in {folder}")
         return folder
@@ -89,23 +48,21 @@ def build(name: str, say: Callable[[str], None] = print, force: bool = False) ->
     try:
         if uv:
             _run(name, [uv, "venv", "--quiet", "--python", sys.executable, str(folder)])
-            install = [uv, "pip", "install", "--quiet", "--python", str(_interpreter(folder))]
+            install = [uv, "pip", "install", "--quiet", "--python", str(interpreter(folder))]
         else:
             _run(name, [sys.executable, "-m", "venv", str(folder)])
-            install = [str(_interpreter(folder)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            install = [str(interpreter(folder)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         say(f"{name}: installing {', '.join((*env.requirements, *env.alone))}")
         _run(name, [*install, *env.requirements])
         if env.alone:
             _run(name, [*install, "--no-deps", *env.alone])
         say(f"{name}: starting it once")
-        from samplers.adapters.isolated.client import Client
-
-        with Client(_interpreter(folder), env.far, name=name) as client:
+        with Client(interpreter(folder), env.far, name=name) as client:
             versions = client.versions
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    stamp = {"requirements": _fingerprint(env), "versions": versions}
+    stamp = {"requirements": fingerprint(env), "versions": versions}
     (folder / STAMP).write_text(json.dumps(stamp, indent=1) + "\n", encoding="utf-8")
     say(f"{name}: ready, " + ", ".join(f"{k} {v}" for k, v in versions.items()))
     return folder

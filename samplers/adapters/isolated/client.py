@@ -16,7 +16,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from samplers.adapters.isolated import environments
-from samplers.adapters.isolated.build import python_of
 from samplers.adapters.isolated.errors import BridgeCrash, BridgeError, BridgeTimeout
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -155,7 +154,7 @@ class Client:
 def _started(name: str, process: int) -> Client:
     del process
     env = environments.environment(name)
-    return Client(python_of(name), env.far, name=name)
+    return Client(environments.python_of(name), env.far, name=name)
 
 
 def client(environment: str | Client) -> Client:

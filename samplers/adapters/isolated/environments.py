@@ -1,7 +1,13 @@
-"""The environments of the bridge: what is installed in each, pinned, and the file that knows its library."""
+"""The environments of the bridge: pinned packages, the file that knows the library, and the folder where each lies."""
 
+import hashlib
+import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
+
+from samplers.adapters.isolated.errors import BridgeMissing
+from targets.datasets.files import cache_directory
 
 FAR = Path(__file__).parent / "remote"
 
@@ -62,3 +68,48 @@ def environment(name: str) -> Environment:
             return candidate
     known = ", ".join(e.name for e in ENVIRONMENTS)
     raise ValueError(f"environment {name}: there is none of that name; known: {known}")
+
+
+STAMP = "suite-bridge.json"
+"""Written last, so that an environment is there whole or not at all."""
+
+
+def command(name: str) -> str:
+    """The command that builds an environment."""
+    return f"python -m samplers.adapters.isolated build {name}"
+
+
+def home(name: str) -> Path:
+    """Folder of an environment."""
+    return cache_directory() / "bridges" / name
+
+
+def fingerprint(env: Environment) -> str:
+    """Hash of the pins of an environment."""
+    return hashlib.sha256("\n".join((*env.requirements, *env.alone)).encode()).hexdigest()
+
+
+def interpreter(folder: Path) -> Path:
+    """The Python of the environment in a folder."""
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def is_built(name: str) -> bool:
+    """True if the environment is there with the pins of this version of the suite."""
+    folder = home(name)
+    try:
+        stamp = json.loads((folder / STAMP).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return stamp.get("requirements") == fingerprint(environment(name)) and interpreter(folder).exists()
+
+
+def python_of(name: str) -> Path:
+    """The Python of an environment.
+
+    Raises:
+        BridgeMissing: if it is not built, or was built with other pins; the message has the command.
+    """
+    if not is_built(name):
+        raise BridgeMissing(f"{name} runs in an environment of its own, which is not built yet: {command(name)}")
+    return interpreter(home(name))

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 
-from samplers.adapters.common import Foreign, load, preconditioned_claims
+from samplers.adapters.common import Foreign, load, preconditioned_claims, torch_row
 from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.entry import SAMPLED_TIERS, Row
 from samplers.estimators.host import estimator_key
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
@@ -458,3 +459,37 @@ class SGNHT(_Adapter):
         each = [{"momentum": r} for r in tensors(z.momentum).values()]
         state.inner = Memory(state.inner.leaves, each, {"thermostat": tensor(np.asarray(z.thermostat, np.float64))})
         return state
+
+
+_TEMPERED_LOSS = ({"nbeta": 2.0, "noise_level": 0.8}, {"nbeta": 0.8, "noise_level": 1.2})
+_LOCALISED = {"localization": 5.0, "weight_decay": 3.0}
+_REMEMBERED: dict[str, str] = dict.fromkeys(
+    ("recipe", "generator", "order", "law"),
+    "a moving average over a fixed number of steps has no limit h -> 0 in the full variable, and no affine step",
+)
+
+ENTRIES: tuple[Row, ...] = (
+    torch_row("devinterp/sgmcmc-sgld", SGMCMCSGLD, variants=_TEMPERED_LOSS),
+    # the loss for which the localised law is the target
+    torch_row("devinterp/sgmcmc-sgld-localised", SGMCMCSGLD, _LOCALISED, variants=_TEMPERED_LOSS),
+    torch_row(
+        "devinterp/sgmcmc-rmsprop",
+        SGMCMCRMSprop,
+        tiers=("contract", *SAMPLED_TIERS),
+        unsupported=_REMEMBERED,
+        variants=({"alpha": 0.9, "eps": 0.5, **_TEMPERED_LOSS[0]}, {"alpha": 0.5, "eps": 0.2, **_TEMPERED_LOSS[1]}),
+    ),
+    torch_row(
+        "devinterp/sgmcmc-sgnht",
+        SGMCMCSGNHT,
+        variants=({"nbeta": 2.0, "diffusion_factor": 0.1}, {"nbeta": 0.5, "diffusion_factor": 0.25}),
+    ),
+    torch_row("devinterp/sgld", SGLD, variants=_TEMPERED_LOSS),
+    torch_row("devinterp/sgld-localised", SGLD, _LOCALISED, variants=_TEMPERED_LOSS),
+    torch_row(
+        "devinterp/sgnht",
+        SGNHT,
+        variants=({"nbeta": 2.0, "diffusion": 1.0}, {"nbeta": 0.5, "diffusion": 0.5}),
+        step_power=0.5,
+    ),
+)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from samplers.adapters.common import Foreign, load
+from samplers.adapters.common import COMPOSITE, Foreign, load, torch_row
 from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.entry import SAMPLED_TIERS, Row
 from samplers.estimators.host import estimator_key
 from samplers.interface.claims import Claims, Composite, Diffusion, ExactLaw, Source, StationaryLaw, StationaryMoments
 from samplers.typing import Estimator, Position
@@ -216,3 +217,17 @@ class RHMC(_Adapter):
 
     def _build(self, parameters: list["torch.nn.Parameter"], step_size: float) -> Foreign:
         return library().RHMC(parameters, epsilon=step_size, n_steps=self.n_steps)
+
+
+ENTRIES: tuple[Row, ...] = (
+    torch_row("geoopt/rsgld", RSGLD),
+    torch_row(
+        "geoopt/sgrhmc",
+        SGRHMC,
+        tiers=("contract", "law", *SAMPLED_TIERS),
+        unsupported=COMPOSITE,
+        variants=({"n_steps": 3, "alpha": 0.5}, {"n_steps": 5, "alpha": 0.8}),
+        step_power=0.5,
+    ),
+    torch_row("geoopt/rhmc", RHMC, variants=({"n_steps": 2}, {"n_steps": 3}), step_size=0.2, step_power=0.5),
+)

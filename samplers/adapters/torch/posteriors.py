@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 import jax
 import numpy as np
 
-from samplers.adapters.common import Foreign, load
+from samplers.adapters.common import Foreign, load, torch_row
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.dynamics.underdamped import PhasePoint, langevin_dynamics
+from samplers.entry import TEMPERATURES, Row
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
 from samplers.typing import Estimator, Position, Tree
@@ -437,3 +438,42 @@ class SGNHT(_Momentum):
                 state = update(state)
         columns = (state.params, state.momenta / self.sigma, state.xi[:, None] / self.sigma)
         return np.concatenate([column.numpy() for column in columns], axis=1)
+
+
+ENTRIES: tuple[Row, ...] = (
+    torch_row(
+        "posteriors/sgld",
+        SGLD,
+        variants=({"beta": 0.2, "temperature": 0.5}, {"beta": 0.1, "temperature": 2.0}),
+    ),
+    # steps at which its probabilities are not clipped where the target has mass
+    torch_row("posteriors/sglrw", SGLRW, variants=TEMPERATURES, step_size=0.02),
+    torch_row(
+        "posteriors/sghmc",
+        SGHMC,
+        variants=(
+            {"alpha": 2.0, "beta": 0.2, "sigma": 0.8, "temperature": 0.5, "momenta": 0.3},
+            {"alpha": 2.5, "beta": 0.1, "sigma": 1.3, "temperature": 2.0, "momenta": -0.5},
+        ),
+        step_size=0.05,
+        step_power=0.5,
+    ),
+    torch_row(
+        "posteriors/sgnht",
+        SGNHT,
+        variants=(
+            {"alpha": 1.0, "beta": 0.2, "sigma": 0.8, "temperature": 0.5, "momenta": 0.3, "xi": 0.3},
+            {"alpha": 0.5, "beta": 0.1, "sigma": 1.3, "temperature": 2.0, "momenta": -0.5, "xi": 0.7},
+        ),
+        step_power=0.5,
+    ),
+    torch_row(
+        "posteriors/baoa",
+        BAOA,
+        variants=(
+            {"alpha": 2.0, "sigma": 0.8, "temperature": 0.5, "momenta": 0.3},
+            {"alpha": 0.4, "sigma": 1.3, "temperature": 2.0, "momenta": -0.5},
+        ),
+        step_power=0.5,
+    ),
+)

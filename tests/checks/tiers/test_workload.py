@@ -8,10 +8,10 @@ from checks.end_points.error_rates import fraction_of_chains
 from checks.pytest_plugin.execute import execute, run_check
 from checks.pytest_plugin.plan import make_plan
 from checks.registry import find_check
-from checks.tiers.workload.registry import WORKLOADS
-from checks.tiers.workload.trial import JOINT, LAW, LIMIT, MEAN, Moments
+from checks.tiers.workload.trial import JOINT, LAW, LIMIT, MEAN, Moments, Trial, trials
 from samplers.entry import TIERS, WORKLOAD
 from samplers.registry import SAMPLERS
+from samplers.topic_models.entries import WORKLOADS
 
 FRACTION = 0.3
 """Of the chains: these are correct kernels, and the promises widen accordingly."""
@@ -72,10 +72,11 @@ def test_a_kernel_that_is_too_blunt_for_its_promise_is_inconclusive():
     class Blunt:
         backend = "host"
 
-        def trials(self, step_size):
-            del step_size
-            real = WORKLOADS[0].build(None).trials(1.0)[LAW]
-            return {LAW: type(real)(real.run, 500, 1e-3, real.unit, real.source, real.steps)}
+    @trials.register
+    def blunt_trials(kernel: Blunt, step_size: float) -> dict[str, Trial]:
+        del kernel, step_size
+        real = trials(WORKLOADS[0].build(None), 1.0)[LAW]
+        return {LAW: Trial(real.run, 500, 1e-3, real.unit, real.source, real.steps)}
 
     row = type(WORKLOADS[0])("blunt", lambda posterior: Blunt(), (WORKLOAD,), targets=("lda-tiny",))
     result = execute(find_check(LAW), Subject(row), "lda-tiny", 2)

@@ -21,6 +21,7 @@ from checks.tiers.law.gaussian import gaussian_limit, gradient_noise_limit
 from checks.tracing.noisy_step import HostNoise
 from checks.tracing.step_map import step_map
 from samplers.adapters.isolated import build as building
+from samplers.adapters.isolated import environments
 from samplers.adapters.isolated.__main__ import main
 from samplers.adapters.isolated.client import Client
 from samplers.adapters.isolated.environments import ENVIRONMENTS, Environment
@@ -195,20 +196,20 @@ def test_a_library_that_cannot_be_imported_is_an_error_at_the_start(tmp_path):
 def test_a_missing_environment_is_one_line_with_the_command_that_builds_it(tmp_path, monkeypatch):
     monkeypatch.setenv("SGMCMC_CACHE_DIR", str(tmp_path))
     with pytest.raises(BridgeMissing, match=r"not built yet: python -m samplers\.adapters\.isolated build sgmcmcjax$"):
-        building.python_of("sgmcmcjax")
+        environments.python_of("sgmcmcjax")
 
 
 def test_building_is_idempotent_follows_the_pins_and_leaves_nothing_behind_when_it_fails(tmp_path, monkeypatch):
     monkeypatch.setenv("SGMCMC_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(building.shutil, "which", lambda name: None)
     pins = Environment("fake", ("nothing==1.0",), FAR, alone=("lonely==2.0",))
-    monkeypatch.setattr(building, "environment", lambda name: pins)
+    monkeypatch.setattr(environments, "environment", lambda name: pins)
     done, said = [], []
 
     def commands(name, arguments):
         done.append(arguments)
         if "venv" in arguments:  # an environment whose Python is this one
-            python = building._interpreter(building.home("fake"))
+            python = environments.interpreter(environments.home("fake"))
             python.parent.mkdir(parents=True)
             python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
             python.chmod(0o755)
@@ -217,15 +218,15 @@ def test_building_is_idempotent_follows_the_pins_and_leaves_nothing_behind_when_
     folder = building.build("fake", said.append)
     assert done[-2][-1] == "nothing==1.0"
     assert done[-1][-2:] == ["--no-deps", "lonely==2.0"]
-    assert json.loads((folder / building.STAMP).read_text())["versions"]["fake"] == "1.0"
-    assert building.python_of("fake").exists()
+    assert json.loads((folder / environments.STAMP).read_text())["versions"]["fake"] == "1.0"
+    assert environments.python_of("fake").exists()
     before = len(done)
     building.build("fake", said.append)
     assert (len(done), said[-1]) == (before, f"fake: already built in {folder}")
     pins = Environment("fake", ("nothing==1.0",), FAR, alone=("lonely==2.1",))
-    assert not building.is_built("fake")
+    assert not environments.is_built("fake")
     pins = Environment("fake", ("nothing==1.1",), FAR, alone=("lonely==2.0",))
-    assert not building.is_built("fake")
+    assert not environments.is_built("fake")
 
     def failing(name, arguments):
         raise BridgeError("fake: `pip install ...` failed: no such package")

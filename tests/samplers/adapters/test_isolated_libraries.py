@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from samplers.adapters import fortuna, jax_sgmc, sgmcmcjax
-from samplers.adapters.isolated.build import command, home, is_built, python_of
 from samplers.adapters.isolated.client import Client
-from samplers.adapters.isolated.environments import environment
+from samplers.adapters.isolated.environments import command, environment, home, is_built, python_of
 from samplers.adapters.isolated.sampler import Bridged
 from targets.euclidean.gaussian import gaussian
 
