@@ -26,7 +26,7 @@ PLATE = "data"
 
 
 def library() -> Any:
-    """The module `numpyro`. Raises ImportError that says how to install it."""
+    """The module `numpyro`. Raises MissingLibrary."""
     return load("numpyro")
 
 

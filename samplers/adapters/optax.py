@@ -28,7 +28,7 @@ CLIP = 1e8
 
 
 def library() -> Any:
-    """The module `optax`. Raises ImportError that says how to install it."""
+    """The module `optax`. Raises MissingLibrary."""
     return load("optax")
 
 

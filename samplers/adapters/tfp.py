@@ -28,8 +28,8 @@ CONSTANT = 0.7
 
 
 def library() -> Any:
-    """The module `tfp.mcmc` of the JAX substrate. Raises ImportError that says how to install it."""
-    return load("tensorflow_probability.substrates.jax", "tfp-nightly").mcmc
+    """The module `tfp.mcmc` of the JAX substrate. Raises MissingLibrary."""
+    return load("tensorflow_probability.substrates.jax", "tfp", "tfp-nightly").mcmc
 
 
 def volatility_function(name: Volatility):

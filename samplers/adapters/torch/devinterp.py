@@ -31,8 +31,8 @@ from targets.target import Target
 
 
 def library() -> Any:
-    """The module `devinterp.optim`. Raises ImportError that says how to install it."""
-    return load("devinterp.optim", extra="bridges")
+    """The module `devinterp.optim`. Raises MissingLibrary."""
+    return load("devinterp.optim", "torch", then="pip install --no-deps devinterp==2.0.1")
 
 
 class Memory(NamedTuple):

@@ -19,8 +19,8 @@ from targets.target import Target
 
 
 def library() -> Any:
-    """The module `geoopt.samplers`. Raises ImportError that says how to install it."""
-    return load("geoopt.samplers", extra="bridges")
+    """The module `geoopt.samplers`. Raises MissingLibrary."""
+    return load("geoopt.samplers")
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,11 @@ from targets.target import Target
 
 
 def library() -> Any:
-    """The module `posteriors.sgmcmc`. Raises ImportError that says how to install it."""
+    """The module `posteriors.sgmcmc`. Raises MissingLibrary."""
     with warnings.catch_warnings():
         # tensordict announces a change of the defaults of its classes at their definition
         warnings.simplefilter("ignore", FutureWarning)
-        return load("posteriors.sgmcmc", extra="bridges")
+        return load("posteriors.sgmcmc")
 
 
 @dataclass(frozen=True)
