@@ -54,14 +54,6 @@ def generator_of(dynamics: Dynamics | EmbeddedDynamics) -> Callable:
     return generator
 
 
-def geodesic_generator(claims: Claims, target: Target) -> Callable:
-    """`generator_of` for the dynamics that a sampler declares on a manifold: equations (5) and (6) of the source.
-
-    Source: liu2016stochastic, section 3.2.
-    """
-    return generator_of(dynamics_of(claims, target))
-
-
 def tangent_frames(target: Target, points: np.ndarray) -> np.ndarray:
     """An orthonormal basis (P, d, m) of the tangent space at each point: the range of the projection."""
 

@@ -137,7 +137,7 @@ class HMCECS:
         kernel = infer.HMCECS(inner, num_blocks=self.num_blocks, proxy=proxy if self.taylor else None)
         position = {SITE: self.target.ravel(self.target.example)}
         state = kernel.init(jax.random.key(0), 0, position, (), {})
-        return kernel, state, start.get("proxy", lambda key, sites: ())
+        return kernel, state, start.get("proxy", lambda *_: ())
 
     def init(self, key, position, estimator):
         subsample_key, estimator_key = jax.random.split(key)
