@@ -170,24 +170,36 @@ def _of_line(step) -> NullLaw:
 
 def _of_rule(step) -> NullLaw:
     """The law exp(-U / T) on a curved manifold, by its quadrature rule."""
-    points, weights = position_rule(step.target, step.sampler.claims.temperature, RULE)
-    rough = position_rule(step.target, step.sampler.claims.temperature)
+    temperature = step.sampler.claims.temperature
+    points, weights = position_rule(step.target, temperature, RULE)
     return _of_nodes(
-        points, weights, weights, rough, variable=False, size=step.target.size,
+        (points, weights),
+        weights,
+        position_rule(step.target, temperature),
+        variable=False,
+        size=step.target.size,
         source="an exact kernel leaves the target invariant",
-    )  # fmt: skip
+    )
 
 
 def _of_nodes(
-    points: np.ndarray, claimed: np.ndarray, law: np.ndarray, rough: tuple[np.ndarray, np.ndarray], *,
-    variable: bool, size: int, source: str, error: float = 0.0, limit: float = 0.0,
-) -> NullLaw:  # fmt: skip
+    rule: tuple[np.ndarray, np.ndarray],
+    law: np.ndarray,
+    rough: tuple[np.ndarray, np.ndarray],
+    *,
+    variable: bool,
+    size: int,
+    source: str,
+    error: float = 0.0,
+    limit: float = 0.0,
+) -> NullLaw:
     """A law as weights on the nodes of a rule for the claimed one; `rough`, a coarser rule, tells the rule's error.
 
     Positions are divided by one number and velocities by another, so that Gaussian kernels of them are kernels of the
     distance in the ambient space: on a sphere exp((cos d(x, y) - 1) / l^2), a positive definite kernel of the geodesic
     distance d (schoenberg1942positive), which the Gaussian of d itself is not (feragen2015geodesic).
     """
+    points, claimed = rule
     centre = claimed @ points
     spread = np.sqrt(claimed @ (points - centre) ** 2)
     for block in (slice(0, size), slice(size, 2 * size)):
@@ -231,12 +243,15 @@ def _of_polynomials(step: JaxStep, h: float, num_steps: int) -> NullLaw:
         raise Inconclusive("the exact law of the scheme is not finite")
     gaps = np.abs((weights["coarse"] - weights["fine"])[:2] @ values).sum(axis=0)
     return _of_nodes(
-        points, claimed, claimed + own - limit, law_rule(step, step.sampler.claims),
-        variable=True, size=step.target.size,
+        (points, claimed),
+        claimed + own - limit,
+        law_rule(step, step.sampler.claims),
+        variable=True,
+        size=step.target.size,
         source="exact discrete law from the transfer operator on polynomials, its limit h -> 0 removed",
         error=10 * float(np.abs(uncertain @ values).max()) + float(gaps.max()),
         limit=float(np.abs((limit - claimed) @ values).max()),
-    )  # fmt: skip
+    )
 
 
 def _signed(a: np.ndarray, cdf):
@@ -269,8 +284,8 @@ def _of_gaussians(
     laws = [(c, Gaussian(root @ (g.mean - claimed.mean), root @ g.covariance @ root.T)) for c, g in terms]
 
     def characteristic(omega):
-        waves = [c * np.exp(1j * omega @ g.mean - np.einsum("ji,ik,jk->j", omega, g.covariance, omega) / 2)
-                 for c, g in laws]  # fmt: skip
+        wave = lambda g: np.exp(1j * omega @ g.mean - np.einsum("ji,ik,jk->j", omega, g.covariance, omega) / 2)
+        waves = [c * wave(g) for c, g in laws]
         return np.sum(waves, axis=0)
 
     def cdf(a):
@@ -290,9 +305,19 @@ def _of_gaussians(
         )
 
     return NullLaw(
-        variable, claimed.mean, root, expected, characteristic, cdf, position,
-        0.0, 0.0, float(np.abs(expected - ideal).max()), float(np.abs(limit).max()), source,
-    )  # fmt: skip
+        variable=variable,
+        centre=claimed.mean,
+        root=root,
+        expectations=expected,
+        characteristic=characteristic,
+        cdf=cdf,
+        position=position,
+        error=0.0,
+        cdf_error=0.0,
+        granted=float(np.abs(expected - ideal).max()),
+        limit=float(np.abs(limit).max()),
+        source=source,
+    )
 
 
 def _of_affine(step, h: float, num_steps: int, start: Gaussian | None = None) -> NullLaw:
