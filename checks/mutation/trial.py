@@ -95,7 +95,7 @@ class Clock(NamedTuple):
 class Runner:
     """Runs mutants of one row; what the unmutated sampler gets is computed once."""
 
-    def __init__(self, row: Row):
+    def __init__(self, row: Row) -> None:
         self.row = row
         self.settings = settings(row)
         self.prints = {i: fingerprint(row, setting) for i, setting in enumerate(self.settings)}

@@ -197,11 +197,11 @@ class Name:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval):
+    def __init__(self, aval: Any) -> None:
         self.aval = aval
 
 
-def _flatten(jaxpr) -> Flat:
+def _flatten(jaxpr: Any) -> Flat:
     """Inline the inner calls, giving every variable a name of its own."""
     equations: list[Equation] = []
 
@@ -283,11 +283,11 @@ def _live(equations: Sequence[Equation], needed: set) -> list[Equation]:
     return live[::-1]
 
 
-def _is_key(v) -> bool:
+def _is_key(v: Any) -> bool:
     return jnp.issubdtype(v.aval.dtype, jax.dtypes.prng_key)
 
 
-def _read(env: dict, atom) -> Any:
+def _read(env: dict, atom: Any) -> Any:
     return atom.val if isinstance(atom, jex.Literal) else env[atom]
 
 
