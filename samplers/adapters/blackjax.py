@@ -24,7 +24,7 @@ from targets.target import Target
 
 
 def library() -> Any:
-    """The module `blackjax`. Raises MissingLibrary."""
+    """The module `blackjax`. Raises ImportError that says how to install it."""
     return load("blackjax")
 
 

@@ -26,7 +26,7 @@ PLATE = "data"
 
 
 def library() -> Any:
-    """The module `numpyro`. Raises MissingLibrary."""
+    """The module `numpyro`. Raises ImportError that says how to install it."""
     return load("numpyro")
 
 

@@ -28,7 +28,7 @@ CLIP = 1e8
 
 
 def library() -> Any:
-    """The module `optax`. Raises MissingLibrary."""
+    """The module `optax`. Raises ImportError that says how to install it."""
     return load("optax")
 
 

@@ -28,7 +28,7 @@ CONSTANT = 0.7
 
 
 def library() -> Any:
-    """The module `tfp.mcmc` of the JAX substrate. Raises MissingLibrary."""
+    """The module `tfp.mcmc` of the JAX substrate. Raises ImportError that says how to install it."""
     return load("tensorflow_probability.substrates.jax", "tfp", "tfp-nightly").mcmc
 
 

@@ -31,7 +31,7 @@ from targets.target import Target
 
 
 def library() -> Any:
-    """The module `devinterp.optim`. Raises MissingLibrary."""
+    """The module `devinterp.optim`. Raises ImportError that says how to install it."""
     return load("devinterp.optim", "torch", then="pip install --no-deps devinterp==2.0.1")
 
 

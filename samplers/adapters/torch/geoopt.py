@@ -19,7 +19,7 @@ from targets.target import Target
 
 
 def library() -> Any:
-    """The module `geoopt.samplers`. Raises MissingLibrary."""
+    """The module `geoopt.samplers`. Raises ImportError that says how to install it."""
     return load("geoopt.samplers")
 
 

@@ -28,7 +28,7 @@ from targets.target import Target
 
 
 def library() -> Any:
-    """The module `posteriors.sgmcmc`. Raises MissingLibrary."""
+    """The module `posteriors.sgmcmc`. Raises ImportError that says how to install it."""
     with warnings.catch_warnings():
         # tensordict announces a change of the defaults of its classes at their definition
         warnings.simplefilter("ignore", FutureWarning)
