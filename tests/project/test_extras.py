@@ -102,3 +102,9 @@ def test_extras_refer_to_extras_that_exist():
     }
     assert referred <= set(EXTRAS)
     assert referred
+
+
+def test_reports_without_their_extra_name_it():
+    script = "import sys; sys.modules['jinja2'] = None; import reports"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == "ImportError: needs jinja2: pip install 'sgmcmc-verification[reports]'"
