@@ -115,9 +115,15 @@ def sklearn(corpus: Corpus, model: LDA):
     matrix = csr_matrix((ones, np.asarray(corpus.tokens, np.int32), corpus.offsets), (len(corpus), model.words))
     matrix.sum_duplicates()
     lda = LatentDirichletAllocation(
-        model.topics, doc_topic_prior=model.alpha, topic_word_prior=model.beta, learning_method="online",
-        batch_size=BATCH, total_samples=len(corpus), random_state=0, n_jobs=1,
-    )  # fmt: skip
+        model.topics,
+        doc_topic_prior=model.alpha,
+        topic_word_prior=model.beta,
+        learning_method="online",
+        batch_size=BATCH,
+        total_samples=len(corpus),
+        random_state=0,
+        n_jobs=1,
+    )
     topics = lambda: normalised(np.asarray(lda.components_, np.float64).T)
     yield 0, topics
     while True:
@@ -203,8 +209,9 @@ def step_time(corpus: Corpus) -> dict[str, Any]:
         for i in range(5):
             sample_topics(np.random.default_rng(i), local, batch.offsets, weights, ALPHA, 200, threads=threads)
         found[f"of it Gibbs, {threads} thread(s), s (wall, CPU)"] = [
-            round((time.perf_counter() - began) / 5, 3), round((clock() - cpu) / 5, 3),
-        ]  # fmt: skip
+            round((time.perf_counter() - began) / 5, 3),
+            round((clock() - cpu) / 5, 3),
+        ]
     return found
 
 

@@ -79,7 +79,7 @@ def page(lines: Sequence[tuple[str, float, float]], samples: int, double: bool) 
     """The table as a page."""
     (_, wall, processor), batch = lines[0], lines[1]
     low, high = (ms / wall for ms in RELEASED)
-    return "\n".join([
+    text = [
         "# A sample of SGGMC on the spherical admixture model",
         "",
         f"`python -m benchmarks.sam`, {samples} samples, {'double' if double else 'single'} precision, "
@@ -96,7 +96,8 @@ def page(lines: Sequence[tuple[str, float, float]], samples: int, double: bool) 
         "weights, in K dimensions; the rest are ten steps, each with the normal numbers of K V coordinates, products "
         "of V K S and V K^2 terms, and geodesics. The noise of ten steps alone is in the last line.",
         "",
-    ])  # fmt: skip
+    ]
+    return "\n".join(text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -117,6 +117,8 @@ def resolve(
     Raises:
         BadInput: on any mistake of the caller; the sampler is built once on its first target to find out.
     """
+    from samplers.adapters.common import MissingLibrary
+
     row = find_row(reference, targets)
     if step_size is not None:
         if not step_size > 0:
@@ -129,6 +131,8 @@ def resolve(
         sampler = subjects[0].sampler(find_target(row.targets[0]))
     except BadInput:
         raise
+    except MissingLibrary as error:
+        raise BadInput(f"--sampler {reference}: {error}") from error
     except Exception as error:
         what = f"with {chosen} " if chosen else ""
         raise BadInput(f"--sampler {reference}: cannot be built {what}({one_line(error)}{place(error)})") from error

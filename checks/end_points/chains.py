@@ -1,7 +1,7 @@
 """Many independent chains from given starts, and where they end: a sample that is independent by construction."""
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -44,7 +44,7 @@ def end_points(step: JaxStep | HostStep, starts: np.ndarray, step_size: float, n
     return _host_end_points(step, starts, step_size, num_steps, seed)
 
 
-def _jax_end_points(step, starts, step_size, num_steps, seed) -> EndPoints:
+def _jax_end_points(step: Any, starts: np.ndarray, step_size: float, num_steps: int, seed: int) -> EndPoints:
     run = _compiled_chains(step, starts.shape[1])
     key = jax.random.key(seed)
     dtype = step.template.flat.dtype
@@ -66,27 +66,29 @@ def _compiled_chains(step: JaxStep, width: int):
     """(key, starts (B, width), h, number of steps) -> (positions (B, d), variables (B, n)), compiled once for all."""
     sampler, estimator, target = step.sampler, step.estimator, step.target
 
-    def chain(key, start, h, num_steps):
+    def chain(key: jax.Array, start: jax.Array, h: jax.Array, num_steps: int):
         first, steps = jax.random.split(key)
         if width == step.size:
             state = sampler.pack(first, step.template.unravel(start), estimator)
         else:
             state = sampler.init(first, target.unravel(start), estimator)
 
-        def advance(i, state):
+        def advance(i: jax.Array, state: Any):
             return sampler.step(jax.random.fold_in(steps, i), state, h, estimator)
 
         state = jax.lax.fori_loop(0, num_steps, advance, state)
         return ravel_pytree(sampler.position(state))[0], ravel_pytree(sampler.unpack(state))[0]
 
-    def chains(key, starts, h, num_steps):
+    def chains(key: jax.Array, starts: jax.Array, h: jax.Array, num_steps: int):
         keys = jax.random.split(key, len(starts))
         return jax.vmap(chain, (0, 0, None, None))(keys, starts, h, num_steps)
 
     return jax.jit(chains)
 
 
-def _host_end_points(step: JaxStep | HostStep, starts, step_size, num_steps, seed) -> EndPoints:
+def _host_end_points(
+    step: JaxStep | HostStep, starts: np.ndarray, step_size: float, num_steps: int, seed: int
+) -> EndPoints:
     sampler, estimator, target = step.sampler, step.estimator, step.target
     generator = np.random.default_rng(seed)
     if isinstance(sampler, SimultaneousVariables):
@@ -112,7 +114,9 @@ def _host_end_points(step: JaxStep | HostStep, starts, step_size, num_steps, see
 
 
 @lru_cache(maxsize=2)
-def sample(step: JaxStep | HostStep, h: float, num_steps: int, seed: int, stage: int, count: int):
+def sample(
+    step: JaxStep | HostStep, h: float, num_steps: int, seed: int, stage: int, count: int
+) -> tuple[np.ndarray, EndPoints]:
     """Starting values z and end points of `count` independent chains."""
     starts = draw_variables(step, np.random.default_rng(stage_seed(seed, stage, 1)), count)
     return starts, end_points(step, starts, h, num_steps, stage_seed(seed, stage, 2))

@@ -88,7 +88,6 @@ def decide_statistically(
     steps: int = 1,
     step_size: float | None = None,
     detail: dict[str, Any] | None = None,
-    alpha: float = ALPHA,
 ) -> Finding:
     """Run a statistical test in stages and judge it.
 
@@ -101,16 +100,15 @@ def decide_statistically(
         reason: the worst outcome -> one sentence on what was found.
         primary: the outcomes, all in one unit, whose detectable effect is promised and printed.
         steps: gradient evaluations a chain, for the count.
-        alpha: level of this case.
     """
-    decision = decide_sequentially(run, alpha, first_n, STAGES)
+    decision = decide_sequentially(run, ALPHA, first_n, STAGES)
     worst = min(decision.outcomes, key=lambda o: o.log_p)
     main = [o for o in decision.outcomes if primary(o)]
     return Finding(
         effect=worst.effect,
         tolerance=Tolerance(worst.allowance, allowance_source),
         # Later stages hold more chains, so what the first one sees is what the run promised.
-        minimum_detectable_effect=detectable(main, alpha, POWER, STAGES) * math.sqrt(main[0].n / first_n),
+        minimum_detectable_effect=detectable(main, ALPHA, POWER, STAGES) * math.sqrt(main[0].n / first_n),
         required_sensitivity=promised,
         reason=reason(worst),
         statistic=worst.name,
@@ -127,7 +125,7 @@ def decide_statistically(
         significance=Significance(
             rejected=decision.rejected,
             p_value=min(1.0, len(decision.outcomes) * worst.p),
-            alpha=alpha,
+            alpha=ALPHA,
             power=POWER,
             standard_error=worst.standard_error,
         ),

@@ -9,6 +9,9 @@ from checks.exact_laws.exact_draws import Gaussian
 from checks.tracing.periodic_state import phases
 from checks.tracing.step_map import Affine, AffineChain, HostStep, JaxStep
 
+Moments = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Matrix, offset and covariance of the noise of affine steps."""
+
 
 def propagate(maps: Sequence[Affine], law: Gaussian, times: int = 1) -> Gaussian:
     """Mean and covariance after `times` maps, each drawn afresh with its weight.
@@ -39,7 +42,7 @@ def propagate(maps: Sequence[Affine], law: Gaussian, times: int = 1) -> Gaussian
     return Gaussian(mean, covariance)
 
 
-def _power(step: Affine, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _power(step: Affine, times: int) -> Moments:
     """Matrix, offset and covariance of the noise of `times` steps together, by repeated squaring.
 
     For one step, from m to m': A = matrix (m', m); more than one need m' = m.
@@ -56,7 +59,7 @@ def _power(step: Affine, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return whole
 
 
-def composed(second, first):
+def composed(second: Moments, first: Moments) -> Moments:
     """Two affine steps as one."""
     (a, b, n), (matrix, offset, noise) = second, first
     return a @ matrix, a @ offset + b, a @ noise @ a.T + n

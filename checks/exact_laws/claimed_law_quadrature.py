@@ -1,5 +1,6 @@
 """Quadrature for the claimed law of the full variable z = (theta, r, xi, ...)."""
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import jax
@@ -143,7 +144,7 @@ def _host_rule(target: Target, temperature: float, refine: int) -> tuple[np.ndar
     return _tempered(target, temperature, 60 + 5 * refine)
 
 
-def auxiliary_law(H, points, count: int) -> tuple[np.ndarray, np.ndarray]:
+def auxiliary_law(H: Callable, points: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean (count,) and covariance (count, count) of the auxiliary variables, read off H(theta, auxiliary).
 
     Args:
@@ -168,7 +169,9 @@ def auxiliary_law(H, points, count: int) -> tuple[np.ndarray, np.ndarray]:
     return -np.linalg.solve(precision, slope[0]), np.linalg.inv(precision)
 
 
-def _auxiliary_rule(H, points, count: int, per_axis: int | None, refine: int) -> tuple[np.ndarray, np.ndarray]:
+def _auxiliary_rule(
+    H: Callable, points: np.ndarray, count: int, per_axis: int | None, refine: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Nodes of the auxiliary variables, `per_axis` for each; None for too many of them."""
     if per_axis is None:
         raise NotApplicable(f"{count} auxiliary variables are too many for a grid")

@@ -77,7 +77,7 @@ class Polynomials:
         return self.weights @ self.values
 
 
-def _monomials(z, exponents: np.ndarray):
+def _monomials(z: jax.Array, exponents: np.ndarray):
     """Monomials of z (..., n), (..., M)."""
     powers = jnp.stack([z**k for k in range(int(exponents.max()) + 1)], axis=-1)
     out = jnp.ones((*z.shape[:-1], len(exponents)), z.dtype)
@@ -170,7 +170,7 @@ def _compiled(step: JaxStep, level: int):
     """(points (B, n), noise nodes, their weights, h) -> E monomials(z') (B, M)."""
     basis, run = polynomials(step, level), step.run
 
-    def expectation(z, nodes, weights, h):
+    def expectation(z: jax.Array, nodes: jax.Array, weights: jax.Array, h: jax.Array):
         moved = jax.vmap(lambda e: run(z, e, h)[0])(nodes)
         return weights @ _monomials(moved / basis.scale, basis.exponents)
 

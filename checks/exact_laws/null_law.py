@@ -10,9 +10,10 @@ limit, meets a null law that it cannot have, however slowly it moves. Where the 
 after the fixed time n h takes the place of pi_h. An exact kernel is granted nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -145,7 +146,7 @@ def null_law_from(step: JaxStep | HostStep, h: float, num_steps: int, start: Gau
     raise NotApplicable(NO_GRID)
 
 
-def _of_line(step) -> NullLaw:
+def _of_line(step: JaxStep | HostStep) -> NullLaw:
     """The law exp(-U / T) on a line."""
     x, mass = line_grid(step.target, step.sampler.claims.temperature)
     weights = np.diff(mass)
@@ -169,26 +170,38 @@ def _of_line(step) -> NullLaw:
     )
 
 
-def _of_rule(step) -> NullLaw:
+def _of_rule(step: JaxStep | HostStep) -> NullLaw:
     """The law exp(-U / T) on a curved manifold, by its quadrature rule."""
-    points, weights = position_rule(step.target, step.sampler.claims.temperature, RULE)
-    rough = position_rule(step.target, step.sampler.claims.temperature)
+    temperature = step.sampler.claims.temperature
+    points, weights = position_rule(step.target, temperature, RULE)
     return _of_nodes(
-        points, weights, weights, rough, variable=False, size=step.target.size,
+        (points, weights),
+        weights,
+        position_rule(step.target, temperature),
+        variable=False,
+        size=step.target.size,
         source="an exact kernel leaves the target invariant",
-    )  # fmt: skip
+    )
 
 
 def _of_nodes(
-    points: np.ndarray, claimed: np.ndarray, law: np.ndarray, rough: tuple[np.ndarray, np.ndarray], *,
-    variable: bool, size: int, source: str, error: float = 0.0, limit: float = 0.0,
-) -> NullLaw:  # fmt: skip
+    rule: tuple[np.ndarray, np.ndarray],
+    law: np.ndarray,
+    rough: tuple[np.ndarray, np.ndarray],
+    *,
+    variable: bool,
+    size: int,
+    source: str,
+    error: float = 0.0,
+    limit: float = 0.0,
+) -> NullLaw:
     """A law as weights on the nodes of a rule for the claimed one; `rough`, a coarser rule, tells the rule's error.
 
     Positions are divided by one number and velocities by another, so that Gaussian kernels of them are kernels of the
     distance in the ambient space: on a sphere exp((cos d(x, y) - 1) / l^2), a positive definite kernel of the geodesic
     distance d (schoenberg1942positive), which the Gaussian of d itself is not (feragen2015geodesic).
     """
+    points, claimed = rule
     centre = claimed @ points
     spread = np.sqrt(claimed @ (points - centre) ** 2)
     for block in (slice(0, size), slice(size, 2 * size)):
@@ -232,15 +245,18 @@ def _of_polynomials(step: JaxStep, h: float, num_steps: int) -> NullLaw:
         raise Inconclusive("the exact law of the scheme is not finite")
     gaps = np.abs((weights["coarse"] - weights["fine"])[:2] @ values).sum(axis=0)
     return _of_nodes(
-        points, claimed, claimed + own - limit, law_rule(step, step.sampler.claims),
-        variable=True, size=step.target.size,
+        (points, claimed),
+        claimed + own - limit,
+        law_rule(step, step.sampler.claims),
+        variable=True,
+        size=step.target.size,
         source="exact discrete law from the transfer operator on polynomials, its limit h -> 0 removed",
         error=10 * float(np.abs(uncertain @ values).max()) + float(gaps.max()),
         limit=float(np.abs((limit - claimed) @ values).max()),
-    )  # fmt: skip
+    )
 
 
-def _signed(a: np.ndarray, cdf):
+def _signed(a: np.ndarray, cdf: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
     """Distribution function of a y for a = +1 or -1 from that of y."""
     return cdf if a[0] > 0 else lambda t: 1 - cdf(-t)
 
@@ -269,12 +285,12 @@ def _of_gaussians(
     root = np.linalg.inv(np.linalg.cholesky(claimed.covariance))
     laws = [(c, Gaussian(root @ (g.mean - claimed.mean), root @ g.covariance @ root.T)) for c, g in terms]
 
-    def characteristic(omega):
-        waves = [c * np.exp(1j * omega @ g.mean - np.einsum("ji,ik,jk->j", omega, g.covariance, omega) / 2)
-                 for c, g in laws]  # fmt: skip
+    def characteristic(omega: np.ndarray):
+        wave = lambda g: np.exp(1j * omega @ g.mean - np.einsum("ji,ik,jk->j", omega, g.covariance, omega) / 2)
+        waves = [c * wave(g) for c, g in laws]
         return np.sum(waves, axis=0)
 
-    def cdf(a):
+    def cdf(a: np.ndarray):
         parts = [(c, a @ g.mean, np.sqrt(max(a @ g.covariance @ a, 1e-30))) for c, g in laws]
         return lambda t: np.sum([c * ndtr((t - m) / s) for c, m, s in parts], axis=0)
 
@@ -282,7 +298,7 @@ def _of_gaussians(
     expected = np.sum([c * _moments(g) for c, g in laws], axis=0)
     limit = _moments(laws[-1][1]) - ideal if len(laws) > 1 else np.zeros_like(ideal)
 
-    def position(f):
+    def position(f: Callable[[np.ndarray], np.ndarray]):
         if size not in POSITION_NODES:
             raise NotApplicable(f"expectations of functions of {size} coordinates need too large a grid")
         nodes, w = gauss_hermite(size, POSITION_NODES[size])
@@ -291,12 +307,22 @@ def _of_gaussians(
         )
 
     return NullLaw(
-        variable, claimed.mean, root, expected, characteristic, cdf, position,
-        0.0, 0.0, float(np.abs(expected - ideal).max()), float(np.abs(limit).max()), source,
-    )  # fmt: skip
+        variable=variable,
+        centre=claimed.mean,
+        root=root,
+        expectations=expected,
+        characteristic=characteristic,
+        cdf=cdf,
+        position=position,
+        error=0.0,
+        cdf_error=0.0,
+        granted=float(np.abs(expected - ideal).max()),
+        limit=float(np.abs(limit).max()),
+        source=source,
+    )
 
 
-def _of_affine(step, h: float, num_steps: int, start: Gaussian | None = None) -> NullLaw:
+def _of_affine(step: JaxStep | HostStep, h: float, num_steps: int, start: Gaussian | None = None) -> NullLaw:
     """Affine steps from a Gaussian start: the law after n steps, by recursion of mean and covariance."""
     claimed, size, d = gaussian_start(step), step.size, step.target.size
     hs = h / 2.0 ** np.arange(LEVELS)
@@ -330,7 +356,7 @@ def _of_affine(step, h: float, num_steps: int, start: Gaussian | None = None) ->
     return _of_gaussians(same, d, claimed, [(1.0, reference), (1.0, own), (-1.0, limit)], source)
 
 
-def _stationary(step, hs: np.ndarray, start: Gaussian) -> list[Gaussian] | None:
+def _stationary(step: JaxStep | HostStep, hs: np.ndarray, start: Gaussian) -> list[Gaussian] | None:
     """The stationary laws of (z, position) at step sizes hs; None if the chain does not settle, or is a mixture."""
     if len(phases(step)) > 1 or len(step.chain(hs[0]).step) > 1:
         return None
@@ -366,7 +392,7 @@ def _of_grid(step: JaxStep, h: float, num_steps: int, start: Gaussian | None = N
     rough = np.array([coarse[5], coarse[3]]) @ observables((coarse[1] - centre) / spread)
     error = 10 * float(errors.max()) + float(np.abs(rough - [own @ values, reference @ values]).sum(axis=0).max())
 
-    def cdf(a):
+    def cdf(a: np.ndarray):
         index = int(np.argmax(np.abs(a)))
         if np.count_nonzero(a) != 1:
             return None
@@ -425,7 +451,7 @@ def _grid_law(step: JaxStep, h: float, num_steps: int, shape: tuple[int, ...], s
     return axes, points, claimed, reference, laws, own
 
 
-def _pushed(matrix, law: np.ndarray, times: int) -> np.ndarray:
+def _pushed(matrix: Any, law: np.ndarray, times: int) -> np.ndarray:
     """The weights after `times` steps."""
     transposed = matrix.T.tocsr()
     for _ in range(times):
@@ -433,7 +459,7 @@ def _pushed(matrix, law: np.ndarray, times: int) -> np.ndarray:
     return law
 
 
-def _settled(matrices) -> np.ndarray | None:
+def _settled(matrices: Sequence[Any]) -> np.ndarray | None:
     """The stationary weights of each transfer operator; None if one has none, or several."""
     try:
         laws = np.array([stationary(matrix) for matrix in matrices])

@@ -1,6 +1,5 @@
 """The mutants of a sampler: every edit of every function that its step runs."""
 
-import ast
 import hashlib
 from collections import Counter
 from dataclasses import dataclass
@@ -63,11 +62,3 @@ def catalogue(row: Row) -> tuple[Mutant, ...]:
             found.append(Mutant(row.name, place, *edit[:4], seen[key], edit.swaps))
             seen[key] += 1
     return tuple(found)
-
-
-def sources(mutant: Mutant) -> str:
-    """The changed module as text."""
-    from checks.mutation.operators import substitute
-    from checks.mutation.source import tree
-
-    return ast.unparse(ast.fix_missing_locations(substitute(tree(mutant.place.module), mutant.swaps)))

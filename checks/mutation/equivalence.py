@@ -90,7 +90,7 @@ def _program(row: Row, setting: Setting, steps: int) -> Program:
     sampler, estimator = subject.sampler(target), subject.estimator(target)
     z, unravel = ravel_pytree(sampler.unpack(start(sampler, target, estimator)))
 
-    def run(z, h):
+    def run(z: jax.Array, h: jax.Array):
         keys = jax.random.split(jax.random.key(0), steps + 1)
         state, seen = sampler.pack(keys[0], unravel(z), estimator), []
         for key in keys[1:]:
@@ -178,7 +178,7 @@ def _same_gaussian(one: _Reference, second: Callable[..., np.ndarray]) -> bool:
     if one.integers.shape[1] or not count:
         return False
 
-    def law(run):
+    def law(run: Callable):
         at = lambda normals: run(normals, one.sides[0], one.integers, one.zs, one.hs)
         mean = at(np.zeros((rows, count)))
         columns = np.stack([at(np.broadcast_to(e, (rows, count))) - mean for e in np.eye(count)], axis=2)
@@ -203,7 +203,7 @@ def _equal(a: np.ndarray, b: np.ndarray) -> bool:
     return bool(np.all(np.abs(a - b).max(axis=1, initial=0.0) <= 1e4 * EPS * scale))
 
 
-def _acceptance(run, normals, integers, zs, hs) -> np.ndarray:
+def _acceptance(run: Callable, normals: np.ndarray, integers: np.ndarray, zs: np.ndarray, hs: np.ndarray) -> np.ndarray:
     """The largest uniform that still accepts, by bisection."""
     low, high = np.zeros(len(zs)), np.ones(len(zs))
     proposal = run(normals, low[:, None], integers, zs, hs)
@@ -251,13 +251,13 @@ def _fits(order: tuple[int, ...], mine: list[Draw], its: list[Draw]) -> bool:
 class _Flipped:
     """A NumPy generator whose standard normals have the other sign."""
 
-    def __init__(self, generator: np.random.Generator):
+    def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
 
-    def standard_normal(self, *args, **kwargs):
+    def standard_normal(self, *args: Any, **kwargs: Any):
         return -self._generator.standard_normal(*args, **kwargs)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._generator, name)
 
 

@@ -2,7 +2,6 @@
 
 import ast
 import dataclasses
-import importlib
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -10,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from checks.mutation.operators import Swaps, substitute
-from checks.mutation.source import ROOT, file_of, tree
+from checks.mutation.source import file_of, tree
 from samplers.entry import Row
 from targets.target import Target
 
@@ -106,9 +105,3 @@ def _on_changed_manifold(build: Callable[..., Any], copy: ModuleType) -> Callabl
         return build(dataclasses.replace(target, manifold=twin), **options)
 
     return changed
-
-
-def importable(module: str) -> ModuleType:
-    """The real module."""
-    assert file_of(module).is_relative_to(ROOT)
-    return importlib.import_module(module)

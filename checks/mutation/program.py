@@ -65,7 +65,7 @@ def trace(row: Row, setting: Setting) -> Any:
     state = start(sampler, target, estimator)
     h = subject.step_size(target)
 
-    def move(key, state, h):
+    def move(key: jax.Array, state: Any, h: jax.Array):
         new = sampler.step(key, state, h, estimator)
         return new, sampler.position(new)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from checks.mutation.operators import Scope
@@ -107,7 +108,7 @@ def called(found: set[Place]) -> Iterator[None]:
     known: dict[Any, Place | None] = {}
     depth = 0
 
-    def place(code) -> Place | None:
+    def place(code: CodeType) -> Place | None:
         path = Path(code.co_filename)
         folder = folders.get(str(path.parent))
         name = code.co_qualname.split(".<locals>")[0]
@@ -115,7 +116,7 @@ def called(found: set[Place]) -> Iterator[None]:
             return None
         return Place(f"{folder}.{path.stem}", name)
 
-    def note(frame, event, _):
+    def note(frame: FrameType, event: str, _: Any) -> None:
         nonlocal depth
         if event not in ("call", "return"):
             return

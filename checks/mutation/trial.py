@@ -80,10 +80,22 @@ class Outcome:
     twin: str | None = None
 
 
+class Clock(NamedTuple):
+    """Processor time at which a trial began, and its budget in seconds."""
+
+    began: float
+    budget: float
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the beginning."""
+        return time.process_time() - self.began
+
+
 class Runner:
     """Runs mutants of one row; what the unmutated sampler gets is computed once."""
 
-    def __init__(self, row: Row):
+    def __init__(self, row: Row) -> None:
         self.row = row
         self.settings = settings(row)
         self.prints = {i: fingerprint(row, setting) for i, setting in enumerate(self.settings)}
@@ -123,12 +135,7 @@ class Runner:
             row = mutant.row(self.row)
         except Exception:
             return Outcome("stillborn", seconds=time.process_time() - began)
-        prints: dict[int, str] = {}
-        for i, setting in enumerate(self.settings):
-            try:
-                prints[i] = fingerprint(row, setting)
-            except Exception as error:
-                prints[i] = f"raises {type(error).__name__}"
+        prints = self._fingerprints(row)
         if all(p.startswith("raises") for p in prints.values()):
             return Outcome("stillborn", seconds=time.process_time() - began)
         differing = tuple(i for i, p in prints.items() if p != self.prints[i])
@@ -139,42 +146,71 @@ class Runner:
         if known.setdefault(program, mutant.id) != mutant.id:
             return Outcome("duplicate", seconds=time.process_time() - began, program=program, twin=known[program])
         out = Outcome("survived", settings=differing, program=program, tiers=dict.fromkeys(tiers))
-        subjects: dict[str, Subject] = {}
         if mutant.place.module not in CLAIMED:
             tiers = [t for t in tiers if t != "recipe"]  # of the declared H, D and Q, which are what they were
-        pending = list(self.cases(row, differing, tiers, mutant))
-        for number, case in enumerate(pending):
-            tier = case.check.tier
-            if out.tiers[tier]:
-                continue
-            subject = subjects.setdefault(repr(sorted(case.options.items())), Subject(row, dict(case.options)))
-            if out.status == "survived" and out.checks == PATIENCE:
-                out.proof = proof(self.row, mutant)
-                if out.proof:
-                    out.status, out.seconds, out.tiers = "equivalent", time.process_time() - began, {}
-                    return out
-            if out.status == "survived" and out.checks > PATIENCE and time.process_time() - began > budget:
-                out.status = "open"
-                break
-            result = self._execute(case, subject)
-            out.checks += 1
-            if result.verdict in KILLS and self.verdict(case) in SOUND:
-                out.tiers[tier] = True
-                reason = result.reason[:200]
-                out.kills.append(Kill(case.check.name, tier, case.target, case.options, result.verdict, reason))
-                if out.status == "survived":
-                    out.status, out.seconds = "killed", time.process_time() - began
-                if first:
-                    return out
-            elif result.verdict == "inconclusive" and self.verdict(case) == "pass":
-                out.undecided.append(f"{case.check.name} on {case.target}: {result.reason[:120]}")
-            if not out.tiers[tier] and not any(c.check.tier == tier for c in pending[number + 1 :]):
-                out.tiers[tier] = False
+        self._meet(list(self.cases(row, differing, tiers, mutant)), row, mutant, out, first, Clock(began, budget))
+        if out.status == "killed" and first:
+            return out
         if out.status in ("survived", "open"):
             out.seconds = time.process_time() - began
         if out.status != "open":
             out.tiers |= dict.fromkeys(set(out.tiers) - set(tiers), False)
         return out
+
+    def _fingerprints(self, row: Row) -> dict[int, str]:
+        """Of the traced step of a mutant at each setting; the exception where it cannot be traced."""
+        prints: dict[int, str] = {}
+        for i, setting in enumerate(self.settings):
+            try:
+                prints[i] = fingerprint(row, setting)
+            except Exception as error:
+                prints[i] = f"raises {type(error).__name__}"
+        return prints
+
+    def _meet(self, pending: list[Case], row: Row, mutant: Mutant, out: Outcome, first: bool, clock: Clock) -> None:
+        """Run cases in turn, up to the first kill, a proof or the end of the budget; what is found goes into `out`."""
+        subjects: dict[str, Subject] = {}
+        for number, case in enumerate(pending):
+            tier = case.check.tier
+            if out.tiers[tier]:
+                continue
+            if out.status == "survived" and self._ends(mutant, out, clock):
+                return
+            subject = subjects.setdefault(repr(sorted(case.options.items())), Subject(row, dict(case.options)))
+            if self._kills(case, subject, out):
+                if out.status == "survived":
+                    out.status, out.seconds = "killed", clock.spent
+                if first:
+                    return
+            if not out.tiers[tier] and not any(c.check.tier == tier for c in pending[number + 1 :]):
+                out.tiers[tier] = False
+
+    def _ends(self, mutant: Mutant, out: Outcome, clock: Clock) -> bool:
+        """True if a mutant that has survived so far is proved equivalent, or its budget is spent."""
+        if out.checks == PATIENCE:
+            out.proof = proof(self.row, mutant)
+            if out.proof:
+                out.status, out.seconds, out.tiers = "equivalent", clock.spent, {}
+                return True
+        if out.checks > PATIENCE and clock.spent > clock.budget:
+            out.status = "open"
+            return True
+        return False
+
+    def _kills(self, case: Case, subject: Subject, out: Outcome) -> bool:
+        """True if a case fails that the unmutated sampler does not; an undecided one is noted."""
+        result = self._execute(case, subject)
+        out.checks += 1
+        check = case.check
+        if result.verdict in KILLS and self.verdict(case) in SOUND:
+            out.tiers[check.tier] = True
+            out.kills.append(
+                Kill(check.name, check.tier, case.target, case.options, result.verdict, result.reason[:200])
+            )
+            return True
+        if result.verdict == "inconclusive" and self.verdict(case) == "pass":
+            out.undecided.append(f"{check.name} on {case.target}: {result.reason[:120]}")
+        return False
 
     def cases(self, row: Row, differing: Sequence[int], tiers: Sequence[str], mutant: Mutant) -> Iterator[Case]:
         """The cases of a mutant: the checks that kill most at all options that show it, then the others.

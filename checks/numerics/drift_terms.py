@@ -8,7 +8,7 @@ f_i = -sum_j (D_ij + Q_ij) d_j H + Gamma_i,   Gamma_i = sum_j d_j (D_ij + Q_ij) 
 # pyright: reportReturnType=false, reportCallIssue=false, reportIndexIssue=false
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -75,7 +75,7 @@ def drift_terms(dynamics: Dynamics, points: np.ndarray) -> Terms:
 def _compiled_terms(dynamics: Dynamics) -> Callable[[jax.Array], tuple[jax.Array, ...]]:
     """Compiled once a `Dynamics`: a diagnosis needs the terms that the verdict has just used."""
 
-    def at(z):
+    def at(z: jax.Array):
         slope = jax.grad(dynamics.H)(z)
         diagonal = lambda matrix: jnp.einsum("ijj->ij", jax.jacfwd(matrix)(z))
         return -dynamics.D(z) * slope, -dynamics.Q(z) * slope, diagonal(dynamics.D), diagonal(dynamics.Q)
@@ -96,7 +96,7 @@ def without_term(dynamics: Dynamics, term: GammaTerm, factor: float = 1.0) -> Ca
     """The derived drift with `factor` times one term of Gamma taken away (1: deleted, 2: of the wrong sign)."""
     matrix = dynamics.D if term.matrix == "D" else dynamics.Q
 
-    def drift(z):
+    def drift(z: jax.Array):
         value = jax.jacfwd(lambda y: matrix(y)[term.i, term.j])(z)[term.j]
         return derived_drift(dynamics, z).at[term.i].add(-factor * value)
 
@@ -157,8 +157,8 @@ def _kind(coefficient: float) -> str | None:
     return None
 
 
-def _explain(names, i, terms: Terms, deviation: np.ndarray, slack: np.ndarray) -> str:
-    def fits(candidate) -> float | None:
+def _explain(names: Sequence[str], i: int, terms: Terms, deviation: np.ndarray, slack: np.ndarray) -> str:
+    def fits(candidate: np.ndarray) -> float | None:
         weight = np.sum(candidate**2)
         if weight == 0:
             return None
@@ -199,7 +199,9 @@ def _explain(names, i, terms: Terms, deviation: np.ndarray, slack: np.ndarray) -
     return _combination(sums[:2] + sums[3:5], terms.drift[:, i], deviation, slack)
 
 
-def _combination(sums, drift, deviation, slack) -> str:
+def _combination(
+    sums: Sequence[tuple[str, np.ndarray, str]], drift: np.ndarray, deviation: np.ndarray, slack: np.ndarray
+) -> str:
     present = [(n, v, e) for n, v, e in sums if np.any(v != 0)]
     if present and len(deviation) > len(present):
         matrix = np.stack([v for _, v, _ in present], axis=1)

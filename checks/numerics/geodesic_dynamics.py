@@ -38,11 +38,11 @@ def generator_of(dynamics: Dynamics | EmbeddedDynamics) -> Callable:
     + T P C P : d_v d_v phi, as f is tangent to the bundle and D has its range in the tangent space of v.
     """
 
-    def generator(phi):
-        def along(direction, y):
+    def generator(phi: Callable):
+        def along(direction: jax.Array, y: jax.Array):
             return jax.jvp(phi, (y,), (direction,))[1]
 
-        def applied(z):
+        def applied(z: jax.Array):
             # sum_ij D_ij d_i d_j phi as n second derivatives along (D e_j, e_j): far fewer terms than full Hessians
             # when L is applied to L phi.
             D, basis = dynamics.D(z), jnp.eye(z.size, dtype=z.dtype)
@@ -54,18 +54,10 @@ def generator_of(dynamics: Dynamics | EmbeddedDynamics) -> Callable:
     return generator
 
 
-def geodesic_generator(claims: Claims, target: Target) -> Callable:
-    """`generator_of` for the dynamics that a sampler declares on a manifold: equations (5) and (6) of the source.
-
-    Source: liu2016stochastic, section 3.2.
-    """
-    return generator_of(dynamics_of(claims, target))
-
-
 def tangent_frames(target: Target, points: np.ndarray) -> np.ndarray:
     """An orthonormal basis (P, d, m) of the tangent space at each point: the range of the projection."""
 
-    def project(x, u):
+    def project(x: jax.Array, u: jax.Array):
         return target.ravel(target.manifold.tangent(target.unravel(x), target.unravel(u)))
 
     rows = jax.jit(jax.vmap(jax.vmap(project, (None, 0)), (0, None)))
@@ -97,7 +89,7 @@ def draw_tangent(
 ) -> np.ndarray:
     """z (count, d + extra) from positions (count, d): v ~ N(0, T P(x)), and the thermostat where there is one."""
 
-    def project(x, u):
+    def project(x: jax.Array, u: jax.Array):
         return target.ravel(target.manifold.tangent(target.unravel(x), target.unravel(u)))
 
     normals = generator.standard_normal((len(positions), extra))
@@ -122,7 +114,7 @@ def on_tangent_bundle(target: Target, points: np.ndarray, wiggles: np.ndarray) -
     """
     manifold, base, d = target.manifold, target.example, target.size
 
-    def place(shift, aux):
+    def place(shift: jax.Array, aux: jax.Array):
         along = manifold.tangent(base, target.unravel(shift))
         x, _ = manifold.geodesic(base, along, jnp.asarray(1.0))
         if aux.size < d:

@@ -1,10 +1,12 @@
 """Vectors of test functions: a single test function can cross zero and hide an error."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
 
-def observables(v):
+def observables(v: Any) -> Any:
     """Test functions of vectors (..., n): monomials of degree 1 to 4 and bounded oscillating ones, on the last axis.
 
     Contains v_i, v_i v_j (i <= j), v_i^3, v_i^4, and two sines along fixed generic directions; `observable_names` has

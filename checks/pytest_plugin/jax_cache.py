@@ -14,7 +14,7 @@ EVENT = "/jax/core/compile/jaxpr_to_mlir_module_duration"
 class Lowerings:
     """A plugin of pytest that clears the caches of JAX after the test in which the `MANY`th lowering was made."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.count = 0
         jax.monitoring.register_event_duration_secs_listener(self.add)
 
@@ -24,7 +24,8 @@ class Lowerings:
         self.count += event == EVENT
 
     @pytest.hookimpl(trylast=True)
-    def pytest_runtest_teardown(self):
+    def pytest_runtest_teardown(self) -> None:
+        """Forget what has been lowered once there is too much of it."""
         if self.count >= MANY:
             self.count = 0
             jax.clear_caches()

@@ -5,6 +5,7 @@ float64 before anything makes an array.
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ LETTERS = {
 }
 
 
-def pytest_addoption(parser):
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of `pytest checks`."""
     group = parser.getgroup("verification", "verification of samplers (pytest checks)")
     add = group.addoption
     add(
@@ -78,7 +80,7 @@ def pytest_addoption(parser):
     add("--deviations", default=None, metavar="FILE.toml", help="known failures, with reason and issue; they still run")
 
 
-def _selected(config) -> bool:
+def _selected(config: pytest.Config) -> bool:
     """True if this run collects the checks."""
     for argument in config.args:
         path = (Path(config.invocation_params.dir) / str(argument).split("::")[0]).resolve()
@@ -87,23 +89,24 @@ def _selected(config) -> bool:
     return False
 
 
-def _given(config) -> list[str]:
+def _given(config: pytest.Config) -> list[str]:
     flags = ("sampler", "target", "tier", "seed", "step_size", "chains", "option", "report", "deviations")
     return [f"--{flag.replace('_', '-')}" for flag in flags if config.getoption(flag)]
 
 
-def _is_worker(config) -> bool:
+def _is_worker(config: pytest.Config) -> bool:
     return hasattr(config, "workerinput")
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config):
+def pytest_cmdline_main(config: pytest.Config) -> None:
     """A worker keeps whole samplers, so that what it compiles is used again."""
     if _selected(config) and getattr(config.option, "numprocesses", None) and config.option.dist == "no":
         config.option.dist = "loadgroup"
 
 
-def pytest_configure(config):
+def pytest_configure(config: pytest.Config) -> None:
+    """Float64, the plan of the run, and one step of each third-party sampler, before anything is collected."""
     config.addinivalue_line("markers", "xdist_group(name): tests of one group run in one worker")
     if _is_worker(config) or not getattr(config.option, "numprocesses", None):
         from checks.pytest_plugin.jax_cache import Lowerings
@@ -123,17 +126,17 @@ def pytest_configure(config):
     from checks.pytest_plugin.execute import cached_target
     from checks.pytest_plugin.plan import make_plan
 
-    option = config.getoption
+    given = config.option
     try:
         plan = make_plan(
-            option("sampler"),
-            option("target"),
-            option("tier"),
-            option("seed"),
-            option("step_size"),
-            option("option"),
-            option("deviations"),
-            option("chains"),
+            given.sampler,
+            given.target,
+            given.tier,
+            given.seed,
+            given.step_size,
+            given.option,
+            given.deviations,
+            given.chains,
         )
         if not _is_worker(config):
             for subject in plan.strangers:
@@ -145,20 +148,21 @@ def pytest_configure(config):
     config.stash[OUTCOMES] = []
     if not _is_worker(config):
         config.pluginmanager.register(Collector(config), "verification-collector")
-    if option("report") and not _is_worker(config):
+    if given.report and not _is_worker(config):
         try:
-            config.stash[STREAM] = Path(option("report")).open("w", encoding="utf-8")  # noqa: SIM115 (closed at the end of the run)
+            config.stash[STREAM] = Path(given.report).open("w", encoding="utf-8")  # noqa: SIM115 (closed at the end of the run)
         except OSError as error:
-            raise pytest.UsageError(f"--report {option('report')}: cannot be written ({error.strerror})") from None
+            raise pytest.UsageError(f"--report {given.report}: cannot be written ({error.strerror})") from None
 
 
-def pytest_unconfigure(config):
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Close the file of results."""
     stream = config.stash.get(STREAM, None)
     if stream is not None:
         stream.close()
 
 
-def _plan(config):
+def _plan(config: pytest.Config) -> Any:
     return config.stash.get(PLAN, None)
 
 
@@ -166,7 +170,7 @@ def _tier_of(path: Path) -> str | None:
     return path.stem.removeprefix("test_") if path.parent == HERE and path.stem.startswith("test_") else None
 
 
-def pytest_ignore_collect(collection_path, config):
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """A tier without cases in this run is not collected at all."""
     tier = _tier_of(Path(collection_path))
     if _plan(config) is not None and tier is not None and not _plan(config).of_tier(tier):
@@ -174,7 +178,8 @@ def pytest_ignore_collect(collection_path, config):
     return None
 
 
-def pytest_generate_tests(metafunc):
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One item for each case of the plan."""
     plan, tier = _plan(metafunc.config), _tier_of(Path(metafunc.definition.path))
     if plan is None or tier is None or "case" not in metafunc.fixturenames:
         return
@@ -185,7 +190,7 @@ def pytest_generate_tests(metafunc):
     )
 
 
-def pytest_collection_modifyitems(config, items):
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """One subject's items side by side, in the order of the plan, whatever file they come from."""
     plan = _plan(config)
     if plan is None:
@@ -196,10 +201,10 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture
-def run_case(request):
+def run_case(request: pytest.FixtureRequest) -> Callable[[Any], None]:
     """Runs a case, hands its result to the report, and fails on a verdict that is not good."""
 
-    def run(case):
+    def run(case: Any) -> None:
         from checks.end_points.error_rates import fraction_of_chains
         from checks.pytest_plugin.execute import execute
         from checks.pytest_plugin.terminal import block
@@ -216,19 +221,20 @@ def run_case(request):
     return run
 
 
-def _outcome(plan, row: str, result):
+def _outcome(plan: Any, row: str, result: Result) -> Any:
     from checks.pytest_plugin.terminal import Outcome
 
     known = [d for d in plan.deviations if d.matches(result.sampler, row, result.check, result.target)]
     return Outcome(row, result, known[0] if known else None)
 
 
-def _record(report) -> dict | None:
+def _record(report: pytest.TestReport) -> dict | None:
     return next((value for name, value in getattr(report, "user_properties", ()) if name == NAME), None)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_report_teststatus(report, config):
+def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> Any:
+    """The verdict in place of passed and failed."""
     if report.when != "call" or _plan(config) is None:
         return None
     record = _record(report)
@@ -238,10 +244,11 @@ def pytest_report_teststatus(report, config):
 class Collector:
     """Collects the results on the controller as they finish; under xdist the workers only send them."""
 
-    def __init__(self, config):
+    def __init__(self, config: pytest.Config) -> None:
         self.config = config
 
-    def pytest_runtest_logreport(self, report):
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the result of a case, and write it to the file of results."""
         record = _record(report) if report.when == "call" else None
         if record is None:
             return
@@ -253,7 +260,8 @@ class Collector:
             stream.flush()
 
 
-def pytest_report_header(config):
+def pytest_report_header(config: pytest.Config) -> Any:
+    """Version, samplers, seed and platform."""
     plan = _plan(config)
     if plan is None:
         return None
@@ -263,7 +271,7 @@ def pytest_report_header(config):
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session, exitstatus):
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """A sampler whose overall verdict is not a pass fails the run, even if every single result is good."""
     plan = _plan(session.config)
     if plan is None or _is_worker(session.config) or session.config.option.collectonly:
@@ -274,7 +282,8 @@ def pytest_sessionfinish(session, exitstatus):
         session.exitstatus = 1
 
 
-def pytest_terminal_summary(terminalreporter, config):
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Findings, reasons, smallest effects and verdicts."""
     plan = _plan(config)
     outcomes = config.stash.get(OUTCOMES, [])
     if plan is None or not outcomes:

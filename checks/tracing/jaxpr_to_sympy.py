@@ -557,66 +557,78 @@ def vanishes(expression: sp.Expr) -> bool:
 def _reduced_numerator(expression: sp.Expr) -> sp.Expr:
     expression = expression.rewrite([sp.tanh, sp.sinh, sp.cosh], sp.exp)
     expression = sp.expand(sp.expand_trig(expression), power_exp=True)
-    relations: list[tuple[sp.Symbol, sp.Expr]] = []
-    cache: dict[Any, sp.Symbol] = {}
+    rational = _Rational(expression)
+    walked = sp.sympify(rational.walk(expression))
+    numerator = sp.expand(sp.fraction(sp.together(walked))[0])
+    # Later symbols may sit above earlier ones (nested roots), so reduce from the last to the first, twice.
+    for _ in range(2):
+        for symbol, relation in reversed(rational.relations):
+            numerator = _remainder(numerator, relation, symbol)
+    return numerator
 
-    def fresh(key) -> tuple[sp.Symbol, bool]:
-        new = key not in cache
+
+class _Rational:
+    """Rewriting an expression as a rational function of symbols, with the polynomial relations between them.
+
+    exp(p/q a) = s^p with s = exp(a / q), and b^(p/q) = s^p with s^q = b: one q for each a and each b.
+    """
+
+    def __init__(self, expression: sp.Expr):
+        self.relations: list[tuple[sp.Symbol, sp.Expr]] = []
+        self._symbols: dict[Any, sp.Symbol] = {}
+        self._common: dict[Any, int] = {}
+        for node in expression.atoms(sp.exp):
+            coefficient, rest = node.args[0].as_coeff_Mul()
+            self._common["exp", rest] = sp.ilcm(self._common.get(("exp", rest), 1), coefficient.q)
+        for node in expression.atoms(sp.Pow):
+            if node.exp.is_Rational:
+                self._common["root", node.base] = sp.ilcm(self._common.get(("root", node.base), 1), node.exp.q)
+
+    def _fresh(self, key: Any) -> tuple[sp.Symbol, bool]:
+        new = key not in self._symbols
         if new:
-            cache[key] = sp.Symbol(f"_s{len(cache)}")
-        return cache[key], new
+            self._symbols[key] = sp.Symbol(f"_s{len(self._symbols)}")
+        return self._symbols[key], new
 
-    # exp(p/q a) = s^p with s = exp(a / q), and b^(p/q) = s^p with s^q = b: one q for each a and each b.
-    common: dict[Any, int] = {}
-    for node in expression.atoms(sp.exp):
-        coefficient, rest = node.args[0].as_coeff_Mul()
-        common["exp", rest] = sp.ilcm(common.get(("exp", rest), 1), coefficient.q)
-    for node in expression.atoms(sp.Pow):
-        if node.exp.is_Rational:
-            common["root", node.base] = sp.ilcm(common.get(("root", node.base), 1), node.exp.q)
-
-    def walk(node: sp.Basic) -> sp.Basic:
+    def walk(self, node: sp.Basic) -> sp.Basic:
+        """The expression in symbols."""
         if not node.args:
             return node
         if isinstance(node, sp.exp):
             coefficient, rest = node.args[0].as_coeff_Mul()
-            return fresh(("exp", rest))[0] ** int(coefficient * common["exp", rest])
+            return self._fresh(("exp", rest))[0] ** int(coefficient * self._common["exp", rest])
         if isinstance(node, sp.sin | sp.cos):
-            sine, new = fresh(("sin", node.args[0]))
-            cosine, _ = fresh(("cos", node.args[0]))
-            if new:
-                relations.append((sine, sine**2 + cosine**2 - 1))
-            return sine if isinstance(node, sp.sin) else cosine
+            return self._circular(node)
         if isinstance(node, sp.Pow) and node.exp.is_Rational and not node.exp.is_Integer:
-            order = common["root", node.base]
-            root, new = fresh(("root", node.base))
-            if new:
-                top, bottom = sp.together(walk(node.base)).as_numer_denom()
-                relations.append((root, sp.expand(bottom * root**order - top)))
-            return root ** int(node.exp * order)
-        if isinstance(node, sp.Abs):
-            inner = walk(node.args[0])
-            symbol, new = fresh(("abs", inner))
-            if new:
-                relations.append((symbol, symbol**2 - inner**2))
-            return symbol
-        if isinstance(node, sp.sign):
-            inner = walk(node.args[0])
-            symbol, _ = fresh(("abs", inner))
-            if not any(s == symbol for s, _ in relations):
-                relations.append((symbol, symbol**2 - inner**2))
-            return symbol / inner
+            return self._root(node)
+        if isinstance(node, sp.Abs | sp.sign):
+            return self._absolute(node)
         if isinstance(node, sp.Add | sp.Mul) or (isinstance(node, sp.Pow) and node.exp.is_Integer):
-            return node.func(*(walk(arg) for arg in node.args))
-        return fresh(node)[0]
+            return node.func(*(self.walk(arg) for arg in node.args))
+        return self._fresh(node)[0]
 
-    walked = sp.sympify(walk(expression))
-    numerator = sp.expand(sp.fraction(sp.together(walked))[0])
-    # Later symbols may sit above earlier ones (nested roots), so reduce from the last to the first, twice.
-    for _ in range(2):
-        for symbol, relation in reversed(relations):
-            numerator = _remainder(numerator, relation, symbol)
-    return numerator
+    def _circular(self, node: Any) -> sp.Symbol:
+        sine, new = self._fresh(("sin", node.args[0]))
+        cosine, _ = self._fresh(("cos", node.args[0]))
+        if new:
+            self.relations.append((sine, sine**2 + cosine**2 - 1))
+        return sine if isinstance(node, sp.sin) else cosine
+
+    def _root(self, node: Any) -> sp.Expr:
+        order = self._common["root", node.base]
+        root, new = self._fresh(("root", node.base))
+        if new:
+            top, bottom = sp.together(self.walk(node.base)).as_numer_denom()
+            self.relations.append((root, sp.expand(bottom * root**order - top)))
+        return root ** int(node.exp * order)
+
+    def _absolute(self, node: Any) -> sp.Expr:
+        """|a| as a symbol s with s^2 = a^2, and sign(a) as s / a."""
+        inner = self.walk(node.args[0])
+        symbol, _ = self._fresh(("abs", inner))
+        if not any(s == symbol for s, _ in self.relations):
+            self.relations.append((symbol, symbol**2 - inner**2))
+        return symbol if isinstance(node, sp.Abs) else symbol / inner
 
 
 def _remainder(numerator: sp.Expr, relation: sp.Expr, symbol: sp.Symbol) -> sp.Expr:

@@ -228,9 +228,8 @@ class JaxStep:
         """The state of `pack(z)` as an affine map of z and noise, for each value of its discrete draws."""
         if isinstance(self.state_program, MappedRecursion):  # its state is z
             return [Affine(np.eye(self.size), np.zeros((self.size, 0)), np.zeros(self.size), 1.0)]
-        pack = lambda z: ravel_floats(
-            self.sampler.pack(jax.random.key(0), self.template.unravel(z), self.estimator)
-        )[0]  # fmt: skip
+        packed = lambda z: self.sampler.pack(jax.random.key(0), self.template.unravel(z), self.estimator)
+        pack = lambda z: ravel_floats(packed(z))[0]
         program = record(pack, jnp.asarray(self.template.flat))
         run = jax.jit(lambda z, e, k: program(Noise(e, jnp.zeros(0), k), z))
         base = np.asarray(self.template.flat, np.float64)

@@ -27,7 +27,7 @@ from checks.registry import find_check
 from reports.records.jsonl import appended, commit, read
 from reports.runs.sweep import Cell, compute, key_of
 
-INSTALL = "needs dask: pip install -e '.[scale]'"
+INSTALL = "needs dask: pip install 'sgmcmc-verification[scale]'"
 
 
 class Task(NamedTuple):

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from samplers.adapters.common import COMPOSITE, PARTICLES, Foreign, PeerState, first, frozen, load, on_target
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.entry import SAMPLED_TIERS, TEMPERATURES, Row, plain
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import (
     AdaptiveLaw,
     Claims,
@@ -31,7 +32,6 @@ from samplers.interface.claims import (
 )
 from samplers.interface.from_step import PositionMixin, PositionState
 from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
-from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.validation import require
 from targets.target import Target
 

@@ -12,18 +12,33 @@ from jax.flatten_util import ravel_pytree
 from samplers.entry import Row
 from samplers.estimators.basic import Minibatch
 from samplers.estimators.host import HostExact
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
 from samplers.interface.claims import Claims, Composite, Source, StationaryLaw
-from samplers.typing import Estimator, EstimatorState, Position, Tree
 from targets.target import Target
 
 
-def load(module: str, distribution: str | None = None, extra: str = "peers") -> ModuleType:
-    """Import a module. Raises ImportError that says how to install its `distribution` (default: the module)."""
+class MissingLibrary(ImportError):
+    """A library is not installed; the message is one line with the command that installs it."""
+
+
+def load(module: str, extra: str | None = None, distribution: str | None = None, then: str = "") -> ModuleType:
+    """Import a module of a library.
+
+    Args:
+        module: name of the module.
+        extra: extra of this project that installs the library; default: the top-level name of the module.
+        distribution: name of the library where it differs from that of the module.
+        then: command that has to follow the installation of the extra.
+
+    Raises:
+        MissingLibrary: if it cannot be imported.
+    """
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        name = distribution or module.partition(".")[0]
-        raise ImportError(f"{name} is not installed; the adapters need it: pip install '.[{extra}]'") from error
+        name = module.partition(".")[0]
+        install = f"pip install 'sgmcmc-verification[{extra or name}]'" + (f" && {then}" if then else "")
+        raise MissingLibrary(f"needs {distribution or name}: {install}") from error
 
 
 Foreign = Any

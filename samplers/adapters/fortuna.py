@@ -21,9 +21,9 @@ from samplers.adapters.isolated.sampler import Bridged
 from samplers.adapters.sgmcmcjax import PreconditionedPoint
 from samplers.dynamics.underdamped import PhasePoint
 from samplers.entry import Row
+from samplers.interface.aliases import Position, Tree
 from samplers.interface.claims import AdaptiveLaw, Claims, Composite, Source, StationaryLaw
 from samplers.overdamped.sgld import SGLD
-from samplers.typing import Position, Tree
 from samplers.underdamped.sghmc import SGHMC
 from samplers.validation import require
 from targets.target import Target

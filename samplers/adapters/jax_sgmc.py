@@ -19,6 +19,7 @@ from samplers.adapters.isolated.sampler import Bridged
 from samplers.adapters.sgmcmcjax import PreconditionedPoint
 from samplers.dynamics.underdamped import PhasePoint, langevin_dynamics
 from samplers.entry import TEMPERATURES, Row
+from samplers.interface.aliases import Position, Tree
 from samplers.interface.claims import (
     Claims,
     Composite,
@@ -31,7 +32,6 @@ from samplers.interface.claims import (
 )
 from samplers.overdamped.replica_exchange import ReplicaExchangeSGLD
 from samplers.overdamped.sgld import SGLD
-from samplers.typing import Position, Tree
 from samplers.underdamped.splitting import OBABO
 from samplers.validation import require
 from targets.target import Target

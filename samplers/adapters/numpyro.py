@@ -18,8 +18,8 @@ from jax.flatten_util import ravel_pytree
 
 from samplers.adapters.common import PARTICLES, Foreign, PeerState, first, frozen, load, on_target
 from samplers.entry import Row
+from samplers.interface.aliases import Estimator, Position, Scalar, Tree
 from samplers.interface.claims import Claims, Composite, ExactLaw, ParticleLaw, Source
-from samplers.typing import Estimator, Position, Scalar, Tree
 from samplers.validation import require
 from targets.target import Target
 
@@ -142,7 +142,7 @@ class HMCECS:
         kernel = infer.HMCECS(inner, num_blocks=self.num_blocks, proxy=proxy if self.taylor else None)
         position = {SITE: self.target.ravel(self.target.example)}
         state = kernel.init(jax.random.key(0), 0, position, (), {})
-        return kernel, state, start.get("proxy", lambda key, sites: ())
+        return kernel, state, start.get("proxy", lambda *_: ())
 
     def init(self, key: jax.Array, position: Position, estimator: Estimator) -> PeerState:
         """Start a chain at a position."""

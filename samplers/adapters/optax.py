@@ -20,9 +20,9 @@ from samplers.adapters.common import Foreign, load
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
 from samplers.entry import FRICTIONS, TEMPERATURES, Row, plain
+from samplers.interface.aliases import Estimator, Position, Scalar, Tree
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.interface.from_step import PositionMixin, PositionState
-from samplers.typing import Estimator, Position, Scalar, Tree
 from samplers.validation import require
 
 CLIP = 1e8

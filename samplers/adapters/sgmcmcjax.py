@@ -19,12 +19,12 @@ from samplers.adapters.isolated.entry import PRECONDITIONED, bridged_row, compos
 from samplers.adapters.isolated.sampler import Bridged
 from samplers.dynamics.underdamped import PhasePoint
 from samplers.entry import Row
+from samplers.interface.aliases import Position, Tree
 from samplers.interface.claims import Claims, Composite, Source, StationaryLaw
 from samplers.overdamped.sgld import SGLD
 from samplers.thermostats.badodab import BADODAB
 from samplers.thermostats.common import ThermostatPoint
 from samplers.thermostats.sgnht import SGNHT
-from samplers.typing import Position, Tree
 from samplers.underdamped.splitting import BAOAB
 from samplers.validation import require
 from targets.target import Target

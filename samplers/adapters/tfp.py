@@ -21,6 +21,7 @@ from samplers.adapters.common import COMPOSITE, FEW, Foreign, frozen, load, on_t
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.entry import SAMPLED_TIERS, Row
+from samplers.interface.aliases import Estimator, Scalar
 from samplers.interface.claims import (
     Claims,
     Composite,
@@ -32,7 +33,6 @@ from samplers.interface.claims import (
     StationaryMoments,
 )
 from samplers.interface.from_step import PositionMixin, PositionState
-from samplers.typing import Estimator, Scalar
 from samplers.validation import require
 from targets.target import Target
 
@@ -42,7 +42,7 @@ CONSTANT = 0.7
 
 def library() -> ModuleType:
     """Import the module `tfp.mcmc` of the JAX substrate. Raises ImportError that says how to install it."""
-    return load("tensorflow_probability.substrates.jax", "tfp-nightly").mcmc
+    return load("tensorflow_probability.substrates.jax", "tfp", "tfp-nightly").mcmc
 
 
 def volatility_function(name: Volatility) -> Callable[..., list[jax.Array]] | None:

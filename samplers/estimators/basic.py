@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from samplers.interface.aliases import Estimator, EstimatorState, Position
 from samplers.interface.sampler import Estimate
-from samplers.typing import Estimator, EstimatorState, Position
 from targets.target import DataTerms, Target
 
 

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 
 from samplers.estimators.basic import Exact
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
 from samplers.interface.sampler import Estimate
-from samplers.typing import Estimator, EstimatorState, Position, Tree
 from targets.target import Target
 
 

@@ -10,9 +10,9 @@ from samplers.dynamics.embedded import geodesic_overdamped
 from samplers.entry import EMBEDDED, MANIFOLD_TIERS, TRAJECTORIES, Row, on_manifold
 from samplers.geodesic.common import arrive, velocity_like
 from samplers.geodesic.constraints import constraint_of, solve_small
+from samplers.interface.aliases import Estimator, Position, Scalar, Tree
 from samplers.interface.claims import Claims, Source
 from samplers.riemannian.trajectories import TrajectoryMixin, agree, solve
-from samplers.typing import Estimator, Position, Scalar, Tree
 from samplers.underdamped.hmc import MetropolisState, potential_of
 from targets.manifolds.base import Manifold
 

@@ -18,8 +18,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics.embedded import projection
+from samplers.interface.aliases import EstimatorState, Position, Scalar, Tree
 from samplers.numerics.noise import correlated_like, normal_like
-from samplers.typing import EstimatorState, Position, Scalar, Tree
 from targets.manifolds.base import Manifold, has_boundary
 
 Friction = Any

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.typing import Position
+from samplers.interface.aliases import Position
 from targets.manifolds.base import Manifold
 from targets.manifolds.euclidean import Euclidean
 from targets.manifolds.orthant import Positive

@@ -7,9 +7,9 @@ import jax
 from samplers.dynamics.embedded import geodesic_overdamped
 from samplers.entry import EMBEDDED, MANIFOLD_TIERS, OTHERS, TRAJECTORIES, Row, on_manifold
 from samplers.geodesic.common import SPACES, arrive, velocity_like
+from samplers.interface.aliases import Estimator, Position, Scalar, Tree
 from samplers.interface.claims import Claims, FollowsGeodesics, Source
 from samplers.riemannian.trajectories import TrajectoryMixin
-from samplers.typing import Estimator, Position, Scalar, Tree
 from samplers.underdamped.hmc import MetropolisState, potential_of
 from targets.manifolds.base import Manifold
 

@@ -12,6 +12,7 @@ from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.embedded import EmbeddedDynamics, geodesic_thermostat
 from samplers.entry import EMBEDDED, MANIFOLD_TIERS, THERMAL, Row, on_manifold
 from samplers.geodesic.common import SPACES, boundary_conditions, projected_noise, velocity_like
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import (
     Claims,
     Diffusion,
@@ -23,7 +24,6 @@ from samplers.interface.claims import (
 )
 from samplers.interface.metropolis import inner
 from samplers.thermostats.common import scalar_thermostat, thermostat_dynamics
-from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.validation import require
 from targets.manifolds.base import Manifold
 from targets.numerics.small_sums import computed_once

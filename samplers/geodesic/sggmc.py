@@ -27,6 +27,7 @@ from samplers.geodesic.common import (
     projected_noise,
     velocity_like,
 )
+from samplers.interface.aliases import Estimator, Need, Position, Scalar, Tree
 from samplers.interface.claims import (
     Claims,
     Diffusion,
@@ -37,7 +38,6 @@ from samplers.interface.claims import (
     StationaryLaw,
     StationaryMoments,
 )
-from samplers.typing import Estimator, Need, Position, Scalar, Tree
 from samplers.underdamped.sghmc import SGHMC
 from samplers.validation import require
 from targets.manifolds.base import Manifold

@@ -435,7 +435,7 @@ class Claims:
         *claims: Claim | None,
         conditions: tuple[str, ...] = (),
         spaces: tuple[str, ...] = ("euclidean",),
-    ):
+    ) -> None:
         self.source, self.law, self.conditions, self.spaces = source, law, conditions, spaces
         self._made: tuple[Claim, ...] = (law, *(claim for claim in claims if claim is not None))
         types = [_family(claim) for claim in self._made]

@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple
 
 import jax
 
+from samplers.interface.aliases import Estimator, EstimatorState, Position, State, Tree
 from samplers.interface.claims import Claims, Source, StationaryLaw
 from samplers.interface.sampler import Need, Sampler
-from samplers.typing import Estimator, EstimatorState, Position, State, Tree
 
 
 class PositionState(NamedTuple):

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from samplers.typing import Tree
+from samplers.interface.aliases import Tree
 
 
 def inner(a: Tree, b: Tree) -> jax.Array:

@@ -11,6 +11,7 @@ import numpy as np
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.entry import FLAT, Row
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import (
     AdaptiveLaw,
     Claims,
@@ -21,7 +22,6 @@ from samplers.interface.claims import (
     StationaryMoments,
 )
 from samplers.numerics.noise import injected_noise
-from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.underdamped.hmc import potential_of
 from samplers.validation import require
 from targets.target import Target

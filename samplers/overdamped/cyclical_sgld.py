@@ -8,10 +8,10 @@ import jax.numpy as jnp
 
 from samplers.dynamics import published
 from samplers.entry import FLAT, TEMPERATURES, Row, cyclical
+from samplers.interface.aliases import Estimator, Scalar
 from samplers.interface.claims import Claims, CyclicalSchedule, Source
 from samplers.numerics.noise import injected_noise
 from samplers.overdamped.sgld import SGLD, SGLDState
-from samplers.typing import Estimator, Scalar
 from samplers.validation import require
 
 

@@ -9,9 +9,9 @@ from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.entry import FLAT, TEMPERATURES, Row, plain
 from samplers.estimators.host import HostExact, estimator_key
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
 from samplers.interface.claims import Claims
 from samplers.overdamped.sgld import SGLD
-from samplers.typing import Estimator, EstimatorState, Position, Scalar
 from samplers.validation import require
 from targets.target import Target
 

@@ -10,9 +10,9 @@ from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.entry import FLAT, TEMPERATURES, Row, plain
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.numerics.noise import normal_like
-from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.validation import require
 from targets.target import Target
 

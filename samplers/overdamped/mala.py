@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.entry import FLAT, TEMPERATURES, Row, plain
+from samplers.interface.aliases import Estimator, Position, Scalar, Tree
 from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject, inner
 from samplers.numerics.noise import normal_like
 from samplers.overdamped.sgld import SGLD
-from samplers.typing import Estimator, Position, Scalar, Tree
 from samplers.underdamped.hmc import MetropolisMixin, MetropolisState, potential_of
 from samplers.validation import require
 from targets.target import Target

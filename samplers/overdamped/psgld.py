@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.entry import FLAT, Row
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import (
     AdaptiveLaw,
     Claims,
@@ -23,7 +24,6 @@ from samplers.interface.claims import (
 from samplers.interface.from_step import PositionMixin
 from samplers.numerics.noise import normal_like
 from samplers.riemannian.sgrld import SGRLD
-from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.validation import require
 from targets.target import Target
 

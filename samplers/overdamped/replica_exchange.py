@@ -10,10 +10,10 @@ from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.entry import FLAT, Row, plain
 from samplers.estimators.basic import Exact, FullEnergy
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
 from samplers.interface.claims import Claims, Diffusion, Exchange, Source, StationaryLaw
 from samplers.interface.metropolis import accept
 from samplers.numerics.noise import injected_noise
-from samplers.typing import Estimator, EstimatorState, Position, Scalar
 from samplers.underdamped.hmc import potential_of
 from samplers.validation import require
 from targets.target import Target

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from samplers.dynamics import published
 from samplers.entry import TEMPERATURES, Row, plain
 from samplers.estimators.basic import Minibatch
+from samplers.interface.aliases import Position, Tree
 from samplers.interface.claims import Source
 from samplers.interface.sampler import Estimate
 from samplers.overdamped.variance_reduced import VarianceReducedSGLD, datum_gradients, terms_of
-from samplers.typing import Position, Tree
 from targets.target import DataTerms, Target
 
 

@@ -12,6 +12,7 @@ from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.entry import FLAT, Row
 from samplers.estimators.basic import KnownNoise
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
 from samplers.interface.claims import (
     Claims,
     Diffusion,
@@ -24,7 +25,6 @@ from samplers.interface.claims import (
 from samplers.interface.estimates import covariance_of
 from samplers.interface.from_step import PositionMixin
 from samplers.numerics.noise import normal_like
-from samplers.typing import Estimator, EstimatorState, Position, Scalar
 from samplers.validation import require
 from targets.target import Target
 

@@ -9,9 +9,9 @@ from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.entry import FLAT, TEMPERATURES, Row, known_noise, plain
+from samplers.interface.aliases import Estimator, EstimatorState, Need, Position, Scalar
 from samplers.interface.claims import Claims, Diffusion, IndependentNoise, Source, StationaryLaw, StationaryMoments
 from samplers.numerics.noise import injected_noise
-from samplers.typing import Estimator, EstimatorState, Need, Position, Scalar
 from samplers.validation import require
 from targets.target import Target
 

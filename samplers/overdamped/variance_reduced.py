@@ -10,9 +10,9 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
+from samplers.interface.aliases import Position, Tree
 from samplers.interface.claims import Claims, Source
 from samplers.overdamped.sgld import SGLD
-from samplers.typing import Position, Tree
 from samplers.validation import require
 from targets.target import DataTerms, Target
 

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from samplers.entry import PARTICLE_TIERS, Row
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, State
 from samplers.interface.from_step import PositionMixin
 from samplers.particles.kernels import Bandwidth, bandwidths_of, first_bandwidth
-from samplers.typing import Estimator, EstimatorState, Position, Scalar, State
 
 
 class Particles(NamedTuple):

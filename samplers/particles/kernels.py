@@ -6,8 +6,8 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
+from samplers.interface.aliases import Scalar
 from samplers.numerics.selection import median_of_nonnegative
-from samplers.typing import Scalar
 from samplers.validation import require
 
 Bandwidth = float | tuple[float, ...] | Literal["median", "he"]

@@ -11,6 +11,7 @@ import numpy as np
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names, row_divergence
 from samplers.entry import PLANE, Row
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, State, Tree
 from samplers.interface.claims import (
     Claims,
     DensityEstimate,
@@ -33,7 +34,6 @@ from samplers.particles.density_gradients import DENSITIES, RIDGE, Density, dens
 from samplers.particles.kernels import Bandwidth, bandwidths_of, first_bandwidth, require_bandwidth
 from samplers.riemannian.euler import AugmentedPoint
 from samplers.riemannian.metrics import NonHessian2D
-from samplers.typing import Estimator, EstimatorState, Position, Scalar, State, Tree
 from samplers.validation import require
 from targets.target import Target
 

@@ -6,6 +6,7 @@ import jax
 
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.entry import Row, plain
+from samplers.interface.aliases import Scalar
 from samplers.interface.claims import (
     BalancedVelocity,
     Claims,
@@ -19,7 +20,6 @@ from samplers.interface.claims import (
 from samplers.particles.common import BANDWIDTHS, PARTICLE_FLAT, ParticleMixin, particle_row
 from samplers.particles.density_gradients import BALANCED, DENSITIES, RIDGE, Density, density_gradient
 from samplers.particles.kernels import Bandwidth, require_bandwidth
-from samplers.typing import Scalar
 from samplers.validation import require
 
 SOURCES: dict[Density, Source] = {

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from samplers.dynamics.complete_recipe import row_divergence
 from samplers.entry import PLANE, Row, with_metric
 from samplers.estimators.basic import Exact
+from samplers.interface.aliases import Position, Scalar
 from samplers.interface.claims import Claims, KernelWidth, ParticleLaw, ParticleVelocity, RiemannianVelocity, Source
 from samplers.particles.common import BANDWIDTHS, PARTICLE_FLAT, ParticleMixin, particle_row
 from samplers.particles.kernels import (
@@ -22,7 +23,6 @@ from samplers.particles.kernels import (
     squared_distances,
 )
 from samplers.riemannian.metrics import DiagonalMetric, Metric, NonHessian2D, dense
-from samplers.typing import Scalar
 from samplers.validation import require
 from targets.target import Target
 
@@ -141,7 +141,7 @@ def volume_energy(target: Target) -> Exact:
     """Exact gradients of minus the log-density with respect to the volume of `NonHessian2D`, U + log |G| / 2."""
     metric = NonHessian2D()
 
-    def potential(position):
+    def potential(position: Position) -> jax.Array:
         log_det = jnp.linalg.slogdet(metric.inverse(target.ravel(position)))[1]
         return target.potential(position) - 0.5 * log_det
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from samplers.entry import EMBEDDED, Row, on_manifold
+from samplers.interface.aliases import Estimator, Position, Scalar
 from samplers.interface.claims import (
     Claims,
     FollowsGeodesics,
@@ -27,7 +28,6 @@ from samplers.particles.common import (
     unflatten,
     uniform_weights,
 )
-from samplers.typing import Estimator, Position, Scalar
 from samplers.validation import require
 from targets.manifolds.base import Manifold
 from targets.manifolds.sphere import Sphere

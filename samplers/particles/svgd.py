@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from samplers.entry import Row, plain
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
 from samplers.interface.claims import (
     AdaGradSteps,
     BalancedVelocity,
@@ -35,7 +36,6 @@ from samplers.particles.kernels import (
     require_bandwidth,
     squared_distances,
 )
-from samplers.typing import Estimator, EstimatorState, Position, Scalar
 
 
 class SVGDState(NamedTuple):

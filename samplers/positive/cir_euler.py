@@ -8,10 +8,10 @@ from samplers.dynamics import published
 from samplers.dynamics.cox_ingersoll_ross import CountedShape, cir_dynamics
 from samplers.entry import POSITIVE, Row, plain
 from samplers.estimators.host import estimator_key
+from samplers.interface.aliases import Estimator
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
 from samplers.interface.from_step import PositionMixin, PositionState
 from samplers.positive.scir import ExactCounts
-from samplers.typing import Estimator
 from samplers.validation import require
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.entry import MANIFOLD_TIERS, Row
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
 from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source
 from samplers.interface.from_step import PositionMixin, PositionState
 from samplers.interface.sampler import Estimate
 from samplers.numerics.noise import normal_like
-from samplers.typing import Estimator, EstimatorState, Position, Scalar
 from samplers.validation import require
 from targets.target import Target
 

@@ -8,10 +8,10 @@ import numpy as np
 from samplers.dynamics.cox_ingersoll_ross import CountedShape, cir_dynamics
 from samplers.entry import POSITIVE, Row, plain
 from samplers.estimators.host import estimator_key
+from samplers.interface.aliases import Estimator, EstimatorState
 from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source
 from samplers.interface.sampler import Estimate
 from samplers.positive.cir_transition import cir_logs
-from samplers.typing import Estimator, EstimatorState
 from samplers.validation import require
 
 

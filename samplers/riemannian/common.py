@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from samplers.dynamics.complete_recipe import Dynamics
+from samplers.interface.aliases import Need
 from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ReflectsAtZero, Source, StationaryLaw
-from samplers.typing import Need
 from targets.target import Target
 
 

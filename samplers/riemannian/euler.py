@@ -12,12 +12,12 @@ from jax.flatten_util import ravel_pytree
 from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.entry import EXPLICIT, FLAT, PLANE, TEMPERATURES, Row
+from samplers.interface.aliases import Estimator, EstimatorState, Need, Position, Scalar
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
 from samplers.numerics.matrix_sqrt import positive_root
 from samplers.numerics.noise import normal_like
 from samplers.riemannian.metrics import NonHessian2D
 from samplers.riemannian.sgrhmc import SGRHMC
-from samplers.typing import Estimator, EstimatorState, Need, Position, Scalar
 from samplers.underdamped.sghmc import SGHMC
 from samplers.validation import require
 from targets.target import Target

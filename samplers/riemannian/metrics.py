@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.published import RECIPE_OFFSET
+from samplers.interface.aliases import Scalar
 from samplers.numerics.matrix_sqrt import positive_root
-from samplers.typing import Scalar
 from samplers.validation import require
 from targets.target import Target
 

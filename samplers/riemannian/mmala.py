@@ -9,13 +9,13 @@ from jax.flatten_util import ravel_pytree
 from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics, row_divergence
 from samplers.entry import PLANE, TEMPERATURES, Row, with_metric
+from samplers.interface.aliases import Estimator, Scalar
 from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject
 from samplers.numerics.noise import normal_like
 from samplers.numerics.spd import log_det, solve
 from samplers.riemannian.metrics import Metric, NonHessian2D, dense, recipe_metric
 from samplers.riemannian.sgrld import SGRLD
-from samplers.typing import Estimator, Scalar
 from samplers.underdamped.hmc import MetropolisMixin, MetropolisState, potential_of
 from samplers.validation import require
 from targets.target import Target

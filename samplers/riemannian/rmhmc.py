@@ -7,12 +7,12 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from samplers.entry import PLANE, TRAJECTORIES, Row, with_metric
+from samplers.interface.aliases import Estimator, Position, Scalar
 from samplers.interface.claims import Claims, Source
 from samplers.numerics import spd
 from samplers.riemannian.metrics import Metric, NonHessian2D, dense, recipe_metric
 from samplers.riemannian.sgrld import SGRLD
 from samplers.riemannian.trajectories import TrajectoryMixin, agree, solve
-from samplers.typing import Estimator, Position, Scalar
 from samplers.underdamped.hmc import MetropolisState, potential_of
 
 

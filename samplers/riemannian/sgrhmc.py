@@ -11,13 +11,13 @@ from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names, row_divergence
 from samplers.dynamics.underdamped import MomentumMixin, MomentumState
 from samplers.entry import MANIFOLD_TIERS, PLANE, POSITIVE, TEMPERATURES, Row, known_noise, with_metric
+from samplers.interface.aliases import Estimate, Estimator, Scalar, State
 from samplers.interface.claims import Claims, ShearingForce, Source
 from samplers.interface.estimates import covariance_of
 from samplers.numerics.matrix_sqrt import positive_root
 from samplers.numerics.noise import normal_like
 from samplers.riemannian.common import RiemannianMixin
 from samplers.riemannian.metrics import Diagonal, FlatMetric, Metric, NonHessian2D, PositiveMetric, recipe_metric
-from samplers.typing import Estimate, Estimator, Scalar, State
 from samplers.validation import require
 from targets.target import Target
 

@@ -9,6 +9,7 @@ from jax.flatten_util import ravel_pytree
 from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names, row_divergence
 from samplers.entry import MANIFOLD_TIERS, PLANE, POSITIVE, TEMPERATURES, Row, with_metric
+from samplers.interface.aliases import Estimator, Scalar, State
 from samplers.interface.claims import Source
 from samplers.interface.estimates import covariance_of
 from samplers.interface.from_step import PositionMixin, PositionState
@@ -25,7 +26,6 @@ from samplers.riemannian.metrics import (
     ReducedNaturalMetric,
     recipe_metric,
 )
-from samplers.typing import Estimator, Scalar, State
 from samplers.validation import require
 from targets.simplex.parameterisations import REDUCED
 from targets.target import Target

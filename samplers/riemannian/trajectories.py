@@ -7,9 +7,9 @@ import jax.numpy as jnp
 
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.embedded import EmbeddedDynamics
+from samplers.interface.aliases import Estimator, Position, Scalar, Tree
 from samplers.interface.claims import Claims, Composite, ExactLaw, HamiltonianProposal, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject, inner
-from samplers.typing import Estimator, Position, Scalar, Tree
 from samplers.underdamped.hmc import MetropolisMixin, MetropolisState
 from samplers.validation import require
 from targets.target import Target

@@ -75,7 +75,7 @@ class RunConfig:
     checkpoint_every: int | None = None
     on_nonfinite: OnNonfinite = "warn"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         least = {"num_steps": 1, "thin": 1, "burn_in": 0, "first_chain": 0}
         optional = ("num_chains", "block_size", "checkpoint_every")
         least |= {name: 1 for name in optional if getattr(self, name) is not None}

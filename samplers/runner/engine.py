@@ -76,7 +76,7 @@ class JaxEngine:
     other order is several times slower. All devices of this process take part (`devices_for`).
     """
 
-    def __init__(self, setup: Setup):
+    def __init__(self, setup: Setup) -> None:
         self.setup = setup
         s = setup
         self.dtype = jnp.result_type(*jax.tree.leaves(s.positions))

@@ -22,7 +22,7 @@ class HostEngine:
     Chain c draws from `SeedSequence(data of the key, spawn_key=(c,))`, so it is the same with or without others.
     """
 
-    def __init__(self, setup: Setup):
+    def __init__(self, setup: Setup) -> None:
         self.setup = setup
         s = setup
         entropy = [int(x) for x in np.asarray(jax.random.key_data(s.key)).ravel()]

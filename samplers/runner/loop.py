@@ -43,7 +43,7 @@ class Loop:
     seconds: float | None = None
     progress: bool | None = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, count in (("evaluate_every", self.evaluate_every), ("checkpoint_every", self.checkpoint_every)):
             require(count >= 1, f"{name}: must be at least 1", count)
         if self.checkpoint is not None:

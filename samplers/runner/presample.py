@@ -42,19 +42,16 @@ CHUNK = 2**14
 
 # Equations outside these sets stay in the loop. Sums and products of matrices are left out on purpose: their
 # rounding may depend on the number of lanes, which must not change the samples.
-# fmt: off
-ELEMENTWISE = frozenset({
-    "abs", "add", "and", "bitcast_convert_type", "ceil", "clamp", "convert_element_type", "copy", "cos", "div",
-    "eq", "erf", "erf_inv", "exp", "exp2", "expm1", "floor", "ge", "gt", "integer_pow", "is_finite", "le", "log",
-    "log1p", "logistic", "lt", "max", "min", "mul", "ne", "neg", "not", "or", "pow", "rem", "round", "rsqrt",
-    "select_n", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sqrt", "square",
-    "stop_gradient", "sub", "tan", "tanh", "xor"
-})
-REINDEXING = frozenset({
-    "broadcast_in_dim", "concatenate", "dynamic_slice", "expand_dims", "iota", "pad", "reshape", "rev", "slice",
-    "squeeze", "transpose"
-})
-# fmt: on
+_ARITHMETIC = {"abs", "add", "div", "integer_pow", "mul", "neg", "pow", "rem", "sign", "square", "sub"}
+_EXPONENTIALS = {"exp", "exp2", "expm1", "log", "log1p", "logistic", "rsqrt", "sqrt"}
+_FUNCTIONS = {"cos", "erf", "erf_inv", "sin", "tan", "tanh"}
+_ROUNDING = {"bitcast_convert_type", "ceil", "convert_element_type", "copy", "floor", "round", "stop_gradient"}
+_COMPARISONS = {"clamp", "eq", "ge", "gt", "is_finite", "le", "lt", "max", "min", "ne", "select_n"}
+_BITS = {"and", "not", "or", "shift_left", "shift_right_arithmetic", "shift_right_logical", "xor"}
+ELEMENTWISE = frozenset(_ARITHMETIC | _EXPONENTIALS | _FUNCTIONS | _ROUNDING | _COMPARISONS | _BITS)
+_SHAPES = {"broadcast_in_dim", "expand_dims", "reshape", "squeeze", "transpose"}
+_PLACES = {"concatenate", "dynamic_slice", "iota", "pad", "rev", "slice"}
+REINDEXING = frozenset(_SHAPES | _PLACES)
 INLINED = frozenset({"jit", "pjit", "closed_call", "core_call"})
 
 
@@ -200,11 +197,11 @@ class Name:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval):
+    def __init__(self, aval: Any) -> None:
         self.aval = aval
 
 
-def _flatten(jaxpr) -> Flat:
+def _flatten(jaxpr: Any) -> Flat:
     """Inline the inner calls, giving every variable a name of its own."""
     equations: list[Equation] = []
 
@@ -286,11 +283,11 @@ def _live(equations: Sequence[Equation], needed: set) -> list[Equation]:
     return live[::-1]
 
 
-def _is_key(v) -> bool:
+def _is_key(v: Any) -> bool:
     return jnp.issubdtype(v.aval.dtype, jax.dtypes.prng_key)
 
 
-def _read(env: dict, atom) -> Any:
+def _read(env: dict, atom: Any) -> Any:
     return atom.val if isinstance(atom, jex.Literal) else env[atom]
 
 

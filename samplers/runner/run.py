@@ -129,7 +129,7 @@ def run(
 class _Chains:
     """The driver of an engine: it collects the draws, and notes which chains leave the finite numbers."""
 
-    def __init__(self, engine: JaxEngine | HostEngine, config: RunConfig):
+    def __init__(self, engine: JaxEngine | HostEngine, config: RunConfig) -> None:
         self.engine, self.config = engine, config
         self.chunks: list[Any] = []
         self.nonfinite = np.zeros(engine.setup.chains, bool)

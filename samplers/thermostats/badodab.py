@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.entry import FLAT, THERMAL, Row, plain
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ShearingForce, Source, StationaryLaw
 from samplers.numerics.noise import normal_like
 from samplers.numerics.ornstein_uhlenbeck import decay_ratio
@@ -20,7 +21,6 @@ from samplers.thermostats.common import (
     squared_norm,
     thermostat_dynamics,
 )
-from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.validation import require
 from targets.target import Target
 

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
 from samplers.numerics.noise import normal_like
-from samplers.typing import Estimator, EstimatorState, Position, Tree
 from targets.target import Target
 
 

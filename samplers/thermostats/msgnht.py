@@ -8,10 +8,10 @@ import jax.numpy as jnp
 from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.entry import DIFFUSIONS, FLAT, Row, plain
+from samplers.interface.aliases import Position, Tree
 from samplers.interface.claims import Source
 from samplers.thermostats.common import elementwise_thermostat_dynamics
 from samplers.thermostats.sgnht import SGNHT
-from samplers.typing import Position, Tree
 from targets.target import Target
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.entry import DIFFUSIONS, FLAT, Row, plain
+from samplers.interface.aliases import Estimator, Position, Scalar, Tree
 from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ShearingForce, Source, StationaryLaw
 from samplers.numerics.noise import injected_noise
 from samplers.thermostats.common import (
@@ -20,7 +21,6 @@ from samplers.thermostats.common import (
     squared_norm,
     thermostat_dynamics,
 )
-from samplers.typing import Estimator, Position, Scalar, Tree
 from samplers.validation import require
 from targets.target import Target
 

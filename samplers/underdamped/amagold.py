@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.underdamped import MomentumMixin, PhasePoint, langevin_dynamics
 from samplers.entry import FLAT, Row, plain
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import Claims, Composite, Diffusion, ExactLaw, Reversal, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject, inner
 from samplers.numerics.noise import injected_noise, normal_like
-from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.underdamped.hmc import potential_of
 from samplers.validation import require
 from targets.target import Target

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from samplers.dynamics import published
 from samplers.dynamics.underdamped import PhasePoint
 from samplers.entry import FLAT, FRICTIONS, Row, cyclical
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import Claims, CyclicalSchedule, Source
 from samplers.numerics.noise import normal_like
-from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.underdamped.sghmc import SGHMC
 from samplers.validation import require
 

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.entry import FLAT, TRAJECTORIES, Row, plain
+from samplers.interface.aliases import Estimate, Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import Claims, Composite, ExactLaw, HamiltonianProposal, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject, inner
 from samplers.numerics.noise import normal_like
-from samplers.typing import Estimate, Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.validation import require
 
 

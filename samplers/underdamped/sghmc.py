@@ -10,6 +10,7 @@ from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
 from samplers.entry import EXPLICIT, FLAT, FRICTIONS, Row, known_noise, plain
+from samplers.interface.aliases import Estimator, Need, Scalar, State
 from samplers.interface.claims import (
     Claims,
     Diffusion,
@@ -20,7 +21,6 @@ from samplers.interface.claims import (
     StationaryMoments,
 )
 from samplers.numerics.noise import injected_noise
-from samplers.typing import Estimator, Need, Scalar, State
 from samplers.validation import require
 from targets.target import Target
 

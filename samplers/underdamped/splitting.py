@@ -11,6 +11,7 @@ from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.underdamped import MomentumMixin, PhasePoint, langevin_dynamics
 from samplers.entry import FLAT, FRICTIONS, SPLITTING, Row, plain
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import (
     Claims,
     Diffusion,
@@ -23,7 +24,6 @@ from samplers.interface.claims import (
 )
 from samplers.numerics.noise import normal_like
 from samplers.numerics.ornstein_uhlenbeck import decay_ratio, tanh_excess
-from samplers.typing import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.validation import require
 from targets.target import Target
 

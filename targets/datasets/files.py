@@ -14,6 +14,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from platformdirs import user_cache_dir
+
 DATA_VARIABLE = "SGMCMC_DATA_DIR"
 CACHE_VARIABLE = "SGMCMC_CACHE_DIR"
 
@@ -44,9 +46,7 @@ class DataFile:
 
 def cache_directory() -> Path:
     """Where downloads go."""
-    import pooch  # here, so that listing targets does not load a network library
-
-    return Path(os.environ.get(CACHE_VARIABLE) or pooch.os_cache("sgmcmc-verification"))
+    return Path(os.environ.get(CACHE_VARIABLE) or user_cache_dir("sgmcmc-verification"))
 
 
 def directories() -> tuple[Path, ...]:
@@ -75,15 +75,16 @@ def fetch(file: DataFile) -> Path:
     Raises:
         DataError: if there is no public source, the source cannot be reached, or the bytes are not the expected ones.
     """
-    import pooch
-    import requests
-
     remedy = (
         f"Set {DATA_VARIABLE} to a directory that holds {file.name} (plain, or with .xz), "
         f"or allow access to the source. Origin of the data: {file.origin}"
     )
     if file.url is None:
         raise DataError(f"{file.name}: not found in {_searched()} and without a source to fetch it from. {remedy}")
+    try:
+        import pooch  # here, so that listing targets does not load a network library
+    except ImportError:
+        raise DataError(f"{file.name}: fetching needs pooch: pip install 'sgmcmc-verification[data]'") from None
     path = cache_directory() / file.name
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +101,7 @@ def fetch(file: DataFile) -> Path:
             f"{file.name}: the bytes of {file.url} are not those of the pinned version (sha256 expected "
             f"{file.sha256}); nothing was kept. {remedy}"
         ) from error
-    except (OSError, requests.RequestException) as error:
+    except OSError as error:
         raise DataError(
             f"{file.name}: not found in {_searched()}, and fetching {file.url} failed ({error}). {remedy}"
         ) from error

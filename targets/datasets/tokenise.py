@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -121,13 +121,3 @@ def build_vocabulary(
         raise DataError(f"texts: no word of {count} documents is left; lower `least` or raise `largest_share`")
     kept.sort(key=lambda word: (-total[word], word))
     return Vocabulary(tuple(sorted(kept[:size])))
-
-
-def encoded(texts: Iterable[str], vocabulary: Vocabulary) -> Iterator[np.ndarray]:
-    """The documents as identifiers, one at a time."""
-    return (vocabulary.encode(text) for text in texts)
-
-
-def as_texts(pairs: Iterable[Sequence[str]]) -> Iterator[str]:
-    """The texts of (name, text) pairs."""
-    return (pair[1] for pair in pairs)

@@ -93,11 +93,6 @@ def langevin_3_2() -> Target:
     return matrix_langevin(_generic(3, [3.0, 1.5]), "matrix-langevin-3-2")
 
 
-def langevin_5_2() -> Target:
-    """V_2(R^5) with singular values 6 and 2 in generic frames."""
-    return matrix_langevin(_generic(5, [6.0, 2.0]), "matrix-langevin-5-2")
-
-
 @partial(jax.jit, static_argnums=1)
 def _sample(key, count, columns):
     """Draws (count, n, p) of ML(columns) for orthogonal columns (n, p)."""

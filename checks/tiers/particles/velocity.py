@@ -211,7 +211,7 @@ SCALED = 4
     cost=0.5,
     decides="conduct",
 )
-def repulsion_balance(case: Case, balance: BalancedVelocity) -> Finding:
+def repulsion_balance(case: Case, claim: BalancedVelocity) -> Finding:
     """Without a gradient the weighted velocities sum to zero: what pushes one particle pushes another one back."""
     _, _, z = six_particles(case.subject, case.target)
     v = field(case.subject, case.target)(z, np.zeros((len(z), case.target.size)), WEIGHTS)

@@ -67,7 +67,6 @@ METHODS: dict[str, Method] = {
     "SGHMC, temperature 0.1": chains(FRICTION),
 }
 """Rows `blob`, `sghmc`, `psghmc-det` and `psghmc-fgh` of the registry; the paper's four methods come first."""
-PAPER = tuple(METHODS)[:4]
 
 
 @dataclass(frozen=True)

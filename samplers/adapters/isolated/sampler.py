@@ -12,8 +12,8 @@ import numpy as np
 from samplers.adapters.isolated.client import Client, client
 from samplers.adapters.isolated.errors import BridgeError
 from samplers.estimators.host import estimator_key, is_exact
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
 from samplers.interface.claims import Claims
-from samplers.typing import Estimator, EstimatorState, Position, Tree
 from targets.target import Target
 
 BATCHES = (8, 512, 8192, 65536)

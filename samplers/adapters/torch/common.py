@@ -16,7 +16,7 @@ import torch
 from samplers.adapters.common import Foreign
 from samplers.estimators.basic import KnownNoise
 from samplers.estimators.host import estimator_key, is_exact
-from samplers.typing import Estimator, EstimatorState, Position, Tree
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
 from targets.target import Target
 
 ValueAndGradient = tuple[np.ndarray, list[np.ndarray]]

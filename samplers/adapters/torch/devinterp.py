@@ -26,9 +26,9 @@ from samplers.adapters.common import Foreign, load, preconditioned_claims, torch
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.entry import SAMPLED_TIERS, Row
 from samplers.estimators.host import estimator_key
+from samplers.interface.aliases import Estimator, Position, Tree
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
-from samplers.typing import Estimator, Position, Tree
 from samplers.validation import require
 from targets.target import Target
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 def library() -> ModuleType:
     """Import the module `devinterp.optim`. Raises ImportError that says how to install it."""
-    return load("devinterp.optim", extra="bridges")
+    return load("devinterp.optim", "torch", then="pip install --no-deps devinterp==2.0.1")
 
 
 class Memory(NamedTuple):

@@ -15,8 +15,8 @@ from samplers.adapters.common import COMPOSITE, Foreign, load, torch_row
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.entry import SAMPLED_TIERS, Row
 from samplers.estimators.host import estimator_key
+from samplers.interface.aliases import Estimator, Position
 from samplers.interface.claims import Claims, Composite, Diffusion, ExactLaw, Source, StationaryLaw, StationaryMoments
-from samplers.typing import Estimator, Position
 from samplers.validation import require
 from targets.target import Target
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def library() -> ModuleType:
     """Import the module `geoopt.samplers`. Raises ImportError that says how to install it."""
-    return load("geoopt.samplers", extra="bridges")
+    return load("geoopt.samplers")
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from samplers.adapters.common import Foreign, load, torch_row
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.dynamics.underdamped import PhasePoint, langevin_dynamics
 from samplers.entry import TEMPERATURES, Row
+from samplers.interface.aliases import Estimator, Position, Tree
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
-from samplers.typing import Estimator, Position, Tree
 from samplers.underdamped.sghmc import SGHMC as ReferenceSGHMC
 from samplers.validation import require
 from targets.target import Target
@@ -42,7 +42,7 @@ def library() -> ModuleType:
     with warnings.catch_warnings():
         # tensordict announces a change of the defaults of its classes at their definition
         warnings.simplefilter("ignore", FutureWarning)
-        return load("posteriors.sgmcmc", extra="bridges")
+        return load("posteriors.sgmcmc")
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,6 @@ def collapsed_state(corpus: Corpus, model: LDA, topics: np.ndarray) -> Collapsed
     return CollapsedState(np.array(topics, np.int64), in_documents, in_words, in_words.sum(axis=0))
 
 
-def collapsed_start(generator: np.random.Generator, corpus: Corpus, model: LDA) -> CollapsedState:
-    """Topics drawn uniformly."""
-    return collapsed_state(corpus, model, generator.integers(model.topics, size=len(corpus.tokens)))
-
-
 def collapsed_sweep(generator: np.random.Generator, corpus: Corpus, model: LDA, state: CollapsedState) -> None:
     """Draw the topic of every word in turn, given all others.
 

@@ -104,8 +104,3 @@ def as_generator(key: np.random.Generator | jax.Array) -> np.random.Generator:
     if isinstance(key, np.random.Generator):
         return key
     return np.random.Generator(np.random.SFC64([int(x) for x in np.asarray(jax.random.key_data(key)).ravel()]))
-
-
-def whole_corpus(corpus: Corpus) -> Independent:
-    """Every document in every minibatch."""
-    return Independent(corpus, len(corpus), seed=0)

@@ -60,10 +60,6 @@ class LDA:
         gradient -= counts.sum(axis=-2, keepdims=True) / theta.sum(axis=-2, keepdims=True) + 1.0
         return np.negative(gradient, out=gradient)
 
-    def collapsed_topics(self, counts: np.ndarray) -> np.ndarray:
-        """phi (V, K), the posterior mean (beta + n_wk) / (V beta + n_k.) given the topics of all words."""
-        return normalised(counts + self.beta)
-
 
 def normalised(theta: np.ndarray) -> np.ndarray:
     """phi (V, K): theta with columns that sum to 1."""

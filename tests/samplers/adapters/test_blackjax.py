@@ -193,5 +193,5 @@ def test_every_deterministic_tier_is_run_or_has_a_reason():
 
 def test_missing_library_is_one_error_that_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "blackjax", None)
-    with pytest.raises(ImportError, match=r"pip install '\.\[peers\]'"):
+    with pytest.raises(ImportError, match=r"needs blackjax: pip install 'sgmcmc-verification\[blackjax\]'"):
         adapters.SGLD()

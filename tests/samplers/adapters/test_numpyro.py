@@ -337,5 +337,5 @@ def test_bad_options_and_a_missing_library_are_one_error(monkeypatch):
     with pytest.raises(ValueError, match="kernel: must be one of rbf"):
         adapters.SVGD(GAUSSIAN, kernel="cosine")  # pyright: ignore[reportArgumentType]
     monkeypatch.setitem(sys.modules, "numpyro", None)
-    with pytest.raises(ImportError, match=r"numpyro is not installed.*pip install '\.\[peers\]'"):
+    with pytest.raises(ImportError, match=r"needs numpyro: pip install 'sgmcmc-verification\[numpyro\]'"):
         adapters.SVGD(GAUSSIAN)

@@ -100,5 +100,5 @@ def test_missing_library_and_bad_options_are_one_error(sampler, monkeypatch):
     with pytest.raises(ValueError, match="temperature: must be positive"):
         sampler(temperature=0.0)
     monkeypatch.setitem(sys.modules, "optax", None)
-    with pytest.raises(ImportError, match=r"optax is not installed.*pip install '\.\[peers\]'"):
+    with pytest.raises(ImportError, match=r"needs optax: pip install 'sgmcmc-verification\[optax\]'"):
         sampler()

@@ -122,7 +122,7 @@ def test_missing_library_and_bad_options_are_one_error(monkeypatch):
     with pytest.raises(ValueError, match="num_leapfrog_steps: must be positive"):
         adapters.HMC(TARGET, num_leapfrog_steps=0)
     monkeypatch.setitem(sys.modules, "tensorflow_probability.substrates.jax", None)
-    with pytest.raises(ImportError, match=r"tfp-nightly is not installed.*pip install '\.\[peers\]'"):
+    with pytest.raises(ImportError, match=r"needs tfp-nightly: pip install 'sgmcmc-verification\[tfp\]'"):
         adapters.MALA(TARGET)
 
 

@@ -22,10 +22,10 @@ from samplers.estimators.basic import KnownNoise
 from samplers.estimators.host import HostExact
 from targets.registry import target as find_target
 
-torch = pytest.importorskip("torch", reason="torch is not installed: pip install '.[bridges]'")
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'sgmcmc-verification[torch]'")
 for module in ("posteriors", "geoopt"):
-    pytest.importorskip(module, reason=f"{module} is not installed: pip install '.[bridges]'")
-pytest.importorskip("devinterp", reason="devinterp is not installed: pip install --no-deps devinterp==2.0.1")
+    pytest.importorskip(module, reason=f"needs {module}: pip install 'sgmcmc-verification[{module}]'")
+pytest.importorskip("devinterp", reason="needs devinterp: pip install --no-deps devinterp==2.0.1")
 
 LINE, PLANE = find_target("gaussian-1d-scaled"), find_target("gaussian-correlated-2d")
 LAMBDA = float(LINE.gaussian.precision[0, 0])

@@ -13,7 +13,7 @@ from samplers.entry import Row
 from samplers.estimators.host import HostExact
 from samplers.interface.from_step import simple_sampler
 
-torch = pytest.importorskip("torch", reason="torch is not installed: pip install '.[bridges]'")
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'sgmcmc-verification[torch]'")
 
 from samplers.adapters.torch.noise_tape import draws_from, numpy_uniforms_from  # noqa: E402 (after the skip)
 
