@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from markupsafe import Markup
-
 from checks.core.result import Result
 from reports.site.chart import MOST, Axis, Line, chart
 
@@ -30,7 +28,7 @@ def line_of(result: Result, name: str) -> Line | None:
     return Line(name + measured, points) if len(points) > 1 else None
 
 
-def of_sampler(results: Iterable[Result]) -> list[Markup]:
+def of_sampler(results: Iterable[Result]) -> list[str]:
     """Local errors and biases of one sampler at its default options, a line a target."""
     default = [r for r in results if not r.options]
     figures = []
@@ -43,7 +41,7 @@ def of_sampler(results: Iterable[Result]) -> list[Markup]:
     return figures
 
 
-def of_library(rows: Sequence[tuple[str, Sequence[Result]]], library: str) -> list[Markup]:
+def of_library(rows: Sequence[tuple[str, Sequence[Result]]], library: str) -> list[str]:
     """The same for all samplers of a library, a line a sampler: on the first target that has numbers."""
     figures = []
     for checks, axis, what in ((LOCAL, ERROR, "local weak error"), (LAW, BIAS, "bias of the stationary law")):
@@ -56,7 +54,7 @@ def of_library(rows: Sequence[tuple[str, Sequence[Result]]], library: str) -> li
     return figures
 
 
-def _figures(lines: Sequence[Line], axis: Axis, title: str) -> list[Markup]:
+def _figures(lines: Sequence[Line], axis: Axis, title: str) -> list[str]:
     """As many charts as it takes."""
     parts = [lines[i : i + MOST] for i in range(0, len(lines), MOST)]
     numbered = [f" ({i} of {len(parts)})" if len(parts) > 1 else "" for i in range(1, len(parts) + 1)]

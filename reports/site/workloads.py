@@ -5,8 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from markupsafe import Markup
-
 from reports.experiments.common.grid import Lines, load
 from reports.records.jsonl import read
 from reports.site.chart import Axis, Line, chart
@@ -26,11 +24,11 @@ class Workload(NamedTuple):
 
     name: str
     about: str
-    charts: list[Markup]
+    charts: list[str]
     page: str
 
 
-def ends(series: dict[str, list[tuple[float, float]]], y: Axis, title: str) -> list[Markup]:
+def ends(series: dict[str, list[tuple[float, float]]], y: Axis, title: str) -> list[str]:
     """One chart, without points before time began."""
     return [chart([Line(name, tuple(points)) for name, points in series.items()], SECONDS, y, title)]
 
