@@ -159,15 +159,15 @@ def _write_samplers(
 def _shelves(texts: Sequence[Document]) -> dict[str, list[Document]]:
     """Pages of the front page by heading: claims of papers, experiments of our own, evidence, others."""
     pages = [text for text in texts if text.path.parts[0] == "pages"]
-    experiments = [text for text in pages if text.path.parts[1] == "experiments"]
     of_papers = {figure.page for figure in FIGURES}
     evidence = [text for name in EVIDENCE for text in pages if text.path.stem == name]
-    return {
-        "claims": [text for text in experiments if text.path.stem in of_papers],
-        "own": [text for text in experiments if text.path.stem not in of_papers],
-        "evidence": evidence,
-        "others": [text for text in pages if text not in experiments and text not in evidence],
-    }
+    shelves: dict[str, list[Document]] = {"claims": [], "own": [], "evidence": evidence, "others": []}
+    for text in pages:
+        if text.path.parts[1] == "experiments":
+            shelves["claims" if text.path.stem in of_papers else "own"].append(text)
+        elif text not in evidence:
+            shelves["others"].append(text)
+    return shelves
 
 
 def _write_documents(site: _Site, texts: Sequence[Document]) -> None:
