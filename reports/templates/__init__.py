@@ -30,6 +30,6 @@ def environment() -> jinja2.Environment:
 
 
 def render(template: str, **values: Any) -> str:
-    """Text of a template, filled in; Markdown ends with an end of line, parts of a page in HTML do not."""
+    """Text of a template, filled in; Markdown ends with one end of line."""
     text = environment().get_template(template).render(**values)
-    return text + "\n" if template.endswith(".md.j2") else text
+    return text.rstrip("\n") + "\n" if template.endswith(".md.j2") else text
