@@ -25,7 +25,7 @@ def of_checks(folder: Path = PUBLISHED) -> tuple[Path, ...]:
 
 
 def libraries(folder: Path = PUBLISHED) -> tuple[Path, ...]:
-    """Those of them whose results are of adapters."""
+    """Files of results of checks whose samplers are adapters."""
     return tuple(path for path in of_checks(folder) if "/" in _first_sampler(path))
 
 

@@ -47,7 +47,7 @@ ORDER = (
 )
 """Tiers in the order in which they are run after the named kills: what decides the law without sampling comes first."""
 FRACTION = 1 / 16
-"""Of the chains of the checks that sample, by default: errors of 4% in a variance are seen."""
+"""Default share of the chains of the checks that sample: errors of 4% in a variance are seen."""
 
 
 Key = tuple[str, str, str]
