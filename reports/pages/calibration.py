@@ -91,7 +91,7 @@ SUBJECTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 
 class Components(NamedTuple):
-    """The p-values of the components of a case over its seeds.
+    """P-values of the components of a case over its seeds.
 
     Attributes:
         p: name -> p-values.
@@ -215,7 +215,7 @@ PRIMITIVES: dict[str, Callable[[np.random.Generator], Sequence[Outcome]]] = {
 
 
 def primitive(name: str, seeds: int) -> dict[str, Any]:
-    """The line of a primitive."""
+    """Line of a primitive."""
     components = Components({}, set())
     for seed in range(seeds):
         for outcome in PRIMITIVES[name](np.random.default_rng([seed, *name.encode()])):
@@ -270,7 +270,7 @@ def run_of(check: Check, subject: Subject, target: str) -> dict[str, Any]:
 def checked(
     checks: Sequence[Check], subject: Subject, target: str, seeds: int, chains: int
 ) -> Iterator[dict[str, Any]]:
-    """The lines of some checks of a correct sampler: their outcomes and their decisions over fresh seeds.
+    """Lines of some checks of a correct sampler: their outcomes and their decisions over fresh seeds.
 
     The checks take turns, seed by seed: those that look at the same end points draw them once.
     """
@@ -333,7 +333,7 @@ def upper_bound(count: int, runs: int, confidence: float = 0.95) -> float:
 
 
 def tail(name: str, runs: int) -> dict[str, Any]:
-    """The line of a tail."""
+    """Line of a tail."""
     found = TAILS[name](runs)
     return {
         "kind": "tail",
@@ -345,7 +345,7 @@ def tail(name: str, runs: int) -> dict[str, Any]:
 
 
 def produce(done: set[tuple[str, str]], quick: bool, only: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The lines that are not done yet, the cheap ones first; `only` keeps the cases that contain one of its names."""
+    """Lines that are not done yet, the cheap ones first; `only` keeps the cases that contain one of its names."""
     seeds, runs = (QUICK_SEEDS, QUICK_RUNS) if quick else (SEEDS, RUNS)
 
     def wanted(kind: str, case: str) -> bool:

@@ -1,4 +1,4 @@
-"""The index of the findings: library x sampler x verdict, from the published results; as Markdown.
+"""Index of the findings: library x sampler x verdict, from the published results; as Markdown.
 
 python -m reports.pages.findings_index [--write]
 """
@@ -21,7 +21,7 @@ START, END = "<!-- made by python -m reports.pages.findings_index --write -->", 
 
 
 def of_checks(folder: Path = PUBLISHED) -> tuple[Path, ...]:
-    """The results of checks in a folder: the files `<library>-<version>.jsonl`, the suite's own samplers first."""
+    """Results of checks in a folder: the files `<library>-<version>.jsonl`, the suite's own samplers first."""
     files = [path for path in sorted(folder.glob("*-[0-9]*.jsonl")) if _first_sampler(path)]
     return tuple(sorted(files, key=lambda path: "/" in _first_sampler(path)))
 
@@ -32,7 +32,7 @@ def libraries(folder: Path = PUBLISHED) -> tuple[Path, ...]:
 
 
 def _first_sampler(path: Path) -> str:
-    """The sampler of the first line of a file, `library/name` for an adapter; empty if it is no result of a check."""
+    """Sampler of the first line of a file, `library/name` for an adapter; empty if it is no result of a check."""
     with path.open(encoding="utf-8") as lines:
         first = json.loads(next(lines, "null"))
     is_result = isinstance(first, dict) and {"sampler", "check", "verdict"} <= set(first)

@@ -1,4 +1,4 @@
-"""The kill matrix: which checks catch which planted bugs, and how fast.
+"""Kill matrix: which checks catch which planted bugs, and how fast.
 
     python -m reports.pages.kill_matrix [--quick] [--first] [--defect NAME ...] [--check NAME ...] [--tier TIER ...]
                                   [--fraction F] [--out FILE]
@@ -95,14 +95,14 @@ def cases(defect: Defect, quick: bool = False) -> Iterator[Case]:
 
 
 def applicable(defect: Defect) -> list[Check]:
-    """The checks of the tiers that the row of a planted bug lists."""
+    """Checks of the tiers that the row of a planted bug lists."""
     row = defect.row
     tiers = [t for t in TIERS if t in row.tiers and t not in row.unsupported]
     return [c for c in CHECKS if c.tier in tiers]
 
 
 def decide(case: Case, revision: str, fraction: float = FRACTION) -> Result:
-    """The result of a case, with the commit, the named kill and the fraction of the chains in its detail."""
+    """Result of a case, with the commit, the named kill and the fraction of the chains in its detail."""
     with fraction_of_chains(fraction):
         result = execute(case.check, case.subject, case.target, default_seed(case.defect.name))
     kill = case.defect.killed_by

@@ -1,4 +1,4 @@
-"""Systematic mutation: which share of the small changes of the samplers' code the checks notice, and how fast.
+"""Systematic mutation: the share of small changes of the samplers' code that the checks notice, and how fast.
 
     python -m reports.pages.mutation_scores [--sampler NAME ...] [--tier TIER ...] [--chains F] [--rounds K | --all]
                                [--survivors [--again] | --every-tier K | --prove] [--minutes M] [--budget S]
@@ -64,7 +64,7 @@ def rank(text: str) -> int:
 def rounds(rows: Sequence[Row]) -> list[list[list[Mutant]]]:
     """Mutants of every change of the code, one per sampler, in the order in which they are tried.
 
-    Grouped by the first sampler, so that what the unmutated sampler gets is computed once.
+    Grouped by the first sampler, so that the unmutated sampler is run once.
     """
     by_change: dict[str, list[Mutant]] = {}
     for row in tqdm(rows, desc="catalogue", disable=not sys.stderr.isatty()):
@@ -119,13 +119,13 @@ class Session:
         return time.monotonic() > self.end
 
     def runner(self, sampler: str) -> Runner:
-        """The runner of a sampler."""
+        """Runner of a sampler."""
         if sampler not in self.runners:
             self.runners[sampler] = Runner(sampler_row(sampler))
         return self.runners[sampler]
 
     def settled(self, mutant: str, first: bool) -> dict[str, Any] | None:
-        """The line after which a mutant needs not be run: it is none that counts, is dead, or met the tiers in vain.
+        """Line that makes another trial needless: the mutant does not count, is dead, or met the tiers in vain.
 
         With `first` False only one that met every tier will do.
         """
@@ -136,7 +136,7 @@ class Session:
         return None
 
     def decide(self, mutant: Mutant, first: bool, again: bool = False) -> dict[str, Any]:
-        """The line of a mutant, which is appended to the file if it is new; with `again` even if it is not."""
+        """Line of a mutant, which is appended to the file if it is new; with `again` even if it is not."""
         before = self.settled(mutant.id, first)
         if before and not again:
             return before
@@ -224,7 +224,7 @@ def by_tier(session: Session, rows: Sequence[Row], every: int) -> None:
 def _of_file(
     session: Session, rows: Sequence[Row], statuses: Sequence[str], wanted: Callable[[str], bool]
 ) -> Iterator[Mutant]:
-    """The mutants of the file that have one of some statuses and still exist, until the time is over."""
+    """Mutants of the file that have one of some statuses and still exist, until the time is over."""
     names = {row.name for row in rows}
     lines = merge(session.lines).items()
     chosen = [m for m, line in lines if line["status"] in statuses and line["sampler"] in names and wanted(m)]
@@ -237,7 +237,7 @@ def _of_file(
 
 
 def unproved(session: Session, rows: Sequence[Row]) -> list[str]:
-    """The mutants of the file that are called equivalent and whose proof does not go through any more."""
+    """Mutants of the file that are called equivalent and whose proof does not go through any more."""
     from checks.mutation.equivalence import proof
 
     names = {row.name: row for row in rows}

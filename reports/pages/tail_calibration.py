@@ -64,7 +64,7 @@ def _mean(weights: np.ndarray, nominal: float) -> Tail:
 
 
 def standardised(law: str) -> np.ndarray:
-    """The atoms of a law of `LAWS`, with mean 0 and variance 1."""
+    """Atoms of a law of `LAWS`, with mean 0 and variance 1."""
     atoms = LAWS[law]()
     return (atoms - atoms.mean()) / atoms.std()
 

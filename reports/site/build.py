@@ -6,6 +6,7 @@ The site is a function of the files alone: the same files give the same bytes. I
 script to be read; a script only filters and sorts tables.
 """
 
+import importlib.util
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -42,8 +43,11 @@ def build(results: Path, out: Path, history: Path | None = None) -> int:
         history: pages that `asv publish` wrote, which become the folder `asv` of the site; None for none.
 
     Raises:
-        ResultsError: if the folder holds no results, a file cannot be used, or `out` is a folder of something else.
+        ResultsError: if the folder holds no results, a file cannot be used, `out` is a folder of something else, or
+            matplotlib is missing.
     """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ResultsError("the charts need matplotlib: pip install 'sgmcmc-verification[reports]'")
     if out.exists() and any(out.iterdir()) and not (out / ".reports-site").exists():
         raise ResultsError(f"--out {out}: holds files that are not a site; give an empty folder")
     files = of_checks(results)
@@ -105,7 +109,7 @@ class _Site:
 def _write(out: Path, rows: Sequence[Sampler], texts: Sequence[Document], results: Path, history: bool) -> int:
     """Write all files of the site; returns the number of pages."""
     present = {
-        "workloads": any((results / "experiments" / f"{row[1]}.jsonl").is_file() for row in workloads.ROWS),
+        "workloads": any((results / "experiments" / f"{row.page}.jsonl").is_file() for row in workloads.ROWS),
         "papers": (results / "experiments").is_dir(),
         "kills": (results / "kill-matrix.jsonl").is_file(),
     }

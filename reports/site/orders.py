@@ -1,4 +1,4 @@
-"""Orders as pictures: what a step and a law lose against the step size, from stored results."""
+"""Charts of orders: local error of a step and bias of the stationary law against the step size, from stored results."""
 
 from collections.abc import Iterable, Sequence
 
@@ -16,7 +16,7 @@ FLOOR = 1e-13
 
 
 def line_of(result: Result, name: str) -> Line | None:
-    """The line of a result; None if it has no such numbers, or none above round-off."""
+    """Line of a result; None if it has no such numbers, or none above round-off."""
     values = result.detail.get((LOCAL | LAW).get(result.check, ""))
     sizes = result.detail.get("step_sizes")
     if not values or not sizes or len(values) != len(sizes):
@@ -29,7 +29,7 @@ def line_of(result: Result, name: str) -> Line | None:
 
 
 def of_sampler(results: Iterable[Result]) -> list[str]:
-    """Local errors and biases of one sampler at its default options, a line a target."""
+    """Charts of local errors and biases of one sampler at its default options, a line per target."""
     default = [r for r in results if not r.options]
     figures = []
     for checks, axis, title in (
@@ -42,7 +42,7 @@ def of_sampler(results: Iterable[Result]) -> list[str]:
 
 
 def of_library(rows: Sequence[tuple[str, Sequence[Result]]], library: str) -> list[str]:
-    """The same for all samplers of a library, a line a sampler: on the first target that has numbers."""
+    """Charts of all samplers of a library, a line per sampler: on the first target that has numbers."""
     figures = []
     for checks, axis, what in ((LOCAL, ERROR, "local weak error"), (LAW, BIAS, "bias of the stationary law")):
         lines = []
@@ -55,7 +55,7 @@ def of_library(rows: Sequence[tuple[str, Sequence[Result]]], library: str) -> li
 
 
 def _figures(lines: Sequence[Line], axis: Axis, title: str) -> list[str]:
-    """As many charts as it takes."""
+    """Charts of at most `MOST` lines each."""
     parts = [lines[i : i + MOST] for i in range(0, len(lines), MOST)]
     numbered = [f" ({i} of {len(parts)})" if len(parts) > 1 else "" for i in range(1, len(parts) + 1)]
     return [chart(part, STEP, axis, title + n) for part, n in zip(parts, numbered, strict=True)]

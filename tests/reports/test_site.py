@@ -240,6 +240,14 @@ def test_a_chart_says_in_words_what_it_shows_and_takes_the_colour_of_its_page():
     assert not re.search("#0{3}|black|<style|<metadata", shown)
 
 
+def test_a_site_without_matplotlib_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    folder = small(tmp_path / "in", found("pass"))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ResultsError, match=r"pip install 'sgmcmc-verification\[reports\]'"):
+        build(folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_matplotlib_is_loaded_by_drawing_alone():
     code = "import sys; import reports.site.build; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
