@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 420, 280
 """Size without the legend, in points."""
-LEFT, RIGHT, TOP, BOTTOM = 62, 10, 8, 38
+LEFT, RIGHT, TOP, BOTTOM = 64, 10, 8, 40
 """Margins of the axes."""
-ROW = 17
+ROW = 18
 """Height of a row of the legend."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a5fb0", "#7a7f87")
 DASHES = ("-", (0, (7, 3)), (0, (2, 3)), (0, (9, 3, 2, 3)))
@@ -30,7 +30,7 @@ MOST = len(COLOURS)
 INK = "#010203"
 """Stands for the colour of the page's text, which replaces it in the SVG."""
 STYLE: dict[Any, Any] = {
-    "font.size": 11,
+    "font.size": 12,
     "font.sans-serif": ["DejaVu Sans"],  # measured with it; the reader's sans-serif may take its place
     "svg.fonttype": "none",  # text stays text
     "text.parse_math": False,
@@ -110,7 +110,7 @@ def _drawn(lines: Sequence[Line], x: Axis, y: Axis, title: str) -> tuple[str, st
     from matplotlib.figure import Figure
     from matplotlib.ticker import NullLocator
 
-    columns = 2 if max(len(line.name) for line in lines) <= 24 else 1
+    columns = 2 if max(len(line.name) for line in lines) <= 22 else 1
     height = HEIGHT + ROW * math.ceil(len(lines) / columns)
     drawn = HEIGHT - TOP - BOTTOM
     out = io.StringIO()
