@@ -16,7 +16,7 @@ from reports.templates import render
 if TYPE_CHECKING:
     from matplotlib.ticker import Locator
 
-WIDTH, HEIGHT = 420, 280
+WIDTH, HEIGHT = 420, 265
 """Size without the legend, in points."""
 LEFT, RIGHT, TOP, BOTTOM = 64, 10, 8, 40
 """Margins of the axes."""
