@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import jax
 import numpy as np
@@ -161,23 +161,23 @@ def _stein(rng: np.random.Generator, n: int) -> Outcome:
     return stein_test(x, -(x - _MEAN) @ np.linalg.inv(_COVARIANCE), _LOCATIONS)
 
 
-def _prior(rng, n):
+def _prior(rng: np.random.Generator, n: int) -> np.ndarray:
     return rng.normal(size=n)
 
 
-def _data(rng, theta):
+def _data(rng: np.random.Generator, theta: np.ndarray) -> np.ndarray:
     return theta + rng.normal(size=theta.size)
 
 
-def _posterior(rng, theta, y):
+def _posterior(rng: np.random.Generator, _theta: np.ndarray, y: np.ndarray) -> np.ndarray:
     return y / 2 + rng.normal(size=y.size) / np.sqrt(2)
 
 
-def _quantities(theta, y):
+def _quantities(theta: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.stack([theta, (y - theta) ** 2], axis=1)
 
 
-def _draws(rng, theta, y, length):
+def _draws(rng: np.random.Generator, theta: np.ndarray, y: np.ndarray, length: int) -> list[np.ndarray]:
     return [_posterior(rng, theta, y) for _ in range(length)]
 
 
@@ -226,6 +226,10 @@ def primitive(name: str, seeds: int) -> dict[str, Any]:
 # Checks ---------------------------------------------------------------------------------------------------------------
 
 
+Run = Callable[[int, int], Sequence[Outcome]]
+"""Stage and number of chains -> outcomes."""
+
+
 class _Captured(Exception):
     """Carries the `run` of a check out of it."""
 
@@ -234,7 +238,7 @@ class _Captured(Exception):
 def _capturing(caught: list[dict[str, Any]]) -> Iterator[None]:
     """Within, `decide_statistically` raises `_Captured` in place of deciding, with its arguments in `caught`."""
 
-    def capture(run, **options):
+    def capture(run: Run, **options: Any) -> NoReturn:
         caught.append({"run": run, **options})
         raise _Captured
 
@@ -287,7 +291,9 @@ def checked(
             began = time.perf_counter()
             first: list[Outcome] = []
 
-            def stage_of(stage: int, n: int, run=captured["run"], seed=seed, first=first) -> Sequence[Outcome]:
+            def stage_of(
+                stage: int, n: int, run: Run = captured["run"], seed: int = seed, first: list[Outcome] = first
+            ) -> Sequence[Outcome]:
                 outcomes = run(seed * STAGES + stage, n)  # every stage has a seed of its own
                 first.extend(outcomes if stage == 0 else ())
                 return outcomes

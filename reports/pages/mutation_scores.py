@@ -94,7 +94,7 @@ class Session:
         minutes: float | None,
         budget: float = float("inf"),
         fraction: float = 1.0,
-    ):
+    ) -> None:
         self.path, self.tiers, self.budget, self.fraction = path, tuple(tiers), budget, fraction
         self.lines = read(path)
         if self.lines:  # without a last line that was cut off by an interruption

@@ -49,7 +49,7 @@ LAWS: dict[str, Callable[[], np.ndarray]] = {
 class _Tilted:
     """Samples of the atoms with weights proportional to exp(exponent)."""
 
-    def __init__(self, exponent: np.ndarray):
+    def __init__(self, exponent: np.ndarray) -> None:
         self.normaliser = float(np.logaddexp.reduce(exponent)) - math.log(exponent.size)
         self._cumulative = np.cumsum(np.exp(exponent - self.normaliser)) / exponent.size
 

@@ -88,7 +88,7 @@ class _Site:
         count: pages so far.
     """
 
-    def __init__(self, out: Path, **shared: Any):
+    def __init__(self, out: Path, **shared: Any) -> None:
         self.out, self.shared, self.count = out, shared, 0
 
     def page(self, path: PurePosixPath | str, template: str, **values: Any) -> None:
