@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import jax
 import numpy as np
@@ -46,6 +46,7 @@ from checks.statistics.sequential import decide_sequentially
 from checks.tiers.workload.trial import JOINT, LAW, LIMIT, MEAN
 from reports.pages.tail_calibration import TAILS
 from reports.records.jsonl import ROOT, appended, commit, read
+from reports.templates import render
 from samplers.registry import SAMPLERS
 from samplers.topic_models.entries import WORKLOADS
 
@@ -56,7 +57,7 @@ RUNS, QUICK_RUNS = 400, 20
 CHAINS, QUICK_CHAINS = 512, 50
 """Chains of a check in its first stage."""
 GRID = np.arange(1, 100) / 100
-"""Where the distribution function of the p-values is kept, for the figure."""
+"""Points at which the distribution function of the p-values is kept, for the figure."""
 TIMES = {"streams_independent": 16}
 """Checks that get this many times as many chains: one that tests products of normals (kurtosis kappa = 6) in quarters
 of the chains, 140 at a time, works at z = 4, where p is off by exp(kappa z^4/(4 n)) (`moments.log_tail`)."""
@@ -64,6 +65,13 @@ FIRST = 20
 """Seeds from which it is told whether the p-values of a component are bounds."""
 LEVELS = (0.01, 0.05)
 """Levels at which the rejections of whole checks are counted, besides their own."""
+KINDS = {"primitive": "tests on i.i.d. samples", "check": "checks of correct samplers"}
+"""Kinds of lines with p-values."""
+FORMS = {  # colours of Okabe and Ito's palette
+    "exact": ("#0072B2", "exact p-values: uniform"),
+    "bound": ("#D55E00", "bounds: on or below the diagonal"),
+}
+"""Kinds of p-values, with colour and words of the figure."""
 END_POINTS = ("end_point_moments", "end_point_ks", "end_point_anderson_darling", "end_point_mmd")
 SUBJECTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("sgld", "gaussian-correlated-2d", (*END_POINTS, "float32_law", "gradient_noise_end_points", "bad_start")),
@@ -83,7 +91,7 @@ SUBJECTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 
 class Components(NamedTuple):
-    """The p-values of the components of a case over its seeds.
+    """P-values of the components of a case over its seeds.
 
     Attributes:
         p: name -> p-values.
@@ -115,7 +123,7 @@ class Components(NamedTuple):
 
 
 def summary(components: Components) -> list[dict[str, Any]]:
-    """One record a component: the test of its p-values and their distribution function."""
+    """One record per component: the test of its p-values and their distribution function."""
     found = []
     for name, values in components.p.items():
         p = np.asarray(values)
@@ -153,23 +161,23 @@ def _stein(rng: np.random.Generator, n: int) -> Outcome:
     return stein_test(x, -(x - _MEAN) @ np.linalg.inv(_COVARIANCE), _LOCATIONS)
 
 
-def _prior(rng, n):
+def _prior(rng: np.random.Generator, n: int) -> np.ndarray:
     return rng.normal(size=n)
 
 
-def _data(rng, theta):
+def _data(rng: np.random.Generator, theta: np.ndarray) -> np.ndarray:
     return theta + rng.normal(size=theta.size)
 
 
-def _posterior(rng, theta, y):
+def _posterior(rng: np.random.Generator, _theta: np.ndarray, y: np.ndarray) -> np.ndarray:
     return y / 2 + rng.normal(size=y.size) / np.sqrt(2)
 
 
-def _quantities(theta, y):
+def _quantities(theta: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.stack([theta, (y - theta) ** 2], axis=1)
 
 
-def _draws(rng, theta, y, length):
+def _draws(rng: np.random.Generator, theta: np.ndarray, y: np.ndarray, length: int) -> list[np.ndarray]:
     return [_posterior(rng, theta, y) for _ in range(length)]
 
 
@@ -207,7 +215,7 @@ PRIMITIVES: dict[str, Callable[[np.random.Generator], Sequence[Outcome]]] = {
 
 
 def primitive(name: str, seeds: int) -> dict[str, Any]:
-    """The line of a primitive."""
+    """Line of a primitive."""
     components = Components({}, set())
     for seed in range(seeds):
         for outcome in PRIMITIVES[name](np.random.default_rng([seed, *name.encode()])):
@@ -218,6 +226,10 @@ def primitive(name: str, seeds: int) -> dict[str, Any]:
 # Checks ---------------------------------------------------------------------------------------------------------------
 
 
+Run = Callable[[int, int], Sequence[Outcome]]
+"""Stage and number of chains -> outcomes."""
+
+
 class _Captured(Exception):
     """Carries the `run` of a check out of it."""
 
@@ -226,7 +238,7 @@ class _Captured(Exception):
 def _capturing(caught: list[dict[str, Any]]) -> Iterator[None]:
     """Within, `decide_statistically` raises `_Captured` in place of deciding, with its arguments in `caught`."""
 
-    def capture(run, **options):
+    def capture(run: Run, **options: Any) -> NoReturn:
         caught.append({"run": run, **options})
         raise _Captured
 
@@ -244,7 +256,7 @@ def _capturing(caught: list[dict[str, Any]]) -> Iterator[None]:
 
 
 def run_of(check: Check, subject: Subject, target: str) -> dict[str, Any]:
-    """What a check hands to `decide_statistically`: `run` (stage, n) -> outcomes, and the options.
+    """Arguments that a check hands to `decide_statistically`: `run` (stage, n) -> outcomes, and the options.
 
     Raises:
         NotApplicable, Inconclusive: as the check.
@@ -262,7 +274,7 @@ def run_of(check: Check, subject: Subject, target: str) -> dict[str, Any]:
 def checked(
     checks: Sequence[Check], subject: Subject, target: str, seeds: int, chains: int
 ) -> Iterator[dict[str, Any]]:
-    """The lines of some checks of a correct sampler: their outcomes and their decisions over fresh seeds.
+    """Lines of some checks of a correct sampler: their outcomes and their decisions over fresh seeds.
 
     The checks take turns, seed by seed: those that look at the same end points draw them once.
     """
@@ -279,7 +291,9 @@ def checked(
             began = time.perf_counter()
             first: list[Outcome] = []
 
-            def stage_of(stage: int, n: int, run=captured["run"], seed=seed, first=first) -> Sequence[Outcome]:
+            def stage_of(
+                stage: int, n: int, run: Run = captured["run"], seed: int = seed, first: list[Outcome] = first
+            ) -> Sequence[Outcome]:
                 outcomes = run(seed * STAGES + stage, n)  # every stage has a seed of its own
                 first.extend(outcomes if stage == 0 else ())
                 return outcomes
@@ -325,7 +339,7 @@ def upper_bound(count: int, runs: int, confidence: float = 0.95) -> float:
 
 
 def tail(name: str, runs: int) -> dict[str, Any]:
-    """The line of a tail."""
+    """Line of a tail."""
     found = TAILS[name](runs)
     return {
         "kind": "tail",
@@ -337,25 +351,20 @@ def tail(name: str, runs: int) -> dict[str, Any]:
 
 
 def produce(done: set[tuple[str, str]], quick: bool, only: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The lines that are not done yet, the cheap ones first; `only` keeps the cases that contain one of its names."""
+    """Lines that are not done yet, the cheap ones first; `only` keeps the cases that contain one of its names."""
     seeds, runs = (QUICK_SEEDS, QUICK_RUNS) if quick else (SEEDS, RUNS)
 
     def wanted(kind: str, case: str) -> bool:
         return (kind, case) not in done and (not only or any(name in case for name in only))
 
-    for name in PRIMITIVES:
-        if wanted("primitive", name):
-            yield primitive(name, seeds)
-    for name in TAILS:
-        if wanted("tail", name):
-            yield tail(name, runs)
+    yield from (primitive(name, seeds) for name in PRIMITIVES if wanted("primitive", name))
+    yield from (tail(name, runs) for name in TAILS if wanted("tail", name))
     rows = {row.name: row for row in (*SAMPLERS, *WORKLOADS)}
     for sampler, target, names in SUBJECTS:
         subject = Subject(rows[sampler])
-        checks = [find_check(name) for name in (names[:1] if quick else names)]
-        checks = [check for check in checks if wanted("check", _head(check, subject, target)["case"])]
-        if checks:
-            yield from checked(checks, subject, target, seeds, QUICK_CHAINS if quick else CHAINS)
+        checks = map(find_check, names[:1] if quick else names)
+        left = [check for check in checks if wanted("check", _head(check, subject, target)["case"])]
+        yield from checked(left, subject, target, seeds, QUICK_CHAINS if quick else CHAINS)
 
 
 def run(path: Path, quick: bool, only: Sequence[str] = ()) -> None:
@@ -377,133 +386,63 @@ def run(path: Path, quick: bool, only: Sequence[str] = ()) -> None:
 
 
 def page(lines: Sequence[dict[str, Any]], figure: str) -> str:
-    """The Markdown page of a file of results."""
-    components = [(line, c) for line in lines for c in line.get("components", ())]
+    """Markdown page of a file of results."""
     checks = [line for line in lines if line["kind"] == "check" and "runs" in line]
-    missing = [c.name for c in CHECKS if c.samples and c.name not in {line["check"] for line in checks}]
-    tails = [line for line in lines if line["kind"] == "tail"]
-    revisions = sorted({line["commit"] for line in lines})
-    text = [
-        "# Calibration",
-        "",
-        "Generated by `python -m reports.pages.calibration` from the JSON lines of the same name; do not edit.",
-        "",
-        f"Commit {', '.join(r[:12] + '+' * r.endswith('+') for r in revisions)} (+: with uncommitted changes)."
-        + (" **A quick run: too few seeds to mean anything.**" if any(line["quick"] for line in lines) else ""),
-        "",
-        "On correct samplers, are the p-values what they claim to be? Exact ones are held to the uniform law, bounds "
-        "and tests with an allowance to p-values that are not too small, by a Kolmogorov-Smirnov test with its exact "
-        "law over the seeds. *Worst* is the smallest p-value of these tests times their number, so values near or "
-        "above 1 are what calibrated tests give.",
-        "",
-        f"![distribution functions of the p-values]({figure})",
-        "",
-        "## In short",
-        "",
-        "| p-values of | components | seeds each | worst, exact | worst, bounds |",
-        "|---|---|---|---|---|",
-    ]
-    for kind, words in (("primitive", "tests on i.i.d. samples"), ("check", "checks of correct samplers")):
-        mine = [c for line, c in components if line["kind"] == kind]
-        if mine:
-            text.append(f"| {words} | {len(mine)} | {min(c['seeds'] for c in mine)} | {_worst(mine)} |")
-    if checks:
-        alarms, runs = sum(line["false_alarms"] for line in checks), sum(line["runs"] for line in checks)
-        level = checks[0]["alpha"]
-        text += [
-            "",
-            f"**False alarms: {alarms} in {runs} runs of whole checks** at their own level of {level:.0e}: "
-            f"below {upper_bound(alarms, runs):.1e} with confidence 95% (Clopper-Pearson). That the rate is 1e-6 for "
-            "all checks together rests on the derivation of the tails, which the next table tests at 1e-10.",
-        ]
-    if tails:
-        text += [
-            "",
-            "## Tails at 1e-10",
-            "",
-            "Probability of a rejection under the null, by importance sampling or by the exact law of the statistic "
-            "for finite n. *Ratio* is estimated over claimed: 1 is right, below 1 is conservative.",
-            "",
-            "| test | claimed | estimated | ratio | standard error of the ratio |",
-            "|---|---|---|---|---|",
-        ]
-        for line in tails:
-            error = f"{line['error'] / line['nominal']:.2f}" if line["error"] else "exact"
-            text.append(
-                f"| {line['case']} | {line['nominal']:.3g} | {line['estimate']:.3g} | {line['ratio']:.2f} | {error} |"
-            )
-    text += ["", "## Checks", ""]
-    if checks:
-        levels = " | ".join(f"p ≤ {level}" for level in LEVELS)
-        text += [
-            "Bonferroni over the outcomes of a check makes its own p-value a bound: the last two columns should not "
-            "exceed their level times the runs by more than chance. With so few chains the p-values of third and "
-            "fourth moments carry an error of order kurtosis/n, which is below 1e-3 for the chains of `pytest checks`: "
-            "compare n = 500 with n = 20000 in the next table.",
-            "",
-            "| check | sampler | target | chains | runs | false alarms | rate below | worst, exact | worst, bounds | "
-            f"{levels} |",
-            "|---|---|---|---|---|---|---|---|---|" + "---|" * len(LEVELS),
-        ]
-        for line in checks:
-            below = " | ".join(str(line["below"][str(level)]) for level in LEVELS)
-            text.append(
-                f"| {line['check']} | {line['sampler']} | {line['target']} | {line['chains']} | {line['runs']} | "
-                f"{line['false_alarms']} | {line['upper']:.1e} | {_worst(line['components'])} | {below} |"
-            )
-    if missing:
-        text += ["", f"No p-values of: {', '.join(f'`{name}`' for name in missing)}."]
-    text += ["", "## Tests on i.i.d. samples", "", "| test | p-values of | kind | seeds | KS distance | its p-value |"]
-    text.append("|---|---|---|---|---|---|")
-    for line, c in components:
-        if line["kind"] == "primitive":
-            cells = (line["case"], c["name"], c["kind"], c["seeds"], f"{c['distance']:.4f}", f"{c['p_value']:.3g}")
-            text.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join(text) + "\n"
+    done = {line["check"] for line in checks}
+    return render(
+        "calibration.md.j2",
+        lines=lines,
+        figure=figure,
+        groups={words: components_of(lines, kind) for kind, words in KINDS.items()},
+        checks=checks,
+        missing=[c.name for c in CHECKS if c.samples and c.name not in done],
+        tails=[line for line in lines if line["kind"] == "tail"],
+        levels=LEVELS,
+        worst=worst,
+        upper_bound=upper_bound,
+    )
 
 
-def _worst(components: Sequence[dict[str, Any]]) -> str:
-    cells = []
-    for kind in ("exact", "bound"):
-        mine = [c["p_value"] for c in components if c["kind"] == kind]
-        cells.append(f"{len(mine) * min(mine):.2g}" if mine else "")
-    return " | ".join(cells)
+def components_of(lines: Sequence[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    """Components of all lines of a kind."""
+    return [c for line in lines if line["kind"] == kind for c in line.get("components", ())]
+
+
+def worst(components: Sequence[dict[str, Any]], form: str) -> str:
+    """Smallest p-value of the tests of the exact p-values, or of the bounds, times their number; empty if none."""
+    mine = [c["p_value"] for c in components if c["kind"] == form]
+    return f"{len(mine) * min(mine):.2g}" if mine else ""
 
 
 def draw(lines: Sequence[dict[str, Any]], path: Path) -> None:
-    """The figure: distribution functions of the p-values minus the uniform one, and the band that they stay in."""
-    import matplotlib
+    """Draw the distribution functions of the p-values minus the uniform one, and the band that they stay in."""
+    from matplotlib.figure import Figure  # here: nothing else needs it, and it takes its time
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(2, 2, figsize=(9, 6), sharex=True, sharey="row", layout="constrained")
-    titles = {"primitive": "tests on i.i.d. samples", "check": "checks of correct samplers"}
-    colours = {"exact": "#0072B2", "bound": "#D55E00"}  # of Okabe and Ito's palette
-    words = {"exact": "exact p-values: uniform", "bound": "bounds: on or below the diagonal"}
-    for column, (kind, title) in enumerate(titles.items()):
-        for row, form in enumerate(("exact", "bound")):
-            axis = axes[row, column]
-            mine = [
-                c for line in lines if line["kind"] == kind for c in line.get("components", ()) if c["kind"] == form
-            ]
-            for c in mine:
-                axis.plot(GRID, np.array(c["ecdf"]) / c["seeds"] - GRID, color=colours[form], lw=0.7, alpha=0.5)
-            axis.axhline(0, color="black", lw=0.8)
-            if mine:
-                seeds = min(c["seeds"] for c in mine)
-                band = float(stats.kstwo.isf(0.01 / len(mine), seeds))
-                axis.axhline(band, color="black", lw=0.8, ls="--")
-                if form == "exact":
-                    axis.axhline(-band, color="black", lw=0.8, ls="--")
-            axis.set_title(f"{title}\n{words[form]} ({len(mine)} curves)", fontsize=9)
-            axis.set_xlim(0, 1)
-            axis.grid(alpha=0.3)
+    figure = Figure(figsize=(9, 6), layout="constrained")
+    axes = figure.subplots(2, 2, sharex=True, sharey="row")
+    for column, (kind, title) in enumerate(KINDS.items()):
+        components = components_of(lines, kind)
+        for row, (form, (colour, words)) in enumerate(FORMS.items()):
+            mine = [c for c in components if c["kind"] == form]
+            _draw_deviations(axes[row, column], mine, colour, two_sided=form == "exact")
+            axes[row, column].set_title(f"{title}\n{words} ({len(mine)} curves)", fontsize=9)
         axes[1, column].set_xlabel("p")
-    for row in (0, 1):
-        axes[row, 0].set_ylabel("share of p-values ≤ p, minus p")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("share of p-values ≤ p, minus p")
     figure.savefig(path, dpi=130)
-    plt.close(figure)
+
+
+def _draw_deviations(axis: Any, components: Sequence[dict[str, Any]], colour: str, two_sided: bool) -> None:
+    """Draw a curve per component, and the band of Kolmogorov and Smirnov at 1% for all of them together."""
+    for c in components:
+        axis.plot(GRID, np.array(c["ecdf"]) / c["seeds"] - GRID, color=colour, lw=0.7, alpha=0.5)
+    axis.axhline(0, color="black", lw=0.8)
+    if components:
+        band = float(stats.kstwo.isf(0.01 / len(components), min(c["seeds"] for c in components)))
+        for height in (band, -band) if two_sided else (band,):
+            axis.axhline(height, color="black", lw=0.8, ls="--")
+    axis.set_xlim(0, 1)
+    axis.grid(alpha=0.3)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The kill matrix: which checks catch which planted bugs, and how fast.
+"""Kill matrix: which checks catch which planted bugs, and how fast.
 
     python -m reports.pages.kill_matrix [--quick] [--first] [--defect NAME ...] [--check NAME ...] [--tier TIER ...]
                                   [--fraction F] [--out FILE]
@@ -11,7 +11,6 @@ fraction F of their chains, so that they see effects that are larger by 1 / sqrt
 
 import argparse
 import dataclasses
-import statistics
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -30,6 +29,7 @@ from checks.faults.registry import DEFECTS, find_defect
 from checks.pytest_plugin.execute import default_seed, execute
 from checks.registry import CHECKS, find_check
 from reports.records.jsonl import ROOT, appended, commit, read
+from reports.templates import render
 from samplers.entry import TIERS
 
 PUBLISHED = ROOT / "reports" / "published" / "kill-matrix.jsonl"
@@ -47,7 +47,11 @@ ORDER = (
 )
 """Tiers in the order in which they are run after the named kills: what decides the law without sampling comes first."""
 FRACTION = 1 / 16
-"""Of the chains of the checks that sample, by default: errors of 4% in a variance are seen."""
+"""Default share of the chains of the checks that sample: errors of 4% in a variance are seen."""
+
+
+Key = tuple[str, str, str]
+"""Sampler with its options, check and target: the identity of a line."""
 
 
 class Case(NamedTuple):
@@ -59,8 +63,8 @@ class Case(NamedTuple):
     target: str
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        """What identifies its line in a file of results."""
+    def key(self) -> Key:
+        """Identity of its line in a file of results."""
         return self.subject.name, self.check.name, self.target
 
 
@@ -75,10 +79,11 @@ def cases(defect: Defect, quick: bool = False) -> Iterator[Case]:
     yield Case(defect, defect.subject, find_check(kill.check), kill.target)
     options = [dict(kill.options)]
     if not quick:
-        options += [dict(v) for v in ({}, *defect.row.variants) if dict(v) != options[0]]
+        options += filter(options[0].__ne__, map(dict, ({}, *defect.row.variants)))
+    checks = sorted(applicable(defect), key=lambda c: ORDER.index(c.tier))
     for number, chosen in enumerate(options):
         subject = Subject(defect.row, chosen, defect.name)
-        for check in sorted(applicable(defect), key=lambda c: ORDER.index(c.tier)):
+        for check in checks:
             if check.once and (chosen or number > 0):
                 continue  # as in `pytest checks`: these run at the default options only
             targets = check.targets(subject)
@@ -90,14 +95,14 @@ def cases(defect: Defect, quick: bool = False) -> Iterator[Case]:
 
 
 def applicable(defect: Defect) -> list[Check]:
-    """The checks of the tiers that the row of a planted bug lists."""
+    """Checks of the tiers that the row of a planted bug lists."""
     row = defect.row
     tiers = [t for t in TIERS if t in row.tiers and t not in row.unsupported]
     return [c for c in CHECKS if c.tier in tiers]
 
 
 def decide(case: Case, revision: str, fraction: float = FRACTION) -> Result:
-    """The result of a case, with the commit, the named kill and the fraction of the chains in its detail."""
+    """Result of a case, with the commit, the named kill and the fraction of the chains in its detail."""
     with fraction_of_chains(fraction):
         result = execute(case.check, case.subject, case.target, default_seed(case.defect.name))
     kill = case.defect.killed_by
@@ -116,9 +121,16 @@ def decide(case: Case, revision: str, fraction: float = FRACTION) -> Result:
     )
 
 
-def key(line: dict[str, Any]) -> tuple[str, str, str]:
-    """What identifies a line."""
+def key(line: dict[str, Any]) -> Key:
+    """Identity of a line."""
     return line["sampler"], line["check"], line["target"]
+
+
+def _queue(chosen: Sequence[Defect], done: set[Key], quick: bool, checks: Sequence[str]) -> list[Case]:
+    """Cases of some bugs that are not done, the named kills of all bugs first."""
+    plan = [list(cases(defect, quick)) for defect in chosen]
+    queue = [case for row in plan for case in row[:1]] + [case for row in plan for case in row[1:]]
+    return [case for case in queue if case.key not in done and (not checks or case.check.name in checks)]
 
 
 def run(
@@ -139,11 +151,9 @@ def run(
         checks: names of the checks to run; none for all.
         fraction: of the chains of checks that sample.
     """
-    done = {key(line): line["verdict"] for line in read(path)}
-    killed = {line["detail"]["defect"] for line in read(path) if line["verdict"] == "fail"}
-    plan = [list(cases(defect, quick)) for defect in chosen]
-    queue = [case for row in plan for case in row[:1]] + [case for row in plan for case in row[1:]]
-    queue = [case for case in queue if case.key not in done and (not checks or case.check.name in checks)]
+    lines = read(path)
+    killed = {line["detail"]["defect"] for line in lines if line["verdict"] == "fail"}
+    queue = _queue(chosen, {key(line) for line in lines}, quick, checks)
     revision, last = commit(), None
     with appended(path) as append:
         for case in tqdm(queue, unit="check", disable=not sys.stderr.isatty(), mininterval=1.0):
@@ -161,81 +171,69 @@ def run(
 # The page -----------------------------------------------------------------------------------------------------------
 
 
-def page(lines: Iterable[dict[str, Any]], defects: Sequence[Defect] = DEFECTS) -> str:
-    """The Markdown page of a file of results."""
-    by_name: dict[str, list[dict[str, Any]]] = {d.name: [] for d in defects}
+class Bug(NamedTuple):
+    """A planted bug and its lines."""
+
+    defect: Defect
+    lines: list[dict[str, Any]]
+
+    @property
+    def kills(self) -> list[dict[str, Any]]:
+        """Lines of the checks that killed it."""
+        return [line for line in self.lines if line["verdict"] == "fail"]
+
+    @property
+    def seconds(self) -> float:
+        """Time of the fastest kill."""
+        return min(line["seconds"] for line in self.kills)
+
+    def cell(self, tier: str) -> str:
+        """Checks of a tier that killed it, the named one in bold."""
+        names = dict.fromkeys(line["check"] for line in self.kills if line["tier"] == tier)
+        return ", ".join(f"**{name}**" if name == self.defect.killed_by.check else name for name in names)
+
+
+class Count(NamedTuple):
+    """Numbers of bugs that some checks were run on, that they killed, and that no other check killed."""
+
+    tried: int
+    killed: int
+    alone: int
+
+
+def count(bugs: Sequence[Bug], field: str, value: str) -> Count:
+    """Count the bugs of the checks whose `field`, "tier" or "check", has a value."""
+    mine = lambda line: line[field] == value and line["verdict"] != "not-applicable"
+    tried = sum(any(map(mine, bug.lines)) for bug in bugs)
+    killed = [bug.kills for bug in bugs if any(map(mine, bug.kills))]
+    return Count(tried, len(killed), sum(all(map(mine, kills)) for kills in killed))
+
+
+def by_defect(lines: Iterable[dict[str, Any]], defects: Sequence[Defect]) -> list[Bug]:
+    """All planted bugs with their lines; lines of bugs that no longer exist are dropped."""
+    bugs = {defect.name: Bug(defect, []) for defect in defects}
     for line in lines:
-        if line["detail"]["defect"] in by_name:
-            by_name[line["detail"]["defect"]].append(line)
-    everything = [line for rows in by_name.values() for line in rows]
-    kills = {name: [r for r in rows if r["verdict"] == "fail"] for name, rows in by_name.items()}
-    run_at_all = [name for name, rows in by_name.items() if rows]
-    survivors = [name for name in run_at_all if not kills[name]]
-    times = [min(r["seconds"] for r in rows) for rows in kills.values() if rows]
-    revisions = sorted({line["detail"]["commit"] for line in everything})
-    versions = sorted({f"{k} {v}" for line in everything for k, v in line["versions"].items()})
-    text = [
-        "# Kill matrix",
-        "",
-        "Generated by `python -m reports.pages.kill_matrix` from the JSON lines of the same name; do not edit.",
-        "",
-        f"{len(run_at_all)} planted bugs of {len(by_name)}, {len(everything)} checks run; commit "
-        f"{', '.join(r[:12] + ('+' if r.endswith('+') else '') for r in revisions)} (+: with uncommitted changes); "
-        f"{', '.join(versions)}.",
-        "",
-        f"**Killed: {len(run_at_all) - len(survivors)} of {len(run_at_all)}.** Survivors: "
-        f"{', '.join(f'`{s}`' for s in survivors) or 'none'}.",
-        "",
-    ]
-    if all(line["detail"].get("named_kill") for line in everything):
-        text += ["Only the named kill of each bug was run: the other cells, and `only by it`, say nothing yet.", ""]
-    if times:
-        text += [
-            "Seconds of the fastest check that kills, compilation included, one process: "
-            f"median {statistics.median(times):.1f}, largest {max(times):.1f}.",
-            "",
-        ]
-    text += ["## By tier", "", "| tier | bugs that it was run on | killed by it | only by it |", "|---|---|---|---|"]
-    tiers = [t for t in TIERS if any(line["tier"] == t for line in everything)]
-    for tier in tiers:
-        tried = [n for n, rows in by_name.items() if any(r["tier"] == tier and _ran(r) for r in rows)]
-        mine = [n for n in tried if any(r["tier"] == tier for r in kills[n])]
-        alone = [n for n in mine if all(r["tier"] == tier for r in kills[n])]
-        text.append(f"| {tier} | {len(tried)} | {len(mine)} | {len(alone)} |")
-    text += ["", "## By check", "", "| check | tier | bugs that it was run on | killed by it |", "|---|---|---|---|"]
-    for check in CHECKS:
-        tried = {r["detail"]["defect"] for r in everything if r["check"] == check.name and _ran(r)}
-        mine = {r["detail"]["defect"] for r in everything if r["check"] == check.name and r["verdict"] == "fail"}
-        if check.tier in tiers:
-            text.append(f"| {check.name} | {check.tier} | {len(tried)} | {len(mine)} |")
-    text += ["", "## By class", "", "| class | what hides the bug | bugs | killed |", "|---|---|---|---|"]
-    for name, words in CLASSES.items():
-        members = [d.name for d in defects if name in d.classes and by_name[d.name]]
-        text.append(f"| {name} | {words} | {len(members)} | {sum(bool(kills[m]) for m in members)} |")
-    text += [
-        "",
-        "## Bug by bug",
-        "",
-        "**bold**: the check that has to kill it. An empty cell: no check of the tier failed (or none applies).",
-        "",
-        f"| planted bug | error | source | {' | '.join(tiers)} | s |",
-        f"|---|---|---|{'---|' * len(tiers)}---|",
-    ]
-    for defect in defects:
-        cells = [_cell(defect, kills[defect.name], tier) for tier in tiers]
-        seconds = f"{min(r['seconds'] for r in kills[defect.name]):.1f}" if kills[defect.name] else ""
-        error = defect.error.replace("|", "\\|")
-        text.append(f"| `{defect.name}` | {error} | {defect.source} | {' | '.join(cells)} | {seconds} |")
-    return "\n".join(text) + "\n"
+        if line["detail"]["defect"] in bugs:
+            bugs[line["detail"]["defect"]].lines.append(line)
+    return list(bugs.values())
 
 
-def _ran(line: dict[str, Any]) -> bool:
-    return line["verdict"] != "not-applicable"
-
-
-def _cell(defect: Defect, kills: list[dict[str, Any]], tier: str) -> str:
-    names = dict.fromkeys(r["check"] for r in kills if r["tier"] == tier)
-    return ", ".join(f"**{n}**" if n == defect.killed_by.check else n for n in names)
+def page(lines: Iterable[dict[str, Any]], defects: Sequence[Defect] = DEFECTS) -> str:
+    """Markdown page of a file of results."""
+    bugs = by_defect(lines, defects)
+    tried = [bug for bug in bugs if bug.lines]
+    everything = [line for bug in tried for line in bug.lines]
+    ran = {line["tier"] for line in everything}
+    return render(
+        "kill-matrix.md.j2",
+        bugs=bugs,
+        tried=tried,
+        lines=everything,
+        only_named=all(line["detail"].get("named_kill") for line in everything),
+        tiers={tier: count(tried, "tier", tier) for tier in TIERS if tier in ran},
+        checks=[(check, count(tried, "check", check.name)) for check in CHECKS if check.tier in ran],
+        classes=CLASSES,
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Systematic mutation: which share of the small changes of the samplers' code the checks notice, and how fast.
+"""Systematic mutation: the share of small changes of the samplers' code that the checks notice, and how fast.
 
     python -m reports.pages.mutation_scores [--sampler NAME ...] [--tier TIER ...] [--chains F] [--rounds K | --all]
                                [--survivors [--again] | --every-tier K | --prove] [--minutes M] [--budget S]
@@ -14,16 +14,18 @@ written beside it.
 """
 
 import argparse
+import functools
 import hashlib
 import json
-import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 from tqdm import tqdm
 
 from checks.core.candidate import Subject
@@ -36,12 +38,13 @@ from checks.mutation.trial import Outcome, Runner
 from checks.pytest_plugin.execute import versions
 from checks.pytest_plugin.plan import parse_tiers
 from reports.records.jsonl import ROOT, commit, read
+from reports.templates import render
 from samplers.entry import DETERMINISTIC_TIERS, TIERS, Row
 from samplers.registry import SAMPLERS, sampler_row
 
 PUBLISHED = ROOT / "reports" / "published" / "mutation.jsonl"
 ALIVE_OR_DEAD = ("killed", "survived", "open")
-"""What counts: the mutants that are programs of their own with another law."""
+"""Statuses that count: mutants that are programs of their own with another law."""
 NOT_COUNTED = ("stillborn", "identical", "duplicate")
 """No programs of their own: they cannot be traced, or are the program of the sampler or of another mutant."""
 CHUNK = 8
@@ -50,7 +53,7 @@ FORGET = 24
 """Mutants after which compiled programs are forgotten."""
 
 
-# What is run --------------------------------------------------------------------------------------------------------
+# The run -----------------------------------------------------------------------------------------------------------
 
 
 def rank(text: str) -> int:
@@ -59,9 +62,9 @@ def rank(text: str) -> int:
 
 
 def rounds(rows: Sequence[Row]) -> list[list[list[Mutant]]]:
-    """For every change of the code the mutants that it makes, a sampler each, in the order in which they are tried.
+    """Mutants of every change of the code, one per sampler, in the order in which they are tried.
 
-    Grouped by the first sampler, so that what the unmutated sampler gets is computed once.
+    Grouped by the first sampler, so that the unmutated sampler is run once.
     """
     by_change: dict[str, list[Mutant]] = {}
     for row in tqdm(rows, desc="catalogue", disable=not sys.stderr.isatty()):
@@ -91,7 +94,7 @@ class Session:
         minutes: float | None,
         budget: float = float("inf"),
         fraction: float = 1.0,
-    ):
+    ) -> None:
         self.path, self.tiers, self.budget, self.fraction = path, tuple(tiers), budget, fraction
         self.lines = read(path)
         if self.lines:  # without a last line that was cut off by an interruption
@@ -116,13 +119,13 @@ class Session:
         return time.monotonic() > self.end
 
     def runner(self, sampler: str) -> Runner:
-        """The runner of a sampler."""
+        """Runner of a sampler."""
         if sampler not in self.runners:
             self.runners[sampler] = Runner(sampler_row(sampler))
         return self.runners[sampler]
 
     def settled(self, mutant: str, first: bool) -> dict[str, Any] | None:
-        """The line after which a mutant needs not be run: it is none that counts, is dead, or met the tiers in vain.
+        """Line that makes another trial needless: the mutant does not count, is dead, or met the tiers in vain.
 
         With `first` False only one that met every tier will do.
         """
@@ -133,7 +136,7 @@ class Session:
         return None
 
     def decide(self, mutant: Mutant, first: bool, again: bool = False) -> dict[str, Any]:
-        """The line of a mutant, which is appended to the file if it is new; with `again` even if it is not."""
+        """Line of a mutant, which is appended to the file if it is new; with `again` even if it is not."""
         before = self.settled(mutant.id, first)
         if before and not again:
             return before
@@ -153,7 +156,7 @@ class Session:
 
 
 def to_line(mutant: Mutant, out: Outcome, tiers: Sequence[str], first: bool, revision: str, row: Row) -> dict[str, Any]:
-    """What is kept of a mutant."""
+    """Line of a mutant and its outcome."""
     return {
         "sampler": mutant.sampler,
         "mutant": mutant.id,
@@ -221,7 +224,7 @@ def by_tier(session: Session, rows: Sequence[Row], every: int) -> None:
 def _of_file(
     session: Session, rows: Sequence[Row], statuses: Sequence[str], wanted: Callable[[str], bool]
 ) -> Iterator[Mutant]:
-    """The mutants of the file that have one of some statuses and still exist, until the time is over."""
+    """Mutants of the file that have one of some statuses and still exist, until the time is over."""
     names = {row.name for row in rows}
     lines = merge(session.lines).items()
     chosen = [m for m, line in lines if line["status"] in statuses and line["sampler"] in names and wanted(m)]
@@ -234,7 +237,7 @@ def _of_file(
 
 
 def unproved(session: Session, rows: Sequence[Row]) -> list[str]:
-    """The mutants of the file that are called equivalent and whose proof does not go through any more."""
+    """Mutants of the file that are called equivalent and whose proof does not go through any more."""
     from checks.mutation.equivalence import proof
 
     names = {row.name: row for row in rows}
@@ -251,26 +254,27 @@ def unproved(session: Session, rows: Sequence[Row]) -> list[str]:
 
 
 def merge(lines: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """One line a mutant: later runs add tiers and kills; a kill in any tier makes it killed."""
+    """One line per mutant: later runs add tiers and kills; a kill in any tier makes it killed."""
     merged: dict[str, dict[str, Any]] = {}
     for line in lines:
         before = merged.get(line["mutant"])
-        if before is None:
-            merged[line["mutant"]] = {**line, "kills": list(line["kills"]), "tiers": dict(line["tiers"])}
-            continue
-        both = {**before, **line}
-        both["kills"] = before["kills"] + [k for k in line["kills"] if k not in before["kills"]]
-        both["tiers"] = {t: before["tiers"].get(t) or line["tiers"].get(t) for t in {*before["tiers"], *line["tiers"]}}
-        for tier, value in (*before["tiers"].items(), *line["tiers"].items()):
-            if both["tiers"][tier] is None and value is not None:
-                both["tiers"][tier] = value
-        if line["status"] in ALIVE_OR_DEAD:
-            both["status"] = "killed" if both["kills"] else line["status"]
-            both["seconds"] = before["seconds"] if before["kills"] else before["seconds"] + line["seconds"]
-        both["undecided"] = [*before["undecided"], *line["undecided"]]
-        both["every_tier"] = before["every_tier"] or line["every_tier"]
-        merged[line["mutant"]] = both
+        merged[line["mutant"]] = line if before is None else _joined(before, line)
     return merged
+
+
+def _joined(before: dict[str, Any], line: dict[str, Any]) -> dict[str, Any]:
+    """Line of a mutant from what is known of it and a later run."""
+    joined = before | line
+    joined["kills"] = before["kills"] + [kill for kill in line["kills"] if kill not in before["kills"]]
+    joined["undecided"] = before["undecided"] + line["undecided"]
+    joined["every_tier"] = before["every_tier"] or line["every_tier"]
+    for tier in joined["tiers"] | before["tiers"]:
+        met = {before["tiers"].get(tier), line["tiers"].get(tier)} - {None}
+        joined["tiers"] = joined["tiers"] | {tier: any(met) if met else None}
+    if line["status"] in ALIVE_OR_DEAD:
+        joined["status"] = "killed" if joined["kills"] else line["status"]
+        joined["seconds"] = before["seconds"] + (0 if before["kills"] else line["seconds"])
+    return joined
 
 
 def rate(killed: int, total: int) -> str:
@@ -278,143 +282,84 @@ def rate(killed: int, total: int) -> str:
     return f"{100 * killed / total:.1f}% ({killed} of {total})" if total else "none"
 
 
-def quantile(values: Sequence[float], q: float) -> float:
-    """The smallest value that at least a share q does not exceed."""
-    ordered = sorted(values)
-    return ordered[max(0, -int(-q * len(ordered) // 1) - 1)]
+class Group(NamedTuple):
+    """Some mutants, after `merge`."""
+
+    tried: list[dict[str, Any]]
+
+    @property
+    def counted(self) -> list[dict[str, Any]]:
+        """Programs of their own with another law."""
+        return [m for m in self.tried if m["status"] in ALIVE_OR_DEAD]
+
+    @property
+    def killed(self) -> list[dict[str, Any]]:
+        """Mutants with a kill."""
+        return [m for m in self.tried if m["status"] == "killed"]
+
+    @property
+    def alive(self) -> list[dict[str, Any]]:
+        """Counted mutants without a kill."""
+        return [m for m in self.counted if m["status"] != "killed"]
+
+    @property
+    def rate(self) -> str:
+        """Share of the counted mutants that is killed."""
+        return rate(len(self.killed), len(self.counted))
+
+    @property
+    def seconds(self) -> list[float]:
+        """Times of the first kills."""
+        return [m["seconds"] for m in self.killed]
+
+    def having(self, field: str, value: str) -> "Group":
+        """Mutants whose field has a value."""
+        return Group([m for m in self.tried if m[field] == value])
 
 
 def page(lines: Sequence[dict[str, Any]]) -> str:
-    """The Markdown page of a file of mutants."""
-    everything = list(merge(lines).values())
-    counted = [r for r in everything if r["status"] in ALIVE_OR_DEAD]
-    killed = [r for r in counted if r["status"] == "killed"]
-    by_deterministic = [r for r in killed if any(k["tier"] in DETERMINISTIC_TIERS for k in r["kills"])]
-    survivors = [r for r in counted if r["status"] == "survived"]
-    count = lambda status: sum(r["status"] == status for r in everything)
-    revisions = sorted({line["commit"] for line in lines})
-    text = [
-        "# Systematic mutation of the reference samplers",
-        "",
-        "Generated by `python -m reports.pages.mutation_scores` from the JSON lines of the same name; do not edit.",
-        "",
-        f"Commit {', '.join(r[:12] + ('+' if r.endswith('+') else '') for r in revisions)} (+: with uncommitted "
-        f"changes); {', '.join(sorted({f'{k} {v}' for line in lines for k, v in line['versions'].items()}))}.",
-        "",
-        f"**Killed: {rate(len(killed), len(counted))} of the mutants that are not equivalent; by the deterministic "
-        f"tiers alone: {rate(len(by_deterministic), len(counted))}.**",
-        "",
-        "| | mutants |",
-        "|---|---|",
-        f"| generated and tried | {len(everything)} |",
-        f"| stillborn: the changed step cannot be traced | {count('stillborn')} |",
-        f"| identical: traced to the program of the unmutated sampler, or never run by this sampler | "
-        f"{count('identical')} |",
-        f"| duplicate: traced to the program of another mutant of the sampler | {count('duplicate')} |",
-        f"| equivalent, with proof | {count('equivalent')} |",
-        f"| **counted** | **{len(counted)}** |",
-        f"| killed | {len(killed)} |",
-        f"| survived | {len(survivors)} |",
-        f"| open: not dead when its time was over, counted as not killed | {count('open')} |",
-        "",
-        "A mutant is one change of one function that the step of a sampler runs; a kill is the verdict `fail` or "
-        "`error` in a case in which the unmutated sampler gets `pass` or `not-applicable`. A function that several "
-        "samplers run is changed under one of them a round. The changes of a sampler are tried in the order of a hash, "
-        "so that a run that was stopped is a fair sample of them: "
-        f"{len({r['change'] for r in everything})} changes are in here, and the same command goes on with the others.",
-        "",
-    ]
-    if killed:
-        times = [r["seconds"] for r in killed]
-        text += [
-            "Processor seconds from the change of the source to the first kill, tracing and compiling included, one "
-            f"process: median {statistics.median(times):.1f}, 90% below {quantile(times, 0.9):.1f}, largest "
-            f"{max(times):.1f}.",
-            "",
-        ]
-    proofs = sorted({r["proof"] for r in everything if r["proof"] and r["status"] == "equivalent"})
-    text += ["## Equivalent mutants", "", "| the mutant is | mutants |", "|---|---|"]
-    equals = [r["proof"] for r in everything if r["status"] == "equivalent"]
-    text += [f"| {name} | {equals.count(name)} |" for name in proofs]
-    text += ["", "## By tier", ""]
-    full = [r for r in counted if r["every_tier"]]
-    text += [
-        "Of a sample, drawn by a hash, of mutants that met all the checks of every tier until it killed them"
-        f"{_chains(full)}: `python -m reports.pages.mutation_scores --every-tier K --tier all --chains F`.",
-        "",
-        "| tier | mutants | killed | first kill of all mutants by it |",
-        "|---|---|---|---|",
-    ]
-    for tier in TIERS:
-        met = [r for r in full if r["tiers"].get(tier) is not None]
-        first = sum(bool(r["kills"]) and r["kills"][0]["tier"] == tier for r in killed)
-        if met or first:
-            text.append(
-                f"| {tier} | {len(met)} | {rate(sum(bool(r['tiers'][tier]) for r in met), len(met))} | {first} |"
-            )
-    text += ["", "First kills by check: " + ", ".join(_tally(r["kills"][0]["check"] for r in killed)) + ".", ""]
-    text += [
-        "## By operator",
-        "",
-        "| operator | what it does | counted | killed | equivalent |",
-        "|---|---|---|---|---|",
-    ]
-    for name, operator in OPERATORS.items():
-        mine = [r for r in counted if r["operator"] == name]
-        dead, same = (
-            sum(r["status"] == "killed" for r in mine),
-            sum(r["operator"] == name and r["status"] == "equivalent" for r in everything),
-        )
-        words = (operator.__doc__ or "").strip().split("\n")[0]
-        text.append(f"| {name} | {words} | {len(mine)} | {rate(dead, len(mine))} | {same} |")
-    text += ["", "## By sampler", "", "| sampler | tried | counted | killed | median s |", "|---|---|---|---|---|"]
-    for row in SAMPLERS:
-        tried = [r for r in everything if r["sampler"] == row.name]
-        mine = [r for r in counted if r["sampler"] == row.name]
-        dead = [r for r in mine if r["status"] == "killed"]
-        median = f"{statistics.median(r['seconds'] for r in dead):.1f}" if dead else ""
-        text.append(f"| {row.name} | {len(tried)} | {len(mine)} | {rate(len(dead), len(mine))} | {median} |")
-    text += ["", "## Survivors and open mutants", ""]
-    alive = [r for r in counted if r["status"] != "killed"]
-    if not alive:
-        text += ["None."]
-    else:
-        text += ["| mutant | status | line | before | after | why |", "|---|---|---|---|---|---|"]
-    for r in sorted(alive, key=lambda r: (r["file"], r["line"], r["mutant"])):
-        why = REASONS.get(r["change"], "") or "; ".join(r["undecided"][:1])
-        cells = [f"`{_cell(r[name], 90)}`" for name in ("before", "after")]
-        where = f"{r['file']}:{r['line']}"
-        text.append(
-            f"| `{r['mutant']}` | {r['status']} | {where} | {' | '.join(cells)} | {why.replace('|', chr(92) + '|')} |"
-        )
-    return "\n".join(text) + "\n"
+    """Markdown page of a file of mutants."""
+    mutants = Group(list(merge(lines).values()))
+    full = [m for m in mutants.counted if m["every_tier"]]
+    by_deterministic = [m for m in mutants.killed if any(k["tier"] in DETERMINISTIC_TIERS for k in m["kills"])]
+    equivalent = mutants.having("status", "equivalent").tried
+    return render(
+        "mutation.md.j2",
+        lines=lines,
+        all=mutants,
+        deterministic=rate(len(by_deterministic), len(mutants.counted)),
+        statuses=Counter(m["status"] for m in mutants.tried),
+        ninth_decile=functools.partial(np.quantile, q=0.9, method="inverted_cdf"),
+        proofs=Counter(m["proof"] for m in equivalent),
+        full=full,
+        tiers=[_of_tier(tier, full, mutants.killed) for tier in TIERS],
+        checks=Counter(m["kills"][0]["check"] for m in mutants.killed).most_common(),
+        operators=[(name, change, mutants.having("operator", name)) for name, change in OPERATORS.items()],
+        samplers=[(row.name, mutants.having("sampler", row.name)) for row in SAMPLERS],
+        reasons=REASONS,
+        excerpt=excerpt,
+    )
 
 
-def _chains(lines: Sequence[dict[str, Any]]) -> str:
-    """What is to be said of the size of the statistical tiers."""
-    parts = sorted({r["fraction"] for r in lines if r.get("fraction", 1.0) != 1.0})
-    return f" (the statistical tiers with {' or '.join(f'{p:g}' for p in parts)} of their chains)" if parts else ""
+def _of_tier(tier: str, full: Sequence[dict[str, Any]], killed: Sequence[dict[str, Any]]) -> tuple[str, int, str, int]:
+    """Row of a tier: mutants that met all its checks, share that it kills, first kills by it."""
+    met = [m["tiers"][tier] for m in full if m["tiers"].get(tier) is not None]
+    return tier, len(met), rate(sum(met), len(met)), sum(m["kills"][0]["tier"] == tier for m in killed)
 
 
-def _tally(names: Iterator[str]) -> list[str]:
-    found: dict[str, int] = {}
-    for name in names:
-        found[name] = found.get(name, 0) + 1
-    return [f"{name} {n}" for name, n in sorted(found.items(), key=lambda item: -item[1])]
-
-
-def _cell(text: str, width: int) -> str:
-    text = " ".join(text.split()).replace("|", "\\|")
+def excerpt(source: str, width: int = 90) -> str:
+    """Piece of code for a cell of a table: one line of at most `width` characters."""
+    text = " ".join(source.split()).replace("|", "\\|")
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """Parser of the command line."""
+    made = argparse.ArgumentParser(
         prog="python -m reports.pages.mutation_scores",
         description="Which small changes of the samplers' code the checks notice.",
     )
-    add = parser.add_argument
+    add = made.add_argument
     add("--sampler", action="append", default=[], metavar="NAME", help="only mutants of this sampler; repeatable")
     add("--tier", action="append", default=[], metavar="TIER", help="default: deterministic; repeatable")
     add("--rounds", type=int, default=1, metavar="K", help="try each change on K samplers that run it (default 1)")
@@ -434,36 +379,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--budget", type=float, default=float("inf"), metavar="S", help="leave a mutant open after S processor seconds")
     add("--page", action="store_true", help="only write the page")
     add("--out", type=Path, default=PUBLISHED, metavar="FILE.jsonl", help="default: the published file")
-    given = parser.parse_args(arguments)
+    return made
+
+
+def refusal(given: argparse.Namespace) -> str | None:
+    """Reason to refuse arguments; None if they can be used."""
     if given.out.suffix != ".jsonl":
-        parser.error(f"--out {given.out}: the name must end in .jsonl; the page is written beside it")
+        return f"--out {given.out}: the name must end in .jsonl; the page is written beside it"
     if given.again and not given.survivors:
-        parser.error("--again: goes with --survivors only")
+        return "--again: goes with --survivors only"
     if not 0 < given.chains <= 1:
-        parser.error(f"--chains {given.chains}: give a number above 0 and up to 1")
+        return f"--chains {given.chains}: give a number above 0 and up to 1"
     if given.survivors and given.every_tier:
-        parser.error("--survivors and --every-tier: one at a time")
+        return "--survivors and --every-tier: one at a time"
     for name, least in (("rounds", 1), ("every_tier", 0)):
         if getattr(given, name) < least:
-            parser.error(f"--{name.replace('_', '-')} {getattr(given, name)}: must be at least {least}")
+            return f"--{name.replace('_', '-')} {getattr(given, name)}: must be at least {least}"
+    return None
+
+
+def _run(given: argparse.Namespace, session: Session, rows: Sequence[Row]) -> None:
+    if given.survivors:
+        rerun_survivors(session, rows, given.again)
+    elif given.every_tier:
+        by_tier(session, rows, given.every_tier)
+    else:
+        run(session, rows, None if given.all else given.rounds)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    given = parser().parse_args(arguments)
+    if reason := refusal(given):
+        parser().error(reason)
     try:
         rows = [sampler_row(name) for name in given.sampler] or list(SAMPLERS)
         tiers = parse_tiers(given.tier)
     except (KeyError, BadInput) as error:
-        parser.error(str(error.args[0]))
+        parser().error(str(error.args[0]))
     jax.config.update("jax_enable_x64", True)
     if given.prove:
         lost = unproved(Session(given.out, tiers, given.minutes), rows)
         print("\n".join(f"not proved: {name}" for name in lost) or "every equivalent mutant is proved to be one")
         return 1 if lost else 0
     if not given.page:
-        session = Session(given.out, tiers, given.minutes, given.budget, given.chains)
-        if given.survivors:
-            rerun_survivors(session, rows, given.again)
-        elif given.every_tier:
-            by_tier(session, rows, given.every_tier)
-        else:
-            run(session, rows, None if given.all else given.rounds)
+        _run(given, Session(given.out, tiers, given.minutes, given.budget, given.chains), rows)
     text = page(read(given.out))
     given.out.with_suffix(".md").write_text(text, encoding="utf-8")
     print(text)

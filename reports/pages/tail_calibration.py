@@ -49,7 +49,7 @@ LAWS: dict[str, Callable[[], np.ndarray]] = {
 class _Tilted:
     """Samples of the atoms with weights proportional to exp(exponent)."""
 
-    def __init__(self, exponent: np.ndarray):
+    def __init__(self, exponent: np.ndarray) -> None:
         self.normaliser = float(np.logaddexp.reduce(exponent)) - math.log(exponent.size)
         self._cumulative = np.cumsum(np.exp(exponent - self.normaliser)) / exponent.size
 
@@ -64,7 +64,7 @@ def _mean(weights: np.ndarray, nominal: float) -> Tail:
 
 
 def standardised(law: str) -> np.ndarray:
-    """The atoms of a law of `LAWS`, with mean 0 and variance 1."""
+    """Atoms of a law of `LAWS`, with mean 0 and variance 1."""
     atoms = LAWS[law]()
     return (atoms - atoms.mean()) / atoms.std()
 

@@ -1,1 +1,1 @@
-"""The static site: stored results and pages -> HTML that needs no server and no network."""
+"""Static site: stored results and pages -> HTML that needs no server and no network."""

@@ -6,6 +6,7 @@ The site is a function of the files alone: the same files give the same bytes. I
 script to be read; a script only filters and sorts tables.
 """
 
+import importlib.util
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -13,16 +14,16 @@ from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import jinja2
-
 from reports.pages.conclusion import STANDINGS
 from reports.pages.findings_index import of_checks
 from reports.records.jsonl import ROOT
 from reports.records.results import ResultsError
 from reports.site import conformance_matrix, documents, kill_table, orders, workloads
+from reports.site.conformance_matrix import Sampler
 from reports.site.documents import Document
 from reports.site.gauge import gauge
 from reports.site.papers import FIGURES, OTHERS, Figure
+from reports.templates import render
 
 PUBLISHED = ROOT / "reports" / "published"
 FINDINGS = ROOT / "reports" / "findings"
@@ -42,8 +43,11 @@ def build(results: Path, out: Path, history: Path | None = None) -> int:
         history: pages that `asv publish` wrote, which become the folder `asv` of the site; None for none.
 
     Raises:
-        ResultsError: if the folder holds no results, a file cannot be used, or `out` is a folder of something else.
+        ResultsError: if the folder holds no results, a file cannot be used, `out` is a folder of something else, or
+            matplotlib is missing.
     """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ResultsError("the charts need matplotlib: pip install 'sgmcmc-verification[reports]'")
     if out.exists() and any(out.iterdir()) and not (out / ".reports-site").exists():
         raise ResultsError(f"--out {out}: holds files that are not a site; give an empty folder")
     files = of_checks(results)
@@ -75,95 +79,108 @@ def collect(results: Path) -> list[Document]:
     return found
 
 
-def environment() -> jinja2.Environment:
-    """Of the templates; everything that is filled in is escaped."""
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("reports.site"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+class _Site:
+    """Folder of pages that is being written.
+
+    Attributes:
+        out: the folder.
+        shared: values that every template may use.
+        count: pages so far.
+    """
+
+    def __init__(self, out: Path, **shared: Any) -> None:
+        self.out, self.shared, self.count = out, shared, 0
+
+    def page(self, path: PurePosixPath | str, template: str, **values: Any) -> None:
+        """Fill a template into the page `path`, below the root of the site."""
+        path = PurePosixPath(path)
+        up = "../" * (len(path.parts) - 1)
+        text = render(f"{template}.html.j2", up=up, here=str(path), **self.shared, **values)
+        self.write(path, text)
+        self.count += 1
+
+    def write(self, path: PurePosixPath | str, text: str) -> None:
+        """Write a file, with the folders that it needs."""
+        target = self.out / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
 
 
-def _write(
-    out: Path, rows: Sequence[conformance_matrix.Sampler], texts: Sequence[Document], results: Path, history: bool
-) -> int:
-    templates, count = environment(), 0
-    pages = {text.source.resolve(): text.path for text in texts}
-    findings = {text.path.stem: text for text in texts if text.path.parts[0] == "findings"}
+def _write(out: Path, rows: Sequence[Sampler], texts: Sequence[Document], results: Path, history: bool) -> int:
+    """Write all files of the site; returns the number of pages."""
     present = {
-        "workloads": any((results / "experiments" / f"{row[1]}.jsonl").is_file() for row in workloads.ROWS),
+        "workloads": any((results / "experiments" / f"{row.page}.jsonl").is_file() for row in workloads.ROWS),
         "papers": (results / "experiments").is_dir(),
         "kills": (results / "kill-matrix.jsonl").is_file(),
     }
-    shared: dict[str, Any] = {
-        "history": history,
-        "present": present,
-        "marks": MARKS,
-        "standings": STANDINGS,
-        "symbols": conformance_matrix.SYMBOLS,
-        "gauge": gauge,
-    }
-
-    def page(path: PurePosixPath | str, template: str, **values: Any) -> None:
-        nonlocal count
-        path = PurePosixPath(path)
-        up = "../" * (len(path.parts) - 1)
-        target = out / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        text = templates.get_template(template).render(up=up, here=str(path), **shared, **values)
-        target.write_text(text, encoding="utf-8")
-        count += 1
-
-    groups: dict[str, list[conformance_matrix.Sampler]] = {}
-    for row in rows:
-        groups.setdefault(row.library, []).append(row)
-    experiments = [t for t in texts if t.path.parts[:2] == ("pages", "experiments")]
-    of_papers = {figure.page for figure in FIGURES}
-    claims = [t for t in experiments if t.path.stem in of_papers]
-    own = [t for t in experiments if t.path.stem not in of_papers]
-    evidence = [t for name in EVIDENCE for t in texts if t.path.parts[0] == "pages" and t.path.stem == name]
-    others = [t for t in texts if t.path.parts[0] == "pages" and t not in experiments and t not in evidence]
-    page(
-        "index.html", "index.html",
-        groups=groups, evidence=evidence, claims=claims, own=own, others=others, findings=findings,
-        results=sum(len(row.results) for row in rows),
-    )  # fmt: skip
-    page("matrix.html", "matrix.html", rows=rows, columns=conformance_matrix.columns(rows))
-    for row in rows:
-        finding, drawn = findings.get(_stem(row.library)), orders.of_sampler(row.results)
-        page(f"samplers/{row.slug}.html", "sampler.html", row=row, finding=finding, orders=drawn)
-    named = {t.path.stem: t for t in texts if t.path.parts[0] == "pages"}
-    libraries_drawn = {
-        name: orders.of_library([(row.name, row.results) for row in own], name) for name, own in groups.items()
-    }
-    causes = [named[name] for name in CAUSES if name in named]
-    page("orders.html", "orders.html", libraries={k: v for k, v in libraries_drawn.items() if v}, experiments=causes)
+    site = _Site(
+        out,
+        history=history,
+        present=present,
+        marks=MARKS,
+        standings=STANDINGS,
+        symbols=conformance_matrix.SYMBOLS,
+        gauge=gauge,
+    )
+    named = {text.path.stem: text for text in texts if text.path.parts[0] == "pages"}
+    _write_samplers(site, rows, texts, named)
     if present["workloads"]:
-        page("workloads.html", "workloads.html", workloads=workloads.workloads(results), pages=named)
+        site.page("workloads.html", "workloads", workloads=workloads.workloads(results), pages=named)
     if present["papers"]:
-        page("papers.html", "papers.html", papers=_by_title(), pages=named, images=_images(named), others=OTHERS)
+        site.page("papers.html", "papers", papers=_by_title(), pages=named, images=_images(named), others=OTHERS)
     if present["kills"]:
         bugs = kill_table.bugs(results / "kill-matrix.jsonl")
-        page(
-            "kills.html", "kills.html",
-            bugs=bugs,
-            tiers=kill_table.tiers_of(bugs),
-            page=named.get("kill-matrix"),
-            calibration=named.get("calibration"),
-        )  # fmt: skip
-    for text in texts:
-        page(text.path, "document.html", document=text, body=documents.render(text, pages))
-        for figure in documents.figures(text):
-            shutil.copyfile(figure, out / text.path.parent / figure.name)
-    (out / "matrix.csv").write_text(conformance_matrix.to_csv(rows), encoding="utf-8")
-    (out / "matrix.md").write_text(conformance_matrix.to_markdown(rows), encoding="utf-8")
+        evidence = {"page": named.get("kill-matrix"), "calibration": named.get("calibration")}
+        site.page("kills.html", "kills", bugs=bugs, tiers=kill_table.tiers_of(bugs), **evidence)
+    _write_documents(site, texts)
     for name in ("style.css", "tables.js"):
-        static = resources.files("reports.site").joinpath("static", name)
-        (out / name).write_text(static.read_text(encoding="utf-8"), encoding="utf-8")
-    (out / ".reports-site").touch()
-    return count
+        site.write(name, resources.files("reports.site").joinpath("static", name).read_text(encoding="utf-8"))
+    site.write(".reports-site", "")
+    return site.count
+
+
+def _write_samplers(
+    site: _Site, rows: Sequence[Sampler], texts: Sequence[Document], named: dict[str, Document]
+) -> None:
+    """Write the front page, the matrix with its exports, a page per sampler and the page of orders."""
+    groups: dict[str, list[Sampler]] = {}
+    for row in rows:
+        groups.setdefault(row.library, []).append(row)
+    findings = {text.path.stem: text for text in texts if text.path.parts[0] == "findings"}
+    results = sum(len(row.results) for row in rows)
+    site.page("index.html", "index", groups=groups, findings=findings, results=results, **_shelves(texts))
+    site.page("matrix.html", "matrix", rows=rows, columns=conformance_matrix.columns(rows))
+    site.write("matrix.csv", conformance_matrix.to_csv(rows))
+    site.write("matrix.md", conformance_matrix.to_markdown(rows))
+    for row in rows:
+        finding, drawn = findings.get(_stem(row.library)), orders.of_sampler(row.results)
+        site.page(f"samplers/{row.slug}.html", "sampler", row=row, finding=finding, orders=drawn)
+    libraries = {name: orders.of_library([(r.name, r.results) for r in own], name) for name, own in groups.items()}
+    causes = [named[name] for name in CAUSES if name in named]
+    site.page("orders.html", "orders", libraries={k: v for k, v in libraries.items() if v}, experiments=causes)
+
+
+def _shelves(texts: Sequence[Document]) -> dict[str, list[Document]]:
+    """Pages of the front page by heading: claims of papers, experiments of our own, evidence, others."""
+    pages = [text for text in texts if text.path.parts[0] == "pages"]
+    of_papers = {figure.page for figure in FIGURES}
+    evidence = [text for name in EVIDENCE for text in pages if text.path.stem == name]
+    shelves: dict[str, list[Document]] = {"claims": [], "own": [], "evidence": evidence, "others": []}
+    for text in pages:
+        if text.path.parts[1] == "experiments":
+            shelves["claims" if text.path.stem in of_papers else "own"].append(text)
+        elif text not in evidence:
+            shelves["others"].append(text)
+    return shelves
+
+
+def _write_documents(site: _Site, texts: Sequence[Document]) -> None:
+    """Write a page per document, with copies of its figures beside it."""
+    pages = {text.source.resolve(): text.path for text in texts}
+    for text in texts:
+        site.page(text.path, "document", document=text, body=documents.render(text, pages))
+        for figure in documents.figures(text):
+            shutil.copyfile(figure, site.out / text.path.parent / figure.name)
 
 
 def _by_title() -> dict[str, list[Figure]]:

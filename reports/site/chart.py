@@ -1,21 +1,56 @@
-"""Line charts as SVG text in a page: no script, no image file, legible on a phone, in print and without colours.
+"""Line charts, drawn by matplotlib as SVG in a page: no script, no image file, legible on a phone, in print and on any
+background, because text and axes take the colour of the page.
 
 A line is told from the others by three things: its colour (Okabe and Ito), its marker and its dashes.
 """
 
+from __future__ import annotations
+
+import io
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup, escape
+from reports.templates import render
 
-WIDTH, HEIGHT = 420, 290
-LEFT, RIGHT, TOP, BOTTOM = 62, 10, 10, 40
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7a7f87")
-DASHES = ("", "7 3", "2 3", "9 3 2 3")
-MARKERS = ("circle", "square", "triangle", "diamond", "cross")
+if TYPE_CHECKING:
+    from matplotlib.ticker import Locator
+
+WIDTH, HEIGHT = 420, 265
+"""Size without the legend, in points."""
+LEFT, RIGHT, TOP, BOTTOM = 64, 10, 8, 40
+"""Margins of the axes."""
+ROW = 18
+"""Height of a row of the legend."""
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a5fb0", "#7a7f87")
+DASHES = ("-", (0, (7, 3)), (0, (2, 3)), (0, (9, 3, 2, 3)))
+MARKERS = ("o", "s", "^", "D", "x")
 MOST = len(COLOURS)
 """Lines that one chart can tell apart by colour alone."""
+INK = "#010203"
+"""Stands for the colour of the page's text, which replaces it in the SVG."""
+STYLE: dict[Any, Any] = {
+    "font.size": 12,
+    "font.sans-serif": ["DejaVu Sans"],  # measured with it; the reader's sans-serif may take its place
+    "svg.fonttype": "none",  # text stays text
+    "text.parse_math": False,
+    **dict.fromkeys(
+        ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "grid.color"), INK
+    ),
+    "axes.grid": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.alpha": 0.18,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5.5,
+    "lines.scale_dashes": False,
+    "legend.frameon": False,
+    "legend.handlelength": 3.0,
+    "legend.borderaxespad": 0.0,
+    "legend.borderpad": 0.0,
+}
 
 
 @dataclass(frozen=True)
@@ -33,106 +68,83 @@ class Axis:
     label: str
     log: bool = False
 
-    def at(self, value: float) -> float:
-        """Where a value is on a linear scale."""
-        return math.log10(value) if self.log else value
-
     def shows(self, value: float) -> bool:
-        """False for what has no place on it."""
+        """False for a value that has no place on the axis."""
         return math.isfinite(value) and (value > 0 or not self.log)
 
-    def ticks(self, low: float, high: float) -> list[tuple[float, str]]:
-        """(place, text) of at most seven round values."""
-        if self.log:
-            first, last = math.ceil(low - 1e-9), math.floor(high + 1e-9)
-            if last - first >= 2:
-                every = math.ceil((last - first + 1) / 7)
-                return [(p, f"1e{p}" if abs(p) > 3 else f"{10.0**p:g}") for p in range(first, last + 1, every)]
-            digits = (1, 2, 5) if last > first else (1, 1.5, 2, 3, 4, 5, 6, 8)
-            values = [m * 10.0**p for p in range(first - 1, last + 2) for m in digits]
-            return [(math.log10(v), f"{v:g}") for v in values if low <= math.log10(v) <= high]
-        size = (high - low) / 5
-        unit = 10.0 ** math.floor(math.log10(size))
-        step = next(m * unit for m in (1, 2, 5, 10) if m * unit >= size)
-        return [(i * step, f"{i * step:g}") for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    def locator(self, low: float, high: float) -> Locator:
+        """Rule for about seven round values between two."""
+        from matplotlib.ticker import LogLocator, MaxNLocator
+
+        decades = math.log10(high / low) if self.log else 0.0
+        if decades < 0.3:
+            return MaxNLocator(5, steps=(1, 2, 5, 10))
+        if decades < 2:
+            return LogLocator(subs=(1, 2, 5) if decades >= 1 else (1, 1.5, 2, 3, 4, 5, 6, 8))
+        return LogLocator(numticks=7)
 
 
-def chart(lines: Sequence[Line], x: Axis, y: Axis, title: str) -> Markup:
-    """A figure of up to `MOST` lines with its legend; empty if no point can be shown.
+def tick(value: float) -> str:
+    """Short text of a round value: `0.01`, `1500`, `1e-4`."""
+    power = math.floor(math.log10(abs(value)) + 1e-9) if value else 0
+    return f"{value:g}" if -3 <= power <= 4 else f"{value / 10.0**power:g}e{power}"
+
+
+def chart(lines: Sequence[Line], x: Axis, y: Axis, title: str) -> str:
+    """Figure of up to `MOST` lines with its legend; empty if no point can be shown.
 
     Raises:
         ValueError: for more lines than can be told apart.
     """
     if len(lines) > MOST:
         raise ValueError(f"lines: at most {MOST} in a chart, got {len(lines)}")
-    shown = [
-        Line(line.name, tuple((x.at(a), y.at(b)) for a, b in line.points if x.shows(a) and y.shows(b)))
-        for line in lines
-    ]
-    every = [point for line in shown for point in line.points]
-    if not every:
-        return Markup()
-    spans = []
-    for values in zip(*every, strict=True):
-        low, high = min(values), max(values)
-        margin = 0.04 * (high - low) or 0.5 * abs(high) or 0.5
-        spans.append((low - margin, high + margin))
-    (x0, x1), (y0, y1) = spans
-    place = lambda a, b: (
-        round(LEFT + (WIDTH - LEFT - RIGHT) * (a - x0) / (x1 - x0), 1),
-        round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (b - y0) / (y1 - y0), 1),
-    )
-    parts = [f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">']
-    for at, text in x.ticks(x0, x1):
-        px = place(at, y0)[0]
-        parts.append(f'<path class="grid" d="M{px} {TOP}V{HEIGHT - BOTTOM}"/>')
-        parts.append(f'<text x="{px}" y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">{text}</text>')
-    for at, text in y.ticks(y0, y1):
-        py = place(x0, at)[1]
-        parts.append(f'<path class="grid" d="M{LEFT} {py}H{WIDTH - RIGHT}"/>')
-        parts.append(f'<text x="{LEFT - 5}" y="{py + 4}" text-anchor="end">{text}</text>')
-    parts.append(f'<path class="axis" d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - RIGHT}"/>')
-    middle = (TOP + HEIGHT - BOTTOM) / 2
-    parts.append(f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{escape(x.label)}</text>')
-    parts.append(
-        f'<text x="11" y="{middle}" text-anchor="middle" transform="rotate(-90 11 {middle})">{escape(y.label)}</text>'
-    )
-    keys = []
-    for number, line in enumerate(shown):
-        places = [place(a, b) for a, b in line.points]
-        parts.append(_drawn(number, places))
-        key = _drawn(number, [(2, 6), (17, 6), (32, 6)], 1)
-        drawn = f'<svg viewBox="0 0 34 12" width="34" height="12" aria-hidden="true">{key}</svg>'
-        keys.append(f"<li>{drawn} {escape(line.name)}</li>")
-    parts.append("</svg>")
-    legend = f'<ul class="keys">{"".join(keys)}</ul>'
-    caption = f"<figcaption>{escape(title)}</figcaption>"
-    return Markup(f'<figure class="drawing">{caption}{"".join(parts)}{legend}</figure>')
+    shown = [Line(line.name, tuple(p for p in line.points if x.shows(p[0]) and y.shows(p[1]))) for line in lines]
+    if not any(line.points for line in shown):
+        return ""
+    viewbox, body = _drawn(shown, x, y, title)
+    name = "chart-" + re.sub(r"\W+", "-", title.lower()).strip("-")
+    return render("chart.html.j2", title=title, id=name, viewbox=viewbox, body=body, lines=shown, x=x.label, y=y.label)
 
 
-def _drawn(number: int, places: Sequence[tuple[float, float]], only: int | None = None) -> str:
-    """A line with its markers, on at most a dozen of its points, or on one."""
-    colour = COLOURS[number % len(COLOURS)]
-    dashes = DASHES[number % len(DASHES)]
-    path = "M" + "L".join(f"{a} {b}" for a, b in places)
-    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
-    every = max(1, math.ceil(len(places) / 12))
-    marked = places[::every] if only is None else [places[only]]
-    marks = "".join(_mark(MARKERS[number % len(MARKERS)], *p) for p in marked)
-    return (
-        f'<g stroke="{colour}" fill="{colour}"><path class="line" fill="none" d="{path}"{dashed}/>'
-        f'<g class="marks">{marks}</g></g>'
-    )
+def _drawn(lines: Sequence[Line], x: Axis, y: Axis, title: str) -> tuple[str, str]:
+    """View box and content of the SVG, the same for the same lines."""
+    import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import NullLocator
+
+    columns = 2 if max(len(line.name) for line in lines) <= 22 else 1
+    height = HEIGHT + ROW * math.ceil(len(lines) / columns)
+    drawn = HEIGHT - TOP - BOTTOM
+    out = io.StringIO()
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": title}):
+        figure = Figure(figsize=(WIDTH / 72, height / 72))
+        box = (LEFT / WIDTH, (height - TOP - drawn) / height, 1 - (LEFT + RIGHT) / WIDTH, drawn / height)
+        axes = figure.add_axes(box, xlabel=x.label, ylabel=y.label)
+        for number, line in enumerate(lines):
+            axes.plot(
+                [a for a, _ in line.points],
+                [b for _, b in line.points],
+                label=line.name,
+                color=COLOURS[number],
+                linestyle=DASHES[number % len(DASHES)],
+                marker=MARKERS[number % len(MARKERS)],
+                markevery=max(1, math.ceil(len(line.points) / 12)),
+            )
+        axes.set(xscale="log" if x.log else "linear", yscale="log" if y.log else "linear")
+        for given, axis in ((x, axes.xaxis), (y, axes.yaxis)):
+            axis.set_major_locator(given.locator(*axis.get_view_interval()))
+            axis.set_major_formatter(lambda value, _: tick(value))
+            axis.set_minor_locator(NullLocator())
+        figure.legend(loc="lower left", ncols=columns)
+        figure.savefig(
+            out, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        )
+    return _embedded(out.getvalue())
 
 
-def _mark(kind: str, x: float, y: float) -> str:
-    r = 3.2
-    shapes = {
-        "square": f"M{x - r:.1f} {y - r:.1f}h{2 * r}v{2 * r}h{-2 * r}z",
-        "triangle": f"M{x:.1f} {y - 4:.1f}l4 7h-8z",
-        "diamond": f"M{x:.1f} {y - 4.4:.1f}l4.4 4.4l-4.4 4.4l-4.4 -4.4z",
-        "cross": f"M{x - 3.5:.1f} {y - 3.5:.1f}l7 7M{x + 3.5:.1f} {y - 3.5:.1f}l-7 7",
-    }
-    if kind == "circle":
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r}"/>'
-    return f'<path d="{shapes[kind]}"/>'
+def _embedded(svg: str) -> tuple[str, str]:
+    """View box and content of an SVG file, ready for a page: no style sheet, no id that nothing refers to."""
+    svg = re.sub(r'<defs>\s*<style.*?</style>\s*</defs>| id="[\w.]+_\d+"', "", svg, flags=re.DOTALL)
+    found = re.search(r'viewBox="([^"]+)"[^>]*>(.*)</svg>', svg.replace(INK, "currentColor"), re.DOTALL)
+    assert found is not None
+    return found[1], found[2].strip()

@@ -1,4 +1,4 @@
-"""The conformance matrix: sampler x check, as cells of a page and as tables to export."""
+"""Conformance matrix: sampler x check, as cells of a page and as tables to export."""
 
 import csv
 import functools
@@ -33,16 +33,16 @@ class Sampler:
 
     @property
     def slug(self) -> str:
-        """Without characters that a file name may not have."""
+        """Name without characters that a file name may not have."""
         return self.name.replace("/", "-")
 
     @functools.cached_property
     def conclusion(self) -> Conclusion:
-        """What they add up to."""
+        """Conclusion from all results."""
         return conclude(self.name, self.results)
 
     def cell(self, check: str) -> Result | None:
-        """The worst result of a check over targets, options and seeds; a check that did not apply to all loses."""
+        """Worst result of a check over targets, options and seeds; a check that did not apply to all loses."""
         mine = [r for r in self.results if r.check == check]
         applied = [r for r in mine if r.verdict != "not-applicable"]
         return worst(applied or mine) if mine else None
@@ -54,7 +54,7 @@ class Sampler:
 
 
 def samplers(files: Sequence[Path]) -> list[Sampler]:
-    """The samplers of files named `LIBRARY-VERSION.jsonl`, in order. Raises ResultsError."""
+    """Samplers of files named `LIBRARY-VERSION.jsonl`, in order. Raises ResultsError."""
     found = []
     for file in files:
         rows: dict[str, list[Result]] = {}
@@ -72,7 +72,7 @@ def library(stem: str) -> str:
 
 
 def columns(rows: Sequence[Sampler]) -> list[tuple[str, list[str]]]:
-    """(tier, its checks that have a result), in the order of the registry; checks that it lacks come last."""
+    """Tiers with their checks that have a result, in the order of the registry; checks that it lacks come last."""
     seen = {r.check: r.tier for row in rows for r in row.results}
     names = [c.name for c in CHECKS if c.name in seen]
     names += [name for name in seen if name not in names]
@@ -83,7 +83,7 @@ def columns(rows: Sequence[Sampler]) -> list[tuple[str, list[str]]]:
 
 
 def table(rows: Sequence[Sampler]) -> list[list[str]]:
-    """The matrix as text: a header, then a line a sampler."""
+    """Matrix as text: a header, then a row per sampler."""
     checks = [name for _, names in columns(rows) for name in names]
     lines = [["library", "sampler", "standing", *checks]]
     for row in rows:
@@ -93,14 +93,14 @@ def table(rows: Sequence[Sampler]) -> list[list[str]]:
 
 
 def to_csv(rows: Sequence[Sampler]) -> str:
-    """The matrix as CSV."""
+    """Matrix as CSV."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(table(rows))
     return out.getvalue()
 
 
 def to_markdown(rows: Sequence[Sampler]) -> str:
-    """The matrix as a Markdown table, transposed: a line a check is easier to read."""
+    """Matrix as a Markdown table, transposed: a row per check is easier to read."""
     flipped = list(map(list, zip(*table(rows), strict=True)))
     lines = [f"| {' | '.join(line)} |" for line in flipped]
     return "\n".join([lines[0], "|" + "---|" * len(flipped[0]), *lines[1:]]) + "\n"

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from markdown_it import MarkdownIt
-from markupsafe import Markup
 
 LINK = re.compile(r'(href|src)="([^"]+)"')
 
@@ -28,7 +27,7 @@ class Document:
 
     @property
     def headline(self) -> str | None:
-        """The first sentence that it begins in bold, plain: what the page says in one line."""
+        """First sentence that begins in bold, as plain text: the page in one line."""
         found = re.search(r"^\*\*(.+?)\*\*([^\n|]*)", self.text, re.MULTILINE)
         if not found:
             return None
@@ -37,19 +36,19 @@ class Document:
 
 
 def read(source: Path, path: PurePosixPath) -> Document:
-    """The document of a Markdown file, whose page is to be `path`."""
+    """Document of a Markdown file, whose page is to be `path`."""
     text = source.read_text(encoding="utf-8")
     heading = re.search(r"^# (.+)$", text, re.MULTILINE)
     return Document(source, path, heading[1] if heading else source.stem, text)
 
 
 def figures(document: Document) -> list[Path]:
-    """The files of its images, those that exist."""
+    """Files of the images of a document, as far as they exist."""
     found = [document.source.parent / name for name in re.findall(r"!\[[^]]*\]\(([^):]+)\)", document.text)]
     return [path for path in found if path.is_file()]
 
 
-def render(document: Document, pages: dict[Path, PurePosixPath]) -> Markup:
+def render(document: Document, pages: dict[Path, PurePosixPath]) -> str:
     """HTML of a document: links to other documents lead to their pages, links to other files nowhere.
 
     Args:
@@ -73,8 +72,7 @@ def render(document: Document, pages: dict[Path, PurePosixPath]) -> Markup:
             return f'src="{path.name}" loading="lazy"'
         return "data-file"
 
-    html = LINK.sub(aim, html).replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
-    return Markup(html)
+    return LINK.sub(aim, html).replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
 
 
 def _without_comments(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The kill matrix as a table: planted bug x tier, from its lines."""
+"""Kill matrix as a table: planted bug x tier, from its lines."""
 
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -27,7 +27,7 @@ class Bug(NamedTuple):
 
 
 def bugs(path: Path) -> list[Bug]:
-    """All of a file of `reports.pages.kill_matrix`, in its order."""
+    """Planted bugs of a file of `reports.pages.kill_matrix`, in its order."""
     tiers: dict[str, dict[str, Literal["killed", "run"]]] = {}
     checks: dict[str, dict[str, None]] = {}
     for line in read(path):
@@ -43,5 +43,5 @@ def bugs(path: Path) -> list[Bug]:
 
 
 def tiers_of(found: list[Bug]) -> list[str]:
-    """Those that were run, in order."""
+    """Tiers that were run, in order."""
     return [tier for tier in TIERS if any(tier in bug.tiers for bug in found)]

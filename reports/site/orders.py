@@ -1,8 +1,6 @@
-"""Orders as pictures: what a step and a law lose against the step size, from stored results."""
+"""Charts of orders: local error of a step and bias of the stationary law against the step size, from stored results."""
 
 from collections.abc import Iterable, Sequence
-
-from markupsafe import Markup
 
 from checks.core.result import Result
 from reports.site.chart import MOST, Axis, Line, chart
@@ -18,7 +16,7 @@ FLOOR = 1e-13
 
 
 def line_of(result: Result, name: str) -> Line | None:
-    """The line of a result; None if it has no such numbers, or none above round-off."""
+    """Line of a result; None if it has no such numbers, or none above round-off."""
     values = result.detail.get((LOCAL | LAW).get(result.check, ""))
     sizes = result.detail.get("step_sizes")
     if not values or not sizes or len(values) != len(sizes):
@@ -30,8 +28,8 @@ def line_of(result: Result, name: str) -> Line | None:
     return Line(name + measured, points) if len(points) > 1 else None
 
 
-def of_sampler(results: Iterable[Result]) -> list[Markup]:
-    """Local errors and biases of one sampler at its default options, a line a target."""
+def of_sampler(results: Iterable[Result]) -> list[str]:
+    """Charts of local errors and biases of one sampler at its default options, a line per target."""
     default = [r for r in results if not r.options]
     figures = []
     for checks, axis, title in (
@@ -43,8 +41,8 @@ def of_sampler(results: Iterable[Result]) -> list[Markup]:
     return figures
 
 
-def of_library(rows: Sequence[tuple[str, Sequence[Result]]], library: str) -> list[Markup]:
-    """The same for all samplers of a library, a line a sampler: on the first target that has numbers."""
+def of_library(rows: Sequence[tuple[str, Sequence[Result]]], library: str) -> list[str]:
+    """Charts of all samplers of a library, a line per sampler: on the first target that has numbers."""
     figures = []
     for checks, axis, what in ((LOCAL, ERROR, "local weak error"), (LAW, BIAS, "bias of the stationary law")):
         lines = []
@@ -56,8 +54,8 @@ def of_library(rows: Sequence[tuple[str, Sequence[Result]]], library: str) -> li
     return figures
 
 
-def _figures(lines: Sequence[Line], axis: Axis, title: str) -> list[Markup]:
-    """As many charts as it takes."""
+def _figures(lines: Sequence[Line], axis: Axis, title: str) -> list[str]:
+    """Charts of at most `MOST` lines each."""
     parts = [lines[i : i + MOST] for i in range(0, len(lines), MOST)]
     numbered = [f" ({i} of {len(parts)})" if len(parts) > 1 else "" for i in range(1, len(parts) + 1)]
     return [chart(part, STEP, axis, title + n) for part, n in zip(parts, numbered, strict=True)]

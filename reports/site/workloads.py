@@ -5,8 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from markupsafe import Markup
-
 from reports.experiments.common.grid import Lines, load
 from reports.records.jsonl import read
 from reports.site.chart import Axis, Line, chart
@@ -19,23 +17,47 @@ class Workload(NamedTuple):
 
     Attributes:
         name: of the model.
-        about: what was run, and what the figures cannot say.
+        about: the run, and the limits of its figures.
         charts: drawn.
         page: name of the experiment whose page says more.
     """
 
     name: str
     about: str
-    charts: list[Markup]
+    charts: list[str]
     page: str
 
 
-def ends(series: dict[str, list[tuple[float, float]]], y: Axis, title: str) -> list[Markup]:
-    """One chart, without points before time began."""
-    return [chart([Line(name, tuple(points)) for name, points in series.items()], SECONDS, y, title)]
+Curves = dict[str, list[tuple[float, float]]]
+"""Name of a line -> (seconds, value)."""
 
 
-def sam(lines: Lines) -> dict[str, list[tuple[float, float]]]:
+class Row(NamedTuple):
+    """A chart of the lines of a published experiment.
+
+    Attributes:
+        name: of the model.
+        page: name of the experiment.
+        title: of the chart.
+        curves: reads them off the lines.
+        axis: of their values.
+        about: the run, and the limits of its figures.
+    """
+
+    name: str
+    page: str
+    title: str
+    curves: Callable[[Lines], Curves]
+    axis: Axis
+    about: str
+
+
+def draw(curves: Curves, y: Axis, title: str) -> str:
+    """One chart against seconds; points at time zero have no place on its axis."""
+    return chart([Line(name, tuple(points)) for name, points in curves.items()], SECONDS, y, title)
+
+
+def sam(lines: Lines) -> Curves:
     """Spherical admixture model: method -> (seconds, log-perplexity), the first seed."""
     from reports.experiments.liu2016.figure5a import LABELS
     from reports.experiments.liu2016.figure5a_seeds import of_methods
@@ -44,21 +66,21 @@ def sam(lines: Lines) -> dict[str, list[tuple[float, float]]]:
     return {LABELS[name]: [(p[1], p[2]) for p in runs[0]["points"]] for name, runs in found.items()}
 
 
-def lda_recipe(lines: Lines) -> dict[str, list[tuple[float, float]]]:
+def lda_recipe(lines: Lines) -> Curves:
     """LDA with K = 50: method -> (seconds, perplexity), the first seed."""
     from reports.experiments.ma2015.figure3 import corpora, results
 
     return {name: _curve(runs[0]) for name, runs in results(lines, corpora(False)[0]).items()}
 
 
-def lda_scir(lines: Lines) -> dict[str, list[tuple[float, float]]]:
+def lda_scir(lines: Lines) -> Curves:
     """LDA with K = 100: curve -> (seconds, perplexity), the first seed."""
     from reports.experiments.baker2018.figure3a import corpora, results
 
     return {name: _curve(runs[0]) for name, runs in results(lines, corpora(False)[0]).items()}
 
 
-def dp(lines: Lines) -> dict[str, list[tuple[float, float]]]:
+def dp(lines: Lines) -> Curves:
     """DP mixture: setting -> (seconds, minus log predictive), the first seed."""
     from reports.experiments.baker2018.figure3b import ASIDE, label, results
 
@@ -70,7 +92,7 @@ def dp(lines: Lines) -> dict[str, list[tuple[float, float]]]:
     }
 
 
-def logistic(data: str, lines: Lines) -> dict[str, list[tuple[float, float]]]:
+def logistic(data: str, lines: Lines) -> Curves:
     """Logistic regression on a data set: method -> (seconds, log-likelihood of a test row)."""
     from reports.experiments.liu2018.figure1 import curves
 
@@ -81,9 +103,9 @@ def logistic(data: str, lines: Lines) -> dict[str, list[tuple[float, float]]]:
     }
 
 
-def libraries(path: Path) -> dict[str, list[tuple[float, float]]]:
+def libraries(path: Path) -> Curves:
     """LDA beside other libraries: system -> (CPU seconds, perplexity); the longest run of each."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    found: Curves = {}
     for line in read(path):
         points = [(s, p) for s, _, p in line.get("seconds, documents, perplexity", [])]
         if len(points) > len(found.get(line.get("system", ""), [])):
@@ -99,48 +121,67 @@ PERPLEXITY = Axis("perplexity of held-out words", log=True)
 SCORE = Axis("− log predictive of a user")
 LOG_LIKELIHOOD = Axis("log-likelihood of a test row")
 LOG_PERPLEXITY = Axis("log-perplexity of a document")
-ROWS: tuple[tuple[str, str, str, Callable[[Lines], dict[str, list[tuple[float, float]]]], Axis, str], ...] = (
-    (
-        "Latent Dirichlet allocation", "ma2015-figure3", "LDA on Wikipedia, K = 50", lda_recipe, PERPLEXITY,
+ROWS: tuple[Row, ...] = (
+    Row(
+        "Latent Dirichlet allocation",
+        "ma2015-figure3",
+        "LDA on Wikipedia, K = 50",
+        lda_recipe,
+        PERPLEXITY,
         "Reduced runs on a corpus of Wikipedia articles; the methods of the recipe paper, one seed of two.",
     ),
-    (
-        "Latent Dirichlet allocation, SCIR", "baker2018-figure3a", "LDA on Wikipedia, K = 100", lda_scir, PERPLEXITY,
+    Row(
+        "Latent Dirichlet allocation, SCIR",
+        "baker2018-figure3a",
+        "LDA on Wikipedia, K = 100",
+        lda_scir,
+        PERPLEXITY,
         "Reduced runs; SCIR and SGRLD at the settings of the SCIR paper, one seed.",
     ),
-    (
-        "Spherical admixture model", "liu2016-figure5-seeds", "SAM on 20News-different, K = 20", sam, LOG_PERPLEXITY,
+    Row(
+        "Spherical admixture model",
+        "liu2016-figure5-seeds",
+        "SAM on 20News-different, K = 20",
+        sam,
+        LOG_PERPLEXITY,
         "Reduced: 120 seconds a method, one seed of three; the paper has some 5,000 seconds.",
     ),
     *(
-        (
-            "Logistic regression", "liu2018-figure1", f"Logistic regression on {data}",
-            partial(logistic, data), LOG_LIKELIHOOD,
+        Row(
+            "Logistic regression",
+            "liu2018-figure1",
+            f"Logistic regression on {data}",
+            partial(logistic, data),
+            LOG_LIKELIHOOD,
             "Reduced: 100 particles of SVGD and RSVGD, one start; seconds of a shared core, higher is better.",
         )
         for data in ("splice", "covertype")
     ),
-    (
-        "Dirichlet-process mixture", "baker2018-figure3b", "DP mixture on Microsoft web data", dp, SCORE,
+    Row(
+        "Dirichlet-process mixture",
+        "baker2018-figure3b",
+        "DP mixture on Microsoft web data",
+        dp,
+        SCORE,
         "1000 iterations, the first of five seeds; lower is better.",
     ),
-)  # fmt: skip
+)
 
 
 def workloads(published: Path) -> list[Workload]:
-    """Those whose lines the folder has."""
+    """Workloads whose results the folder has."""
     found = []
-    for name, stem, title, series, axis, about in ROWS:
-        path = published / "experiments" / f"{stem}.jsonl"
+    for row in ROWS:
+        path = published / "experiments" / f"{row.page}.jsonl"
         if path.is_file():
-            drawn = ends(series(load(path)), axis, title)
-            if found and found[-1].page == stem:  # another chart of the same lines
-                found[-1].charts.extend(drawn)
+            drawn = draw(row.curves(load(path)), row.axis, row.title)
+            if found and found[-1].page == row.page:  # another chart of the same lines
+                found[-1].charts.append(drawn)
             else:
-                found.append(Workload(name, about, drawn, stem))
+                found.append(Workload(row.name, row.about, [drawn], row.page))
     path = published / "lda-benchmark.jsonl"
     if path.is_file():
         about = "CPU seconds of one thread, K = 100; every library's own program, one estimator of the perplexity."
-        drawn = ends(libraries(path), PERPLEXITY, "LDA beside other libraries")
-        found.append(Workload("LDA beside other libraries", about, drawn, "lda-benchmark"))
+        drawn = draw(libraries(path), PERPLEXITY, "LDA beside other libraries")
+        found.append(Workload("LDA beside other libraries", about, [drawn], "lda-benchmark"))
     return found

@@ -7,6 +7,8 @@ import json
 import math
 import re
 import shutil
+import subprocess
+import sys
 import threading
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,7 +22,7 @@ from reports.pages.findings_index import libraries, of_checks
 from reports.records.results import ResultsError
 from reports.site import workloads
 from reports.site.build import PUBLISHED, build
-from reports.site.chart import Axis, Line, chart
+from reports.site.chart import Axis, Line, chart, tick
 from reports.site.conformance_matrix import library, samplers, to_csv, to_markdown
 from reports.site.gauge import HIGH, LOW, WIDTH, place
 from reports.site.kill_table import bugs
@@ -188,18 +190,23 @@ def test_a_sampler_page_draws_the_order_of_its_law(tmp_path):
     build(small(tmp_path / "in", result), tmp_path / "out")
     text = (tmp_path / "out/samplers/lib-sgld.html").read_text()
     assert "gaussian, order 2.0" in text
-    assert text.count('<circle cx="') == 3 + 1  # its points, and the key of the legend
+    assert len(markers(text)) == 3 + 1  # its points, and the key of the legend
     assert "lib 1.0: bias of the stationary law" in (tmp_path / "out/orders.html").read_text()
+
+
+def markers(svg: str) -> list[tuple[float, float]]:
+    """Places of the markers of the first line, in the order in which they are drawn."""
+    found = re.findall(r'<use xlink:href="#\w+" x="([\d.]+)" y="([\d.]+)" style="fill: #0072b2', svg)
+    return [(float(x), float(y)) for x, y in found]
 
 
 def test_a_chart_places_points_by_their_logarithms_and_drops_what_it_cannot_show():
     shown = str(
         chart([Line("a<b", ((1, 1), (10, 100), (100, 1e4), (0, 1), (1, math.inf)))], *(Axis("x", True),) * 2, "t")
     )
-    points = [(float(x), float(y)) for x, y in re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', shown)][:3]
-    (x0, y0), (x1, y1), (x2, y2) = points
-    assert x1 - x0 == pytest.approx(x2 - x1, abs=0.2)  # places have one decimal
-    assert y0 - y1 == pytest.approx(y1 - y2, abs=0.2)
+    (x0, y0), (x1, y1), (x2, y2), _ = markers(shown)
+    assert x1 - x0 == pytest.approx(x2 - x1, abs=1e-5)  # places have six decimals
+    assert y0 - y1 == pytest.approx(y1 - y2, abs=1e-5)
     assert x0 < x1
     assert y0 > y1
     assert "a&lt;b" in shown
@@ -218,7 +225,32 @@ def test_a_chart_places_points_by_their_logarithms_and_drops_what_it_cannot_show
     ],
 )
 def test_ticks_are_round(log, low, high, texts):
-    assert [text for _, text in Axis("x", log).ticks(low, high)] == texts
+    if log:
+        low, high = 10**low, 10**high
+    places = Axis("x", log).locator(low, high).tick_values(low, high)
+    assert [tick(place) for place in places if low <= place <= high] == texts
+
+
+def test_a_chart_says_in_words_what_it_shows_and_takes_the_colour_of_its_page():
+    shown = chart([Line("a", ((1, 2), (3, 4)))], Axis("x"), Axis("y"), "Two points")
+    assert 'role="img" aria-labelledby="chart-two-points chart-two-points-desc"' in shown
+    assert '<title id="chart-two-points">Two points</title>' in shown
+    assert "y against x. a: 2 points from (1, 2) to (3, 4).</desc>" in shown
+    assert "fill: currentColor" in shown
+    assert not re.search("#0{3}|black|<style|<metadata", shown)
+
+
+def test_a_site_without_matplotlib_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    folder = small(tmp_path / "in", found("pass"))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ResultsError, match=r"pip install 'sgmcmc-verification\[reports\]'"):
+        build(folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_matplotlib_is_loaded_by_drawing_alone():
+    code = "import sys; import reports.site.build; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_bug_is_found_only_where_a_check_failed(tmp_path):
