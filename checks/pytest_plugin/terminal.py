@@ -1,6 +1,6 @@
 """What a run of the checks prints: the estimate, a block for every result that is not a pass, a table, the verdicts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from checks.core.result import VERDICTS, Result
@@ -11,7 +11,7 @@ from samplers.entry import STATISTICAL_TIERS, WORKLOAD
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SamplerVerdict:
     """The overall verdict of one sampler, all its variants together."""
 
     sampler: str
@@ -55,48 +55,58 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-def overall(plan: Plan, outcomes: Sequence[Outcome]) -> list[Verdict]:
-    """One verdict a sampler.
+def overall(plan: Plan, outcomes: Sequence[Outcome]) -> list[SamplerVerdict]:
+    """One verdict per sampler of the plan."""
+    rows = ((row, [o for o in outcomes if o.row == row]) for row in plan.rows)
+    return [sampler_verdict(row, plan.tiers, own, plan.smoothed) for row, own in rows]
+
+
+def sampler_verdict(
+    row: str, tiers: Sequence[str], mine: Sequence[Outcome], smoothed: Callable[[str], bool]
+) -> SamplerVerdict:
+    """The overall verdict of one sampler.
 
     A sampler passes only if nothing failed and at least one check of the law passed of each kind, deterministic and
     statistical, of which a tier was selected: a run in which no law check applied is inconclusive, not green. Particles
     with an estimate of their own density draw no noise, and have their law in a limit only, which the deterministic
     checks take: where one of those passed, nothing statistical is left to ask of them.
+
+    Args:
+        row: name of the sampler.
+        tiers: the tiers that were selected.
+        mine: its results.
+        smoothed: row -> True for particles with an estimate of their own density.
     """
-    return [_overall(row, plan, [o for o in outcomes if o.row == row]) for row in plan.rows]
-
-
-def _overall(row: str, plan: Plan, mine: Sequence[Outcome]) -> Verdict:
     bad = {kind: [o for o in mine if o.kind == kind] for kind in ("error", "fail", "unexpected pass", "inconclusive")}
     for kind, verdict in (("fail", "fail"), ("error", "error"), ("unexpected pass", "fail")):
         if bad[kind]:
-            return Verdict(row, verdict, f"{len(bad[kind])} x {kind}: {_names(bad[kind])}")
+            return SamplerVerdict(row, verdict, f"{len(bad[kind])} x {kind}: {_names(bad[kind])}")
     if bad["inconclusive"]:
-        return Verdict(row, "inconclusive", f"undecided: {_names(bad['inconclusive'])}")
+        return SamplerVerdict(row, "inconclusive", f"undecided: {_names(bad['inconclusive'])}")
     known = [o for o in mine if o.kind == "known deviation"]
     selected, notes = [], []
-    for kind, tiers in LAW_TIERS.items():
-        chosen = [t for t in plan.tiers if t in tiers and t in _tiers_of(plan, mine)]
+    for kind, own in LAW_TIERS.items():
+        chosen = [t for t in _tiers_of(tiers, mine) if t in own]
         selected += chosen
         decides = [o for o in mine if o.result.tier in chosen and settles_the_law(o.result.check)]
         if chosen and not any(o.kind in ("pass", "known deviation") for o in decides):
-            if kind == "statistical" and len(selected) > len(chosen) and plan.smoothed(row):
+            if kind == "statistical" and len(selected) > len(chosen) and smoothed(row):
                 notes.append("the law by deterministic checks: its flow has no noise")
                 continue
-            return Verdict(row, "inconclusive", f"no {kind} check of the law passed (tiers {', '.join(chosen)})")
+            return SamplerVerdict(row, "inconclusive", f"no {kind} check of the law passed (tiers {', '.join(chosen)})")
     if not any(o.kind in ("pass", "known deviation") for o in mine):
-        return Verdict(row, "inconclusive", "no check was run")
+        return SamplerVerdict(row, "inconclusive", "no check was run")
     if known:
         notes.append(f"{len(known)} known deviations: {_names(known)}")
     if not selected:
-        notes.append(f"only {', '.join(plan.tiers)}; the law was not checked")
-    return Verdict(row, "pass", "; ".join(notes))
+        notes.append(f"only {', '.join(tiers)}; the law was not checked")
+    return SamplerVerdict(row, "pass", "; ".join(notes))
 
 
-def _tiers_of(plan: Plan, mine: Sequence[Outcome]) -> tuple[str, ...]:
+def _tiers_of(tiers: Sequence[str], mine: Sequence[Outcome]) -> tuple[str, ...]:
     """The tiers that a row can have: a kernel of the tier `workload` that one alone, a sampler all others."""
     kernel = bool(mine) and all(o.result.tier == WORKLOAD for o in mine)
-    return tuple(t for t in plan.tiers if (t == WORKLOAD) == kernel)
+    return tuple(t for t in tiers if (t == WORKLOAD) == kernel)
 
 
 def _names(outcomes: Iterable[Outcome]) -> str:

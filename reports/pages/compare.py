@@ -1,4 +1,4 @@
-"""What changed between two files of results, and whether it matters.
+"""Comparison of two files of results: verdicts that changed, and effects that moved.
 
     python -m reports compare OLD.jsonl NEW.jsonl
 
@@ -6,76 +6,87 @@ Prints Markdown, for a pull request or a terminal. The exit code is 1 if somethi
 did not apply fails, errs or does not decide any more, or is not there any more.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
 
 from checks.core.result import Result
-from reports.records.results import Key, by_key, load
+from reports.records.frames import markdown, results_frame
+from reports.records.results import Key
 
 RANK = {"pass": 0, "not-applicable": 0, "inconclusive": 1, "error": 2, "fail": 3}
 """The larger the worse."""
-
-
-class Change(NamedTuple):
-    """Results of one key in the two files; None where one has none.
-
-    Attributes:
-        kind: `worse`, `better`, `lost`, `new`, `moved` (the effect, by more than the two runs can hide) or `same`.
-        note: what was found, in a few words.
-    """
-
-    key: Key
-    old: Result | None
-    new: Result | None
-    kind: str
-    note: str
+HEADINGS = {
+    "worse": "Worse",
+    "lost": "Not there any more",
+    "moved": "Effects that moved by more than both runs can hide; the verdict is the same",
+    "better": "Better",
+    "new": "New",
+}
+KINDS = (*HEADINGS, "same")
+"""Of changes: a key of `HEADINGS`, or `same`. An effect has moved if it did by more than the two runs can hide."""
 
 
 def worst(results: Iterable[Result]) -> Result:
-    """The worst of several seeds; of equals the one with the largest effect."""
+    """The worst of several results; of equals the one with the largest effect."""
     return max(results, key=lambda r: (RANK[r.verdict], abs(r.effect or 0.0)))
 
 
-def resolution(result: Result) -> float:
-    """How far an effect may be off: its standard error times 6, or the error bound of a check without noise."""
-    if result.standard_error is not None:
-        return 6 * result.standard_error
-    return result.detectable or 0.0
+def worst_seeds(results: pd.DataFrame) -> pd.DataFrame:
+    """The worst result of each key over its seeds, in the order of the keys, with the `rank` of its verdict.
+
+    `resolution` bounds the error of the effect: six standard errors, or the error bound of a check without noise.
+    """
+    ranked = results.assign(
+        rank=results.verdict.map(RANK).astype(int),
+        size=results.effect.abs().fillna(0.0),
+        place=results.groupby("key", sort=False).ngroup(),
+        resolution=(6 * results.standard_error).fillna(results.detectable).fillna(0.0),
+    )
+    return ranked.sort_values(["place", "rank", "size"], ascending=[True, False, False]).drop_duplicates("key")
 
 
-def judge(old: Result, new: Result) -> tuple[str, str]:
-    """(kind, note) of two results of one key."""
-    if RANK[old.verdict] != RANK[new.verdict]:
-        kind = "worse" if RANK[new.verdict] > RANK[old.verdict] else "better"
-        return kind, f"{old.verdict} -> {new.verdict}: {new.reason if kind == 'worse' else old.reason}"
-    if old.effect is None or new.effect is None:
-        return "same", ""
-    shift, hidden = abs(new.effect - old.effect), resolution(old) + resolution(new)
-    if shift > hidden:
-        unit = f" {new.unit}" if new.unit else ""
-        return "moved", f"effect {old.effect:.3g} -> {new.effect:.3g}{unit}, allowance {new.allowance or 0.0:.3g}"
-    return "same", ""
-
-
-def changes(old: Sequence[Result], new: Sequence[Result]) -> list[Change]:
-    """Every key of the two files, those that got worse first.
+def changes(old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+    """Join of two frames of results: every key with the `kind` of its change and a `note`, the worse ones first.
 
     Only keys of samplers that both files have can be lost: a run of fewer samplers loses nothing.
     """
-    before, after = by_key(old), by_key(new)
-    samplers = {key[0] for key in after}
-    found = []
-    for key in dict.fromkeys((*before, *after)):
-        a, b = (worst(group[key]) if key in group else None for group in (before, after))
-        if a is not None and b is not None:
-            found.append(Change(key, a, b, *judge(a, b)))
-        elif a is not None and key[0] in samplers:
-            found.append(Change(key, a, None, "lost", f"was {a.verdict}, is not there"))
-        elif b is not None:
-            found.append(Change(key, None, b, "new", b.verdict))
-    order = ("worse", "lost", "moved", "better", "new", "same")
-    return sorted(found, key=lambda change: order.index(change.kind))
+    before, after = worst_seeds(old), worst_seeds(new)
+    kept = before[before.key.isin(after.key) | before.row.isin(after.row)]
+    both = kept.merge(after, on="key", how="left", suffixes=("_old", "_new"))
+    added = after.loc[~after.key.isin(before.key)].rename(columns=lambda name: name if name == "key" else f"{name}_new")
+    found = pd.concat([both, added], ignore_index=True)
+    shift = (found.effect_new - found.effect_old).abs()
+    moved = (shift > found.resolution_old + found.resolution_new).fillna(False).astype(bool)
+    cases = {
+        "new": found.verdict_old.isna(),
+        "lost": found.verdict_new.isna(),
+        "worse": found.rank_new > found.rank_old,
+        "better": found.rank_new < found.rank_old,
+        "moved": moved,
+    }
+    found["kind"] = np.select(list(cases.values()), list(cases), "same")
+    found["note"] = [_note(change) for change in found.itertuples()]
+    return found.sort_values("kind", key=lambda kind: kind.map(KINDS.index), kind="stable")
+
+
+def _note(change) -> str:
+    """What was found, in a few words."""
+    match change.kind:
+        case "new":
+            return change.verdict_new
+        case "lost":
+            return f"was {change.verdict_old}, is not there"
+        case "worse" | "better":
+            reason = change.reason_new if change.kind == "worse" else change.reason_old
+            return f"{change.verdict_old} -> {change.verdict_new}: {reason}"
+        case "moved":
+            unit = f" {change.unit_new}" if change.unit_new else ""
+            allowance = 0.0 if pd.isna(change.allowance_new) else change.allowance_new
+            return f"effect {change.effect_old:.3g} -> {change.effect_new:.3g}{unit}, allowance {allowance:.3g}"
+    return ""
 
 
 def name(key: Key) -> str:
@@ -86,40 +97,29 @@ def name(key: Key) -> str:
     return f"{sampler}{chosen} {check}" + (f" on {target}" if target else "") + step
 
 
-HEADINGS = {
-    "worse": "Worse",
-    "lost": "Not there any more",
-    "moved": "Effects that moved by more than both runs can hide; the verdict is the same",
-    "better": "Better",
-    "new": "New",
-}
-
-
-def report(found: Sequence[Change]) -> str:
+def report(found: pd.DataFrame) -> str:
     """Markdown: a line of counts, then what changed; new keys are only counted if there are many."""
-    counts = {kind: sum(c.kind == kind for c in found) for kind in (*HEADINGS, "same")}
-    verdict = "**Nothing became worse.**" if not worsened(found) else "**Something became worse.**"
-    lines = [verdict + " " + ", ".join(f"{n} {kind}" for kind, n in counts.items() if n) + ".", ""]
+    verdict = "**Something became worse.**" if worsened(found) else "**Nothing became worse.**"
+    counts = found.kind.value_counts().reindex(KINDS, fill_value=0)
+    lines = [f"{verdict} {', '.join(f'{n} {kind}' for kind, n in counts.items() if n)}.", ""]
     for kind, heading in HEADINGS.items():
-        mine = [c for c in found if c.kind == kind]
-        if not mine:
+        mine = found[found.kind == kind]
+        if mine.empty:
             continue
         lines += [f"### {heading}", ""]
         if kind == "new" and len(mine) > 20:
-            lines += [f"{len(mine)} results of {len({c.key[0] for c in mine})} samplers.", ""]
+            lines += [f"{len(mine)} results of {mine.row_new.nunique()} samplers.", ""]
             continue
-        lines += ["| what | found |", "|---|---|"]
-        lines += [f"| {name(c.key)} | {c.note.replace('|', chr(92) + '|')} |" for c in mine]
-        lines.append("")
+        lines += [*markdown(("what", "found"), zip(mine.key.map(name), mine.note, strict=True)), ""]
     return "\n".join(lines)
 
 
-def worsened(found: Sequence[Change]) -> bool:
+def worsened(found: pd.DataFrame) -> bool:
     """True if the exit code has to say so."""
-    return any(c.kind in ("worse", "lost") for c in found)
+    return bool(found.kind.isin(("worse", "lost")).any())
 
 
 def compare(old: Path, new: Path) -> tuple[str, bool]:
-    """(Markdown, whether something became worse) of two files. Raises ResultsError."""
-    found = changes(load(old), load(new))
+    """(Markdown, True if something became worse) of two files. Raises ResultsError."""
+    found = changes(results_frame(old), results_frame(new))
     return report(found), worsened(found)

@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 
 from checks.pytest_plugin.known_failures import read as read_deviations
-from checks.pytest_plugin.terminal import Outcome, Verdict, block
+from checks.pytest_plugin.terminal import Outcome, SamplerVerdict, block
 from reports.pages.verdict_table import judged
 from reports.records.results import ResultsError, load, row_of
 
@@ -44,12 +44,12 @@ def outcomes(path: Path, deviations: Path | None = None) -> list[Outcome]:
     return found
 
 
-def passed(verdicts: Sequence[Verdict]) -> bool:
+def passed(verdicts: Sequence[SamplerVerdict]) -> bool:
     """True if every sampler passes."""
     return all(v.verdict == "pass" for v in verdicts)
 
 
-def state(verdicts: Sequence[Verdict]) -> str:
+def state(verdicts: Sequence[SamplerVerdict]) -> str:
     """A key of `COLOURS`: `failing` if anything fails, `undecided` if anything else does not pass."""
     if passed(verdicts):
         return "verified"
@@ -95,14 +95,14 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def endpoint(verdicts: Sequence[Verdict]) -> str:
+def endpoint(verdicts: Sequence[SamplerVerdict]) -> str:
     """The JSON of a badge as shields.io reads it from an address (schema version 1)."""
     name = state(verdicts)
     shown = {"schemaVersion": 1, "label": LABEL, "message": name, "color": COLOURS[name], "isError": name != "verified"}
     return json.dumps(shown) + "\n"
 
 
-def svg(verdicts: Sequence[Verdict]) -> str:
+def svg(verdicts: Sequence[SamplerVerdict]) -> str:
     """The badge as a picture."""
     name = state(verdicts)
     left, right = 7 * len(LABEL) + 10, 7 * len(name) + 12
@@ -117,7 +117,7 @@ def svg(verdicts: Sequence[Verdict]) -> str:
     )
 
 
-def write_badge(path: Path, verdicts: Sequence[Verdict]) -> None:
+def write_badge(path: Path, verdicts: Sequence[SamplerVerdict]) -> None:
     """Write the badge of a name that ends in .svg or .json. Raises ResultsError for another."""
     makers = {".svg": svg, ".json": endpoint}
     if path.suffix not in makers:

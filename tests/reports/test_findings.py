@@ -53,3 +53,15 @@ def test_a_sampler_is_judged_in_the_tiers_that_it_was_run_in():
     both = [Outcome("a/one", result), Outcome("a/one", sampled), Outcome("a/two", replace(result, sampler="a/two"))]
     assert [v.verdict for v in verdict_table.judged(both)] == ["pass", "pass"]
     assert verdict_table.table(both).splitlines()[-1] == "| a/two | 1 pass |  | **pass** |"
+
+
+@pytest.mark.parametrize(
+    ("sampler", "verdict"), [("blob", "pass"), ("csgld", "inconclusive"), ("a/one", "inconclusive")]
+)
+def test_a_file_whose_statistical_checks_did_not_apply_is_judged_by_the_claims_of_the_sampler(sampler, verdict):
+    """Particles that estimate their own density have no noise; any other sampler needs a statistical check."""
+    law = Result(check="gaussian_limit", tier="law", equation="", sampler=sampler, verdict="pass", reason="")
+    sampled = replace(law, check="end_point_moments", tier="invariance", verdict="not-applicable")
+    found = [Outcome(sampler, law), Outcome(sampler, sampled)]
+    assert [v.verdict for v in verdict_table.judged(found)] == [verdict]
+    assert verdict_table.table(found).splitlines()[-1] == f"| {sampler} | 1 pass | 1 n/a | **{verdict}** |"

@@ -9,8 +9,9 @@ import pytest
 
 from checks.core.result import Result
 from reports.__main__ import main
-from reports.pages.compare import changes, judge, report, worsened
+from reports.pages.compare import changes, report, worsened
 from reports.pages.conclusion import conclude
+from reports.records.frames import frame
 from reports.records.jsonl import ROOT, appended, read
 from reports.records.results import ResultsError, load
 
@@ -39,8 +40,9 @@ def test_a_line_that_was_cut_off_is_dropped(tmp_path):
     ("change", "message"),
     [
         ({"schema": 2}, "line 2: has the schema 2"),
-        ({"colour": "red"}, "line 2: has the unknown field 'colour'"),
-        ({"verdict": "fine"}, "line 2: 'fine' is no verdict"),
+        ({"colour": "red"}, "line 2: not the result of a check .*unknown field `colour`"),
+        ({"verdict": "fine"}, "line 2: not the result of a check .*Invalid enum value 'fine'"),
+        ({"effect": "large"}, r"line 2: not the result of a check .*Expected `float \| null`, got `str`"),
         ({"check": None}, None),
     ],
 )
@@ -63,36 +65,47 @@ def test_a_missing_file_is_named(tmp_path):
 # Comparison ---------------------------------------------------------------------------------------------------------
 
 
+def compared(old, new):
+    return changes(frame(old), frame(new))
+
+
 def test_a_verdict_that_becomes_worse_or_is_lost_decides_the_exit_code():
     old = [result(), result(check="defect", tier="order")]
-    assert not worsened(changes(old, old))
-    assert worsened(changes(old, [result("fail"), old[1]]))
-    assert worsened(changes(old, [result("inconclusive"), old[1]]))
-    assert worsened(changes(old, old[:1]))
-    assert not worsened(changes([result("fail")], [result()]))
+    assert not worsened(compared(old, old))
+    assert worsened(compared(old, [result("fail"), old[1]]))
+    assert worsened(compared(old, [result("inconclusive"), old[1]]))
+    assert worsened(compared(old, old[:1]))
+    assert not worsened(compared([result("fail")], [result()]))
 
 
 def test_samplers_that_were_not_run_again_are_not_lost():
     old = [result(), result(sampler="lib/sghmc")]
-    assert not worsened(changes(old, old[:1]))
+    assert not worsened(compared(old, old[:1]))
 
 
 def test_an_effect_matters_when_it_moves_by_more_than_both_runs_can_hide():
+    kind = lambda old, new: compared([old], [new]).kind.item()
     noisy = [result(effect=effect, standard_error=0.01) for effect in (0.10, 0.19, 0.30)]
-    assert judge(noisy[0], noisy[1])[0] == "same"
-    assert judge(noisy[0], noisy[2])[0] == "moved"
+    assert kind(noisy[0], noisy[1]) == "same"
+    assert kind(noisy[0], noisy[2]) == "moved"
     exact = [result(effect=effect, detectable=1e-9) for effect in (1e-5, 1.0005e-5)]
-    assert judge(*exact)[0] == "moved"
+    assert kind(*exact) == "moved"
 
 
 def test_options_seeds_and_targets_are_told_apart():
     a, b = result(options={"friction": 2.0}), result(options={"friction": 0.4})
-    found = changes([a, b], [a, dataclasses.replace(b, verdict="fail")])
-    assert [c.kind for c in found] == ["worse", "same"]
+    found = compared([a, b], [a, dataclasses.replace(b, verdict="fail")])
+    assert list(found.kind) == ["worse", "same"]
     assert "friction=0.4" in report(found)
     # of several seeds the worst one counts
     seeds = [result(seed=1), result("fail", seed=2)]
-    assert [c.kind for c in changes([result()], seeds)] == ["worse"]
+    assert list(compared([result()], seeds).kind) == ["worse"]
+
+
+def test_files_without_results_are_compared():
+    assert report(compared([], [])).startswith("**Nothing became worse.**")
+    assert list(compared([], [result()]).kind) == ["new"]
+    assert list(compared([result()], []).kind) == []
 
 
 def test_the_command_prints_markdown_and_its_exit_code_says_what_became_worse(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""Cells of experiments: what identifies a result, and the file in which a run goes on where it was interrupted."""
+"""Cells of experiments, which identify a result, and the file with which an interrupted run continues."""
 
 import argparse
 import dataclasses
@@ -8,7 +8,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 import jax
 from tqdm import tqdm
@@ -17,7 +17,18 @@ from reports.records.jsonl import appended, read
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "published" / "experiments"
 
-Lines = dict[str, dict[str, Any]]
+
+class Line(TypedDict):
+    """Line of a file of an experiment: a cell, its result, and the circumstances of its computation."""
+
+    cell: dict[str, Any]
+    result: dict[str, Any]
+    seconds: float
+    commit: str
+    versions: dict[str, str]
+
+
+Lines = dict[str, Line]
 
 
 class Keyed:
@@ -28,18 +39,18 @@ class Keyed:
 
     @property
     def key(self) -> str:
-        """What identifies its line in a file of results."""
+        """Identifier of its line in a file of results."""
         return json.dumps(dataclasses.asdict(self), sort_keys=True)
 
     @property
     def random(self) -> jax.Array:
-        """The key of its random numbers, another one for every cell."""
+        """Key of its random numbers, another one for every cell."""
         return jax.random.fold_in(jax.random.key(self.seed), zlib.crc32(self.key.encode()))
 
 
 def load(file: Path) -> Lines:
-    """The lines of a file by the keys of their cells."""
-    return {json.dumps(line["cell"], sort_keys=True): line for line in read(file)}
+    """Lines of a file by the keys of their cells. Raises ValueError for a line that is not of an experiment."""
+    return {json.dumps(line["cell"], sort_keys=True): line for line in read(file, Line)}
 
 
 def append(
@@ -63,7 +74,7 @@ def append(
     with appended(file) as write:
         for cell in tqdm(queue, unit="cell", disable=not sys.stderr.isatty(), mininterval=1.0):
             began = time.perf_counter()
-            line = {
+            line: Line = {
                 "cell": json.loads(cell.key),
                 "result": evaluate(cell),
                 "seconds": round(time.perf_counter() - began, 2),

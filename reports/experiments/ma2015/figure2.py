@@ -30,7 +30,7 @@ from checks.exact_laws.transfer_operator import grid_axes, stationary, transitio
 from checks.faults.registry import find_defect
 from checks.pytest_plugin.execute import versions
 from checks.tracing.step_map import JaxStep, step_map
-from reports.experiments.common.grid import Keyed, append, command_line, load
+from reports.experiments.common.grid import Keyed, Lines, append, command_line, load
 from reports.experiments.common.partition import Partition, divergence, partition
 from reports.records.jsonl import commit
 from samplers.entry import Row
@@ -393,7 +393,7 @@ def equal_steps() -> list[list[Setting]]:
     return [[plane(m, h) for m in ("SGLD", "SGHMC", "gSGRHMC")] for h in (0.02, 0.05)]
 
 
-def tuned(lines: dict[str, dict], quick: bool, sizes: Sizes, last: bool = False) -> list[Setting]:
+def tuned(lines: Lines, quick: bool, sizes: Sizes, last: bool = False) -> list[Setting]:
     """For each method the setting of the grid with the smallest log KL, mean over the numbers of steps or at the last.
 
     Settings in which a chain left the finite numbers do not count. The chosen ones are run again with fresh random
@@ -442,7 +442,7 @@ def plan(quick: bool, sizes: Sizes) -> list[Cell]:
     return found
 
 
-def last_cells(lines: dict[str, dict], quick: bool, sizes: Sizes) -> list[Cell]:
+def last_cells(lines: Lines, quick: bool, sizes: Sizes) -> list[Cell]:
     """The cells that depend on the tuning: its choices again, and the first samples of those for the mean."""
     chosen = tuned(lines, quick, sizes)
     everything = dict.fromkeys(chosen + tuned(lines, quick, sizes, last=True))
