@@ -19,7 +19,7 @@ from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics.embedded import projection
 from samplers.numerics.noise import correlated_like, normal_like
-from targets.manifolds.base import Manifold, has_boundary
+from targets.manifolds.base import Manifold
 
 SPACES = ("euclidean", "positive", "sphere", "simplex", "stiefel", "product")
 """Manifolds on which the samplers with geodesics run: the whole catalogue."""
@@ -42,7 +42,7 @@ class GeodesicState(NamedTuple):
 
 def boundary_conditions(manifold: Manifold) -> tuple[str, ...]:
     """What the orders rest on besides the gradient: a smooth potential up to a boundary, where there is one."""
-    return ("a potential that is smooth up to the boundary",) if has_boundary(manifold) else ()
+    return ("a potential that is smooth up to the boundary",) if manifold.has_boundary else ()
 
 
 def velocity_like(key: jax.Array, manifold: Manifold, position, temperature: float):

@@ -49,7 +49,7 @@ class GMC(TrajectoryMixin):
     def claims(self):
         source = Source("byrne2013geodesic", "the geodesic Monte Carlo algorithm")
         dynamics = lambda target: geodesic_overdamped(target, self.temperature)
-        return self.exact_claims(source, dynamics, self.manifold.name.startswith("euclidean"), SPACES)
+        return self.exact_claims(source, dynamics, self.manifold.is_linear, SPACES)
 
     def refresh(self, key, position):
         """v ~ N(0, T P(x))."""

@@ -87,7 +87,7 @@ class GSGNHT:
 
     @property
     def claims(self):
-        flat = self.manifold.name.startswith("euclidean")
+        flat = self.manifold.is_linear
         return Claims(
             kind="fixed-step",
             source=Source("liu2016stochastic", "Algorithm 2"),

@@ -17,6 +17,9 @@ class Manifold(Protocol):
         name: registry name, such as `"sphere(2)"`.
         dim: the *intrinsic* dimension (n - 1 for the unit sphere in R^n), the number that a thermostat and a
             kinetic temperature have to use.
+        is_linear: R^n itself, without constraint or boundary; any tree of arrays is a point.
+        is_positive: the positive orthant, whose coordinates are free but for their sign.
+        has_boundary: geodesics are reflected at a boundary, of a factor of a product too.
     """
 
     @property
@@ -24,6 +27,15 @@ class Manifold(Protocol):
 
     @property
     def dim(self) -> int: ...
+
+    @property
+    def is_linear(self) -> bool: ...
+
+    @property
+    def is_positive(self) -> bool: ...
+
+    @property
+    def has_boundary(self) -> bool: ...
 
     def tangent(self, point: Any, vector: Any) -> Any:
         """Orthogonal projection of `vector` (ambient, same shape as `point`) onto the tangent space."""
@@ -58,8 +70,3 @@ class Manifold(Protocol):
         It is a normal vector of the shape of `point`, zero on a flat manifold.
         """
         ...
-
-
-def has_boundary(manifold: Manifold) -> bool:
-    """True where geodesics are reflected at a boundary, a factor of a product included."""
-    return any(word in manifold.name for word in ("positive", "simplex"))

@@ -25,6 +25,8 @@ class Euclidean:
 
     dim: int
 
+    is_linear, is_positive, has_boundary = True, False, False
+
     def __post_init__(self):
         require_whole("dim", self.dim, 1)
 

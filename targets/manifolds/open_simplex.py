@@ -23,6 +23,8 @@ class Corner(Euclidean):
         ValueError: if `dim` is not an integer of at least 1.
     """
 
+    is_linear, is_positive, has_boundary = False, False, False
+
     @property
     def name(self) -> str:
         """Registry name, `corner(n)`."""

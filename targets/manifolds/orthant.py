@@ -28,6 +28,8 @@ class Positive(Euclidean):
         ValueError: if `dim` is not an integer of at least 1.
     """
 
+    is_linear, is_positive, has_boundary = False, True, True
+
     @property
     def name(self) -> str:
         """Registry name, `positive(n)`."""

@@ -41,6 +41,21 @@ class Product:
         """Sum of the intrinsic dimensions."""
         return sum(factor.dim for factor in self.factors)
 
+    @property
+    def is_linear(self) -> bool:
+        """True if every factor is linear."""
+        return all(factor.is_linear for factor in self.factors)
+
+    @property
+    def is_positive(self) -> bool:
+        """True if every factor is an orthant."""
+        return all(factor.is_positive for factor in self.factors)
+
+    @property
+    def has_boundary(self) -> bool:
+        """True if a factor has a boundary."""
+        return any(factor.has_boundary for factor in self.factors)
+
     def tangent(self, point, vector):
         """The tangent projection of each entry."""
         return tuple(m.tangent(x, u) for m, x, u in zip(self.factors, point, vector, strict=True))

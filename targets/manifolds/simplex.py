@@ -42,6 +42,8 @@ class Simplex:
     size: int
     max_reflections: int = 10_000
 
+    is_linear, is_positive, has_boundary = False, False, True
+
     def __post_init__(self):
         require_whole("size", self.size, 2)
         require_whole("max_reflections", self.max_reflections, 0)

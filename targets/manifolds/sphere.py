@@ -30,6 +30,8 @@ class Sphere:
 
     n: int
 
+    is_linear, is_positive, has_boundary = False, False, False
+
     def __post_init__(self):
         require_whole("n", self.n, 2)
 

@@ -29,6 +29,8 @@ class ProductOfSpheres:
     count: int
     n: int
 
+    is_linear, is_positive, has_boundary = False, False, False
+
     def __post_init__(self):
         require_whole("count", self.count, 1)
         require_whole("n", self.n, 2)

@@ -36,6 +36,8 @@ class Stiefel:
     n: int
     p: int
 
+    is_linear, is_positive, has_boundary = False, False, False
+
     def __post_init__(self):
         require_whole("n", self.n, 2)
         require_whole("p", self.p, 1)

@@ -18,7 +18,6 @@ from checks.numerics.observables import observable_names, observables
 from checks.numerics.quadrature import neville
 from checks.tracing.one_step_moments import step_sizes
 from checks.tracing.step_map import HostStep, JaxStep, step_map
-from targets.manifolds.base import has_boundary
 from targets.target import Target
 
 MAX_EVALUATIONS = 1_200_000
@@ -164,7 +163,7 @@ def _affordable_rule(step: JaxStep | HostStep, levels: int, refine: int = 0) -> 
 
 def _reaches_zero(target: Target) -> bool:
     """Whether a law on the positive numbers has more than a negligible density where a coordinate is 0."""
-    if not target.manifold.name.startswith("positive"):
+    if not target.manifold.is_positive:
         return False
     inside = ravel_pytree(target.example)[0]
     edges = jnp.where(jnp.eye(target.size, dtype=bool), jnp.finfo(inside.dtype).tiny, inside)
@@ -190,7 +189,7 @@ def defect(case: Case) -> Finding:
     claims = step.sampler.claims
     if claims.composite:
         raise NotApplicable("a composite step is judged by its limit h -> 0")
-    if claims.embedded is not None and has_boundary(case.target.manifold):
+    if claims.embedded is not None and case.target.manifold.has_boundary:
         raise NotApplicable("reflections at a boundary have kinks: no series in h under the law")
     known = claims.dynamics or claims.embedded
     names = known(case.target).names if known else tuple(f"z[{i}]" for i in range(step.size))
