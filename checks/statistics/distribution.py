@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 
 from checks.statistics import weighted_chi_square
 from checks.statistics.outcome import Outcome, checked_allowance, checked_sample
+from targets.numerics.arrays import ArrayLike
 
 TERMS = 150
 """Terms of the limit law of Anderson and Darling that are kept as chi-squares; the mean of the others is added."""

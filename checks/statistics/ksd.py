@@ -3,11 +3,11 @@
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from checks.statistics.outcome import Outcome, checked_sample
 from checks.statistics.pairs import Statistic, Tested, Tile, bootstrap, pair_statistic, require_statistic
 from checks.statistics.weighted_chi_square import moments_of, norm_test
+from targets.numerics.arrays import ArrayLike
 
 
 def ksd(

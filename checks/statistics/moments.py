@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special, stats
 from scipy.optimize import root_scalar
 
 from checks.statistics.outcome import Outcome, checked_allowance, checked_sample, normal_quantile
+from targets.numerics.arrays import ArrayLike
 
 FAR = 30.0
 """Beyond this z, where SciPy's tail underflows before long, that of Student's t is expanded in 1/z."""

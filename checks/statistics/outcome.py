@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
+
+from targets.numerics.arrays import ArrayLike
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from checks.statistics.outcome import checked_sample
 from checks.statistics.pairs import Statistic, Tested, Tile, bootstrap, pair_statistic, require_statistic
+from targets.numerics.arrays import ArrayLike
 
 Zonal = Literal["vmf", "imq"]
 

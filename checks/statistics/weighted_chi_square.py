@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import root_scalar
 
 from checks.statistics.outcome import Outcome, checked_allowance, normal_quantile
+from targets.numerics.arrays import ArrayLike
 
 STEP, REACH = 0.05, 11.0
 """Spacing and half-length of the trapezoidal rule, in standard deviations of the tilted law."""

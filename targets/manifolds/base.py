@@ -1,8 +1,13 @@
 """The interface that every manifold has."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-import jax
+from jaxtyping import Array, Bool, Key
+
+from targets.numerics.arrays import Real, Tree
+
+Point = Tree
+"""A point or a vector of the ambient space."""
 
 
 @runtime_checkable
@@ -37,11 +42,11 @@ class Manifold(Protocol):
     @property
     def has_boundary(self) -> bool: ...
 
-    def tangent(self, point: Any, vector: Any) -> Any:
+    def tangent(self, point: Point, vector: Point) -> Point:
         """Orthogonal projection of `vector` (ambient, same shape as `point`) onto the tangent space."""
         ...
 
-    def geodesic(self, point: Any, velocity: Any, time: Any) -> tuple[Any, Any]:
+    def geodesic(self, point: Point, velocity: Point, time: Real) -> tuple[Point, Point]:
         """Exact geodesic flow for a time, of either sign: `(point, velocity) -> (point, velocity)`.
 
         It keeps the speed and, after `velocity -> -velocity`, runs back. Relative to its scale the point is known to
@@ -49,19 +54,19 @@ class Manifold(Protocol):
         """
         ...
 
-    def random(self, key: jax.Array) -> Any:
+    def random(self, key: Key[Array, ""]) -> Point:
         """A random point: uniform where the volume is finite, else a standard spread-out draw (documented)."""
         ...
 
-    def project_roundoff(self, point: Any) -> Any:
+    def project_roundoff(self, point: Point) -> Point:
         """Remove the round-off drift of the constraint; moves a valid point by round-off only."""
         ...
 
-    def contains(self, point: Any) -> jax.Array:
+    def contains(self, point: Point) -> Bool[Array, ""]:
         """True where `point` satisfies the constraint up to round-off, with finite entries."""
         ...
 
-    def mean_curvature(self, point: Any) -> Any:
+    def mean_curvature(self, point: Point) -> Point:
         """Mean curvature vector: the trace of the second fundamental form over an orthonormal tangent frame.
 
             H = sum_i (second derivative of the geodesic from x in the direction e_i) = Laplacian of the embedding

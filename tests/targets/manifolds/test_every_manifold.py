@@ -81,6 +81,7 @@ def test_a_manifold_says_what_kind_of_space_it_is(manifold, linear, positive, bo
         (lambda: Product((Sphere(3), 3)), "factors"),  # type: ignore[arg-type]
     ],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_a_size_out_of_range_is_refused_by_name(build, argument):
     with pytest.raises(ValueError, match=f"^{argument}: "):
         build()
