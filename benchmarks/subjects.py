@@ -79,6 +79,6 @@ def preferred(row: Row, names: tuple[str, ...]) -> str:
 
 def particle_starts(target: Target, example: Any, key: jax.Array, count: int) -> Any:
     """`count` particles around an example position, since equal ones have no distances; spread over a manifold."""
-    if not target.manifold.name.startswith("euclidean"):
+    if not target.manifold.is_linear:
         return jax.vmap(target.manifold.random)(jax.random.split(key, count))
     return jax.tree.map(lambda a: a + jax.random.normal(key, (count, *np.shape(a)), a.dtype), example)

@@ -1,95 +1,25 @@
-"""The registry of targets: an explicit tuple of names and builders."""
+"""The registry of targets: the rows beside the targets' code, joined family by family."""
 
 import difflib
-from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
 
 import jax
 
-from targets.directional import bingham, circle_posterior, matrix_langevin, product_laws, uniform, vmf_mixture
-from targets.directional import von_mises_fisher as vmf
-from targets.euclidean import banana, enumerable_data, funnel, gaussian, gaussian_mixture, quartic, student_t
-from targets.positive import gamma, log_normal, truncated_gaussian
-from targets.posteriordb.registry import ROWS, posteriordb_target
-from targets.regression import benchmarks
-from targets.simplex import dirichlet, parameterisations
+from targets.directional.entries import ENTRIES as DIRECTIONAL
+from targets.entry import TargetRow
+from targets.euclidean.entries import ENTRIES as EUCLIDEAN
+from targets.positive.entries import ENTRIES as POSITIVE
+from targets.posteriordb.registry import ENTRIES as POSTERIORDB
+from targets.posteriordb.registry import posteriordb_target
+from targets.regression.benchmarks import ENTRIES as REGRESSION
+from targets.simplex.entries import ENTRIES as SIMPLEX
 from targets.target import Target
-from targets.topic_models.sam import tiny
+from targets.topic_models.sam.tiny import ENTRIES as SAM
 
+TARGETS: tuple[TargetRow, ...] = (*EUCLIDEAN, *POSITIVE, *DIRECTIONAL, *SIMPLEX)
+"""Laws with exact answers."""
 
-class TargetRow(NamedTuple):
-    """A target under a name.
-
-    Attributes:
-        name: registry name; equals `build().name`.
-        build: () -> Target.
-    """
-
-    name: str
-    build: Callable[[], Target]
-
-
-TARGETS: tuple[TargetRow, ...] = (
-    TargetRow("gaussian-standard", gaussian.standard),
-    TargetRow("gaussian-1d-scaled", gaussian.scaled),
-    TargetRow("gaussian-anisotropic", gaussian.anisotropic),
-    TargetRow("gaussian-correlated-2d", gaussian.correlated_2d),
-    TargetRow("gaussian-correlated-3d", gaussian.correlated_3d),
-    TargetRow("gaussian-pytree", gaussian.pytree),
-    TargetRow("double-well", quartic.double_well),
-    TargetRow("anharmonic", quartic.anharmonic),
-    TargetRow("banana", banana.banana),
-    TargetRow("gaussian-mixture", gaussian_mixture.mixture_1d),
-    TargetRow("gaussian-mixture-2d", gaussian_mixture.mixture_2d),
-    TargetRow("funnel", funnel.funnel),
-    TargetRow("student-t", student_t.student_t),
-    TargetRow("gamma", gamma.gamma_smooth),
-    TargetRow("gamma-sparse", gamma.gamma_sparse),
-    TargetRow("log-normal", log_normal.log_normal),
-    TargetRow("log-normal-narrow", log_normal.narrow),
-    TargetRow("uniform-s2", uniform.uniform_sphere),
-    TargetRow("vmf-s1", vmf.circle),
-    TargetRow("vmf-s2", vmf.von_mises_fisher),
-    TargetRow("vmf-s2-concentrated", vmf.concentrated),
-    TargetRow("vmf-s49", vmf.sphere_49),
-    TargetRow("vmf-s4999", vmf.sphere_4999),
-    TargetRow("vmf-mixture-s1", vmf_mixture.circle_mixture),
-    TargetRow("vmf-mixture-s2", vmf_mixture.sphere_mixture),
-    TargetRow("bingham-s2", bingham.bingham_s2),
-    TargetRow("bingham-s9", bingham.bingham_s9),
-    TargetRow("uniform-s2^3", uniform.uniform_spheres),
-    TargetRow("vmf-s1^2", product_laws.circles),
-    TargetRow("vmf-s2-and-gaussian", product_laws.sphere_and_plane),
-    TargetRow("uniform-stiefel-3-2", uniform.uniform_stiefel),
-    TargetRow("matrix-langevin-3-2", matrix_langevin.langevin_3_2),
-    TargetRow("dirichlet", dirichlet.dense),
-    TargetRow("dirichlet-sparse", dirichlet.sparse),
-    TargetRow("dirichlet-concentrated", dirichlet.concentrated),
-    TargetRow("dirichlet-sphere", dirichlet.dense_sphere),
-    TargetRow("dirichlet-sphere-concentrated", dirichlet.concentrated_sphere),
-    TargetRow("dirichlet-sphere-sparse", dirichlet.sparse_sphere),
-    TargetRow("simplex-reduced-mean", parameterisations.reduced_mean),
-    TargetRow("simplex-reduced-natural", parameterisations.reduced_natural),
-    TargetRow("simplex-expanded-mean", parameterisations.expanded_mean),
-    TargetRow("simplex-expanded-natural", parameterisations.expanded_natural),
-    TargetRow("truncated-gaussian", truncated_gaussian.truncated_2d),
-    TargetRow("half-gaussian", truncated_gaussian.half_gaussian),
-    TargetRow("circle-posterior-mean-e1", circle_posterior.circle_posterior),
-    TargetRow("circle-posterior-pair-e2", circle_posterior.printed),
-    TargetRow("tiny-gaussian-data", enumerable_data.tiny_gaussian_data),
-    TargetRow("tiny-regression", enumerable_data.tiny_regression),
-    TargetRow("tiny-logistic", enumerable_data.tiny_logistic),
-)
-
-POSTERIORS: tuple[TargetRow, ...] = (
-    TargetRow("logistic-synthetic", benchmarks.logistic_synthetic),
-    TargetRow("logistic-splice", benchmarks.logistic_splice),
-    TargetRow("logistic-covertype", benchmarks.logistic_covertype),
-    TargetRow("sam-s1", tiny.circle_topics),
-    TargetRow("sam-s2", tiny.sphere_topics),
-    *(TargetRow(name, build) for name, build in ROWS),
-)
+POSTERIORS: tuple[TargetRow, ...] = (*REGRESSION, *SAM, *POSTERIORDB)
 """Posteriors without an exact sampler, known by expectations. Building one may read data and raise
 `targets.datasets.files.DataError`; listing them does not."""
 

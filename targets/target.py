@@ -10,6 +10,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from targets.manifolds.base import Manifold
+from targets.numerics.arrays import AnyArray
 
 Position = Any
 """Any pytree of float arrays."""
@@ -115,10 +116,10 @@ class Target:
         """Position -> flat vector (size,)."""
         return ravel_pytree(position)[0]
 
-    def unravel(self, flat: jax.Array) -> Position:
+    def unravel(self, flat: AnyArray) -> Position:
         """Flat vector (size,) -> position with the structure of `example`."""
         return ravel_pytree(self.example)[1](jnp.asarray(flat))
 
-    def flat_potential(self, flat: jax.Array) -> jax.Array:
+    def flat_potential(self, flat: AnyArray) -> jax.Array:
         """U as a function of the flat vector."""
         return self.potential(self.unravel(flat))

@@ -46,7 +46,7 @@ def start_position(sampler: Any, target: Target) -> Any:
     if getattr(getattr(sampler, "claims", None), "kind", None) != "particle":
         return target.example
     manifold = target.manifold
-    if not manifold.name.startswith("euclidean"):
+    if not manifold.is_linear:
         # along geodesics of the example, so that the constraint holds
         along = [
             jax.tree.map(

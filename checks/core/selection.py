@@ -35,7 +35,7 @@ def planar(subject: Subject) -> tuple[str, ...]:
     One coordinate hides what is wrong with a matrix.
     """
     law = [find_target(name) for name in subject.row.targets]
-    line_only = all(target.size == 1 and target.manifold.name.startswith("euclidean") for target in law)
+    line_only = all(target.size == 1 and target.manifold.is_linear for target in law)
     return (*informative(subject), *PLANE) if line_only and not subject.options else informative(subject)
 
 
@@ -69,7 +69,7 @@ def several(subject: Subject) -> tuple[str, ...]:
 
 def curved(subject: Subject) -> tuple[str, ...]:
     """The targets that are not on R^n; one target, on which the check says why it does not apply, if there are none."""
-    return where(lambda target: not target.manifold.name.startswith("euclidean"))(subject) or subject.row.targets[:1]
+    return where(lambda target: not target.manifold.is_linear)(subject) or subject.row.targets[:1]
 
 
 def claims_of(subject: Subject) -> Claims:

@@ -13,7 +13,6 @@ from checks.numerics.geodesic_dynamics import on_tangent_bundle, tangent_rule
 from checks.numerics.quadrature import gauss_hermite
 from checks.tracing.step_map import HostStep, JaxStep
 from samplers.interface.claims import Claims, Diffusion, EmbeddedDiffusion, Exchange
-from targets.manifolds.base import has_boundary
 from targets.target import Target
 
 POSITION_NODES = {1: 120, 2: 24, 3: 7}
@@ -39,7 +38,7 @@ def position_rule(target: Target, temperature: float = 1.0, refine: int = 0) -> 
         nodes, weights = gauss_hermite(target.size, GAUSSIAN_NODES[target.size] + 3 * refine)
         root = np.linalg.cholesky(temperature * np.linalg.inv(target.gaussian.precision))
         return target.gaussian.mean + nodes @ root.T, weights
-    positive = target.manifold.name.startswith("positive")
+    positive = target.manifold.is_positive
     if positive and target.interval is not None:
         # Metrics there are powers of theta, on which the target's own Gauss rule converges slowly.
         return _tempered(target, temperature, 240 + 20 * refine)
@@ -83,7 +82,7 @@ def _tempered(target: Target, temperature: float, nodes: int) -> tuple[np.ndarra
     low, high = target.interval  # pyright: ignore[reportGeneralTypeIssues]
     t, w = np.polynomial.legendre.leggauss(nodes)
     stretch = max(1.0, temperature)
-    if target.manifold.name.startswith("positive"):
+    if target.manifold.is_positive:
         # x = high s^6 turns an algebraic singularity of the density at 0 into a harmless one.
         s = (t + 1) / 2
         points, w = stretch * high * s[:, None] ** 6, w * s**5
@@ -182,7 +181,7 @@ def _auxiliary_rule(
 
 def within(target: Target, centre: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Points (m, d), those outside the space drawn towards its interior point `centre` until they are inside."""
-    if target.manifold.name.startswith("euclidean"):
+    if target.manifold.is_linear:
         return points
     inside = jax.jit(jax.vmap(lambda x: target.manifold.contains(target.unravel(x))))
     share = np.ones(len(points))
@@ -199,11 +198,11 @@ def generic_points(step: JaxStep | HostStep, count: int = 4) -> np.ndarray:
     k = np.arange(count)[:, None]
     wiggle = np.cos(1.3 * k + 2.1 * np.arange(step.size) + 0.5)
     aux = wiggle[:, target.size :] * 1.2
-    if target.manifold.name.startswith("positive"):
+    if target.manifold.is_positive:
         return np.concatenate([base * (1.0 + 0.35 * (1 + wiggle[:, : target.size])), aux], axis=1)
     scale = 1.0 / np.sqrt(target.curvature) if target.gaussian is not None else 0.7
     if EmbeddedDiffusion in step.sampler.claims or target.manifold.dim < target.size:
-        if has_boundary(target.manifold):
+        if target.manifold.has_boundary:
             scale = 0.5 * base.min()  # within the faces, where the reflections of a small step are not met
         scale = min(scale, 2.0 / np.sqrt(target.curvature))
         return on_tangent_bundle(target, scale * wiggle[:, : target.size], aux)

@@ -39,7 +39,7 @@ def line_grid(target: Target, temperature: float) -> tuple[np.ndarray, np.ndarra
     low, high = target.interval
     stretch = max(1.0, temperature)
     s = np.linspace(0.0, 1.0, GRID)
-    if target.manifold.name.startswith("positive"):
+    if target.manifold.is_positive:
         power = 6
         x, slope = stretch * high * s**power, s ** (power - 1)
     else:

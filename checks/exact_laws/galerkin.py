@@ -23,7 +23,6 @@ from checks.exact_laws.claimed_law_quadrature import law_rule, position_rule
 from checks.numerics.quadrature import gauss_hermite, neville
 from checks.tracing.step_map import HostStep, JaxStep
 from samplers.interface.claims import StationaryLaw
-from targets.manifolds.base import has_boundary
 from targets.target import Target
 
 HIGHEST = 5
@@ -124,7 +123,7 @@ def require_polynomials(step: JaxStep | HostStep) -> None:
         raise NotApplicable(f"{step.sampler.claims.law.kind} samplers have no law at a fixed step size")
     if step.target.manifold.dim == step.target.size:
         raise NotApplicable("not on a curved manifold")
-    if has_boundary(step.target.manifold):
+    if step.target.manifold.has_boundary:
         raise NotApplicable("reflections have kinks that polynomials do not resolve")
     step.require_gaussian()
     require_moments_of_the_force(step.target, step.sampler.claims.temperature)

@@ -61,7 +61,7 @@ def require_grid(step: JaxStep | HostStep) -> None:
     step.require_gaussian()
     if step.size not in GRIDS:
         raise NotApplicable(f"z has {step.size} coordinates, too many for a grid")
-    if target.manifold.name.startswith("positive"):
+    if target.manifold.is_positive:
         raise NotApplicable("reflection at 0 has a kink that the interpolation does not resolve")
     if step.noise_size > (4 if step.size == 1 else 2):
         raise NotApplicable(f"{step.noise_size} normals a step are too many for the grid")

@@ -53,7 +53,7 @@ class RescaledCounts(SCIR):
 
     def step(self, key, state, step_size, estimator):
         estimate, estate = estimator.estimate(estimator_key(key, estimator), state.estate, self.position(state))
-        shape = self.alpha + np.asarray(estimate.statistics) / 3
+        shape = np.asarray(self.alpha + np.asarray(estimate.statistics) / 3)
         return SCIRState(cir_transition(key, state.log_position, shape, float(step_size)), estate)
 
 

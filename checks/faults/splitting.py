@@ -142,7 +142,7 @@ class ReportsEarlyMomentum(BAOAB):
     def pack(self, key, z, estimator):
         return ReportingState(z.position, z.momentum, z.momentum, estimator.init(key, z.position))
 
-    def unpack(self, state):
+    def unpack(self, state: ReportingState):
         return PhasePoint(state.position, state.reported)
 
     def step(self, key, state, step_size, estimator):

@@ -4,11 +4,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from jaxtyping import Float
 from scipy import special
 
 from checks.statistics import weighted_chi_square
 from checks.statistics.outcome import Outcome, checked_allowance, checked_sample
+from targets.numerics.arrays import ArrayLike
 
 TERMS = 150
 """Terms of the limit law of Anderson and Darling that are kept as chi-squares; the mean of the others is added."""
@@ -194,12 +195,12 @@ def anderson_darling_quantile(log_tail: float) -> float:
     return weighted_chi_square.quantile(log_tail, weights) + rest
 
 
-def _anderson_darling_weights() -> tuple[np.ndarray, float]:
+def _anderson_darling_weights() -> tuple[Float[np.ndarray, " k"], float]:
     j = np.arange(1, TERMS + 1)
     return 1 / (j * (j + 1.0)), 1 / (TERMS + 1)
 
 
-def _unit_interval(u: ArrayLike, ndim: int) -> np.ndarray:
+def _unit_interval(u: ArrayLike, ndim: int) -> Float[np.ndarray, "n ..."]:
     u = checked_sample("u", u, ndim)
     if np.any(u < 0) or np.any(u > 1):
         raise ValueError(f"u has values outside of [0, 1] (from {np.min(u):.6g} to {np.max(u):.6g}): give F(x)")

@@ -1,20 +1,26 @@
 """Geweke's joint-distribution test of a posterior sampler, on independent chains."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
+from jaxtyping import Float
 
 from checks.statistics.distribution import ks_two_sample_test
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome, checked_sample
+from targets.numerics.arrays import AnyArray
+
+Theta = TypeVar("Theta")
+Data = TypeVar("Data")
+"""Parameters and data, R of each, in whatever form the functions of the user take them."""
 
 
 def joint_test(
-    prior: Callable[[np.random.Generator, int], Any],
-    data: Callable[[np.random.Generator, Any], Any],
-    transition: Callable[[np.random.Generator, Any, Any], Any],
-    functions: Callable[[Any, Any], np.ndarray],
+    prior: Callable[[np.random.Generator, int], Theta],
+    data: Callable[[np.random.Generator, Theta], Data],
+    transition: Callable[[np.random.Generator, Theta, Data], Theta],
+    functions: Callable[[Theta, Data], AnyArray],
     *,
     seed: int,
     replicates: int,
@@ -66,7 +72,7 @@ def joint_test(
         raise ValueError(f"replicates is {replicates}: give at least 2")
     rng = np.random.default_rng(seed)
 
-    def joint():
+    def joint() -> tuple[Theta, Data]:
         theta = prior(rng, replicates)
         return theta, data(rng, theta)
 
@@ -89,7 +95,9 @@ def joint_test(
     return outcomes
 
 
-def evaluated(functions: Callable[[Any, Any], np.ndarray], theta: Any, y: Any, count: int) -> np.ndarray:
+def evaluated(
+    functions: Callable[[Theta, Data], AnyArray], theta: Theta, y: Data, count: int
+) -> Float[np.ndarray, "count k"]:
     """functions(theta, y) as a float64 array (count, k).
 
     Raises:

@@ -3,11 +3,12 @@
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
+from jaxtyping import Float
 
 from checks.statistics.outcome import Outcome, checked_sample
 from checks.statistics.pairs import Statistic, Tested, Tile, bootstrap, pair_statistic, require_statistic
 from checks.statistics.weighted_chi_square import moments_of, norm_test
+from targets.numerics.arrays import ArrayLike
 
 
 def ksd(
@@ -77,11 +78,11 @@ def ksd_test(
     return bootstrap(tile, len(x), statistic, block, replicates, np.random.default_rng(seed))
 
 
-def _stein_tile(x: np.ndarray, s: np.ndarray, offset: float) -> Tile:
+def _stein_tile(x: Float[np.ndarray, "n d"], s: Float[np.ndarray, "n d"], offset: float) -> Tile:
     """Blocks of k_p."""
     own, sx, d = np.sum(x * x, axis=1), np.sum(s * x, axis=1), x.shape[1]
 
-    def tile(a, b):
+    def tile(a: slice, b: slice) -> Float[np.ndarray, "rows columns"]:
         u = own[a, None] + own[b] - 2 * (x[a] @ x[b].T)
         np.maximum(u, 0.0, out=u)
         square = u.copy()
@@ -95,7 +96,12 @@ def _stein_tile(x: np.ndarray, s: np.ndarray, offset: float) -> Tile:
     return tile
 
 
-def stein_features(samples: np.ndarray, scores: np.ndarray, locations: np.ndarray, offset: float) -> np.ndarray:
+def stein_features(
+    samples: Float[np.ndarray, "n d"],
+    scores: Float[np.ndarray, "n d"],
+    locations: Float[np.ndarray, "J d"],
+    offset: float,
+) -> Float[np.ndarray, "n J*d"]:
     """xi_v(x) = (s(x) k(x, v) + grad_x k(x, v))/sqrt(J d) at J locations v, (n, J d); E_p xi_v = 0."""
     difference = samples[:, None, :] - locations[None, :, :]
     root = 1 / np.sqrt(offset**2 + np.sum(difference**2, axis=2))[:, :, None]
@@ -146,7 +152,9 @@ def stein_test(
     return norm_test(name, "Stein discrepancy", mean, covariance, 1 / x.shape[0], x.shape[0], allowance)
 
 
-def _checked(samples: ArrayLike, scores: ArrayLike, offset: float) -> tuple[np.ndarray, np.ndarray]:
+def _checked(
+    samples: ArrayLike, scores: ArrayLike, offset: float
+) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n d"]]:
     x, s = checked_sample("samples", samples, 2), checked_sample("scores", scores, 2)
     if x.shape != s.shape:
         raise ValueError(f"scores has shape {s.shape}, samples {x.shape}: give the score at each sample")

@@ -3,11 +3,12 @@
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
+from jaxtyping import Float
 from scipy.spatial.distance import pdist
 
 from checks.statistics.outcome import Outcome, checked_sample
 from checks.statistics.weighted_chi_square import moments_of, norm_test
+from targets.numerics.arrays import ArrayLike
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Bandwidths of the mixture of kernels, as multiples of the median distance."""
@@ -27,7 +28,7 @@ def median_distance(reference: ArrayLike) -> float:
 
 def fourier_frequencies(
     seed: int, dimension: int, bandwidth: float, *, count: int = 16, factors: tuple[float, ...] = FACTORS
-) -> np.ndarray:
+) -> Float[np.ndarray, "J d"]:
     """Frequencies (len(factors) count, d) of the kernel that is the mean of the Gaussian ones of all bandwidths.
 
         k(x, y) = mean_b exp(-|x - y|^2/(2 l_b^2)) = E cos(w.(x - y)),    w ~ N(0, I/l_b^2),    l_b = factor_b bandwidth
@@ -51,13 +52,17 @@ def fourier_frequencies(
     return (drawn / scales[:, None, None]).reshape(-1, dimension)
 
 
-def fourier_features(samples: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+def fourier_features(
+    samples: Float[np.ndarray, "n d"], frequencies: Float[np.ndarray, "J d"]
+) -> Float[np.ndarray, "n 2*J"]:
     """phi(x) = (cos w_j.x, sin w_j.x)_j/sqrt(J), (n, 2J); |phi| = 1 and phi(x).phi(y) = mean_j cos(w_j.(x - y))."""
     phase = samples @ frequencies.T
     return np.concatenate([np.cos(phase), np.sin(phase)], axis=1) / math.sqrt(frequencies.shape[0])
 
 
-def gaussian_moments(frequencies: np.ndarray, mean: ArrayLike, covariance: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def gaussian_moments(
+    frequencies: Float[np.ndarray, "J d"], mean: ArrayLike, covariance: ArrayLike
+) -> tuple[Float[np.ndarray, " 2*J"], Float[np.ndarray, "2*J 2*J"]]:
     """Exact mean (2J,) and covariance (2J, 2J) of `fourier_features` under N(mean, covariance).
 
     All follow from the characteristic function, E exp(i w.x) = exp(i w.m - w.C w/2), at w_j, w_j + w_k and w_j - w_k.
@@ -69,7 +74,7 @@ def gaussian_moments(frequencies: np.ndarray, mean: ArrayLike, covariance: Array
     """
     m, c = np.asarray(mean, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
 
-    def characteristic(w):
+    def characteristic(w: Float[np.ndarray, "*pairs d"]):
         return np.exp(1j * (w @ m) - 0.5 * np.einsum("...i,ij,...j->...", w, c, w))
 
     count = frequencies.shape[0]
@@ -84,7 +89,7 @@ def gaussian_moments(frequencies: np.ndarray, mean: ArrayLike, covariance: Array
 
 def mmd_test(
     samples: ArrayLike,
-    frequencies: np.ndarray,
+    frequencies: Float[np.ndarray, "J d"],
     expected_mean: ArrayLike,
     expected_covariance: ArrayLike | None = None,
     *,
@@ -134,7 +139,7 @@ def mmd_test(
 def mmd_two_sample_test(
     samples: ArrayLike,
     reference: ArrayLike,
-    frequencies: np.ndarray,
+    frequencies: Float[np.ndarray, "J d"],
     *,
     name: str = "two-sample MMD",
     allowance: float = 0.0,
@@ -155,13 +160,21 @@ def mmd_two_sample_test(
     return _outcome(name, mean - mu, pooled, n, 1 / n + 1 / m, allowance, bound)
 
 
-def _outcome(name, difference, covariance, n, variance, allowance, bound) -> Outcome:
+def _outcome(
+    name: str,
+    difference: Float[np.ndarray, " k"],
+    covariance: Float[np.ndarray, "k k"],
+    n: int,
+    variance: float,
+    allowance: float,
+    bound: bool,
+) -> Outcome:
     if bound:  # |phi| = 1: tr C <= 1, and two features differ by at most 2
         covariance = np.eye(1)
     return norm_test(name, "MMD", difference, covariance, variance, n, allowance, 2.0 if bound else None)
 
 
-def _checked(name: str, samples: ArrayLike, frequencies: np.ndarray) -> np.ndarray:
+def _checked(name: str, samples: ArrayLike, frequencies: Float[np.ndarray, "J d"]) -> Float[np.ndarray, "n d"]:
     array = checked_sample(name, samples, 2)
     if array.shape[1] != frequencies.shape[1]:
         raise ValueError(f"{name} has {array.shape[1]} columns, frequencies {frequencies.shape[1]}: give the same")

@@ -4,11 +4,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from jaxtyping import Float
 from scipy import special, stats
 from scipy.optimize import root_scalar
 
 from checks.statistics.outcome import Outcome, checked_allowance, checked_sample, normal_quantile
+from targets.numerics.arrays import ArrayLike
 
 FAR = 30.0
 """Beyond this z, where SciPy's tail underflows before long, that of Student's t is expanded in 1/z."""
@@ -172,7 +173,7 @@ def critical_value(level: float, n: int, skewness: float) -> float:
     return root_scalar(lambda z: log_tail(z, n, skewness) - goal, bracket=(0.0, upper), xtol=1e-10).root
 
 
-def _skewness(centred: np.ndarray, square: np.ndarray, variance: float) -> float:
+def _skewness(centred: Float[np.ndarray, " n"], square: Float[np.ndarray, " n"], variance: float) -> float:
     scale = variance**1.5
     return float(np.mean(square * centred)) / scale if scale > 0 else 0.0
 

@@ -1,12 +1,14 @@
-"""What every statistical test returns, and what several of them are together."""
+"""Outcome of a statistical test, and of several of them together."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from jaxtyping import Float
 from scipy import special
+
+from targets.numerics.arrays import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,9 @@ def normal_quantile(log_tail: float) -> float:
     return float(-special.ndtri_exp(log_tail))
 
 
-def checked_sample(name: str, values: ArrayLike, ndim: int | tuple[int, ...], least: int = 2) -> np.ndarray:
+def checked_sample(
+    name: str, values: ArrayLike, ndim: int | tuple[int, ...], least: int = 2
+) -> Float[np.ndarray, "n ..."]:
     """`values` as a float64 array.
 
     Raises:

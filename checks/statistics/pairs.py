@@ -1,12 +1,13 @@
-"""Sums over all pairs of a sample in tiles, and what U- and V-statistics and their bootstrap need of them."""
+"""Sums over all pairs of a sample in tiles: U- and V-statistics and their bootstrap."""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 Statistic = Literal["U", "V"]
-Tile = Callable[[slice, slice], np.ndarray]
+Tile = Callable[[slice, slice], Float[np.ndarray, "rows columns"]]
 """Rows and columns -> the block u(x_i, x_j) of a symmetric kernel."""
 
 
@@ -21,7 +22,7 @@ class Tested(NamedTuple):
 
     value: float
     p: float
-    replicates: np.ndarray
+    replicates: Float[np.ndarray, " B"]
 
 
 def require_statistic(statistic: str) -> None:
@@ -62,7 +63,9 @@ def bootstrap(
     return Tested(value, float((1 + np.count_nonzero(found >= value)) / (1 + replicates)), found)
 
 
-def _sums(tile: Tile, n: int, statistic: Statistic, block: int, factors: np.ndarray) -> tuple[float, np.ndarray]:
+def _sums(
+    tile: Tile, n: int, statistic: Statistic, block: int, factors: Float[np.ndarray, "n B"]
+) -> tuple[float, Float[np.ndarray, " B"]]:
     """(the statistic, sum_ij f_i f_j u_ij for every column f of `factors` (n, B)), without i = j for U."""
     total, weighted = 0.0, np.zeros(factors.shape[1])
     for i in range(0, n, block):

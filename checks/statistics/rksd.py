@@ -3,10 +3,11 @@
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from jaxtyping import Float
 
 from checks.statistics.outcome import checked_sample
 from checks.statistics.pairs import Statistic, Tested, Tile, bootstrap, pair_statistic, require_statistic
+from targets.numerics.arrays import ArrayLike
 
 Zonal = Literal["vmf", "imq"]
 
@@ -71,7 +72,9 @@ def rksd_test(
     return bootstrap(tile, len(x), statistic, block, replicates, np.random.default_rng(seed))
 
 
-def _derivatives(kernel: Zonal, scale: float, t: np.ndarray) -> list[np.ndarray]:
+def _derivatives(
+    kernel: Zonal, scale: float, t: Float[np.ndarray, "rows columns"]
+) -> list[Float[np.ndarray, "rows columns"]]:
     """f', f'', f''', f'''' at t."""
     if kernel == "vmf":
         value = np.exp(scale * (t - 1))
@@ -84,10 +87,10 @@ def _derivatives(kernel: Zonal, scale: float, t: np.ndarray) -> list[np.ndarray]
     return found
 
 
-def _tile(x: np.ndarray, a: np.ndarray, kernel: Zonal, scale: float) -> Tile:
+def _tile(x: Float[np.ndarray, "n d"], a: Float[np.ndarray, "n d"], kernel: Zonal, scale: float) -> Tile:
     n = x.shape[1]
 
-    def tile(rows, columns):
+    def tile(rows: slice, columns: slice) -> Float[np.ndarray, "rows columns"]:
         t = np.clip(x[rows] @ x[columns].T, -1, 1)
         f1, f2, f3, f4 = _derivatives(kernel, scale, t)
         alpha, beta = a[rows] @ x[columns].T, x[rows] @ a[columns].T
@@ -99,7 +102,9 @@ def _tile(x: np.ndarray, a: np.ndarray, kernel: Zonal, scale: float) -> Tile:
     return tile
 
 
-def _checked(points: ArrayLike, scores: ArrayLike, kernel: str, scale: float) -> tuple[np.ndarray, np.ndarray]:
+def _checked(
+    points: ArrayLike, scores: ArrayLike, kernel: str, scale: float
+) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n d"]]:
     """(points, tangential scores)."""
     x, g = checked_sample("points", points, 2), checked_sample("scores", scores, 2)
     if x.shape != g.shape:

@@ -1,29 +1,30 @@
 """Simulation-based calibration of a posterior sampler, with ranks that are exactly uniform."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from checks.statistics.distribution import ks_test
-from checks.statistics.geweke import evaluated
+from checks.statistics.geweke import Data, Theta, evaluated
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
+from targets.numerics.arrays import AnyArray
 
-Draws = Callable[[np.random.Generator, Any, Any, int], Sequence[Any]]
+Draws = Callable[[np.random.Generator, Theta, Data, int], Sequence[Theta]]
 """(generator, theta_0, y, L) -> L posterior draws for each data set, exchangeable with theta_0 given y."""
 
 
 def sbc_ranks(
-    prior: Callable[[np.random.Generator, int], Any],
-    data: Callable[[np.random.Generator, Any], Any],
-    draws: Draws,
-    quantities: Callable[[Any, Any], np.ndarray],
+    prior: Callable[[np.random.Generator, int], Theta],
+    data: Callable[[np.random.Generator, Theta], Data],
+    draws: Draws[Theta, Data],
+    quantities: Callable[[Theta, Data], AnyArray],
     *,
     seed: int,
     replicates: int,
     length: int = 63,
-) -> np.ndarray:
+) -> Float[np.ndarray, "R k"]:
     """Randomised ranks u (R, k), uniform on (0, 1) and independent over R replicates if the posterior draws are right.
 
         theta_0 ~ p(theta),  y ~ p(y | theta_0),  theta_1, .., theta_L from the sampler
@@ -71,10 +72,10 @@ def sbc_ranks(
 
 
 def sbc_test(
-    prior: Callable[[np.random.Generator, int], Any],
-    data: Callable[[np.random.Generator, Any], Any],
-    draws: Draws,
-    quantities: Callable[[Any, Any], np.ndarray],
+    prior: Callable[[np.random.Generator, int], Theta],
+    data: Callable[[np.random.Generator, Theta], Data],
+    draws: Draws[Theta, Data],
+    quantities: Callable[[Theta, Data], AnyArray],
     *,
     seed: int,
     replicates: int,
@@ -107,10 +108,10 @@ _WIDTH = 2 * 5**0.5 / 7
 
 
 def exact_start_draws(
-    transition: Callable[[np.random.Generator, Any, Any], Any],
+    transition: Callable[[np.random.Generator, Theta, Data], Theta],
     steps: int,
-    reverse: Callable[[np.random.Generator, Any, Any], Any] | None = None,
-) -> Draws:
+    reverse: Callable[[np.random.Generator, Theta, Data], Theta] | None = None,
+) -> Draws[Theta, Data]:
     """L draws that are exchangeable with theta_0, from a transition that leaves the posterior invariant.
 
     From theta_0, `steps` steps of the reversed chain lead to a hub; from it L chains take `steps` steps forward each.
@@ -132,7 +133,7 @@ def exact_start_draws(
         raise ValueError(f"steps is {steps}: give at least 1")
     back = transition if reverse is None else reverse
 
-    def draws(rng, theta, y, length):
+    def draws(rng: np.random.Generator, theta: Theta, y: Data, length: int) -> Sequence[Theta]:
         hub = theta
         for _ in range(steps):
             hub = back(rng, hub, y)

@@ -4,10 +4,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from jaxtyping import Complex, Float
 from scipy.optimize import root_scalar
 
 from checks.statistics.outcome import Outcome, checked_allowance, normal_quantile
+from targets.numerics.arrays import ArrayLike
 
 STEP, REACH = 0.05, 11.0
 """Spacing and half-length of the trapezoidal rule, in standard deviations of the tilted law."""
@@ -74,7 +75,7 @@ def quantile(log_tail: float, weights: ArrayLike) -> float:
     ).root
 
 
-def positive_weights(weights: ArrayLike) -> np.ndarray:
+def positive_weights(weights: ArrayLike) -> Float[np.ndarray, " k"]:
     """The weights that count, in decreasing order; those below round-off of the largest are dropped.
 
     Raises:
@@ -89,7 +90,9 @@ def positive_weights(weights: ArrayLike) -> np.ndarray:
     return array[array > roundoff]
 
 
-def _log_product(tilted: np.ndarray, shift: np.ndarray) -> np.ndarray:
+def _log_product(
+    tilted: Float[np.ndarray, " k"], shift: Complex[np.ndarray, " nodes"]
+) -> Complex[np.ndarray, " nodes"]:
     """sum_j log(1 - 2 tilted_j shift) along a path that starts near 0, where the logarithms are near 0 as well.
 
     `GROUP` factors are multiplied before a logarithm is taken, whose imaginary part is made continuous along the path:
@@ -103,11 +106,11 @@ def _log_product(tilted: np.ndarray, shift: np.ndarray) -> np.ndarray:
     return total
 
 
-def _saddle(x: float, weights: np.ndarray) -> float:
+def _saddle(x: float, weights: Float[np.ndarray, " k"]) -> float:
     """The c < 1/(2 max weight) with K'(c) = sum lambda/(1 - 2 lambda c) = x; the largest weight is 1."""
     k = weights.size
 
-    def excess(c):
+    def excess(c: float) -> float:
         return float(np.sum(weights / (1 - 2 * weights * c))) - x
 
     # 1/(1 - 2c) <= K'(c) for c >= 0 and K'(c) <= -k/(2c) for c < 0 bracket the root.
@@ -120,8 +123,8 @@ def _saddle(x: float, weights: np.ndarray) -> float:
 def norm_test(
     name: str,
     unit: str,
-    difference: np.ndarray,
-    covariance: np.ndarray,
+    difference: Float[np.ndarray, " k"],
+    covariance: Float[np.ndarray, "k k"],
     variance: float,
     n: int,
     allowance: float = 0.0,
@@ -190,8 +193,8 @@ def norm_test(
 
 
 def moments_of(
-    features: Callable[..., np.ndarray], *arrays: np.ndarray, block: int = 8192
-) -> tuple[np.ndarray, np.ndarray]:
+    features: Callable[..., Float[np.ndarray, "block k"]], *arrays: Float[np.ndarray, "n ..."], block: int = 8192
+) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "k k"]]:
     """Mean (k,) and covariance (k, k) of features(*arrays) (n, k), a block of samples at a time."""
     n, total, square = arrays[0].shape[0], 0.0, 0.0
     for start in range(0, n, block):

@@ -60,7 +60,7 @@ def cells(rows: Sequence[Row]) -> Iterator[Cell]:
     """All of them, sampler by sampler."""
     for row in rows:
         for name in (*row.targets, *BESIDES.get(row.name, ())):
-            if find_target(name).manifold.name.startswith("euclidean"):
+            if find_target(name).manifold.is_linear:
                 continue
             for check in NOISE_FREE:
                 yield Cell(row, name, check, 1.0)

@@ -6,17 +6,20 @@ decided for the same dynamics in charts: z = (q, p) or (q, p, xi), q the coordin
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from samplers.dynamics.embedded import friction_matrix
+from samplers.dynamics.complete_recipe import Dynamics, ScalarField, Vector, coordinate_names
+from samplers.dynamics.embedded import Friction, friction_matrix
 from targets.manifolds.base import Manifold
 from targets.manifolds.euclidean import Euclidean
 from targets.manifolds.sphere import Sphere
 from targets.target import Target
+
+Coordinates = Float[Array, " m"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,15 +37,15 @@ class Chart:
 
     name: str
     dim: int
-    embed: Callable[[jax.Array], jax.Array]
+    embed: Callable[[Coordinates], Float[Array, " n"]]
     centre: tuple[float, ...]
     spread: float
 
-    def jacobian(self, q: jax.Array) -> jax.Array:
+    def jacobian(self, q: Coordinates) -> Float[Array, "n m"]:
         """M (n, m)."""
         return jax.jacfwd(self.embed)(q)
 
-    def metric(self, q: jax.Array) -> jax.Array:
+    def metric(self, q: Coordinates) -> Float[Array, "m m"]:
         """G = M^T M (m, m)."""
         M = self.jacobian(q)
         return M.T @ M
@@ -55,20 +58,20 @@ class InChart(NamedTuple):
     dynamics: Dynamics
 
 
-def _vector(*entries):
+def _vector(*entries: Float[Array, "..."]) -> Float[Array, " k"]:
     """Scalars -> (k,); the transpose of `jnp.stack` is a primitive that computer algebra systems are not told of."""
     return jnp.concatenate([jnp.reshape(entry, (1,)) for entry in entries])
 
 
-def _angle(q):
+def _angle(q: Coordinates) -> Float[Array, " n"]:
     return _vector(jnp.cos(q[0]), jnp.sin(q[0]))
 
 
-def _spherical(q):
+def _spherical(q: Coordinates) -> Float[Array, " n"]:
     return _vector(jnp.sin(q[0]) * jnp.cos(q[1]), jnp.sin(q[0]) * jnp.sin(q[1]), jnp.cos(q[0]))
 
 
-def _stereographic(q):
+def _stereographic(q: Coordinates) -> Float[Array, " n"]:
     squared = jnp.sum(q * q)
     return jnp.concatenate([2 * q, _vector(squared - 1)]) / (1 + squared)
 
@@ -100,7 +103,7 @@ def pulled_back(target: Target, chart: Chart, temperature: float = 1.0) -> Targe
     Source: liu2016stochastic, section 3.1 (densities in the two spaces); at temperature T.
     """
 
-    def potential(q):
+    def potential(q: Coordinates) -> Float[Array, ""]:
         return target.flat_potential(chart.embed(q)) - 0.5 * temperature * _log_det(chart.metric(q))
 
     return Target(
@@ -112,7 +115,7 @@ def pulled_back(target: Target, chart: Chart, temperature: float = 1.0) -> Targe
     )
 
 
-def langevin_in_chart(target: Target, chart: Chart, friction: Any, temperature: float = 1.0) -> Dynamics:
+def langevin_in_chart(target: Target, chart: Chart, friction: Friction, temperature: float = 1.0) -> Dynamics:
     """H = U / T + log |G| / 2 + p^T G^-1 p / (2 T), D = T diag(0, M^T C M), Q = T [[0, -I], [I, 0]].
 
     Source: liu2016stochastic, section 3.2, equation (5). Differs from the source in:
@@ -126,12 +129,12 @@ def langevin_in_chart(target: Target, chart: Chart, friction: Any, temperature: 
     """
     m, T = chart.dim, temperature
 
-    def D(z):
+    def D(z: Vector) -> Float[Array, "n n"]:
         M, zero = chart.jacobian(z[:m]), jnp.zeros((m, m), z.dtype)
         C = jnp.asarray(friction_matrix(friction, M.shape[0]))
         return jnp.block([[zero, zero], [zero, T * (M.T @ C @ M)]])
 
-    def Q(z):
+    def Q(z: Vector) -> Float[Array, "n n"]:
         zero, one = jnp.zeros((m, m), z.dtype), T * jnp.eye(m, dtype=z.dtype)
         return jnp.block([[zero, -one], [one, zero]])
 
@@ -153,15 +156,15 @@ def thermostat_in_chart(
     mu = m if thermal_mass is None else thermal_mass
     energy = _energy(target, chart, T)
 
-    def H(z):
+    def H(z: Vector) -> Float[Array, ""]:
         return energy(z[: 2 * m]) + 0.5 * mu * (z[2 * m] - A) ** 2 / T
 
-    def D(z):
+    def D(z: Vector) -> Float[Array, "n n"]:
         zero, side = jnp.zeros((m, m), z.dtype), jnp.zeros((m, 1), z.dtype)
         last = jnp.zeros((1, 1), z.dtype)
         return jnp.block([[zero, zero, side], [zero, A * T * chart.metric(z[:m]), side], [side.T, side.T, last]])
 
-    def Q(z):
+    def Q(z: Vector) -> Float[Array, "n n"]:
         p = (T / mu) * z[m : 2 * m, None]
         zero, one, side = jnp.zeros((m, m), z.dtype), T * jnp.eye(m, dtype=z.dtype), jnp.zeros((m, 1), z.dtype)
         return jnp.block([[zero, -one, side], [one, zero, p], [side.T, -p.T, jnp.zeros((1, 1), z.dtype)]])
@@ -169,7 +172,7 @@ def thermostat_in_chart(
     return Dynamics(H, D, Q, _names(m, "xi"), m)
 
 
-def langevin_in_charts(target: Target, friction: Any, temperature: float = 1.0) -> tuple[InChart, ...]:
+def langevin_in_charts(target: Target, friction: Friction, temperature: float = 1.0) -> tuple[InChart, ...]:
     """`langevin_in_chart` for a law on a manifold, in each of its charts."""
     return _in_charts(target, temperature, lambda law, chart: langevin_in_chart(law, chart, friction, temperature))
 
@@ -185,17 +188,19 @@ def thermostat_in_charts(
     )
 
 
-def _in_charts(target, temperature, dynamics) -> tuple[InChart, ...]:
+def _in_charts(
+    target: Target, temperature: float, dynamics: Callable[[Target, Chart], Dynamics]
+) -> tuple[InChart, ...]:
     return tuple(
         InChart(chart, dynamics(pulled_back(target, chart, temperature), chart)) for chart in charts_of(target.manifold)
     )
 
 
-def _energy(target: Target, chart: Chart, temperature: float):
+def _energy(target: Target, chart: Chart, temperature: float) -> ScalarField:
     """(q, p) -> U / T + log |G| / 2 + p^T G^-1 p / (2 T)."""
     m, T = chart.dim, temperature
 
-    def energy(z):
+    def energy(z: Vector) -> Float[Array, ""]:
         q, p = z[:m], z[m:]
         G = chart.metric(q)
         return target.flat_potential(q) / T + 0.5 * _log_det(G) + 0.5 * (p @ _solve(G, p)) / T
@@ -208,7 +213,7 @@ def _names(m: int, *scalars: str) -> tuple[str, ...]:
     return tuple(name.replace("theta", "q") for name in names)
 
 
-def _log_det(G: jax.Array) -> jax.Array:
+def _log_det(G: Float[Array, "m m"]) -> Float[Array, ""]:
     """log |G|; closed forms for one and two coordinates, which a computer algebra system can read."""
     if G.shape[0] == 1:
         return jnp.log(G[0, 0])
@@ -217,7 +222,7 @@ def _log_det(G: jax.Array) -> jax.Array:
     return jnp.linalg.slogdet(G)[1]
 
 
-def _solve(G: jax.Array, p: jax.Array) -> jax.Array:
+def _solve(G: Float[Array, "m m"], p: Float[Array, " m"]) -> Float[Array, " m"]:
     """G^-1 p."""
     if G.shape[0] == 1:
         return p / G[0, 0]

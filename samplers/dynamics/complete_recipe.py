@@ -10,14 +10,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
-VectorField = Callable[[jax.Array], jax.Array]
-MatrixField = Callable[[jax.Array], Any]
+Vector = Float[Array, " n"]
+VectorField = Callable[[Vector], Float[Array, " n"]]
+MatrixField = Callable[[Vector], Any]
 """(n,) -> (n, n), an array or, for a metric, a `samplers.riemannian.metrics.Diagonal`."""
-ScalarField = Callable[[jax.Array], jax.Array]
+ScalarField = Callable[[Vector], Float[Array, ""]]
 
 
-def row_divergence(matrix: MatrixField, z: jax.Array) -> jax.Array:
+def row_divergence(matrix: MatrixField, z: Vector) -> Float[Array, " n"]:
     """The vector (div M)_i = sum_j d M_ij / d z_j at z; `matrix` maps (n,) to (n, n), an array or a `metrics.Diagonal`.
 
     Of a diagonal matrix whose entries M_ii depend on z_i alone it is d M_ii / d z_i, the derivative along (1, .., 1).
@@ -54,11 +56,11 @@ class Dynamics:
         """Number of coordinates of z."""
         return len(self.names)
 
-    def gamma(self, z: jax.Array) -> jax.Array:
+    def gamma(self, z: Vector) -> Float[Array, " n"]:
         """Gamma(z) (n,), the correction for state-dependent D and Q."""
         return row_divergence(lambda y: self.D(y) + self.Q(y), z)
 
-    def drift(self, z: jax.Array) -> jax.Array:
+    def drift(self, z: Vector) -> Float[Array, " n"]:
         """f(z) (n,)."""
         return -(self.D(z) + self.Q(z)) @ jax.grad(self.H)(z) + self.gamma(z)
 
@@ -66,12 +68,12 @@ class Dynamics:
         """L phi = f . grad phi + sum_ij D_ij d_i d_j phi, again a function of z (so that it can be iterated)."""
         return lambda z: self.drift(z) @ jax.grad(phi)(z) + jnp.sum(self.D(z) * jax.hessian(phi)(z))
 
-    def residual(self, z: jax.Array) -> jax.Array:
+    def residual(self, z: Vector) -> Float[Array, ""]:
         """Fokker-Planck residual of the drift at z; zero everywhere iff exp(-H) is stationary."""
         return fokker_planck_residual(self.drift, self.D, self.H, z)
 
 
-def fokker_planck_residual(drift: VectorField, D: MatrixField, H: ScalarField, z: jax.Array) -> jax.Array:
+def fokker_planck_residual(drift: VectorField, D: MatrixField, H: ScalarField, z: Vector) -> Float[Array, ""]:
     """div J - J . grad H with J = f + D grad H - div D, which is zero iff exp(-H) is stationary for (f, D).
 
     Equals (1/p) [div(f p) - sum_ij d_i d_j (D_ij p)] with p = exp(-H), free of p itself. Needs no Q, so it decides

@@ -1,13 +1,14 @@
-"""What samplers of the Cox-Ingersoll-Ross process share: its dynamics, and a prior shape to which counts are added."""
+"""Dynamics of the Cox-Ingersoll-Ross process, and a prior shape to which counts are added."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.validation import require
+from targets.numerics.arrays import AnyArray
 from targets.target import Target
 
 
@@ -37,10 +38,10 @@ class CountedShape:
         ValueError: if `alpha` is not positive.
     """
 
-    alpha: Any = 1.0
+    alpha: float | Float[AnyArray, " K"] = 1.0
 
     backend = "host"
     needs = frozenset({"statistics"})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(bool(np.all(np.asarray(self.alpha) > 0)), "alpha: must be positive", self.alpha)

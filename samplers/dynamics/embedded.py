@@ -1,17 +1,21 @@
 """The dynamics of samplers on embedded manifolds, in ambient coordinates: z = (x, v) or (x, v, xi)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float
 
-from samplers.dynamics.complete_recipe import MatrixField, VectorField, coordinate_names
-from targets.manifolds.base import Manifold
+from samplers.dynamics.complete_recipe import MatrixField, Vector, VectorField, coordinate_names
+from targets.manifolds.base import Manifold, Point
 from targets.target import Target
+
+Friction = float | Float[Array | np.ndarray, "..."] | Sequence[Sequence[float]]
+"""A number or a matrix (n, n)."""
+Between = Callable[[Vector, Vector], Float[Array, " n"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,26 +49,26 @@ class EmbeddedDynamics:
         return len(self.names)
 
 
-def projection(manifold: Manifold, position: Any) -> jax.Array:
+def projection(manifold: Manifold, position: Point) -> Float[Array, "n n"]:
     """The matrix P (n, n) of the tangent projection at a point, in ravel order."""
     flat, unravel = ravel_pytree(position)
     column = lambda u: ravel_pytree(manifold.tangent(position, unravel(u)))[0]
     return jax.vmap(column)(jnp.eye(flat.size, dtype=flat.dtype))  # P is symmetric: rows are columns
 
 
-def friction_matrix(friction: Any, size: int) -> np.ndarray:
+def friction_matrix(friction: Friction, size: int) -> Float[np.ndarray, "n n"]:
     """C (n, n) of a scalar or of a matrix."""
     given = np.asarray(friction, np.float64)
     return given * np.eye(size) if given.ndim == 0 else given
 
 
-def _parts(target: Target) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+def _parts(target: Target) -> tuple[Between, Between, VectorField]:
     """(acceleration(x, v), tangent(x, u), gradient(x)) as functions of flat vectors (n,)."""
 
-    def tangent(x, u):
+    def tangent(x: Vector, u: Vector) -> Float[Array, " n"]:
         return ravel_pytree(target.manifold.tangent(target.unravel(x), target.unravel(u)))[0]
 
-    def acceleration(x, v):
+    def acceleration(x: Vector, v: Vector) -> Float[Array, " n"]:
         # v = P(x) v along a geodesic and P v' = 0, so v' = (d/dt P(x)) v: the derivative of P in the direction v.
         # The code of the geodesic flow does not enter.
         return jax.jvp(lambda y: tangent(y, v), (x,), (v,))[1]
@@ -86,7 +90,7 @@ def geodesic_overdamped(target: Target, temperature: float = 1.0) -> EmbeddedDyn
     n = target.size
     acceleration, tangent, gradient = _parts(target)
 
-    def drift(x):
+    def drift(x: Vector) -> Float[Array, " n"]:
         P = projection(target.manifold, target.unravel(x))
         bend = jnp.sum(jax.vmap(lambda u: acceleration(x, u))(P), axis=0)
         return temperature * bend - tangent(x, gradient(x))
@@ -95,7 +99,7 @@ def geodesic_overdamped(target: Target, temperature: float = 1.0) -> EmbeddedDyn
     return EmbeddedDynamics(drift, D, coordinate_names(n), n, temperature)
 
 
-def geodesic_langevin(target: Target, friction: Any, temperature: float = 1.0) -> EmbeddedDynamics:
+def geodesic_langevin(target: Target, friction: Friction, temperature: float = 1.0) -> EmbeddedDynamics:
     """Langevin dynamics on a manifold (P the tangent projection at x, U = -log density, Hausdorff):
 
         dx = v dt,   dv = (dP/dt) v dt - P [grad U + C v] dt + sqrt(2 T) P C^(1/2) dW
@@ -113,11 +117,11 @@ def geodesic_langevin(target: Target, friction: Any, temperature: float = 1.0) -
     n, C = target.size, jnp.asarray(friction_matrix(friction, target.size))
     acceleration, tangent, gradient = _parts(target)
 
-    def drift(z):
+    def drift(z: Vector) -> Float[Array, " n"]:
         x, v = z[:n], z[n:]
         return jnp.concatenate([v, acceleration(x, v) - tangent(x, gradient(x) + C @ v)])
 
-    def D(z):
+    def D(z: Vector) -> Float[Array, "n n"]:
         P, zero = projection(target.manifold, target.unravel(z[:n])), jnp.zeros((n, n), z.dtype)
         return jnp.block([[zero, zero], [zero, temperature * P @ C @ P.T]])
 
@@ -140,12 +144,12 @@ def geodesic_thermostat(
     mu = m if thermal_mass is None else thermal_mass
     acceleration, tangent, gradient = _parts(target)
 
-    def drift(z):
+    def drift(z: Vector) -> Float[Array, " n"]:
         x, v, xi = z[:n], z[n : 2 * n], z[2 * n]
         force = acceleration(x, v) - tangent(x, gradient(x)) - xi * v
         return jnp.concatenate([v, force, jnp.reshape((v @ v - m * T) / mu, (1,))])
 
-    def D(z):
+    def D(z: Vector) -> Float[Array, "n n"]:
         P = projection(target.manifold, target.unravel(z[:n]))
         return jnp.zeros((2 * n + 1, 2 * n + 1), z.dtype).at[n : 2 * n, n : 2 * n].set(A * T * P @ P.T)
 

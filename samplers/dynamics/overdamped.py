@@ -1,4 +1,4 @@
-"""What the samplers of the overdamped Langevin equation share: its dynamics."""
+"""Dynamics of the overdamped Langevin equation."""
 
 import jax.numpy as jnp
 

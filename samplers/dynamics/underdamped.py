@@ -1,49 +1,62 @@
-"""What the samplers of the underdamped Langevin equation share: state, dynamics, packing."""
+"""State, dynamics and packing of samplers of the underdamped Langevin equation."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Key, PyTree
 
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from samplers.dynamics.embedded import friction_matrix
+from samplers.dynamics.complete_recipe import Dynamics, Vector, coordinate_names
+from samplers.dynamics.embedded import Friction, friction_matrix
 from samplers.numerics.noise import normal_like
+from targets.manifolds.base import Point
 from targets.target import Target
 
 
 class PhasePoint(NamedTuple):
     """The full variable z = (theta, r)."""
 
-    position: Any
-    momentum: Any
+    position: Point
+    momentum: Point
 
 
 class MomentumState(NamedTuple):
     """Position, momentum and the estimator's own state."""
 
-    position: Any
-    momentum: Any
-    estate: Any
+    position: Point
+    momentum: Point
+    estate: PyTree
 
 
-def langevin_dynamics(target: Target, friction: Any, temperature: float = 1.0) -> Dynamics:
+def langevin_dynamics(target: Target, friction: Friction, temperature: float = 1.0) -> Dynamics:
     """H = (U + |r|^2 / 2) / T, D = diag(0, C T), Q = T [[0, -I], [I, 0]] (unit mass); C a number or a matrix (n, n).
 
     Source: ma2015complete, section 3.1 (SGHMC), at temperature T.
     """
     n, C, T = target.size, friction_matrix(friction, target.size), temperature
 
-    def H(z):
+    def H(z: Vector) -> Float[Array, ""]:
         return (target.flat_potential(z[:n]) + 0.5 * z[n:] @ z[n:]) / T
 
-    def D(z):
+    def D(z: Vector) -> Float[Array, "k k"]:
         return jnp.zeros((2 * n, 2 * n), z.dtype).at[n:, n:].set(jnp.asarray(C * T, z.dtype))
 
-    def Q(z):
+    def Q(z: Vector) -> Float[Array, "k k"]:
         zero, one = jnp.zeros((n, n), z.dtype), T * jnp.eye(n, dtype=z.dtype)
         return jnp.block([[zero, -one], [one, zero]])
 
     return Dynamics(H, D, Q, coordinate_names(n, "r"), n)
+
+
+@runtime_checkable
+class PhaseState(Protocol):
+    """A state with a position and a momentum, whatever else it holds."""
+
+    @property
+    def position(self) -> Point: ...
+
+    @property
+    def momentum(self) -> Point: ...
 
 
 class MomentumMixin:
@@ -51,17 +64,17 @@ class MomentumMixin:
 
     temperature: float = 1.0
 
-    def init(self, key, position, estimator):
+    def init(self, key: Key[Array, ""], position: Point, estimator: Any) -> MomentumState:
         momentum_key, estimator_key = jax.random.split(key)
         root = jnp.sqrt(self.temperature)
         momentum = jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(momentum_key, position))
         return MomentumState(position, momentum, estimator.init(estimator_key, position))
 
-    def position(self, state):
+    def position(self, state: PhaseState) -> Point:
         return state.position
 
-    def unpack(self, state):
+    def unpack(self, state: PhaseState) -> PhasePoint:
         return PhasePoint(state.position, state.momentum)
 
-    def pack(self, key, z, estimator):
+    def pack(self, key: Key[Array, ""], z: PhasePoint, estimator: Any) -> MomentumState:
         return MomentumState(z.position, z.momentum, estimator.init(key, z.position))

@@ -20,7 +20,7 @@ from jax.flatten_util import ravel_pytree
 from samplers.dynamics.embedded import projection
 from samplers.interface.aliases import EstimatorState, Position, Scalar, Tree
 from samplers.numerics.noise import correlated_like, normal_like
-from targets.manifolds.base import Manifold, has_boundary
+from targets.manifolds.base import Manifold
 
 Friction = Any
 """C of a Langevin equation: a number, or a symmetric positive definite matrix (n, n) as an array or its rows."""
@@ -45,7 +45,7 @@ class GeodesicState(NamedTuple):
 
 def boundary_conditions(manifold: Manifold) -> tuple[str, ...]:
     """Conditions of the orders besides the gradient: a smooth potential up to a boundary, where there is one."""
-    return ("a potential that is smooth up to the boundary",) if has_boundary(manifold) else ()
+    return ("a potential that is smooth up to the boundary",) if manifold.has_boundary else ()
 
 
 def velocity_like(key: jax.Array, manifold: Manifold, position: Position, temperature: float) -> Tree:

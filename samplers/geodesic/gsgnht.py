@@ -100,7 +100,7 @@ class GSGNHT:
     @property
     def claims(self) -> Claims:
         """Properties that the checks test."""
-        flat = self.manifold.name.startswith("euclidean")
+        flat = self.manifold.is_linear
         return Claims(
             Source("liu2016stochastic", "Algorithm 2"),
             StationaryLaw(order=2, temperature=self.temperature),

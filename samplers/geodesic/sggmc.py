@@ -113,7 +113,7 @@ class SGGMC:
     @property
     def flat(self) -> bool:
         """True on a Euclidean space, where the step is that of SGHMC with the symmetric splitting."""
-        return self.manifold.name.startswith("euclidean")
+        return self.manifold.is_linear
 
     @property
     def claims(self) -> Claims:

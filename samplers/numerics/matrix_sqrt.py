@@ -2,10 +2,11 @@
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 
 @jax.custom_jvp
-def positive_root(matrix: jax.Array) -> jax.Array:
+def positive_root(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """Symmetric square root S of a symmetric matrix (n, n), S S = matrix with negative eigenvalues set to zero.
 
     Its derivative solves S X + X S = dM by least squares, because differentiating the eigenvectors divides by
@@ -17,7 +18,9 @@ def positive_root(matrix: jax.Array) -> jax.Array:
 
 
 @positive_root.defjvp
-def _positive_root_jvp(primals, tangents):
+def _positive_root_jvp(
+    primals: tuple[Float[Array, "n n"]], tangents: tuple[Float[Array, "n n"]]
+) -> tuple[Float[Array, "n n"], Float[Array, "n n"]]:
     (matrix,), (change,) = primals, tangents
     root = positive_root(matrix)
     identity = jnp.eye(matrix.shape[0], dtype=matrix.dtype)

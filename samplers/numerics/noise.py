@@ -3,9 +3,12 @@
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, Key
+
+from targets.numerics.arrays import AnyArray, Real, Tree
 
 
-def normal_like(key: jax.Array, tree):
+def normal_like(key: Key[Array, ""], tree: Tree) -> Tree:
     """Independent N(0, 1) entries with the structure, shapes and dtypes of `tree`; one key a leaf."""
     leaves, structure = jax.tree.flatten(tree)
     keys = jax.random.split(key, len(leaves)) if len(leaves) > 1 else [key]
@@ -13,7 +16,7 @@ def normal_like(key: jax.Array, tree):
     return jax.tree.unflatten(structure, draws)
 
 
-def correlated_like(key: jax.Array, tree, covariance: jax.Array):
+def correlated_like(key: Key[Array, ""], tree: Tree, covariance: Float[AnyArray, "d d"]) -> Tree:
     """N(0, S) with the structure of `tree`; S (d, d) in ravel order.
 
     A matrix that is not positive semidefinite has its negative eigenvalues set to zero: the recipe paper asks for
@@ -25,7 +28,13 @@ def correlated_like(key: jax.Array, tree, covariance: jax.Array):
     return unravel(vectors @ (jnp.sqrt(jnp.clip(values, 0)) * (vectors.T @ white)))
 
 
-def injected_noise(key: jax.Array, tree, variance, step_size: float | jax.Array = 0.0, gradient_covariance=None):
+def injected_noise(
+    key: Key[Array, ""],
+    tree: Tree,
+    variance: Real,
+    step_size: Real = 0.0,
+    gradient_covariance: Float[Array, "d d"] | None = None,
+) -> Tree:
     """The injected noise of a step: N(0, variance I), less the gradient noise if its covariance is given.
 
     Args:

@@ -3,13 +3,16 @@
 Both functions are analytic through zero, and so are their derivatives as automatic differentiation computes them.
 """
 
-import jax
 import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+Reals = float | Float[Array | np.ndarray, "*shape"]
 
 _TERMS = 15  # 0.5 ** 15 / 16! is below the round-off of float64
 
 
-def decay_ratio(y) -> jax.Array:
+def decay_ratio(y: Reals) -> Float[Array, "*shape"]:
     """(1 - exp(-y)) / y, which is 1 at y = 0, for any sign of y.
 
     A Taylor series for |y| < 1/2, `expm1` beyond: `expm1` alone is accurate too, but its derivatives divide
@@ -31,7 +34,7 @@ def decay_ratio(y) -> jax.Array:
     return jnp.where(small, series, -jnp.expm1(-outer) / outer)
 
 
-def tanh_excess(y) -> jax.Array:
+def tanh_excess(y: Reals) -> Float[Array, "*shape"]:
     """(y - tanh y) / y^3, which is 1/3 at y = 0, for y >= 0.
 
     For y < 1 from Lambert's continued fraction tanh y = y / (1 + y^2 / (3 + y^2 / (5 + ...))), whose terms are all

@@ -1,11 +1,11 @@
 """The median of many numbers without sorting them."""
 
-import jax
 import jax.numpy as jnp
 from jax import lax
+from jaxtyping import Array, Float, Int
 
 
-def median_of_nonnegative(values: jax.Array) -> jax.Array:
+def median_of_nonnegative(values: Float[Array, "..."]) -> Float[Array, ""]:
     """The median of an array of numbers that are not negative, the same as `jnp.median` to the last bit.
 
     Non-negative floating-point numbers are ordered as the integers with the same bits are, so that bisection over the
@@ -21,7 +21,7 @@ def median_of_nonnegative(values: jax.Array) -> jax.Array:
     bits = lax.bitcast_convert_type(flat + 0, whole)  # -0 + 0 is 0
     low_rank, high_rank = (n - 1) // 2, n // 2
 
-    def halve(i, known):
+    def halve(i: Int[Array, ""], known: Int[Array, ""]) -> Int[Array, ""]:
         # the largest number with fewer than `rank` + 1 entries below it, bit by bit from the highest
         tried = known | (jnp.ones((), whole) << jnp.asarray(8 * dtype.itemsize - 2 - i, whole))
         return jnp.where(jnp.sum(bits < tried) <= low_rank, tried, known)

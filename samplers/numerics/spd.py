@@ -5,19 +5,19 @@ the step, and in jaxlib 0.10 several batched factorisations of one program can w
 of two cores (jax-ml/jax#36927 is about the speed). Larger matrices, of which a chain has few, go to LAPACK.
 """
 
-import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 MOST = 8
 """Largest size that is written out: n^3 / 6 products."""
 
 
-def _ldl(matrix: jax.Array) -> tuple[list[list[jax.Array]], list[jax.Array]]:
+def _ldl(matrix: Float[Array, "n n"]) -> tuple[list[list[Float[Array, ""]]], list[Float[Array, ""]]]:
     """L (its rows below the diagonal) and d of matrix = L diag(d) L^T."""
-    rows: list[list[jax.Array]] = []
-    pivots: list[jax.Array] = []
+    rows: list[list[Float[Array, ""]]] = []
+    pivots: list[Float[Array, ""]] = []
     for i in range(matrix.shape[0]):
-        row: list[jax.Array] = []
+        row: list[Float[Array, ""]] = []
         rest = matrix[i, i]
         for j in range(i):
             scaled = matrix[i, j]
@@ -30,7 +30,7 @@ def _ldl(matrix: jax.Array) -> tuple[list[list[jax.Array]], list[jax.Array]]:
     return rows, pivots
 
 
-def solve(matrix: jax.Array, right: jax.Array) -> jax.Array:
+def solve(matrix: Float[Array, "n n"], right: Float[Array, " n"]) -> Float[Array, " n"]:
     """matrix^-1 right.
 
     Args:
@@ -44,7 +44,7 @@ def solve(matrix: jax.Array, right: jax.Array) -> jax.Array:
     if n > MOST:
         return jnp.linalg.solve(matrix, right)
     rows, pivots = _ldl(matrix)
-    y: list[jax.Array] = []
+    y: list[Float[Array, ""]] = []
     for i in range(n):
         value = right[i]
         for j in range(i):
@@ -57,7 +57,7 @@ def solve(matrix: jax.Array, right: jax.Array) -> jax.Array:
     return jnp.stack(x)
 
 
-def log_det(matrix: jax.Array) -> jax.Array:
+def log_det(matrix: Float[Array, "n n"]) -> Float[Array, ""]:
     """log |matrix|, for a symmetric positive definite (n, n); its lower triangle is read if n <= `MOST`."""
     if matrix.shape[0] > MOST:
         return jnp.linalg.slogdet(matrix)[1]

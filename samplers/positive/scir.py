@@ -49,7 +49,7 @@ class CIRSteps(CountedShape):
         estimate, estate = estimator.estimate(estimator_key(key, estimator), state.estate, position)
         if estimate.statistics is None:
             raise ValueError("estimator: SCIR needs unbiased counts; use one that returns `statistics`")
-        shape = self.alpha + np.asarray(estimate.statistics)
+        shape = np.asarray(self.alpha + np.asarray(estimate.statistics))
         return SCIRState(cir_logs(key, self.begin(key, position, shape), shape, float(step_size)), estate)
 
     def begin(self, key: np.random.Generator, position: np.ndarray, shape: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import optimize
 
+from targets.entry import TargetRow
 from targets.manifolds.sphere import Sphere
 from targets.numerics.quadrature import Rule, coordinate, legendre_rule, product, until_accepted
 from targets.numerics.spherical import HeightLaw, circle_rule, sphere_rule, unit_rows
@@ -213,3 +214,9 @@ def _rotated(values: Any) -> np.ndarray:
     axes, _ = np.linalg.qr(np.cos(np.outer(np.arange(n) + 0.4, 1.3 * np.arange(n) + 0.7)))
     matrix = axes * np.asarray(values) @ axes.T
     return (matrix + matrix.T) / 2
+
+
+ENTRIES = (
+    TargetRow("bingham-s2", bingham_s2),
+    TargetRow("bingham-s9", bingham_s9),
+)

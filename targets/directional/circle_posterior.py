@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from targets.entry import TargetRow
 from targets.manifolds.spheres import ProductOfSpheres
 from targets.numerics.quadrature import DensityLaw, Rule, coordinate, until_accepted
 from targets.target import Cdf, DataTerms, Moment, Target
@@ -278,3 +279,9 @@ def _moments(law: CirclePair) -> dict[str, Moment]:
         value, other = law.expect(host, 120), law.expect(host, 90)
         moments[label] = Moment(function, value, abs(value - other) + 1e-14)
     return moments
+
+
+ENTRIES = (
+    TargetRow("circle-posterior-mean-e1", circle_posterior),
+    TargetRow("circle-posterior-pair-e2", printed),
+)

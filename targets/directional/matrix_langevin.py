@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
+from targets.entry import TargetRow
 from targets.manifolds.stiefel import Stiefel
 from targets.numerics.bessel import log_mean_exponential, mean_resultant
 from targets.numerics.quadrature import coordinate, legendre_rule, until_accepted
@@ -203,3 +204,6 @@ def _generic(n: int, values: Any) -> np.ndarray:
     left, _ = np.linalg.qr(np.cos(np.outer(np.arange(n) + 0.4, 1.3 * np.arange(p) + 0.7)))
     right, _ = np.linalg.qr(np.cos(np.outer(np.arange(p) + 0.9, 1.1 * np.arange(p) + 0.2)))
     return left * np.asarray(values) @ right.T
+
+
+ENTRIES = (TargetRow("matrix-langevin-3-2", langevin_3_2),)

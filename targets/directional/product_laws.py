@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from targets.directional import von_mises_fisher as vmf
+from targets.entry import TargetRow
 from targets.euclidean import gaussian
 from targets.manifolds.base import Manifold
 from targets.manifolds.product import Product
@@ -94,3 +95,9 @@ def circles() -> Target:
 def sphere_and_plane() -> Target:
     """A von Mises-Fisher law on S^2 and a Gaussian one on R^2, as a tuple."""
     return independent((vmf.von_mises_fisher(), gaussian.correlated_2d()), "vmf-s2-and-gaussian")
+
+
+ENTRIES = (
+    TargetRow("vmf-s1^2", circles),
+    TargetRow("vmf-s2-and-gaussian", sphere_and_plane),
+)

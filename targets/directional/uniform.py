@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from targets.directional.von_mises_fisher import uniform_height_cdf
+from targets.entry import TargetRow
 from targets.manifolds.sphere import Sphere
 from targets.manifolds.spheres import ProductOfSpheres
 from targets.manifolds.stiefel import Stiefel
@@ -120,3 +121,10 @@ def _product(*indices: tuple):
         return value
 
     return statistic
+
+
+ENTRIES = (
+    TargetRow("uniform-s2", uniform_sphere),
+    TargetRow("uniform-s2^3", uniform_spheres),
+    TargetRow("uniform-stiefel-3-2", uniform_stiefel),
+)

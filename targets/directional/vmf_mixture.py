@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from targets.directional.von_mises_fisher import vmf_rule
+from targets.entry import TargetRow
 from targets.euclidean.gaussian_mixture import require_weights
 from targets.manifolds.sphere import Sphere
 from targets.numerics.bessel import log_vmf_constant, mean_resultant
@@ -190,3 +191,9 @@ def _validate(weights: np.ndarray, directions: np.ndarray, concentrations: np.nd
     require_weights(weights, count)
     if concentrations.shape != (count,) or not np.all((concentrations > 0) & np.isfinite(concentrations)):
         raise ValueError(f"concentrations: must be {count} positive finite numbers, got {concentrations}")
+
+
+ENTRIES = (
+    TargetRow("vmf-mixture-s1", circle_mixture),
+    TargetRow("vmf-mixture-s2", sphere_mixture),
+)

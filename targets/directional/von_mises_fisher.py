@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
+from targets.entry import TargetRow
 from targets.manifolds.sphere import Sphere
 from targets.numerics.bessel import mean_resultant
 from targets.numerics.quadrature import DensityLaw, coordinate, product
@@ -147,3 +148,12 @@ def _tangent_and_axis(mu: np.ndarray) -> np.ndarray:
 def _panels(kappa: float) -> int:
     """Panels that resolve exp(kappa cos) or exp(kappa w)."""
     return 40 + int(kappa)
+
+
+ENTRIES = (
+    TargetRow("vmf-s1", circle),
+    TargetRow("vmf-s2", von_mises_fisher),
+    TargetRow("vmf-s2-concentrated", concentrated),
+    TargetRow("vmf-s49", sphere_49),
+    TargetRow("vmf-s4999", sphere_4999),
+)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
+from targets.entry import TargetRow
 from targets.manifolds.euclidean import Euclidean
 from targets.numerics.quadrature import DensityLaw, coordinate, legendre_rule, power, product, standard_normal_rule
 from targets.target import Cdf, Moment, Target
@@ -100,3 +101,6 @@ def _moments() -> dict[str, Moment]:
         "theta[0]*theta[1]": Moment(product(0, 1), 0.0),
         "theta[0]^2*theta[1]": Moment(lambda x: x[0] ** 2 * x[1], m(4) / 4 - a * m(2)),
     }
+
+
+ENTRIES = (TargetRow("banana", banana),)

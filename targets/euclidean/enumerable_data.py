@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
+from targets.entry import TargetRow
 from targets.euclidean.gaussian import gaussian
 from targets.manifolds.euclidean import Euclidean
 from targets.numerics.quadrature import DensityLaw, coordinate, power, product, rejection
@@ -206,3 +207,10 @@ def _moments(quadrature) -> dict[str, Moment]:
             moments[f"theta[{i}]^{k}"] = moment(power(i, k), lambda x, i=i, k=k: x[i] ** k)
     moments["theta[0]*theta[1]"] = moment(product(0, 1), lambda x: x[0] * x[1])
     return moments
+
+
+ENTRIES = (
+    TargetRow("tiny-gaussian-data", tiny_gaussian_data),
+    TargetRow("tiny-regression", tiny_regression),
+    TargetRow("tiny-logistic", tiny_logistic),
+)

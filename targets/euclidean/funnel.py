@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
+from targets.entry import TargetRow
 from targets.manifolds.euclidean import Euclidean
 from targets.numerics.quadrature import coordinate, power, tensor_rule
 from targets.target import Cdf, Moment, Target
@@ -87,3 +88,6 @@ def _standardised(index: int, exponent: int):
 def _root(index: int):
     """Statistic: sqrt |x_i|."""
     return lambda position: jnp.sqrt(jnp.abs(position[index]))
+
+
+ENTRIES = (TargetRow("funnel", funnel),)

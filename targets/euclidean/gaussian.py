@@ -8,6 +8,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from scipy import special, stats
 
+from targets.entry import TargetRow
 from targets.manifolds.euclidean import Euclidean
 from targets.numerics.quadrature import tensor_rule
 from targets.target import Cdf, GaussianLaw, Moment, Target
@@ -171,3 +172,13 @@ def _moments(mean: np.ndarray, covariance: np.ndarray) -> dict[str, Moment]:
             value = float(mean[i] * mean[j] + covariance[i, j])
             moments[f"theta[{j}]*theta[{i}]"] = Moment(_flat(j, i), value)
     return moments
+
+
+ENTRIES = (
+    TargetRow("gaussian-standard", standard),
+    TargetRow("gaussian-1d-scaled", scaled),
+    TargetRow("gaussian-anisotropic", anisotropic),
+    TargetRow("gaussian-correlated-2d", correlated_2d),
+    TargetRow("gaussian-correlated-3d", correlated_3d),
+    TargetRow("gaussian-pytree", pytree),
+)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
+from targets.entry import TargetRow
 from targets.manifolds.euclidean import Euclidean
 from targets.numerics.quadrature import coordinate, power, product, tensor_rule
 from targets.target import Cdf, Moment, Target
@@ -122,3 +123,9 @@ def _moments(weights: np.ndarray, means: np.ndarray, covariances: np.ndarray) ->
         for j in range(i):
             moments[f"theta[{j}]*theta[{i}]"] = Moment(product(j, i), float(cross[i, j]))
     return moments
+
+
+ENTRIES = (
+    TargetRow("gaussian-mixture", mixture_1d),
+    TargetRow("gaussian-mixture-2d", mixture_2d),
+)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import mpmath
 import numpy as np
 
+from targets.entry import TargetRow
 from targets.manifolds.euclidean import Euclidean
 from targets.numerics.quadrature import DensityLaw, coordinate, power, rejection
 from targets.target import Cdf, Moment, Target
@@ -110,3 +111,9 @@ def _bulk_curvature(a: float, b: float, law: DensityLaw) -> float:
     x = np.linspace(0, law.interval[1], 4001)
     edge = x[np.searchsorted(law.cdf(x), 0.995)]
     return float(12 * a * edge**2 + 2 * b)
+
+
+ENTRIES = (
+    TargetRow("double-well", double_well),
+    TargetRow("anharmonic", anharmonic),
+)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
+from targets.entry import TargetRow
 from targets.manifolds.euclidean import Euclidean
 from targets.numerics.quadrature import coordinate, power
 from targets.target import Cdf, Moment, Target
@@ -75,3 +76,6 @@ def student_t(freedom: float = 5.0, location: float = 0.5, scale: float = 2.0) -
 def _peak(freedom: float, location: float, scale: float):
     """Statistic: 1 / (1 + z^2 / nu), a Beta(nu / 2, 1 / 2) variable."""
     return lambda x: 1 / (1 + ((x[0] - location) / scale) ** 2 / freedom)
+
+
+ENTRIES = (TargetRow("student-t", student_t),)

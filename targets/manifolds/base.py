@@ -1,8 +1,13 @@
 """The interface that every manifold has."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-import jax
+from jaxtyping import Array, Bool, Key
+
+from targets.numerics.arrays import Real, Tree
+
+Point = Tree
+"""A point or a vector of the ambient space."""
 
 
 @runtime_checkable
@@ -17,6 +22,9 @@ class Manifold(Protocol):
         name: registry name, such as `"sphere(2)"`.
         dim: the *intrinsic* dimension (n - 1 for the unit sphere in R^n), the number that a thermostat and a
             kinetic temperature have to use.
+        is_linear: R^n itself, without constraint or boundary; any tree of arrays is a point.
+        is_positive: the positive orthant, whose coordinates are free but for their sign.
+        has_boundary: geodesics are reflected at a boundary, of a factor of a product too.
     """
 
     @property
@@ -25,11 +33,20 @@ class Manifold(Protocol):
     @property
     def dim(self) -> int: ...
 
-    def tangent(self, point: Any, vector: Any) -> Any:
+    @property
+    def is_linear(self) -> bool: ...
+
+    @property
+    def is_positive(self) -> bool: ...
+
+    @property
+    def has_boundary(self) -> bool: ...
+
+    def tangent(self, point: Point, vector: Point) -> Point:
         """Orthogonal projection of `vector` (ambient, same shape as `point`) onto the tangent space."""
         ...
 
-    def geodesic(self, point: Any, velocity: Any, time: Any) -> tuple[Any, Any]:
+    def geodesic(self, point: Point, velocity: Point, time: Real) -> tuple[Point, Point]:
         """Exact geodesic flow for a time, of either sign: `(point, velocity) -> (point, velocity)`.
 
         It keeps the speed and, after `velocity -> -velocity`, runs back. Relative to its scale the point is known to
@@ -37,19 +54,19 @@ class Manifold(Protocol):
         """
         ...
 
-    def random(self, key: jax.Array) -> Any:
+    def random(self, key: Key[Array, ""]) -> Point:
         """A random point: uniform where the volume is finite, else a standard spread-out draw (documented)."""
         ...
 
-    def project_roundoff(self, point: Any) -> Any:
+    def project_roundoff(self, point: Point) -> Point:
         """Remove the round-off drift of the constraint; moves a valid point by round-off only."""
         ...
 
-    def contains(self, point: Any) -> jax.Array:
+    def contains(self, point: Point) -> Bool[Array, ""]:
         """True where `point` satisfies the constraint up to round-off, with finite entries."""
         ...
 
-    def mean_curvature(self, point: Any) -> Any:
+    def mean_curvature(self, point: Point) -> Point:
         """Mean curvature vector: the trace of the second fundamental form over an orthonormal tangent frame.
 
             H = sum_i (second derivative of the geodesic from x in the direction e_i) = Laplacian of the embedding
@@ -58,8 +75,3 @@ class Manifold(Protocol):
         It is a normal vector of the shape of `point`, zero on a flat manifold.
         """
         ...
-
-
-def has_boundary(manifold: Manifold) -> bool:
-    """True where geodesics are reflected at a boundary, a factor of a product included."""
-    return any(word in manifold.name for word in ("positive", "simplex"))

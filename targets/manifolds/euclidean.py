@@ -4,8 +4,11 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Key
 
+from targets.manifolds.base import Point
 from targets.manifolds.validation import require_whole
+from targets.numerics.arrays import Real
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,9 @@ class Euclidean:
 
     dim: int
 
-    def __post_init__(self):
+    is_linear, is_positive, has_boundary = True, False, False
+
+    def __post_init__(self) -> None:
         require_whole("dim", self.dim, 1)
 
     @property
@@ -33,27 +38,27 @@ class Euclidean:
         """Registry name, `euclidean(n)`."""
         return f"euclidean({self.dim})"
 
-    def tangent(self, point, vector):
+    def tangent(self, point: Point, vector: Point) -> Point:
         """The vector itself: every vector is tangent."""
         del point
         return vector
 
-    def geodesic(self, point, velocity, time):
+    def geodesic(self, point: Point, velocity: Point, time: Real) -> tuple[Point, Point]:
         """(x + t v, v), leaf by leaf."""
         return jax.tree.map(lambda x, v: x + time * v, point, velocity), velocity
 
-    def random(self, key):
+    def random(self, key: Key[Array, ""]) -> Point:
         """A standard normal vector (n,)."""
         return jax.random.normal(key, (self.dim,))
 
-    def project_roundoff(self, point):
+    def project_roundoff(self, point: Point) -> Point:
         """The point itself: there is no constraint."""
         return point
 
-    def contains(self, point):
+    def contains(self, point: Point) -> Bool[Array, ""]:
         """True where every entry is finite."""
         return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(point)]))
 
-    def mean_curvature(self, point):
+    def mean_curvature(self, point: Point) -> Point:
         """Zero: the space is flat."""
         return jax.tree.map(jnp.zeros_like, point)

@@ -4,12 +4,13 @@ import math
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 DEGREE = 16
 RADIUS = 0.5
 
 
-def matrix_exponential(matrix: jax.Array) -> jax.Array:
+def matrix_exponential(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """exp(A) of a square matrix (n, n), by scaling, a Taylor polynomial and squaring.
 
         exp(A) = (sum_{k <= 16} (A / 2^s)^k / k!)^(2^s),  s the least with |A / 2^s|_1 <= 1/2

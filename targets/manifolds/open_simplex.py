@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Key
 
+from targets.manifolds.base import Point
 from targets.manifolds.euclidean import Euclidean
 
 
@@ -23,16 +25,18 @@ class Corner(Euclidean):
         ValueError: if `dim` is not an integer of at least 1.
     """
 
+    is_linear, is_positive, has_boundary = False, False, False
+
     @property
     def name(self) -> str:
         """Registry name, `corner(n)`."""
         return f"corner({self.dim})"
 
-    def random(self, key):
+    def random(self, key: Key[Array, ""]) -> Float[Array, " n"]:
         """A uniform point: the first n coordinates of Dirichlet(1, .., 1)."""
         return jax.random.dirichlet(key, jnp.ones(self.dim + 1))[:-1]
 
-    def contains(self, point):
+    def contains(self, point: Point) -> Bool[Array, ""]:
         """True where every entry is positive and their sum is below 1."""
         leaves = jax.tree.leaves(point)
         inside = jnp.all(jnp.stack([jnp.all(leaf > 0) for leaf in leaves]))

@@ -4,8 +4,11 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Key
 
+from targets.manifolds.base import Point
 from targets.manifolds.euclidean import Euclidean
+from targets.numerics.arrays import AnyArray, Real
 
 
 @dataclass(frozen=True)
@@ -28,21 +31,23 @@ class Positive(Euclidean):
         ValueError: if `dim` is not an integer of at least 1.
     """
 
+    is_linear, is_positive, has_boundary = False, True, True
+
     @property
     def name(self) -> str:
         """Registry name, `positive(n)`."""
         return f"positive({self.dim})"
 
-    def geodesic(self, point, velocity, time):
+    def geodesic(self, point: Point, velocity: Point, time: Real) -> tuple[Point, Point]:
         """The straight line, reflected where a coordinate crosses 0, leaf by leaf."""
         straight, velocity = super().geodesic(point, velocity, time)
         moved = jax.tree.map(lambda y: jnp.where(y < 0, -y, y), straight)
         return moved, jax.tree.map(lambda y, v: jnp.where(y < 0, -v, v), straight, velocity)
 
-    def random(self, key):
+    def random(self, key: Key[Array, ""]) -> Float[AnyArray, " n"]:
         """A vector (n,) of independent unit exponentials."""
         return jax.random.exponential(key, (self.dim,))
 
-    def contains(self, point):
+    def contains(self, point: Point) -> Bool[Array, ""]:
         """True where every entry is positive and finite."""
         return super().contains(point) & jnp.all(jnp.stack([jnp.all(leaf > 0) for leaf in jax.tree.leaves(point)]))

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from targets.manifolds.validation import require_whole
+from targets.numerics.arrays import AnyArray, Real
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,9 @@ class Simplex:
     size: int
     max_reflections: int = 10_000
 
-    def __post_init__(self):
+    is_linear, is_positive, has_boundary = False, False, True
+
+    def __post_init__(self) -> None:
         require_whole("size", self.size, 2)
         require_whole("max_reflections", self.max_reflections, 0)
 
@@ -56,12 +60,14 @@ class Simplex:
         """Intrinsic dimension K - 1."""
         return self.size - 1
 
-    def tangent(self, point, vector):
+    def tangent(self, point: Float[AnyArray, " K"], vector: Float[AnyArray, " K"]) -> Float[AnyArray, " K"]:
         """u - mean(u)."""
         del point
         return vector - jnp.mean(vector)
 
-    def geodesic(self, point, velocity, time):
+    def geodesic(
+        self, point: Float[AnyArray, " K"], velocity: Float[AnyArray, " K"], time: Real
+    ) -> tuple[Float[AnyArray, " K"], Float[AnyArray, " K"]]:
         """The straight line, reflected at the faces; forward-mode derivatives only where there are reflections."""
         # Backwards in time is forwards with the velocity reversed; at time 0 the derivative in time has to survive.
         sign = jnp.where(time < 0, -1, 1).astype(point.dtype)
@@ -83,38 +89,38 @@ class Simplex:
         x = jnp.where(arrived, _advance(x, v, remaining), point)
         return x, jnp.where(arrived, sign * v, -velocity)
 
-    def reflected(self, velocity, hit):
+    def reflected(self, velocity: Float[AnyArray, " K"], hit: Bool[Array, " K"]) -> Float[AnyArray, " K"]:
         """The tangent velocity after a reflection in the face x_j = 0; `hit` (K,) is True at j alone."""
         into = jnp.sum(jnp.where(hit, velocity, 0))
         return jnp.where(hit, -velocity, velocity + 2 / (self.size - 1) * into)
 
-    def random(self, key):
+    def random(self, key: Key[Array, ""]) -> Float[AnyArray, " K"]:
         """A uniform point: Dirichlet(1, ..., 1), by independent exponentials over their sum."""
         return self.project_roundoff(jax.random.exponential(key, (self.size,)))
 
-    def project_roundoff(self, point):
+    def project_roundoff(self, point: Float[AnyArray, " K"]) -> Float[AnyArray, " K"]:
         """max(x, 0) over its sum: small coordinates keep their relative precision."""
         inside = jnp.where(point < 0, 0, point)
         return inside / jnp.sum(inside)
 
-    def contains(self, point):
+    def contains(self, point: Float[AnyArray, " K"]) -> Bool[Array, ""]:
         """True where no entry is negative and |sum - 1| is at most (64 + K) eps."""
         tolerance = (64 + self.size) * float(jnp.finfo(point.dtype).eps)
         return jnp.all(point >= 0) & (jnp.abs(jnp.sum(point) - 1) <= tolerance)
 
-    def mean_curvature(self, point):
+    def mean_curvature(self, point: Float[AnyArray, " K"]) -> Float[AnyArray, " K"]:
         """Zero: the simplex is flat."""
         return jnp.zeros_like(point)
 
 
-def _next_face(x, v):
+def _next_face(x: Float[AnyArray, " K"], v: Float[AnyArray, " K"]) -> tuple[Float[Array, ""], Int[Array, ""]]:
     """Time until the first coordinate reaches 0 on x + t v, t >= 0 (inf for none), and its index."""
     falling = v < 0
     times = jnp.where(falling, x / jnp.where(falling, -v, 1), jnp.inf)
     return jnp.min(times), jnp.argmin(times)
 
 
-def _advance(x, v, time):
+def _advance(x: Float[AnyArray, " K"], v: Float[AnyArray, " K"], time: Real) -> Float[AnyArray, " K"]:
     """x + t v for a time within the simplex, where only round-off is negative."""
     moved = x + time * v
     return jnp.where(moved < 0, 0, moved)

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Key
 
 from targets.manifolds.validation import require_whole
+from targets.numerics.arrays import AnyArray, Real
 from targets.numerics.small_sums import computed_once, dot
 
 
@@ -30,7 +32,9 @@ class Sphere:
 
     n: int
 
-    def __post_init__(self):
+    is_linear, is_positive, has_boundary = False, False, False
+
+    def __post_init__(self) -> None:
         require_whole("n", self.n, 2)
 
     @property
@@ -43,11 +47,13 @@ class Sphere:
         """Intrinsic dimension n - 1."""
         return self.n - 1
 
-    def tangent(self, point, vector):
+    def tangent(self, point: Float[AnyArray, " n"], vector: Float[AnyArray, " n"]) -> Float[AnyArray, " n"]:
         """(I - x x^T) u."""
         return vector - point * dot(point, vector)
 
-    def geodesic(self, point, velocity, time):
+    def geodesic(
+        self, point: Float[AnyArray, " n"], velocity: Float[AnyArray, " n"], time: Real
+    ) -> tuple[Float[AnyArray, " n"], Float[AnyArray, " n"]]:
         """The great circle; smooth in the velocity, at zero speed too."""
         # in powers of |v|^2 and t, so that nothing is divided by the speed and one sum over n does for all
         change = time * dot(velocity, velocity)
@@ -55,15 +61,15 @@ class Sphere:
         cosine, ahead, back = computed_once(cosine, time * sinc, change * sinc)
         return point * cosine + velocity * ahead, velocity * cosine - point * back
 
-    def random(self, key):
+    def random(self, key: Key[Array, ""]) -> Float[AnyArray, " n"]:
         """A uniform point."""
         return self.project_roundoff(jax.random.normal(key, (self.n,)))
 
-    def project_roundoff(self, point):
+    def project_roundoff(self, point: Float[AnyArray, " n"]) -> Float[AnyArray, " n"]:
         """x / |x|."""
         return point * computed_once(1 / jnp.sqrt(dot(point, point)))[0]
 
-    def contains(self, point):
+    def contains(self, point: Float[AnyArray, " n"]) -> Bool[Array, ""]:
         """True where | |x|^2 - 1 | is at most (64 + n) eps and every entry is finite.
 
         n eps bounds the error of the sum of squares itself, 64 eps is for what led to the point.
@@ -71,12 +77,12 @@ class Sphere:
         tolerance = (64 + self.n) * float(jnp.finfo(point.dtype).eps)
         return (jnp.abs(point @ point - 1) <= tolerance) & jnp.all(jnp.isfinite(point))
 
-    def mean_curvature(self, point):
+    def mean_curvature(self, point: Float[AnyArray, " n"]) -> Float[AnyArray, " n"]:
         """-(n - 1) x: every unit-speed great circle has acceleration -x."""
         return -self.dim * point
 
 
-def _cosine_and_sinc(squared):
+def _cosine_and_sinc(squared: Real) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """cos(a), sin(a) / a from a^2 >= 0, with derivatives that are right at 0.
 
     Below 0.01 by the Taylor series in a^2: the first term left out is 1e-12 / 12! of the sum, and 1e-8 / 12! * 30 of

@@ -2,8 +2,13 @@
 
 from collections.abc import Callable
 
-import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from targets.numerics.arrays import AnyArray
+
+Point = Float[AnyArray, " K"]
+Potential = Callable[[Point], Float[Array, ""]]
 
 # The map takes S^(K-1) onto the simplex, 2^K to 1 (one point in every orthant), without faces to reflect at:
 #     d theta = 2^(K-1) prod_k |x_k| dS(x),   d theta Lebesgue measure of the first K - 1 coordinates
@@ -14,22 +19,22 @@ import jax.numpy as jnp
 # x_1 .. x_(K-1) of an orthant: 2^(K-1) x_1 ... x_(K-1), over the slope 1 / x_K of the sphere there.
 
 
-def to_simplex(point: jax.Array) -> jax.Array:
+def to_simplex(point: Point) -> Point:
     """Point x (K,) of the sphere -> theta = x^2 (K,). Below x = 1e-162 (single precision: 1e-22) theta is 0."""
     return point * point
 
 
-def to_sphere(theta: jax.Array) -> jax.Array:
+def to_sphere(theta: Point) -> Float[Array, " K"]:
     """Point theta (K,) of the simplex -> its preimage (K,) in the positive orthant, sqrt(theta)."""
     return jnp.sqrt(theta)
 
 
-def log_volume(point: jax.Array) -> jax.Array:
+def log_volume(point: Point) -> Float[Array, ""]:
     """log (d theta / dS) at x (K,): (K - 1) log 2 + sum_k log |x_k|, -inf where a coordinate is 0."""
     return (point.shape[-1] - 1) * jnp.log(2.0).astype(point.dtype) + jnp.sum(jnp.log(jnp.abs(point)))
 
 
-def pulled_back(potential: Callable[[jax.Array], jax.Array]) -> Callable[[jax.Array], jax.Array]:
+def pulled_back(potential: Potential) -> Potential:
     """Potential of a law on the simplex -> that of its pull-back on the sphere, U(x^2) - log_volume(x).
 
     Args:

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Key
 
 from targets.manifolds.sphere import Sphere
 from targets.manifolds.validation import require_whole
+from targets.numerics.arrays import AnyArray, Real
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,9 @@ class ProductOfSpheres:
     count: int
     n: int
 
-    def __post_init__(self):
+    is_linear, is_positive, has_boundary = False, False, False
+
+    def __post_init__(self) -> None:
         require_whole("count", self.count, 1)
         require_whole("n", self.n, 2)
 
@@ -48,26 +52,28 @@ class ProductOfSpheres:
         """Intrinsic dimension k (n - 1)."""
         return self.count * self.factor.dim
 
-    def tangent(self, point, vector):
+    def tangent(self, point: Float[AnyArray, "k n"], vector: Float[AnyArray, "k n"]) -> Float[AnyArray, "k n"]:
         """(I - x x^T) u in each row."""
         return jax.vmap(self.factor.tangent)(point, vector)
 
-    def geodesic(self, point, velocity, time):
+    def geodesic(
+        self, point: Float[AnyArray, "k n"], velocity: Float[AnyArray, "k n"], time: Real
+    ) -> tuple[Float[AnyArray, "k n"], Float[AnyArray, "k n"]]:
         """A great circle in each row."""
         return jax.vmap(self.factor.geodesic, (0, 0, None))(point, velocity, time)
 
-    def random(self, key):
+    def random(self, key: Key[Array, ""]) -> Float[AnyArray, "k n"]:
         """Independent uniform points."""
         return self.project_roundoff(jax.random.normal(key, (self.count, self.n)))
 
-    def project_roundoff(self, point):
+    def project_roundoff(self, point: Float[AnyArray, "k n"]) -> Float[AnyArray, "k n"]:
         """x / |x| in each row."""
         return jax.vmap(self.factor.project_roundoff)(point)
 
-    def contains(self, point):
+    def contains(self, point: Float[AnyArray, "k n"]) -> Bool[Array, ""]:
         """True where every row is a point of its sphere."""
         return jnp.all(jax.vmap(self.factor.contains)(point))
 
-    def mean_curvature(self, point):
+    def mean_curvature(self, point: Float[AnyArray, "k n"]) -> Float[AnyArray, "k n"]:
         """-(n - 1) x."""
-        return self.factor.mean_curvature(point)
+        return -self.factor.dim * point

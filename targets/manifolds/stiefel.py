@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Key
 
 from targets.manifolds.matrix_exponential import matrix_exponential
 from targets.manifolds.validation import require_whole
+from targets.numerics.arrays import AnyArray, Real
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class Stiefel:
     n: int
     p: int
 
-    def __post_init__(self):
+    is_linear, is_positive, has_boundary = False, False, False
+
+    def __post_init__(self) -> None:
         require_whole("n", self.n, 2)
         require_whole("p", self.p, 1)
         if self.p > self.n:
@@ -52,12 +56,14 @@ class Stiefel:
         """Intrinsic dimension n p - p (p + 1) / 2."""
         return self.n * self.p - self.p * (self.p + 1) // 2
 
-    def tangent(self, point, vector):
+    def tangent(self, point: Float[AnyArray, "n p"], vector: Float[AnyArray, "n p"]) -> Float[AnyArray, "n p"]:
         """U - X sym(X^T U)."""
         inner = point.T @ vector
         return vector - point @ (inner + inner.T) * 0.5
 
-    def geodesic(self, point, velocity, time):
+    def geodesic(
+        self, point: Float[AnyArray, "n p"], velocity: Float[AnyArray, "n p"], time: Real
+    ) -> tuple[Float[AnyArray, "n p"], Float[AnyArray, "n p"]]:
         """The matrix exponential of a 2p x 2p block; smooth in the velocity, at zero speed too."""
         squared = jnp.sum(velocity * velocity)
         moving = squared > 0
@@ -72,12 +78,12 @@ class Stiefel:
         back = matrix_exponential(-spin)
         return both[:, : self.p] @ back, speed * (both[:, self.p :] @ back)
 
-    def random(self, key):
+    def random(self, key: Key[Array, ""]) -> Float[AnyArray, "n p"]:
         """A uniform point: the Q of a Gaussian matrix, with the signs that make the diagonal of R positive."""
         q, r = jnp.linalg.qr(jax.random.normal(key, (self.n, self.p)))
         return q * jnp.where(jnp.diagonal(r) < 0, -1, 1).astype(q.dtype)
 
-    def project_roundoff(self, point):
+    def project_roundoff(self, point: Float[AnyArray, "n p"]) -> Float[AnyArray, "n p"]:
         """The nearest frame X (X^T X)^(-1/2), by two Newton steps X <- X (3 I - X^T X) / 2.
 
         An error e of X^T X becomes about 3/4 e^2 in a step: round-off, for any e below 1e-4. Unlike a decomposition
@@ -87,11 +93,11 @@ class Stiefel:
             point = point @ (3 * jnp.eye(self.p, dtype=point.dtype) - point.T @ point) * 0.5
         return point
 
-    def contains(self, point):
+    def contains(self, point: Float[AnyArray, "n p"]) -> Bool[Array, ""]:
         """True where every entry of X^T X - I is at most (64 + n) eps in size."""
         tolerance = (64 + self.n) * float(jnp.finfo(point.dtype).eps)
         return jnp.all(jnp.abs(point.T @ point - jnp.eye(self.p, dtype=point.dtype)) <= tolerance)
 
-    def mean_curvature(self, point):
+    def mean_curvature(self, point: Float[AnyArray, "n p"]) -> Float[AnyArray, "n p"]:
         """-(n - (p + 1) / 2) X."""
         return -(self.n - (self.p + 1) / 2) * point

@@ -28,18 +28,23 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
-from typing import Any
+from types import ModuleType
+from typing import TypeVar, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 from scipy import special
 
+Reals = TypeVar("Reals", Float[Array, "..."], float | Float[np.ndarray, "..."])
+"""A concentration, or a function of it: JAX or NumPy, entry by entry."""
+Pair = tuple[Float[Array, "*shape"]]
 LEAST_ORDER = 24
 TERMS = 12
 
 
-def log_mean_exponential(n: int, concentration: Any) -> Any:
+def log_mean_exponential(n: int, concentration: Reals) -> Reals:
     """log E exp(kappa x_1) for x uniform on S^(n-1), n >= 1 (S^0 is {-1, 1}); relative error a few eps.
 
     It is D_(n/2-1)(kappa), 0 at kappa = 0, and its derivative is `mean_resultant`.
@@ -47,12 +52,12 @@ def log_mean_exponential(n: int, concentration: Any) -> Any:
     return _dispatch(_growth, n / 2 - 1, concentration)
 
 
-def mean_resultant(n: int, concentration: Any) -> Any:
+def mean_resultant(n: int, concentration: Reals) -> Reals:
     """A_n(kappa) = I_(n/2)(kappa) / I_(n/2-1)(kappa), the length of the mean of a von Mises-Fisher law on S^(n-1)."""
     return bessel_ratio(n / 2 - 1, concentration)
 
 
-def log_vmf_constant(n: int, concentration: Any) -> Any:
+def log_vmf_constant(n: int, concentration: Reals) -> Reals:
     """log c_n(kappa), where c_n exp(kappa mu . x) is the density of the von Mises-Fisher law on S^(n-1).
 
         c_n(kappa) = kappa^(n/2-1) / ((2 pi)^(n/2) I_(n/2-1)(kappa)) = exp(-D_(n/2-1)(kappa)) / area(S^(n-1))
@@ -68,7 +73,7 @@ def log_area(n: int) -> float:
     return math.log(2) + n / 2 * math.log(math.pi) - math.lgamma(n / 2)
 
 
-def log_bessel_i(order: float, concentration: Any) -> Any:
+def log_bessel_i(order: float, concentration: Reals) -> Reals:
     """log I_nu(kappa), nu >= 0; -inf at kappa = 0 for nu > 0. Error: a few eps times the largest of its three terms."""
     if order < 0:
         raise ValueError(f"order: must not be negative, got {order!r}")
@@ -76,43 +81,43 @@ def log_bessel_i(order: float, concentration: Any) -> Any:
     growth = _dispatch(_growth, order, concentration)
     half = concentration / 2
     power = xlogy(jnp.asarray(order, half.dtype) if isinstance(half, jax.Array) else order, half)
-    return power - math.lgamma(order + 1) + growth
+    return cast(Reals, power - math.lgamma(order + 1) + growth)
 
 
-def bessel_ratio(order: float, concentration: Any) -> Any:
+def bessel_ratio(order: float, concentration: Reals) -> Reals:
     """R_nu(kappa) = I_(nu+1)(kappa) / I_nu(kappa), to a relative error of a few eps."""
     return _dispatch(_ratio, order, concentration)
 
 
-def _dispatch(function: Callable, order: float, concentration: Any) -> Any:
+def _dispatch(function: Callable[[float, Array], Array], order: float, concentration: Reals) -> Reals:
     if not -0.5 <= order < math.inf:
         raise ValueError(f"order: must be at least -1/2 and finite, got {order!r}")
     if isinstance(concentration, jax.Array):
-        return function(float(order), concentration)
-    concentration = np.asarray(concentration, np.float64)
-    if not np.all(concentration >= 0):
+        return cast(Reals, function(float(order), concentration))
+    values = np.asarray(concentration, np.float64)
+    if not np.all(values >= 0):
         raise ValueError("concentration: must not be negative or NaN")
-    rho, growth = _evaluate(np, float(order), concentration)
-    return concentration * rho if function is _ratio else growth
+    rho, growth = _evaluate(np, float(order), values)
+    return cast(Reals, values * rho if function is _ratio else growth)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _growth(order: float, concentration: jax.Array) -> jax.Array:
+def _growth(order: float, concentration: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     return _evaluate(jnp, order, concentration)[1]
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _ratio(order: float, concentration: jax.Array) -> jax.Array:
+def _ratio(order: float, concentration: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     return concentration * _evaluate(jnp, order, concentration)[0]
 
 
 @_growth.defjvp
-def _growth_jvp(order, primals, tangents):
+def _growth_jvp(order: float, primals: Pair, tangents: Pair) -> tuple[Array, Array]:
     return _growth(order, *primals), _ratio(order, *primals) * tangents[0]
 
 
 @_ratio.defjvp
-def _ratio_jvp(order, primals, tangents):
+def _ratio_jvp(order: float, primals: Pair, tangents: Pair) -> tuple[Array, Array]:
     """R' = rho (1 - kappa (R_nu - R_(nu+1))); the textbook's 1 - R^2 - (2 nu + 1) rho cancels at small kappa."""
     (concentration,) = primals
     rho = _evaluate(jnp, order, concentration)[0]
@@ -121,7 +126,7 @@ def _ratio_jvp(order, primals, tangents):
     return ratio, slope * tangents[0]
 
 
-def _evaluate(xp: Any, order: float, concentration: Any) -> tuple[Any, Any]:
+def _evaluate(xp: ModuleType, order: float, concentration: Reals) -> tuple[Reals, Reals]:
     """rho_nu and D_nu; `xp` is numpy or jax.numpy."""
     steps = max(0, math.ceil(LEAST_ORDER - order))
     a = order + steps
@@ -150,7 +155,7 @@ def _evaluate(xp: Any, order: float, concentration: Any) -> tuple[Any, Any]:
 
 
 @cache
-def _debye(a: float) -> np.ndarray:
+def _debye(a: float) -> Float[np.ndarray, "3 k"]:
     """Coefficients (3, 3 TERMS + 1) of P(t), P'(t) and Q(t) = (P(t) - P(1)) / ((t - 1) P(1)), lowest power first."""
     coefficients = np.zeros(3 * TERMS + 1)
     for k, polynomial in enumerate(_polynomials()):

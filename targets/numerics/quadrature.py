@@ -7,14 +7,22 @@ from functools import lru_cache, partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float, Key
 from scipy import linalg
 
-Rule = tuple[np.ndarray, np.ndarray]
+Rule = tuple[Float[np.ndarray, "m d"], Float[np.ndarray, " m"]]
 """Points (m, d) and weights (m,) that sum to one."""
+LineRule = tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]
+"""Points (m,) and weights (m,)."""
+Draws = Float[Array, "n d"]
+Values = Float[np.ndarray, "*shape"]
+"""Arguments or values of a function that works entry by entry."""
+Density = Callable[[Values], Values]
+Statistic = Callable[[Float[Array, "..."]], Float[Array, ""]]
 
 
 @lru_cache(maxsize=64)
-def standard_normal_rule(n: int) -> Rule:
+def standard_normal_rule(n: int) -> LineRule:
     """n-point Gauss rule for N(0, 1): points (n,), weights (n,); exact to degree 2 n - 1.
 
     By the eigenvalues of the Jacobi matrix of the Hermite polynomials [golub1969calculation].
@@ -22,14 +30,14 @@ def standard_normal_rule(n: int) -> Rule:
     return jacobi_rule(np.zeros(n), np.sqrt(np.arange(1.0, n)))
 
 
-def jacobi_rule(diagonal: np.ndarray, off_diagonal: np.ndarray) -> Rule:
+def jacobi_rule(diagonal: Float[np.ndarray, " m"], off_diagonal: Float[np.ndarray, " m-1"]) -> LineRule:
     """Gauss rule (n,), (n,) of a probability law from its Jacobi matrix [golub1969calculation]."""
     points, vectors = linalg.eigh_tridiagonal(diagonal, off_diagonal)
     weights = vectors[0] ** 2
     return points, weights / weights.sum()
 
 
-def gauss_rule(points: np.ndarray, weights: np.ndarray, n: int) -> Rule:
+def gauss_rule(points: Float[np.ndarray, " k"], weights: Float[np.ndarray, " k"], n: int) -> LineRule:
     """n-point Gauss rule (n,), (n,) of the law given by a fine rule `points` (m,), `weights` (m,), m >> n.
 
     Lanczos with full reorthogonalisation gives the Jacobi matrix; the result is exact to degree 2 n - 1 for the fine
@@ -58,11 +66,11 @@ def tensor_rule(dim: int, n: int) -> Rule:
 
 
 @lru_cache(maxsize=64)
-def _legendre(n: int) -> Rule:
+def _legendre(n: int) -> LineRule:
     return np.polynomial.legendre.leggauss(n)
 
 
-def legendre_rule(low: float, high: float, panels: int, order: int = 16) -> Rule:
+def legendre_rule(low: float, high: float, panels: int, order: int = 16) -> LineRule:
     """Composite Gauss-Legendre rule for the Lebesgue integral over (low, high): points (m,), weights (m,)."""
     x, w = _legendre(order)
     edges = np.linspace(low, high, panels + 1)
@@ -81,11 +89,11 @@ class DensityLaw:
             resolved on a panel.
     """
 
-    def __init__(self, density: Callable[[np.ndarray], np.ndarray], interval: tuple[float, float], panels: int = 40):
+    def __init__(self, density: Density, interval: tuple[float, float], panels: int = 40):
         self.density, self.interval, self.panels = density, interval, panels
         self._table: tuple[np.ndarray, np.ndarray] | None = None
 
-    def _cumulative(self) -> tuple[np.ndarray, np.ndarray]:
+    def _cumulative(self) -> tuple[Float[np.ndarray, " edges"], Float[np.ndarray, "terms panels"]]:
         """Masses up to the edges (panels + 1,) and, in every panel, the integral of the density from its lower edge.
 
         The integrals are Legendre series (17, panels) in the coordinate that runs from -1 to 1 on the panel. They are
@@ -106,7 +114,7 @@ class DensityLaw:
         """The integral of the density."""
         return float(self._cumulative()[0][-1])
 
-    def cdf(self, x: np.ndarray) -> np.ndarray:
+    def cdf(self, x: Values) -> Float[np.ndarray, "*shape"]:
         """The distribution function, vectorised; absolute error of the order of round-off."""
         masses, series = self._cumulative()
         low, high = self.interval
@@ -123,7 +131,12 @@ class DensityLaw:
 
 
 @partial(jax.jit, static_argnums=(1, 2, 3))
-def rejection(key, n: int, propose: Callable, log_accept: Callable):
+def rejection(
+    key: Key[Array, ""],
+    n: int,
+    propose: Callable[[Key[Array, ""], int], Draws],
+    log_accept: Callable[[Float[Array, " d"]], Float[Array, ""]],
+) -> Draws:
     """n exact draws by rejection, compiled once for each n and pair of functions: define these outside of the sampler.
 
     Args:
@@ -146,7 +159,7 @@ def rejection(key, n: int, propose: Callable, log_accept: Callable):
     return until_accepted(key, attempt)
 
 
-def until_accepted(key, attempt: Callable):
+def until_accepted(key: Key[Array, ""], attempt: Callable[[Key[Array, ""]], tuple[Draws, Bool[Array, " n"]]]) -> Draws:
     """Draws by rejection where each has a law of its own; call it under jit, for it compiles its loop.
 
     Args:
@@ -168,16 +181,16 @@ def until_accepted(key, attempt: Callable):
     return jax.lax.while_loop(lambda carry: ~jnp.all(carry[2]), body, (key, values, done))[1]
 
 
-def coordinate(index: int | tuple[int, ...]) -> Callable:
+def coordinate(index: int | tuple[int, ...]) -> Statistic:
     """Statistic: one entry of an array position."""
     return lambda position: position[index]
 
 
-def power(index: int, exponent: int) -> Callable:
+def power(index: int, exponent: int) -> Statistic:
     """Statistic: an integer power of one coordinate of an array position (d,)."""
     return lambda position: position[index] ** exponent
 
 
-def product(i: int, j: int) -> Callable:
+def product(i: int, j: int) -> Statistic:
     """Statistic: the product of two coordinates of an array position (d,)."""
     return lambda position: position[i] * position[j]

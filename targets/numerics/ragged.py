@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float, Integer
 
 
 class SparseRows(NamedTuple):
@@ -16,9 +17,9 @@ class SparseRows(NamedTuple):
         width: d.
     """
 
-    starts: np.ndarray
-    columns: np.ndarray
-    counts: np.ndarray
+    starts: Integer[np.ndarray, " rows_and_one"]
+    columns: Integer[np.ndarray, " entries"]
+    counts: Float[np.ndarray, " entries"]
     width: int
 
     @property
@@ -27,23 +28,25 @@ class SparseRows(NamedTuple):
         return len(self.starts) - 1
 
     @property
-    def lengths(self) -> np.ndarray:
+    def lengths(self) -> Integer[np.ndarray, " n"]:
         """(n,) entries of each row."""
         return np.diff(self.starts)
 
-    def take(self, rows: np.ndarray) -> "SparseRows":
+    def take(self, rows: Integer[np.ndarray, " m"]) -> "SparseRows":
         """The rows (m,) with these numbers, in their order."""
         starts, entries = gathered(self.starts, np.asarray(rows))
         return SparseRows(starts, self.columns[entries], self.counts[entries], self.width)
 
-    def dense(self) -> np.ndarray:
+    def dense(self) -> Float[np.ndarray, "n d"]:
         """(n, d)."""
         table = np.zeros((self.size, self.width))
         table[np.repeat(np.arange(self.size), self.lengths), self.columns] = self.counts
         return table
 
 
-def gathered(starts: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def gathered(
+    starts: Integer[np.ndarray, " n"], rows: Integer[np.ndarray, " m"]
+) -> tuple[Integer[np.ndarray, " m+1"], Integer[np.ndarray, " entries"]]:
     """Starts (m + 1,) of the rows (m,) put one after the other, and the numbers of their entries in the old order."""
     lengths = starts[rows + 1] - starts[rows]
     new = np.concatenate([[0], np.cumsum(lengths)])

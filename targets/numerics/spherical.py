@@ -1,17 +1,18 @@
 """Tools that the laws on spheres share: laws of one height, exact von Mises-Fisher draws, rules on S^1 and S^2."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, Key
 from scipy import special
 
+from targets.numerics.arrays import ArrayLike
 from targets.numerics.bessel import log_mean_exponential, log_vmf_constant
-from targets.numerics.quadrature import DensityLaw, Rule, legendre_rule, until_accepted
+from targets.numerics.quadrature import DensityLaw, Rule, Values, legendre_rule, until_accepted
 
 NEGLIGIBLE = 45.0
 """exp(-45) = 3e-20: a density below this part of its maximum is left out."""
@@ -31,7 +32,7 @@ class HeightLaw:
         panels: number of panels over the mass.
     """
 
-    def __init__(self, n: int, log_mean: Callable[[np.ndarray, np.ndarray], np.ndarray], panels: int = 60):
+    def __init__(self, n: int, log_mean: Callable[[Values, Values], Values], panels: int = 60):
         def log_density(theta):
             sine = np.sin(theta)
             return special.xlogy(n - 2, sine) + log_mean(np.cos(theta), sine)
@@ -43,18 +44,20 @@ class HeightLaw:
         interval = float(grid[max(inside[0] - 1, 0)]), float(grid[min(inside[-1] + 1, len(grid) - 1)])
         self._law = DensityLaw(lambda theta: np.exp(log_density(theta) - peak), interval, panels)
 
-    def cdf(self, height: np.ndarray) -> np.ndarray:
+    def cdf(self, height: Values) -> Float[np.ndarray, "*shape"]:
         """P(t <= height), vectorised."""
         return 1 - self._law.cdf(np.arccos(np.clip(np.asarray(height, np.float64), -1, 1)))
 
-    def expect(self, function: Callable[[np.ndarray], np.ndarray]) -> float:
+    def expect(self, function: Callable[[Values], Values]) -> float:
         """E function(t)."""
         theta, weights = legendre_rule(*self._law.interval, self._law.panels)
         weights = weights * self._law.density(theta)
         return float(weights @ function(np.cos(theta)) / weights.sum())
 
 
-def vmf_height_law(axis: Any, weights: Any, directions: Any, concentrations: Any) -> HeightLaw:
+def vmf_height_law(
+    axis: ArrayLike, weights: Sequence[float] | Values, directions: ArrayLike, concentrations: Sequence[float] | Values
+) -> HeightLaw:
     """The law of axis . x under sum_k w_k vMF(mu_k, kappa_k) on S^(n-1).
 
     With a = axis . mu and b = sqrt(1 - a^2), the points at height t are a sphere S^(n-2) of radius sqrt(1 - t^2), over
@@ -83,7 +86,9 @@ def vmf_height_law(axis: Any, weights: Any, directions: Any, concentrations: Any
 
 
 @partial(jax.jit, static_argnums=1)
-def sample_heights(key: jax.Array, n: int, concentrations: jax.Array) -> tuple[jax.Array, jax.Array]:
+def sample_heights(
+    key: Key[Array, ""], n: int, concentrations: Float[Array, " N"]
+) -> tuple[Float[Array, " N"], Float[Array, " N"]]:
     """Exact draws of w = mu . x under vMF(mu, kappa) on S^(n-1), n >= 1, and sqrt(1 - w^2), both (N,).
 
     n = 1: a sign. n = 3: inversion. Otherwise rejection from the envelope of wood1994simulation, in a form without
@@ -133,7 +138,9 @@ def sample_heights(key: jax.Array, n: int, concentrations: jax.Array) -> tuple[j
 
 
 @jax.jit
-def sample_vmf(key: jax.Array, directions: jax.Array, concentrations: jax.Array) -> jax.Array:
+def sample_vmf(
+    key: Key[Array, ""], directions: Float[Array, "N n"], concentrations: Float[Array, " N"]
+) -> Float[Array, "N n"]:
     """Exact draws (N, n) of vMF(mu_i, kappa_i), i = 1 .. N.
 
     Args:
@@ -148,17 +155,17 @@ def sample_vmf(key: jax.Array, directions: jax.Array, concentrations: jax.Array)
     return heights[:, None] * directions + radii[:, None] * tangents
 
 
-def without(vectors: jax.Array, directions: jax.Array) -> jax.Array:
+def without(vectors: Float[Array, "N n"], directions: Float[Array, "N n"]) -> Float[Array, "N n"]:
     """Rows (N, n) less their components along unit rows (N, n)."""
     return vectors - jnp.sum(vectors * directions, axis=1, keepdims=True) * directions
 
 
-def unit_rows(vectors: jax.Array) -> jax.Array:
+def unit_rows(vectors: Float[Array, "N n"]) -> Float[Array, "N n"]:
     """Rows (N, n) divided by their lengths."""
     return vectors / jnp.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def frame(direction: np.ndarray) -> np.ndarray:
+def frame(direction: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n n"]:
     """Orthonormal rows (n, n), the last one `direction`, for S^1 and S^2."""
     if len(direction) == 2:
         return np.array([[-direction[1], direction[0]], direction])
@@ -167,13 +174,18 @@ def frame(direction: np.ndarray) -> np.ndarray:
     return np.stack([first, np.cross(direction, first), direction])
 
 
-def circle_rule(n: int) -> tuple[np.ndarray, np.ndarray]:
+def circle_rule(n: int) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "k 2"]]:
     """n equidistant angles of (0, 2 pi) and the points (n, 2) there."""
     angles = 2 * math.pi * (np.arange(n) + 0.5) / n
     return angles, np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def sphere_rule(heights: np.ndarray, weights: np.ndarray, rows: np.ndarray, angles: int | None = None) -> Rule:
+def sphere_rule(
+    heights: Float[np.ndarray, " k"],
+    weights: Float[np.ndarray, " k"],
+    rows: Float[np.ndarray, "3 3"],
+    angles: int | None = None,
+) -> Rule:
     """Rule on S^2 from one (m,) of heights along the last of `rows`, with equidistant angles about it.
 
     2 m angles unless told: as many as make the rule exact to the degree of m Gauss heights, 2 m - 1.
@@ -199,7 +211,7 @@ def frame_rule(m: int) -> Rule:
     return both.reshape(-1, 6), np.repeat(weights / m, m)
 
 
-def unit_vector(argument: str, value: Any, n: int | None = None) -> np.ndarray:
+def unit_vector(argument: str, value: ArrayLike, n: int | None = None) -> Float[np.ndarray, " d"]:
     """`value` as a float64 unit vector. Raises ValueError, naming the argument, if it is not a direction."""
     vector = np.array(value, np.float64)
     size = "two or more" if n is None else str(n)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
+from targets.entry import TargetRow
 from targets.manifolds.orthant import Positive
 from targets.numerics.quadrature import coordinate, jacobi_rule, power
 from targets.target import Cdf, Moment, Target
@@ -83,3 +84,9 @@ def gamma_sparse() -> Target:
 def _log(x):
     """Statistic: log x."""
     return jnp.log(x[0])
+
+
+ENTRIES = (
+    TargetRow("gamma", gamma_smooth),
+    TargetRow("gamma-sparse", gamma_sparse),
+)

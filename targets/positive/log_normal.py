@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
+from targets.entry import TargetRow
 from targets.manifolds.orthant import Positive
 from targets.numerics.quadrature import coordinate, power, standard_normal_rule
 from targets.target import Cdf, Moment, Target
@@ -82,3 +83,9 @@ def narrow() -> Target:
 def _log_power(exponent: int):
     """Statistic: (log x)^exponent."""
     return lambda x: jnp.log(x[0]) ** exponent
+
+
+ENTRIES = (
+    TargetRow("log-normal", log_normal),
+    TargetRow("log-normal-narrow", narrow),
+)

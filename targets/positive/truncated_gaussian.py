@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import linalg, optimize, special
 
+from targets.entry import TargetRow
 from targets.euclidean.gaussian import require_gaussian
 from targets.manifolds.orthant import Positive
 from targets.numerics.quadrature import DensityLaw, Rule, coordinate, legendre_rule, power, product, until_accepted
@@ -201,3 +202,9 @@ def _sample(key, count, mean, root, tilt, level):
         return jnp.maximum(x, jnp.finfo(x.dtype).tiny), accepted
 
     return until_accepted(key, attempt)
+
+
+ENTRIES = (
+    TargetRow("truncated-gaussian", truncated_2d),
+    TargetRow("half-gaussian", half_gaussian),
+)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from targets.datasets.files import DataError
+from targets.entry import TargetRow
 from targets.posteriordb import eight_schools, gaussian_mixture, regression
 from targets.posteriordb.build import posterior_target
 from targets.posteriordb.checksums import SHA256
@@ -102,7 +103,6 @@ def _target(posterior: Posterior, name: str, model: Callable[[Fields], Model] | 
     return posterior_target(posterior, density(posterior) if model is None else model(posterior.data), name)
 
 
-ROWS: tuple[tuple[str, Callable[[], Target]], ...] = tuple(
-    (f"posteriordb/{name}", functools.partial(pinned_target, name)) for name in NAMES
+ENTRIES: tuple[TargetRow, ...] = tuple(
+    TargetRow(f"posteriordb/{name}", functools.partial(pinned_target, name)) for name in NAMES
 )
-"""Names and builders for the registry of targets."""

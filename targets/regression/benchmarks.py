@@ -11,6 +11,7 @@ from targets.datasets import covertype as covertype_data
 from targets.datasets import splice as splice_data
 from targets.datasets.files import DataFile
 from targets.datasets.table import Split, Table, with_constant
+from targets.entry import TargetRow
 from targets.reference import reference_moments
 from targets.regression.logistic import expectations, laplace, logistic_regression
 from targets.target import Moment, Target
@@ -144,3 +145,10 @@ def _with_reference(workload: Workload) -> Target:
     functions = expectations(split.train, split.test, laplace(*split.train, workload.prior_variance).mean)
     stored = reference_moments(workload.name)
     return replace(target, moments={k: Moment(functions[k], v.value, v.mcse) for k, v in stored.items()})
+
+
+ENTRIES = (
+    TargetRow("logistic-synthetic", logistic_synthetic),
+    TargetRow("logistic-splice", logistic_splice),
+    TargetRow("logistic-covertype", logistic_covertype),
+)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special, stats
 
+from targets.entry import TargetRow
 from targets.manifolds.simplex import Simplex
 from targets.manifolds.sphere import Sphere
 from targets.manifolds.sphere_chart import to_simplex, to_sphere
@@ -260,3 +261,13 @@ def _validated(alpha: Any) -> np.ndarray:
     if alpha.ndim != 1 or len(alpha) < 2 or not np.all((alpha > 0) & np.isfinite(alpha)):
         raise ValueError(f"alpha: must hold two or more positive finite numbers, got {alpha}")
     return alpha
+
+
+ENTRIES = (
+    TargetRow("dirichlet", dense),
+    TargetRow("dirichlet-sparse", sparse),
+    TargetRow("dirichlet-concentrated", concentrated),
+    TargetRow("dirichlet-sphere", dense_sphere),
+    TargetRow("dirichlet-sphere-concentrated", concentrated_sphere),
+    TargetRow("dirichlet-sphere-sparse", sparse_sphere),
+)

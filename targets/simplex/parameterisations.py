@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
+from targets.entry import TargetRow
 from targets.manifolds.euclidean import Euclidean
 from targets.manifolds.open_simplex import Corner
 from targets.manifolds.orthant import Positive
@@ -161,3 +162,11 @@ def _curvature(potential, points: np.ndarray, weights: np.ndarray) -> float:
     largest = np.linalg.eigvalsh(np.asarray(hessians)).max(axis=-1)
     order = np.argsort(largest)
     return float(largest[order][np.searchsorted(np.cumsum(weights[order]), 0.998)])
+
+
+ENTRIES = (
+    TargetRow("simplex-reduced-mean", reduced_mean),
+    TargetRow("simplex-reduced-natural", reduced_natural),
+    TargetRow("simplex-expanded-mean", expanded_mean),
+    TargetRow("simplex-expanded-natural", expanded_natural),
+)

@@ -408,7 +408,7 @@ def _perturbed(k: Kit, seed: int, state: Any):
     count = point_structure.num_leaves  # the leaves of z start with those of the position
     for i, (path, leaf) in enumerate(paths):
         leaves = [value for _, value in paths]
-        if manifold.name.startswith("euclidean") or i >= count:
+        if manifold.is_linear or i >= count:
             leaves[i] = leaf + size * (1 + abs(leaf))
         else:
             point = jax.tree.unflatten(point_structure, leaves[:count])

@@ -18,7 +18,6 @@ from checks.numerics.quadrature import neville
 from checks.tracing.one_step_moments import one_step_moments
 from checks.tracing.step_map import HostStep, JaxStep, host_ravel, step_map
 from samplers.interface.claims import Composite, FollowsGeodesics, StationaryLaw
-from targets.manifolds.base import has_boundary
 from targets.target import Target
 
 EPS = float(np.finfo(float).eps)
@@ -33,7 +32,7 @@ POINTS = 6
 
 def require_curved(target: Target) -> None:
     """Raise NotApplicable on R^n."""
-    if target.manifold.name.startswith("euclidean"):
+    if target.manifold.is_linear:
         raise NotApplicable("a flat space without constraint")
 
 
@@ -50,7 +49,7 @@ def starts(target: Target, temperature: float, seed: int, count: int) -> np.ndar
     except NotApplicable:
         keys = jax.random.split(jax.random.key(seed), count)
         positions = np.asarray(jax.vmap(lambda k: target.ravel(target.manifold.random(k)))(keys))
-    if has_boundary(target.manifold):
+    if target.manifold.has_boundary:
         positions = positions.copy()
         positions[::2, 0] *= 10.0 ** -(1 + 4 * generator.random(len(positions[::2])))
         project = jax.vmap(lambda x: target.ravel(target.manifold.project_roundoff(target.unravel(x))))

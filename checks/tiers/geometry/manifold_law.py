@@ -49,7 +49,6 @@ from checks.statistics.weighted_chi_square import moments_of, norm_test
 from checks.tiers.geometry.constraints import has_velocity, require_curved
 from checks.tracing.step_map import HostStep, JaxStep, step_map
 from samplers.interface.claims import ExactLaw, KineticEnergy
-from targets.manifolds.base import has_boundary
 from targets.target import Target
 
 DISTANCE, DISCREPANCY, ENERGY = 0.005, 0.03, 0.06
@@ -335,7 +334,7 @@ def riemannian_stein_discrepancy(case: Case, seed: int) -> Finding:
     """
     step, h = _prepared(case.subject, case.target)
     claims, d = step.sampler.claims, case.target.size
-    if case.target.manifold.dim == d or has_boundary(case.target.manifold):
+    if case.target.manifold.dim == d or case.target.manifold.has_boundary:
         raise NotApplicable("a boundary, where Stein's identity has a boundary term")
     features = stein_features(case.target, claims.temperature)
     law = _known(step, h)

@@ -19,7 +19,6 @@ from checks.numerics.quadrature import neville
 from checks.tracing.one_step_moments import step_sizes
 from checks.tracing.step_map import HostStep, JaxStep, step_map
 from samplers.interface.claims import Composite, EmbeddedDiffusion, ExactLaw, StochasticEquation
-from targets.manifolds.base import has_boundary
 from targets.target import Target
 
 MAX_EVALUATIONS = 1_200_000
@@ -165,7 +164,7 @@ def _affordable_rule(step: JaxStep | HostStep, levels: int, refine: int = 0) -> 
 
 def _reaches_zero(target: Target) -> bool:
     """Whether a law on the positive numbers has more than a negligible density where a coordinate is 0."""
-    if not target.manifold.name.startswith("positive"):
+    if not target.manifold.is_positive:
         return False
     inside = ravel_pytree(target.example)[0]
     edges = jnp.where(jnp.eye(target.size, dtype=bool), jnp.finfo(inside.dtype).tiny, inside)
@@ -191,7 +190,7 @@ def defect(case: Case) -> Finding:
     claims = step.sampler.claims
     if Composite in claims:
         raise NotApplicable("a composite step is judged by its limit h -> 0")
-    if EmbeddedDiffusion in claims and has_boundary(case.target.manifold):
+    if EmbeddedDiffusion in claims and case.target.manifold.has_boundary:
         raise NotApplicable("reflections at a boundary have kinks: no series in h under the law")
     equation = claims.get(StochasticEquation)
     names = equation.dynamics(case.target).names if equation else tuple(f"z[{i}]" for i in range(step.size))

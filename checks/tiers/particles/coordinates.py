@@ -58,7 +58,7 @@ def _rows(turn: int, count: int, dim: int, q: jax.Array) -> jax.Array:
 
 def coordinates_of(manifold: Manifold, size: int) -> tuple[Coordinates, Coordinates]:
     """Two charts of a manifold whose points have `size` ambient coordinates. Raises NotApplicable."""
-    if manifold.name.startswith("euclidean"):
+    if manifold.is_linear:
         plain = Coordinates("cartesian", lambda q: q, np.zeros(size), 1.0)
         return plain, Coordinates("bent", bent, np.zeros(size), 1.0)
     if isinstance(manifold, ProductOfSpheres):

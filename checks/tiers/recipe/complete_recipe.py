@@ -76,15 +76,11 @@ def broad_points(target: Target, dim: int, count: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     centre = np.asarray(target.ravel(target.example), float)
     normal = rng.standard_normal((count, dim))
-    if _is_positive(target):
+    if target.manifold.is_positive:
         position = np.maximum(centre, 1e-3) * np.exp(0.7 * normal[:, : centre.size])
     else:
         position = within(target, centre, centre + 2 / np.sqrt(target.curvature) * normal[:, : centre.size])
     return np.concatenate([position, normal[:, centre.size :]], axis=1)
-
-
-def _is_positive(target: Target) -> bool:
-    return target.manifold.name.startswith(("positive", "orthant"))
 
 
 class Instance(NamedTuple):
@@ -361,7 +357,7 @@ def symbolic_recipe(case: Case, seed: int) -> Finding:
 
 
 def _positive(target: Target, dynamics: Dynamics) -> tuple[bool, ...]:
-    return tuple(_is_positive(target) and i < dynamics.size for i in range(dynamics.dim))
+    return tuple(target.manifold.is_positive and i < dynamics.size for i in range(dynamics.dim))
 
 
 def agree(dynamics: Dynamics, symbolic: Symbolic, points: np.ndarray) -> float:
@@ -417,7 +413,7 @@ def completeness(case: Case) -> Finding:
         raise NotApplicable("a chart leaves out part of the manifold, and the flux does not vanish at its edge")
     if dynamics.dim != 2:
         raise NotApplicable(f"Q is unique in two dimensions only; z has {dynamics.dim}")
-    if _is_positive(case.target) or case.target.manifold.name.startswith("corner"):
+    if not case.target.manifold.is_linear:
         raise NotApplicable("the space has a boundary, where the flux need not vanish smoothly")
     centre = np.zeros(2)
     centre[: case.target.size] = np.asarray(case.target.ravel(case.target.example))

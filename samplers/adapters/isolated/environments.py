@@ -32,8 +32,11 @@ class Environment:
 
 
 def _jax(numpy: str = "2.2.6") -> tuple[str, ...]:
-    """An older jax, and mpmath, scipy and numpy: what the suite's targets import."""
-    return ("jax==0.4.35", "jaxlib==0.4.35", f"numpy=={numpy}", "scipy==1.15.3", "ml_dtypes==0.5.1", "mpmath==1.3.0")
+    """An older jax, and what the suite's targets import."""
+    return (
+        *("jax==0.4.35", "jaxlib==0.4.35", f"numpy=={numpy}", "scipy==1.15.3", "ml_dtypes==0.5.1", "mpmath==1.3.0"),
+        *("jaxtyping==0.3.2", "wadler_lindig==0.1.7", "lazy_loader==0.4", "packaging==25.0"),
+    )
 
 
 ENVIRONMENTS: tuple[Environment, ...] = (

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
+from targets.entry import TargetRow
 from targets.numerics.quadrature import coordinate
 from targets.numerics.spherical import circle_rule, sphere_rule
 from targets.target import DataTerms, Moment, Target
@@ -127,3 +128,9 @@ def _sphere_points(words: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
 def _expectations(functions, points, weights, words) -> dict[str, float]:
     pairs = jnp.asarray(points.reshape(-1, 2, words))
     return {name: float(weights @ np.asarray(jax.vmap(f)(pairs))) for name, f in functions.items()}
+
+
+ENTRIES = (
+    TargetRow("sam-s1", circle_topics),
+    TargetRow("sam-s2", sphere_topics),
+)

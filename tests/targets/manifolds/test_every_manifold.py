@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from targets.manifolds.base import Manifold
 from targets.manifolds.euclidean import Euclidean
+from targets.manifolds.open_simplex import Corner
 from targets.manifolds.orthant import Positive
 from targets.manifolds.product import Product
 from targets.manifolds.simplex import Simplex
@@ -45,6 +46,23 @@ def test_manifolds_follow_the_protocol_with_their_intrinsic_dimension(manifold, 
 
 
 @pytest.mark.parametrize(
+    ("manifold", "linear", "positive", "boundary"),
+    [
+        (Euclidean(2), True, False, False),
+        (Positive(2), False, True, True),
+        (Corner(2), False, False, False),
+        (Sphere(3), False, False, False),
+        (Simplex(3), False, False, True),
+        (Product((Sphere(3), Euclidean(2))), False, False, False),
+        (Product((Sphere(3), Positive(2))), False, False, True),
+        (Product((Euclidean(1), Euclidean(2))), True, False, False),
+    ],
+)
+def test_a_manifold_says_what_kind_of_space_it_is(manifold, linear, positive, boundary):
+    assert (manifold.is_linear, manifold.is_positive, manifold.has_boundary) == (linear, positive, boundary)
+
+
+@pytest.mark.parametrize(
     ("build", "argument"),
     [
         (lambda: Euclidean(0), "dim"),
@@ -63,6 +81,7 @@ def test_manifolds_follow_the_protocol_with_their_intrinsic_dimension(manifold, 
         (lambda: Product((Sphere(3), 3)), "factors"),  # type: ignore[arg-type]
     ],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_a_size_out_of_range_is_refused_by_name(build, argument):
     with pytest.raises(ValueError, match=f"^{argument}: "):
         build()
