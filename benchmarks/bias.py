@@ -18,6 +18,7 @@ from checks.end_points.chains import end_points
 from checks.exact_laws.exact_draws import draw_positions
 from checks.tracing.step_map import step_map
 from samplers.entry import Row
+from samplers.interface.capabilities import SimultaneousChains, SimultaneousVariables
 from samplers.interface.claims import ParticleLaw
 from samplers.interface.sampler import Estimator
 from samplers.registry import sampler_row
@@ -89,7 +90,7 @@ def budget_bias(row: Row, budget: int = BUDGET, chains: int = CHAINS) -> float:
         ends = _particles(sampler, subject.estimator(target), _start(target, True, chains), h, steps)
     else:
         step = step_map(subject, target)
-        at_once = sampler.backend == "jax" or hasattr(sampler, "chains") or hasattr(sampler, "chain_variables")
+        at_once = sampler.backend == "jax" or isinstance(sampler, SimultaneousChains | SimultaneousVariables)
         chains = chains if at_once else min(chains, ONE_BY_ONE)
         start = np.asarray(ravel_pytree(target.example)[0], float)
         ends = end_points(step, np.tile(start, (chains, 1)), h, steps, 0).position

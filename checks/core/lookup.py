@@ -222,8 +222,9 @@ def _has_momentum(sampler: Any, target: Target) -> bool:
     import jax
 
     from samplers.estimators.basic import Exact
+    from samplers.interface.capabilities import on_host
 
-    if getattr(sampler, "backend", "jax") != "jax":
+    if on_host(sampler):
         return False
     try:
         z = jax.eval_shape(

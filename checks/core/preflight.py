@@ -11,6 +11,8 @@ from checks.core.candidate import Subject
 from checks.core.error_origin import one_line, place
 from checks.core.lookup import BadInput
 from samplers.estimators.host import Unintercepted
+from samplers.interface.capabilities import on_host
+from samplers.interface.claims import Claims, ParticleLaw
 from targets.target import Target
 
 
@@ -43,7 +45,8 @@ def difference(before: Any, after: Any) -> str | None:
 
 def start_position(sampler: Any, target: Target) -> Any:
     """A position that `init` takes: the example of the target, or six particles around it for a particle method."""
-    if getattr(getattr(sampler, "claims", None), "kind", None) != "particle":
+    claims = getattr(sampler, "claims", None)  # a stranger's sampler may have none yet
+    if not (isinstance(claims, Claims) and ParticleLaw in claims):
         return target.example
     manifold = target.manifold
     if not manifold.is_linear:
@@ -68,7 +71,7 @@ def _gradient_error(row: Any, target: Target) -> str | None:
     """Why the estimator of a row has no usable gradient at the example position of a target."""
     estimator = row.estimator(target)
     key = jax.random.key(0)
-    if getattr(estimator, "backend", "jax") == "host":
+    if on_host(estimator):
         key = np.random.default_rng(0)
     estimate, _ = estimator.estimate(key, estimator.init(key, target.example), target.example)
     if estimate.gradient is None:  # counts instead, for conditionally conjugate samplers
@@ -92,7 +95,7 @@ def _problem(subject: Subject, target: Target, step: bool) -> str | None:
         return f"{where}: {problem}"
     sampler, estimator = subject.sampler(target), subject.estimator(target)
     h = subject.step_size(target)
-    host = getattr(sampler, "backend", "jax") == "host"
+    host = on_host(sampler)
     start = start_position(sampler, target)
     init = lambda key: sampler.init(key, start, estimator)
     move = lambda key, state: sampler.step(key, state, h, estimator)
@@ -115,7 +118,7 @@ def _problem(subject: Subject, target: Target, step: bool) -> str | None:
         return f"{where}: step must return a state shaped like the one it gets, but {changed}"
     read = sampler.position if host or step else (lambda s: jax.eval_shape(sampler.position, s))
     changed = difference(target.example, read(after))
-    if changed and "dtype" not in changed and getattr(sampler.claims, "kind", None) != "particle":
+    if changed and "dtype" not in changed and ParticleLaw not in sampler.claims:
         return f"{where}: position(state) must be shaped like a position of the target, but {changed}"
     if (host or step) and not _finite(read(after)):
         return f"{where}: the position is not finite after one step of size {h:g} from the example position"

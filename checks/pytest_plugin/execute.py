@@ -20,7 +20,7 @@ from checks.core.result import Result
 from checks.end_points.error_rates import current_fraction, fraction_of_chains
 from samplers.entry import WORKLOAD
 from samplers.estimators.host import Unintercepted
-from samplers.interface.capabilities import IsolatedSampler
+from samplers.interface.capabilities import IsolatedSampler, on_host
 from targets.target import Target
 
 
@@ -148,7 +148,7 @@ def execute(
             if check.tier != WORKLOAD:
                 preflight(subject, law)
             sampler = subject.sampler(law)
-            backend = getattr(sampler, "backend", "jax")
+            backend = "host" if on_host(sampler) else "jax"
             if isinstance(sampler, IsolatedSampler):
                 found |= sampler.library_versions
             dtype = dtype_of(law)

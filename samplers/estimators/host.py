@@ -10,6 +10,7 @@ import numpy as np
 
 from samplers.estimators.basic import Exact
 from samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
+from samplers.interface.capabilities import on_host
 from samplers.interface.sampler import Estimate
 from targets.target import Target
 
@@ -20,7 +21,7 @@ class Unintercepted(Exception):
 
 def estimator_key(generator: np.random.Generator, estimator: Estimator) -> Any:
     """Key for `estimator`: the generator if it has `backend == "host"`, else a typed JAX key from it."""
-    if getattr(estimator, "backend", "jax") == "host":
+    if on_host(estimator):
         return generator
     return jax.random.key(int(generator.integers(2**63)))
 

@@ -7,6 +7,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from targets.target import Target
+
 
 @runtime_checkable
 class AnchoredEstimator(Protocol):
@@ -38,6 +40,33 @@ class NoisyEstimator(Protocol):
     """Gaussian noise of a known covariance (d, d) in the gradient."""
 
     covariance: np.ndarray
+
+
+@runtime_checkable
+class TargetEstimator(Protocol):
+    """Gradients of a known `target`, whose example a chain may start from."""
+
+    target: Target
+
+
+@runtime_checkable
+class NamesBackend(Protocol):
+    """An estimator, sampler or kernel that names its `backend`; one that does not is traced by JAX."""
+
+    @property
+    def backend(self) -> str: ...
+
+
+def on_host(value: object) -> bool:
+    """True for an estimator, sampler or kernel that draws from a `numpy.random.Generator`."""
+    return isinstance(value, NamesBackend) and value.backend == "host"
+
+
+@runtime_checkable
+class TrajectorySampler(Protocol):
+    """A step of `num_steps` steps of an integrator."""
+
+    num_steps: int
 
 
 @runtime_checkable

@@ -3,10 +3,10 @@
 import jax
 import jax.numpy as jnp
 
+from samplers.interface.capabilities import TargetEstimator
 from samplers.interface.sampler import Estimator, Position
 from samplers.runner.config import RunConfig
 from samplers.validation import require
-from targets.target import Target
 
 
 def initial_positions(estimator: Estimator, config: RunConfig) -> Position:
@@ -22,8 +22,7 @@ def initial_positions(estimator: Estimator, config: RunConfig) -> Position:
     position, positions = config.position, config.positions
     if position is not None and positions is not None:
         raise ValueError("positions: give either `position`, for all chains, or `positions`, one per chain")
-    target = getattr(estimator, "target", None)
-    example = target.example if isinstance(target, Target) else None
+    example = estimator.target.example if isinstance(estimator, TargetEstimator) else None
     if positions is None:
         name = "position"
         position = example if position is None else position

@@ -37,6 +37,8 @@ from samplers.geodesic.chmc import CHMC
 from samplers.geodesic.gmc import GMC
 from samplers.geodesic.gsgnht import GSGNHT
 from samplers.geodesic.sggmc import SGGMC
+from samplers.interface.capabilities import TrajectorySampler
+from samplers.interface.sampler import Sampler
 from samplers.overdamped.sgld import SGLD
 from samplers.registry import sampler_row
 from samplers.riemannian.metrics import DiagonalMetric
@@ -178,11 +180,13 @@ def law(cell: Cell) -> dict[str, Any]:
     """Means of the statistic at h and h / 2, and their extrapolation to 0, with standard errors over chains."""
     method = METHODS[cell.method]
     target = problem(method.curved)
-    sampler, noisy = method.build(target), estimator(method.curved)
+    sampler: Sampler = method.build(target)
+    noisy = estimator(method.curved)
+    trajectory = isinstance(sampler, TrajectorySampler)
     means, off = [], 0.0
     for i in range(2):
         h = method.step_size / 2**i
-        pace = (STEPS * h) ** 2 / 2 if hasattr(sampler, "num_steps") else h
+        pace = (STEPS * h) ** 2 / 2 if trajectory else h
         thin = math.ceil(DURATION / pace / DRAWS)
         found = run(
             sampler, noisy, jax.random.fold_in(cell.random, i), step_size=h, num_steps=DRAWS * thin, thin=thin,
@@ -260,7 +264,7 @@ def iterations(cell: Cell) -> dict[str, Any]:
     state = sampler.init(jax.random.key(0), target.example, gradients)
     step = lambda key, state: sampler.step(key, state, jnp.asarray(method.step_size), gradients)
     counts = [count_iterations(step, jax.random.key(i + 1), state) for i in range(3)]
-    return {"count": float(np.mean(counts)) / getattr(sampler, "num_steps", 1)}
+    return {"count": float(np.mean(counts)) / (sampler.num_steps if isinstance(sampler, TrajectorySampler) else 1)}
 
 
 # Order -------------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from samplers.adapters.isolated.client import Client, client
 from samplers.adapters.isolated.errors import BridgeError
 from samplers.estimators.host import estimator_key, is_exact
 from samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
+from samplers.interface.capabilities import NoisyEstimator
 from samplers.interface.claims import Claims
 from targets.target import Target
 
@@ -186,7 +187,7 @@ class Bridged:
         leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(starts)]
         rows = np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1)
         root = np.zeros((self.target.size, self.target.size))
-        covariance = getattr(estimator, "covariance", None)
+        covariance = estimator.covariance if isinstance(estimator, NoisyEstimator) else None
         if covariance is not None and np.any(covariance):
             root = np.linalg.cholesky(covariance)
         elif covariance is None and not is_exact(estimator):

@@ -17,6 +17,7 @@ from samplers.adapters.common import Foreign
 from samplers.estimators.basic import KnownNoise
 from samplers.estimators.host import estimator_key, is_exact
 from samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
+from samplers.interface.capabilities import NoisyEstimator, on_host
 from targets.target import Target
 
 ValueAndGradient = tuple[np.ndarray, list[np.ndarray]]
@@ -174,12 +175,11 @@ class Batch:
 @lru_cache(maxsize=16)
 def _vectorised(target: Target, estimator: Estimator) -> Estimator:
     """Return the estimator in a form that JAX can vectorise, one object per estimator."""
-    if getattr(estimator, "backend", "jax") != "host" or is_exact(estimator):
+    if not on_host(estimator) or is_exact(estimator):
         return estimator
-    covariance = getattr(estimator, "covariance", None)
-    if covariance is None:
+    if not isinstance(estimator, NoisyEstimator):
         raise ValueError("estimator: one with backend 'host' serves one chain at a time; loop over `step` instead")
-    return KnownNoise(target, covariance)
+    return KnownNoise(target, estimator.covariance)
 
 
 @lru_cache(maxsize=16)

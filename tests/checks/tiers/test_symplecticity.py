@@ -9,6 +9,7 @@ from checks.core.lookup import find_target
 from checks.pytest_plugin.execute import execute
 from checks.registry import find_check
 from checks.tiers.order.symplecticity import exact_without_force, force_keeps_volume
+from samplers.interface.claims import Diffusion, ExactFreeMotion, ShearingForce
 from samplers.registry import sampler_row
 
 EXPLICIT = {"friction": 2.0, "temperature": 0.5}
@@ -22,7 +23,8 @@ def test_the_volume_of_explicit_euler_knows_the_hessian():
     # the same sampler with another momentum that moves the position: of the same order, and only one is symplectic
     law = find_target("double-well")
     right = force_keeps_volume(Case(Subject(sampler_row("sghmc")), law))
-    wrong = force_keeps_volume(Case(Subject(sampler_row("sghmc-explicit"), EXPLICIT), law))
+    explicit = Case(Subject(sampler_row("sghmc-explicit"), EXPLICIT), law)  # does not claim it
+    wrong = force_keeps_volume.function(explicit, ShearingForce())
     assert right.verdict == "pass"
     assert wrong.verdict == "fail"
 
@@ -46,6 +48,8 @@ def test_a_splitting_with_the_flow_of_free_motion_is_exact_without_a_force(frict
 
 def test_a_splitting_into_drift_and_refresh_is_not():
     # BAOAB has the exact momentum without a force, not the exact position: its noise comes in one piece
-    result = exact_without_force(Case(Subject(sampler_row("baoab")), find_target("gaussian-correlated-2d")))
+    case = Case(Subject(sampler_row("baoab")), find_target("gaussian-correlated-2d"))  # does not claim it
+    claims = case.subject.sampler(case.target).claims
+    result = exact_without_force.function(case, ExactFreeMotion(), claims[Diffusion])
     assert result.verdict == "fail"
     assert "covariance" in result.reason
