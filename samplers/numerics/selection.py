@@ -21,7 +21,7 @@ def median_of_nonnegative(values: Float[Array, "..."]) -> Float[Array, ""]:
     bits = lax.bitcast_convert_type(flat + 0, whole)  # -0 + 0 is 0
     low_rank, high_rank = (n - 1) // 2, n // 2
 
-    def halve(i: Int[Array, ""], known: Int[Array, ""]) -> Int[Array, ""]:
+    def halve(i: int | Int[Array, ""], known: Int[Array, ""]) -> Int[Array, ""]:
         # the largest number with fewer than `rank` + 1 entries below it, bit by bit from the highest
         tried = known | (jnp.ones((), whole) << jnp.asarray(8 * dtype.itemsize - 2 - i, whole))
         return jnp.where(jnp.sum(bits < tried) <= low_rank, tried, known)
