@@ -71,6 +71,7 @@ class Check:
         once: True if it is run for the default options only (option variants add nothing).
         screening: place in the order in which mutants meet the checks; those without one follow, the cheapest first.
         about: modules and mutation operators whose changes this check is meant for.
+        charted: detail of the result with a number per step size, for charts: `errors` of a step, `bias` of the law.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Check:
     once: bool = False
     screening: int | None = None
     about: tuple[str, ...] = ()
+    charted: Literal["errors", "bias"] | None = None
 
     @cached_property
     def seeded(self) -> bool:

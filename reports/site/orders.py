@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 
 from checks.core.result import Result
+from checks.registry import CHECKS
 from reports.site.chart import MOST, Axis, Line, chart
 
-LOCAL = {"local_weak_order": "errors"}
-LAW = {"gaussian_limit": "bias", "transfer_operator": "bias", "manifold_limit": "bias"}
-"""Checks whose details hold a number at each step size, and under which name."""
+CHARTED = {check.name: check.charted for check in CHECKS if check.charted}
+"""Detail of the results of a check that holds a number per step size."""
 STEP = Axis("step size h", log=True)
 ERROR = Axis("local error, relative", log=True)
 BIAS = Axis("bias of the stationary law", log=True)
@@ -17,7 +17,7 @@ FLOOR = 1e-13
 
 def line_of(result: Result, name: str) -> Line | None:
     """Line of a result; None if it has no such numbers, or none above round-off."""
-    values = result.detail.get((LOCAL | LAW).get(result.check, ""))
+    values = result.detail.get(CHARTED.get(result.check, ""))
     sizes = result.detail.get("step_sizes")
     if not values or not sizes or len(values) != len(sizes):
         return None
@@ -32,11 +32,11 @@ def of_sampler(results: Iterable[Result]) -> list[str]:
     """Charts of local errors and biases of one sampler at its default options, a line per target."""
     default = [r for r in results if not r.options]
     figures = []
-    for checks, axis, title in (
-        (LOCAL, ERROR, "Local weak error of a step"),
-        (LAW, BIAS, "Bias of the stationary law"),
+    for detail, axis, title in (
+        ("errors", ERROR, "Local weak error of a step"),
+        ("bias", BIAS, "Bias of the stationary law"),
     ):
-        lines = [line_of(r, r.target or "any") for r in default if r.check in checks]
+        lines = [line_of(r, r.target or "any") for r in default if CHARTED.get(r.check) == detail]
         figures += _figures([line for line in lines if line], axis, title)
     return figures
 
@@ -44,10 +44,10 @@ def of_sampler(results: Iterable[Result]) -> list[str]:
 def of_library(rows: Sequence[tuple[str, Sequence[Result]]], library: str) -> list[str]:
     """Charts of all samplers of a library, a line per sampler: on the first target that has numbers."""
     figures = []
-    for checks, axis, what in ((LOCAL, ERROR, "local weak error"), (LAW, BIAS, "bias of the stationary law")):
+    for detail, axis, what in (("errors", ERROR, "local weak error"), ("bias", BIAS, "bias of the stationary law")):
         lines = []
         for name, results in rows:
-            own = (line_of(r, name.split("/")[-1]) for r in results if r.check in checks and not r.options)
+            own = (line_of(r, name.split("/")[-1]) for r in results if CHARTED.get(r.check) == detail and not r.options)
             first = next((line for line in own if line), None)
             lines += [first] if first else []
         figures += _figures(lines, axis, f"{library}: {what}")

@@ -74,6 +74,7 @@ FIXED = ("fixed-step", "exact")
     cost=8.0,
     decides="law",
     once=True,
+    charted="bias",
 )
 def manifold_limit(case: Case) -> Finding:
     """The exact stationary law of the scheme on a curved manifold tends to the claimed one, at the claimed order.

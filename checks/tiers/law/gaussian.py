@@ -100,6 +100,7 @@ def stationary_covariance(case: Case, claim: StationaryMoments) -> Finding:
     cost=0.1,
     decides="law",
     screening=1,
+    charted="bias",
 )
 def gaussian_limit(case: Case) -> Finding:
     """With everything else fixed, the exact stationary law of the position tends to the target as h -> 0.

@@ -21,6 +21,7 @@ from checks.tracing.step_map import JaxStep, step_map
     cost=1.4,
     decides="law",
     once=True,
+    charted="bias",
 )
 def transfer_operator(case: Case) -> Finding:
     """The exact stationary law of the scheme on a non-Gaussian target tends to it as h -> 0, at the claimed order."""

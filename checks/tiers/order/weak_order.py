@@ -62,6 +62,7 @@ def local_errors(subject: Subject, target: Target, order: int, levels: int = 9):
     cost=1.0,
     decides="order",
     screening=7,
+    charted="errors",
 )
 def local_weak_order(case: Case) -> Finding:
     """|E phi(z_h) - sum_{j <= p} h^j L^j phi / j!| = O(h^(p+1)) over a vector of points and test functions.
