@@ -58,9 +58,9 @@ CHAINS, QUICK_CHAINS = 512, 50
 """Chains of a check in its first stage."""
 GRID = np.arange(1, 100) / 100
 """Points at which the distribution function of the p-values is kept, for the figure."""
-TIMES = {"streams_independent": 16}
-"""Checks that get this many times as many chains: one that tests products of normals (kurtosis kappa = 6) in quarters
-of the chains, 140 at a time, works at z = 4, where p is off by exp(kappa z^4/(4 n)) (`moments.log_tail`)."""
+MANY = 16
+"""Times as many chains, for tests of products of normals (kurtosis kappa = 6) in quarters of the chains, 140 at a time:
+they work at z = 4, where p is off by exp(kappa z^4/(4 n)) (`moments.log_tail`)."""
 FIRST = 20
 """Seeds from which it is told whether the p-values of a component are bounds."""
 LEVELS = (0.01, 0.05)
@@ -73,21 +73,22 @@ FORMS = {  # colours of Okabe and Ito's palette
 }
 """Kinds of p-values, with colour and words of the figure."""
 END_POINTS = ("end_point_moments", "end_point_ks", "end_point_anderson_darling", "end_point_mmd")
-SUBJECTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("sgld", "gaussian-correlated-2d", (*END_POINTS, "float32_law", "gradient_noise_end_points", "bad_start")),
-    ("sgld", "gaussian-pytree", ("streams_independent",)),
-    ("sgld", "gaussian-standard", ("kernel_stein_discrepancy",)),
-    ("sgld", "tiny-gaussian-data", ("minibatch_end_points",)),
-    ("saga-ld", "tiny-gaussian-data", ("estimator_memory",)),
-    ("mala", "double-well", ("end_point_moments", "end_point_ks", "chains_move")),
-    ("sgld", "double-well", ("end_point_mmd", "step_size_limit", "separated_modes")),
-    ("lda/scir", "lda-tiny", (LAW,)),
-    ("lda/sgrld", "lda-tiny", (LIMIT, MEAN)),
-    ("lda/gibbs", "lda-tiny", (JOINT,)),
-    ("sggmc", "vmf-s2", ("intrinsic_dimension", "closed_form_marginals", "riemannian_stein_discrepancy")),
-    ("svgd", "gaussian-correlated-2d", ("particle_rate",)),
+SUBJECTS: tuple[tuple[str, str, tuple[str, ...], int], ...] = (
+    ("sgld", "gaussian-correlated-2d", (*END_POINTS, "float32_law", "gradient_noise_end_points", "bad_start"), 1),
+    ("sgld", "gaussian-pytree", ("streams_independent",), MANY),
+    ("sgld", "gaussian-standard", ("kernel_stein_discrepancy",), 1),
+    ("sgld", "tiny-gaussian-data", ("minibatch_end_points",), 1),
+    ("saga-ld", "tiny-gaussian-data", ("estimator_memory",), 1),
+    ("mala", "double-well", ("end_point_moments", "end_point_ks", "chains_move"), 1),
+    ("sgld", "double-well", ("end_point_mmd", "step_size_limit", "separated_modes"), 1),
+    ("lda/scir", "lda-tiny", (LAW,), 1),
+    ("lda/sgrld", "lda-tiny", (LIMIT, MEAN), 1),
+    ("lda/gibbs", "lda-tiny", (JOINT,), 1),
+    ("sggmc", "vmf-s2", ("intrinsic_dimension", "closed_form_marginals", "riemannian_stein_discrepancy"), 1),
+    ("svgd", "gaussian-correlated-2d", ("particle_rate",), 1),
 )
-"""Sampler, target, and the checks that are calibrated on them: every statistical check, on what is quickest to run."""
+"""Sampler, target, the checks that are calibrated on them, and times as many chains: every statistical check, on what is
+quickest to run."""
 
 
 class Components(NamedTuple):
@@ -285,7 +286,6 @@ def checked(
         except (NotApplicable, Inconclusive, LookupError) as reason:
             yield {**_head(check, subject, target), "reason": str(reason)}
     seconds = [0.0] * len(runs)
-    sizes = [chains * TIMES.get(check.name, 1) for check, *_ in runs]
     for seed in tqdm(range(seeds), unit="seed", disable=not sys.stderr.isatty(), leave=False, mininterval=1.0):
         for number, (_, captured, components, decisions) in enumerate(runs):
             began = time.perf_counter()
@@ -298,7 +298,7 @@ def checked(
                 first.extend(outcomes if stage == 0 else ())
                 return outcomes
 
-            decision = decide_sequentially(stage_of, captured.get("alpha", ALPHA), sizes[number], STAGES)
+            decision = decide_sequentially(stage_of, captured.get("alpha", ALPHA), chains, STAGES)
             decisions.append((decision.rejected, min(1.0, len(first) * min(o.p for o in first))))
             for outcome in first:
                 components.add(outcome)
@@ -307,7 +307,7 @@ def checked(
         rejected = sum(r for r, _ in decisions)
         yield {
             **_head(check, subject, target),
-            "chains": sizes[number],
+            "chains": chains,
             "alpha": captured.get("alpha", ALPHA),
             "runs": seeds,
             "false_alarms": rejected,
@@ -360,11 +360,11 @@ def produce(done: set[tuple[str, str]], quick: bool, only: Sequence[str]) -> Ite
     yield from (primitive(name, seeds) for name in PRIMITIVES if wanted("primitive", name))
     yield from (tail(name, runs) for name in TAILS if wanted("tail", name))
     rows = {row.name: row for row in (*SAMPLERS, *WORKLOADS)}
-    for sampler, target, names in SUBJECTS:
+    for sampler, target, names, times in SUBJECTS:
         subject = Subject(rows[sampler])
         checks = map(find_check, names[:1] if quick else names)
         left = [check for check in checks if wanted("check", _head(check, subject, target)["case"])]
-        yield from checked(left, subject, target, seeds, QUICK_CHAINS if quick else CHAINS)
+        yield from checked(left, subject, target, seeds, times * (QUICK_CHAINS if quick else CHAINS))
 
 
 def run(path: Path, quick: bool, only: Sequence[str] = ()) -> None:
