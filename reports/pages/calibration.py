@@ -87,8 +87,10 @@ SUBJECTS: tuple[tuple[str, str, tuple[str, ...], int], ...] = (
     ("sggmc", "vmf-s2", ("intrinsic_dimension", "closed_form_marginals", "riemannian_stein_discrepancy"), 1),
     ("svgd", "gaussian-correlated-2d", ("particle_rate",), 1),
 )
-"""Sampler, target, the checks that are calibrated on them, and times as many chains: every statistical check, on what is
-quickest to run."""
+"""Sampler, target, the checks that are calibrated on them, and times as many chains.
+
+Every statistical check, on what is quickest to run.
+"""
 
 
 class Components(NamedTuple):
