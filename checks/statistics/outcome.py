@@ -50,7 +50,7 @@ class Outcome:
 
     def rejects(self, alpha: float) -> bool:
         """True if the null hypothesis is rejected at level alpha."""
-        return self.log_p <= math.log(alpha)
+        return bool(self.log_p <= math.log(alpha))
 
 
 def bonferroni(name: str, outcomes: Sequence[Outcome]) -> Outcome:

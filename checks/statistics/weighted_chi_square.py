@@ -124,7 +124,7 @@ def norm_test(
     name: str,
     unit: str,
     difference: Float[np.ndarray, " k"],
-    covariance: Float[np.ndarray, "k k"],
+    covariance: Float[np.ndarray, "j j"],
     variance: float,
     n: int,
     allowance: float = 0.0,
@@ -145,7 +145,8 @@ def norm_test(
         name: what was tested.
         unit: of the effect.
         difference: (k,), d.
-        covariance: (k, k), C, of one feature vector under the null hypothesis.
+        covariance: (k, k), C, of one feature vector under the null hypothesis; with `bound` its trace alone counts, and
+            (1, 1) will do.
         variance: v, 1/n for one sample and 1/n + 1/m for two.
         n: sample size.
         allowance: a, the largest norm that is no error.

@@ -10,6 +10,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 from scipy import linalg
 
+from targets.numerics.arrays import ArrayLike
+
 Rule = tuple[Float[np.ndarray, "m d"], Float[np.ndarray, " m"]]
 """Points (m, d) and weights (m,) that sum to one."""
 LineRule = tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]
@@ -114,14 +116,14 @@ class DensityLaw:
         """The integral of the density."""
         return float(self._cumulative()[0][-1])
 
-    def cdf(self, x: Values) -> Float[np.ndarray, "*shape"]:
+    def cdf(self, x: ArrayLike) -> Float[np.ndarray, "..."]:
         """The distribution function, vectorised; absolute error of the order of round-off."""
         masses, series = self._cumulative()
         low, high = self.interval
         scaled = (np.clip(np.asarray(x, np.float64), low, high) - low) / (high - low) * self.panels
         cell = np.minimum(scaled.astype(int), self.panels - 1)
         inside = np.polynomial.legendre.legval(2 * (scaled - cell) - 1, series[:, cell], tensor=False)
-        return np.clip((masses[cell] + inside) / masses[-1], 0.0, 1.0)
+        return np.asarray(np.clip((masses[cell] + inside) / masses[-1], 0.0, 1.0))
 
     def rule(self, n: int) -> Rule:
         """n-point Gauss rule of the law: points (n, 1), weights (n,); exact to degree 2 n - 1."""

@@ -44,9 +44,9 @@ class HeightLaw:
         interval = float(grid[max(inside[0] - 1, 0)]), float(grid[min(inside[-1] + 1, len(grid) - 1)])
         self._law = DensityLaw(lambda theta: np.exp(log_density(theta) - peak), interval, panels)
 
-    def cdf(self, height: Values) -> Float[np.ndarray, "*shape"]:
+    def cdf(self, height: ArrayLike) -> Float[np.ndarray, "..."]:
         """P(t <= height), vectorised."""
-        return 1 - self._law.cdf(np.arccos(np.clip(np.asarray(height, np.float64), -1, 1)))
+        return np.asarray(1 - self._law.cdf(np.arccos(np.clip(np.asarray(height, np.float64), -1, 1))))
 
     def expect(self, function: Callable[[Values], Values]) -> float:
         """E function(t)."""

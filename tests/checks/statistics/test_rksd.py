@@ -131,6 +131,7 @@ def test_v_is_never_negative_and_u_may_be():
         (lambda: rksd_test(points(3, 0), points(3, 0), replicates=0), "replicates is 0"),
     ],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_bad_input_is_named(call, words):
     with pytest.raises(ValueError, match=words):
         call()

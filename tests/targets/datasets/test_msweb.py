@@ -133,6 +133,7 @@ def test_rows_taken_are_the_rows_of_the_dense_table_in_the_order_asked_for():
 
 
 @pytest.mark.parametrize("table", [[1, 2], [[1, -1]], [[np.nan, 1]]])
+@pytest.mark.usefixtures("unchecked")
 def test_a_table_that_holds_no_counts_is_refused(table):
     with pytest.raises(ValueError, match="table"):
         sparse_rows(table)
