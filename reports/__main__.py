@@ -102,9 +102,7 @@ def _run(given: argparse.Namespace, rest: Sequence[str]) -> int:
         raise BadInput(f"--chains {given.chains}: must be above 0 and at most 1, a fraction of the usual number")
     if given.workers is not None and (given.workers < 1 or given.scheduler):
         raise BadInput(f"--workers {given.workers}: must be at least 1, and not given beside --scheduler")
-    queue = list(
-        sweep.cells(given.sampler, given.target, given.tier, given.check, given.factor or [1.0], given.seed)
-    )  # fmt: skip
+    queue = list(sweep.cells(given.sampler, given.target, given.tier, given.check, given.factor or [1.0], given.seed))
     if given.workers or given.scheduler:
         from reports.runs import cluster
 

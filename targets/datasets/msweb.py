@@ -13,9 +13,7 @@ _ORIGIN = (
     "https://archive.ics.uci.edu/dataset/4 (anonymous-msweb.data, anonymous-msweb.test)"
 )
 # UCI serves these files without a version; a repository that holds copies of them can be pinned.
-_ROOT = (
-    "https://raw.githubusercontent.com/JeffreyWa/ms-data-rse/99f94e20adfdd911fe72d93a175473ad5e515691/data/"
-)  # fmt: skip
+_ROOT = "https://raw.githubusercontent.com/JeffreyWa/ms-data-rse/99f94e20adfdd911fe72d93a175473ad5e515691/data/"
 TRAIN = DataFile(
     "msweb/anonymous-msweb.data",
     _ROOT + "anonymous-msweb.data",

@@ -59,9 +59,11 @@ class Scratch:
         self.environment = os.environ | {
             "HOME": str(folder),
             "ASV_PYTHONPATH": str(self.root),
-            "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.org",
-            "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.org",
-        }  # fmt: skip
+            "GIT_AUTHOR_NAME": "a",
+            "GIT_AUTHOR_EMAIL": "a@example.org",
+            "GIT_COMMITTER_NAME": "a",
+            "GIT_COMMITTER_EMAIL": "a@example.org",
+        }
         self.run("git", "init", "-q", "-b", "main")
         self.asv("machine", "--yes")
         self.commits = [self.commit(number) for number in range(GOOD)]
@@ -119,8 +121,10 @@ def scratch(tmp_path_factory) -> Scratch:
             [float("nan") if row not in times else min(times[row]) for row in rows],
             [times.get(row) for row in rows],
             [1 if row in times else None for row in rows],
-            0, "", None,
-        )  # fmt: skip
+            0,
+            "",
+            None,
+        )
         found.add_result(benchmark, values, record_samples=True)
         found.save(str(made.root / ".asv" / "results"))
     return made

@@ -81,8 +81,12 @@ def test_two_writers_of_one_cell_write_it_once(tmp_path):
     key = lambda line: line["i"]
     with appended(path, key) as one, appended(path, key) as other:
         assert [one(line(1)), other(line(1)), other(line(2)), one(line(2)), one(line(3))] == [
-            True, False, True, False, True
-        ]  # fmt: skip
+            True,
+            False,
+            True,
+            False,
+            True,
+        ]
     assert [key(line) for line in read(path)] == [1, 2, 3]
 
 

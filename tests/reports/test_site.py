@@ -31,9 +31,16 @@ from reports.site.papers import FIGURES
 pytestmark = pytest.mark.xdist_group("reports_site")  # what the fixture makes serves one worker
 
 PAGES = (
-    "index", "matrix", "samplers/geoopt-sgrhmc", "pages/kill-matrix", "findings/index", "orders", "workloads", "papers",
+    "index",
+    "matrix",
+    "samplers/geoopt-sgrhmc",
+    "pages/kill-matrix",
+    "findings/index",
+    "orders",
+    "workloads",
+    "papers",
     "kills",
-)  # fmt: skip
+)
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
 

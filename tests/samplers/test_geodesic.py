@@ -242,9 +242,12 @@ def test_the_empirical_fisher_matrix_takes_away_the_noise_of_minibatches():
     data = np.random.default_rng(7).normal(size=(3, 2))
     terms = DataTerms(lambda x: 0.3 * x[0], lambda x, y: jnp.sum((x - y) ** 2 * jnp.array([4.0, 1.6])), data, 3)
     law = Target(
-        "three data", Sphere(2), jnp.array([0.6, 0.8]),
-        lambda x: terms.prior(x) + sum(terms.datum(x, y) for y in data), terms=terms,
-    )  # fmt: skip
+        "three data",
+        Sphere(2),
+        jnp.array([0.6, 0.8]),
+        lambda x: terms.prior(x) + sum(terms.datum(x, y) for y in data),
+        terms=terms,
+    )
     z, h = TangentPoint(law.example, jnp.array([0.8, -0.6])), 0.1
     batches = Minibatch(terms, 2, fisher=True)
     every = batches.indices()

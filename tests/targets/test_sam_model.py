@@ -259,9 +259,14 @@ def test_weights_do_not_depend_on_other_documents_or_threads_and_settings_are_ch
     alpha, gram, p, kappa = weight_case(3, ALPHAS[1])
     both = [gram, np.eye(3)]
     draw = lambda: sample_weights(
-        np.random.default_rng(5), np.stack([p, p, 2 * p]) / 2, np.stack(both), alpha, kappa, WeightSettings(3, 2),
+        np.random.default_rng(5),
+        np.stack([p, p, 2 * p]) / 2,
+        np.stack(both),
+        alpha,
+        kappa,
+        WeightSettings(3, 2),
         np.array([0, 1, 0]),
-    )[0]  # fmt: skip
+    )[0]
     monkeypatch.setattr(weights_module.config, "NUMBA_NUM_THREADS", 1)
     one = draw()
     monkeypatch.setattr(weights_module.config, "NUMBA_NUM_THREADS", 3)

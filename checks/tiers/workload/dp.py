@@ -112,9 +112,7 @@ def joint_outcomes(
     def functions(states, rows):
         return np.array([summary(s, x) for s, x in zip(states, rows, strict=True)])
 
-    return joint_test(
-        prior, data, transition, functions, seed=seed, replicates=replicates, sweeps=sweeps, names=NAMES
-    )  # fmt: skip
+    return joint_test(prior, data, transition, functions, seed=seed, replicates=replicates, sweeps=sweeps, names=NAMES)
 
 
 def conditional(
@@ -148,9 +146,7 @@ def summary(state: DPState, rows) -> list[float]:
     x = rows.dense()
     likelihood = float(np.sum(np.where(x > 0, x * log_theta, 0.0)))
     alpha = state.concentration
-    return [
-        alpha, np.log(alpha), float(np.count_nonzero(used)), float(len(used)), float(used.max()), likelihood
-    ]  # fmt: skip
+    return [alpha, np.log(alpha), float(np.count_nonzero(used)), float(len(used)), float(used.max()), likelihood]
 
 
 def mean_after(update: GammaUpdate, theta: np.ndarray, prior: np.ndarray, counts: np.ndarray, h: float) -> np.ndarray:
@@ -206,7 +202,7 @@ def _slice_law(kernel: Slices, step_size: float, seed: int, count: int) -> list[
     """The partition, and the mean of a random alpha, from exact starts."""
     return partition_test(
         kernel.made(), kernel.posterior.law, step_size, seed=seed, replicates=count, sweeps=kernel.steps
-    )  # fmt: skip
+    )
 
 
 def _slice_joint(kernel: Slices, step_size: float, seed: int, count: int) -> list[Outcome]:

@@ -24,7 +24,7 @@ from reports.experiments.common.markdown import provenance
 NAME = "baker2018-figure3a"
 SCIR_CELL = Cell(
     "wikipedia", "SCIR", topics=100, alpha=0.005, beta=1.0, schedule=(0.5, 10.0, 0.33), steps=250, every=10
-)  # fmt: skip
+)
 SGRLD_CELL = dataclasses.replace(SCIR_CELL, method="SGRLD", alpha=0.01, beta=1e-4, schedule=(0.01, 1000.0, 0.6))
 CURVES = {
     "SCIR": SCIR_CELL,

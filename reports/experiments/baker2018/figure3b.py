@@ -130,13 +130,20 @@ def measured(cell: Cell) -> dict[str, Any]:
     file.parent.mkdir(parents=True, exist_ok=True)
     loop = replace(USUAL, evaluate_every=EVERY, checkpoint=file)
     found = run_dp(
-        sampler, users, sizes, iterations=cell.iterations, seed=cell.seed, loop=loop,
+        sampler,
+        users,
+        sizes,
+        iterations=cell.iterations,
+        seed=cell.seed,
+        loop=loop,
         score=lambda state: (
-            log_predictive(state, test), float(len(np.unique(state.labels))), float(len(state.log_sticks)),
+            log_predictive(state, test),
+            float(len(np.unique(state.labels))),
+            float(len(state.log_sticks)),
             float(state.concentration),
         ),
         fingerprint={"cell": cell.key},
-    )  # fmt: skip
+    )
     file.unlink(missing_ok=True)
     return {
         "score": np.round(found.scores[:, 0], 5).tolist(),
@@ -231,7 +238,7 @@ def claims(found: dict[Setting, list[dict[str, Any]]]) -> list[tuple[str, str, s
     iterations, seconds, of_scir = catches(found)
     order = lambda s, other: (
         "holds" if below(s, other) else "the other way round" if below(other, s) else "not at every seed"
-    )  # fmt: skip
+    )
     gap = lambda s, other: f"{scores[other].mean() - scores[s].mean():+.4f}"
     return [
         (
@@ -409,8 +416,9 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
     name = "generated data" if quick else "Microsoft web data"
     figure.suptitle(
         f"DP mixture, {name}: {users:,} users, {batch}, {EVERY * (len(runs[0]['score']) - 1)} iterations, "
-        f"{len(runs)} seeds (thin), mean (thick)", fontsize=10,
-    )  # fmt: skip
+        f"{len(runs)} seeds (thin), mean (thick)",
+        fontsize=10,
+    )
     figure.savefig(path, dpi=110)
 
 

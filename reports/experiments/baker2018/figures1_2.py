@@ -299,8 +299,12 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "",
     ]
     for data in ("sparse", "dense"):
-        page += [f"## {data.capitalize()}", "", "| | " + " | ".join(f"n = {n}" for n in batches) + " |",
-                 "|---|" + "---|" * len(batches)]  # fmt: skip
+        page += [
+            f"## {data.capitalize()}",
+            "",
+            "| | " + " | ".join(f"n = {n}" for n in batches) + " |",
+            "|---|" + "---|" * len(batches),
+        ]
         for method in METHODS:
             wide = method in ("SGRLD", "SGRLD, rescaled start")
             for label, grid in ((" (paper's grid)", PAPER_GRID), (" (wider grid)", None)) if wide else (("", None),):
@@ -375,9 +379,15 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
             colour, marker = STYLES[method]
             values = [best(lines, cells[data, method, n])[1:] for n in batches]
             curve.errorbar(
-                batches, [v[0] for v in values], [v[1] for v in values], color=colour, marker=marker, label=method,
-                capsize=3, linestyle="--" if method == "exact" else "-",
-            )  # fmt: skip
+                batches,
+                [v[0] for v in values],
+                [v[1] for v in values],
+                color=colour,
+                marker=marker,
+                label=method,
+                capsize=3,
+                linestyle="--" if method == "exact" else "-",
+            )
         curve.set_xscale("log")
         curve.set_yscale("log")
         curve.set_xlabel("minibatch size n")

@@ -119,9 +119,14 @@ def measured(cell: Cell) -> dict[str, Any]:
     estimator = DocumentGibbs(model, batches, cell.sweeps, gradient="gradient" in sampler.needs)
     try:
         found = run_lda(
-            sampler, estimator, cell.seed, step_size=decreasing(*cell.schedule), num_steps=cell.steps,
-            completion=lambda: Completion(held_out, cell.alpha, cell.sweeps), loop=Loop(evaluate_every=cell.every),
-        )  # fmt: skip
+            sampler,
+            estimator,
+            cell.seed,
+            step_size=decreasing(*cell.schedule),
+            num_steps=cell.steps,
+            completion=lambda: Completion(held_out, cell.alpha, cell.sweeps),
+            loop=Loop(evaluate_every=cell.every),
+        )
     except (FloatingPointError, ValueError) as error:
         return {"failed": str(error)}
     return {

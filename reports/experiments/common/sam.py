@@ -144,12 +144,18 @@ def evaluated(cell: Cell, checkpoint: Path | None = None) -> dict[str, Any]:
     # the last 40 samples that were taken in count
     perplexity = LogPerplexity(model, test.rows, np.random.default_rng(1), DRAWS, window=8, chunk=5)
     found = run_sam(
-        chain, cell.seed, num_samples=1_000_000, perplexity=perplexity, averaged=cell.method not in VARIATIONAL,
+        chain,
+        cell.seed,
+        num_samples=1_000_000,
+        perplexity=perplexity,
+        averaged=cell.method not in VARIATIONAL,
         loop=Loop(
             evaluate_every=1 if cell.method in VARIATIONAL or "full" in cell.method else 5,
-            checkpoint=checkpoint, checkpoint_every=100, seconds=cell.seconds,
+            checkpoint=checkpoint,
+            checkpoint_every=100,
+            seconds=cell.seconds,
         ),
-    )  # fmt: skip
+    )
     topics = found.topics[0].astype(np.float64)
     return {
         "points": [list(point) for point in found.points],

@@ -204,11 +204,17 @@ def sampled(cell: Cell) -> dict[str, Any]:
     start, key = jax.random.split(cell.random)
     thin = spacing(s)
     found = run(
-        sampler_of(s.method, s.friction, s.compensate), estimator_of(s.noise, s.compensate), key,
-        step_size=s.step_size, num_steps=draws * thin, thin=thin, burn_in=round((BURN_IN - 1) * thin),
-        positions=jax.vmap(problem().manifold.random)(jax.random.split(start, chains)), collect=circle_angle,
+        sampler_of(s.method, s.friction, s.compensate),
+        estimator_of(s.noise, s.compensate),
+        key,
+        step_size=s.step_size,
+        num_steps=draws * thin,
+        thin=thin,
+        burn_in=round((BURN_IN - 1) * thin),
+        positions=jax.vmap(problem().manifold.random)(jax.random.split(start, chains)),
+        collect=circle_angle,
         on_nonfinite="raise",
-    )  # fmt: skip
+    )
     angles = np.asarray(found.samples)
     counts = counts_of(np.clip(np.searchsorted(EDGES, angles, side="right") - 1, 0, BINS - 1), BINS)
     law = probabilities(problem())
@@ -332,16 +338,13 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "| method | E cos φ | E sin φ |",
         "|---|---|---|",
         f"| exact | {law['theta[0]'].value:.4f} | {law['theta[1]'].value:.4f} |",
-        *(
-            f"| {LABELS[label(s)]} | {pair(found[s]['cos'])} | {pair(found[s]['sin'])} |"
-            for s in base(quick)
-        ),
+        *(f"| {LABELS[label(s)]} | {pair(found[s]['cos'])} | {pair(found[s]['sin'])} |" for s in base(quick)),
         "",
         "## How",
         "",
         "| | here | in the paper |",
         "|---|---|---|",
-        "| μ₁, μ₂ | the points at the angles π/3 and −π/3 | μ₁ = −μ₂ = π/3, an \"angle from +x direction\" |",
+        '| μ₁, μ₂ | the points at the angles π/3 and −π/3 | μ₁ = −μ₂ = π/3, an "angle from +x direction" |',
         "| gradient noise | N(0, 1000 I) in the plane | the same |",
         "| V̂ | V, which is 1000 I; 0 | V |",
         "| h, C | 0.01, 10; and the table | not in its text |",
@@ -356,7 +359,7 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "C/(h · rate) steps, at least V/(2 · rate) ≈ "
         f"{500 / rate():.0f} whatever h is: noise that has to be compensated bounds the step.",
         "",
-    ]  # fmt: skip
+    ]
 
 
 def draw(lines: Lines, quick: bool, path: Path) -> None:
@@ -409,8 +412,17 @@ def plane(axis: Any, result: dict, fine: np.ndarray, density: np.ndarray) -> Non
         label=f"histogram of {counts.sum()}",
     )
     axis.plot(*turn(fine, 1 + density), color="black", lw=1.2, ls="--", label="exact density")
-    axis.plot(*turn(np.array(result["first"]), 1.0), "o", ms=4, color=COLOURS["SGGMC", True], mec="black", mew=0.4,
-              alpha=0.7, label=f"{len(result['first'])} samples", ls="none")  # fmt: skip
+    axis.plot(
+        *turn(np.array(result["first"]), 1.0),
+        "o",
+        ms=4,
+        color=COLOURS["SGGMC", True],
+        mec="black",
+        mew=0.4,
+        alpha=0.7,
+        label=f"{len(result['first'])} samples",
+        ls="none",
+    )
     axis.set_aspect("equal")
     axis.set_xlim(-2.1, 1.7)
     axis.set_ylim(-1.9, 1.9)

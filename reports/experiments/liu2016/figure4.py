@@ -109,9 +109,7 @@ def edges() -> tuple[np.ndarray, np.ndarray]:
 @cache
 def probabilities() -> np.ndarray:
     """Of the cells (BINS, BINS), normalised."""
-    first, second = (
-        (e[:-1, None] + (e[1] - e[0]) * (np.arange(SUB) + 0.5) / SUB).ravel() for e in edges()
-    )  # fmt: skip
+    first, second = ((e[:-1, None] + (e[1] - e[0]) * (np.arange(SUB) + 0.5) / SUB).ravel() for e in edges())
     levels = law_of(*READINGS[0]).log_density(first[:, None], second[None, :])
     masses = np.exp(levels - levels.max()).reshape(BINS, SUB, BINS, SUB).sum(axis=(1, 3))
     return masses / masses.sum()
@@ -184,10 +182,18 @@ def sampled(cell: Cell) -> dict[str, Any]:
     s, (chains, draws) = cell.setting, cell.size
     thin = spacing(s)
     found = run(
-        sampler_of(s.friction, s.fisher), estimator_of(s.fisher), cell.random, step_size=s.step_size,
-        num_steps=draws * thin, thin=thin, burn_in=round((BURN_IN - 1) * thin), num_chains=chains,
-        position=problem().example, collect=lambda v: jnp.arctan2(v[:, 1], v[:, 0]), on_nonfinite="raise",
-    )  # fmt: skip
+        sampler_of(s.friction, s.fisher),
+        estimator_of(s.fisher),
+        cell.random,
+        step_size=s.step_size,
+        num_steps=draws * thin,
+        thin=thin,
+        burn_in=round((BURN_IN - 1) * thin),
+        num_chains=chains,
+        position=problem().example,
+        collect=lambda v: jnp.arctan2(v[:, 1], v[:, 0]),
+        on_nonfinite="raise",
+    )
     angles = np.asarray(found.samples)
     cells = [np.clip(np.searchsorted(e, angles[..., i], side="right") - 1, 0, BINS - 1) for i, e in enumerate(edges())]
     law = probabilities()
@@ -202,7 +208,7 @@ def sampled(cell: Cell) -> dict[str, Any]:
         "P(1 < 2)": mean_and_error((a < b).mean(axis=1)),
         "kinetic": [mean_and_error(np.sum(velocity[:, i] ** 2, axis=1)) for i in range(2)],
         "steps": found.steps,
-    }  # fmt: skip
+    }
 
 
 def plan(quick: bool) -> list[Cell]:
@@ -331,7 +337,7 @@ def text(lines: Lines, quick: bool) -> list[str]:
         f"{2 * ROUGH[0].friction / ROUGH[0].step_size:.0f}, in the base setting "
         f"{2 * BASE.friction / BASE.step_size:.0f}.",
         "",
-    ]  # fmt: skip
+    ]
 
 
 def draw(lines: Lines, quick: bool, path: Path) -> None:
@@ -351,9 +357,16 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
         for s, marker in shown:
             counts = np.array(found[s]["joint"]).reshape(BINS, BINS).sum(axis=1 - i)
             axis.plot(
-                (e[1:] + e[:-1]) / 2, counts / counts.sum() / (e[1] - e[0]), marker, ms=5, mec="black", mew=0.4,
-                color=COLOURS[s.fisher], label=f"{LABELS[s.fisher]}, h = {s.step_size:g}", ls="none",
-            )  # fmt: skip
+                (e[1:] + e[:-1]) / 2,
+                counts / counts.sum() / (e[1] - e[0]),
+                marker,
+                ms=5,
+                mec="black",
+                mew=0.4,
+                color=COLOURS[s.fisher],
+                label=f"{LABELS[s.fisher]}, h = {s.step_size:g}",
+                ls="none",
+            )
         axis.set_title(f"({'ab'[i]}) marginal of v{'₁₂'[i]}", fontsize=9)
         axis.set_xlabel(f"angle of v{'₁₂'[i]} (radians)")
         axis.set_ylabel("density")

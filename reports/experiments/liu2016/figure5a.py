@@ -23,15 +23,25 @@ SECONDS, QUICK = 40.0, 2.0
 STEP = (3e-5, 0.1)
 """Step size, and friction times step size, of SGGMC and gSGNHT here."""
 LABELS = {
-    "sggmc": "SGGMC, batch 50", "gsgnht": "gSGNHT, batch 50", "sggmc-full": "SGGMC, full",
+    "sggmc": "SGGMC, batch 50",
+    "gsgnht": "gSGNHT, batch 50",
+    "sggmc-full": "SGGMC, full",
     "gsgnht-full": "gSGNHT, full",
-    "gmc-apprmh": "GMC-apprMH", "gmc-bgibbs": "GMC-bGibbs", "vi": "VI", "stovi": "StoVI",
-}  # fmt: skip
+    "gmc-apprmh": "GMC-apprMH",
+    "gmc-bgibbs": "GMC-bGibbs",
+    "vi": "VI",
+    "stovi": "StoVI",
+}
 STYLES = {
-    "sggmc": ("#0072B2", "-"), "gsgnht": ("#D55E00", "-"), "sggmc-full": ("#0072B2", "--"),
-    "gsgnht-full": ("#D55E00", "--"), "gmc-apprmh": ("#009E73", "-."), "gmc-bgibbs": ("#009E73", ":"),
-    "vi": ("#000000", "-"), "stovi": ("#000000", "--"),
-}  # fmt: skip
+    "sggmc": ("#0072B2", "-"),
+    "gsgnht": ("#D55E00", "-"),
+    "sggmc-full": ("#0072B2", "--"),
+    "gsgnht-full": ("#D55E00", "--"),
+    "gmc-apprmh": ("#009E73", "-."),
+    "gmc-bgibbs": ("#009E73", ":"),
+    "vi": ("#000000", "-"),
+    "stovi": ("#000000", "--"),
+}
 MEAN_DOCUMENT = 5092.6
 """Log-perplexity of twenty copies of the mean training document."""
 
@@ -116,8 +126,15 @@ def table_of_words(words: Sequence[Sequence[str]]) -> list[str]:
 def mark_mean_document(axis: Any) -> None:
     """A line at the log-perplexity of topics that are all the mean document."""
     axis.axhline(MEAN_DOCUMENT, color="#999999", lw=0.8)
-    axis.annotate("all topics the mean document", (0.99, MEAN_DOCUMENT), xycoords=("axes fraction", "data"),
-                  ha="right", va="bottom", fontsize=7, color="#555555")  # fmt: skip
+    axis.annotate(
+        "all topics the mean document",
+        (0.99, MEAN_DOCUMENT),
+        xycoords=("axes fraction", "data"),
+        ha="right",
+        va="bottom",
+        fontsize=7,
+        color="#555555",
+    )
 
 
 def draw(lines: Lines, quick: bool, path: Path) -> None:
@@ -130,8 +147,16 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
         points = lines[cell.key]["result"]["points"]
         colour, style = STYLES[cell.method]
         mark = "o" if len(points) < 15 else None
-        axis.plot([p[1] for p in points], [p[2] for p in points], style, color=colour, lw=1.6, marker=mark, ms=3,
-                  label=label(cell))  # fmt: skip
+        axis.plot(
+            [p[1] for p in points],
+            [p[2] for p in points],
+            style,
+            color=colour,
+            lw=1.6,
+            marker=mark,
+            ms=3,
+            label=label(cell),
+        )
     mark_mean_document(axis)
     frame(axis, "20News-different, K = 20, V = 5,000; reduced: one seed, short runs")
     figure.savefig(path, dpi=110)

@@ -25,8 +25,13 @@ FULL, BLOCKS, MEANS = (3e-4, 0.1), (4e-5, 25), (4e-5, 10)
 """Step size and friction times step size with all documents; step size and steps of a trajectory of GMC-bGibbs and
 GMC-apprMH."""
 SETTINGS = {
-    "sggmc": STEP, "gsgnht": STEP, "sggmc-full": FULL, "gsgnht-full": FULL, "gmc-bgibbs": BLOCKS, "gmc-apprmh": MEANS,
-}  # fmt: skip
+    "sggmc": STEP,
+    "gsgnht": STEP,
+    "sggmc-full": FULL,
+    "gsgnht-full": FULL,
+    "gmc-bgibbs": BLOCKS,
+    "gmc-apprmh": MEANS,
+}
 
 
 def plan(quick: bool) -> list[Cell]:

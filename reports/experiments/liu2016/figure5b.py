@@ -118,9 +118,16 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
         points = lines[cell.key]["result"]["points"]
         step = cell.step[0] if cell.step else None
         style = STYLES[cell.method][1] if step in (None, *STEPS) else ":"
-        axis.plot([p[1] for p in points], [p[2] for p in points], style, color=STYLES[cell.method][0],
-                  lw=WIDTHS.get(step, 1.6) if step else 1.6, marker="o" if len(points) < 15 else None, ms=3,
-                  label=label(cell))  # fmt: skip
+        axis.plot(
+            [p[1] for p in points],
+            [p[2] for p in points],
+            style,
+            color=STYLES[cell.method][0],
+            lw=WIDTHS.get(step, 1.6) if step else 1.6,
+            marker="o" if len(points) < 15 else None,
+            ms=3,
+            label=label(cell),
+        )
     frame(axis, "150,000 articles of Wikipedia, K = 50; reduced: one seed, short runs")
     figure.savefig(path, dpi=110)
 

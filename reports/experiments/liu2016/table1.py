@@ -189,9 +189,17 @@ def law(cell: Cell) -> dict[str, Any]:
         pace = (STEPS * h) ** 2 / 2 if trajectory else h
         thin = math.ceil(DURATION / pace / DRAWS)
         found = run(
-            sampler, noisy, jax.random.fold_in(cell.random, i), step_size=h, num_steps=DRAWS * thin, thin=thin,
-            num_chains=cell.chains, position=target.example, collect=statistic(method.curved), on_nonfinite="raise",
-        )  # fmt: skip
+            sampler,
+            noisy,
+            jax.random.fold_in(cell.random, i),
+            step_size=h,
+            num_steps=DRAWS * thin,
+            thin=thin,
+            num_chains=cell.chains,
+            position=target.example,
+            collect=statistic(method.curved),
+            on_nonfinite="raise",
+        )
         means.append(mean_and_error(np.asarray(found.samples)[:, DRAWS // 2 :].mean(axis=1)))
         x = np.asarray(found.position)
         off = max(off, float(np.abs(np.sum(x * x, axis=1) - 1).max())) if method.curved else 0.0
@@ -406,7 +414,7 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "order 2 as the splittings have. ‡: symmetric splittings of SGHMC and SGNHT have order 2 "
         "(`sghmc-symmetric`, `sgnht-splitting` in the registry); measured are the Euler schemes.",
         "",
-    ]  # fmt: skip
+    ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -188,14 +188,20 @@ def claims(lines: Lines, quick: bool) -> list[str]:
         first, second = (reached(c, limit) for c in (ours, other))
         when = ["never" if i is None else str(c["iterations"][i]) for i, c in ((first, ours), (second, other))]
         fewer = first is not None and (second is None or ours["iterations"][first] < other["iterations"][second])
-        rows.append(f"| {d} | RSVGD needs fewer iterations than SVGD | within {CLOSE:g} from iteration {when[0]} on, "
-                    f"SVGD {when[1]} | {'as in the paper' if fewer else 'not so'} |")  # fmt: skip
+        rows.append(
+            f"| {d} | RSVGD needs fewer iterations than SVGD | within {CLOSE:g} from iteration {when[0]} on, "
+            f"SVGD {when[1]} | {'as in the paper' if fewer else 'not so'} |"
+        )
         gaps = [abs(c["log_likelihood"][:, -1].mean() - limit) for c in (ours, other)]
-        rows.append(f"| {d} | its results are more precise | {gaps[0]:.4f} from the posterior's at the end, SVGD "
-                    f"{gaps[1]:.4f} | {_ahead(gaps[1] - gaps[0])} |")  # fmt: skip
+        rows.append(
+            f"| {d} | its results are more precise | {gaps[0]:.4f} from the posterior's at the end, SVGD "
+            f"{gaps[1]:.4f} | {_ahead(gaps[1] - gaps[0])} |"
+        )
         ends = [c["log_likelihood"][:, -1].mean() for c in (other, median)]
-        rows.append(f"| {d} | for SVGD the summed kernel is slightly better than the median | {ends[0]:.4f} and "
-                    f"{ends[1]:.4f} | {_ahead(ends[0] - ends[1])} |")  # fmt: skip
+        rows.append(
+            f"| {d} | for SVGD the summed kernel is slightly better than the median | {ends[0]:.4f} and "
+            f"{ends[1]:.4f} | {_ahead(ends[0] - ends[1])} |"
+        )
     return rows
 
 

@@ -160,10 +160,15 @@ def measured(lines: Lines, quick: bool) -> dict[str, np.ndarray]:
     """Method -> KSD (seeds, snapshots)."""
     iterations = QUICK if quick else SNAPSHOTS
     return {
-        m: np.array([[s["KSD"] for s in lines[c.key]["result"]["snapshots"]] for c in plan(quick)
-                     if c.method == m and c.iterations == iterations])
+        m: np.array(
+            [
+                [s["KSD"] for s in lines[c.key]["result"]["snapshots"]]
+                for c in plan(quick)
+                if c.method == m and c.iterations == iterations
+            ]
+        )
         for m in METHODS
-    }  # fmt: skip
+    }
 
 
 def mean_height(lines: Lines, quick: bool, method: str) -> np.ndarray:
@@ -187,10 +192,13 @@ def text(lines: Lines, quick: bool) -> list[str]:
     after: list[str] = []
     if not quick:
         after = [
-            "", f"## After {LONG} iterations", "",
-            "| | " + " | ".join(f"E {name}" for name in STATISTICS) + " | KSD² |", "|---|" + "---|" * 5,
+            "",
+            f"## After {LONG} iterations",
+            "",
+            "| | " + " | ".join(f"E {name}" for name in STATISTICS) + " | KSD² |",
+            "|---|" + "---|" * 5,
             "| the law | " + " | ".join(f"{v:.3f}" for v in exact.values()) + f" | {number(median)} (50 draws) |",
-        ]  # fmt: skip
+        ]
         for m in METHODS:
             last = lines[Cell(m, (LONG,)).key]["result"]["snapshots"][-1]
             points = np.array(last["points"])

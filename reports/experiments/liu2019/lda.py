@@ -141,9 +141,15 @@ def measured(cell: Cell) -> dict[str, Any]:
     }
     try:
         found = run_particles(
-            method.build(), estimator, cell.seed, theta.astype(np.float32), step_size=method.step, num_steps=cell.steps,
-            completion=lambda: Completion(held_out, ALPHA, cell.sweeps), loop=Loop(evaluate_every=cell.every),
-        )  # fmt: skip
+            method.build(),
+            estimator,
+            cell.seed,
+            theta.astype(np.float32),
+            step_size=method.step,
+            num_steps=cell.steps,
+            completion=lambda: Completion(held_out, ALPHA, cell.sweeps),
+            loop=Loop(evaluate_every=cell.every),
+        )
     except FloatingPointError as error:
         return {**about, "failed": str(error)}
     return {

@@ -242,14 +242,18 @@ def text(lines: Lines, quick: bool) -> list[str]:
         result, kind = lines[cell.key]["result"], KINDS[cell.kind][cell.method]
         _, right, found = curve(cell, result)
         half, end = found[len(found) // 2], found[-1]
-        row = (f"| {kind}: {TYPES[kind]} | {cell.method} | {cell.noise:g} | {number(half)} | {number(end)} | "
-               f"{number(float(right[-1]))} | {deviation(cell, result):.1f} |")  # fmt: skip
+        row = (
+            f"| {kind}: {TYPES[kind]} | {cell.method} | {cell.noise:g} | {number(half)} | {number(end)} | "
+            f"{number(float(right[-1]))} | {deviation(cell, result):.1f} |"
+        )
         (rows if cell.kind == "chains" else particles).append(row)
         if cell.kind == "chains" and cell.noise == NOISES[-1]:
             grew = right[-1] / right[len(right) // 2]
-            seen = f"the divergence settles at {number(float(right[-1]))}" if grew < 1.1 else (
-                f"the divergence grows from {number(half)} to {number(end)} from half of the time to the end"
-            )  # fmt: skip
+            seen = (
+                f"the divergence settles at {number(float(right[-1]))}"
+                if grew < 1.1
+                else (f"the divergence grows from {number(half)} to {number(end)} from half of the time to the end")
+            )
             claims.append(f"| {kind}: {TYPES[kind]} | {POSTER[kind]} | {cell.method}: {seen} |")
     gaps = {1: 0.0, 2: 0.0, 3: 0.0}
     for cell in (c for c in plan(quick) if c.kind == "particles"):
@@ -327,8 +331,14 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
         other = cell.method == "pSGHMC-fGH"  # its centre has the same law as that of pSGHMC-det
         if not other:
             axis.plot(times, right, color=COLOURS[cell.noise], lw=1.2)
-        axis.plot(result["times"], found, "x" if other else "o", ms=4 if other else 3.2, color=COLOURS[cell.noise],
-                  label=f"{cell.method}, V = {cell.noise:g}")  # fmt: skip
+        axis.plot(
+            result["times"],
+            found,
+            "x" if other else "o",
+            ms=4 if other else 3.2,
+            color=COLOURS[cell.noise],
+            label=f"{cell.method}, V = {cell.noise:g}",
+        )
     for column, (kind, name) in enumerate(TYPES.items()):
         axes[0, column].set_title(f"type {kind}: {name}", fontsize=10)
         axes[1, column].set_xlabel("time")

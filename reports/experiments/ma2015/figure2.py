@@ -206,10 +206,17 @@ def sampled(cell: Cell) -> dict[str, Any]:
     s, (chains, draws) = cell.setting, cell.size
     cells, core, thin = cells_of(s.target), _core(s), round(SPACING / s.step_size)
     found = run(
-        sampler_of(core), estimator_of(core), cell.random,
-        step_size=s.step_size, num_chains=chains, num_steps=draws * thin, thin=thin,
-        burn_in=round(BURN_IN / s.step_size), collect=_collector(s.target), on_nonfinite="ignore",
-    )  # fmt: skip
+        sampler_of(core),
+        estimator_of(core),
+        cell.random,
+        step_size=s.step_size,
+        num_chains=chains,
+        num_steps=draws * thin,
+        thin=thin,
+        burn_in=round(BURN_IN / s.step_size),
+        collect=_collector(s.target),
+        on_nonfinite="ignore",
+    )
     counts = np.bincount(np.asarray(found.samples["class"]).ravel(), minlength=cells.classes + 1)
     finite = counts[: cells.classes]
     result = {
@@ -297,9 +304,15 @@ def path(cell: Cell) -> dict[str, Any]:
     s, (chains, powers) = cell.setting, cell.size
     cells, core, steps = cells_of(s.target), _core(s), _steps(powers)
     found = run(
-        sampler_of(core), estimator_of(core), cell.random, step_size=s.step_size, num_chains=chains,
-        num_steps=steps[-1], collect=cells.classify, on_nonfinite="ignore",
-    )  # fmt: skip
+        sampler_of(core),
+        estimator_of(core),
+        cell.random,
+        step_size=s.step_size,
+        num_chains=chains,
+        num_steps=steps[-1],
+        collect=cells.classify,
+        on_nonfinite="ignore",
+    )
     classes = np.asarray(found.samples)
     lost = int(np.any(classes == cells.classes, axis=1).sum())
     return {"kl": [_running(c, steps, cells) for c in classes], "nonfinite": lost}
@@ -326,9 +339,14 @@ def first_samples(cell: Cell) -> dict[str, Any]:
     """The first positions of one chain, `APART` steps apart, its start included."""
     s, core = cell.setting, _core(cell.setting)
     found = run(
-        sampler_of(core), estimator_of(core), jax.random.key(cell.seed), step_size=s.step_size, num_chains=1,
-        num_steps=cell.size[0] * APART, thin=APART,
-    )  # fmt: skip
+        sampler_of(core),
+        estimator_of(core),
+        jax.random.key(cell.seed),
+        step_size=s.step_size,
+        num_chains=1,
+        num_steps=cell.size[0] * APART,
+        thin=APART,
+    )
     start = np.asarray(problem(s.target).example)[None]
     return {"points": np.concatenate([start, np.asarray(found.samples)[0]]).round(4).tolist()}
 

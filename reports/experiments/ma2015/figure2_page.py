@@ -536,8 +536,15 @@ def bars(found: Results, axis: Any) -> None:
                 )
             places.append(at)
             labels.append(str(j + 1))
-        axis.text(2.6 * i + 0.5 * (len(found.targets) - 1), -0.11, method.replace(" ", "\n"), ha="center", va="top",
-                  transform=axis.get_xaxis_transform(), fontsize=8)  # fmt: skip
+        axis.text(
+            2.6 * i + 0.5 * (len(found.targets) - 1),
+            -0.11,
+            method.replace(" ", "\n"),
+            ha="center",
+            va="top",
+            transform=axis.get_xaxis_transform(),
+            fontsize=8,
+        )
     axis.set_xticks(places, labels, fontsize=8)
     axis.set_ylabel("KL divergence")
     axis.set_ylim(0, 1.45 * axis.get_ylim()[1])
@@ -553,9 +560,14 @@ def curves(found: Results, axis: Any, target: str) -> None:
         axis.plot(*np.array(curve)[:, :2].T, dashes=DASHES[method], label=method, **style)
     own = _curve(found, METHODS[2], target, "kl_wrong")
     axis.plot(
-        *np.array(own)[:, :2].T, color="#D55E00", ls=(0, (1, 2)), marker="v", mfc="white", ms=6,
+        *np.array(own)[:, :2].T,
+        color="#D55E00",
+        ls=(0, (1, 2)),
+        marker="v",
+        mfc="white",
+        ms=6,
         label=r"naive, to its own law $e^{-U} G^{1/2}$",
-    )  # fmt: skip
+    )
     limit = closed_form(Setting(METHODS[2], target))
     axis.axhline(limit, color="0.4", lw=0.9, ls="--", label="naive, closed form for h → 0")
     axis.set_xscale("log")
@@ -608,8 +620,9 @@ def _steps_line(axis: Any, kl: np.ndarray, colour: str, marker: str, dashes: tup
     """Mean over chains with two standard errors."""
     at = np.arange(1, kl.shape[1] + 1)
     error = 2 * kl.std(axis=0, ddof=1) / np.sqrt(len(kl))
-    axis.errorbar(at, kl.mean(axis=0), error, color=colour, marker=marker, ms=4, lw=1.3, capsize=2, dashes=dashes,
-                  label=label)  # fmt: skip
+    axis.errorbar(
+        at, kl.mean(axis=0), error, color=colour, marker=marker, ms=4, lw=1.3, capsize=2, dashes=dashes, label=label
+    )
 
 
 def contours(axis: Any) -> None:

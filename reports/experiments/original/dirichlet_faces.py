@@ -71,9 +71,14 @@ def measured(cell: Cell) -> dict[str, Any]:
     sampler = SGGMC(target.manifold) if cell.method == "SGGMC" else GMC(target.manifold)
     steps = round(TIME / cell.step_size)
     end = run(
-        sampler, Exact(target), key, step_size=cell.step_size, num_steps=steps, thin=steps,
+        sampler,
+        Exact(target),
+        key,
+        step_size=cell.step_size,
+        num_steps=steps,
+        thin=steps,
         positions=target.sample(start, cell.chains),
-    ).position  # fmt: skip
+    ).position
     theta = np.asarray(end)[:, 0] ** 2
     finite = np.isfinite(theta)
     distance = stats.kstest(theta[finite], stats.beta(cell.alpha, cell.alpha).cdf).statistic

@@ -25,9 +25,7 @@ from targets.numerics.ragged import sparse_rows
 from targets.topic_models.dp_mixture import DPMixture, PartitionPosterior
 
 NAME = "dp-tiny"
-TABLE = (
-    (3, 0, 0, 1), (2, 1, 0, 0), (4, 0, 0, 0), (0, 2, 1, 0), (0, 3, 0, 1), (0, 0, 2, 1), (1, 0, 0, 2), (0, 0, 1, 2)
-)  # fmt: skip
+TABLE = ((3, 0, 0, 1), (2, 1, 0, 0), (4, 0, 0, 0), (0, 2, 1, 0), (0, 3, 0, 1), (0, 0, 2, 1), (1, 0, 0, 2), (0, 0, 1, 2))
 """Counts of 8 users over 4 categories."""
 UPDATES: dict[str, Callable[[], GammaUpdate]] = {
     "Gibbs": ExactGamma,

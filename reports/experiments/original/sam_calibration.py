@@ -57,8 +57,13 @@ def plan(quick: bool) -> list[Cell]:
     """The exact method, then each sampler with all documents and with batches at two step sizes."""
     if quick:
         return [Cell("gmc-bgibbs", 0.02, DOCUMENTS, 20)]
-    noisy = [Cell(name, h, size, 300) for name in ("sggmc", "gsgnht") for size in (DOCUMENTS, BATCH)
-             for h in (0.002, 0.0005) if size == BATCH or h == 0.002]  # fmt: skip
+    noisy = [
+        Cell(name, h, size, 300)
+        for name in ("sggmc", "gsgnht")
+        for size in (DOCUMENTS, BATCH)
+        for h in (0.002, 0.0005)
+        if size == BATCH or h == 0.002
+    ]
     return [Cell("gmc-bgibbs", 0.02, DOCUMENTS, 300), *noisy]
 
 

@@ -83,10 +83,13 @@ def measured(cell: Cell) -> dict[str, Any]:
     started = [
         subprocess.Popen(
             [sys.executable, "-c", PROGRAM, address, *map(str, (cell.processes, rank, *numbers))],
-            cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True,
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for rank in range(cell.processes)
-    ]  # fmt: skip
+    ]
     outputs = [process.communicate()[0] for process in started]
     if any(process.returncode for process in started):
         raise RuntimeError(f"{cell.processes} processes with {cell.devices} devices each: one ended with an error")
@@ -111,12 +114,19 @@ def table(lines: Lines, quick: bool) -> list[dict[str, Any]]:
         first = rows[0] if rows else {"wall": wall, "processor": processor}
         rows.append(
             {
-                "processes": cell.processes, "devices": cell.devices, "count": count, "wall": wall,
-                "processor": processor, "least": min(result["wall"]), "most": max(result["wall"]),
-                "time": wall / first["wall"], "work": processor / first["processor"] / count,
-                "shared": max(1.0, count / result["cores"]), "cores": result["cores"],
+                "processes": cell.processes,
+                "devices": cell.devices,
+                "count": count,
+                "wall": wall,
+                "processor": processor,
+                "least": min(result["wall"]),
+                "most": max(result["wall"]),
+                "time": wall / first["wall"],
+                "work": processor / first["processor"] / count,
+                "shared": max(1.0, count / result["cores"]),
+                "cores": result["cores"],
             }
-        )  # fmt: skip
+        )
     return rows
 
 
@@ -173,9 +183,13 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
             if mine:
                 label = "1 process" if processes == 1 else f"{processes} processes"
                 axis.plot(
-                    [r["count"] for r in mine], [r[name] for r in mine],
-                    color=colour, marker=marker, linestyle=line, label=label,
-                )  # fmt: skip
+                    [r["count"] for r in mine],
+                    [r[name] for r in mine],
+                    color=colour,
+                    marker=marker,
+                    linestyle=line,
+                    label=label,
+                )
         counts = sorted({r["count"] for r in rows})
         best = {r["count"]: r["shared"] if name == "time" else 1.0 for r in rows}
         label = f"best on {rows[0]['cores']} cores" if name == "time" else "sharing out costs nothing"

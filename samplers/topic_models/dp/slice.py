@@ -260,9 +260,7 @@ class DPSlice:
     ) -> np.ndarray:
         """New labels (n,) of the users of the batch."""
         log_theta, uniforms = normalised(state.log_atoms), generator.random(rows.size)
-        return reassigned(
-            rows.starts, rows.columns, rows.counts, log_theta, log_weights, log_slices, uniforms, labels
-        )  # fmt: skip
+        return reassigned(rows.starts, rows.columns, rows.counts, log_theta, log_weights, log_slices, uniforms, labels)
 
     def forget(self, state: DPState) -> DPState:
         """Without the components beyond the last label."""

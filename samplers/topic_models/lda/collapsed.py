@@ -42,9 +42,13 @@ def collapsed_sweep(generator: np.random.Generator, corpus: Corpus, model: LDA, 
         state: changed in place.
     """
     sweep_corpus(
-        streams(generator, 1)[0], np.asarray(corpus.tokens, np.int64), corpus.offsets, *state,
-        float(model.alpha), float(model.beta),
-    )  # fmt: skip
+        streams(generator, 1)[0],
+        np.asarray(corpus.tokens, np.int64),
+        corpus.offsets,
+        *state,
+        float(model.alpha),
+        float(model.beta),
+    )
 
 
 @njit(cache=True, nogil=True)

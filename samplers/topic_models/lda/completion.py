@@ -42,9 +42,14 @@ class Completion:
     def probabilities(self, generator: np.random.Generator, phi: np.ndarray) -> np.ndarray:
         """p(w | d) of every word to predict, for topics phi (V, K), columns that sum to 1."""
         counts = sample_topics(
-            generator, self._local, self.seen.offsets, word_weights(phi, self._used), self.alpha, self.sweeps,
+            generator,
+            self._local,
+            self.seen.offsets,
+            word_weights(phi, self._used),
+            self.alpha,
+            self.sweeps,
             threads=self.threads,
-        ).documents  # fmt: skip
+        ).documents
         counts += self.alpha
         counts /= counts.sum(axis=1, keepdims=True)
         return np.einsum("ik,ik->i", counts[self._of], phi[self.predicted.tokens])

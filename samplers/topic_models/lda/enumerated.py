@@ -82,9 +82,14 @@ class GibbsCounts(ExactCounts):
         real = padded[order] >= 0
         phi = theta / theta.sum(axis=1, keepdims=True)
         found = sample_topics(
-            generator, mine[real], np.concatenate([[0], np.cumsum(real.sum(axis=2).ravel())]), phi.reshape(-1, topics),
-            self.tiny.model.alpha, self.sweeps, self.burn_in,
-        )  # fmt: skip
+            generator,
+            mine[real],
+            np.concatenate([[0], np.cumsum(real.sum(axis=2).ravel())]),
+            phi.reshape(-1, topics),
+            self.tiny.model.alpha,
+            self.sweeps,
+            self.burn_in,
+        )
         return self.scale * total / self.batch * found.words.reshape(theta.shape)
 
 

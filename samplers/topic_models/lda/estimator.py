@@ -59,9 +59,14 @@ class DocumentGibbs:
         batch = self.batches.corpus.take(self.batches.numbers(int(estate)))
         used, local = words_used(batch.tokens, self.model.words)
         found = sample_topics(
-            generator, local, batch.offsets, word_weights(self.model.weights(theta), used), self.model.alpha,
-            self.sweeps, threads=self.threads,
-        )  # fmt: skip
+            generator,
+            local,
+            batch.offsets,
+            word_weights(self.model.weights(theta), used),
+            self.model.alpha,
+            self.sweeps,
+            threads=self.threads,
+        )
         counts = np.zeros(theta.shape)
         counts[used] = len(self.batches.corpus) / len(batch) * found.words
         gradient = self.model.gradient(theta, counts) if self.gradient else None

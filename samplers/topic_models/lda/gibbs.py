@@ -145,7 +145,7 @@ def _documents(states, first, last, words, offsets, weights, cumulative, alpha, 
                 z[i] = min(int(draw_uniform(states[d]) * topics), topics - 1)
         sweep_document(
             states[d], words[begin:end], z[begin:end], weights, cumulative, alpha, sweeps, burn_in, visits[begin:end]
-        )  # fmt: skip
+        )
 
 
 @njit(cache=True, nogil=True)

@@ -99,9 +99,15 @@ class StoredGibbs:
         first = np.diff(offsets) > 0
         first[first] = before[offsets[:-1][first]] == self.model.topics
         after = move_topics(
-            as_generator(key), local, offsets, word_weights(theta, used), self.model.alpha, self.sweeps, before,
+            as_generator(key),
+            local,
+            offsets,
+            word_weights(theta, used),
+            self.model.alpha,
+            self.sweeps,
+            before,
             self.threads,
-        )  # fmt: skip
+        )
         recount(words, before, after, estate.counts)
         estate.topics[places] = after
         seen = estate.visited + np.sum(first)

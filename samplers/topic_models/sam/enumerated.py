@@ -88,9 +88,14 @@ class Topics:
         """The method."""
         words = words_of(self.posterior)
         return self.method(
-            model_of(words), sampler_of(self.sampler, words), rows_of(words), self.documents, step_size, num_steps=3,
+            model_of(words),
+            sampler_of(self.sampler, words),
+            rows_of(words),
+            self.documents,
+            step_size,
+            num_steps=3,
             weights=WeightSettings(12, 4, 4, 0.2),
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +139,14 @@ def metropolis(name: str, words: int, step_size: float, num_steps: int = 1, burn
     """A Metropolis method with `num_steps` trajectories a sample."""
     weights = WeightSettings(burn_in, 1 if name == "gmc-bgibbs" else DRAWN, 4, 0.2)
     return build(
-        name, model_of(words), rows_of(words), sampler=sampler_of(gmc, words), step_size=step_size, num_steps=num_steps,
+        name,
+        model_of(words),
+        rows_of(words),
+        sampler=sampler_of(gmc, words),
+        step_size=step_size,
+        num_steps=num_steps,
         weights=weights,
-    )  # fmt: skip
+    )
 
 
 def _topics(name: str, sampler: Callable[[ProductOfSpheres], Sampler]) -> Row:

@@ -141,8 +141,13 @@ def weighted(
     C, S, K = products.shape
     grams = np.matmul(beta, beta.transpose(0, 2, 1))
     weights, _ = sample_weights(
-        generator, products.reshape(-1, K), grams, model.alpha, model.concentration, settings,
+        generator,
+        products.reshape(-1, K),
+        grams,
+        model.alpha,
+        model.concentration,
+        settings,
         np.repeat(np.arange(C), S),
-    )  # fmt: skip
+    )
     kind = documents.dtype
     return Batch(documents, weights.reshape(C, S, -1, K).astype(kind), np.full(C, each / settings.kept, kind))

@@ -166,8 +166,15 @@ def describe(chain: Chain) -> str:
         options = {k: v for k, v in vars(sampler).items() if isinstance(v, (int, float, bool, str))}
         if isinstance(chain, ParticleTopics):
             options |= {"particles": chain.particles, "decay": chain.decay}
-        rest = (type(sampler).__name__, options, inner.batch_size, inner.step_size, inner.num_steps, inner.weights,
-                np.dtype(inner.dtype).name)  # fmt: skip
+        rest = (
+            type(sampler).__name__,
+            options,
+            inner.batch_size,
+            inner.step_size,
+            inner.num_steps,
+            inner.weights,
+            np.dtype(inner.dtype).name,
+        )
     m = inner.model
     law = (m.prior_concentration, m.topic_concentration, m.concentration)
     return repr((type(inner).__name__, rest, law, digest_arrays((m.direction, m.alpha))))

@@ -134,10 +134,21 @@ def sample_weights(
     workers = min(config.NUMBA_NUM_THREADS, n)  # pyright: ignore[reportAttributeAccessIssue]
     edges = np.linspace(0, n, workers + 1).astype(int)
     arguments = (
-        np.ascontiguousarray(products), np.ascontiguousarray(grams), which, np.asarray(alpha, np.float64),
-        float(concentration), steps, settings.leapfrogs, flat, theta if flat else np.sqrt(theta),
-        normals, levels, settings.burn_in, kept, accepted,
-    )  # fmt: skip
+        np.ascontiguousarray(products),
+        np.ascontiguousarray(grams),
+        which,
+        np.asarray(alpha, np.float64),
+        float(concentration),
+        steps,
+        settings.leapfrogs,
+        flat,
+        theta if flat else np.sqrt(theta),
+        normals,
+        levels,
+        settings.burn_in,
+        kept,
+        accepted,
+    )
     with ThreadPoolExecutor(workers) as pool:  # the kernel holds no lock
         list(pool.map(lambda i: _documents(int(edges[i]), int(edges[i + 1]), *arguments), range(workers)))
     return kept, float(accepted.sum() / (n * sweeps))

@@ -167,8 +167,11 @@ def test_deviation_that_matches_nothing_is_refused(tmp_path):
 def test_broken_step_is_one_usage_error(file, name, words):
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "checks", "-p", "no:cacheprovider", "--sampler", f"{file}:{name}"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     lines = [line for line in (run.stdout + run.stderr).splitlines() if line.strip()]
     assert run.returncode == 4, run.stdout + run.stderr
     assert words in lines[0]

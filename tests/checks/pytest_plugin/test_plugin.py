@@ -136,10 +136,23 @@ def test_overall_verdict_asks_nothing_statistical_of_a_flow_without_noise():
 
 def test_detectable_effects_of_statistical_passes_are_printed_and_the_worst_is_named():
     def passed(sampler, tier, effect, alpha=1e-10):
-        return Outcome(sampler, Result(
-            "ks", tier, "e", sampler, "pass", "r", target="t", unit="KS distance", detectable=effect, power=0.99,
-            alpha=alpha, n=1000,
-        ))  # fmt: skip
+        return Outcome(
+            sampler,
+            Result(
+                "ks",
+                tier,
+                "e",
+                sampler,
+                "pass",
+                "r",
+                target="t",
+                unit="KS distance",
+                detectable=effect,
+                power=0.99,
+                alpha=alpha,
+                n=1000,
+            ),
+        )
 
     noise_free = passed("d", "geometry", 9.0, alpha=None)
     sampled = [passed("a", "invariance", 0.003), passed("b", "invariance", 0.004)]
@@ -166,9 +179,22 @@ def test_a_fraction_of_the_chains_is_run_and_reproduced():
 
 def test_block_names_equation_effect_allowance_and_reproduction():
     result = Result(
-        "c", "law", "pi P = pi", "sgld", "fail", "too hot", target="t", step_size=0.1, effect=0.3, unit="variance",
-        allowance=0.1, allowance_source="theory", detectable=0.01, reproduction="pytest checks", seed=1,
-    )  # fmt: skip
+        "c",
+        "law",
+        "pi P = pi",
+        "sgld",
+        "fail",
+        "too hot",
+        target="t",
+        step_size=0.1,
+        effect=0.3,
+        unit="variance",
+        allowance=0.1,
+        allowance_source="theory",
+        detectable=0.01,
+        reproduction="pytest checks",
+        seed=1,
+    )
     text = block(result)
     for word in ("pi P = pi", "0.3 variance", "0.1, from theory", "step size 0.1", "0.01", "pytest checks", "seed 1"):
         assert word in text

@@ -94,10 +94,11 @@ def test_kernels_that_are_reversible_for_other_reasons_pass(kernel, on):
         langevin(energy=1.0001),
     ],
     ids=[
-        "MALA, gradient flipped in the density of the proposal", "HMC, no kinetic energy",
+        "MALA, gradient flipped in the density of the proposal",
+        "HMC, no kinetic energy",
         "energy off by 1e-4",
     ],
-)  # fmt: skip
+)
 def test_a_wrong_acceptance_fails(kernel):
     result = detailed_balance(Case(kernel, target("anharmonic")))
     assert result.verdict == "fail", result.reason

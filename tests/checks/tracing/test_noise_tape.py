@@ -170,10 +170,18 @@ def test_a_correlated_normal_is_fed_by_standard_normals():
         (lambda key: jax.lax.cond(key is None, lambda: 0.0, lambda: 0.0) + _in_a_branch(key), "cond"),
     ],
     ids=[
-        "gamma", "beta", "dirichlet", "student-t", "choice without replacement", "permutation", "bits", "poisson",
-        "a draw in a while loop", "a draw in a branch",
+        "gamma",
+        "beta",
+        "dirichlet",
+        "student-t",
+        "choice without replacement",
+        "permutation",
+        "bits",
+        "poisson",
+        "a draw in a while loop",
+        "a draw in a branch",
     ],
-)  # fmt: skip
+)
 def test_randomness_that_is_not_fed_is_listed(draw, primitive):
     assert primitive in record(draw, KEY).unintercepted
 

@@ -114,10 +114,14 @@ def test_articles_of_both_parts_are_weighed_by_the_words_of_the_training_article
 def test_the_page_of_the_calibration_marks_regions_that_cover_too_often(tmp_path):
     ranks = (np.arange(300) + 0.5) / 300
     lines = {
-        cell.key: {"result": {"ranks": [list(0.5 + width * (ranks - 0.5))] * 3, "samples": 1},
-                   "commit": "abc", "versions": {}, "seconds": 1.0}
+        cell.key: {
+            "result": {"ranks": [list(0.5 + width * (ranks - 0.5))] * 3, "samples": 1},
+            "commit": "abc",
+            "versions": {},
+            "seconds": 1.0,
+        }
         for cell, width in zip(sam_calibration.plan(False), (1.0, 0.5), strict=False)
-    }  # fmt: skip
+    }
     page = sam_calibration.text(lines, False)
     assert sum("| 0.500 | 0.900 | 1 |" in line for line in page) == 3
     assert sum("| **1.000** | **1.000** |" in line for line in page) == 3
@@ -150,8 +154,16 @@ def test_the_words_of_a_topic_are_those_above_the_mean():
 
 
 def test_a_claim_of_order_holds_where_the_gap_is_two_standard_errors():
-    level = {"sggmc": 10, "gsgnht": 30, "sggmc-full": 31, "gsgnht-full": 50, "gmc-apprmh": 70, "gmc-bgibbs": 80,
-             "vi": 60, "stovi": 90}  # fmt: skip
+    level = {
+        "sggmc": 10,
+        "gsgnht": 30,
+        "sggmc-full": 31,
+        "gsgnht-full": 50,
+        "gmc-apprmh": 70,
+        "gmc-bgibbs": 80,
+        "vi": 60,
+        "stovi": 90,
+    }
     ends = {name: (float(mean), np.array([mean - 1.0, mean, mean + 1.0])) for name, mean in level.items()}
     rows = [line.split(" | ")[2].strip(" |") for line in seeds.claims(ends) if " ± " in line and line.startswith("| ")]
     assert rows == ["no", "not decided", "no", "yes"]

@@ -82,10 +82,19 @@ def test_chain_is_the_documented_loop_over_steps(name):
 def test_samples_do_not_depend_on_the_block_size(name):
     sampler, estimator, position = CASES[name]
     results = [
-        run(sampler, estimator, KEY, step_size=0.1, num_steps=14, thin=2, num_chains=2, position=position,
-            block_size=block).samples
+        run(
+            sampler,
+            estimator,
+            KEY,
+            step_size=0.1,
+            num_steps=14,
+            thin=2,
+            num_chains=2,
+            position=position,
+            block_size=block,
+        ).samples
         for block in (None, 1, 3)
-    ]  # fmt: skip
+    ]
     for other in results[1:]:
         jax.tree.map(np.testing.assert_array_equal, results[0], other)
 
@@ -249,8 +258,17 @@ class Clock:
 
 
 def test_decreasing_step_sizes_and_weights():
-    result = run(Clock(), None, KEY, step_size=decreasing(0.5, 3.0, 0.6), num_steps=9, burn_in=2, thin=2,
-                 position=jnp.zeros(()), block_size=2)  # fmt: skip
+    result = run(
+        Clock(),
+        None,
+        KEY,
+        step_size=decreasing(0.5, 3.0, 0.6),
+        num_steps=9,
+        burn_in=2,
+        thin=2,
+        position=jnp.zeros(()),
+        block_size=2,
+    )
     h = np.array([0.5 * (1 + t / 3) ** -0.6 for t in range(12)])
     positions = np.cumsum(h)[[3, 5, 7, 9]]
     np.testing.assert_allclose(result.samples[0], positions, rtol=20 * EPS)
@@ -272,8 +290,15 @@ def test_variance_of_many_chains_is_that_of_the_discrete_law():
     chains, h = 4000, 0.8
     variance = 1 / (1 - h / 2)
     start = np.sqrt(variance) * np.random.default_rng(0).normal(size=(chains, 2))
-    end = run(SGLD(), FromLogDensity(lambda x: -0.5 * jnp.sum(x * x)), KEY, step_size=h, num_steps=20, thin=20,
-              positions=jnp.asarray(start)).position  # fmt: skip
+    end = run(
+        SGLD(),
+        FromLogDensity(lambda x: -0.5 * jnp.sum(x * x)),
+        KEY,
+        step_size=h,
+        num_steps=20,
+        thin=20,
+        positions=jnp.asarray(start),
+    ).position
     error = variance * np.sqrt(2 / (2 * chains))
     assert abs(float(jnp.mean(end**2)) - variance) <= 4.9 * error  # normal quantile at 1e-6, two-sided
 

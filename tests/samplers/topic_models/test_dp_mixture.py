@@ -264,9 +264,15 @@ def test_compiled_labels_have_the_probabilities_of_the_likelihood_above_the_slic
     for row in TABLE:
         rows = sparse_rows([row] * count)
         found = reassigned(
-            rows.starts, rows.columns, rows.counts, log_theta, log_weights, np.full(count, slices), grid,
+            rows.starts,
+            rows.columns,
+            rows.counts,
+            log_theta,
+            log_weights,
+            np.full(count, slices),
+            grid,
             np.zeros(count, np.int64),
-        )  # fmt: skip
+        )
         scores = np.where(log_weights >= slices, log_theta @ row, -np.inf)
         # inversion on a grid: each probability is met up to one point of the grid at each end
         expected = np.exp(scores - special.logsumexp(scores))
@@ -278,9 +284,15 @@ def test_a_user_whom_no_component_can_have_made_keeps_its_label():
     log_theta[:, 1] = -np.inf
     rows = sparse_rows([[0, 2, 0], [1, 0, 0]])
     found = reassigned(
-        rows.starts, rows.columns, rows.counts, log_theta, np.log([0.5, 0.4]), np.full(2, -9.0), np.zeros(2),
+        rows.starts,
+        rows.columns,
+        rows.counts,
+        log_theta,
+        np.log([0.5, 0.4]),
+        np.full(2, -9.0),
+        np.zeros(2),
         np.array([1, 1]),
-    )  # fmt: skip
+    )
     np.testing.assert_array_equal(found, [1, 0])
 
 

@@ -235,9 +235,15 @@ def test_the_perplexity_is_that_of_the_mean_over_the_sets():
             return super().add(generator, phi)
 
     found = run_particles(
-        ParVI(), Enumerated(MODEL, TINY), 0, THETA, step_size=0.01, num_steps=2, loop=TWO,
+        ParVI(),
+        Enumerated(MODEL, TINY),
+        0,
+        THETA,
+        step_size=0.01,
+        num_steps=2,
+        loop=TWO,
         completion=lambda: Watched(CORPUS, MODEL.alpha, 4),
-    )  # fmt: skip
+    )
     assert len(made) == 2 * len(THETA)
     np.testing.assert_allclose(np.stack(made[:3]), np.exp(THETA) / np.exp(THETA).sum(axis=1, keepdims=True), rtol=1e-13)
     np.testing.assert_allclose(np.stack(made[3:]), MODEL.phi(found.theta), rtol=1e-13)

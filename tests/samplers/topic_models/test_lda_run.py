@@ -31,9 +31,15 @@ def estimator_of(name, seed=3):
 
 def run_of(name, path=None, steps=STEPS, seed=1, completion=lambda: Completion(HELD_OUT, MODEL.alpha, 6), **options):
     return run_lda(
-        METHODS[name](MODEL), estimator_of(name), seed, step_size=decreasing(0.01, 10.0, 0.5), num_steps=steps,
-        completion=completion, loop=Loop(evaluate_every=2, checkpoint=path, checkpoint_every=2), **options,
-    )  # fmt: skip
+        METHODS[name](MODEL),
+        estimator_of(name),
+        seed,
+        step_size=decreasing(0.01, 10.0, 0.5),
+        num_steps=steps,
+        completion=completion,
+        loop=Loop(evaluate_every=2, checkpoint=path, checkpoint_every=2),
+        **options,
+    )
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -142,9 +148,13 @@ def test_true_topics_predict_better_than_a_uniform_law_and_than_shuffled_topics(
 def test_perplexity_falls_in_a_run():
     sampler = METHODS["SGRLD"](MODEL)
     found = run_lda(
-        sampler, estimator_of("SGRLD"), 1, step_size=0.01, num_steps=30,
+        sampler,
+        estimator_of("SGRLD"),
+        1,
+        step_size=0.01,
+        num_steps=30,
         completion=lambda: Completion(HELD_OUT, MODEL.alpha, 20),
-    )  # fmt: skip
+    )
     values = [p.perplexity for p in found.points]
     assert values[-1] < values[0] < 200
     assert [p.documents for p in found.points] == [70, 140, 210]
@@ -185,9 +195,12 @@ def test_metrics_without_zeros_are_the_dense_ones():
         full = np.diag(entries)
         eps = 8 * np.finfo(float).eps
         for got, want in (
-            (found @ vector, full @ vector), (found @ matrix, full @ matrix), (matrix @ found, matrix @ full),
-            (2 * found, 2 * full), (dense(found), full),
-        ):  # fmt: skip
+            (found @ vector, full @ vector),
+            (found @ matrix, full @ matrix),
+            (matrix @ found, matrix @ full),
+            (2 * found, 2 * full),
+            (dense(found), full),
+        ):
             np.testing.assert_allclose(got, want, rtol=eps)
         slope = row_divergence(lambda z, field=field: dense(field(z)), jax.numpy.asarray(theta))
         np.testing.assert_allclose(row_divergence(field, jax.numpy.asarray(theta)), slope, rtol=eps)

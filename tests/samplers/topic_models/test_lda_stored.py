@@ -15,17 +15,13 @@ from targets.topic_models.lda.model import LDA, normalised
 
 WORDS = Vocabulary(tuple("abcdefg"))
 MODEL = LDA(3, 7, alpha=0.3, beta=0.5)
-CORPUS = from_documents(
-    [np.array(d, int) for d in ([0, 1, 1], [], [2, 3, 4, 5, 6], [6], [0, 0, 0, 2], [1, 5])], WORDS
-)  # fmt: skip
+CORPUS = from_documents([np.array(d, int) for d in ([0, 1, 1], [], [2, 3, 4, 5, 6], [6], [0, 0, 0, 2], [1, 5])], WORDS)
 PHI = normalised(np.random.default_rng(0).gamma(1.0, size=(7, 3)))
 
 
 def move(sweeps, topics):
     """A document of one word."""
-    return move_topics(
-        np.random.default_rng(0), np.array([1]), np.array([0, 1]), PHI, 0.3, sweeps, np.array(topics)
-    )  # fmt: skip
+    return move_topics(np.random.default_rng(0), np.array([1]), np.array([0, 1]), PHI, 0.3, sweeps, np.array(topics))
 
 
 def recounted(state):

@@ -215,8 +215,14 @@ def test_a_run_that_is_killed_and_resumed_gives_the_same_samples(name, tmp_path)
     def chain():
         if name == "stovi":
             return VariationalChain(StochasticMeanField(law, train, 10))
-        return build(name, law, train, step_size=1e-3, batch_size=40 if "gmc-" in name else 10,
-                     weights=WeightSettings(2, 2 if "gmc-" not in name else 1, 2))  # fmt: skip
+        return build(
+            name,
+            law,
+            train,
+            step_size=1e-3,
+            batch_size=40 if "gmc-" in name else 10,
+            weights=WeightSettings(2, 2 if "gmc-" not in name else 1, 2),
+        )
 
     def go(num_samples, checkpoint=None):
         measure = LogPerplexity(law, test, np.random.default_rng(0), 20, window=2, chunk=2)
@@ -237,8 +243,10 @@ def test_a_run_that_is_killed_and_resumed_gives_the_same_samples(name, tmp_path)
 def test_arguments_of_methods_are_checked():
     law, _, train, _ = generated(10, 8)
     for wrong, name in (
-        ({"batch_size": 11}, "batch_size"), ({"step_size": -1.0}, "step_size"), ({"num_steps": 0}, "num_steps"),
-    ):  # fmt: skip
+        ({"batch_size": 11}, "batch_size"),
+        ({"step_size": -1.0}, "step_size"),
+        ({"num_steps": 0}, "num_steps"),
+    ):
         with pytest.raises(ValueError, match=name):
             build("sggmc", law, train, **wrong)
     with pytest.raises(ValueError, match="name"):

@@ -74,9 +74,10 @@ def test_bytes_of_another_encoding_are_named_with_file_and_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line", ['{"text": "cut', '{"body": "x"}', '["text"]', "", '{"text": 3}'],
+    "line",
+    ['{"text": "cut', '{"body": "x"}', '["text"]', "", '{"text": 3}'],
     ids=["cut off", "no such field", "no object", "empty", "no string"],
-)  # fmt: skip
+)
 def test_a_malformed_json_line_is_named_with_file_and_line(tmp_path, line):
     path = tmp_path / "docs.jsonl"
     path.write_text(json.dumps({"text": "the cat"}) + "\n" + line + "\n")

@@ -185,11 +185,9 @@ PLANTED = {
     ),
     "an unordered pair": (
         ["low_dim_gauss_mix"],
-        lambda law: dataclasses.replace(
-            law, parameters={**law.parameters, "mu": Parameter(Identity(), (2,))}
-        ),
+        lambda law: dataclasses.replace(law, parameters={**law.parameters, "mu": Parameter(Identity(), (2,))}),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("error", PLANTED)
