@@ -17,6 +17,10 @@ Decides = Literal["law", "order", "dynamics", "conduct"]
 behaves (types, keys, constraints). A sampler passes only if a check of the law or of the order passed."""
 
 
+UNCLAIMED = "claims no "
+"""Begins the reason of a check that needs a claim which the sampler does not make; the claim's type follows."""
+
+
 class NotApplicable(Exception):
     """Raised by a check that does not apply to this sampler on this target; the message is the reason."""
 
@@ -102,6 +106,11 @@ class Check:
             found += [ClaimParameter(name, k, k is hints[name]) for k in kinds if issubclass(k, Claim)]
         return tuple(found)
 
+    def missing(self, claims: Claims) -> str | None:
+        """The reason why a sampler with these claims is not held to the check, or None if it makes all that are needed."""
+        kinds = [kind.__name__ for _, kind, required in self.parameters if required and kind not in claims]
+        return UNCLAIMED + ", ".join(kinds) if kinds else None
+
     def __call__(self, case: Case, seed: int = 0) -> Finding:
         """The finding on a case; the seed goes to functions that draw numbers.
 
@@ -111,10 +120,9 @@ class Check:
         arguments: dict[str, Any] = {"seed": seed} if self.seeded else {}
         if self.parameters:
             claims = case.subject.sampler(case.target).claims
-            for name, kind, required in self.parameters:
-                arguments[name] = claims.get(kind)
-                if required and arguments[name] is None:
-                    raise NotApplicable(f"claims no {kind.__name__}")
+            if lacking := self.missing(claims):
+                raise NotApplicable(lacking)
+            arguments |= {name: claims.get(kind) for name, kind, _ in self.parameters}
         return self.function(case, **arguments)
 
 

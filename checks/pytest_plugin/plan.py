@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from checks.core.candidate import Subject
-from checks.core.check import Check
+from checks.core.check import UNCLAIMED, Check
 from checks.core.lookup import BadInput, adapter_rows, closest, find_target, resolve, workload_rows
+from checks.core.selection import claims_of
 from checks.pytest_plugin.execute import default_seed
 from checks.pytest_plugin.known_failures import Deviation, read, unmatched
 from checks.registry import CHECKS
@@ -188,7 +189,7 @@ def _all_rows(tiers: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _nothing_runs(cases: list[PlannedCheck], only: tuple[str, ...], names: tuple[str, ...]) -> str:
-    refused = [c for c in cases if c.unsupported != NO_TARGET]
+    refused = [c for c in cases if c.unsupported != NO_TARGET and not (c.unsupported or "").startswith(UNCLAIMED)]
     if refused:
         return f"--sampler {names[0]}: no selected tier applies ({refused[0].unsupported})"
     if only:
@@ -213,7 +214,8 @@ def _cases(subject: Subject, default: bool, seed: int | None) -> list[PlannedChe
             continue
         names = check.targets(subject)
         if not names:
-            cases.append(PlannedCheck(subject, check, None, chosen, NO_TARGET))
+            lacking = check.missing(claims_of(subject)) if row.targets else None
+            cases.append(PlannedCheck(subject, check, None, chosen, lacking or NO_TARGET))
         cases += [PlannedCheck(subject, check, name, chosen) for name in names]
     targets = list(dict.fromkeys(case.target for case in cases))
     return sorted(cases, key=lambda case: (TIERS.index(case.check.tier), targets.index(case.target)))

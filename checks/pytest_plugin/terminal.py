@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from checks.core.check import UNCLAIMED
 from checks.core.result import VERDICTS, Result
 from checks.pytest_plugin.known_failures import Deviation
 from checks.pytest_plugin.plan import LAW_TIERS, Plan
@@ -168,19 +169,23 @@ def blocks(outcomes: Iterable[Outcome]) -> list[str]:
 
 
 def reasons(outcomes: Iterable[Outcome]) -> list[str]:
-    """The checks that do not apply, counted by sampler, check and reason."""
+    """The checks that do not apply, counted by sampler, check and reason; claims that are not made share a line."""
     counts: dict[tuple[str, str, str], int] = {}
+    unclaimed: dict[str, dict[str, None]] = {}
     for o in outcomes:
-        if o.kind == "not-applicable":
+        if o.kind == "not-applicable" and o.result.reason.startswith(UNCLAIMED):
+            unclaimed.setdefault(o.row, {}).update(dict.fromkeys(o.result.reason.removeprefix(UNCLAIMED).split(", ")))
+        elif o.kind == "not-applicable":
             key = (o.row, o.result.check, o.result.reason)
             counts[key] = counts.get(key, 0) + 1
     merged: dict[tuple[str, str], list[tuple[str, int]]] = {}
     for (row, check, reason), n in counts.items():
         merged.setdefault((row, reason), []).append((check, n))
-    return [
+    lines = [
         f"{sum(n for _, n in found):4d}  {row}: {', '.join(c for c, _ in found)}: {reason}"
         for (row, reason), found in merged.items()
     ]
+    return lines + [f"      {row}: claims that are not made: {', '.join(kinds)}" for row, kinds in unclaimed.items()]
 
 
 def detectables(outcomes: Iterable[Outcome]) -> list[str]:
