@@ -107,7 +107,7 @@ class Check:
         return tuple(found)
 
     def missing(self, claims: Claims) -> str | None:
-        """The reason why a sampler with these claims is not held to the check, or None if it makes all that are needed."""
+        """Why a sampler with these claims is not held to the check; None if it makes all that are needed."""
         kinds = [kind.__name__ for _, kind, required in self.parameters if required and kind not in claims]
         return UNCLAIMED + ", ".join(kinds) if kinds else None
 

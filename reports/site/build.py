@@ -157,7 +157,9 @@ def _write_samplers(
         site.page(f"samplers/{row.slug}.html", "sampler", row=row, finding=finding, orders=drawn)
     libraries = {name: orders.of_library([(r.name, r.results) for r in own], name) for name, own in groups.items()}
     causes = [named[name] for name in CAUSES if name in named]
-    site.page("orders.html", "orders", libraries={k: v for k, v in libraries.items() if v}, experiments=causes)
+    fits = {name: orders.fits_of_library([(r.name, r.results) for r in own]) for name, own in groups.items()}
+    drawn = {name: figures for name, figures in libraries.items() if figures}
+    site.page("orders.html", "orders", libraries=drawn, fits=fits, experiments=causes)
 
 
 def _shelves(texts: Sequence[Document]) -> dict[str, list[Document]]:

@@ -1,10 +1,12 @@
 """Charts of orders: local error of a step and bias of the stationary law against the step size, from stored results."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from checks.core.result import Result
 from checks.registry import CHECKS
 from reports.site.chart import MOST, Axis, Line, chart
+from reports.statistics.order_fits import OrderFit, fit_order
 
 CHARTED = {check.name: check.charted for check in CHECKS if check.charted}
 """Detail of the results of a check that holds a number per step size."""
@@ -13,6 +15,50 @@ ERROR = Axis("local error, relative", log=True)
 BIAS = Axis("bias of the stationary law", log=True)
 FLOOR = 1e-13
 """Smaller numbers are round-off."""
+FINEST = 4
+"""Step sizes of a fit, the smallest whose error is well above round-off: coarser ones bend with higher powers of h."""
+CLEAR = 1e-9
+"""Errors of a fit: round-off is below one part in ten thousand of them."""
+
+
+class FittedOrder(NamedTuple):
+    """Order of a sampler on a target, by least squares.
+
+    Attributes:
+        sampler: name of the row.
+        check: whose numbers were fitted.
+        target: name of the target.
+        what: "local weak error" or "bias".
+        fit: of the order p; a local weak error of h^(p + 1) is fitted as such, less one.
+    """
+
+    sampler: str
+    check: str
+    target: str
+    what: str
+    fit: OrderFit
+
+
+def fitted(result: Result) -> FittedOrder | None:
+    """Order by least squares over the finest step sizes of a result; None if too few of them are clear of round-off."""
+    detail = CHARTED.get(result.check, "")
+    values, sizes = result.detail.get(detail), result.detail.get("step_sizes")
+    if not values or not sizes or len(values) != len(sizes) or result.detail.get("measured_order") is None:
+        return None  # without a measured order the check itself found its numbers too near to their error
+    clear = [(h, v) for h, v in zip(sizes, values, strict=True) if v is not None and v > CLEAR][-FINEST:]
+    fit = fit_order(*zip(*clear, strict=True)) if clear else None
+    if fit is None:
+        return None
+    if detail == "errors":
+        fit = fit._replace(order=fit.order - 1, low=fit.low - 1, high=fit.high - 1)
+    what = "local weak error" if detail == "errors" else "bias"
+    return FittedOrder(result.sampler, result.check, result.target or "any", what, fit)
+
+
+def fits_of_library(rows: Sequence[tuple[str, Sequence[Result]]]) -> list[FittedOrder]:
+    """Fitted orders of all samplers of a library at their default options."""
+    found = (fitted(result) for _, results in rows for result in results if not result.options)
+    return [fit for fit in found if fit]
 
 
 def line_of(result: Result, name: str) -> Line | None:

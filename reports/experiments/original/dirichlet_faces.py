@@ -28,6 +28,7 @@ from scipy import stats
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
 from reports.experiments.common.markdown import new_figure, number, provenance
+from reports.statistics.order_fits import fit_order
 from samplers.estimators.basic import Exact
 from samplers.geodesic.gmc import GMC
 from samplers.geodesic.sggmc import SGGMC
@@ -129,8 +130,8 @@ def text(lines: Lines, quick: bool) -> list[str]:
         "",
         "*Predicted order*: min(2, 2α − 1): a step lands within O(h) of a face, where the kick is O(1), with "
         "probability O(h^2α), and there are 1/h steps in a relaxation time (derivation in the module). *Measured "
-        "order*: least squares through the distances above twice what chance explains; "
-        "a dash where there are fewer than two.",
+        "order*: least squares through the distances above twice what chance explains, with the standard error; "
+        "a dash where there are fewer than three.",
         "",
         "What follows: for α < 1/2 no step size makes SGGMC (or any scheme that kicks by hF without a Metropolis test) "
         "right, and order 2 needs α ≥ 3/2, or no force at all (α = 1/2). GMC is exact at every α. The sparse law "
@@ -141,12 +142,10 @@ def text(lines: Lines, quick: bool) -> list[str]:
 
 
 def slope(sizes: Sequence[float], distances: Sequence[float], chance: float) -> str:
-    """Order fitted to the distances that are well above chance."""
+    """Order fitted to the distances that are well above chance, with its standard error."""
     seen = [(h, d) for h, d in zip(sizes, distances, strict=True) if d > 2 * chance]
-    if len(seen) < 2:
-        return "–"
-    h, d = np.log(np.array(seen)).T
-    return f"{round(float(np.polyfit(h, d, 1)[0]), 2) + 0.0:.2f}"  # + 0.0: no minus zero
+    fitted = fit_order(*zip(*seen, strict=True)) if seen else None
+    return str(fitted or "–")
 
 
 def draw(lines: Lines, quick: bool, path: Path) -> None:

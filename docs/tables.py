@@ -1,0 +1,170 @@
+"""Hook of mkdocs: pages of reference from the public names, and tables from the registries, at each build.
+
+A line `<!-- table: NAME -->` of a page becomes the table of that name in `TABLES`.
+"""
+
+import ast
+import inspect
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+from checks.core.candidate import Subject
+from checks.core.selection import claims_of
+from checks.faults.registry import DEFECTS
+from checks.registry import CHECKS
+from reports.records.frames import markdown
+from reports.statistics.power import power_table
+from samplers import types
+from samplers.entry import TIERS
+from samplers.interface.claims import Claim, Law
+from samplers.registry import SAMPLERS
+from samplers.topic_models.entries import WORKLOADS
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = {
+    "samplers": "Samplers, estimators, claims and the runner. `from samplers import SGLD, run`.",
+    "targets": "Distributions to sample, manifolds, and data. `from targets import gaussian`.",
+    "checks": "The checks, and how to run one from Python. `from checks import run_check`.",
+}
+DECIDES = {
+    "law": "stationary distribution",
+    "order": "order of the bias or of the local error",
+    "dynamics": "the SDE that is discretised",
+    "conduct": "conduct of the program",
+}
+
+
+def first_sentence(thing: object) -> str:
+    """First sentence of a docstring, on one line."""
+    text = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+    return re.split(r"(?<=[.:;]) ", text)[0].rstrip(".:;")
+
+
+def subclasses(base: type) -> Iterator[type]:
+    """All subclasses of a class, in the order of definition."""
+    for kind in base.__subclasses__():
+        yield kind
+        yield from subclasses(kind)
+
+
+def kills() -> dict[str, int]:
+    """Planted bugs that each check fails, in the published kill matrix."""
+    counts: dict[str, set[str]] = defaultdict(set)
+    for line in (ROOT / "reports" / "published" / "kill-matrix.jsonl").read_text(encoding="utf-8").splitlines():
+        found = json.loads(line)
+        if found["verdict"] == "fail":
+            counts[found["check"]].add(found["detail"]["defect"])
+    return {check: len(defects) for check, defects in counts.items()}
+
+
+def table_of_checks() -> list[str]:
+    """One table of checks per tier."""
+    found = kills()
+    lines = []
+    for tier in TIERS:
+        lines += [f"## {tier}", ""]
+        lines += markdown(
+            ("check", "equation", "a pass shows", "samples", "claims that it needs", "planted bugs that it fails"),
+            [
+                (
+                    f"`{check.name}`",
+                    check.equation,
+                    DECIDES[check.decides],
+                    "yes" if check.samples else "no",
+                    ", ".join(f"`{p.kind.__name__}`" for p in check.parameters if p.required) or "—",
+                    found.get(check.name, 0),
+                )
+                for check in CHECKS
+                if check.tier == tier
+            ],
+        )
+        lines.append("")
+    return lines
+
+
+def table_of_bugs() -> list[str]:
+    """Planted bugs by the check that must fail."""
+    return markdown(
+        ("what is wrong", "derived from", "check that must fail", "equation that is violated"),
+        sorted((d.error, f"`{d.base}`", f"`{d.killed_by.check}`", d.killed_by.equation) for d in DEFECTS),
+    )
+
+
+def table_of_claims() -> list[str]:
+    """Claims, with the checks that take each."""
+    takers: dict[type, list[str]] = defaultdict(list)
+    for check in CHECKS:
+        for parameter in check.parameters:
+            takers[parameter.kind].append(f"`{check.name}`")
+    rows = [
+        (f"`{kind.__name__}`", first_sentence(kind), ", ".join(takers[kind]) or "—")
+        for kind in subclasses(Claim)
+        if kind.__name__ in types.__all__ and kind is not Law
+    ]
+    return markdown(("claim", "what it states", "checks that take it"), rows)
+
+
+def table_of_samplers() -> list[str]:
+    """Reference samplers, with the law that each claims, and the kernels of topic models."""
+    rows = []
+    for row in SAMPLERS:
+        claims = claims_of(Subject(row))
+        sources = [f"{source.key}, {source.where}" for source in claims.sources]
+        order = getattr(claims.law, "order", None)
+        law = claims.law.kind + (f", bias O(h^{order})" if order else "")
+        rows.append((f"`{row.name}`", law, ", ".join(sorted(claims.spaces)), "; ".join(sources), ", ".join(row.tiers)))
+    lines = markdown(("sampler", "law", "spaces", "source", "tiers"), rows)
+    return [*lines, "", "## Kernels of topic models", "", *(f"- `{row.name}`" for row in WORKLOADS)]
+
+
+TABLES = {
+    "checks": table_of_checks,
+    "bugs": table_of_bugs,
+    "claims": table_of_claims,
+    "samplers": table_of_samplers,
+    "power": power_table,
+}
+
+
+def public_names(package: str) -> dict[str, list[str]]:
+    """Public names of a package by the module that defines them, from its stub."""
+    tree = ast.parse((ROOT / package / "__init__.pyi").read_text(encoding="utf-8"))
+    names: dict[str, list[str]] = defaultdict(list)
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            names[f"{package}.{node.module}"] += [alias.name for alias in node.names]
+    return names
+
+
+def reference(package: str, sentence: str) -> list[str]:
+    """Page of the public names of a package, by family."""
+    lines = [f"# {package}", "", sentence, ""]
+    if package == "samplers":
+        lines += ["::: samplers.runner.run.run", ""]
+    families: dict[str, list[str]] = defaultdict(list)
+    for module, names in public_names(package).items():
+        families[module.split(".")[1]] += [f"{module}.{name}" for name in names]
+    for family, paths in families.items():
+        lines += [f"## {family.replace('_', ' ')}", ""]
+        for path in paths:
+            lines += [f"::: {path}", ""]
+    return lines
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add a page of reference per package."""
+    for package, sentence in PACKAGES.items():
+        content = "\n".join(reference(package, sentence))
+        files.append(File.generated(config, f"reference/{package}.md", content=content))
+    return files
+
+
+def on_page_markdown(text: str, **_: object) -> str:
+    """Put the tables in their places."""
+    return re.sub(r"^<!-- table: (\w+) -->$", lambda found: "\n".join(TABLES[found.group(1)]()), text, flags=re.M)
