@@ -115,10 +115,10 @@ def table_of_samplers() -> list[str]:
     rows = []
     for row in SAMPLERS:
         claims = claims_of(Subject(row))
-        sources = [f"{source.key}, {source.where}" for source in claims.sources]
+        source = f"{claims.source.key}, {claims.source.where}"
         order = getattr(claims.law, "order", None)
         law = claims.law.kind + (f", bias O(h^{order})" if order else "")
-        rows.append((f"`{row.name}`", law, ", ".join(sorted(claims.spaces)), "; ".join(sources), ", ".join(row.tiers)))
+        rows.append((f"`{row.name}`", law, ", ".join(sorted(claims.spaces)), source, ", ".join(row.tiers)))
     lines = markdown(("sampler", "law", "spaces", "source", "tiers"), rows)
     return [*lines, "", "## Kernels of topic models", "", *(f"- `{row.name}`" for row in WORKLOADS)]
 
