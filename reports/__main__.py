@@ -24,6 +24,7 @@ from reports.site.build import PUBLISHED, build
 
 SITE = Path("build") / "site"
 HISTORY = Path(".asv") / "html"
+DOCUMENTATION = Path("build") / "docs"
 
 
 def experiments() -> dict[str, str]:
@@ -60,6 +61,7 @@ def parser() -> argparse.ArgumentParser:
     add("--results", type=Path, default=PUBLISHED, metavar="FOLDER", help="default: the published ones")
     add("--out", type=Path, default=SITE, metavar="FOLDER", help=f"default: {SITE}")
     add("--history", type=Path, metavar="FOLDER", help=f"pages of asv; default: {HISTORY} if there")
+    add("--documentation", type=Path, metavar="FOLDER", help=f"pages of mkdocs; default: {DOCUMENTATION} if there")
 
     add = commands.add_parser("compare", help="two files of results").add_argument
     add("old", type=Path, metavar="OLD.jsonl")
@@ -118,12 +120,18 @@ def _run(given: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _build(given: argparse.Namespace, rest: Sequence[str]) -> int:
-    if given.history is not None and not (given.history / "index.html").is_file():
-        raise ResultsError(f"--history {given.history}: holds no pages of asv; make some with asv publish")
-    history = given.history or (HISTORY if (HISTORY / "index.html").is_file() else None)
-    pages = build(given.results, given.out, history)
+    history = _pages("--history", given.history, HISTORY, "asv publish")
+    documentation = _pages("--documentation", given.documentation, DOCUMENTATION, "mkdocs build")
+    pages = build(given.results, given.out, history, documentation)
     print(f"{pages} pages; open {given.out / 'index.html'}")
     return 0
+
+
+def _pages(flag: str, given: Path | None, default: Path, command: str) -> Path | None:
+    """The folder that is given, else the default one if it holds pages. Raises ResultsError."""
+    if given is not None and not (given / "index.html").is_file():
+        raise ResultsError(f"{flag} {given}: holds no pages; make some with {command}")
+    return given or (default if (default / "index.html").is_file() else None)
 
 
 def _compare(given: argparse.Namespace, rest: Sequence[str]) -> int:

@@ -214,7 +214,7 @@ def _cases(subject: Subject, default: bool, seed: int | None) -> list[PlannedChe
             continue
         names = check.targets(subject)
         if not names:
-            lacking = check.missing(claims_of(subject)) if row.targets else None
+            lacking = None if check.tier == WORKLOAD or not row.targets else check.missing(claims_of(subject))
             cases.append(PlannedCheck(subject, check, None, chosen, lacking or NO_TARGET))
         cases += [PlannedCheck(subject, check, name, chosen) for name in names]
     targets = list(dict.fromkeys(case.target for case in cases))

@@ -34,13 +34,14 @@ CAUSES = ("three-biases", "cost-of-accuracy")
 """Experiments that the page of orders leads to."""
 
 
-def build(results: Path, out: Path, history: Path | None = None) -> int:
+def build(results: Path, out: Path, history: Path | None = None, documentation: Path | None = None) -> int:
     """Write the site of a folder of results; returns the number of pages. An old site is replaced as a whole.
 
     Args:
         results: the folder.
         out: where the site is to be.
         history: pages that `asv publish` wrote, which become the folder `asv` of the site; None for none.
+        documentation: pages that `mkdocs build` wrote, which become the folder `documentation`; None for none.
 
     Raises:
         ResultsError: if the folder holds no results, a file cannot be used, `out` is a folder of something else, or
@@ -58,9 +59,11 @@ def build(results: Path, out: Path, history: Path | None = None) -> int:
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent) as work:
         new = Path(work) / "site"
-        count = _write(new, rows, texts, results, history is not None)
-        if history is not None:
-            shutil.copytree(history, new / "asv")
+        attached = {"asv": history, "documentation": documentation}
+        count = _write(new, rows, texts, results, {name for name, pages in attached.items() if pages})
+        for name, pages in attached.items():
+            if pages is not None:
+                shutil.copytree(pages, new / name)
         shutil.rmtree(out, ignore_errors=True)
         shutil.move(new, out)
     return count
@@ -106,7 +109,7 @@ class _Site:
         target.write_text(text, encoding="utf-8")
 
 
-def _write(out: Path, rows: Sequence[Sampler], texts: Sequence[Document], results: Path, history: bool) -> int:
+def _write(out: Path, rows: Sequence[Sampler], texts: Sequence[Document], results: Path, attached: set[str]) -> int:
     """Write all files of the site; returns the number of pages."""
     present = {
         "workloads": any((results / "experiments" / f"{row.page}.jsonl").is_file() for row in workloads.ROWS),
@@ -115,7 +118,7 @@ def _write(out: Path, rows: Sequence[Sampler], texts: Sequence[Document], result
     }
     site = _Site(
         out,
-        history=history,
+        attached=attached,
         present=present,
         marks=MARKS,
         standings=STANDINGS,

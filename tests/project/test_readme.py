@@ -1,4 +1,4 @@
-"""The README is true: its example is run as printed, and every path, option and name in it exists."""
+"""README and documentation are true: the example runs as printed; every path, option and name in them exists."""
 
 import re
 from pathlib import Path
@@ -16,15 +16,23 @@ from samplers.entry import TIERS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-DOCUMENTS = ("README.md", "CONTRIBUTING.md")
+PAGES = ROOT / "docs" / "pages"
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", *(f"docs/pages/{page.name}" for page in sorted(PAGES.glob("*.md"))))
+LONGEST = 120
+"""Lines of the README."""
 EXAMPLE = "my_sampler.py:mine"
 NUMBERS = ("  allowance ", "  detectable ")
 """Lines whose numbers are round-off, and so differ from one processor to another."""
 
 
-def fenced(language: str) -> list[str]:
+def fenced(language: str, text: str = README) -> list[str]:
     """The fenced blocks of a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def page(name: str) -> str:
+    """Text of a page of the documentation."""
+    return (PAGES / f"{name}.md").read_text(encoding="utf-8")
 
 
 def words_of(line: str) -> str:
@@ -59,9 +67,9 @@ def test_the_example_passes_with_the_printed_remedy(example, tmp_path):
     assert run_check("right.py:mine", "gaussian_limit", "gaussian-1d-scaled").verdict == "pass"
 
 
-def test_the_deviations_file_of_the_readme_is_read(tmp_path):
+def test_the_deviations_file_of_the_documentation_is_read(tmp_path):
     file = tmp_path / "known.toml"
-    file.write_text(fenced("toml")[0], encoding="utf-8")
+    file.write_text(fenced("toml", page("reading-a-failure"))[0], encoding="utf-8")
     (entry,) = read(file)
     assert entry.matches("blackjax/sghmc[temperature=0.5]", "blackjax/sghmc", "gaussian_limit", "any")
     assert entry.check in {check.name for check in CHECKS}
@@ -70,16 +78,21 @@ def test_the_deviations_file_of_the_readme_is_read(tmp_path):
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_path_exists(document):
     text = (ROOT / document).read_text(encoding="utf-8")
-    links = {link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link}
+    beside = Path(document).parent
+    links = {str(beside / link) for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link}
+    links = {link for link in links if "docs/pages/reference/" not in link}  # made by the build
     folders = "targets|samplers|checks|reports|benchmarks|tests"
     paths = set(re.findall(rf"(?<![\w/.])((?:{folders})/[\w./-]*\w/?)", text))
-    commands = {m.replace(".", "/") for m in re.findall(r"python -m ([\w.]+)", text) if m != "venv"}
+    commands = {m.replace(".", "/") for m in re.findall(r"python -m ([\w.]+)", text) if m not in ("venv", "mkdocs")}
     modules = {m + ("/__main__.py" if (ROOT / m).is_dir() else ".py") for m in commands}
     classes = re.findall(rf"`((?:{folders})\.\w+)(?:\.[A-Z]\w*)?`", text)
     modules |= {m.replace(".", "/") + ".py" for m in classes}
     modules |= {"asv.conf.json"} if "`asv run`" in text else set()
     assert {p for p in links | paths | modules if not (ROOT / p).exists()} == set()
-    assert paths
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= LONGEST
 
 
 def test_options_are_those_of_the_plugin():
@@ -93,7 +106,7 @@ def test_options_are_those_of_the_plugin():
             added.append(name)
 
     plugin.pytest_addoption(Parser())
-    described = re.findall(r"^\| `(--[\w-]+) ", README, re.MULTILINE)
+    described = re.findall(r"^\| `(--[\w-]+) ", page("running"), re.MULTILINE)
     assert sorted(described) == sorted(added)
     others = {
         "--benchmark-only",
@@ -106,12 +119,15 @@ def test_options_are_those_of_the_plugin():
     }
     commands = next(a for a in reports_parser()._actions if isinstance(a.choices, dict)).choices
     of_reports = {flag for command in commands.values() for a in command._actions for flag in a.option_strings}
-    assert set(re.findall(r"(?<![\w-])(--[a-z][\w-]+)", README)) <= {*added, *others, *of_reports}
+    of_reports |= {"--method"}  # of reports.statistics.multiple_tests
+    for text in (README, *(file.read_text(encoding="utf-8") for file in PAGES.glob("*.md"))):
+        assert set(re.findall(r"(?<![\w-])(--[a-z][\w-]+)", text)) <= {*added, *others, *of_reports}
 
 
 def test_tables_name_the_verdicts_and_the_tiers_that_exist():
-    first = re.findall(r"^\| `([\w-]+)` \|", README, re.MULTILINE)
-    assert first == [*VERDICTS, *dict.fromkeys(check.tier for check in CHECKS)]
+    rows = r"^\| `([\w-]+)` \|"
+    assert re.findall(rows, README, re.MULTILINE) == list(VERDICTS)
+    assert re.findall(rows, page("running"), re.MULTILINE) == list(dict.fromkeys(check.tier for check in CHECKS))
     assert {check.tier for check in CHECKS} == set(TIERS)
 
 
