@@ -28,7 +28,7 @@ from samplers.topic_models.entries import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {
-    "samplers": "Samplers, estimators, claims and the runner. `from samplers import SGLD, run`.",
+    "samplers": "Samplers, estimators and claims: `from samplers import SGLD`. The runner: `from samplers.run import run`.",
     "targets": "Distributions to sample, manifolds, and data. `from targets import gaussian`.",
     "checks": "The checks, and how to run one from Python. `from checks import run_check`.",
 }
@@ -146,7 +146,7 @@ def reference(package: str, sentence: str) -> list[str]:
     """Page of the public names of a package, by family."""
     lines = [f"# {package}", "", sentence, ""]
     if package == "samplers":
-        lines += ["::: samplers.runner.run.run", ""]
+        lines += ["::: samplers.runner.run.run", "", "::: samplers.runner.config.RunConfig", ""]
     families: dict[str, list[str]] = defaultdict(list)
     for module, names in public_names(package).items():
         families[module.split(".")[1]] += [f"{module}.{name}" for name in names]

@@ -9,6 +9,7 @@ import numpy as np
 from samplers.dynamics.published import PublishedDiffusion
 from samplers.estimators.basic import Exact, KnownNoise
 from samplers.interface.sampler import Estimator, Sampler
+from samplers.interface.trees import Builder, Options
 from targets.target import Target
 
 DETERMINISTIC_TIERS = ("contract", "recipe", "generator", "order", "law")
@@ -50,7 +51,7 @@ class Row:
     tiers: tuple[str, ...] = USUAL_TIERS
     unsupported: Mapping[str, str] = field(default_factory=dict)
     targets: tuple[str, ...] = ("gaussian-correlated-2d", "anharmonic", "double-well")
-    variants: tuple[Mapping[str, Any], ...] = ()
+    variants: tuple[Options, ...] = ()
     step_size: float = 0.1
     step_power: float = 1.0
     estimator: Callable[[Target], Estimator] = Exact
@@ -97,19 +98,17 @@ def known_noise(target: Target) -> KnownNoise:
     return KnownNoise(target, target.curvature * (0.5 * np.eye(n) + 0.2 * np.ones((n, n))))
 
 
-def plain(method: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
+def plain(method: Builder, **fixed: Any) -> Builder:
     """A builder for a method that does not depend on the target."""
     return lambda target, **options: method(**fixed, **options)
 
 
-def on_manifold(method: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
+def on_manifold(method: Builder, **fixed: Any) -> Builder:
     """A builder for a method that takes the manifold of the target."""
     return lambda target, **options: method(target.manifold, **fixed, **options)
 
 
-def with_metric(
-    method: Callable[..., Any], metric: Callable[[Target], Any], size: int | None = None, **fixed: Any
-) -> Callable[..., Any]:
+def with_metric(method: Builder, metric: Callable[[Target], Any], size: int | None = None, **fixed: Any) -> Builder:
     """A builder for a method with a metric made for the target; `size` where the metric needs that many coordinates."""
 
     def build(target: Target, **options: Any):
@@ -120,6 +119,6 @@ def with_metric(
     return build
 
 
-def cyclical(method: Callable[..., Any], row_size: float, power: float) -> Callable[..., Any]:
+def cyclical(method: Builder, row_size: float, power: float) -> Builder:
     """A builder whose steps explore above four and a half times the usual step size of the row, `row_size`."""
     return lambda target, **options: method(explore_above=4.5 * row_size / target.curvature**power, **options)

@@ -23,7 +23,7 @@ def dtype_of(target: Target | None) -> str | None:
     return str(jnp.result_type(*jax.tree.leaves(target.example)))
 
 
-def signature(tree: Any) -> tuple:
+def signature(tree: Any) -> tuple[Any, tuple[tuple[tuple[int, ...], str], ...]]:
     """Structure, shapes and dtypes of a pytree, comparable and printable."""
     leaves, structure = jax.tree.flatten(tree)
     return structure, tuple((tuple(np.shape(x)), str(getattr(x, "dtype", type(x).__name__))) for x in leaves)

@@ -118,8 +118,8 @@ class AmbientDimension(GSGNHT):
 class PotentialOnly(GMC):
     """The acceptance probability has the potential alone."""
 
-    def kinetic(self, position, velocity):
-        return 0.0 * super().kinetic(position, velocity)
+    def kinetic(self, position, momentum):
+        return 0.0 * super().kinetic(position, momentum)
 
 
 def without_jacobian(target: Target) -> Exact:

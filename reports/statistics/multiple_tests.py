@@ -2,9 +2,9 @@
 
     python -m reports.statistics.multiple_tests RESULTS.jsonl [--method holm] [--alpha 0.01] [--csv FILE]
 
-The verdicts of `pytest checks` rest on a level that is fixed before the run (`checks.end_points.error_rates`); this table
-is for a reader with a level of their own. Methods are those of `statsmodels.stats.multitest.multipletests`; `holm` bounds
-the family-wise error rate under any dependence, `fdr_by` the false discovery rate.
+The verdicts of `pytest checks` rest on a level that is fixed before the run (`checks.end_points.error_rates`); this
+table is for a reader with another level in mind. Methods are those of `statsmodels.stats.multitest.multipletests`:
+`holm` bounds the family-wise error rate under any dependence, `fdr_by` the false discovery rate.
 """
 
 import argparse
@@ -37,11 +37,11 @@ def adjusted(results: pd.DataFrame, method: str = "holm", alpha: float = 0.01) -
         raise ValueError(f"method {method}: give one of {', '.join(METHODS)}")
     if not 0 < alpha < 1:
         raise ValueError(f"alpha {alpha}: give a level between 0 and 1")
-    tested = results[results.p_value.notna()].sort_values("p_value", kind="stable")
+    tested = results.loc[results.p_value.notna()].sort_values(by="p_value", kind="stable")
     if tested.empty:
         raise ValueError("no result has a p-value: run a statistical tier")
     rejected, values, *_ = multipletests(tested.p_value.astype(float), alpha=alpha, method=method)
-    return tested.assign(adjusted=values, rejected=rejected)[list(COLUMNS)].reset_index(drop=True)
+    return tested.assign(adjusted=values, rejected=rejected).reset_index(drop=True).loc[:, list(COLUMNS)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

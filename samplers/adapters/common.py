@@ -1,7 +1,7 @@
 """Helpers of the adapters: importing a library, the state, and the gradient noise of one minibatch as data."""
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 from samplers.entry import Row
 from samplers.estimators.basic import Minibatch
 from samplers.estimators.host import HostExact
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
+from samplers.interface.aliases import Builder, Estimator, EstimatorState, Options, Position, State, Tree
 from samplers.interface.claims import Claims, Composite, Source, StationaryLaw
 from targets.target import Target
 
@@ -54,7 +54,7 @@ class PeerState(NamedTuple):
 
 def frozen(
     target: Target, estimator: Estimator, key: jax.Array, estate: EstimatorState, position: Position
-) -> tuple[Callable[[Position], tuple[Any, Tree]], EstimatorState]:
+) -> tuple[Callable[[Position], tuple[State, Tree]], EstimatorState]:
     """The potential with the gradient noise of one minibatch held fixed, and the estimator's new state.
 
     Returns:
@@ -111,11 +111,11 @@ PARTICLES = {
 FEW = ("gaussian-1d-scaled", "gaussian-correlated-2d", "double-well")
 
 
-def on_target(adapter: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
+def on_target(adapter: Builder, **fixed: Any) -> Builder:
     """A builder for an adapter that needs the exact gradient of the target."""
     return lambda target, **options: adapter(target, **fixed, **options)
 
 
-def torch_row(name: str, adapter: Callable[..., Any], fixed: Mapping[str, Any] | None = None, **more: Any) -> Row:
+def torch_row(name: str, adapter: Builder, fixed: Options | None = None, **more: Any) -> Row:
     """A row of a torch library: a host sampler, run once a path in Python, on few targets."""
     return Row(name, on_target(adapter, **(fixed or {})), targets=FEW, estimator=HostExact, **more)

@@ -80,7 +80,7 @@ def fokker_planck_residual(drift: VectorField, D: MatrixField, H: ScalarField, z
     stationarity from the drift and the diffusion alone (theorem 2 of ma2015complete).
     """
 
-    def flux(y):
+    def flux(y: Vector) -> Vector:
         return drift(y) + D(y) @ jax.grad(H)(y) - row_divergence(D, y)
 
     return jnp.trace(jax.jacfwd(flux)(z)) - flux(z) @ jax.grad(H)(z)

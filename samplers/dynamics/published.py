@@ -149,7 +149,7 @@ def _tempered(matrix: Matrix) -> Matrix:
 def _momentum(friction: Matrix) -> Matrix:
     """T C for the momentum and 0 elsewhere: d r = .. - C r dt + sqrt(2 C T) dW (ma2015complete, section 3.1)."""
 
-    def D(z, target, options):
+    def D(z: np.ndarray, target: Target, options: Options) -> np.ndarray:
         n, out = target.size, np.zeros((len(z), len(z)))
         out[n : 2 * n, n : 2 * n] = _option(options, "temperature") * friction(z[:n], target, options)
         return out
@@ -171,7 +171,7 @@ def _riemannian(matrix: Matrix) -> Matrix:
 def _geodesic(friction: Matrix) -> Matrix:
     """T P C P for the velocity (liu2016stochastic, equations (5) and (6))."""
 
-    def C(x, target, options):
+    def C(x: np.ndarray, target: Target, options: Options) -> np.ndarray:
         P = _tangent(x, target)
         return P @ friction(x, target, options) @ P
 

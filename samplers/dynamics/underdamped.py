@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key, PyTree
+from jaxtyping import Array, Float, Key
 
 from samplers.dynamics.complete_recipe import Dynamics, Vector, coordinate_names
 from samplers.dynamics.embedded import Friction, friction_matrix
@@ -25,7 +25,7 @@ class MomentumState(NamedTuple):
 
     position: Point
     momentum: Point
-    estate: PyTree
+    estate: Any
 
 
 def langevin_dynamics(target: Target, friction: Friction, temperature: float = 1.0) -> Dynamics:
@@ -64,7 +64,7 @@ class MomentumMixin:
 
     temperature: float = 1.0
 
-    def init(self, key: Key[Array, ""], position: Point, estimator: Any) -> MomentumState:
+    def init(self, key: Key[Array, ""], position: Point, estimator: Any) -> PhaseState:
         momentum_key, estimator_key = jax.random.split(key)
         root = jnp.sqrt(self.temperature)
         momentum = jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(momentum_key, position))
@@ -76,5 +76,5 @@ class MomentumMixin:
     def unpack(self, state: PhaseState) -> PhasePoint:
         return PhasePoint(state.position, state.momentum)
 
-    def pack(self, key: Key[Array, ""], z: PhasePoint, estimator: Any) -> MomentumState:
+    def pack(self, key: Key[Array, ""], z: PhasePoint, estimator: Any) -> PhaseState:
         return MomentumState(z.position, z.momentum, estimator.init(key, z.position))

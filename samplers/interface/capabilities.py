@@ -3,10 +3,11 @@
 Laws are claimed (`samplers.interface.claims`); these say only what may be asked of an object.
 """
 
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from samplers.interface.sampler import Estimator, Key, Position, Scalar, Tree
 from targets.target import Target
 
 
@@ -73,14 +74,18 @@ class TrajectorySampler(Protocol):
 class SimultaneousChains(Protocol):
     """A host sampler that moves independent chains at once from positions (N, d)."""
 
-    def chains(self, rng: Any, positions: Any, step_size: Any, num_steps: int, estimator: Any) -> Any: ...
+    def chains(
+        self, rng: Key, positions: Position, step_size: Scalar, num_steps: int, estimator: Estimator
+    ) -> Tree: ...
 
 
 @runtime_checkable
 class SimultaneousVariables(Protocol):
     """A host sampler that moves independent chains at once from positions (N, d) or full variables (N, n)."""
 
-    def chain_variables(self, rng: Any, starts: Any, step_size: Any, num_steps: int, estimator: Any) -> Any: ...
+    def chain_variables(
+        self, rng: Key, starts: Position, step_size: Scalar, num_steps: int, estimator: Estimator
+    ) -> Tree: ...
 
 
 @runtime_checkable
@@ -88,7 +93,7 @@ class MappedSampler(Protocol):
     """A sampler of another process whose step is to be had as a map of z and of the numbers that it draws."""
 
     def one_step(
-        self, z: Any, normals: Any, uniforms: Any, integers: Any, eta: Any, step_size: Any, seed: int = 0
+        self, z: Tree, normals: Tree, uniforms: Tree, integers: Tree, eta: Tree, step_size: Scalar, seed: int = 0
     ) -> np.ndarray: ...
 
 

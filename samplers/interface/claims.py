@@ -15,6 +15,7 @@ import jax
 from samplers.dynamics.charts import InChart
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.embedded import EmbeddedDynamics
+from samplers.interface.trees import Tree
 from targets.target import Target
 
 
@@ -150,7 +151,7 @@ class Reversal(Claim):
         map: z -> R z, which keeps the law.
     """
 
-    map: Callable[[Any], Any]
+    map: Callable[[Tree], Tree]
 
 
 @dataclass(frozen=True, eq=False)

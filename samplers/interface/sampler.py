@@ -4,14 +4,13 @@ There is no base class to inherit. Every object with these attributes is a sampl
 what a sampler whose state is its position does not want to write.
 """
 
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import jax
 
 from samplers.interface.claims import Claims
+from samplers.interface.trees import EstimatorState, Key, Position, Scalar, State, Tree
 
-Position = Any
-State = Any
 Need = Literal["gradient", "potential", "covariance", "statistics"]
 
 
@@ -27,10 +26,10 @@ class Estimate(NamedTuple):
         statistics: unbiased sufficient counts, for conditionally conjugate samplers (SCIR, DP), or None.
     """
 
-    gradient: Any
+    gradient: Tree
     potential: jax.Array | None = None
     covariance: jax.Array | None = None
-    statistics: Any = None
+    statistics: Tree = None
 
 
 @runtime_checkable
@@ -41,11 +40,11 @@ class Estimator(Protocol):
     typed JAX key, or a `numpy.random.Generator` for an estimator with `backend == "host"`.
     """
 
-    def init(self, key: Any, position: Position) -> Any:
+    def init(self, key: Key, position: Position) -> EstimatorState:
         """First state of the estimator."""
         ...
 
-    def estimate(self, key: Any, estate: Any, position: Position) -> tuple[Estimate, Any]:
+    def estimate(self, key: Key, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
         """Estimate at a position, and the next state of the estimator."""
         ...
 
@@ -78,11 +77,11 @@ class Sampler(Protocol):
         """Parts of an estimate that a step reads."""
         ...
 
-    def init(self, key: Any, position: Position, estimator: Estimator) -> State:
+    def init(self, key: Key, position: Position, estimator: Estimator) -> State:
         """Start a chain at a position."""
         ...
 
-    def step(self, key: Any, state: State, step_size: Any, estimator: Estimator) -> State:
+    def step(self, key: Key, state: State, step_size: Scalar, estimator: Estimator) -> State:
         """Take one step."""
         ...
 
@@ -90,10 +89,10 @@ class Sampler(Protocol):
         """Position of a state."""
         ...
 
-    def unpack(self, state: State) -> Any:
+    def unpack(self, state: State) -> Tree:
         """Full variable z of a state."""
         ...
 
-    def pack(self, key: Any, z: Any, estimator: Estimator) -> State:
+    def pack(self, key: Key, z: Tree, estimator: Estimator) -> State:
         """State with the full variable z; caches are computed anew."""
         ...

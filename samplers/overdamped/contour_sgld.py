@@ -1,7 +1,6 @@
 """Contour stochastic gradient Langevin dynamics (CSGLD): a flattened law over energies, whose weights are learned."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.entry import FLAT, Row
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
+from samplers.interface.aliases import Builder, Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import (
     AdaptiveLaw,
     Claims,
@@ -206,7 +205,7 @@ CONTOUR_SLOPE = 0.3
 """Of log-linear weights, per unit of energy: below 1 / (T zeta) of all rows, for a finite inner temperature."""
 
 
-def contour(method: Callable[..., Any]) -> Callable[..., Any]:
+def contour(method: Builder) -> Builder:
     """A builder of a contour sampler that keeps log-linear weights, whose law has the temperature that is asked for."""
 
     def build(target: Target, temperature: float = 1.0, zeta: float = 0.75):
@@ -219,7 +218,7 @@ def contour(method: Callable[..., Any]) -> Callable[..., Any]:
     return build
 
 
-def learning_contour(method: Callable[..., Any]) -> Callable[..., Any]:
+def learning_contour(method: Builder) -> Builder:
     """A builder of a contour sampler that learns its weights, on ten bins from the least energy of a line on."""
 
     def build(target: Target, **options: Any):

@@ -34,7 +34,7 @@ class SGFSState(NamedTuple):
 
     position: Position
     covariance: jax.Array
-    count: jax.Array
+    count: jax.Array  # pyright: ignore[reportIncompatibleMethodOverride]  # hides tuple.count
     estate: EstimatorState
 
 

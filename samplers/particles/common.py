@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from samplers.entry import PARTICLE_TIERS, Row
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, State
+from samplers.interface.aliases import Builder, Estimator, EstimatorState, Position, Scalar, State
 from samplers.interface.from_step import PositionMixin
 from samplers.particles.kernels import Bandwidth, bandwidths_of, first_bandwidth
 
@@ -17,7 +17,7 @@ class Particles(NamedTuple):
     """Particles (leading axis M in every leaf), steps, what the bandwidth rule carries, estimators' states."""
 
     position: Position
-    count: jax.Array
+    count: jax.Array  # pyright: ignore[reportIncompatibleMethodOverride]  # hides tuple.count
     bandwidth: jax.Array
     estate: EstimatorState
 
@@ -90,6 +90,6 @@ PARTICLE_FLAT = ("gaussian-1d-scaled", "anharmonic", "gaussian-correlated-2d")
 BANDWIDTHS = ({"bandwidth": 0.5}, {"bandwidth": "he"})
 
 
-def particle_row(name: str, build: Callable[..., Any], targets: tuple[str, ...], *variants: Any, **more: Any) -> Row:
+def particle_row(name: str, build: Builder, targets: tuple[str, ...], *variants: Any, **more: Any) -> Row:
     """The row of a particle method."""
     return Row(name, build, PARTICLE_TIERS, PARTICLES, targets, variants, **more)

@@ -11,7 +11,7 @@ import numpy as np
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names, row_divergence
 from samplers.entry import PLANE, Row
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, State, Tree
+from samplers.interface.aliases import Builder, Estimator, EstimatorState, Position, Scalar, State, Tree
 from samplers.interface.claims import (
     Claims,
     DensityEstimate,
@@ -227,7 +227,7 @@ def irreversible(target: Target) -> Dynamics:
     )
 
 
-def as_flow(dynamics: Callable[[Target], Dynamics], size: int | None = None, **fixed: Any) -> Callable[..., Any]:
+def as_flow(dynamics: Callable[[Target], Dynamics], size: int | None = None, **fixed: Any) -> Builder:
     """A builder for the flow of particles of an SDE; `size` where the dynamics needs that many coordinates."""
 
     def build(target: Target, **options: Any):

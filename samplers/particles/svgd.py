@@ -45,7 +45,7 @@ class SVGDState(NamedTuple):
 
     position: Position
     square: jax.Array
-    count: jax.Array
+    count: jax.Array  # pyright: ignore[reportIncompatibleMethodOverride]  # hides tuple.count
     bandwidth: jax.Array
     estate: EstimatorState
 

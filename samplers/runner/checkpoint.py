@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from samplers.interface.aliases import Tree
+
 FORMAT = 2
 
 
@@ -19,7 +21,7 @@ class CheckpointError(ValueError):
     """A checkpoint that cannot be used: truncated, not a checkpoint, or of another run."""
 
 
-def save(path: str | os.PathLike, fingerprint: dict[str, Any], step: int, arrays: Sequence[np.ndarray]) -> None:
+def save(path: str | os.PathLike, fingerprint: dict[str, object], step: int, arrays: Sequence[np.ndarray]) -> None:
     """Write a checkpoint; a crash at any moment leaves either the old file or the new one.
 
     Args:
@@ -43,7 +45,7 @@ def save(path: str | os.PathLike, fingerprint: dict[str, Any], step: int, arrays
         raise
 
 
-def load(path: str | os.PathLike, fingerprint: dict[str, Any]) -> tuple[int, list[np.ndarray]]:
+def load(path: str | os.PathLike, fingerprint: dict[str, object]) -> tuple[int, list[np.ndarray]]:
     """Read a checkpoint of the run with this fingerprint.
 
     Returns:
@@ -73,7 +75,7 @@ def load(path: str | os.PathLike, fingerprint: dict[str, Any]) -> tuple[int, lis
     return step, arrays
 
 
-def refilled(tree: Any, arrays: Sequence[np.ndarray]) -> Any:
+def refilled(tree: Tree, arrays: Sequence[np.ndarray]) -> Tree:
     """The pytree with these arrays for its leaves, in JAX where the old leaves are."""
     leaves, structure = jax.tree.flatten(tree)
     like = lambda old, new: jnp.asarray(new) if isinstance(old, jax.Array) else new

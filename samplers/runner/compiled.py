@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, PartitionSpec
 
+from samplers.interface.aliases import Builder, Scalar, Tree
 from samplers.interface.sampler import Estimator, Position, Sampler, State
 from samplers.runner import presample
 from samplers.runner.digests import is_key
@@ -29,7 +30,7 @@ class Carry(NamedTuple):
     """Carry of the loop: states and averages with the chains on the last axis, and the total weight."""
 
     state: State
-    average: Any
+    average: Tree
     weight: jax.Array
 
 
@@ -55,7 +56,7 @@ class Kernel:
 
     sampler: Sampler
     estimator: Estimator
-    collect: Callable[[Position], Any]
+    collect: Callable[[Position], Tree]
 
     def init(self, key: jax.Array, position: Position) -> State:
         """The initial state of a chain."""
@@ -65,7 +66,7 @@ class Kernel:
         """One step of a chain."""
         return strong(self.sampler.step(key, state, step_size, self.estimator))
 
-    def value(self, state: State) -> Any:
+    def value(self, state: State) -> Tree:
         """The value that is kept of a state."""
         return self.collect(self.sampler.position(state))
 
@@ -103,7 +104,7 @@ class Avals:
     step_size: jax.ShapeDtypeStruct
 
     @property
-    def arguments(self) -> tuple[Any, State, Any]:
+    def arguments(self) -> tuple[jax.ShapeDtypeStruct, State, jax.ShapeDtypeStruct]:
         """Key, state and step size."""
         return self.key, jax.tree.unflatten(self.structure, self.leaves), self.step_size
 
@@ -119,10 +120,10 @@ class Program(NamedTuple):
     """The step in parts, and the compiled loop over it: (consts, keys, carry, stretch) -> (carry, samples)."""
 
     parts: presample.Parts
-    segment: Callable[[list, jax.Array, Carry, Stretch], tuple[Carry, Any]]
+    segment: Callable[[list, jax.Array, Carry, Stretch], tuple[Carry, Tree]]
 
 
-def cached(function: Callable[..., Any], *arguments: Any) -> Any:
+def cached(function: Builder, *arguments: Any) -> Tree:
     """Call a function that has an lru_cache; past the cache, if an argument cannot be hashed."""
     try:
         hash(arguments)
@@ -148,7 +149,7 @@ def program(kernel: Kernel, layout: Layout, avals: Avals) -> Program:
     # At least 2: a step that reads the draws of its block whole, and not a slice, is compiled to another rounding.
     block = max(2, layout.block_size or min(MAX_BLOCK, BLOCK_BYTES // max(1, parts.draw_bytes * chains)))
 
-    def segment(consts: list, keys: jax.Array, carry: Carry, stretch: Stretch) -> tuple[Carry, Any]:
+    def segment(consts: list, keys: jax.Array, carry: Carry, stretch: Stretch) -> tuple[Carry, Tree]:
         return _Segment(kernel, layout, parts, chains, block, consts, keys, stretch).run(carry)
 
     alone = len(layout.devices) == 1
@@ -199,7 +200,7 @@ class _Segment:
         """Steps per draw: `thin`, but not known to the compiler."""
         return self.stretch.steps // self.draws
 
-    def run(self, carry: Carry) -> tuple[Carry, Any]:
+    def run(self, carry: Carry) -> tuple[Carry, Tree]:
         """All steps; the carry after them, and the samples with the chains first, None if there are none."""
         steps, thin = self.stretch.steps, self.layout.thin
         if not self.draws:
@@ -216,7 +217,7 @@ class _Segment:
             both = lax.fori_loop(0, steps // thin, self.draw_of_blocks, (carry, samples))
         return both[0], chain_first(both[1])
 
-    def draws_of_block(self, group: int, i: jax.Array, both: tuple[Carry, Any]) -> tuple[Carry, Any]:
+    def draws_of_block(self, group: int, i: jax.Array, both: tuple[Carry, Tree]) -> tuple[Carry, Tree]:
         """Block number i, of `group` draws."""
         thin, first = self.layout.thin, i * group
         drawn = self.prepare(first * thin, group * thin)
@@ -230,12 +231,12 @@ class _Segment:
 
         return lax.fori_loop(0, jnp.minimum(group, self.stretch.steps // thin - first), body, both)
 
-    def draw_of_blocks(self, k: jax.Array, both: tuple[Carry, Any]) -> tuple[Carry, Any]:
+    def draw_of_blocks(self, k: jax.Array, both: tuple[Carry, Tree]) -> tuple[Carry, Tree]:
         """Draw number k, whose steps take several blocks."""
         carry, samples = both
         return self.keep(carry, samples, self.walk(carry.state, k * self.layout.thin, self.span), k)
 
-    def walk(self, state: State, offset: Any, count: jax.Array) -> State:
+    def walk(self, state: State, offset: Scalar, count: jax.Array) -> State:
         """`count` steps, in blocks; the random draws of the last block that are not needed are wasted."""
         block = self.block
 
@@ -246,7 +247,7 @@ class _Segment:
 
         return lax.fori_loop(0, (count + block - 1) // block, body, state)
 
-    def take(self, state: State, drawn: list | None, offset: Any, within: Any, count: Any) -> State:
+    def take(self, state: State, drawn: list | None, offset: Scalar, within: Scalar, count: Scalar) -> State:
         """`count` steps from number start + offset, the `within`-th of their block."""
         # A single chain is not batched (`lanes`): batched products of one are compiled to another rounding.
         update = self.parts.update_lanes if self.chains > 1 else lanes(self.parts.update, 1, (None, -1, -1, None))
@@ -261,22 +262,22 @@ class _Segment:
 
         return body(0, state) if isinstance(count, int) and count == 1 else lax.fori_loop(0, count, body, state)
 
-    def prepare(self, offset: Any, count: int) -> list | None:
+    def prepare(self, offset: Scalar, count: int) -> list | None:
         """The random draws of `count` steps of all chains, in lanes (step, chain); None if they stay in the loop."""
         if self.parts.draw is None:
             return None
         numbers = self.number(offset) + jnp.arange(count, dtype=jnp.uint32)
         return self.parts.draw(self.consts, *presample.lane_keys(self.keys, numbers))
 
-    def number(self, offset: Any) -> jax.Array:
+    def number(self, offset: Scalar) -> jax.Array:
         """The number of a step, which is folded into the keys."""
         return self.stretch.start + jnp.asarray(offset).astype(jnp.uint32)
 
-    def value(self, state: State) -> Any:
+    def value(self, state: State) -> Tree:
         """The values that are kept, chains on the last axis."""
         return lanes(self.kernel.value, self.chains, (-1,))(state)
 
-    def keep(self, carry: Carry, samples: Any, state: State, k: Any) -> tuple[Carry, Any]:
+    def keep(self, carry: Carry, samples: Tree, state: State, k: Scalar) -> tuple[Carry, Tree]:
         """Put the value of draw k among the samples, or add it to the average."""
         if not self.layout.averaged:
             put = lambda a, v: lax.dynamic_update_index_in_dim(a, v, k, 0)
@@ -292,24 +293,24 @@ class _Segment:
 # ------------------------------------------------------------------------------------------- chains on the last axis
 
 
-def chain_last(tree: Any) -> Any:
+def chain_last(tree: Tree) -> Tree:
     """Move the leading axis of every leaf to the end."""
     return jax.tree.map(lambda a: jnp.moveaxis(a, 0, -1), tree)
 
 
-def chain_first(tree: Any) -> Any:
+def chain_first(tree: Tree) -> Tree:
     """Move the last axis of every leaf to the front."""
     return jax.tree.map(lambda a: jnp.moveaxis(a, -1, 0), tree)
 
 
-def strong(tree: Any) -> Any:
+def strong(tree: Tree) -> Tree:
     """The same arrays without weak types, so that a loop may carry them."""
     return jax.tree.map(
         lambda a: a if is_key(a) else lax.convert_element_type(jnp.asarray(a), jnp.asarray(a).dtype), tree
     )
 
 
-def lanes(function: Callable[..., Any], chains: int, in_axes: tuple[int | None, ...]) -> Callable[..., Any]:
+def lanes(function: Builder, chains: int, in_axes: tuple[int | None, ...]) -> Builder:
     """Batch over chains on the last axis; a single chain is not batched but has the axis all the same."""
     if chains > 1:
         return jax.vmap(function, in_axes, -1)
@@ -337,7 +338,7 @@ def carry_specs(carry: Carry) -> Carry:
     return carry._replace(state=state, average=average, weight=PartitionSpec())
 
 
-def _on_devices(segment: Callable[..., Any], devices: Devices) -> Callable[..., Any]:
+def _on_devices(segment: Builder, devices: Devices) -> Builder:
     """A segment that every device runs with its own chains; the devices exchange nothing."""
     everywhere, mesh = PartitionSpec(), chain_mesh(devices)
 

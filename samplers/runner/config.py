@@ -5,11 +5,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import numpy as np
 
+from samplers.interface.aliases import Tree
 from samplers.interface.sampler import Estimator, Position, Sampler
 from samplers.runner.loop import Loop
 from samplers.runner.schedules import Schedule, constant, draw_weights, step_sizes
@@ -66,7 +67,7 @@ class RunConfig:
     positions: Position | None = None
     burn_in: int = 0
     thin: int = 1
-    collect: Callable[[Position], Any] | None = None
+    collect: Callable[[Position], Tree] | None = None
     keep: Keep = "samples"
     block_size: int | None = None
     hoisted: bool = True
@@ -122,7 +123,7 @@ class RunConfig:
         return self.keep == "average"
 
     @property
-    def collected(self) -> Callable[[Position], Any]:
+    def collected(self) -> Callable[[Position], Tree]:
         """The function whose values are kept."""
         return self.collect or identity
 

@@ -5,13 +5,13 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding
 
+from samplers.interface.aliases import Tree
 from samplers.interface.sampler import Position, State
 from samplers.runner.compiled import (
     Carry,
@@ -44,7 +44,7 @@ def devices_for(chains: int) -> Devices:
 
 
 @functools.lru_cache(maxsize=16)
-def _beginning(kernel: Kernel) -> Callable[[jax.Array, Position], tuple[State, Any, jax.Array | None]]:
+def _beginning(kernel: Kernel) -> Callable[[jax.Array, Position], tuple[State, Tree, jax.Array | None]]:
     """Compiled: initial states, chains last, zeros like the collected values, and which gradients are finite."""
 
     def begin(keys, positions):
@@ -62,7 +62,7 @@ def _beginning(kernel: Kernel) -> Callable[[jax.Array, Position], tuple[State, A
     return jax.jit(begin)
 
 
-def finite_chains(tree: Any) -> jax.Array:
+def finite_chains(tree: Tree) -> jax.Array:
     """Boolean array (chains,): all numbers of a chain are finite; leading chain axis."""
     leaves = [a for a in jax.tree.leaves(tree) if jnp.issubdtype(a.dtype, jnp.inexact)]
     checks = [jnp.all(jnp.isfinite(a), axis=tuple(range(1, a.ndim))) for a in leaves]
@@ -108,7 +108,7 @@ class JaxEngine:
         mesh = chain_mesh(self.devices)
         return jax.tree.map(lambda a, spec: jax.device_put(a, NamedSharding(mesh, spec)), carry, carry_specs(carry))
 
-    def _segment(self, start: int, steps: int, draws: int) -> Any:
+    def _segment(self, start: int, steps: int, draws: int) -> Tree:
         schedule, thin = self.setup.config.schedule, self.setup.config.thin
         count = draws * thin or steps
         if isinstance(schedule, Constant):
@@ -125,7 +125,7 @@ class JaxEngine:
         """Take steps number start, start + 1, ... and keep nothing."""
         self._segment(start, steps, 0)
 
-    def draw(self, start: int, draws: int) -> Any:
+    def draw(self, start: int, draws: int) -> Tree:
         """Take draws * thin steps; return the collected values, axes (chain, draw, ...), None if averaged."""
         return self._segment(start, 0, draws)
 
@@ -137,7 +137,7 @@ class JaxEngine:
         """The positions, leading chain axis."""
         return jax.vmap(self.setup.sampler.position)(self.state())
 
-    def averages(self) -> Any:
+    def averages(self) -> Tree:
         """The weighted averages of the collected values, leading chain axis."""
         return chain_first(self.carry.average)
 

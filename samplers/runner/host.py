@@ -3,12 +3,12 @@
 import copy
 import dataclasses
 import json
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from samplers.interface.aliases import Tree
 from samplers.interface.sampler import Position, State
 from samplers.runner.config import Setup
 from samplers.runner.digests import digest, digest_arrays
@@ -36,7 +36,7 @@ class HostEngine:
         self.average = [jax.tree.map(np.zeros_like, v) for v in values]
         self.weight = 0.0
 
-    def _value(self, chain: int) -> Any:
+    def _value(self, chain: int) -> Tree:
         return jax.tree.map(np.array, self.setup.config.collected(self.setup.sampler.position(self.states[chain])))
 
     def _step(self, chain: int, size: float) -> None:
@@ -50,7 +50,7 @@ class HostEngine:
             for size in sizes:
                 self._step(chain, size)
 
-    def draw(self, start: int, draws: int) -> Any:
+    def draw(self, start: int, draws: int) -> Tree:
         """Take draws * thin steps; return the collected values, axes (chain, draw, ...), None if averaged."""
         config = self.setup.config
         numbers = np.arange(start, start + draws * config.thin)
@@ -63,7 +63,7 @@ class HostEngine:
             self.weight = float(self.weight + weight)
         return None
 
-    def _draw_chain(self, chain: int, sizes: list[list[float]], weights: np.ndarray) -> Any:
+    def _draw_chain(self, chain: int, sizes: list[list[float]], weights: np.ndarray) -> Tree:
         """The draws of one chain, axes (draw, ...); None if they go into its average."""
         total, row = self.weight, []
         for group, weight in zip(sizes, weights, strict=True):
@@ -86,7 +86,7 @@ class HostEngine:
         """The positions, leading chain axis."""
         return jax.tree.map(lambda *a: np.stack(a), *(self.setup.sampler.position(x) for x in self.states))
 
-    def averages(self) -> Any:
+    def averages(self) -> Tree:
         """The weighted averages of the collected values, leading chain axis."""
         return jax.tree.map(lambda *a: np.stack(a), *self.average)
 
@@ -120,11 +120,11 @@ class HostEngine:
         self.states, self.average, self.weight = _refill((self.states, self.average, self.weight), arrays)
 
 
-def _is_object(leaf: Any) -> bool:
+def _is_object(leaf: Tree) -> bool:
     return dataclasses.is_dataclass(leaf) and not isinstance(leaf, type)
 
 
-def _numbers(tree: Any) -> list[np.ndarray]:
+def _numbers(tree: Tree) -> list[np.ndarray]:
     """The arrays and numbers of a pytree, also of those in dataclasses that are not registered as pytrees."""
     found = []
     for leaf in jax.tree.leaves(tree):
@@ -140,7 +140,7 @@ def _numbers(tree: Any) -> list[np.ndarray]:
     return found
 
 
-def _refill(tree: Any, arrays: list[np.ndarray]) -> Any:
+def _refill(tree: Tree, arrays: list[np.ndarray]) -> Tree:
     """A copy of a pytree with the numbers replaced by those at the front of `arrays`, which loses them."""
 
     def refill(leaf):

@@ -10,7 +10,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar, get_type_hints
+from typing import NamedTuple, Protocol, TypeVar, get_type_hints
 
 import numpy as np
 from tqdm import tqdm
@@ -71,7 +71,7 @@ class Driver(Protocol):
         """
         ...
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Values, JSON-serialisable, that a checkpoint of this run must have been written with."""
         ...
 
@@ -122,7 +122,7 @@ def drive(driver: Driver, stops: Sequence[int], loop: Loop, unit: str = "step", 
         _save(driver, loop, fingerprint, done, seconds)
 
 
-def _resume(driver: Driver, loop: Loop, fingerprint: dict[str, Any]) -> tuple[int, float]:
+def _resume(driver: Driver, loop: Loop, fingerprint: dict[str, object]) -> tuple[int, float]:
     """Restore the driver from the checkpoint, if there is one; steps and seconds so far."""
     if loop.checkpoint is None or not os.path.exists(loop.checkpoint):
         return 0, 0.0
@@ -132,7 +132,7 @@ def _resume(driver: Driver, loop: Loop, fingerprint: dict[str, Any]) -> tuple[in
     return done, seconds
 
 
-def _save(driver: Driver, loop: Loop, fingerprint: dict[str, Any], done: int, seconds: float) -> int:
+def _save(driver: Driver, loop: Loop, fingerprint: dict[str, object], done: int, seconds: float) -> int:
     """Write a checkpoint, if one is wanted; returns `done`."""
     if loop.checkpoint is not None:
         checkpoints.save(loop.checkpoint, fingerprint, done, [np.asarray(seconds), *driver.dump()])

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 
+from samplers.interface.aliases import Tree
 from samplers.interface.sampler import Estimator, Position, Sampler
 from samplers.runner.digests import is_key
 from samplers.runner.run import Run, run
@@ -80,7 +81,7 @@ def run_on_processes(
     )
 
 
-def _everywhere(tree: Any) -> Any:
+def _everywhere(tree: Tree) -> Tree:
     """The parts of all processes, one after the other on the leading axis."""
 
     def gathered(leaf):

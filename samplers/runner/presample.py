@@ -29,6 +29,10 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex
 
+from samplers.interface.aliases import Tree
+
+Value = Any
+"""A value, variable or equation of a traced program, of a type that JAX keeps to itself."""
 MAX_DRAW_BYTES = 2**20
 """A step that draws more than this is not split: its draws would not stay in cache anyway."""
 MAX_CONSTANT = 4096
@@ -70,13 +74,13 @@ class Parts(NamedTuple):
 
     consts: list[jax.Array]
     draw: Callable[[list, jax.Array, jax.Array], list] | None
-    update: Callable[[list, Any, Any, Any], Any]
-    update_lanes: Callable[[list, Any, Any, Any], Any]
+    update: Callable[[list, Tree, Tree, Value], Tree]
+    update_lanes: Callable[[list, Tree, Tree, Value], Tree]
     draw_bytes: int
-    jaxpr: Any
+    jaxpr: Value
 
 
-def whole(step: Callable, key: Any, state: Any, step_size: Any) -> Parts:
+def whole(step: Callable, key: Value, state: Tree, step_size: Value) -> Parts:
     """The step as one part, with its constants taken out.
 
     Args:
@@ -93,7 +97,7 @@ def whole(step: Callable, key: Any, state: Any, step_size: Any) -> Parts:
     return Parts(list(closed.consts), None, update, jax.vmap(update, (None, -1, -1, None), -1), 0, closed.jaxpr)
 
 
-def split(step: Callable, key: Any, state: Any, step_size: Any) -> Parts:
+def split(step: Callable, key: Value, state: Tree, step_size: Value) -> Parts:
     """The step in two parts, or in one if there is nothing to gain; arguments as in `whole`."""
     one = whole(step, key, state, step_size)
     if str(key.dtype) != "key<fry>" or not jax.config.jax_threefry_partitionable:  # pyright: ignore[reportAttributeAccessIssue]
@@ -147,7 +151,7 @@ def lane_keys(keys: jax.Array, numbers: jax.Array) -> tuple[jax.Array, jax.Array
     return k0.reshape(-1), k1.reshape(-1)
 
 
-def lanes_at(draws: list, start: Any, count: int) -> list:
+def lanes_at(draws: list, start: Value, count: int) -> list:
     """`count` lanes from `start`."""
     return jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, start, count, -1), draws)
 
@@ -186,7 +190,7 @@ class Flat(NamedTuple):
 class Equation(NamedTuple):
     """An equation whose atoms are renamed: variables of `Flat`, or literals."""
 
-    primitive: Any
+    primitive: Value
     params: dict
     inputs: list
     outputs: list
@@ -197,11 +201,11 @@ class Name:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any) -> None:
+    def __init__(self, aval: Value) -> None:
         self.aval = aval
 
 
-def _flatten(jaxpr: Any) -> Flat:
+def _flatten(jaxpr: Value) -> Flat:
     """Inline the inner calls, giving every variable a name of its own."""
     equations: list[Equation] = []
 
@@ -283,11 +287,11 @@ def _live(equations: Sequence[Equation], needed: set) -> list[Equation]:
     return live[::-1]
 
 
-def _is_key(v: Any) -> bool:
+def _is_key(v: Value) -> bool:
     return jnp.issubdtype(v.aval.dtype, jax.dtypes.prng_key)
 
 
-def _read(env: dict, atom: Any) -> Any:
+def _read(env: dict, atom: Value) -> Value:
     return atom.val if isinstance(atom, jex.Literal) else env[atom]
 
 
@@ -296,7 +300,7 @@ def _bind(e: Equation, env: dict) -> None:
     _assign(env, e, _apply(e, *(_read(env, v) for v in e.inputs)))
 
 
-def _apply(e: Equation, *inputs: Any) -> Any:
+def _apply(e: Equation, *inputs: Value) -> Value:
     """Evaluate the primitive of an equation on these values."""
     params, functions = e.primitive.get_bind_params(e.params), ()
     if isinstance(params, tuple):  # JAX 0.9
@@ -304,7 +308,7 @@ def _apply(e: Equation, *inputs: Any) -> Any:
     return e.primitive.bind(*functions, *inputs, **params)
 
 
-def _assign(env: dict, e: Equation, out: Any, mark: Callable[[Any], Any] = lambda value: value) -> None:
+def _assign(env: dict, e: Equation, out: Value, mark: Callable[[Value], Value] = lambda value: value) -> None:
     """Note the results of an equation."""
     env.update(zip(e.outputs, map(mark, out if e.primitive.multiple_results else [out]), strict=True))
 
@@ -369,7 +373,7 @@ def _bind_in_lanes(e: Equation, env: dict) -> None:
         _bind(e, env)
 
 
-def _bind_lanes(e: Equation, inputs: list) -> Any:
+def _bind_lanes(e: Equation, inputs: list) -> Value:
     """One equation, batched over the last axis of its `Lanes`.
 
     Equation by equation, since `jax.vmap` of them all would put the lanes first wherever a scalar meets a vector, and
@@ -404,7 +408,7 @@ def _inner_product(a: jax.Array, b: jax.Array) -> jax.Array:
     return lax.fori_loop(0, len(a), add, jnp.zeros(a.shape[1:], a.dtype))
 
 
-def _in_lanes(value: Any, count: int) -> Any:
+def _in_lanes(value: Value, count: int) -> Value:
     """An array with `count` lanes on its last axis."""
     if isinstance(value, Lanes):
         return value.value

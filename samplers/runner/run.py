@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from samplers.estimators.basic import Exact
+from samplers.interface.aliases import Tree
 from samplers.interface.sampler import Estimator, Position, Sampler, State
 from samplers.runner.config import RunConfig, Setup
 from samplers.runner.digests import is_key
@@ -53,20 +54,20 @@ class Run:
         steps: steps taken by each chain, burn-in included.
     """
 
-    samples: Any
+    samples: Tree
     weights: np.ndarray
     state: State
     position: Position
     nonfinite: np.ndarray
     steps: int
-    averages: Any = None
+    averages: Tree = None
 
     @functools.cached_property
-    def average(self) -> Any:
+    def average(self) -> Tree:
         """The weighted average of the draws, axes (chain, ...)."""
         return self.averages if self.samples is None else self.expectation(lambda x: x)
 
-    def expectation(self, function: Callable[[Any], Any]) -> Any:
+    def expectation(self, function: Callable[[Position], Tree]) -> Tree:
         """Weighted averages over the draws of each chain, axes (chain, ...).
 
             sum_k w_k f(x_k) / sum_k w_k
@@ -131,7 +132,7 @@ class _Chains:
 
     def __init__(self, engine: JaxEngine | HostEngine, config: RunConfig) -> None:
         self.engine, self.config = engine, config
-        self.chunks: list[Any] = []
+        self.chunks: list[Tree] = []
         self.nonfinite = np.zeros(engine.setup.chains, bool)
 
     def advance(self, start: int, count: int) -> None:
@@ -150,12 +151,12 @@ class _Chains:
             raise NonFiniteError(_message(self.nonfinite, done))
         return {}
 
-    def samples(self) -> Any:
+    def samples(self) -> Tree:
         """All draws so far, axes (chain, draw, ...); None if there are none."""
         self.chunks = [_join(self.chunks)] if self.chunks else []
         return jax.tree.map(jnp.asarray, self.chunks[0]) if self.chunks else None
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         config = self.config
         return {
             **self.engine.identity(),
@@ -179,7 +180,7 @@ class _Chains:
         self.chunks = [jax.tree.unflatten(self.engine.structure, arrays)] if arrays else []
 
 
-def _join(chunks: list[Any]) -> Any:
+def _join(chunks: list[Tree]) -> Tree:
     """Concatenate parts of the samples along the axis of draws."""
     if len(chunks) == 1:
         return chunks[0]

@@ -1,24 +1,22 @@
 """Shared by the runs of topic models: an estimator for the start, the error for divergence, rows."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 import jax
 import numpy as np
 
 from samplers.entry import WORKLOAD, Row
+from samplers.interface.aliases import Builder, EstimatorState, Options
 from samplers.interface.sampler import Estimate, Position
 
 
 class NoEstimator:
     """An estimator without a state and without estimates, for the start of a sampler."""
 
-    def init(self, key: jax.Array, position: Position) -> Any:
+    def init(self, key: jax.Array, position: Position) -> EstimatorState:
         """Return the empty state."""
         del key, position
         return ()
 
-    def estimate(self, key: jax.Array, estate: Any, position: Position) -> tuple[Estimate, Any]:
+    def estimate(self, key: jax.Array, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
         """Refuse: there is nothing to estimate yet."""
         raise NotImplementedError
 
@@ -40,10 +38,10 @@ def finite_topics(topics: np.ndarray, taken: str) -> np.ndarray:
 
 def kernel_row(
     name: str,
-    build: Callable[..., Any],
+    build: Builder,
     *targets: str,
     step_size: float = 1.0,
-    variants: tuple[Mapping[str, Any], ...] = (),
+    variants: tuple[Options, ...] = (),
 ) -> Row:
     """A row of the tier `workload`, whose step sizes are meant as they stand although a target may have a curvature."""
     return Row(name, build, (WORKLOAD,), targets=targets, step_size=step_size, step_power=0.0, variants=variants)

@@ -74,7 +74,7 @@ class CyclicalSGHMC(SGHMC):
 
     def init(self, key: jax.Array, position: Position, estimator: Estimator) -> CyclicalState:
         """Start a chain at a position."""
-        return CyclicalState(*super().init(key, position, estimator), jnp.asarray(False))
+        return CyclicalState(*super().init(key, position, estimator), jnp.asarray(False))  # pyright: ignore  # a MomentumState
 
     def step(self, key: jax.Array, state: CyclicalState, step_size: Scalar, estimator: Estimator) -> CyclicalState:
         """Take one step."""
@@ -92,7 +92,7 @@ class CyclicalSGHMC(SGHMC):
 
     def pack(self, key: jax.Array, z: PhasePoint, estimator: Estimator) -> CyclicalState:
         """State with the full variable z; caches are computed anew."""
-        return CyclicalState(*super().pack(key, z, estimator), jnp.asarray(False))
+        return CyclicalState(*super().pack(key, z, estimator), jnp.asarray(False))  # pyright: ignore  # a MomentumState
 
 
 ENTRIES: tuple[Row, ...] = (

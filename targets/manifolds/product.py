@@ -1,6 +1,7 @@
 """Products of manifolds."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +33,7 @@ class Product:
     factors: tuple[Manifold, ...]
 
     def __post_init__(self) -> None:
-        given = self.factors
+        given: Any = self.factors  # of whatever type a caller has put there
         if not (isinstance(given, tuple) and given and all(isinstance(factor, Manifold) for factor in given)):
             raise ValueError(f"factors: must be a non-empty tuple of manifolds, got {given!r}")
 

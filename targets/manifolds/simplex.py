@@ -1,6 +1,7 @@
 """The probability simplex, flat, with reflections at its faces."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -72,11 +73,11 @@ class Simplex:
         # Backwards in time is forwards with the velocity reversed; at time 0 the derivative in time has to survive.
         sign = jnp.where(time < 0, -1, 1).astype(point.dtype)
 
-        def unfinished(path):
+        def unfinished(path: tuple[Any, ...]) -> jax.Array:
             _, _, remaining, first, _, count = path
             return (first < remaining) & (count < self.max_reflections)
 
-        def reflect(path):
+        def reflect(path: tuple[Any, ...]) -> tuple[Any, ...]:
             x, v, remaining, first, face, count = path
             hit = jnp.arange(self.size) == face
             x = jnp.where(hit, 0, _advance(x, v, first))

@@ -29,7 +29,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
 from types import ModuleType
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -140,7 +140,7 @@ def _evaluate(xp: ModuleType, order: float, concentration: Reals) -> tuple[Reals
     # P(t) / P(1) = 1 + (t - 1) Q(t), which keeps the relative accuracy near kappa = 0
     growth = a * (excess - xp.log1p(excess / 2)) + xp.log1p(-excess * t * quotient) - xp.log1p(excess) / 2
 
-    def lower(k, carry):
+    def lower(k: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
         rho, growth = carry
         twice = 2 * (a - k)
         added = concentration * (concentration * rho) / twice

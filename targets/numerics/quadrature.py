@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from functools import lru_cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -152,7 +153,7 @@ def rejection(
         log(n) / acceptance rounds.
     """
 
-    def attempt(key):
+    def attempt(key: Key[Array, ""]) -> tuple[Draws, Bool[Array, " n"]]:
         propose_key, accept_key = jax.random.split(key)
         values = propose(propose_key, n)
         levels = jax.vmap(log_accept)(values)
@@ -172,7 +173,7 @@ def until_accepted(key: Key[Array, ""], attempt: Callable[[Key[Array, ""]], tupl
         Draws (n, d). Every round proposes to all and fills those that are still empty.
     """
 
-    def body(carry):
+    def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         key, values, done = carry
         key, attempt_key = jax.random.split(key)
         proposals, accepted = attempt(attempt_key)

@@ -33,7 +33,7 @@ class HeightLaw:
     """
 
     def __init__(self, n: int, log_mean: Callable[[Values, Values], Values], panels: int = 60):
-        def log_density(theta):
+        def log_density(theta: Values) -> Values:
             sine = np.sin(theta)
             return special.xlogy(n - 2, sine) + log_mean(np.cos(theta), sine)
 
@@ -77,7 +77,7 @@ def vmf_height_law(
         across = float(np.linalg.norm(direction - along * axis))
         parts.append((math.log(weight) + float(log_vmf_constant(n, kappa)), kappa * along, kappa * across))
 
-    def log_mean(cosine, sine):
+    def log_mean(cosine: Values, sine: Values) -> Values:
         sine = np.maximum(sine, 0)
         terms = [c + u * cosine + log_mean_exponential(n - 1, v * sine) for c, u, v in parts]
         return np.logaddexp.reduce(terms)
@@ -118,11 +118,11 @@ def sample_heights(
         return 1 - below, jnp.sqrt(jnp.maximum(below * (2 - below), 0))
     b = (n - 1) / (2 * kappa + jnp.sqrt(4 * kappa**2 + (n - 1) ** 2))
 
-    def parts(z):
+    def parts(z: jax.Array) -> tuple[jax.Array, jax.Array]:
         y = 1 - (1 - b) * z
         return y, 2 * kappa * b * (1 - 2 * z) / ((1 + b) * y) + (n - 1) * jnp.log((1 + b) / (2 * y))
 
-    def attempt(key):
+    def attempt(key: jax.Array) -> tuple[jax.Array, jax.Array]:
         turn_key, radius_key, accept_key = jax.random.split(key, 3)
         turn = jnp.cos(2 * math.pi * jax.random.uniform(turn_key, kappa.shape, dtype))
         radius = jax.random.uniform(radius_key, kappa.shape, dtype)

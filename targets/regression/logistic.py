@@ -80,10 +80,14 @@ def laplace(features: np.ndarray, labels: np.ndarray, prior_variance: float) -> 
     signs = 2 * labels - 1
     weights = np.zeros(features.shape[1])
     value = _potential(weights[None], features, signs, prior_variance)[0]
-    for _ in range(100):
+
+    def derivatives(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         s = special.expit(features @ weights)
         gradient = features.T @ (s - labels) + weights / prior_variance
-        hessian = (features.T * (s * (1 - s))) @ features + np.eye(weights.size) / prior_variance
+        return gradient, (features.T * (s * (1 - s))) @ features + np.eye(weights.size) / prior_variance
+
+    gradient, hessian = derivatives(weights)
+    for _ in range(100):
         step = np.linalg.solve(hessian, gradient)
         decrement = gradient @ step
         if decrement < 1e-24 * max(1.0, abs(value)):
@@ -97,6 +101,7 @@ def laplace(features: np.ndarray, labels: np.ndarray, prior_variance: float) -> 
                 break
             scale /= 2
         weights, value = proposed, new
+        gradient, hessian = derivatives(weights)
     return GaussianLaw(weights, hessian)
 
 

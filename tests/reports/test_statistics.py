@@ -62,7 +62,9 @@ def test_an_order_needs_positive_numbers_one_per_step_size(errors):
         fit_order(SIZES[:3], errors)
 
 
-@pytest.mark.parametrize(("check", "detail", "power"), [("gaussian_limit", "bias", 2), ("local_weak_order", "errors", 3)])
+@pytest.mark.parametrize(
+    ("check", "detail", "power"), [("gaussian_limit", "bias", 2), ("local_weak_order", "errors", 3)]
+)
 def test_fitted_orders_are_those_of_the_scheme(check, detail, power):
     numbers = {detail: [h**power for h in SIZES], "step_sizes": list(SIZES), "measured_order": 2.0}
     found = fitted(Result(check, "law", "1 = 1", "s", "pass", "fine", detail=numbers))

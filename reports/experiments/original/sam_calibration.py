@@ -116,14 +116,14 @@ def measured(cell: Cell) -> dict[str, Any]:
     start = np.stack([law.start(rng) for _ in range(cell.corpora)])
     state = method.init(rng, start)
     first, spacing = samples_of(cell)
-    drawn = []
-    for number in range(1, first + (LENGTH - 1) * spacing + 1):
+    drawn, last = [], first + (LENGTH - 1) * spacing
+    for number in range(1, last + 1):
         state = method.sample(rng, state)
         if number >= first and (number - first) % spacing == 0:
             drawn.append(statistics(law, method.topics(state), documents))
     below = np.sum(np.stack(drawn) < statistics(law, truth, documents), axis=0)
     ranks = (below + rng.random(below.shape)) / (LENGTH + 1)
-    return {"ranks": np.round(ranks, 5).T.tolist(), "samples": number}
+    return {"ranks": np.round(ranks, 5).T.tolist(), "samples": last}
 
 
 def label(cell: Cell) -> str:

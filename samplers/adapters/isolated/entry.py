@@ -1,10 +1,10 @@
 """Builders of the rows of libraries behind the bridge, and the reasons that several of them share."""
 
-from collections.abc import Callable
 from typing import Any
 
 from samplers.adapters.common import COMPOSITE
 from samplers.entry import SAMPLED_TIERS, Row
+from samplers.interface.aliases import Builder
 
 PRECONDITIONED: dict[str, str] = dict.fromkeys(
     ("recipe", "generator", "order", "law"),
@@ -13,21 +13,21 @@ PRECONDITIONED: dict[str, str] = dict.fromkeys(
 )
 
 
-def bridged_row(library: str, name: str, build: Callable[..., Any], **given: Any) -> Row:
+def bridged_row(library: str, name: str, build: Builder, **given: Any) -> Row:
     """A row `library/name`."""
     return Row(f"{library}/{name}", build, **given)
 
 
-def momentum_row(library: str, name: str, build: Callable[..., Any], **given: Any) -> Row:
+def momentum_row(library: str, name: str, build: Builder, **given: Any) -> Row:
     """A row of a sampler with a momentum."""
     return bridged_row(library, name, build, step_power=0.5, **given)
 
 
-def composite_row(library: str, name: str, build: Callable[..., Any], **given: Any) -> Row:
+def composite_row(library: str, name: str, build: Builder, **given: Any) -> Row:
     """A row of a sampler whose step has several inner iterations after a full refresh."""
     return momentum_row(library, name, build, tiers=("contract", "law", *SAMPLED_TIERS), unsupported=COMPOSITE, **given)
 
 
-def sampled_row(library: str, name: str, build: Callable[..., Any], why: dict[str, str], **given: Any) -> Row:
+def sampled_row(library: str, name: str, build: Builder, why: dict[str, str], **given: Any) -> Row:
     """A row whose law independent chains decide alone."""
     return bridged_row(library, name, build, tiers=("contract", *SAMPLED_TIERS), unsupported=why, **given)

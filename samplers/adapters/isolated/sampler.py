@@ -29,7 +29,7 @@ class BridgeState(NamedTuple):
     """
 
     z: Tree
-    index: int
+    index: int  # pyright: ignore[reportIncompatibleMethodOverride]  # hides tuple.index
     estate: EstimatorState
 
 

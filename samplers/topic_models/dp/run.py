@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def run_dp(
     iterations: int,
     seed: int,
     score: Callable[[DPState], tuple[float, ...]],
-    fingerprint: dict[str, Any] | None = None,
+    fingerprint: dict[str, object] | None = None,
     loop: Loop = USUAL,
 ) -> DPRun:
     """Run a chain from `sampler.init`, scored at the start and at every evaluation.
@@ -68,7 +68,7 @@ def run_dp(
     return DPRun(driver.state, np.array(driver.scores), np.array(driver.seconds))
 
 
-def _settings(sampler: DPSlice, users: Users, step_size: float | StepSizes) -> dict[str, Any]:
+def _settings(sampler: DPSlice, users: Users, step_size: float | StepSizes) -> dict[str, object]:
     """Identity of the sampler and the data in a checkpoint."""
     return {
         "step_size": json.loads(json.dumps(step_size)),
@@ -87,7 +87,7 @@ class _Driver:
     users: Users
     step_size: float | StepSizes
     score: Callable[[DPState], tuple[float, ...]]
-    belongs: dict[str, Any]
+    belongs: dict[str, object]
     generator: np.random.Generator
     state: DPState
     scores: list[tuple[float, ...]] = field(default_factory=list)
@@ -104,7 +104,7 @@ class _Driver:
         self.seconds.append(seconds)
         return {"score": f"{self.scores[-1][0]:.4f}", "components": str(len(self.state.log_sticks))}
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         return self.belongs
 
     def dump(self) -> list[np.ndarray]:

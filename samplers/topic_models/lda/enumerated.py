@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from samplers.entry import Row
+from samplers.interface.aliases import EstimatorState
 from samplers.interface.sampler import Estimate
 from samplers.riemannian.metrics import FlatMetric, PositiveMetric
 from samplers.riemannian.sgrhmc import SGRHMC
@@ -34,7 +35,7 @@ class ExactCounts:
 
     backend = "host"
 
-    def init(self, key, position):
+    def init(self, key: Any, position: Any) -> EstimatorState:
         del key, position
         return ()
 

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -201,7 +201,7 @@ class _Driver:
         self.points.append(SetPoint(done, done * self.estimator.documents, seconds, value, spread))
         return {"perplexity": f"{value:.1f}", "spread": f"{spread:.3g}"}
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         return {
             "sampler": digest((type(self.sampler).__qualname__, self.sampler)),
             "estimator": digest((type(self.estimator).__name__, self.estimator)),

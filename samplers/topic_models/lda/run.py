@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -180,7 +180,7 @@ class _Driver:
         self.points.append(Point(done, done * chain.estimator.batches.batch_size, seconds, value))
         return {"perplexity": f"{value:.1f}"}
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         sampler, estimator = self.chain.sampler, self.chain.estimator
         model, batches = estimator.model, estimator.batches
         return {

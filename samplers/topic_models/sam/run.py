@@ -1,7 +1,7 @@
 """Runs on a spherical admixture model, with the log-perplexity on the way."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import jax
 import numpy as np
@@ -136,7 +136,7 @@ class _Driver:
         self.points.append(Point(done, seconds, *value, last.value))
         return {"log_perplexity": f"{value.value:.1f}"}
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         return {
             "method": describe(self.chain),
             "seed": self.seed,

@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+Options = dict[str, Any]
 Law = Any
 """The `Law` of the worker, which is a program of its own and cannot be imported."""
 State = Any
@@ -48,7 +49,7 @@ class Kernel:
 
     map_index = 1
 
-    def __init__(self, name: str, law: Law, options: dict[str, Any]) -> None:
+    def __init__(self, name: str, law: Law, options: Options) -> None:
         self.name, self.law, self.options = name, law, dict(options)
         self.family, _, self.more = name.partition("_")
         preconditioners = module("sgmcmc_preconditioner")
@@ -173,7 +174,7 @@ class Cyclical(Kernel):
         return (self.flat(state[0]),)
 
 
-def kernel(name: str, law: Law, options: dict[str, Any]) -> Kernel:
+def kernel(name: str, law: Law, options: Options) -> Kernel:
     """The kernel that a request names."""
     if name == "cyclical_sgld":
         return Cyclical(name, law, options)

@@ -24,6 +24,7 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+Options = dict[str, Any]
 Law = Any
 """The `Law` of the worker, which is a program of its own and cannot be imported."""
 State = Any
@@ -51,7 +52,7 @@ class Kernel:
     map_index = 1
     parts = ()
 
-    def __init__(self, law: Law, options: dict[str, Any]) -> None:
+    def __init__(self, law: Law, options: Options) -> None:
         self.law, self.options = law, dict(options)
         self.integrator, self.solver = module("integrator"), module("solver")
         self.schedule = module("scheduler").schedule
@@ -140,7 +141,7 @@ class Kernel:
 class Langevin(Kernel):
     """alias.sgld."""
 
-    def __init__(self, law: Law, options: dict[str, Any], rms: bool = False) -> None:
+    def __init__(self, law: Law, options: Options, rms: bool = False) -> None:
         super().__init__(law, options)
         self.rms = rms
         adaption = module("adaption").rms_prop() if rms else None
@@ -177,7 +178,7 @@ class Langevin(Kernel):
 class Hamiltonian(Kernel):
     """alias.sghmc and alias.obabo: an integrator alone."""
 
-    def __init__(self, law: Law, options: dict[str, Any], name: str) -> None:
+    def __init__(self, law: Law, options: Options, name: str) -> None:
         super().__init__(law, options)
         self.name = name
         build = {"sghmc": self.integrator.friction_leapfrog, "obabo": self.integrator.obabo}[name]
@@ -215,7 +216,7 @@ class Hamiltonian(Kernel):
 class Metropolis(Kernel):
     """alias.amagold and alias.sggmc."""
 
-    def __init__(self, law: Law, options: dict[str, Any], name: str) -> None:
+    def __init__(self, law: Law, options: Options, name: str) -> None:
         super().__init__(law, options)
         steps, friction = int(self.options["integration_steps"]), self.options["friction"]
         build = {"amagold": self.integrator.reversible_leapfrog, "sggmc": self.integrator.obabo}[name]
@@ -248,7 +249,7 @@ class Metropolis(Kernel):
 class ReplicaExchange(Kernel):
     """alias.re_sgld: both chains start at the given position."""
 
-    def __init__(self, law: Law, options: dict[str, Any]) -> None:
+    def __init__(self, law: Law, options: Options) -> None:
         super().__init__(law, options)
         integrator = self.integrator.langevin_diffusion(self.potential, self.batch())
         self.init, self.update, _ = self.solver.parallel_tempering(integrator)
@@ -282,7 +283,7 @@ class ReplicaExchange(Kernel):
         return tuple(self.flat(chain.latent_variables) for chain in state[:2])
 
 
-def kernel(name: str, law: Law, options: dict[str, Any]) -> Kernel:
+def kernel(name: str, law: Law, options: Options) -> Kernel:
     """The kernel that a request names."""
     if name in ("sgld", "sgld_rms"):
         return Langevin(law, options, rms=name == "sgld_rms")

@@ -23,6 +23,7 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+Options = dict[str, Any]
 Law = Any
 """The `Law` of the worker, which is a program of its own and cannot be imported."""
 State = Any
@@ -56,7 +57,7 @@ class Kernel:
 
     map_index = 1
 
-    def __init__(self, name: str, law: Law, options: dict[str, Any]) -> None:
+    def __init__(self, name: str, law: Law, options: Options) -> None:
         self.kernels = importlib.import_module("sgmcmcjax.kernels")
         self.family = name.removesuffix("CV").removesuffix("_SVRG")
         self.name, self.law, self.options = name, law, dict(options)
@@ -160,7 +161,7 @@ class Palindrome(Kernel):
     `update1` with the gradient at theta, then `update2` with the gradient at the new theta.
     """
 
-    def __init__(self, name: str, law: Law, options: dict[str, Any]) -> None:
+    def __init__(self, name: str, law: Law, options: Options) -> None:
         super().__init__(name, law, options)
         self.diffusions = importlib.import_module("sgmcmcjax.diffusions")
 
@@ -194,7 +195,7 @@ class Palindrome(Kernel):
         return self.parts_of(state[0].packed_state, h)
 
 
-def kernel(name: str, law: Law, options: dict[str, Any]) -> Kernel:
+def kernel(name: str, law: Law, options: Options) -> Kernel:
     """The kernel that a request names."""
     if name in ("diffusions.baoab", "diffusions.badodab"):
         return Palindrome(name.removeprefix("diffusions."), law, options)

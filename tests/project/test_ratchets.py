@@ -1,0 +1,93 @@
+"""Numbers that may only go one way: annotations, `Any`, formatting by hand, strict folders, exceptions to lint."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOL = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+ENVIRONMENTS = TOOL["pyright"]["executionEnvironments"]
+STRICT = {
+    "samplers/numerics",
+    "samplers/dynamics",
+    "targets/manifolds",
+    "targets/numerics",
+    "checks/statistics",
+    "checks/core",
+}
+"""Folders under pyright's strict rules; this set may only grow."""
+NOT_STRICT = {f"reportUnknown{what}Type" for what in ("Argument", "Lambda", "Member", "Variable")}
+"""The rules of the strict mode about expressions, which the libraries leave untyped."""
+RULES = {
+    *("reportConstantRedefinition", "reportDeprecated", "reportInconsistentConstructor", "reportMatchNotExhaustive"),
+    *("reportMissingParameterType", "reportMissingTypeArgument", "reportPrivateUsage", "reportTypeCommentUsage"),
+    *("reportUnknownParameterType", "reportUnnecessaryCast", "reportUnnecessaryComparison"),
+    *("reportUnnecessaryContains", "reportUnnecessaryIsInstance", "reportUntypedBaseClass"),
+    *("reportUntypedClassDecorator", "reportUntypedFunctionDecorator", "reportUntypedNamedTuple", "reportUnusedClass"),
+    *("reportUnusedFunction", "reportUnusedImport", "reportUnusedVariable"),
+}
+MOST_ANY, MOST_SKIPS, LEAST_ANNOTATED = 100, 10, 0.95
+IGNORED = {"C901": 0, "PLR0913": 0}
+"""Files or folders that lint lets off from the limits of complexity and of arguments."""
+
+
+def trees(*folders: str) -> Iterator[ast.Module]:
+    """Syntax trees of all modules of some folders."""
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            yield ast.parse(path.read_text(encoding="utf-8"))
+
+
+def parameters(tree: ast.Module) -> Iterator[ast.arg]:
+    """Parameters of the public functions and methods of a module, without self and cls."""
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+    for node in [*tree.body, *(child for kind in classes for child in kind.body)]:
+        if isinstance(node, ast.FunctionDef) and (not node.name.startswith("_") or node.name == "__init__"):
+            given = node.args
+            for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs):
+                if arg.arg not in ("self", "cls"):
+                    yield arg
+
+
+def test_parameters_of_public_functions_of_samplers_are_annotated():
+    found = [arg.annotation is not None for tree in trees("samplers") for arg in parameters(tree)]
+    assert len(found) > 500
+    assert sum(found) / len(found) >= LEAST_ANNOTATED
+
+
+def test_any_is_rare_in_samplers():
+    names = [node for tree in trees("samplers") for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    assert sum(name.id == "Any" for name in names) < MOST_ANY
+
+
+def test_formatting_by_hand_is_rare():
+    folders = ("targets", "samplers", "checks", "reports", "benchmarks", "tests")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    skips = sum(len(re.findall(r"# fmt: (?:skip|off)$", path.read_text(encoding="utf-8"), re.M)) for path in files)
+    assert skips < MOST_SKIPS
+
+
+def test_the_list_of_strict_folders_only_grows():
+    strict = {e["root"]: e for e in ENVIRONMENTS if all(e.get(rule) == "error" for rule in RULES)}
+    assert set(strict) >= STRICT
+    assert not {rule for e in strict.values() for rule, level in e.items() if level in (False, "none", "warning")}
+    assert TOOL["pyright"]["typeCheckingMode"] == "standard"
+    assert not RULES & NOT_STRICT
+
+
+@pytest.mark.parametrize("rule", sorted(IGNORED))
+def test_limits_of_lint_hold_everywhere(rule):
+    ignores = TOOL["ruff"]["lint"]["per-file-ignores"]
+    assert sum(rule in rules for rules in ignores.values()) <= IGNORED[rule]
+    assert rule in TOOL["ruff"]["lint"]["select"]
+    assert TOOL["ruff"]["lint"]["mccabe"]["max-complexity"] <= 12
+    assert TOOL["ruff"]["lint"]["pylint"]["max-args"] <= 8
+
+
+def test_a_parameter_without_annotation_is_seen():
+    tree = ast.parse("def f(a, *, b: int): ...\nclass C:\n    def g(self, c): ...\n    def _h(self, d): ...")
+    assert [(arg.arg, arg.annotation is None) for arg in parameters(tree)] == [("a", True), ("b", False), ("c", True)]
