@@ -28,7 +28,7 @@ from samplers.topic_models.entries import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {
-    "samplers": "Samplers, estimators and claims: `from samplers import SGLD`. The runner: `from samplers.run import run`.",
+    "samplers": "Samplers, estimators and claims, as in `from samplers import SGLD`; the runner is `samplers.run.run`.",
     "targets": "Distributions to sample, manifolds, and data. `from targets import gaussian`.",
     "checks": "The checks, and how to run one from Python. `from checks import run_check`.",
 }

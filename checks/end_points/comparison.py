@@ -6,7 +6,7 @@ import numpy as np
 
 from checks.core.finding import Finding
 from checks.end_points.chains import EndPoints
-from checks.end_points.error_rates import CHAINS, chains_for, decide_statistically, not_finite, promise
+from checks.end_points.error_rates import Sensitivity, chains_for, decide_statistically, not_finite
 from checks.exact_laws.null_law import NullLaw
 from checks.numerics.observables import observable_names, observables
 from checks.statistics.distribution import ks_test
@@ -26,10 +26,7 @@ def judge(
     tests: Callable[[NullLaw, np.ndarray], Sequence[Outcome]],
     num_steps: int,
     step_size: float,
-    promised: float,
-    unit: str,
-    most: int = CHAINS,
-    primary: Callable[[Outcome], bool] = lambda outcome: True,
+    promised: Sensitivity,
     detail: dict | None = None,
 ) -> Finding:
     """Run `tests(law, y)` on standardised end points, in stages.
@@ -37,16 +34,17 @@ def judge(
     Args:
         ends: (stage, n) -> the end points of n fresh chains of `step`.
         tests: of y (n, k) in the coordinates of `law`.
-        promised: the effect that `most` chains promise to see, in the unit of the primary outcomes.
-        unit: of an outcome for end points that are not finite.
+        num_steps: of each chain.
+        promised: the effect that is to be seen; its unit is that of the primary outcomes.
+        detail: numbers for the report.
     """
-    count = chains_for(step, most)
+    count = chains_for(step, promised.chains)
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
         points = ends(stage, n)
         y = law.standardise(points.variable if law.variable else points.position)
         if not np.isfinite(y).all():
-            return [not_finite("end points that are not finite", n, unit)]
+            return [not_finite("end points that are not finite", n, promised.unit)]
         return tests(law, y)
 
     def reason(worst: Outcome) -> str:
@@ -58,10 +56,9 @@ def judge(
     return decide_statistically(
         run,
         first_n=count,
-        promised=promise(promised, count, most),
+        promised=promised.of(count),
         allowance_source=law.source,
         reason=reason,
-        primary=primary,
         steps=num_steps,
         step_size=step_size,
         detail={"chains": count, "granted": law.granted, "limit_of_code": law.limit, **(detail or {})},

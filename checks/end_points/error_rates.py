@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,6 +59,26 @@ def chains_for(step: JaxStep | HostStep, most: int = CHAINS) -> int:
     return max(256, int(_fraction.get() * (most if fast else min(most, HOST_CHAINS))))
 
 
+class Sensitivity(NamedTuple):
+    """The effect that a statistical check promises to see.
+
+    Attributes:
+        effect: its size; a run that is blunter is inconclusive, not a pass.
+        unit: of the effect.
+        chains: number of chains that see it.
+        primary: the outcomes, all in one unit, whose detectable effect is promised and printed.
+    """
+
+    effect: float
+    unit: str = ""
+    chains: int = CHAINS
+    primary: Callable[[Outcome], bool] = lambda outcome: True
+
+    def of(self, count: int) -> "Sensitivity":
+        """The same promise for another number of chains."""
+        return self._replace(effect=promise(self.effect, count, self.chains))
+
+
 def promise(at_full_size: float, count: int, full: int = CHAINS) -> float:
     """The effect that `count` chains have to see if `full` chains have to see `at_full_size`."""
     return at_full_size * math.sqrt(full / count)
@@ -81,10 +101,9 @@ def decide_statistically(
     run: Callable[[int, int], Sequence[Outcome]],
     *,
     first_n: int,
-    promised: float,
+    promised: Sensitivity,
     allowance_source: str,
     reason: Callable[[Outcome], str],
-    primary: Callable[[Outcome], bool] = lambda outcome: True,
     steps: int = 1,
     step_size: float | None = None,
     detail: dict[str, Any] | None = None,
@@ -94,22 +113,22 @@ def decide_statistically(
     Args:
         run: (stage, n) -> outcomes from n fresh chains.
         first_n: chains of the first stage.
-        promised: the check promises to see effects of this size among the primary outcomes; a blunter run is
-            inconclusive, not a pass.
+        promised: the effect that `first_n` chains have to see among the primary outcomes.
         allowance_source: what the null law or the allowance is derived from.
         reason: the worst outcome -> one sentence on what was found.
-        primary: the outcomes, all in one unit, whose detectable effect is promised and printed.
-        steps: gradient evaluations a chain, for the count.
+        steps: gradient evaluations per chain, for the count.
+        step_size: at which the chains ran, or None.
+        detail: numbers for the report.
     """
     decision = decide_sequentially(run, ALPHA, first_n, STAGES)
     worst = min(decision.outcomes, key=lambda o: o.log_p)
-    main = [o for o in decision.outcomes if primary(o)]
+    main = [o for o in decision.outcomes if promised.primary(o)]
     return Finding(
         effect=worst.effect,
         tolerance=Tolerance(worst.allowance, allowance_source),
         # Later stages hold more chains, so what the first one sees is what the run promised.
         minimum_detectable_effect=detectable(main, ALPHA, POWER, STAGES) * math.sqrt(main[0].n / first_n),
-        required_sensitivity=promised,
+        required_sensitivity=promised.effect,
         reason=reason(worst),
         statistic=worst.name,
         unit=worst.unit,

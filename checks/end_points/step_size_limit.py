@@ -12,11 +12,11 @@ from checks.end_points.chains import EndPoints, end_points
 from checks.end_points.comparison import is_variance
 from checks.end_points.error_rates import (
     CHAINS,
+    Sensitivity,
     chains_for,
     decide_statistically,
     for_kurtosis,
     not_finite,
-    promise,
     stage_seed,
 )
 from checks.exact_laws.claimed_law_quadrature import position_rule
@@ -166,7 +166,7 @@ def limit_of_chains(
     return decide_statistically(
         run,
         first_n=count,
-        promised=promise(what.promised, count, MOST),
+        promised=Sensitivity(what.promised, chains=MOST, primary=what.primary).of(count),
         allowance_source="the correction of order h^(q+1), extrapolated away last",
         reason=lambda o: (
             (
@@ -176,7 +176,6 @@ def limit_of_chains(
             )
             + f" (T = {NUM_STEPS * h:.3g}, order {order} assumed){extra}"
         ),
-        primary=what.primary,
         steps=(1 + more + more**2) * NUM_STEPS,
         step_size=h,
     )

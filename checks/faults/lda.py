@@ -63,7 +63,7 @@ def _counted(generator, corpus, model, state) -> None:
         "in_words[word, k] -= 0.0\n",
     )
     words = np.asarray(corpus.tokens, np.int64)
-    wrong(streams(generator, 1)[0], words, corpus.offsets, *state, float(model.alpha), float(model.beta))
+    wrong(streams(generator, 1)[0], words, corpus.offsets, state, float(model.alpha), float(model.beta))
 
 
 class Unscaled(Topics):

@@ -1,5 +1,6 @@
 """Dirichlet laws, on the flat simplex and through the sphere map."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,9 @@ LEAST_MASS = 1e-12
 """A coordinate below the smallest float with more than this probability gets no oracle of its own."""
 TOP_MASS = 1e-6
 """A coordinate that rounds to 1 with more than this probability gets no distribution function."""
+MOST_COORDINATES = 4
+"""Coordinates for which a product rule is small enough."""
+SOURCE = "patterson2013stochastic, section 3.3; closed form"
 
 
 def dirichlet(alpha: Any, name: str) -> Target:
@@ -50,18 +54,21 @@ def dirichlet(alpha: Any, name: str) -> Target:
         theta = jnp.exp(log_theta)
         return _floored(theta / jnp.sum(theta, axis=-1, keepdims=True))
 
-    return _target(
-        alpha,
-        name,
+    def tempered(temperature):
+        hotter = _at_temperature(alpha, 1.0, temperature)
+        return dirichlet(hotter, f"{name} at temperature {temperature:g}")
+
+    return Target(
+        name=name,
         manifold=Simplex(len(alpha)),
         example=jnp.asarray(_example(alpha)),
         potential=potential,
-        place=place,
-        theta=lambda position: position,
-        quadrature=lambda m: simplex_rule(alpha, m),
-        temper=lambda t: dirichlet((alpha - 1) / t + 1, f"{name} at temperature {t:g}"),
-        hottest=lambda t: np.all((alpha - 1) / t + 1 > 0),
+        sample=_sampler(alpha, place),
+        quadrature=(lambda m: simplex_rule(alpha, m)) if len(alpha) <= MOST_COORDINATES else None,
         curvature=_curvature(alpha - 1, alpha, 2),
+        tempered=tempered,
+        source=SOURCE,
+        **_statistics(alpha, lambda position: position),
     )
 
 
@@ -99,18 +106,21 @@ def dirichlet_sphere(alpha: Any, name: str) -> Target:
         signs = np.array(np.meshgrid(*[[1.0, -1.0]] * len(alpha))).reshape(len(alpha), -1).T
         return (signs[:, None, :] * np.sqrt(theta)).reshape(-1, len(alpha)), np.tile(weights / len(signs), len(signs))
 
-    return _target(
-        alpha,
-        name,
+    def tempered(temperature):
+        hotter = _at_temperature(alpha, 0.5, temperature)
+        return dirichlet_sphere(hotter, f"{name} at temperature {temperature:g}")
+
+    return Target(
+        name=name,
         manifold=Sphere(len(alpha)),
         example=to_sphere(jnp.asarray(_example(alpha))),
         potential=potential,
-        place=place,
-        theta=to_simplex,
-        quadrature=quadrature,
-        temper=lambda t: dirichlet_sphere((alpha - 0.5) / t + 0.5, f"{name} at temperature {t:g}"),
-        hottest=lambda t: np.all((alpha - 0.5) / t + 0.5 > 0),
+        sample=_sampler(alpha, place),
+        quadrature=quadrature if len(alpha) <= MOST_COORDINATES else None,
         curvature=_curvature(2 * alpha - 1, alpha, 1),
+        tempered=tempered,
+        source=SOURCE,
+        **_statistics(alpha, to_simplex),
     )
 
 
@@ -164,8 +174,8 @@ def sparse_sphere() -> Target:
     return dirichlet_sphere([0.2, 0.3, 0.25], "dirichlet-sphere-sparse")
 
 
-def _target(alpha, name, manifold, example, potential, place, theta, quadrature, temper, hottest, curvature) -> Target:
-    """A Target whose statistics are those of theta; `place` takes log theta (n, K) and a key to positions."""
+def _statistics(alpha: np.ndarray, theta: Callable[[Any], jax.Array]) -> dict[str, Any]:
+    """Moments and distribution functions of `theta(position)`, as fields of a `Target`."""
     total = alpha.sum()
     moments, cdfs = {}, {}
     smallest = np.log(np.finfo(np.float64).tiny)
@@ -184,28 +194,25 @@ def _target(alpha, name, manifold, example, potential, place, theta, quadrature,
             if special.betainc(total - a, a, np.finfo(np.float64).eps) < TOP_MASS:
                 cdfs[f"theta[{k}]"] = Cdf(part, lambda x, a=a: special.betainc(a, total - a, np.clip(x, 0, 1)))
 
+    return {"moments": moments, "cdfs": cdfs}
+
+
+def _sampler(alpha: np.ndarray, place: Callable[..., Any]) -> Callable[..., Any]:
+    """Exact draws; `place` takes log theta (n, K) and a key to positions."""
+
     def sample(key, n):
         draw_key, place_key = jax.random.split(key)
         return place(sample_log_dirichlet(draw_key, jnp.asarray(alpha), n), place_key)
 
-    def tempered(temperature):
-        if not hottest(temperature):
-            raise ValueError(f"temperature: exp(-U / {temperature:g}) cannot be normalised for alpha = {alpha}")
-        return temper(temperature)
+    return sample
 
-    return Target(
-        name=name,
-        manifold=manifold,
-        example=example,
-        potential=potential,
-        sample=sample,
-        moments=moments,
-        cdfs=cdfs,
-        quadrature=quadrature if len(alpha) <= 4 else None,
-        curvature=curvature,
-        tempered=tempered,
-        source="patterson2013stochastic, section 3.3; closed form",
-    )
+
+def _at_temperature(alpha: np.ndarray, free: float, temperature: float) -> np.ndarray:
+    """Parameters of exp(-U / T) where U is that of alpha and vanishes at `free`. Raises ValueError if it has no mass."""
+    hotter = (alpha - free) / temperature + free
+    if not np.all(hotter > 0):
+        raise ValueError(f"temperature: exp(-U / {temperature:g}) cannot be normalised for alpha = {alpha}")
+    return hotter
 
 
 def _floored(values):

@@ -19,7 +19,7 @@ from checks.core.finding import Finding
 from checks.core.selection import curved_line, last, several
 from checks.end_points.chains import EndPoints, end_points
 from checks.end_points.comparison import is_variance, judge, ks_tests, moment_tests
-from checks.end_points.error_rates import CHAINS, stage_seed
+from checks.end_points.error_rates import CHAINS, Sensitivity, stage_seed
 from checks.exact_laws.claimed_law_quadrature import auxiliary_law
 from checks.exact_laws.exact_draws import Gaussian, gaussian_start
 from checks.exact_laws.null_law import NullLaw, null_law_from
@@ -114,10 +114,7 @@ def bad_start(case: Case, seed: int) -> Finding:
         tests=lambda law, y: moment_tests(law, y) + ks_tests(law, y),
         num_steps=NUM_STEPS,
         step_size=h,
-        promised=VARIANCE * math.sqrt(1 + 2 * left**2),
-        unit="standardised",
-        most=MOST,
-        primary=is_variance,
+        promised=Sensitivity(VARIANCE * math.sqrt(1 + 2 * left**2), "standardised", MOST, is_variance),
         detail={"start": start.mean.tolist(), "left_of_the_start": left},
     )
 
@@ -185,10 +182,7 @@ def separated_modes(case: Case, seed: int) -> Finding:
         tests=tests,
         num_steps=num_steps,
         step_size=h,
-        promised=WEIGHT,
-        unit="weight",
-        most=MOST,
-        primary=lambda o: o.unit == "weight",
+        promised=Sensitivity(WEIGHT, "weight", MOST, lambda o: o.unit == "weight"),
         detail={"weights": cdf(below).tolist(), "start": start.mean.tolist()},
     )
 
@@ -234,9 +228,7 @@ def kernel_stein_discrepancy(case: Case, seed: int) -> Finding:
         tests=tests,
         num_steps=num_steps,
         step_size=h,
-        promised=DISCREPANCY + allowance,
-        unit="Stein discrepancy",
-        most=STEIN_CHAINS,
+        promised=Sensitivity(DISCREPANCY + allowance, "Stein discrepancy", STEIN_CHAINS),
         detail={"start": start.mean.tolist()},
     )
 

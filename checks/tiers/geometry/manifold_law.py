@@ -21,6 +21,7 @@ from checks.end_points.error_rates import (
     ALPHA,
     POWER,
     STAGES,
+    Sensitivity,
     chains_for,
     decide_statistically,
     not_finite,
@@ -251,7 +252,7 @@ def closed_form_marginals(case: Case, seed: int) -> Finding:
     return decide_statistically(
         run,
         first_n=count,
-        promised=promise(DISTANCE, count) + min(error, DISTANCE),
+        promised=Sensitivity(promise(DISTANCE, count) + min(error, DISTANCE)),
         allowance_source=source,
         reason=lambda o: (
             f"{o.name}: KS distance {o.effect:.3g} after {NUM_STEPS} steps of size {h:.4g} ({source}; "
@@ -367,7 +368,7 @@ def riemannian_stein_discrepancy(case: Case, seed: int) -> Finding:
     return decide_statistically(
         run,
         first_n=count,
-        promised=promise(DISCREPANCY, count, STEIN_CHAINS) + allowance,
+        promised=Sensitivity(promise(DISCREPANCY, count, STEIN_CHAINS) + allowance),
         allowance_source="what the exact discrete law leaves of it" if law is not None else "an exact kernel",
         reason=lambda o: f"Riemannian Stein discrepancy {o.effect:.3g}, granted {allowance:.2g}",
         steps=NUM_STEPS,

@@ -15,7 +15,14 @@ from checks.core.finding import Finding
 from checks.core.selection import informative, last
 from checks.end_points.chains import sample
 from checks.end_points.comparison import directions, is_variance, judge, ks_tests, levels, moment_tests
-from checks.end_points.error_rates import CHAINS, chains_for, decide_statistically, for_kurtosis, not_finite
+from checks.end_points.error_rates import (
+    CHAINS,
+    Sensitivity,
+    chains_for,
+    decide_statistically,
+    for_kurtosis,
+    not_finite,
+)
 from checks.exact_laws.null_law import NUM_STEPS, NullLaw, null_law
 from checks.numerics.observables import observable_names
 from checks.statistics.distribution import anderson_darling_test
@@ -41,11 +48,7 @@ def _judge(
     target: Target,
     seed: int,
     tests: Callable[[NullLaw, np.ndarray], Sequence[Outcome]],
-    *,
-    promised: float,
-    unit: str,
-    most: int = CHAINS,
-    primary: Callable[[Outcome], bool] = lambda outcome: True,
+    promised: Sensitivity,
 ) -> Finding:
     """Run `tests(law, y)` on the end points."""
     step, h = step_map(subject, target), subject.step_size(target)
@@ -57,9 +60,6 @@ def _judge(
         num_steps=NUM_STEPS,
         step_size=h,
         promised=promised,
-        unit=unit,
-        most=most,
-        primary=primary,
     )
 
 
@@ -79,15 +79,9 @@ def end_point_moments(case: Case, seed: int) -> Finding:
     """
     law = null_law(step_map(case.subject, case.target), case.step_size)
     kurtosis = float(law.expectations[fourth_moments(law)].max())
-    return _judge(
-        case.subject,
-        case.target,
-        seed,
-        moment_tests,
-        promised=for_kurtosis(VARIANCE, kurtosis) + min(law.error, VARIANCE),
-        unit="standardised",
-        primary=is_variance,
-    )
+    seen = for_kurtosis(VARIANCE, kurtosis) + min(law.error, VARIANCE)
+    promised = Sensitivity(seen, "standardised", primary=is_variance)
+    return _judge(case.subject, case.target, seed, moment_tests, promised)
 
 
 def fourth_moments(law: NullLaw) -> slice:
@@ -113,7 +107,7 @@ def _require_directions(law: NullLaw) -> None:
 def end_point_ks(case: Case, seed: int) -> Finding:
     """Kolmogorov-Smirnov distances of the marginals and of random projections of the end points."""
     _require_directions(null_law(step_map(case.subject, case.target), case.step_size))
-    return _judge(case.subject, case.target, seed, ks_tests, promised=DISTANCE, unit="KS distance")
+    return _judge(case.subject, case.target, seed, ks_tests, Sensitivity(DISTANCE, "KS distance"))
 
 
 @check(
@@ -138,7 +132,7 @@ def end_point_anderson_darling(case: Case, seed: int) -> Finding:
     def tests(law, y):
         return [anderson_darling_test(u, name=name) for name, u in levels(law, y[:most])]
 
-    return _judge(case.subject, case.target, seed, tests, promised=WEIGHTED, unit="weighted L2 distance")
+    return _judge(case.subject, case.target, seed, tests, Sensitivity(WEIGHTED, "weighted L2 distance"))
 
 
 @check(
@@ -162,7 +156,7 @@ def end_point_mmd(case: Case, seed: int) -> Finding:
         values = law.characteristic(frequencies) / np.sqrt(len(frequencies))
         return [mmd_test(y, frequencies, np.concatenate([values.real, values.imag]), allowance=law.error)]
 
-    return _judge(case.subject, case.target, seed, tests, promised=DISCREPANCY, unit="MMD", most=JOINT)
+    return _judge(case.subject, case.target, seed, tests, Sensitivity(DISCREPANCY, "MMD", JOINT))
 
 
 @check(
@@ -200,7 +194,7 @@ def chains_move(case: Case, seed: int) -> Finding:
     return decide_statistically(
         run,
         first_n=count,
-        promised=1.5,
+        promised=Sensitivity(1.5),
         allowance_source="an autocorrelation lies between -1 and 1 - LEAST_MOVEMENT",
         reason=lambda o: f"{o.name} has a mean square displacement of {o.measured:.4g} in {NUM_STEPS} steps",
         steps=NUM_STEPS,

@@ -11,7 +11,14 @@ from checks.core.precision import in_dtype
 from checks.core.selection import last, several
 from checks.end_points.chains import end_points
 from checks.end_points.comparison import is_variance
-from checks.end_points.error_rates import CHAINS, chains_for, decide_statistically, not_finite, promise, stage_seed
+from checks.end_points.error_rates import (
+    CHAINS,
+    Sensitivity,
+    chains_for,
+    decide_statistically,
+    not_finite,
+    stage_seed,
+)
 from checks.exact_laws.exact_draws import draw_variables
 from checks.numerics.observables import observable_names, observables
 from checks.statistics.moments import mean_test
@@ -83,10 +90,9 @@ def float32_law(case: Case, seed: int) -> Finding:
     return decide_statistically(
         run,
         first_n=count,
-        promised=promise(VARIANCE, count, MOST),
+        promised=Sensitivity(VARIANCE, chains=MOST, primary=is_variance).of(count),
         allowance_source=f"{OPERATIONS} roundings of each coordinate in each of {NUM_STEPS} steps",
         reason=lambda o: f"{o.name} in single less that in double precision is {o.effect:.3g} (h = {h:.3g})",
-        primary=is_variance,
         steps=2 * NUM_STEPS,
         step_size=h,
     )

@@ -17,7 +17,14 @@ from checks.core.check import Case, NotApplicable, check
 from checks.core.finding import Finding
 from checks.core.selection import structured_targets
 from checks.end_points.chains import end_points
-from checks.end_points.error_rates import CHAINS, chains_for, decide_statistically, not_finite, promise, stage_seed
+from checks.end_points.error_rates import (
+    CHAINS,
+    Sensitivity,
+    chains_for,
+    decide_statistically,
+    not_finite,
+    stage_seed,
+)
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
@@ -97,7 +104,7 @@ def streams_independent(case: Case, seed: int) -> Finding:
     return decide_statistically(
         run,
         first_n=count,
-        promised=promise(CORRELATION, count, MOST),
+        promised=Sensitivity(CORRELATION, chains=MOST).of(count),
         allowance_source="independent streams have the correlation zero",
         reason=lambda o: f"{o.name}: correlation {o.effect:.3g}",
         steps=2 * NUM_STEPS,

@@ -13,7 +13,7 @@ from checks.core.finding import Finding, absent
 from checks.core.selection import last, several, with_data
 from checks.end_points.chains import EndPoints, end_points
 from checks.end_points.comparison import is_variance, judge, moment_tests, names, second_moment_tests
-from checks.end_points.error_rates import CHAINS, stage_seed
+from checks.end_points.error_rates import CHAINS, Sensitivity, stage_seed
 from checks.end_points.step_size_limit import limit_of_chains
 from checks.exact_laws.exact_draws import draw_variables
 from checks.exact_laws.null_law import NUM_STEPS, NullLaw, null_law
@@ -92,10 +92,7 @@ def gradient_noise_end_points(case: Case, seed: int) -> Finding:
         tests=moment_tests,
         num_steps=NUM_STEPS,
         step_size=h,
-        promised=_promised(null),
-        unit="standardised",
-        most=MOST,
-        primary=is_variance,
+        promised=Sensitivity(_promised(null), "standardised", MOST, is_variance),
         detail={"compensated": compensated, "change_by_noise": gap},
     )
 
@@ -144,10 +141,7 @@ def _against_recursion(subject, target, seed, step, reference, h: float) -> Find
         tests=second_moment_tests,
         num_steps=NUM_STEPS,
         step_size=h,
-        promised=_promised(law),
-        unit="standardised",
-        most=MOST,
-        primary=is_variance,
+        promised=Sensitivity(_promised(law), "standardised", MOST, is_variance),
     )
 
 

@@ -19,7 +19,7 @@ from checks.core.check import Case, Inconclusive, NotApplicable, check
 from checks.core.finding import Finding, Tolerance
 from checks.core.preflight import start_position
 from checks.core.selection import claiming, everywhere, last
-from checks.end_points.error_rates import current_fraction, decide_statistically, promise, stage_seed
+from checks.end_points.error_rates import Sensitivity, current_fraction, decide_statistically, stage_seed
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
 from samplers.entry import Row
@@ -466,7 +466,7 @@ def particle_rate(case: Case, seed: int) -> Finding:
     return decide_statistically(
         run,
         first_n=first,
-        promised=promise(RATE, first, REPLICATES),
+        promised=Sensitivity(RATE, chains=REPLICATES).of(first),
         allowance_source="E_p xi = 0",
         reason=lambda o: f"{o.name} is {o.measured:.6g}, expected {o.expected:.6g}",
         detail={"exact": exact},

@@ -20,6 +20,7 @@ from samplers.topic_models.lda.enumerated import (
     GibbsCounts,
     Topics,
 )
+from samplers.topic_models.lda.gibbs import Sweeps, Weights
 from samplers.topic_models.lda.run import Given
 from targets.datasets.corpus import Corpus, from_documents
 from targets.datasets.tokenise import Vocabulary
@@ -215,17 +216,22 @@ def document_trials(kernel: DocumentSweep, step_size: float) -> dict[str, Trial]
     }
 
 
+def _weights() -> Weights:
+    """PHI as the compiled kernels take it."""
+    values = np.ascontiguousarray(PHI, np.float32)
+    return Weights(values, np.cumsum(values, axis=1, dtype=np.float64))
+
+
 def _document_law(kernel: DocumentSweep, seed: int, count: int) -> list[Outcome]:
     """Average counts of topics over the sweeps that are kept, of each word of the document."""
     words, rng = np.asarray(STICKY.documents[1]), np.random.default_rng(seed)
-    weights = np.ascontiguousarray(PHI, np.float32)
-    cumulative = np.cumsum(weights, axis=1, dtype=np.float64)
+    weights = _weights()
     shape = len(words), STICKY.model.topics
     found = np.zeros((count, *shape))
     for row, state in zip(found, streams(rng, count), strict=True):
         visits = np.zeros(shape, np.uint16)
         z = rng.integers(shape[1], size=len(words)).astype(np.uint32)
-        kernel.sweep(state, words, z, weights, cumulative, STICKY.model.alpha, kernel.sweeps, kernel.burn_in, visits)
+        kernel.sweep(state, words, z, weights, Sweeps(STICKY.model.alpha, kernel.sweeps, kernel.burn_in), visits)
         row[:] = visits / (kernel.sweeps - kernel.burn_in)
     exact = mean_after(STICKY, PHI, 1, kernel.sweeps, kernel.sweeps // 2)[:, 0]
     names = [f"word {i} in topic 0" for i in range(len(words))]
@@ -235,8 +241,7 @@ def _document_law(kernel: DocumentSweep, seed: int, count: int) -> list[Outcome]
 def _document_joint(kernel: DocumentSweep, seed: int, count: int) -> list[Outcome]:
     """Geweke's test of sweeps over z of one document of three words, for given topics."""
     length, alpha = 3, 0.4
-    weights = np.ascontiguousarray(PHI, np.float32)
-    cumulative = np.cumsum(weights, axis=1, dtype=np.float64)
+    weights = _weights()
 
     def prior(rng, n):
         shares = rng.dirichlet([alpha, alpha], n)
@@ -249,7 +254,7 @@ def _document_joint(kernel: DocumentSweep, seed: int, count: int) -> list[Outcom
         moved, states = z.astype(np.uint32), streams(rng, len(z))
         visits = np.zeros((length, 2), np.uint16)
         for row, word, state in zip(moved, words, states, strict=True):
-            kernel.sweep(state, word, row, weights, cumulative, alpha, 1, 0, visits)
+            kernel.sweep(state, word, row, weights, Sweeps(alpha, 1, 0), visits)
         return moved.astype(np.int64)
 
     def functions(z, words):

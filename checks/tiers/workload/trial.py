@@ -16,7 +16,7 @@ from checks.core.candidate import Subject
 from checks.core.check import Case, check
 from checks.core.finding import Finding
 from checks.core.lookup import find_target
-from checks.end_points.error_rates import current_fraction, decide_statistically, promise, stage_seed
+from checks.end_points.error_rates import Sensitivity, current_fraction, decide_statistically, stage_seed
 from checks.end_points.step_size_limit import limit_test
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
@@ -69,10 +69,9 @@ def run_trial(name: str, case: Case, seed: int) -> Finding:
     return decide_statistically(
         lambda stage, n: trial.run(stage_seed(seed, stage), n),
         first_n=count,
-        promised=promise(trial.promised, count, trial.chains),
+        promised=Sensitivity(trial.promised, chains=trial.chains, primary=lambda o: o.unit == trial.unit).of(count),
         allowance_source=trial.source,
         reason=reason,
-        primary=lambda o: o.unit == trial.unit,
         steps=trial.steps,
         step_size=h,
         detail={"chains": count},

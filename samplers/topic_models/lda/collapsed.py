@@ -45,7 +45,7 @@ def collapsed_sweep(generator: np.random.Generator, corpus: Corpus, model: LDA, 
         streams(generator, 1)[0],
         np.asarray(corpus.tokens, np.int64),
         corpus.offsets,
-        *state,
+        state,
         float(model.alpha),
         float(model.beta),
     )
@@ -56,14 +56,12 @@ def sweep_corpus(
     source: np.ndarray,
     words: np.ndarray,
     offsets: np.ndarray,
-    z: np.ndarray,
-    in_documents: np.ndarray,
-    in_words: np.ndarray,
-    totals: np.ndarray,
+    state: CollapsedState,
     alpha: float,
     beta: float,
 ) -> None:
     """One sweep over all words; the counts are kept up to date."""
+    z, in_documents, in_words, totals = state
     topics, mass = len(totals), beta * len(in_words)
     partial = np.empty(topics)
     for d in range(len(offsets) - 1):

@@ -24,6 +24,33 @@ class Counts(NamedTuple):
     words: np.ndarray
 
 
+class Words(NamedTuple):
+    """Words of documents.
+
+    Attributes:
+        rows: (T,) rows of the weights, document after document.
+        offsets: (D + 1,), document d is `rows[offsets[d] : offsets[d + 1]]`.
+    """
+
+    rows: np.ndarray
+    offsets: np.ndarray
+
+
+class Weights(NamedTuple):
+    """phi (U, K), float32, and its cumulative sums over the topics (U, K), float64."""
+
+    values: np.ndarray
+    cumulative: np.ndarray
+
+
+class Sweeps(NamedTuple):
+    """The Dirichlet parameter alpha, the number of sweeps, and how many of them are left out first."""
+
+    alpha: float
+    number: int
+    burn_in: int
+
+
 def sample_topics(
     generator: np.random.Generator,
     words: np.ndarray,
@@ -72,9 +99,10 @@ def sample_topics(
     topics = weights.shape[1]
     z = np.full(len(words), topics, np.uint32)
     visits = np.zeros((len(words), topics), np.uint16)
-    words, offsets = _swept(generator, words, offsets, weights, alpha, sweeps, burn_in, z, visits, threads)
+    corpus = _words(words, offsets, weights)
+    _swept(generator, corpus, weights, Sweeps(float(alpha), sweeps, burn_in), z, visits, threads)
     in_documents, in_words = np.zeros((len(offsets) - 1, topics)), np.zeros(weights.shape)
-    _collect(words, offsets, visits, 1.0 / (sweeps - burn_in), in_documents, in_words)
+    _collect(corpus, visits, 1.0 / (sweeps - burn_in), in_documents, in_words)
     return Counts(in_documents, in_words)
 
 
@@ -98,7 +126,8 @@ def move_topics(
     require(len(topics) == len(words), f"topics: must be of {len(words)} words", len(topics))
     z = np.array(topics, np.uint32)
     weights = np.ascontiguousarray(weights, np.float32)
-    _swept(generator, words, offsets, weights, alpha, sweeps, sweeps, z, np.zeros((len(z), 0), np.uint16), threads)
+    corpus, none = _words(words, offsets, weights), np.zeros((len(z), 0), np.uint16)
+    _swept(generator, corpus, weights, Sweeps(float(alpha), sweeps, sweeps), z, none, threads)
     return z
 
 
@@ -109,43 +138,60 @@ def _check(words, offsets, alpha, sweeps, threads):
     require(len(words) == offsets[-1], f"offsets: end at {offsets[-1]}, not at the number of words", len(words))
 
 
-def _swept(generator, words, offsets, weights, alpha, sweeps, burn_in, z, visits, threads):
-    """Move z and increase visits, in place; returns words and offsets as they were taken."""
+def _words(words, offsets, weights) -> Words:
+    """The words in the types of the compiled kernels. Raises ValueError for a word that is no row of the weights."""
     words, offsets = np.asarray(words, np.int64), np.asarray(offsets, np.int64)
+    if len(words) and not 0 <= words.min() <= words.max() < len(weights):
+        raise ValueError(f"words: must be rows of weights, 0..{len(weights) - 1}")
+    return Words(words, offsets)
+
+
+def _swept(generator, corpus: Words, weights, sweeps: Sweeps, z, visits, threads) -> None:
+    """Move z and increase visits, in place. Raises ValueError for weights that are not finite and positive somewhere."""
+    offsets = corpus.offsets
     cumulative = np.cumsum(weights, axis=1, dtype=np.float64)
     totals = cumulative[:, -1]
     if not np.all((totals > 0) & np.isfinite(totals)) or weights.min(initial=0) < 0:
         bad = int(np.argmin((totals > 0) & np.isfinite(totals)))
         raise ValueError(f"weights: row {bad} must be finite and positive somewhere, its sum is {totals[bad]}")
-    if len(words) and not 0 <= words.min() <= words.max() < len(weights):
-        raise ValueError(f"words: must be rows of weights, 0..{len(weights) - 1}")
     documents = len(offsets) - 1
     states = streams(generator, documents)
-    scratch = (words, offsets, weights, cumulative, float(alpha), sweeps, burn_in, z, visits)
+    scratch = (corpus, Weights(weights, cumulative), sweeps, z, visits)
     if threads == 1:
         _documents(states, 0, documents, *scratch)
     else:
-        cuts = np.searchsorted(offsets, np.linspace(0, len(words), min(threads, os.cpu_count() or 1) + 1))
+        cuts = np.searchsorted(offsets, np.linspace(0, len(corpus.rows), min(threads, os.cpu_count() or 1) + 1))
         cuts[0], cuts[-1] = 0, documents
         with ThreadPoolExecutor(len(cuts) - 1) as pool:
             parts = [pool.submit(_documents, states, *cut, *scratch) for cut in itertools.pairwise(cuts)]
             for part in parts:
                 part.result()
-    return words, offsets
 
 
 @njit(cache=True, nogil=True)
-def _documents(states, first, last, words, offsets, weights, cumulative, alpha, sweeps, burn_in, z, visits):
+def _documents(states, first, last, corpus, weights, sweeps, z, visits):
     """Documents `first` to `last`, each with its own stream; words without a topic start from uniform ones."""
-    topics = weights.shape[1]
+    words, offsets = corpus
+    topics = weights.values.shape[1]
     for d in range(first, last):
         begin, end = offsets[d], offsets[d + 1]
         for i in range(begin, end):
             if z[i] >= topics:
                 z[i] = min(int(draw_uniform(states[d]) * topics), topics - 1)
-        sweep_document(
-            states[d], words[begin:end], z[begin:end], weights, cumulative, alpha, sweeps, burn_in, visits[begin:end]
-        )
+        sweep_document(states[d], words[begin:end], z[begin:end], weights, sweeps, visits[begin:end])
+
+
+@njit(cache=True, nogil=True)
+def _enter(z, count, active, place):
+    """Count the topics z of a document and list those that it has; returns how many they are."""
+    m = 0
+    for i in range(len(z)):
+        k = z[i]
+        if count[k] == 0.0:
+            active[m], place[k] = k, m
+            m += 1
+        count[k] += 1.0
+    return m
 
 
 @njit(cache=True, nogil=True)
@@ -153,30 +199,23 @@ def sweep_document(
     source: np.ndarray,
     words: np.ndarray,
     z: np.ndarray,
-    weights: np.ndarray,
-    cumulative: np.ndarray,
-    alpha: float,
-    sweeps: int,
-    burn_in: int,
+    given: Weights,
+    sweeps: Sweeps,
     visits: np.ndarray,
 ) -> None:
     """Sweeps of one document from topics z (n,), which it moves; `visits` (n, K) is increased in sweeps that are kept.
 
     `active[:m]` are the topics that the document has, in any order, `place` says where each of them is.
     """
+    weights, cumulative = given
+    alpha, number, burn_in = sweeps
     size, topics = len(words), weights.shape[1]
     count = np.zeros(topics)
     # unsigned: no test for indices that count from the end
     active, place = np.empty(topics, np.uint32), np.zeros(topics, np.uint32)
     partial = np.empty(topics)
-    m = 0
-    for i in range(size):
-        k = z[i]
-        if count[k] == 0.0:
-            active[m], place[k] = k, m
-            m += 1
-        count[k] += 1.0
-    for sweep in range(sweeps):
+    m = _enter(z, count, active, place)
+    for sweep in range(number):
         for i in range(size):
             row, k = words[i], z[i]
             count[k] -= 1.0
@@ -214,8 +253,9 @@ def sweep_document(
 
 
 @njit(cache=True, nogil=True)
-def _collect(words, offsets, visits, scale, documents, rows):
+def _collect(corpus, visits, scale, documents, rows):
     """Visits, summed over the words of each document and over the occurrences of each row, times `scale`."""
+    words, offsets = corpus
     for d in range(len(offsets) - 1):
         for i in range(offsets[d], offsets[d + 1]):
             for k in range(visits.shape[1]):

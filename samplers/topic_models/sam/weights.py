@@ -133,30 +133,58 @@ def sample_weights(
     flat = settings.form == FLAT
     workers = min(config.NUMBA_NUM_THREADS, n)  # pyright: ignore[reportAttributeAccessIssue]
     edges = np.linspace(0, n, workers + 1).astype(int)
-    arguments = (
-        np.ascontiguousarray(products),
-        np.ascontiguousarray(grams),
-        which,
-        np.asarray(alpha, np.float64),
-        float(concentration),
-        steps,
-        settings.leapfrogs,
-        flat,
-        theta if flat else np.sqrt(theta),
-        normals,
-        levels,
-        settings.burn_in,
-        kept,
-        accepted,
-    )
+    prior = _Prior(np.asarray(alpha, np.float64), float(concentration), flat)
+    problem = _Problem(np.ascontiguousarray(products), np.ascontiguousarray(grams), which, steps)
+    length = _Length(settings.leapfrogs, settings.burn_in)
+    chains = _Chains(theta if flat else np.sqrt(theta), normals, levels, kept, accepted)
     with ThreadPoolExecutor(workers) as pool:  # the kernel holds no lock
-        list(pool.map(lambda i: _documents(int(edges[i]), int(edges[i + 1]), *arguments), range(workers)))
+        list(
+            pool.map(
+                lambda i: _documents(int(edges[i]), int(edges[i + 1]), problem, prior, length, chains), range(workers)
+            )
+        )
     return kept, float(accepted.sum() / (n * sweeps))
 
 
+class _Prior(NamedTuple):
+    """The Dirichlet parameters alpha (K,), the concentration kappa, and whether x is theta itself or its root."""
+
+    alpha: np.ndarray
+    kappa: float
+    flat: bool
+
+
+class _Problem(NamedTuple):
+    """Products (n, K), Gram matrices (C, K, K), the set of each document (n,), step sizes (C,)."""
+
+    products: np.ndarray
+    grams: np.ndarray
+    which: np.ndarray
+    steps: np.ndarray
+
+
+class _Length(NamedTuple):
+    """Leapfrog steps per transition, and transitions that are dropped first."""
+
+    leapfrogs: int
+    burn_in: int
+
+
+class _Chains(NamedTuple):
+    """Points (n, K), which are moved; the noise; what is kept (n, kept, K), and how many were accepted (n,)."""
+
+    points: np.ndarray
+    normals: np.ndarray
+    levels: np.ndarray
+    kept: np.ndarray
+    accepted: np.ndarray
+
+
 @njit(cache=True, error_model="numpy")
-def _force(x, p, gram, alpha, kappa, flat, theta, along, gradient):
-    """grad U at x into `gradient`; G theta into `along`; returns (theta . p) / |b|."""
+def _force(x, p, gram, prior, work):
+    """grad U at x into `work[1]`; G theta into `work[3]`; returns (theta . p) / |b|."""
+    gradient, theta, along = work[1], work[2], work[3]
+    alpha, kappa, flat = prior
     K = len(x)
     for i in range(K):
         theta[i] = x[i] if flat else x[i] * x[i]
@@ -221,25 +249,29 @@ def reflected(v: np.ndarray, j: int) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _glide(x, v, time, flat):
-    """The geodesic flow in place; False where it was not followed to its end."""
+def _rotate(x, v, time):
+    """The geodesic flow of the sphere in place."""
     K = len(x)
-    if not flat:
-        speed = 0.0
-        for i in range(K):
-            speed += v[i] * v[i]
-        speed = np.sqrt(speed)
-        c, s = np.cos(speed * time), np.sin(speed * time)
-        length = 0.0
-        for i in range(K):
-            a, b = x[i], v[i]
-            x[i] = a * c + (b / speed * s if speed > 0.0 else 0.0)
-            v[i] = b * c - a * speed * s
-            length += x[i] * x[i]
-        length = 1.0 / np.sqrt(length)
-        for i in range(K):
-            x[i] *= length
-        return True
+    speed = 0.0
+    for i in range(K):
+        speed += v[i] * v[i]
+    speed = np.sqrt(speed)
+    c, s = np.cos(speed * time), np.sin(speed * time)
+    length = 0.0
+    for i in range(K):
+        a, b = x[i], v[i]
+        x[i] = a * c + (b / speed * s if speed > 0.0 else 0.0)
+        v[i] = b * c - a * speed * s
+        length += x[i] * x[i]
+    length = 1.0 / np.sqrt(length)
+    for i in range(K):
+        x[i] *= length
+
+
+@njit(cache=True, error_model="numpy")
+def _glide(x, v, time):
+    """The straight line in the simplex, reflected at its faces, in place; False if it was not followed to its end."""
+    K = len(x)
     for _ in range(MOST_REFLECTIONS):
         first, face = time, -1
         for i in range(K):
@@ -263,14 +295,15 @@ def _glide(x, v, time, flat):
 
 
 @njit(cache=True, error_model="numpy")
-def _transition(x, v, p, gram, alpha, kappa, step, leapfrogs, flat, level, work):
-    """One transition of geodesic Monte Carlo from x, in place; v is a standard normal vector. True if accepted."""
+def _transition(x, p, gram, prior, step, leapfrogs, level, work):
+    """One transition of geodesic Monte Carlo from x, in place; `work[4]` is standard normal. True if accepted."""
+    alpha, kappa, flat = prior
     K = len(x)
-    old, gradient, theta, along = work[0], work[1], work[2], work[3]
+    old, gradient, v = work[0], work[1], work[4]
     for i in range(K):
         old[i] = x[i]
     _tangent(x, v, flat)
-    before = _prior(x, alpha, flat) - kappa * _force(x, p, gram, alpha, kappa, flat, theta, along, gradient)
+    before = _prior(x, alpha, flat) - kappa * _force(x, p, gram, prior, work)
     for i in range(K):
         before += 0.5 * v[i] * v[i]
     cosine, followed = 0.0, True
@@ -278,9 +311,12 @@ def _transition(x, v, p, gram, alpha, kappa, step, leapfrogs, flat, level, work)
         _tangent(x, gradient, flat)
         for i in range(K):
             v[i] -= 0.5 * step * gradient[i]
-        followed = _glide(x, v, step, flat) and followed
+        if flat:
+            followed = _glide(x, v, step) and followed
+        else:
+            _rotate(x, v, step)
         _tangent(x, v, flat)
-        cosine = _force(x, p, gram, alpha, kappa, flat, theta, along, gradient)
+        cosine = _force(x, p, gram, prior, work)
         _tangent(x, gradient, flat)
         for i in range(K):
             v[i] -= 0.5 * step * gradient[i]
@@ -295,35 +331,20 @@ def _transition(x, v, p, gram, alpha, kappa, step, leapfrogs, flat, level, work)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def _documents(
-    first,
-    last,
-    products,
-    grams,
-    which,
-    alpha,
-    kappa,
-    steps,
-    leapfrogs,
-    flat,
-    points,
-    normals,
-    levels,
-    burn_in,
-    kept,
-    accepted,
-):
-    """Transitions for each document; `points` is changed in place."""
+def _documents(first, last, problem, prior, length, chains):
+    """Transitions for each document; the points of the chains are changed in place."""
+    products, grams, which, steps = problem
+    points, normals, levels, kept, accepted = chains
+    flat, burn_in = prior.flat, length.burn_in
     _, sweeps, K = normals.shape
     for d in range(first, last):
-        work = np.empty((4, K))
-        x, v = points[d].copy(), np.empty(K)
+        work = np.empty((5, K))
+        x, v = points[d].copy(), work[4]
         for t in range(sweeps):
             for i in range(K):
                 v[i] = normals[d, t, i]
-            if _transition(
-                x, v, products[d], grams[which[d]], alpha, kappa, steps[which[d]], leapfrogs, flat, levels[d, t], work
-            ):
+            gram, step = grams[which[d]], steps[which[d]]
+            if _transition(x, products[d], gram, prior, step, length.leapfrogs, levels[d, t], work):
                 accepted[d] += 1
             if t >= burn_in:
                 for i in range(K):
