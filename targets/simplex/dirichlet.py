@@ -174,7 +174,7 @@ def sparse_sphere() -> Target:
     return dirichlet_sphere([0.2, 0.3, 0.25], "dirichlet-sphere-sparse")
 
 
-def _statistics(alpha: np.ndarray, theta: Callable[[Any], jax.Array]) -> dict[str, Any]:
+def _statistics(alpha: np.ndarray, theta: Callable[[Any], Any]) -> dict[str, Any]:
     """Moments and distribution functions of `theta(position)`, as fields of a `Target`."""
     total = alpha.sum()
     moments, cdfs = {}, {}
@@ -208,7 +208,7 @@ def _sampler(alpha: np.ndarray, place: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _at_temperature(alpha: np.ndarray, free: float, temperature: float) -> np.ndarray:
-    """Parameters of exp(-U / T) where U is that of alpha and vanishes at `free`. Raises ValueError if it has no mass."""
+    """Parameters of exp(-U / T), U that of alpha and zero at `free`. Raises ValueError if it cannot be normalised."""
     hotter = (alpha - free) / temperature + free
     if not np.all(hotter > 0):
         raise ValueError(f"temperature: exp(-U / {temperature:g}) cannot be normalised for alpha = {alpha}")

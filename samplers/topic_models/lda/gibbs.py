@@ -147,7 +147,7 @@ def _words(words, offsets, weights) -> Words:
 
 
 def _swept(generator, corpus: Words, weights, sweeps: Sweeps, z, visits, threads) -> None:
-    """Move z and increase visits, in place. Raises ValueError for weights that are not finite and positive somewhere."""
+    """Move z and increase visits, in place. Raises ValueError for weights that cannot be normalised."""
     offsets = corpus.offsets
     cumulative = np.cumsum(weights, axis=1, dtype=np.float64)
     totals = cumulative[:, -1]
