@@ -138,11 +138,8 @@ def sample_weights(
     length = _Length(settings.leapfrogs, settings.burn_in)
     chains = _Chains(theta if flat else np.sqrt(theta), normals, levels, kept, accepted)
     with ThreadPoolExecutor(workers) as pool:  # the kernel holds no lock
-        list(
-            pool.map(
-                lambda i: _documents(int(edges[i]), int(edges[i + 1]), problem, prior, length, chains), range(workers)
-            )
-        )
+        part = lambda i: _documents(int(edges[i]), int(edges[i + 1]), problem, prior, length, chains)
+        list(pool.map(part, range(workers)))
     return kept, float(accepted.sum() / (n * sweeps))
 
 
