@@ -1,4 +1,4 @@
-"""What the deterministic checks of a sampler cost: compiling and running apart."""
+"""Cost of the deterministic checks of a sampler: compiling and running apart."""
 
 import time
 from dataclasses import dataclass, field

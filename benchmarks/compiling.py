@@ -1,4 +1,4 @@
-"""What compiling the steps of every sampler costs."""
+"""Cost of compiling the steps of every sampler."""
 
 import jax
 import jax.monitoring

@@ -1,4 +1,4 @@
-"""Which planted bugs the checks without noise still find, and what finding them costs.
+"""Planted bugs that the checks without noise find, and the cost of finding them.
 
 Each bug meets the check that its row names, at the options and on the target named there. asv takes lower for better,
 so what is tracked is the share of bugs that survive.

@@ -1,4 +1,4 @@
-"""What the suites run over: the rows of the registry of samplers, each at its default options, on one target."""
+"""Subjects of the benchmarks: the rows of the registry of samplers, each at its default options, on one target."""
 
 from typing import Any
 

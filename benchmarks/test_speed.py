@@ -171,7 +171,7 @@ def test_logistic_regression(benchmark, table):
 
 
 def test_geodesics(benchmark, table):
-    """What a sphere costs: SGGMC on S^49 next to SGHMC on R^50, both with the symmetric splitting and a cheap force."""
+    """Cost of a sphere: SGGMC on S^49 next to SGHMC on R^50, both with the symmetric splitting and a cheap force."""
     n, chains, steps = 50, 1000, 1_000
     sphere, direction = Sphere(n), jnp.eye(n, dtype=jnp.float32)[0]
     arguments = (direction, chains, steps, 0.05)

@@ -20,11 +20,11 @@ WORKLOAD = "workload"
 SAMPLED_TIERS = ("invariance", "noise", "convergence")
 """The statistical tiers that apply to a sampler on a flat space without latent variables."""
 USUAL_TIERS = (*DETERMINISTIC_TIERS, *SAMPLED_TIERS)
-"""What applies to a sampler on a flat space without latent variables."""
+"""Tiers of a sampler on a flat space without latent variables."""
 PARTICLE_TIERS = ("contract", "law", "convergence")
-"""What applies to a particle method."""
+"""Tiers of a particle method."""
 MANIFOLD_TIERS = (*USUAL_TIERS, "geometry")
-"""What applies on a manifold, an open subset of R^n such as the positive numbers included."""
+"""Tiers of a sampler on a manifold, an open subset of R^n such as the positive numbers included."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What a target is: a law on a manifold with its potential and every exact oracle that is known for it."""
+"""Definition of a target: a law on a manifold with its potential and every exact oracle that is known for it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,1 +1,1 @@
-"""What a check is, what it returns, and the objects that it is given."""
+"""Checks, their findings, and the objects that they are given."""

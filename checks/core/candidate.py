@@ -1,4 +1,4 @@
-"""What is checked: a sampler row at given options."""
+"""Subject of the checks: a sampler row at given options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

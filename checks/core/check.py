@@ -13,7 +13,7 @@ from samplers.interface.claims import Claim, Claims, ExactLaw, StationaryLaw
 from targets.target import Target
 
 Decides = Literal["law", "order", "dynamics", "conduct"]
-"""What a pass shows: the stationary law, the order of the error, the equation that is discretised, or that the program
+"""A pass shows the stationary law, the order of the error, the equation that is discretised, or that the program
 behaves (types, keys, constraints). A sampler passes only if a check of the law or of the order passed."""
 
 
@@ -93,7 +93,7 @@ class Check:
 
     @cached_property
     def seeded(self) -> bool:
-        """Whether the function draws numbers."""
+        """True if the function draws numbers."""
         return "seed" in inspect.signature(self.function).parameters
 
     @cached_property
@@ -107,7 +107,7 @@ class Check:
         return tuple(found)
 
     def missing(self, claims: Claims) -> str | None:
-        """Why a sampler with these claims is not held to the check; None if it makes all that are needed."""
+        """Reason why a sampler with these claims is not held to the check; None if it makes all that are needed."""
         kinds = [kind.__name__ for _, kind, required in self.parameters if required and kind not in claims]
         return UNCLAIMED + ", ".join(kinds) if kinds else None
 

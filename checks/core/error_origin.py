@@ -1,4 +1,4 @@
-"""Where an exception comes from: the line of the sampler under test, not of the suite or of a library."""
+"""Attribution of an exception to the innermost frame of the code under test, not of the suite or a library."""
 
 import sys
 import sysconfig

@@ -1,4 +1,4 @@
-"""What a check found, in numbers, and the one rule that makes a verdict of it."""
+"""Finding of a check, in numbers, and the one rule that makes a verdict of it."""
 
 import math
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Significance:
-    """What a statistical test adds to a finding.
+    """Result of a statistical test, as a part of a finding.
 
     Attributes:
         rejected: whether the null hypothesis is rejected at level `alpha`.

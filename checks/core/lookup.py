@@ -27,7 +27,7 @@ DEFAULT_TARGETS = {
 
 
 class BadInput(ValueError):
-    """What the caller asked for does not exist or cannot work; the message is one line that says what to change."""
+    """Error for a request that cannot be met; the message is one line that says what to change."""
 
 
 def closest(name: str, known: Sequence[str]) -> str:

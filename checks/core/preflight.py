@@ -1,4 +1,4 @@
-"""What must hold before any check of a sampler is worth running: finite gradients, states of one shape."""
+"""Preconditions of every check of a sampler: finite gradients, states of one shape."""
 
 import functools
 from typing import Any
@@ -68,7 +68,7 @@ def start_position(sampler: Any, target: Target) -> Any:
 
 @functools.lru_cache(maxsize=512)
 def _gradient_error(row: Any, target: Target) -> str | None:
-    """Why the estimator of a row has no usable gradient at the example position of a target."""
+    """Reason why the estimator of a row has no usable gradient at the example position of a target."""
     estimator = row.estimator(target)
     key = jax.random.key(0)
     if on_host(estimator):

@@ -12,7 +12,7 @@ VERDICTS: tuple[Verdict, ...] = ("pass", "fail", "inconclusive", "not-applicable
 
 @dataclass(frozen=True)
 class Result:
-    """What a check found.
+    """Verdict of a check, with the numbers behind it.
 
     The null hypothesis is |effect| <= allowance. The allowance is derived, and `allowance_source` says from what.
     `detectable` is the smallest effect that the run would have caught with probability `power`; for noise-free

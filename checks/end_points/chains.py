@@ -25,7 +25,7 @@ class EndPoints(NamedTuple):
 
 
 def end_points(step: JaxStep | HostStep, starts: np.ndarray, step_size: float, num_steps: int, seed: int) -> EndPoints:
-    """Where independent chains, one a start, are after `num_steps` steps.
+    """End points of independent chains, one per start, after `num_steps` steps.
 
     Every chain has its own key; nothing is shared between chains but the compiled code of one step, vmapped.
 

@@ -98,7 +98,7 @@ def order_of(claims: Claims) -> int:
 
 
 class Statistics(NamedTuple):
-    """What is extrapolated.
+    """Statistic that is extrapolated.
 
     Attributes:
         functions: end points -> values (n, K).

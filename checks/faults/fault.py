@@ -84,7 +84,7 @@ CLASSES: dict[str, str] = {
     "data": "the sum over data is scaled wrongly",
     "latent": "in the sampling of latent variables, or in what their counts are taken for",
 }
-"""What hides a bug: every class has at least one planted bug."""
+"""Classes of bugs by what hides them; each has at least one planted bug."""
 
 
 def planted(

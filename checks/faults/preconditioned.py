@@ -31,7 +31,7 @@ class _Rescaled(PSGLD):
     """pSGLD with another matrix in front of its noise."""
 
     def factor(self, g):
-        """What the white noise is multiplied by, sqrt(2 h T) left out; sqrt(G) is right."""
+        """Factor of the white noise without sqrt(2 h T); sqrt(G) is right."""
         raise NotImplementedError
 
     def step(self, key, state, step_size, estimator):

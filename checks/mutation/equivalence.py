@@ -49,7 +49,7 @@ METRIC = "the unmutated sampler with another valid metric"
 
 
 def proof(row: Row, mutant: Mutant) -> str | None:
-    """Why the mutant has the law of the sampler of `row`, at every setting of the row; None if that is not shown."""
+    """Proof that a mutant has the law of the sampler of `row` at every setting of the row; None if there is none."""
     if mutant.place.module == "samplers.riemannian.metrics" and _valid_metric(mutant):
         return METRIC
     changed = mutant.row(row)
@@ -104,7 +104,7 @@ def _program(row: Row, setting: Setting, steps: int) -> Program:
 
 
 class _Reference(NamedTuple):
-    """What the unmutated sampler does at random points (cases in rows), computed once a setting."""
+    """Steps of the unmutated sampler at random points (cases in rows), computed once per setting."""
 
     steps: int
     draws: tuple[Draw, ...]

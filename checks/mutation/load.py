@@ -36,7 +36,7 @@ def order(module: str) -> tuple[str, ...]:
     visiting: dict[str, bool] = {}
 
     def visit(name: str) -> bool:
-        """Whether `name` is concerned; appends it after what it imports."""
+        """Return True if `name` is concerned; append it after what it imports."""
         if name in visiting:
             return visiting[name]
         visiting[name] = name == module

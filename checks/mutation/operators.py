@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 FACTOR = 0.9
-"""What `scale` multiplies a term by."""
+"""Factor of the operator `scale`."""
 NOISE_NAMES = frozenset({"n", "m", "k", "noise", "white", "kick", "own_noise", "momentum_noise"})
 DECAY_NAMES = frozenset({"decay", "exp"})
 INTEGER_CALLS = frozenset({"split", "range", "randint", "choice"})

@@ -1,4 +1,4 @@
-"""Where the code of a step is: the functions that it runs, and their syntax trees."""
+"""Source of a step: the functions that it runs, and their syntax trees."""
 
 import ast
 import dataclasses

@@ -20,7 +20,7 @@ from samplers.entry import Row
 
 Status = Literal["stillborn", "identical", "duplicate", "equivalent", "killed", "survived", "open"]
 SOUND = ("pass", "not-applicable")
-"""What the unmutated sampler must get in a case that counts as a kill."""
+"""Verdict of the unmutated sampler in a case that counts as a kill."""
 KILLS = ("fail", "error")
 CLAIMED = ("samplers.riemannian.metrics", "samplers.dynamics.complete_recipe")
 """Modules of the step that the declared dynamics use too."""
@@ -51,7 +51,7 @@ class Kill(NamedTuple):
 
 @dataclass
 class Outcome:
-    """What became of a mutant.
+    """Outcome of the trial of a mutant.
 
     Attributes:
         status: `stillborn` if it cannot be traced at any setting, `identical` if its traced step is that of the

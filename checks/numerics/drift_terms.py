@@ -1,4 +1,4 @@
-"""What a drift consists of, term by term, and which of the terms a wrong one has wrong.
+"""Terms of a drift, and the diagnosis of a wrong one.
 
 f_i = -sum_j (D_ij + Q_ij) d_j H + Gamma_i,   Gamma_i = sum_j d_j (D_ij + Q_ij)      [ma2015complete, equation (3)]
 """
@@ -111,7 +111,7 @@ def derived_drift(dynamics: Dynamics, z: jax.Array) -> jax.Array:
 def explain_drift(
     dynamics: Dynamics, points: np.ndarray, values: np.ndarray, tolerance: np.ndarray | float
 ) -> list[str]:
-    """Which term of which component is missing, of the wrong sign or counted twice.
+    """Name the term of a component that is missing, of the wrong sign or counted twice.
 
     Each component of the deviation is compared with every term of that component of the drift; the simplest
     explanation is named: one term of Gamma, then sums of terms, then combinations of the sums.

@@ -1,4 +1,4 @@
-"""What `pytest checks` runs: the cases, in an order that keeps one subject's together, with their estimated cost."""
+"""Plan of `pytest checks`: the cases, in an order that keeps one subject's together, with their estimated cost."""
 
 import ast
 import math

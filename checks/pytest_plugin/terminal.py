@@ -1,4 +1,4 @@
-"""What a run of the checks prints: the estimate, a block for every result that is not a pass, a table, the verdicts."""
+"""Printed output of a run: the estimate, a block per result that is not a pass, a table, the verdicts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -189,7 +189,7 @@ def reasons(outcomes: Iterable[Outcome]) -> list[str]:
 
 
 def detectables(outcomes: Iterable[Outcome]) -> list[str]:
-    """What the passing checks that sample would have seen: a line a check, the worst over samplers and targets."""
+    """Minimum detectable effects of the passing checks that sample: a line per check, the worst over samplers."""
     # `geometry` has checks without an error rate as well: they sample nothing
     results = [o.result for o in outcomes if o.result.tier in STATISTICAL_TIERS and o.result.alpha is not None]
     passed = [r for r in results if r.verdict == "pass"]
@@ -204,7 +204,7 @@ def detectables(outcomes: Iterable[Outcome]) -> list[str]:
 
 
 def table(plan: Plan, outcomes: Sequence[Outcome]) -> list[str]:
-    """Counts of every verdict, a line a sampler."""
+    """Counts of every verdict, a line per sampler."""
     kinds = [*VERDICTS, *(k for k in ("known deviation", "unexpected pass") if any(o.kind == k for o in outcomes))]
     rows = [("sampler", *kinds, "seconds")]
     for name in plan.rows:

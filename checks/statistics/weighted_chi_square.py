@@ -15,7 +15,7 @@ STEP, REACH = 0.05, 11.0
 GROUP = 8
 """Factors of the transform that share a logarithm."""
 APART = 0.3
-"""How far the contour stays from the pole at 0, in the same unit."""
+"""Distance of the contour from the pole at 0, in the same unit."""
 
 
 def log_sf(x: float, weights: ArrayLike) -> float:

@@ -24,7 +24,7 @@ LARGE_STEP = 3.0
 
 
 class Points(NamedTuple):
-    """Where every datum was last evaluated (N, ...), and the steps since a snapshot."""
+    """Position of the last evaluation of every datum (N, ...), and the number of steps since a snapshot."""
 
     positions: Any
     age: jax.Array

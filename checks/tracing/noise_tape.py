@@ -77,7 +77,7 @@ class Program:
     _structure: Any
 
     def count(self, kind: DrawKind) -> int:
-        """How many numbers of one kind the tape feeds."""
+        """Number of draws of one kind that the tape feeds."""
         return sum(draw.size for draw in self.draws if draw.kind == kind)
 
     @property

@@ -51,7 +51,7 @@ class MappedProgram:
         return held.normals, held.uniforms, len(held.ranges)
 
     def count(self, kind: str) -> int:
-        """How many numbers of one kind are given."""
+        """Number of draws of one kind that are given."""
         own = dict(zip(("normal", "uniform", "integer"), self._own(), strict=True))
         return own[kind] + (self.eta.count(kind) if self.eta else 0)  # pyright: ignore[reportArgumentType]
 

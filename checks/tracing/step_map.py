@@ -288,7 +288,7 @@ class HostStep:
         return self._affine(lambda new_z, position: np.concatenate([new_z, position]), h)
 
     def _affine(self, read, h: float) -> Affine:
-        """What `read(z', position')` makes of one step, as an affine map of z and the noise."""
+        """Affine map of z and the noise that `read(z', position')` makes of one step."""
         start = np.asarray(self.template.flat, np.float64)
         try:
             counter = ScriptedGenerator(np.zeros(0))

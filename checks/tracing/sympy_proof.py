@@ -38,7 +38,7 @@ Status = Literal["proved", "verified", "round-off", "violated"]
 
 
 class EquationCheck(NamedTuple):
-    """What became of one equation.
+    """Outcome of the proof of one equation.
 
     Attributes:
         status: `proved` (SymPy), `verified` (to 50 digits at rational points, no proof), `round-off` (holds to the
@@ -186,7 +186,7 @@ def worst_of(findings: list[EquationCheck]) -> EquationCheck:
 
 
 def _decide(terms: Sequence[sp.Expr], values, largest, label: str, places, largest_expression: int) -> EquationCheck:
-    """Whether a sum of terms vanishes identically.
+    """Decide if a sum of terms vanishes identically.
 
     `values` are those of the terms at the rational points, `largest` the largest ones of the equation there.
     """

@@ -73,7 +73,7 @@ def changes(old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
 
 
 def _note(change) -> str:
-    """What was found, in a few words."""
+    """Finding in a few words."""
     match change.kind:
         case "new":
             return change.verdict_new

@@ -1,4 +1,4 @@
-"""What the results of a sampler add up to for somebody who wants to use it."""
+"""Conclusion from all results of a sampler, for somebody who wants to use it."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple

@@ -52,7 +52,7 @@ class Cell(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str, float]:
-        """What identifies its line."""
+        """Key of its line."""
         return self.row.name, self.target, self.check, self.factor
 
 

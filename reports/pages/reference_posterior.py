@@ -237,7 +237,7 @@ def make(workload: Workload, options: dict[str, Any], command: str) -> dict[str,
 
 
 def problems(document: dict[str, Any]) -> list[str]:
-    """What keeps a document from being stored: missed thresholds, and cross-checks that disagree or are unreliable."""
+    """Obstacles to storing a document: missed thresholds, and cross-checks that disagree or are unreliable."""
     lines = failures(document)
     for check in document["provenance"]["cross_checks"]:
         if not check["largest_z"] < check["limit"]:

@@ -1,4 +1,4 @@
-"""What a run of the checks says, for people in a hurry: Markdown for a comment, and a badge.
+"""Summary of a run of the checks: Markdown for a comment, and a badge.
 
     python -m reports summary RESULTS.jsonl [--deviations FILE.toml] [--badge badge.svg] [--badge badge.json]
 

@@ -37,7 +37,7 @@ class Cell(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str | None, int, float]:
-        """What identifies its line."""
+        """Key of its line."""
         return self.case.subject.name, self.case.check.name, self.case.target, self.case.seed, self.factor
 
 

@@ -37,7 +37,7 @@ RECIPE_OFFSET = 1.5
 """Above minus the minimum of the double well, so that the recipe paper's metric is smooth."""
 
 DEFAULTS: dict[str, Any] = {"temperature": 1.0, "friction": 1.0, "diffusion": 1.0, "scale": 1.0, "ratio": 3.0}
-"""What the options of the rows are by their documentation where a variant does not set them."""
+"""Documented defaults of the options of the rows, for variants that do not set them."""
 
 
 def _option(options: Options, name: str) -> float:

@@ -21,7 +21,7 @@ from targets.target import Target
 
 @dataclass(frozen=True)
 class Source:
-    """Where a method comes from: a key of references.bib and the place in it (equation, algorithm)."""
+    """Source of a method: a key of references.bib and the place in it (equation, algorithm)."""
 
     key: str
     where: str
@@ -368,7 +368,7 @@ class KernelWidth(Claim):
 
     @property
     def value(self) -> Any:
-        """What the option is set to."""
+        """Value of the option."""
         return getattr(self.sampler, self.option)
 
     def given(self, value: Any) -> Any:

@@ -45,12 +45,12 @@ class DataFile:
 
 
 def cache_directory() -> Path:
-    """Where downloads go."""
+    """Folder of downloads."""
     return Path(os.environ.get(CACHE_VARIABLE) or user_cache_dir("sgmcmc-verification"))
 
 
 def directories() -> tuple[Path, ...]:
-    """Where data files are looked for, in order."""
+    """Folders in which data files are looked for, in order."""
     given = os.environ.get(DATA_VARIABLE)
     return (Path(given), cache_directory()) if given else (cache_directory(),)
 

@@ -35,7 +35,7 @@ COUNTS = {TRAIN.name: (32_711, 98_654), TEST.name: (5_000, 15_191)}
 
 
 class Visits(NamedTuple):
-    """What one file holds.
+    """Contents of one file.
 
     Attributes:
         users: one row a user with a visit, a count of 1 for each area visited, columns in the order of `areas`.

@@ -49,7 +49,7 @@ class Content(NamedTuple):
 
 
 class Source(Protocol):
-    """Where files come from."""
+    """Source of the files."""
 
     def read(self, kind: Kind, name: str) -> Content:
         """The file of a kind. Raises DataError, naming the file and the remedy."""
@@ -175,7 +175,7 @@ class Fields:
 
 
 class Quality(NamedTuple):
-    """What posteriordb records of reference draws, entry by entry of `names`.
+    """Records of posteriordb on its reference draws, entry by entry of `names`.
 
     Attributes:
         names: columns of the draws.

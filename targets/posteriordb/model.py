@@ -15,7 +15,7 @@ Values = Mapping[str, jax.Array]
 
 
 class Parameter(NamedTuple):
-    """Where a parameter lives, and its shape."""
+    """Domain and shape of a parameter."""
 
     bijection: Bijection
     shape: tuple[int, ...] = ()

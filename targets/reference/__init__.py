@@ -94,7 +94,7 @@ def validate(document: Any, name: str) -> None:
 
 
 def failures(document: dict[str, Any]) -> list[str]:
-    """What keeps a reference from being good, by `THRESHOLDS`: one line for each expectation, empty if it is good."""
+    """Shortcomings of a reference by `THRESHOLDS`, one line per expectation; empty if it is good."""
     lines = []
     for key, row in document["expectations"].items():
         r = Reference(**row)

@@ -30,6 +30,7 @@ RULES = {
     *("reportUntypedClassDecorator", "reportUntypedFunctionDecorator", "reportUntypedNamedTuple", "reportUnusedClass"),
     *("reportUnusedFunction", "reportUnusedImport", "reportUnusedVariable"),
 }
+INTERROGATIVES = {"What", "How", "Where", "Whether", "Why", "Which", "Who"}
 MOST_ANY, MOST_SKIPS, LEAST_ANNOTATED = 100, 10, 0.95
 IGNORED = {"C901": 0, "PLR0913": 0}
 """Files or folders that lint lets off from the limits of complexity and of arguments."""
@@ -86,6 +87,14 @@ def test_limits_of_lint_hold_everywhere(rule):
     assert rule in TOOL["ruff"]["lint"]["select"]
     assert TOOL["ruff"]["lint"]["mccabe"]["max-complexity"] <= 12
     assert TOOL["ruff"]["lint"]["pylint"]["max-args"] <= 8
+
+
+def test_docstrings_begin_with_a_noun_or_an_imperative():
+    folders = ("targets", "samplers", "checks", "reports", "benchmarks", "docs")
+    nodes = (node for tree in trees(*folders) for node in ast.walk(tree))
+    documented = (node for node in nodes if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef))
+    found = [text for node in documented if (text := ast.get_docstring(node)) and text.split()[0] in INTERROGATIVES]
+    assert found == []
 
 
 def test_a_parameter_without_annotation_is_seen():

@@ -262,7 +262,7 @@ def key_discipline(case: Case, seed: int) -> Finding:
 
 
 def key_reuse(subject: Subject, target: Target, seed: int = 0) -> str | None:
-    """What JAX's key-reuse checker says of one unbatched init and step, from a typed key; nothing of host samplers.
+    """Report of JAX's key-reuse checker on one unbatched init and step, from a typed key; nothing of host samplers.
 
     The checker of `jax.debug_key_reuse` is called on the traced program, which spares the compilation.
     """

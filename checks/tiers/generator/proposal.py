@@ -217,7 +217,7 @@ def acceptance_limit(case: Case, law: ExactLaw) -> Finding:
 
 
 def beyond_the_wall(subject: Subject, target: Target) -> np.ndarray:
-    """How far (k,) a step goes that a uniform of 0 decides, where the potential is not finite but at the start.
+    """Length (k,) of a step that a uniform of 0 decides, where the potential is not finite but at the start.
 
     Raises:
         NotApplicable: if this is no exact kernel with a Metropolis test of a potential.

@@ -85,7 +85,7 @@ def end_point_moments(case: Case, seed: int) -> Finding:
 
 
 def fourth_moments(law: NullLaw) -> slice:
-    """Where the fourth moments of the coordinates are among the expectations of a null law."""
+    """Slice of the fourth moments of the coordinates among the expectations of a null law."""
     end = len(observable_names(("",) * law.size)) - 2  # the waves come last
     return slice(end - law.size, end)
 

@@ -159,7 +159,7 @@ def _one_step(step: JaxStep):
 
 
 def _tape_cannot(step: JaxStep | HostStep, start: np.ndarray) -> str | None:
-    """Why the tape cannot stand in for the generator; None if it can."""
+    """Reason why the tape cannot stand in for the generator; None if it can."""
     if not isinstance(step, JaxStep):
         return "a host sampler is not traced: its steps and leaves are compared in the contract tier"
     if step.program.unintercepted:

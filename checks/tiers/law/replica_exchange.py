@@ -32,13 +32,13 @@ NODES, REACH = 801, 8.0
 SHIFT = 0.25
 """Of a normal, to see whether and how it enters: less than what cuts every point off by min(1, .)."""
 LINEAR = 1e-9
-"""What 2^-60 may leave of the logarithm of a probability exp(-`LARGEST`), times the chance to try, is below this."""
+"""Bound of what 2^-60 leaves of the logarithm of a probability exp(-`LARGEST`), times the chance to try."""
 LARGEST = 12.0
 """Largest |log S| that is looked at: bisection to 2^-60 leaves twelve digits of a probability exp(-12)."""
 
 
 class Exchanges(NamedTuple):
-    """What was seen at the points z (m, 2 d) and at those with both halves exchanged.
+    """Observations at the points z (m, 2 d) and at those with both halves exchanged.
 
     Attributes:
         log_ratio: log S_0 = (1 / T - 1 / T') (U(x) - U(y)), (m,).

@@ -1,4 +1,4 @@
-"""What a scheme does with the force alone: it shears the momentum, and without one the motion is that of the SDE."""
+"""Symplecticity: a force keeps phase-space volume, and with U = 0 one step is the exact transition of the SDE."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -164,7 +164,7 @@ def _affordable_rule(step: JaxStep | HostStep, levels: int, refine: int = 0) -> 
 
 
 def _reaches_zero(target: Target) -> bool:
-    """Whether a law on the positive numbers has more than a negligible density where a coordinate is 0."""
+    """True if a law on the positive numbers has more than a negligible density where a coordinate is 0."""
     if not target.manifold.is_positive:
         return False
     inside = ravel_pytree(target.example)[0]

@@ -1,4 +1,4 @@
-"""What particle methods say of their kernels: the rule for the width, and the estimate of their own density."""
+"""Kernels of particle methods: the rule for the width, and the estimate of their own density."""
 
 from collections.abc import Callable
 from typing import Any

@@ -123,7 +123,7 @@ def chart_velocity(
 
 
 def metric_defect(inverse: Callable[[jax.Array], jax.Array], q: np.ndarray) -> float:
-    """How far G^-1 is from a symmetric matrix without negative eigenvalues at places q (k, m), relative to its size."""
+    """Distance of G^-1 from a symmetric positive semidefinite matrix at places q (k, m), relative to its size."""
     A = np.asarray(jax.jit(jax.vmap(inverse))(jnp.asarray(q)))
     turned, size = A.swapaxes(1, 2), np.abs(A).max(axis=(1, 2))
     if not (np.isfinite(A).all() and size.all()):

@@ -146,7 +146,7 @@ def given_drift(
     points: np.ndarray,
     error: float = 0.0,
 ) -> Finding:
-    """Whether exp(-H) is stationary for dz = f dt + sqrt(2 D) dW, and if not, which term of f is wrong.
+    """Decide if exp(-H) is stationary for dz = f dt + sqrt(2 D) dW, and if not, which term of f is wrong.
 
     Decided by the Fokker-Planck residual (ma2015complete, theorem 2). With `dynamics`, the drift also has to be the
     derived one; the reason names the term that is missing, doubled or of the wrong sign.
@@ -455,6 +455,6 @@ def completeness(case: Case) -> Finding:
 
 
 BULK = 1e-6
-"""Where the density is above this fraction of its maximum, Q = psi / p is compared."""
+"""Fraction of the maximum of the density above which Q = psi / p is compared."""
 PROMISED = 1e-4
 """A gap in Q of this relative size is promised to be seen."""

@@ -1,4 +1,4 @@
-"""What the tier `workload` runs: trials of a kernel on a posterior whose state has no fixed dimension.
+"""Trials of the tier `workload`, of a kernel on a posterior whose state has no fixed dimension.
 
 A sampler of a Dirichlet-process mixture, a Gibbs sweep over the words of a document or a sample of topics with a batch
 of documents is no step on a `Target`. What they share is a posterior small enough for its expectations to be sums or
@@ -30,7 +30,7 @@ LEAST = 64
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """How one check is run on one kernel.
+    """Run of one check on one kernel.
 
     Attributes:
         run: (seed, n) -> outcomes from n independent chains, the same hypotheses whatever the seed.

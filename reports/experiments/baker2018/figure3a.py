@@ -44,7 +44,7 @@ def cells(corpus: str, label: str) -> list[Cell]:
 
 
 def corpora(quick: bool) -> tuple[str, ...]:
-    """What is sampled."""
+    """Model that is sampled."""
     return ("generated",) if quick else ("wikipedia", "newsgroups")
 
 
@@ -59,7 +59,7 @@ def results(lines: Lines, corpus: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def heading(lines: Lines, corpus: str) -> str:
-    """What a figure has to say of the runs."""
+    """Caption of the runs of a figure."""
     return title(cells(corpus, "SCIR")[0], len(SEEDS[corpus]), results(lines, corpus)["SCIR"][0])
 
 
@@ -103,7 +103,7 @@ def text(lines: Lines, quick: bool) -> list[str]:
 
 
 def _verdict(found: dict[str, list[dict[str, Any]]]) -> str:
-    """Whether the claim of the paper is seen."""
+    """Evidence on the claim of the paper."""
     scir, sgrld = ([final(r) for r in found[label]] for label in ("SCIR", "SGRLD"))
     same = final(found["SGRLD, prior of SCIR"][0])
     if len(scir) == 1:

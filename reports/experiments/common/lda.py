@@ -1,4 +1,4 @@
-"""What the experiments on LDA share: corpora, settings, a run of a sampler, figures of perplexity."""
+"""Parts that the experiments on LDA share: corpora, settings, a run of a sampler, figures of perplexity."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -140,7 +140,7 @@ def measured(cell: Cell) -> dict[str, Any]:
 
 
 def title(cell: Cell, seeds: int, result: dict[str, Any]) -> str:
-    """What a figure has to say of its runs: the cell of one of them, how many seeds, the result of one of them."""
+    """Facts for the caption of a figure: the cell of one of them, how many seeds, the result of one of them."""
     documents, tokens, words = result["training"]
     return (
         f"Reduced: {cell.steps} steps of {cell.batch} documents, {seeds} seed{'s' * (seeds > 1)}\n"

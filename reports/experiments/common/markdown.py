@@ -1,4 +1,4 @@
-"""What the pages and figures of experiments share."""
+"""Parts that the pages and figures of experiments share."""
 
 from collections.abc import Sequence
 from typing import Any

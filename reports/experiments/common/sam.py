@@ -1,4 +1,4 @@
-"""What the experiments on spherical topic models share: problem, methods, a run with its points, words of topics."""
+"""Common parts of the experiments on spherical topics: problem, methods, a run with its points, words of topics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -116,7 +116,7 @@ def base(quick: bool) -> tuple[Setting, ...]:
 
 
 def label(setting: Setting) -> tuple[str, bool]:
-    """What its colour and name go by."""
+    """Key of its colour and name."""
     return setting.method, setting.compensate
 
 

@@ -55,7 +55,7 @@ AUTHORS = {30: 4907, 70: 4797, 110: 4750}
 
 
 def claims(ends: dict[str, tuple[float, np.ndarray]]) -> list[str]:
-    """What the paper says of the order of the methods, and what was measured: differences of means over seeds.
+    """Order of the methods in the paper and as measured: differences of means over seeds.
 
     Args:
         ends: method -> (mean, log-perplexity of each seed).

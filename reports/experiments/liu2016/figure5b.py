@@ -96,7 +96,7 @@ def text(lines: Lines, quick: bool) -> list[str]:
 
 
 def holds(found: dict[LargeCell, dict]) -> str:
-    """What was seen of the paper's claim."""
+    """Evidence on the paper's claim."""
     end = {label(cell): r["points"][-1][2] for cell, r in found.items()}
     own = {name: value for name, value in end.items() if "StoVI" not in name and "paper" not in name}
     if len(own) == len(end):

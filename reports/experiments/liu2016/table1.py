@@ -84,7 +84,7 @@ class Method(NamedTuple):
 
 METRIC = DiagonalMetric()
 ROWS = {"gsgnht": Row("gsgnht", lambda target: GSGNHT(target.manifold), step_power=0.5)}
-"""What the registry may not hold."""
+"""Names that the registry may not hold."""
 METHODS = {
     "GMC": Method(lambda t: GMC(t.manifold, STEPS), 0.2, True, ("×", "✓", "✓", "2nd")),
     "RMLD (with its test: mMALA)": Method(

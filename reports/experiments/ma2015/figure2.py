@@ -97,7 +97,7 @@ class Cell(Keyed):
 
 
 class Sizes(NamedTuple):
-    """How much is computed.
+    """Size of the computation.
 
     `left` is (chains, draws a chain) of a seed, `seeds` the seeds of a cell; `grids` the points of the coarse and the
     fine grid of the quadrature; `tuning` and `right` are (chains, powers of 3).
@@ -190,7 +190,7 @@ def estimator_of(setting: Setting) -> Estimator:
 
 
 def _core(setting: Setting) -> Setting:
-    """What the sampler and the estimator depend on: the same objects for all step sizes, so nothing is retraced."""
+    """Key of the sampler and the estimator: the same objects for all step sizes, so nothing is retraced."""
     sampler_of(setting)  # raises
     return dataclasses.replace(setting, step_size=0.0)
 

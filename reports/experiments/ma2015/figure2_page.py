@@ -135,7 +135,7 @@ def _curve(found: Results, method: str, target: str, key: str = "kl") -> list[tu
 
 
 def _vanishes(curve: list[tuple[float, float, float]]) -> bool:
-    """Whether KL falls at least as h (it should fall as h^2, down to the error of the grid)."""
+    """True if KL falls at least as h (it should fall as h^2, down to the error of the grid)."""
     (h0, first, _), (h1, last, error) = curve[0], curve[-1]
     return last <= first * h1 / h0 + 2 * error
 
@@ -283,7 +283,7 @@ def text(found: Results) -> list[str]:
 
 
 def notes(found: Results) -> list[str]:
-    """What a reader has to know to compare with the figure of the paper."""
+    """Facts for a comparison with the figure of the paper."""
     limits = [closed_form(Setting(METHODS[2], t, offset=SINGULAR)) for t in LINES]
     loud = [found.exact(Setting(m, ONE_PEAK, noise=16.0, compensate=False)) for m in METHODS[2:]]
     naive, right = (number(pair[0] if pair else None) for pair in loud)
@@ -463,7 +463,7 @@ def _path_row(method: str, setting: str, path: tuple[np.ndarray, int] | None) ->
 
 
 def method_section(found: Results) -> list[str]:
-    """How it was done, and what the paper does not state."""
+    """Method, and what the paper does not state."""
     classes = {name: cells_of(name).classes for name in (*found.targets, PLANE)}
     return [
         "## How",

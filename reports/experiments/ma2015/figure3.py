@@ -44,12 +44,12 @@ PILOT = 150
 
 
 def corpora(quick: bool) -> tuple[str, ...]:
-    """What is sampled."""
+    """Model that is sampled."""
     return ("generated",) if quick else ("wikipedia", "newsgroups")
 
 
 def base(corpus: str) -> Cell:
-    """What all cells share."""
+    """Settings that all cells share."""
     return QUICK if corpus == "generated" else dataclasses.replace(BASE, corpus=corpus)
 
 
@@ -72,7 +72,7 @@ def results(lines: Lines, corpus: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def heading(lines: Lines, corpus: str) -> str:
-    """What a figure has to say of the runs."""
+    """Caption of the runs of a figure."""
     return title(base(corpus), len(SEEDS), results(lines, corpus)["SGRLD"][0])
 
 
@@ -152,7 +152,7 @@ def of_corpus(lines: Lines, corpus: str) -> list[str]:
 
 
 def heat(lines: Lines, corpus: str) -> str:
-    """Where SGRHMC with either friction and SGRLD end, and how hot minibatches make them."""
+    """End points of SGRHMC with either friction and of SGRLD, and how hot minibatches make them."""
     found = results(lines, corpus)
     ratio = found["SGRLD"][0]["training"][0] / base(corpus).batch
     at = lambda method: chosen(method, lines, corpus)[0].schedule[0]

@@ -1,4 +1,4 @@
-"""What an accuracy costs: gradients until a second moment is known to a relative error, exact laws, no sampling.
+"""Cost of an accuracy: gradients until a second moment is known to a relative error, exact laws, no sampling.
 
     python -m reports.experiments.original.cost_of_accuracy [--quick] [--out FOLDER]
 

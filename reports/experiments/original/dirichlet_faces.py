@@ -1,4 +1,4 @@
-"""What a singular force does to a scheme without a Metropolis test: SGGMC on Dirichlet laws, dense to sparse.
+"""Effect of a singular force on a scheme without a Metropolis test: SGGMC on Dirichlet laws, dense to sparse.
 
     python -m reports.experiments.original.dirichlet_faces [--quick] [--out FOLDER]
 

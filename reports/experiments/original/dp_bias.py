@@ -1,4 +1,4 @@
-"""How large the bias of stochastic slice samplers is: a Dirichlet-process mixture of 8 users, enumerated exactly.
+"""Bias of stochastic slice samplers: a Dirichlet-process mixture of 8 users, enumerated exactly.
 
     python -m reports.experiments.original.dp_bias [--quick] [--out FOLDER]
 

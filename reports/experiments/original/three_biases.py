@@ -1,4 +1,4 @@
-"""Where a bias comes from: discretisation, gradient noise, implementation, each exact and apart.
+"""Sources of a bias: discretisation, gradient noise, implementation, each exact and apart.
 
     python -m reports.experiments.original.three_biases [--quick] [--out FOLDER]
 

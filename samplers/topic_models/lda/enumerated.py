@@ -51,7 +51,7 @@ class ExactCounts:
 
 
 def drawn_topics(tiny: TinyLDA, generator: np.random.Generator, theta: np.ndarray) -> np.ndarray:
-    """Which of the assignments, drawn from p(z | w, phi), for each of C chains (C,)."""
+    """Indices of assignments drawn from p(z | w, phi), one per chain (C,)."""
     p = tiny.conditional(theta / theta.sum(axis=1, keepdims=True))
     chosen = (np.cumsum(p, axis=1) < generator.random((len(p), 1))).sum(axis=1)
     return np.minimum(chosen, p.shape[1] - 1)
@@ -173,7 +173,7 @@ class Topics:
     backend = "jax"
 
     def estimator(self) -> ExactCounts:
-        """What counts the topics."""
+        """Estimator of the counts of topics."""
         return COUNTS[self.counts](self.posterior.law)
 
 

@@ -53,7 +53,7 @@ class TinyLDA:
 
     @functools.cached_property
     def offsets(self) -> np.ndarray:
-        """Where documents begin and end among the words (D + 1,)."""
+        """Offsets of the documents among the words (D + 1,)."""
         return np.concatenate([[0], np.cumsum([len(d) for d in self.documents])])
 
     @functools.cached_property

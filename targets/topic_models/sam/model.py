@@ -69,7 +69,7 @@ class SAM:
 
     @property
     def manifold(self) -> ProductOfSpheres:
-        """Where the topics (K, V) live; of dimension K (V - 1)."""
+        """Manifold of the topics (K, V), of dimension K (V - 1)."""
         return ProductOfSpheres(self.topics, self.words)
 
     @cached_property

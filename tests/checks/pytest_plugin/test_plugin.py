@@ -17,7 +17,7 @@ from checks.end_points.error_rates import fraction_of_chains
 from checks.pytest_plugin.execute import default_seed, execute, run_check
 from checks.pytest_plugin.known_failures import Deviation
 from checks.pytest_plugin.plan import make_plan
-from checks.pytest_plugin.terminal import Outcome, block, detectables, overall
+from checks.pytest_plugin.terminal import Outcome, block, detectables, overall, reasons
 from checks.registry import CHECKS, find_check
 from checks.tiers.contract.interface import chains_and_leaves_independent, every_input_matters, key_discipline, movement
 from checks.tiers.invariance.end_points import MOVING
@@ -43,6 +43,25 @@ def test_names_are_unique_and_targets_exist():
     known = {row.name for row in TARGETS}
     assert {name for row in SAMPLERS for name in row.targets} <= known
     assert {tier for row in SAMPLERS for tier in (*row.tiers, *row.unsupported)} <= set(TIERS)
+
+
+def test_a_check_whose_claim_is_not_made_says_so():
+    plan = make_plan(["sgld"], tiers=["generator"])
+    why = {case.check.name: case.unsupported for case in plan.cases if case.target is None}
+    assert why["proposal_generator"] == "claims no ExactLaw"
+    assert "published_diffusion" not in {name for name, reason in why.items() if reason.startswith("claims no")}
+
+
+def test_claims_that_are_not_made_share_a_line():
+    lacks = [
+        Result("a", "law", "1 = 1", "s", "not-applicable", f"claims no {kind}") for kind in ("Exchange", "Reversal")
+    ]
+    other = Result("b", "law", "1 = 1", "s", "not-applicable", "too large a grid")
+    lines = reasons([Outcome("s", result) for result in (*lacks, other, lacks[0])])
+    assert [line.strip() for line in lines] == [
+        "1  s: b: too large a grid",
+        "s: claims that are not made: Exchange, Reversal",
+    ]
 
 
 def test_every_option_is_exercised_at_values_that_are_not_the_default():

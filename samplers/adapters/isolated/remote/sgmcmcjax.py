@@ -49,7 +49,7 @@ PARTS = {
     "baoab": ("r",),
     "badodab": ("r", "xi"),
 }
-"""What a state of a diffusion holds beside theta, in the library's order."""
+"""Fields of the state of a diffusion beside theta, in the library's order."""
 
 
 class Kernel:
