@@ -20,6 +20,7 @@ from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Lines
 from reports.experiments.common.lda import Cell, curves, final, measured, title
 from reports.experiments.common.markdown import provenance
+from reports.templates import render
 
 NAME = "baker2018-figure3a"
 SCIR_CELL = Cell(
@@ -68,7 +69,7 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
     curves([(heading(lines, corpus), results(lines, corpus)) for corpus in corpora(quick)], path)
 
 
-def text(lines: Lines, quick: bool) -> list[str]:
+def text(lines: Lines, quick: bool) -> str:
     """The page."""
     page = [
         "# Figure 3a of the SCIR paper, reduced",
@@ -99,7 +100,11 @@ def text(lines: Lines, quick: bool) -> list[str]:
                 f"| {label} | {cell.alpha:g} | {cell.beta:g} | {h:g}, {tau:g}, {kappa:g} | {ends} | {seconds:.2f} |"
             )
         page += ["", _verdict(found), ""]
-    return [*page, provenance(lines), ""]
+    return render(
+        f"experiments/{NAME}.md.j2",
+        page=page,
+        provenance=provenance(lines),
+    )
 
 
 def _verdict(found: dict[str, list[dict[str, Any]]]) -> str:

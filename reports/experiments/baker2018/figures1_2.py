@@ -30,6 +30,7 @@ from scipy import special
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
 from reports.experiments.common.markdown import new_figure, provenance
+from reports.templates import render
 from samplers.interface.from_step import PositionState
 from samplers.interface.sampler import Estimate
 from samplers.positive.cir_euler import CIREuler
@@ -281,8 +282,8 @@ def best(lines: Lines, cell: Cell, grid: Sequence[float] | None = None) -> tuple
     return h, mean, float(np.std(row, ddof=1))
 
 
-def text(lines: Lines, quick: bool) -> list[str]:
-    """The lines of the page."""
+def text(lines: Lines, quick: bool) -> str:
+    """Text of the page."""
     cells = {(c.data, c.method, c.batch): c for c in plan(quick)}
     batches = sorted({n for _, _, n in cells})
     steps = next(iter(cells.values())).steps
@@ -317,23 +318,11 @@ def text(lines: Lines, quick: bool) -> list[str]:
         page.append("")
     if not quick:
         page += comparison(lines, cells)
-    return [
-        *page,
-        f"![d_KS against minibatch size, and the fifth component]({NAME}.png)",
-        "",
-        "*SGRLD, published*: the authors' drift (h/2)(θ∘natural gradient + 1), which is that of no law. *SGRLD*: the "
-        "expanded mean with the right drift. Its start has the sum 1001, and θ_· relaxes to Gamma(Σα) at rate 1 "
-        "while ω needs h ≲ θ_·/N, so that it is still on its way; *rescaled start* has the sum 1. *CIR-Euler*: the "
-        "equation of SCIR, discretised and mirrored, from SCIR's start: the gap to SCIR is the discretisation. Step "
-        "sizes are SDE time; half of those of Patterson and Teh.",
-        "",
-        "What follows: on the sparse posterior SCIR is closer to the exact law than every SGRLD, rescaled starts and "
-        "wider grids included, and than its own discretisation, at every n. On the dense one the noise of the "
-        "minibatches decides, and SCIR, SGRLD from a rescaled start and CIR-Euler are alike. Where SGRLD from its own "
-        "start differs from the replication by more than chance, its step size is the largest of the paper's grid: "
-        "the chain is not stationary, and what is measured is how far its start, which the seeds draw, still is.",
-        "",
-    ]
+    return render(
+        f"experiments/{NAME}.md.j2",
+        page=page,
+        name=NAME,
+    )
 
 
 def comparison(lines: Lines, cells: dict[tuple[str, str, int], Cell]) -> list[str]:

@@ -19,7 +19,7 @@ def publish(
     name: str,
     plan: Callable[[bool], Sequence[Keyed]],
     evaluate: Callable[[Any], dict[str, Any]],
-    text: Callable[[Lines, bool], list[str]],
+    text: Callable[[Lines, bool], str],
     draw: Callable[[Lines, bool, Path], None] | None = None,
     duration: str = "a minute",
 ) -> int:
@@ -31,7 +31,7 @@ def publish(
         name: of the experiment.
         plan: quick -> cells.
         evaluate: cell -> result.
-        text: (lines by key, quick) -> the lines of the page.
+        text: (lines by key, quick) -> the page.
         draw: (lines by key, quick, path) -> None, writes the figure; None for an experiment without one.
         duration: of the quick version, for the help text.
 
@@ -46,6 +46,6 @@ def publish(
     if draw is not None:
         draw(lines, quick, folder / f"{name}.png")
     page = folder / f"{name}.md"
-    page.write_text("\n".join(text(lines, quick)), encoding="utf-8")
+    page.write_text(text(lines, quick), encoding="utf-8")
     print(page)
     return 0

@@ -24,6 +24,7 @@ from reports.experiments.common.grid import Lines, append, command_line, load
 from reports.experiments.common.lda import Cell, best, curves, final, measured, title
 from reports.experiments.common.markdown import provenance
 from reports.records.jsonl import commit
+from reports.templates import render
 from samplers.registry import sampler_row
 
 NAME = "ma2015-figure3"
@@ -81,41 +82,19 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
     curves([(heading(lines, corpus), results(lines, corpus)) for corpus in corpora(quick)], path)
 
 
-def text(lines: Lines, quick: bool) -> list[str]:
+def text(lines: Lines, quick: bool) -> str:
     """The page."""
     cell = base(corpora(quick)[0])
-    return [
-        "# Figure 3 of the recipe paper, reduced",
-        "",
-        "Written by `python -m reports.experiments.ma2015.figure3`.",
-        "",
-        f"![perplexity]({NAME}.png)",
-        "",
-        f"alpha = {cell.alpha:g}, beta = {cell.beta:g}; expected counts by {cell.sweeps} Gibbs sweeps in each document "
-        "of the minibatch, half of them discarded; step sizes a (1 + t / 1000)^-0.55. Perplexity of every tenth word "
-        "of held-out documents, of the running mean of probabilities. The band is the range over the seeds.",
-        "",
-        *(line for corpus in corpora(quick) for line in of_corpus(lines, corpus)),
-        "SGLD and SGHMC move every theta_wk by noise of the same size. The words that carry a topic need steps "
-        "thousands of times larger than those near zero, where the gradient (beta - 1 + N_wk) / theta_wk is singular; "
-        "no step size suits both. The metric diag(theta) of SGRLD and SGRHMC takes that factor out.",
-        "",
-        "**Why SGRHMC is not ahead of SGRLD.** The paper's friction is G^-1 = diag(theta). For theta_wk ~ Gamma(N) the "
-        "force has frequency 1 and the friction is about N, so that the momentum is overdamped: its position follows "
-        "B C^-1 B = 1, the flat metric, with a correlation time of N, and the step must stay below 2 / theta. SGRLD "
-        "forgets in a time of 1 at every N. A number C for the friction (same law, same metric; an option of the "
-        "sampler, not in the paper) cures that, but then minibatches decide: their noise in the force has the variance "
-        "D / n, which heats the momentum to 1 + h D / (2 n C), as it heats SGRLD to 1 + h D / (2 n). At equal heat, "
-        "h / C of the one is h of the other, and inertia gains nothing.",
-        "",
-        *(heat(lines, corpus) for corpus in corpora(quick)),
-        "",
-        "Differs from the paper: text, number of documents, perplexity of word completion; the paper does not state "
-        "its step sizes, its friction, or its priors.",
-        "",
-        provenance(lines),
-        "",
-    ]
+    return render(
+        f"experiments/{NAME}.md.j2",
+        name=NAME,
+        alpha=f"{cell.alpha:g}",
+        beta=f"{cell.beta:g}",
+        sweeps=cell.sweeps,
+        corpora=(line for corpus in corpora(quick) for line in of_corpus(lines, corpus)),
+        heats=(heat(lines, corpus) for corpus in corpora(quick)),
+        provenance=provenance(lines),
+    )
 
 
 def of_corpus(lines: Lines, corpus: str) -> list[str]:
@@ -181,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lines = load(path)
     draw(lines, quick, folder / f"{NAME}.png")
     page = folder / f"{NAME}.md"
-    page.write_text("\n".join(text(lines, quick)), encoding="utf-8")
+    page.write_text(text(lines, quick), encoding="utf-8")
     print(page)
     return 0
 

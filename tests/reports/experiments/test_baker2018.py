@@ -71,7 +71,7 @@ def test_the_quick_version_writes_lines_page_and_figure_and_resumes(tmp_path, mo
 def test_the_published_page_is_that_of_its_lines_and_says_what_the_paper_does():
     lines = load(PUBLISHED / f"{figures.NAME}.jsonl")
     page = (PUBLISHED / f"{figures.NAME}.md").read_text(encoding="utf-8")
-    assert "\n".join(figures.text(lines, quick=False)) == page
+    assert figures.text(lines, quick=False) == page
     cells = {(c.data, c.method, c.batch): c for c in figures.plan(False)}
     for n in figures.BATCHES:
         _, scir, spread = figures.best(lines, cells["sparse", "SCIR", n])

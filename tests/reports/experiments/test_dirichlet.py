@@ -25,7 +25,7 @@ def test_a_sparse_law_is_missed_without_a_metropolis_test_and_kept_with_it():
 
 def test_the_published_page_is_what_its_lines_say():
     lines = load(PUBLISHED / f"{faces.NAME}.jsonl")
-    assert "\n".join(faces.text(lines, quick=False)) == (PUBLISHED / f"{faces.NAME}.md").read_text(encoding="utf-8")
+    assert faces.text(lines, quick=False) == (PUBLISHED / f"{faces.NAME}.md").read_text(encoding="utf-8")
     result = {(c.method, c.alpha, c.step_size): lines[c.key]["result"] for c in faces.plan(False)}
     finest = faces.STEP_SIZES[-1]
     dense = result["SGGMC", 2.5, finest]["KS"]

@@ -214,7 +214,7 @@ def test_the_published_page_is_that_of_the_published_lines(experiment):
     file = PUBLISHED / f"{experiment.NAME}.jsonl"
     lines = load(file)
     assert {cell.key for cell in experiment.plan(False)} == lines.keys()
-    page = "\n".join(experiment.text(lines, False))
+    page = experiment.text(lines, False)
     assert page == file.with_suffix(".md").read_text(encoding="utf-8")
 
 
