@@ -2,7 +2,7 @@
 
 import math
 from functools import cache, partial
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -23,9 +23,7 @@ PRIORS = ("e1", "e2")
 # 0.001: 100 angles with components at -pi/24 and at pi/24, the direction of the mean of -pi/24 and pi/8; and 100 with
 # components at -pi/24 and pi/8. The seed is the second that was tried: the data of the first gave one mode, as about
 # one data set in twenty does, and the figure of the paper has two.
-MEAN_DATA, PAIR_DATA = np.loadtxt(
-    files(__package__) / "circle_posterior.csv", delimiter=",", skiprows=1, unpack=True, dtype=np.float64
-)
+MEAN_DATA, PAIR_DATA = np.loadtxt(Path(__file__).with_suffix(".csv"), delimiter=",", skiprows=1, unpack=True)
 
 
 class Box(NamedTuple):
