@@ -16,8 +16,17 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.adapters.common import COMPOSITE, PARTICLES, Foreign, PeerState, first, frozen, load, on_target
-from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.adapters.common import (
+    COMPOSITE,
+    PARTICLES,
+    Foreign,
+    PeerState,
+    first,
+    frozen,
+    load,
+    on_target,
+    sgld_claims,
+)
 from samplers.entry import SAMPLED_TIERS, TEMPERATURES, Row, plain
 from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import (
@@ -28,7 +37,6 @@ from samplers.interface.claims import (
     ParticleLaw,
     Source,
     StationaryLaw,
-    StationaryMoments,
 )
 from samplers.interface.from_step import PositionMixin, PositionState
 from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
@@ -80,15 +88,7 @@ class SGLD(PositionMixin):
     @property
     def claims(self) -> Claims:
         """Properties that the checks test."""
-        T = self.temperature
-        return Claims(
-            Source("welling2011bayesian", "equation (4)"),
-            StationaryLaw(order=1, temperature=T),
-            Diffusion(lambda target: overdamped_dynamics(target, T), weak_order=1),
-            # (1 - h lambda)^2 s + 2 h T = s: the fixed point of the recursion of the variance
-            StationaryMoments(lambda h, curvature: {"position": T / curvature / (1 - h * curvature / 2)}),
-            conditions=("exact gradient",),
-        )
+        return sgld_claims(self.temperature)
 
     def step(self, key: jax.Array, state: PositionState, step_size: Scalar, estimator: Estimator) -> PositionState:
         """Take one step."""

@@ -9,11 +9,12 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.entry import Row
 from samplers.estimators.basic import Minibatch
 from samplers.estimators.host import HostExact
 from samplers.interface.aliases import Builder, Estimator, EstimatorState, Options, Position, State, Tree
-from samplers.interface.claims import Claims, Composite, Source, StationaryLaw
+from samplers.interface.claims import Claims, Composite, Diffusion, Source, StationaryLaw, StationaryMoments
 from targets.target import Target
 
 
@@ -109,6 +110,18 @@ PARTICLES = {
 }
 # each step of TFP compiles for seconds, and one of torch runs for a millisecond
 FEW = ("gaussian-1d-scaled", "gaussian-correlated-2d", "double-well")
+
+
+def sgld_claims(temperature: float) -> Claims:
+    """Claims of theta' = theta - h grad U + N(0, 2 h T)."""
+    return Claims(
+        Source("welling2011bayesian", "equation (4)"),
+        StationaryLaw(order=1, temperature=temperature),
+        Diffusion(lambda target: overdamped_dynamics(target, temperature), weak_order=1),
+        # (1 - h lambda)^2 s + 2 h T = s: the fixed point of the recursion of the variance
+        StationaryMoments(lambda h, curvature: {"position": temperature / curvature / (1 - h * curvature / 2)}),
+        conditions=("exact gradient",),
+    )
 
 
 def on_target(adapter: Builder, **fixed: Any) -> Builder:

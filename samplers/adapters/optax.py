@@ -16,8 +16,7 @@ from types import ModuleType
 import jax
 import jax.numpy as jnp
 
-from samplers.adapters.common import Foreign, load
-from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.adapters.common import Foreign, load, sgld_claims
 from samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
 from samplers.entry import FRICTIONS, TEMPERATURES, Row, plain
 from samplers.interface.aliases import Estimator, Position, Scalar, Tree
@@ -32,18 +31,6 @@ CLIP = 1e8
 def library() -> ModuleType:
     """Import the module `optax`. Raises ImportError that says how to install it."""
     return load("optax")
-
-
-def sgld_claims(temperature: float) -> Claims:
-    """Claims of theta' = theta - h grad U + N(0, 2 h T)."""
-    return Claims(
-        Source("welling2011bayesian", "equation (4)"),
-        StationaryLaw(order=1, temperature=temperature),
-        Diffusion(lambda target: overdamped_dynamics(target, temperature), weak_order=1),
-        # (1 - h lambda)^2 s + 2 h T = s: the fixed point of the recursion of the variance
-        StationaryMoments(lambda h, curvature: {"position": temperature / curvature / (1 - h * curvature / 2)}),
-        conditions=("exact gradient",),
-    )
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 
-from samplers.adapters.common import Foreign, load, preconditioned_claims, torch_row
-from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.adapters.common import Foreign, load, preconditioned_claims, sgld_claims, torch_row
 from samplers.entry import SAMPLED_TIERS, Row
 from samplers.estimators.host import estimator_key
 from samplers.interface.aliases import Estimator, Position, Tree
-from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
+from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
 from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
 from samplers.validation import require
 from targets.target import Target
@@ -234,14 +233,7 @@ class SGMCMCSGLD(_Elementwise, _Adapter):
     @property
     def claims(self) -> Claims:
         """Properties that the checks test."""
-        T = self.temperature
-        return Claims(
-            Source("welling2011bayesian", "equation (4)"),
-            StationaryLaw(order=1, temperature=T),
-            Diffusion(lambda target: overdamped_dynamics(target, T), weak_order=1),
-            StationaryMoments(lambda h, curvature: {"position": T / curvature / (1 - h * curvature / 2)}),
-            conditions=("exact gradient",),
-        )
+        return sgld_claims(self.temperature)
 
     def _options(self, step_size: float) -> dict[str, float]:
         return {

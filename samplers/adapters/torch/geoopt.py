@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from samplers.adapters.common import COMPOSITE, Foreign, load, torch_row
-from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.adapters.common import COMPOSITE, Foreign, load, sgld_claims, torch_row
 from samplers.entry import SAMPLED_TIERS, Row
 from samplers.estimators.host import estimator_key
 from samplers.interface.aliases import Estimator, Position
-from samplers.interface.claims import Claims, Composite, Diffusion, ExactLaw, Source, StationaryLaw, StationaryMoments
+from samplers.interface.claims import Claims, Composite, ExactLaw, Source, StationaryLaw
 from samplers.validation import require
 from targets.target import Target
 
@@ -134,13 +133,7 @@ class RSGLD(_Elementwise, _Adapter):
     @property
     def claims(self) -> Claims:
         """Properties that the checks test."""
-        return Claims(
-            Source("welling2011bayesian", "equation (4)"),
-            StationaryLaw(order=1),
-            Diffusion(overdamped_dynamics, weak_order=1),
-            StationaryMoments(lambda h, curvature: {"position": 1 / curvature / (1 - h * curvature / 2)}),
-            conditions=("exact gradient",),
-        )
+        return sgld_claims(1.0)
 
     def _build(self, parameters: list["torch.nn.Parameter"], step_size: float) -> Foreign:
         return library().RSGLD(parameters, epsilon=2 * step_size)
