@@ -122,7 +122,7 @@ def test_the_page_of_the_calibration_marks_regions_that_cover_too_often(tmp_path
         }
         for cell, width in zip(sam_calibration.plan(False), (1.0, 0.5), strict=False)
     }
-    page = sam_calibration.text(lines, False)
+    page = sam_calibration.text(lines, False).splitlines()
     assert sum("| 0.500 | 0.900 | 1 |" in line for line in page) == 3
     assert sum("| **1.000** | **1.000** |" in line for line in page) == 3
     sam_calibration.draw(lines, False, tmp_path / "figure.png")
