@@ -18,8 +18,10 @@ class Altered:
     change: Callable[[Any, Any], Any]
 
     def init(self, key, position):
+        """First state of the estimator."""
         return self.inner.init(key, position)
 
     def estimate(self, key, estate, position):
+        """Estimate at a position, and the next state of the estimator."""
         estimate, estate = self.inner.estimate(key, estate, position)
         return self.change(estimate, position), estate

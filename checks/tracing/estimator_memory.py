@@ -56,6 +56,7 @@ class PointMemory:
     period: int = 1
 
     def init(self, key, position):
+        """First state of the estimator."""
         del key
         start = position if self.centre is None else jax.tree.map(jnp.asarray, self.centre)
         return Points(self._everywhere(start), jnp.zeros((), jnp.int32))
@@ -64,6 +65,7 @@ class PointMemory:
         return jax.tree.map(lambda x: jnp.stack([x] * self.terms.size), position)
 
     def estimate(self, key, estate, position):
+        """Estimate at a position, and the next state of the estimator."""
         subsets = jnp.asarray(Minibatch(self.terms, self.batch_size, replace=False).indices())
         chosen = subsets[jax.random.randint(key, (), 0, len(subsets))]
         points, here = estate.positions, self._everywhere(position)

@@ -114,6 +114,7 @@ class ScriptedGenerator:
         self.used = 0
 
     def standard_normal(self, size=None, dtype=np.float64):
+        """Given standard normal values, in order."""
         count = int(np.prod(() if size is None else size, dtype=int))
         values = self.normals[self.used : self.used + count]
         if len(values) < count:  # counting run: more is drawn than was given
@@ -122,6 +123,7 @@ class ScriptedGenerator:
         return np.asarray(values.reshape(() if size is None else size), dtype)[()]
 
     def normal(self, loc=0.0, scale=1.0, size=None):
+        """Given normal values, in order."""
         shape = np.broadcast_shapes(np.shape(loc), np.shape(scale)) if size is None else size
         return loc + scale * self.standard_normal(shape)
 

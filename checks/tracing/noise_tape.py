@@ -45,6 +45,7 @@ class Draw:
 
     @property
     def size(self) -> int:
+        """Number of draws."""
         return math.prod(self.shape)
 
 

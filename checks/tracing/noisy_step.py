@@ -24,6 +24,7 @@ class HostNoise(HostExact):
     covariance: np.ndarray
 
     def estimate(self, key, estate, position):
+        """Estimate at a position, and the next state of the estimator."""
         estimate, estate = super().estimate(key, estate, position)
         flat, unravel = ravel_pytree(estimate.gradient)
         noisy = np.asarray(flat) + square_root(self.covariance) @ key.standard_normal(flat.shape)

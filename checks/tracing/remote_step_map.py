@@ -56,6 +56,7 @@ class MappedProgram:
         return own[kind] + (self.eta.count(kind) if self.eta else 0)  # pyright: ignore[reportArgumentType]
 
     def __call__(self, noise: Noise, z, h):
+        """Full variable and position after one step at given noise."""
         own = self._own()
         mine = [jnp.asarray(part)[:n] for part, n in zip(noise, own, strict=True)]
         rest = Noise(*(jnp.asarray(part)[n:] for part, n in zip(noise, own, strict=True)))
@@ -87,6 +88,7 @@ class MappedRecursion:
         return getattr(self.program, name)
 
     def __call__(self, noise: Noise, z, h):
+        """Full variable after one step at given noise."""
         return self.program(noise, z, h)[0]
 
 

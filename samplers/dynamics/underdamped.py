@@ -53,10 +53,14 @@ class PhaseState(Protocol):
     """A state with a position and a momentum, whatever else it holds."""
 
     @property
-    def position(self) -> Point: ...
+    def position(self) -> Point:
+        """Position of a state."""
+        ...
 
     @property
-    def momentum(self) -> Point: ...
+    def momentum(self) -> Point:
+        """Momentum of a state."""
+        ...
 
 
 class MomentumMixin:
@@ -65,16 +69,20 @@ class MomentumMixin:
     temperature: float = 1.0
 
     def init(self, key: Key[Array, ""], position: Point, estimator: Any) -> PhaseState:
+        """Start a chain at a position, with a momentum N(0, T)."""
         momentum_key, estimator_key = jax.random.split(key)
         root = jnp.sqrt(self.temperature)
         momentum = jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(momentum_key, position))
         return MomentumState(position, momentum, estimator.init(estimator_key, position))
 
     def position(self, state: PhaseState) -> Point:
+        """Position of a state."""
         return state.position
 
     def unpack(self, state: PhaseState) -> PhasePoint:
+        """Full variable z of a state."""
         return PhasePoint(state.position, state.momentum)
 
     def pack(self, key: Key[Array, ""], z: PhasePoint, estimator: Any) -> PhaseState:
+        """State with the full variable z; caches are computed anew."""
         return MomentumState(z.position, z.momentum, estimator.init(key, z.position))

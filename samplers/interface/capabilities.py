@@ -26,7 +26,9 @@ class PeriodicEstimator(Protocol):
     """A state with a clock, which reads the same after `period` estimates."""
 
     @property
-    def period(self) -> int: ...
+    def period(self) -> int:
+        """Number of estimates after which a state reads the same."""
+        ...
 
 
 @runtime_checkable
@@ -55,7 +57,9 @@ class NamesBackend(Protocol):
     """An estimator, sampler or kernel that names its `backend`; one that does not is traced by JAX."""
 
     @property
-    def backend(self) -> str: ...
+    def backend(self) -> str:
+        """`"jax"` or `"host"`."""
+        ...
 
 
 def on_host(value: object) -> bool:
@@ -74,9 +78,9 @@ class TrajectorySampler(Protocol):
 class SimultaneousChains(Protocol):
     """A host sampler that moves independent chains at once from positions (N, d)."""
 
-    def chains(
-        self, rng: Key, positions: Position, step_size: Scalar, num_steps: int, estimator: Estimator
-    ) -> Tree: ...
+    def chains(self, rng: Key, positions: Position, step_size: Scalar, num_steps: int, estimator: Estimator) -> Tree:
+        """End positions (N, d) of N independent chains."""
+        ...
 
 
 @runtime_checkable
@@ -85,7 +89,9 @@ class SimultaneousVariables(Protocol):
 
     def chain_variables(
         self, rng: Key, starts: Position, step_size: Scalar, num_steps: int, estimator: Estimator
-    ) -> Tree: ...
+    ) -> Tree:
+        """Full variables (N, m) at the end of N independent chains."""
+        ...
 
 
 @runtime_checkable
@@ -94,7 +100,9 @@ class MappedSampler(Protocol):
 
     def one_step(
         self, z: Tree, normals: Tree, uniforms: Tree, integers: Tree, eta: Tree, step_size: Scalar, seed: int = 0
-    ) -> np.ndarray: ...
+    ) -> np.ndarray:
+        """Full variables after one step at given draws."""
+        ...
 
 
 @runtime_checkable
@@ -102,4 +110,6 @@ class IsolatedSampler(Protocol):
     """A sampler in an environment of its own, with the versions of the libraries there."""
 
     @property
-    def library_versions(self) -> dict[str, str]: ...
+    def library_versions(self) -> dict[str, str]:
+        """Versions of the libraries behind the sampler, by name."""
+        ...

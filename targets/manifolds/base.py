@@ -28,19 +28,29 @@ class Manifold(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name that messages and rows use."""
+        ...
 
     @property
-    def dim(self) -> int: ...
+    def dim(self) -> int:
+        """Intrinsic dimension."""
+        ...
 
     @property
-    def is_linear(self) -> bool: ...
+    def is_linear(self) -> bool:
+        """True for R^n."""
+        ...
 
     @property
-    def is_positive(self) -> bool: ...
+    def is_positive(self) -> bool:
+        """True for the positive orthant."""
+        ...
 
     @property
-    def has_boundary(self) -> bool: ...
+    def has_boundary(self) -> bool:
+        """True where geodesics are reflected at a boundary."""
+        ...
 
     def tangent(self, point: Point, vector: Point) -> Point:
         """Orthogonal projection of `vector` (ambient, same shape as `point`) onto the tangent space."""

@@ -32,12 +32,15 @@ class Identity:
     """R^n itself: y = x."""
 
     def forward(self, x):
+        """Constrained value of an unconstrained x."""
         return x
 
     def inverse(self, y):
+        """Unconstrained value of a constrained y."""
         return y
 
     def log_jacobian(self, x):
+        """Logarithm of |dy / dx| at an unconstrained x."""
         return jnp.zeros((), x.dtype)
 
 
@@ -46,12 +49,15 @@ class Positive:
     """Positive numbers: y = exp(x), log |det T'| = sum x."""
 
     def forward(self, x):
+        """Constrained value of an unconstrained x."""
         return jnp.exp(x)
 
     def inverse(self, y):
+        """Unconstrained value of a constrained y."""
         return jnp.log(y)
 
     def log_jacobian(self, x):
+        """Logarithm of |dy / dx| at an unconstrained x."""
         return jnp.sum(x)
 
 
@@ -60,12 +66,15 @@ class UnitInterval:
     """Numbers between 0 and 1: y = 1 / (1 + exp(-x)), log |det T'| = -sum [log(1 + exp(x)) + log(1 + exp(-x))]."""
 
     def forward(self, x):
+        """Constrained value of an unconstrained x."""
         return jax.nn.sigmoid(x)
 
     def inverse(self, y):
+        """Unconstrained value of a constrained y."""
         return jnp.log(y) - jnp.log1p(-y)
 
     def log_jacobian(self, x):
+        """Logarithm of |dy / dx| at an unconstrained x."""
         return -jnp.sum(jax.nn.softplus(x) + jax.nn.softplus(-x))
 
 
@@ -74,10 +83,13 @@ class Ordered:
     """Increasing vectors: y_1 = x_1, y_k = y_{k-1} + exp(x_k), log |det T'| = sum_{k >= 2} x_k."""
 
     def forward(self, x):
+        """Constrained value of an unconstrained x."""
         return jnp.cumsum(jnp.concatenate([x[:1], jnp.exp(x[1:])]))
 
     def inverse(self, y):
+        """Unconstrained value of a constrained y."""
         return jnp.concatenate([y[:1], jnp.log(jnp.diff(y))])
 
     def log_jacobian(self, x):
+        """Logarithm of |dy / dx| at an unconstrained x."""
         return jnp.sum(x[1:])

@@ -67,6 +67,7 @@ class Folder:
     path: Path
 
     def read(self, kind: Kind, name: str) -> Content:
+        """Contents of a file of a kind and name."""
         root = self._root()
         layout = DATABASE if (root / "reference_posteriors").is_dir() else FLAT
         path = root / layout[kind].format(name)
@@ -110,6 +111,7 @@ class Pinned:
         return DataFile(path, url, self.sha256[kind][name], self.origin)
 
     def read(self, kind: Kind, name: str) -> Content:
+        """Contents of a file of a kind and name."""
         file = self.file(kind, name)
         return Content(file.name, read(file))
 

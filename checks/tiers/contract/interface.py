@@ -34,9 +34,11 @@ class Shifted:
     offset: Any
 
     def init(self, key, position):
+        """First state of the estimator."""
         return self.inner.init(key, position)
 
     def estimate(self, key, estate, position):
+        """Estimate at a position, and the next state of the estimator."""
         estimate, estate = self.inner.estimate(key, estate, position)
         move = lambda tree: jax.tree.map(lambda x: x + jnp.asarray(self.offset, x.dtype), tree)
         return estimate._replace(gradient=move(estimate.gradient), statistics=move(estimate.statistics)), estate

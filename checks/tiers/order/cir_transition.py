@@ -40,10 +40,12 @@ class BinomialCounts:
     backend = "host"
 
     def init(self, key, position):
+        """First state of the estimator."""
         del key, position
         return ()
 
     def estimate(self, key, estate, position):
+        """Estimate at a position, and the next state of the estimator."""
         drawn = key.binomial(BATCH, CHANCE, size=np.shape(position))
         return Estimate(None, statistics=TOTAL / BATCH * np.asarray(drawn, np.float64)), estate
 
@@ -57,10 +59,12 @@ class FixedCounts:
     backend = "host"
 
     def init(self, key, position):
+        """First state of the estimator."""
         del key, position
         return ()
 
     def estimate(self, key, estate, position):
+        """Estimate at a position, and the next state of the estimator."""
         del key
         return Estimate(None, statistics=np.full(np.shape(position), self.count)), estate
 

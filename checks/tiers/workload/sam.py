@@ -74,6 +74,7 @@ class OwnDocuments(Method):
     documents: Any = None
 
     def draw(self, generator, state):
+        """Batch of documents with their weights."""
         beta, documents = self.topics(state), self.documents
         chains, total, _ = documents.shape
         if self.batch_size < total:

@@ -125,10 +125,12 @@ class Multinomial:
     backend = "host"
 
     def init(self, key, position):
+        """First state of the estimator."""
         del key, position
         return ()
 
     def estimate(self, key, estate, position):
+        """Estimate at a position, and the next state of the estimator."""
         drawn = key.multinomial(self.batch, self.counts / TOTAL, size=position.shape[:-1])
         return Estimate(None, statistics=TOTAL / self.batch * drawn), estate
 
@@ -146,10 +148,12 @@ class ExpandedMean:
     batch: int
 
     def init(self, key, position):
+        """First state of the estimator."""
         del key, position
         return ()
 
     def estimate(self, key, estate, position):
+        """Estimate at a position, and the next state of the estimator."""
         edges = jnp.asarray(np.cumsum(self.counts))
         labels = jnp.searchsorted(edges, jax.random.randint(key, (self.batch,), 0, TOTAL), side="right")
         counts = TOTAL / self.batch * jnp.zeros_like(position).at[labels].add(1.0)

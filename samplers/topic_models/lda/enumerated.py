@@ -36,6 +36,7 @@ class ExactCounts:
     backend = "host"
 
     def init(self, key: Any, position: Any) -> EstimatorState:
+        """First state of the estimator."""
         del key, position
         return ()
 
@@ -45,6 +46,7 @@ class ExactCounts:
         return self.tiny.expected_counts(theta)
 
     def estimate(self, key, estate, position):
+        """Estimate at a position, and the next state of the estimator."""
         theta = np.asarray(position)
         counts = self.counts(as_generator(key), theta)
         return Estimate(self.tiny.model.gradient(theta, counts), statistics=counts), estate
@@ -62,6 +64,7 @@ class DrawnCounts(ExactCounts):
     """Counts of one draw of all topics from p(z | w, phi)."""
 
     def counts(self, generator, theta):
+        """Counts of topics of each word (C, V, K)."""
         return self.tiny.topic_counts[drawn_topics(self.tiny, generator, theta)]
 
 
@@ -75,6 +78,7 @@ class GibbsCounts(ExactCounts):
     scale: float = 1.0
 
     def counts(self, generator, theta):
+        """Counts of topics of each word (C, V, K)."""
         chains, words, topics = theta.shape
         total, longest = len(self.tiny.documents), max(map(len, self.tiny.documents))
         padded = np.array([list(d) + [-1] * (longest - len(d)) for d in self.tiny.documents])
@@ -119,6 +123,7 @@ class StoredCounts(ExactCounts):
     stored: type[StoredGibbs] = StoredGibbs
 
     def init(self, key, position):
+        """First state of the estimator."""
         theta, generator, tiny = np.asarray(position), as_generator(key), self.tiny
         chains, words, topics = theta.shape
         tokens = (tiny.words + words * np.arange(chains)[:, None]).ravel()
@@ -135,6 +140,7 @@ class StoredCounts(ExactCounts):
         return estimator, state._replace(topics=z.astype(state.topics.dtype), counts=counts * 1.0, visited=visited)
 
     def estimate(self, key, estate, position):
+        """Estimate at a position, and the next state of the estimator."""
         theta = np.asarray(position)
         estimator, state = estate
         # every topic has the same total over the chains, so that all is divided by one number

@@ -38,14 +38,20 @@ class SetEstimator(Protocol):
     """
 
     @property
-    def model(self) -> SoftmaxLDA: ...
+    def model(self) -> SoftmaxLDA:
+        """Model of the topics."""
+        ...
 
     @property
-    def documents(self) -> int: ...
+    def documents(self) -> int:
+        """Number of documents."""
+        ...
 
     def estimate(
         self, key: np.random.Generator, estate: np.ndarray, position: np.ndarray
-    ) -> tuple[Estimate, np.ndarray]: ...
+    ) -> tuple[Estimate, np.ndarray]:
+        """Estimate at a position, and the next state of the estimator."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

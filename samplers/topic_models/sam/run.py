@@ -26,11 +26,17 @@ USUAL = Loop()
 class Chain(Protocol):
     """A method with a start, samples and topics; states are pytrees of arrays."""
 
-    def start(self, generator: np.random.Generator) -> State: ...
+    def start(self, generator: np.random.Generator) -> State:
+        """First state of a chain."""
+        ...
 
-    def sample(self, generator: np.random.Generator, state: State, number: int) -> State: ...
+    def sample(self, generator: np.random.Generator, state: State, number: int) -> State:
+        """Next state of a chain."""
+        ...
 
-    def topics(self, state: State) -> np.ndarray: ...
+    def topics(self, state: State) -> np.ndarray:
+        """Topics (K, V) of a state."""
+        ...
 
 
 class VariationalChain:
