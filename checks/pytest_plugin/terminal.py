@@ -133,10 +133,10 @@ def block(result: Result, deviation: Deviation | None = None) -> str:
         lines.append(f"  effect      {what}{result.effect:.6g}{unit}")
     if result.allowance is not None:
         source = f", from {result.allowance_source}" if result.allowance_source else ""
-        lines.append(f"  allowance   {result.allowance:.6g}{source}")
+        lines.append(f"  tolerance   {result.allowance:.6g}{source}")
     if result.detectable is not None:
-        power = f" with probability {result.power:g}" if result.power is not None else ""
-        lines.append(f"  detectable  {result.detectable:.3g}{power}")
+        power = "deterministic" if result.alpha is None else f"with probability {result.power:g}"
+        lines.append(f"  minimum detectable effect {result.detectable:.3g} ({power})")
     where = [f"step size {result.step_size:.6g}"] if result.step_size is not None else []
     where += [f"{k}={v!r}" for k, v in result.options.items()]
     where += [f"dtype {result.dtype}"] if result.dtype else []

@@ -9,10 +9,10 @@ from checks.registry import is_conduct, settles_the_law
 
 Standing = Literal["confirmed", "in part", "fails", "undecided"]
 STANDINGS: dict[Standing, str] = {
-    "confirmed": "the law that it claims, by checks without noise and by independent chains",
-    "in part": "the law that it claims, by checks of one of the two kinds alone",
-    "fails": "a check of its law; whether that is an error or documented is on the page of its library",
-    "undecided": "no check of its law passed, or one could not decide",
+    "confirmed": "the stationary distribution that it claims, by checks without noise and by independent chains",
+    "in part": "the stationary distribution that it claims, by checks of one of the two kinds alone",
+    "fails": "a check of its stationary distribution; the page of its library says if that is an error or documented",
+    "undecided": "no check of its stationary distribution passed, or one could not decide",
 }
 """In the order of the front page, each with what it says of a sampler."""
 BAD = ("fail", "error", "inconclusive")

@@ -12,7 +12,7 @@ CHARTED = {check.name: check.charted for check in CHECKS if check.charted}
 """Detail of the results of a check that holds a number per step size."""
 STEP = Axis("step size h", log=True)
 ERROR = Axis("local error, relative", log=True)
-BIAS = Axis("bias of the stationary law", log=True)
+BIAS = Axis("bias of the stationary distribution", log=True)
 FLOOR = 1e-13
 """Smaller numbers are round-off."""
 FINEST = 4
@@ -80,7 +80,7 @@ def of_sampler(results: Iterable[Result]) -> list[str]:
     figures = []
     for detail, axis, title in (
         ("errors", ERROR, "Local weak error of a step"),
-        ("bias", BIAS, "Bias of the stationary law"),
+        ("bias", BIAS, "Bias of the stationary distribution"),
     ):
         lines = [line_of(r, r.target or "any") for r in default if CHARTED.get(r.check) == detail]
         figures += _figures([line for line in lines if line], axis, title)
@@ -90,7 +90,10 @@ def of_sampler(results: Iterable[Result]) -> list[str]:
 def of_library(rows: Sequence[tuple[str, Sequence[Result]]], library: str) -> list[str]:
     """Charts of all samplers of a library, a line per sampler: on the first target that has numbers."""
     figures = []
-    for detail, axis, what in (("errors", ERROR, "local weak error"), ("bias", BIAS, "bias of the stationary law")):
+    for detail, axis, what in (
+        ("errors", ERROR, "local weak error"),
+        ("bias", BIAS, "bias of the stationary distribution"),
+    ):
         lines = []
         for name, results in rows:
             own = (line_of(r, name.split("/")[-1]) for r in results if CHARTED.get(r.check) == detail and not r.options)

@@ -21,7 +21,7 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", *(f"docs/pages/{page.name}" for pag
 LONGEST = 120
 """Lines of the README."""
 EXAMPLE = "my_sampler.py:mine"
-NUMBERS = ("  allowance ", "  detectable ")
+NUMBERS = ("  tolerance ", "  minimum detectable effect ")
 """Lines whose numbers are round-off, and so differ from one processor to another."""
 
 

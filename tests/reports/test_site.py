@@ -198,7 +198,7 @@ def test_a_sampler_page_draws_the_order_of_its_law(tmp_path):
     text = (tmp_path / "out/samplers/lib-sgld.html").read_text()
     assert "gaussian, order 2.0" in text
     assert len(markers(text)) == 3 + 1  # its points, and the key of the legend
-    assert "lib 1.0: bias of the stationary law" in (tmp_path / "out/orders.html").read_text()
+    assert "lib 1.0: bias of the stationary distribution" in (tmp_path / "out/orders.html").read_text()
 
 
 def markers(svg: str) -> list[tuple[float, float]]:
