@@ -22,6 +22,7 @@ import numpy as np
 
 from reports.experiments.common.lda import METHODS, documents
 from reports.records.jsonl import commit
+from reports.templates import render
 from samplers.runner.schedules import Schedule, constant, decreasing
 from samplers.topic_models.lda.completion import Completion
 from samplers.topic_models.lda.estimator import DocumentGibbs
@@ -230,31 +231,13 @@ def page(lines: list[dict[str, Any]]) -> str:
     speed = {race["system"]: race["documents/s"] for race in races}
     marks = [[m for m, *_ in race["seconds, documents, perplexity"]] for race in races]
     header = " | ".join(f"after {seconds:.0f} s" for seconds in np.median(marks, axis=0))
-    found = [
-        "# LDA beside other libraries",
-        "",
-        "Written by `python -m benchmarks.lda` from the lines of the same name; do not edit. Commit "
-        f"{about['commit'][:12]}. {about['documents']:,} Wikipedia articles of "
-        f"{about['words'] / about['documents']:.0f} words, V = {step['vocabulary']:,}, K = {TOPICS}, alpha = "
-        f"{ALPHA:g}, beta = {BETA:g}, minibatches of {BATCH} where the name says nothing else. One thread and its "
-        "processor time, on a machine that others used as well: take ratios. Perplexity of held-out words, of the "
-        "topics at that moment, one estimator for all.",
-        "",
-        f"| system | documents/s | perplexity {header} |",
-        "|---|---|" + "---|" * len(marks[0]),
-        *(
-            f"| {race['system']} | {race['documents/s']:,} | "
-            + " | ".join(f"{value:.0f}" for *_, value in race["seconds, documents, perplexity"])
-            + " |"
-            for race in races
-        ),
-        "",
-        "*Topics kept*: `samplers.topic_models.lda.stored_assignments`, a sweep a visit from the topics of the "
-        "last visit, counts of all words, "
-        "and SCIR steps of size 10, which are fresh draws of the weights but for e^-10 of them: a Gibbs sampler with a "
-        "random scan, exact with minibatches. The other samplers of the suite start every visit from uniform topics.",
-        "",
+    table = [
+        f"| {race['system']} | {race['documents/s']:,} | "
+        + " | ".join(f"{value:.0f}" for *_, value in race["seconds, documents, perplexity"])
+        + " |"
+        for race in races
     ]
+    found = []
     others = [name for name in ("gensim", "scikit-learn") if name in speed]
     own = [name for name in speed if name.startswith(("SG", "SCIR")) and "5,000" not in name]
     for name in own:
@@ -273,7 +256,21 @@ def page(lines: list[dict[str, Any]]) -> str:
             f"{wall:.3f} s ({gibbs:.3f} s of it Gibbs; processor time {cpu:.3f} s), the released program's "
             f"{RELEASED:g} s is {RELEASED / wall:.1f} times that."
         )
-    return "\n".join([*found, ""])
+    return render(
+        "lda-benchmark.md.j2",
+        commit=about["commit"][:12],
+        documents=f"{about['documents']:,}",
+        length=f"{about['words'] / about['documents']:.0f}",
+        vocabulary=f"{step['vocabulary']:,}",
+        topics=TOPICS,
+        alpha=f"{ALPHA:g}",
+        beta=f"{BETA:g}",
+        batch=BATCH,
+        header=header,
+        marks=len(marks[0]),
+        table=table,
+        found=found,
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:

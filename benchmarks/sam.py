@@ -17,6 +17,7 @@ import jax
 import numpy as np
 
 from reports.records.jsonl import commit
+from reports.templates import render
 from samplers.topic_models.sam.methods import Method, build
 from samplers.topic_models.sam.weights import FLAT, SPHERE, WeightSettings, sample_weights
 from targets.numerics.ragged import SparseRows
@@ -79,25 +80,20 @@ def page(lines: Sequence[tuple[str, float, float]], samples: int, double: bool) 
     """The table as a page."""
     (_, wall, processor), batch = lines[0], lines[1]
     low, high = (ms / wall for ms in RELEASED)
-    text = [
-        "# A sample of SGGMC on the spherical admixture model",
-        "",
-        f"`python -m benchmarks.sam`, {samples} samples, {'double' if double else 'single'} precision, "
-        f"{os.cpu_count()} processors, commit {commit()}. K = {TOPICS}, V = {WORDS:,}, batches of 50 of {DOCUMENTS:,} "
-        "random documents, 40 + 20 weights a document, 10 steps.",
-        "",
-        "| part | ms | ms of processor |",
-        "|---|---|---|",
-        *(f"| {what} | {ms:.1f} | {cpu:.1f} |" for what, ms, cpu in lines),
-        "",
-        f"The authors' program takes {RELEASED[0]:.0f} to {RELEASED[1]:.0f} ms on such a machine, {low:.0f} to "
-        f"{high:.0f} times as long.",
-        f"Of a sample, {100 * batch[2] / processor:.0f}% of the processor time go into drawing the batch and its "
-        "weights, in K dimensions; the rest are ten steps, each with the normal numbers of K V coordinates, products "
-        "of V K S and V K^2 terms, and geodesics. The noise of ten steps alone is in the last line.",
-        "",
-    ]
-    return "\n".join(text)
+    return render(
+        "sam-benchmark.md.j2",
+        samples=samples,
+        precision="double" if double else "single",
+        processors=os.cpu_count(),
+        commit=commit(),
+        topics=TOPICS,
+        words=f"{WORDS:,}",
+        documents=f"{DOCUMENTS:,}",
+        parts=[(what, f"{ms:.1f}", f"{cpu:.1f}") for what, ms, cpu in lines],
+        released=" to ".join(f"{ms:.0f}" for ms in RELEASED),
+        ratios=f"{low:.0f} to {high:.0f}",
+        share=f"{100 * batch[2] / processor:.0f}",
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
