@@ -71,21 +71,10 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
 
 def text(lines: Lines, quick: bool) -> str:
     """The page."""
-    page = [
-        "# Figure 3a of the SCIR paper, reduced",
-        "",
-        "Written by `python -m reports.experiments.baker2018.figure3a`.",
-        "",
-        f"![perplexity]({NAME}.png)",
-        "",
-        "Perplexity of every tenth word of held-out documents, given the others, of the running mean of probabilities; "
-        f"{SCIR_CELL.sweeps} Gibbs sweeps in each document, half of them discarded. The band is the range over the "
-        "seeds.",
-        "",
-    ]
+    tables = []
     for corpus in corpora(quick):
         found = results(lines, corpus)
-        page += [
+        tables += [
             f"**{heading(lines, corpus).replace(chr(10), '; ')}**",
             "",
             "| curve | alpha | beta | step size h (1 + t / tau)^-kappa | perplexity at the end, each seed | s a step |",
@@ -96,13 +85,15 @@ def text(lines: Lines, quick: bool) -> str:
             h, tau, kappa = cell.schedule
             ends = ", ".join(f"{final(r):.0f}" for r in rows)
             seconds = sum(r["seconds"][-1] / r["steps"][-1] for r in rows if "steps" in r) / len(rows)
-            page.append(
+            tables.append(
                 f"| {label} | {cell.alpha:g} | {cell.beta:g} | {h:g}, {tau:g}, {kappa:g} | {ends} | {seconds:.2f} |"
             )
-        page += ["", _verdict(found), ""]
+        tables += ["", _verdict(found), ""]
     return render(
         f"experiments/{NAME}.md.j2",
-        page=page,
+        name=NAME,
+        sweeps=SCIR_CELL.sweeps,
+        tables=tables,
         provenance=provenance(lines),
     )
 
