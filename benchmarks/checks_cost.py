@@ -1,6 +1,8 @@
 """Cost of the deterministic checks of a sampler: compiling and running apart."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import jax
@@ -38,6 +40,19 @@ class Compilation:
         return total
 
 
+@contextmanager
+def compiling() -> Iterator[Compilation]:
+    """Times at which JAX compiles; nothing compiled before is used."""
+    jax.config.update("jax_enable_compilation_cache", False)
+    jax.clear_caches()
+    compilation = Compilation()
+    jax.monitoring.register_event_duration_secs_listener(compilation)
+    try:
+        yield compilation
+    finally:
+        jax.monitoring.unregister_event_duration_listener(compilation)
+
+
 def check_cost(sampler: str) -> tuple[float, float]:
     """Seconds of compiling and of everything else, for the deterministic checks of a sampler at its default options.
 
@@ -48,20 +63,14 @@ def check_cost(sampler: str) -> tuple[float, float]:
         RuntimeError: if a check ends in an error.
     """
     jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_enable_compilation_cache", False)
-    cases = [c for c in make_plan([sampler]).cases if c.unsupported is None and not c.subject.options]
-    jax.clear_caches()
-    compilation = Compilation()
-    jax.monitoring.register_event_duration_secs_listener(compilation)
-    try:
+    cases = [case for case in make_plan([sampler]).cases if not case.subject.options]
+    with compiling() as compilation:
         began = time.perf_counter()
         for case in cases:
-            result = execute(case.check, case.subject, case.target, case.seed)
+            result = execute(case.statement, case.subject, case.target, case.seed)
             if result.verdict == "error":
-                raise RuntimeError(f"{case.id}: {result.reason}")
+                raise RuntimeError(f"{sampler}, {case.statement.name} on {case.target}: {result.reason}")
         wall = time.perf_counter() - began
-    finally:
-        jax.monitoring.unregister_event_duration_listener(compilation)
     return compilation.seconds, wall - compilation.seconds
 
 

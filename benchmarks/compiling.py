@@ -1,9 +1,6 @@
 """Cost of compiling the steps of every sampler."""
 
-import jax
-import jax.monitoring
-
-from benchmarks.checks_cost import Compilation
+from benchmarks.checks_cost import compiling
 from benchmarks.subjects import ALL
 from benchmarks.workload import stepper
 from samplers.registry import sampler_row
@@ -14,14 +11,8 @@ LEAST = 1e-3
 
 def compile_seconds(sampler: str, steps: int = 10) -> float:
     """Seconds of tracing, lowering and compiling a loop over the steps of one chain, nothing compiled before used."""
-    jax.config.update("jax_enable_compilation_cache", False)
-    jax.clear_caches()
-    compilation = Compilation()
-    jax.monitoring.register_event_duration_secs_listener(compilation)
-    try:
+    with compiling() as compilation:
         stepper(sampler_row(sampler), steps, chains=1)()
-    finally:
-        jax.monitoring.unregister_event_duration_listener(compilation)
     return max(LEAST, compilation.seconds)
 
 

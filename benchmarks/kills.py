@@ -13,13 +13,15 @@ import jax
 from checks.faults.fault import CLASSES, Defect
 from checks.faults.registry import DEFECTS
 from checks.pytest_plugin.execute import default_seed, execute
-from checks.registry import find_check
+from checks.registry import find_statement
 from samplers.entry import DETERMINISTIC_TIERS
 
 LEAST = 0.001
 """A rate of 0 is reported as this: asv compares ratios."""
 
-TRIED = tuple(d for d in DEFECTS if d.equivalent is None and find_check(d.killed_by.check).tier in DETERMINISTIC_TIERS)
+TRIED = tuple(
+    d for d in DEFECTS if d.equivalent is None and find_statement(d.killed_by.check).tier in DETERMINISTIC_TIERS
+)
 """The bugs that a check without noise has to find."""
 
 
@@ -36,7 +38,7 @@ def tried(defects: Sequence[Defect] = TRIED) -> dict[str, Try]:
     found = {}
     for defect in sorted(defects, key=lambda d: (d.base, d.killed_by.check)):
         kill = defect.killed_by
-        result = execute(find_check(kill.check), defect.subject, kill.target, default_seed(defect.name))
+        result = execute(find_statement(kill.check), defect.subject, kill.target, default_seed(defect.name))
         found[defect.name] = Try(result.verdict == "fail", result.seconds or 0.0)
     return found
 

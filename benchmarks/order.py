@@ -10,10 +10,10 @@ import jax
 
 from benchmarks.subjects import SMALL_LAWS, WITH_DEFECT, WITH_ORDER, preferred
 from checks.core.candidate import Subject
-from checks.core.check import Check
+from checks.core.check import Statement
 from checks.core.result import Result
 from checks.pytest_plugin.execute import default_seed, execute
-from checks.registry import find_check
+from checks.registry import find_statement
 from samplers.entry import Row
 from samplers.registry import sampler_row
 
@@ -21,16 +21,16 @@ RESOLUTION = 0.01
 """Deficits below this are reported as this: asv compares ratios, and extrapolated slopes carry errors up to 1e-5."""
 
 
-def result_of(row: Row, check: Check) -> Result:
-    """The result of a check on the row's target of `SMALL_LAWS`.
+def result_of(row: Row, statement: Statement) -> Result:
+    """The result of a statement on the row's target of `SMALL_LAWS`.
 
     Raises:
-        RuntimeError: if the check measured nothing, which makes the benchmark fail.
+        RuntimeError: if the statement measured nothing, which makes the benchmark fail.
     """
     jax.config.update("jax_enable_x64", True)
-    result = execute(check, Subject(row), preferred(row, SMALL_LAWS), default_seed(row.name))
+    result = execute(statement, Subject(row), preferred(row, SMALL_LAWS), default_seed(row.name))
     if not result.detail:
-        raise RuntimeError(f"{row.name}, {check.name} on {result.target}: {result.verdict}, {result.reason}")
+        raise RuntimeError(f"{row.name}, {statement.name} on {result.target}: {result.verdict}, {result.reason}")
     return result
 
 
@@ -43,7 +43,7 @@ def finite(value: float, row: Row) -> float:
 
 def order_deficit(row: Row) -> float:
     """max(p - measured, RESOLUTION), p the claimed local weak order; RESOLUTION if the step has no error at all."""
-    result = result_of(row, find_check("local_weak_order"))
+    result = result_of(row, find_statement("local_weak_order"))
     if result.effect is None:
         raise RuntimeError(f"{row.name}: {result.reason}")
     return max(finite(result.effect, row), RESOLUTION)
@@ -51,7 +51,7 @@ def order_deficit(row: Row) -> float:
 
 def defect_coefficient(row: Row) -> float:
     """max over observables f of |c_{p+1}|, in E_{z ~ pi} f(z_h) - pi(f) = c_{p+1} h^(p+1) + .., p the claimed order."""
-    return finite(result_of(row, find_check("defect")).detail["leading_coefficient"], row)
+    return finite(result_of(row, find_statement("defect")).detail["leading_coefficient"], row)
 
 
 class Order:

@@ -20,36 +20,22 @@ PARTICLES = dict.fromkeys(
 )
 """Rows of particle methods."""
 
+METROPOLIS = ("mala", "mmala", "mmala-recipe-metric")
+REFRESHED = ("hmc", "rmhmc", "rmhmc-recipe-metric", "gmc", "chmc")
+CONJUGATE = ("scir", "exponential-ou")
 NO_ORDER = {
-    "hmc": "exact: no weak order is claimed",
     "csgld": "it learns as it runs",
-    "amagold": "exact: no weak order is claimed",
-    "mala": "exact: no weak order is claimed",
-    "mmala": "exact: no weak order is claimed",
-    "mmala-recipe-metric": "exact: no weak order is claimed",
-    "rmhmc": "exact: no weak order is claimed",
-    "rmhmc-recipe-metric": "exact: no weak order is claimed",
-    "gmc": "exact: no weak order is claimed",
-    "chmc": "exact: no weak order is claimed",
-    "scir": "exact: no weak order is claimed",
-    "exponential-ou": "exact: no weak order is claimed",
+    **dict.fromkeys(("amagold", *METROPOLIS, *REFRESHED, *CONJUGATE), "exact: no weak order is claimed"),
     **PARTICLES,
 }
 """Rows that have no local weak order to measure, with the reason."""
 
 NO_DEFECT = {
-    "hmc": "one step refreshes the momentum: it is judged by its limit h -> 0",
     "csgld": "it learns as it runs",
     "amagold": "one step is a trajectory: it is judged by its law",
-    "mala": "draws uniforms",
-    "mmala": "draws uniforms",
-    "mmala-recipe-metric": "draws uniforms",
-    "rmhmc": "one step refreshes the momentum: it is judged by its limit h -> 0",
-    "rmhmc-recipe-metric": "one step refreshes the momentum: it is judged by its limit h -> 0",
-    "gmc": "one step refreshes the velocity: it is judged by its limit h -> 0",
-    "chmc": "one step refreshes the momentum: it is judged by its limit h -> 0",
-    "scir": "exact: one step from the target stays there, there is no series",
-    "exponential-ou": "exact: one step from the target stays there, there is no series",
+    **dict.fromkeys(METROPOLIS, "draws uniforms"),
+    **dict.fromkeys(REFRESHED, "one step refreshes momentum or velocity: it is judged by its limit h -> 0"),
+    **dict.fromkeys(CONJUGATE, "exact: one step from the target stays there, there is no series"),
     **PARTICLES,
 }
 """Rows without a defect series, with the reason."""

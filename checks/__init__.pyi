@@ -3,6 +3,7 @@ from .core.check import NotApplicable as NotApplicable
 from .core.result import Result as Result
 from .execute import execute as execute
 from .execute import run_check as run_check
+from .execute import verify as verify
 from .registry import CHECKS as CHECKS
 
 __all__ = [
@@ -12,4 +13,5 @@ __all__ = [
     "Result",
     "execute",
     "run_check",
+    "verify",
 ]

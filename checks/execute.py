@@ -1,5 +1,6 @@
-"""One check from Python, as users import it; defined in `checks.pytest_plugin.execute`."""
+"""Checks from Python, as users import them; defined in `checks.pytest_plugin`."""
 
 from checks.pytest_plugin.execute import execute, run_check
+from checks.pytest_plugin.verify import verify
 
-__all__ = ["execute", "run_check"]
+__all__ = ["execute", "run_check", "verify"]

@@ -5,7 +5,6 @@ A line `<!-- table: NAME -->` of a page becomes the table of that name in `TABLE
 
 import ast
 import inspect
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -15,10 +14,13 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from checks.core.candidate import Subject
+from checks.core.conclusion import WORDS
+from checks.core.obligations import OBLIGATIONS
 from checks.core.selection import claims_of
 from checks.faults.registry import DEFECTS
-from checks.registry import CHECKS
+from checks.registry import CHECKS, STATEMENTS, check_of, find_statement
 from reports.records.frames import markdown
+from reports.records.results import read_renamed
 from reports.statistics.power import power_table
 from samplers import types
 from samplers.entry import TIERS
@@ -36,6 +38,7 @@ DECIDES = {
     "law": "stationary distribution",
     "order": "order of the bias or of the local error",
     "dynamics": "the SDE that is discretised",
+    "premise": "that the kernel which is examined is the kernel that runs",
     "conduct": "conduct of the program",
 }
 
@@ -54,60 +57,94 @@ def subclasses(base: type) -> Iterator[type]:
 
 
 def kills() -> dict[str, int]:
-    """Planted bugs that each check fails, in the published kill matrix."""
+    """Planted bugs that each statement fails, in the published kill matrix."""
     counts: dict[str, set[str]] = defaultdict(set)
-    for line in (ROOT / "reports" / "published" / "kill-matrix.jsonl").read_text(encoding="utf-8").splitlines():
-        found = json.loads(line)
-        if found["verdict"] == "fail":
-            counts[found["check"]].add(found["detail"]["defect"])
-    return {check: len(defects) for check, defects in counts.items()}
+    for line in read_renamed(ROOT / "reports" / "published" / "kill-matrix.jsonl"):
+        if line["verdict"] == "fail":
+            counts[line["statement"]].add(line["detail"]["defect"])
+    return {statement: len(defects) for statement, defects in counts.items()}
 
 
 def table_of_checks() -> list[str]:
-    """One table of checks per tier."""
+    """Checks in the order of the theory, each with its equation and its statements."""
+    return markdown(
+        ("part", "check", "equation", "statements"),
+        [
+            (check.part, f"`{check.name}`", check.equation, ", ".join(f"`{s.name}`" for s in check.statements))
+            for check in CHECKS
+        ],
+    )
+
+
+def table_of_statements() -> list[str]:
+    """One table of statements per tier."""
     found = kills()
     lines = []
     for tier in TIERS:
         lines += [f"## {tier}", ""]
         lines += markdown(
-            ("check", "equation", "a pass shows", "samples", "claims that it needs", "planted bugs that it fails"),
+            (
+                *("statement", "check", "equation", "a pass shows", "samples"),
+                *("claims that it needs", "planted bugs that it fails"),
+            ),
             [
                 (
-                    f"`{check.name}`",
-                    check.equation,
-                    DECIDES[check.decides],
-                    "yes" if check.samples else "no",
-                    ", ".join(f"`{p.kind.__name__}`" for p in check.parameters if p.required) or "—",
-                    found.get(check.name, 0),
+                    f"`{statement.name}`",
+                    f"`{_check(statement.name)}`",
+                    statement.equation,
+                    DECIDES[statement.decides],
+                    "yes" if statement.samples else "no",
+                    ", ".join(f"`{p.kind.__name__}`" for p in statement.parameters if p.required) or "—",
+                    found.get(statement.name, 0),
                 )
-                for check in CHECKS
-                if check.tier == tier
+                for statement in STATEMENTS
+                if statement.tier == tier
             ],
         )
         lines.append("")
     return lines
 
 
+def _check(statement: str) -> str:
+    """The check that a statement is part of."""
+    check = check_of(statement)
+    assert check is not None  # every statement of the registry is part of one
+    return check.name
+
+
 def table_of_bugs() -> list[str]:
-    """Planted bugs by the check that must fail."""
-    return markdown(
-        ("what is wrong", "derived from", "check that must fail", "equation that is violated"),
-        sorted((d.error, f"`{d.base}`", f"`{d.killed_by.check}`", d.killed_by.equation) for d in DEFECTS),
-    )
+    """Planted bugs by the statement that must fail."""
+    rows = []
+    for defect in DEFECTS:
+        kill = defect.killed_by
+        name = find_statement(kill.check).name
+        rows.append((defect.error, f"`{defect.base}`", f"`{name}`", f"`{_check(name)}`", kill.equation))
+    header = ("what is wrong", "derived from", "statement that must fail", "check", "equation that is violated")
+    return markdown(header, sorted(rows))
+
+
+def table_of_obligations() -> list[str]:
+    """Obligations of a law: the key in files of results, and what is to be shown."""
+    return markdown(("obligation", "to be shown for"), [(f"`{o.name}`", o.text) for o in OBLIGATIONS])
+
+
+def table_of_words() -> list[str]:
+    """Conclusions in one word, and what each says."""
+    return markdown(("word", "meaning"), [(f"`{word.upper()}`", meaning) for word, meaning in WORDS.items()])
 
 
 def table_of_claims() -> list[str]:
-    """Claims, with the checks that take each."""
+    """Claims, with the statements that take each."""
     takers: dict[type, list[str]] = defaultdict(list)
-    for check in CHECKS:
-        for parameter in check.parameters:
-            takers[parameter.kind].append(f"`{check.name}`")
+    for statement in STATEMENTS:
+        for parameter in statement.parameters:
+            takers[parameter.kind].append(f"`{statement.name}`")
     rows = [
         (f"`{kind.__name__}`", first_sentence(kind), ", ".join(takers[kind]) or "—")
         for kind in subclasses(Claim)
         if kind.__name__ in types.__all__ and kind is not Law
     ]
-    return markdown(("claim", "what it states", "checks that take it"), rows)
+    return markdown(("claim", "what it states", "statements that take it"), rows)
 
 
 def table_of_samplers() -> list[str]:
@@ -125,6 +162,9 @@ def table_of_samplers() -> list[str]:
 
 TABLES = {
     "checks": table_of_checks,
+    "statements": table_of_statements,
+    "obligations": table_of_obligations,
+    "words": table_of_words,
     "bugs": table_of_bugs,
     "claims": table_of_claims,
     "samplers": table_of_samplers,

@@ -66,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
     add = commands.add_parser("compare", help="two files of results").add_argument
     add("old", type=Path, metavar="OLD.jsonl")
     add("new", type=Path, metavar="NEW.jsonl")
+    add("--part", action="store_true", help="NEW is a run of some of the samplers: the others are not lost")
 
     add = commands.add_parser("summary", help="one file of results as a comment and a badge").add_argument
     add("results", type=Path, metavar="RESULTS.jsonl")
@@ -135,7 +136,7 @@ def _pages(flag: str, given: Path | None, default: Path, command: str) -> Path |
 
 
 def _compare(given: argparse.Namespace, rest: Sequence[str]) -> int:
-    text, worse = compare(given.old, given.new)
+    text, worse = compare(given.old, given.new, given.part)
     print(text)
     return int(worse)
 

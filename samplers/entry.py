@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from samplers.dynamics import published
 from samplers.dynamics.published import PublishedDiffusion
 from samplers.estimators.basic import Exact, KnownNoise
 from samplers.interface.sampler import Estimator, Sampler
@@ -44,6 +45,7 @@ class Row:
         step_power: 1.0 for overdamped samplers (h lambda is dimensionless), 0.5 for those with a momentum.
         estimator: target -> the estimator that the noise-free checks use (the exact gradient, as a rule).
         diffusion: the diffusion matrix that the method's paper prints; None where none is on file.
+        notes: what will not be examined whatever comes out, such as an option that cannot be varied.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Row:
     step_power: float = 1.0
     estimator: Callable[[Target], Estimator] = Exact
     diffusion: PublishedDiffusion | None = None
+    notes: tuple[str, ...] = ()
 
 
 # Targets and options that rows share ---------------------------------------------------------------------------------
@@ -122,3 +125,19 @@ def with_metric(method: Builder, metric: Callable[[Target], Any], size: int | No
 def cyclical(method: Builder, row_size: float, power: float) -> Builder:
     """A builder whose steps explore above four and a half times the usual step size of the row, `row_size`."""
     return lambda target, **options: method(explore_above=4.5 * row_size / target.curvature**power, **options)
+
+
+# Rows that have more in common --------------------------------------------------------------------------------------
+
+
+def langevin_row(name: str, build: Builder, **more: Any) -> Row:
+    """A row of a sampler of the overdamped Langevin equation, with the usual targets and temperatures unless told."""
+    given: dict[str, Any] = {"targets": FLAT, "variants": TEMPERATURES, "diffusion": published.LANGEVIN, **more}
+    return Row(name, build, **given)
+
+
+def momentum_row(
+    name: str, build: Builder, variants: tuple[Options, ...] = (), targets: tuple[str, ...] = FLAT, **more: Any
+) -> Row:
+    """A row of a sampler with a momentum, with the usual targets unless told."""
+    return Row(name, build, targets=targets, variants=variants, step_power=0.5, **more)

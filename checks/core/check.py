@@ -1,4 +1,8 @@
-"""A check: a function of a case, and of the claims that it needs, that returns a finding; all facts beside it."""
+"""Checks and their statements: functions of a case, and of the claims that they need, that return a finding.
+
+A statement is one equation with all facts about it beside it; a check is a family of statements that a reader looks for
+under one name, such as the law on Gaussians.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -9,24 +13,34 @@ from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 from checks.core.candidate import Subject
 from checks.core.finding import Finding
+from checks.core.obligations import Obligation
 from samplers.interface.claims import Claim, Claims, ExactLaw, StationaryLaw
 from targets.target import Target
 
-Decides = Literal["law", "order", "dynamics", "conduct"]
-"""A pass shows the stationary law, the order of the error, the equation that is discretised, or that the program
-behaves (types, keys, constraints). A sampler passes only if a check of the law or of the order passed."""
-
+Decides = Literal["law", "order", "dynamics", "premise", "conduct"]
+"""A pass shows the stationary law, the order of the error, the equation that is discretised, a premise of these (that
+the kernel which is examined is the kernel that runs), or that the program behaves (types, keys, constraints)."""
+Severity = Literal["minor", "major"]
+"""Of a fault of conduct: a matter of form (a dtype), or one that gives wrong numbers to somebody (a key used twice)."""
 
 UNCLAIMED = "claims no "
-"""Begins the reason of a check that needs a claim which the sampler does not make; the claim's type follows."""
+"""Begins the reason of a statement that needs a claim which the sampler does not make; the claim's type follows."""
 
 
 class NotApplicable(Exception):
-    """Raised by a check that does not apply to this sampler on this target; the message is the reason."""
+    """Raised by a statement that says nothing about this sampler on this target; the message is the reason."""
+
+
+class OutOfReach(NotApplicable):
+    """Raised by a statement that should hold here, and has no method to decide it; the message is the reason."""
+
+
+class NotAffine(OutOfReach):
+    """Raised where the law of a linear recursion is asked of a step that is none; the message is the reason."""
 
 
 class Inconclusive(Exception):
-    """Raised by a check that cannot decide; the message is the reason."""
+    """Raised by a statement that could not decide although it has a method; the message is the reason."""
 
 
 def require_stationary_law(claims: Claims) -> None:
@@ -49,32 +63,40 @@ class Case:
 
 
 class ClaimParameter(NamedTuple):
-    """A parameter of a check that is a claim of the sampler; if it is required, the check applies only where made."""
+    """A parameter of a statement that is a claim of the sampler; if it is required, it applies only where made."""
 
     name: str
     kind: type[Claim]
     required: bool
 
 
+def _meets_nothing(target: Target) -> tuple[Obligation, ...]:
+    del target
+    return ()
+
+
 @dataclass(frozen=True, eq=False)
-class Check:
+class Statement:
     """A function `(case[, seed], **claims) -> Finding` with what the runner, the verdict and the reports need of it.
 
-    The function raises `NotApplicable` or `Inconclusive` with the reason. It takes `seed` only if it draws numbers, and
-    each claim that it needs as a parameter of that type; one annotated `T | None` is None where the claim is not made.
+    The function raises `NotApplicable`, `OutOfReach` or `Inconclusive` with the reason. It takes `seed` only if it
+    draws numbers, and each claim that it needs as a parameter of that type; one annotated `T | None` is None where the
+    claim is not made.
 
     Attributes:
         name: `local_weak_order`.
         tier: one of `samplers.entry.TIERS`.
         equation: what is violated when it fails, in words and symbols.
-        function: the check itself.
+        function: the statement itself.
         targets: subject -> names of the targets it runs on (a subset of the catalogue).
         cost: mean seconds of one run over the reference samplers, compilation included: for the estimate only.
         decides: what a pass shows.
+        meets: target -> the obligations that a pass on it meets, so that the law counts as decided.
+        severity: of a failure of conduct; a finding may say that it is a minor one.
         samples: True if its verdict has an error rate.
         once: True if it is run for the default options only (option variants add nothing).
-        screening: place in the order in which mutants meet the checks; those without one follow, the cheapest first.
-        about: modules and mutation operators whose changes this check is meant for.
+        screening: place in the order in which mutants meet them; those without one follow, the cheapest first.
+        about: modules and mutation operators whose changes this statement is meant for.
         charted: detail of the result with a number per step size, for charts: `errors` of a step, `bias` of the law.
     """
 
@@ -85,6 +107,8 @@ class Check:
     targets: Callable[[Subject], tuple[str, ...]]
     cost: float
     decides: Decides
+    meets: Callable[[Target], tuple[Obligation, ...]] = _meets_nothing
+    severity: Severity = "major"
     samples: bool = False
     once: bool = False
     screening: int | None = None
@@ -107,7 +131,7 @@ class Check:
         return tuple(found)
 
     def missing(self, claims: Claims) -> str | None:
-        """Reason why a sampler with these claims is not held to the check; None if it makes all that are needed."""
+        """Reason why a sampler with these claims is not held to it; None if it makes all that are needed."""
         kinds = [kind.__name__ for _, kind, required in self.parameters if required and kind not in claims]
         return UNCLAIMED + ", ".join(kinds) if kinds else None
 
@@ -126,7 +150,7 @@ class Check:
         return self.function(case, **arguments)
 
 
-def check(
+def statement(
     *,
     tier: str,
     equation: str,
@@ -134,13 +158,34 @@ def check(
     cost: float,
     decides: Decides,
     **facts: Any,
-) -> Callable[[Callable[..., Finding]], Check]:
-    """Make a `Check` of the function below, under its name.
+) -> Callable[[Callable[..., Finding]], Statement]:
+    """Make a `Statement` of the function below, under its name.
 
-    The arguments are the attributes of `Check`; `facts` are those that have a default.
+    The arguments are the attributes of `Statement`; `facts` are those that have a default.
     """
 
-    def declare(function: Callable[..., Finding]) -> Check:
-        return Check(function.__name__, tier, equation, function, targets, cost, decides, **facts)
+    def declare(function: Callable[..., Finding]) -> Statement:
+        return Statement(function.__name__, tier, equation, function, targets, cost, decides, **facts)
 
     return declare
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """Statements that belong together, under the name by which the theory knows them.
+
+    Attributes:
+        name: `gaussian_law`.
+        part: heading under which it is listed: `the program`, `invariant law`, ...
+        equation: what its statements have in common.
+        source: keys of references.bib; empty for what needs no source.
+        statements: of which it consists.
+        stands: why it stands where planted bugs alone would not show it; empty for the others.
+    """
+
+    name: str
+    part: str
+    equation: str
+    source: str
+    statements: tuple[Statement, ...]
+    stands: str = ""

@@ -5,7 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from checks.core.result import Verdict
+
+EPS = float(np.finfo(float).eps)
+"""Unit in the last place of a double, 2.2e-16."""
+SAFETY = 10.0
+"""Factor between an estimate of a numerical error, from two resolutions, and what is tolerated."""
+
+TWICE = -1.0
+"""Stands for twice the tolerance: what is smaller may hide behind the error that the tolerance grants."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +29,21 @@ class Tolerance:
 
     value: float
     source: str
+
+    @classmethod
+    def roundoff(cls, operations: float, source: str, eps: float = EPS) -> "Tolerance":
+        """`operations` units in the last place: how many, and of what, is the source."""
+        return cls(float(operations) * eps, source)
+
+    @classmethod
+    def numerical(cls, error: float, source: str, roundoff: float = 0.0) -> "Tolerance":
+        """`SAFETY` times an estimated error, and `roundoff` units in the last place."""
+        return cls(float(SAFETY * error + roundoff * EPS), source)
+
+    @classmethod
+    def identity(cls, source: str = "an identity") -> "Tolerance":
+        """Nothing: what is counted must be 0."""
+        return cls(0.0, source)
 
 
 @dataclass(frozen=True)
@@ -50,7 +75,7 @@ class Finding:
     Attributes:
         effect: the measured |effect|; a value that is not finite fails.
         tolerance: what theory and round-off allow.
-        minimum_detectable_effect: the smallest effect that this run would have caught.
+        minimum_detectable_effect: the smallest effect that this run would have caught; default: twice the tolerance.
         required_sensitivity: the effect that the check promises to catch; a blunter run is inconclusive, not a pass.
         reason: one sentence on what was found, used for every verdict.
         statistic: name of what was measured.
@@ -63,11 +88,12 @@ class Finding:
         equation: what is violated, where that is narrower than the equation of the check.
         violated: of a check that decides otherwise than by the size of the effect (a proof); None for others.
         significance: of a statistical test; None for a deterministic one.
+        minor: of a failure of conduct that is a matter of form, where the statement's failures as a rule are not.
     """
 
     effect: float
     tolerance: Tolerance
-    minimum_detectable_effect: float
+    minimum_detectable_effect: float = TWICE
     required_sensitivity: float
     reason: str
     statistic: str
@@ -80,6 +106,11 @@ class Finding:
     equation: str | None = None
     violated: bool | None = None
     significance: Significance | None = None
+    minor: bool = False
+
+    def __post_init__(self) -> None:
+        if self.minimum_detectable_effect == TWICE:
+            object.__setattr__(self, "minimum_detectable_effect", 2 * self.tolerance.value)
 
     @property
     def verdict(self) -> Verdict:

@@ -9,25 +9,32 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from checks.core import third_party
+from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
 from checks.core.error_origin import one_line, place
 from samplers.entry import WORKLOAD, Row
 from targets.target import Target
 
 DEFAULT_TARGETS = {
-    "euclidean": ("gaussian-1d-scaled", "gaussian-correlated-2d", "anharmonic", "double-well"),
-    "positive": ("gamma",),
+    "euclidean": (
+        "gaussian-1d-scaled",
+        "gaussian-correlated-2d",
+        "anharmonic",
+        "double-well",
+        "tiny-gaussian-data",
+        "tiny-logistic",
+    ),
+    "positive": ("gamma", "half-gaussian"),
     "sphere": ("vmf-s2",),
+    "simplex": ("dirichlet-concentrated",),
+    "stiefel": ("matrix-langevin-3-2",),
 }
 """Targets for a sampler that is not in a registry, by the spaces that it claims to run on."""
-
-
-class BadInput(ValueError):
-    """Error for a request that cannot be met; the message is one line that says what to change."""
 
 
 def closest(name: str, known: Sequence[str]) -> str:
@@ -84,7 +91,7 @@ def find_row(reference: str, targets: tuple[str, ...] = ()) -> Row:
         BadInput: if there is no such sampler, or the object is not one.
     """
     if ":" in reference:
-        return stranger(reference, load_object(reference), targets)
+        return third_party.row(reference, load_object(reference), targets, DEFAULT_TARGETS, find_target)
     if reference.endswith(".py"):
         raise BadInput(f"--sampler {reference}: say which object of the file is the sampler, as in {reference}:NAME")
     from samplers.registry import SAMPLERS
@@ -193,76 +200,3 @@ def _load_module(reference: str, name: str):
         ) from error
     except Exception as error:
         raise BadInput(f"--sampler {reference}: cannot import {name} ({one_line(error)}{place(error)})") from error
-
-
-def stranger(reference: str, value: Any, targets: tuple[str, ...] = ()) -> Row:
-    """A row for an object that no registry knows: a Sampler, its class, or a function of a Target that returns one.
-
-    The targets are the defaults of the spaces that it claims, and `step_power` is 1/2 if its state holds more than
-    the position. Raises BadInput if the object is none of these.
-    """
-    build = builder(reference, value)
-    first = find_target((targets or DEFAULT_TARGETS["euclidean"])[0])
-    try:
-        sampler = build(first)
-        spaces = sampler.claims.spaces if hasattr(sampler, "claims") else ("euclidean",)
-    except BadInput:
-        raise
-    except Exception:
-        return Row(reference, build, targets=targets or DEFAULT_TARGETS["euclidean"])  # `resolve` reports it
-    if not targets:
-        targets = tuple(name for space in spaces for name in DEFAULT_TARGETS.get(space, ()))
-    if not targets:
-        raise BadInput(f"--sampler {reference}: no default target for the spaces {spaces}; name one with --target")
-    return Row(reference, build, targets=targets, step_power=0.5 if _has_momentum(sampler, first) else 1.0)
-
-
-def _has_momentum(sampler: Any, target: Target) -> bool:
-    """True if z holds more leaves than the position."""
-    import jax
-
-    from samplers.estimators.basic import Exact
-    from samplers.interface.capabilities import on_host
-
-    if on_host(sampler):
-        return False
-    try:
-        z = jax.eval_shape(
-            lambda key: sampler.unpack(sampler.init(key, target.example, Exact(target))), jax.random.key(0)
-        )
-    except Exception:
-        return False  # the preflight says what is wrong with it
-    return len(jax.tree.leaves(z)) > len(jax.tree.leaves(target.example))
-
-
-def builder(reference: str, value: Any) -> Callable[..., Any]:
-    """`(target, **options) -> sampler` for an object of a stranger, completed by `samplers.simple.complete`."""
-    from samplers.interface.from_step import complete
-
-    if isinstance(value, type):
-        if not hasattr(value, "step"):
-            raise BadInput(f"--sampler {reference}: the class has no method `step`")
-        return lambda target, **options: complete(value(**options))
-    if hasattr(value, "step"):
-        return lambda target, **options: complete(_with_options(reference, value, options))
-    if callable(value):
-        return lambda target, **options: _complete_if_sampler(value(target, **options))
-    raise BadInput(
-        f"--sampler {reference}: the object has no method `step` and is not a function of a Target "
-        f"(it is a {type(value).__name__})"
-    )
-
-
-def _complete_if_sampler(value: Any) -> Any:
-    """Completed if it is a sampler; anything else as it is, for `resolve` to name."""
-    from samplers.interface.from_step import complete
-
-    return complete(value) if hasattr(value, "step") else value
-
-
-def _with_options(reference: str, value: Any, options: Mapping[str, Any]) -> Any:
-    if not options:
-        return value
-    if not dataclasses.is_dataclass(value) or isinstance(value, type):
-        raise BadInput(f"--option: {reference} is an object without options; name its class or a function instead")
-    return dataclasses.replace(value, **options)

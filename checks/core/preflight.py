@@ -10,9 +10,10 @@ import numpy as np
 from checks.core.candidate import Subject
 from checks.core.error_origin import one_line, place
 from checks.core.lookup import BadInput
+from checks.core.start_position import start_position
 from samplers.estimators.host import Unintercepted
 from samplers.interface.capabilities import on_host
-from samplers.interface.claims import Claims, ParticleLaw
+from samplers.interface.claims import ParticleLaw
 from targets.target import Target
 
 
@@ -41,29 +42,6 @@ def difference(before: Any, after: Any) -> str | None:
         if dtype1 != dtype2:
             return f"{path} had dtype {dtype1}, has {dtype2}"
     return None
-
-
-def start_position(sampler: Any, target: Target) -> Any:
-    """A position that `init` takes: the example of the target, or six particles around it for a particle method."""
-    claims = getattr(sampler, "claims", None)  # a stranger's sampler may have none yet
-    if not (isinstance(claims, Claims) and ParticleLaw in claims):
-        return target.example
-    manifold = target.manifold
-    if not manifold.is_linear:
-        # along geodesics of the example, so that the constraint holds
-        along = [
-            jax.tree.map(
-                lambda x, i=i: jnp.cos(i + jnp.arange(x.size)).reshape(x.shape).astype(x.dtype), target.example
-            )
-            for i in range(6)
-        ]
-        ends = [
-            manifold.geodesic(target.example, manifold.tangent(target.example, u), 0.3 * i)[0]
-            for i, u in enumerate(along)
-        ]
-        return jax.tree.map(lambda *x: jnp.stack(x), *map(manifold.project_roundoff, ends))
-    spread = lambda x: jnp.stack([x * (1 + 0.1 * i) + 0.2 * i for i in range(6)]).astype(jnp.result_type(x))
-    return jax.tree.map(spread, target.example)
 
 
 @functools.lru_cache(maxsize=512)

@@ -1,24 +1,26 @@
-"""The verdict of one check, as one JSON line."""
+"""The verdict of one statement of a check, as one JSON line."""
 
 import json
 import math
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-SCHEMA = 1
-Verdict = Literal["pass", "fail", "inconclusive", "not-applicable", "error"]
-VERDICTS: tuple[Verdict, ...] = ("pass", "fail", "inconclusive", "not-applicable", "error")
+SCHEMA = 2
+Verdict = Literal["pass", "fail", "inconclusive", "out-of-reach", "not-applicable", "error"]
+VERDICTS: tuple[Verdict, ...] = ("pass", "fail", "inconclusive", "out-of-reach", "not-applicable", "error")
 
 
 @dataclass(frozen=True)
 class Result:
-    """Verdict of a check, with the numbers behind it.
+    """Verdict of a statement, with the numbers behind it.
 
     The null hypothesis is |effect| <= allowance. The allowance is derived, and `allowance_source` says from what.
     `detectable` is the smallest effect that the run would have caught with probability `power`; for noise-free
-    checks it is the numerical error bound of the effect. Missing figures are None, never NaN.
+    statements it is the numerical error bound of the effect. Missing figures are None, never NaN. `decides`, `severity`
+    and `meets` are the facts of the statement from which a conclusion is drawn, so that a file of results is enough.
     """
 
+    statement: str
     check: str
     tier: str
     equation: str
@@ -47,12 +49,15 @@ class Result:
     versions: dict[str, str] = field(default_factory=dict)
     reproduction: str | None = None
     detail: dict[str, Any] = field(default_factory=dict)
+    decides: str | None = None
+    severity: str | None = None
+    meets: list[str] = field(default_factory=list)
     schema: int = SCHEMA
 
     @property
     def ok(self) -> bool:
-        """True for the verdicts that do not fail a run."""
-        return self.verdict in ("pass", "not-applicable")
+        """True for the verdicts that do not fail a run by themselves; what is out of reach is a gap in the evidence."""
+        return self.verdict in ("pass", "not-applicable", "out-of-reach")
 
     def to_json(self) -> str:
         """One JSON line; numbers that are not finite become null."""

@@ -57,9 +57,8 @@ def gaussian(subject: Subject) -> tuple[str, ...]:
 
 def spread(subject: Subject) -> tuple[str, ...]:
     """The Gaussian targets; rows of any dimension also meet a spectrum of 1 to 100, at default options."""
-    names, rows = gaussian(subject), subject.row.targets
-    any_dimension = {"gaussian-1d-scaled", "gaussian-correlated-2d"} <= set(rows)
-    return (*names, "gaussian-anisotropic") if any_dimension and not subject.options else names
+    more = any_dimension(subject) and not subject.options
+    return (*gaussian(subject), *(("gaussian-anisotropic", *wide(subject)) if more else ()))
 
 
 def several(subject: Subject) -> tuple[str, ...]:
@@ -94,8 +93,15 @@ def inhabiting(space: str, targets: Callable[[Subject], tuple[str, ...]]) -> Cal
     return lambda subject: targets(subject) if space in claims_of(subject).spaces else ()
 
 
-PYTREE = "gaussian-pytree"
-"""A target whose position has several leaves, two of equal shape."""
+PYTREE, NETWORK, MATRIX = "gaussian-pytree", "gaussian-network", "gaussian-matrix"
+"""Targets whose positions have several leaves, some of equal shape; of the second, matrices with names that repeat; of
+the third, one matrix alone."""
+DATA = "tiny-gaussian-data"
+"""A target with data, whose minibatches can be enumerated."""
+BANANA = "banana"
+"""A target in the plane that is not Gaussian."""
+HIGH = "gaussian-50d"
+"""A target of fifty correlated coordinates."""
 PLANE = ("gaussian-correlated-2d",)
 UNIFORM = ("uniform-s2",)
 curved_only = where(lambda target: target.manifold.dim < target.size)
@@ -120,17 +126,71 @@ def structured_targets(subject: Subject) -> tuple[str, ...]:
     first = subject.row.targets[0]
     if "euclidean" not in claims_of(subject).spaces:
         return (first,)
+    return (PYTREE,) if runs_on(subject, PYTREE) else (first,)
+
+
+@functools.lru_cache(maxsize=512)
+def runs_on(subject: Subject, name: str) -> bool:
+    """True if the sampler can be built for a target, and one of another author takes a step on it."""
     try:
-        target = find_target(PYTREE)
+        target = find_target(name)
         subject.sampler(target)
         subject.estimator(target)
         if _outside(subject):
             preflight(subject, target)
     except (BadInput, ValueError):
-        return (first,)
-    return (PYTREE,)
+        return False
+    return True
+
+
+def any_dimension(subject: Subject) -> bool:
+    """True for a sampler on R^n for every n, as far as the targets of its row tell."""
+    return {"gaussian-1d-scaled", "gaussian-correlated-2d"} <= set(subject.row.targets)
+
+
+def and_plane(targets: Callable[[Subject], tuple[str, ...]]) -> Callable[[Subject], tuple[str, ...]]:
+    """`targets`, and at default options a law in the plane that is not Gaussian, for samplers of any dimension."""
+
+    def choose(subject: Subject) -> tuple[str, ...]:
+        names = targets(subject)
+        more = any_dimension(subject) and not subject.options and BANANA not in names and runs_on(subject, BANANA)
+        return (*names, BANANA) if more else names
+
+    return choose
+
+
+def and_all(
+    kind: Callable[[Subject], bool], targets: Callable[[Subject], tuple[str, ...]]
+) -> Callable[[Subject], tuple[str, ...]]:
+    """`and_plane(targets)`; for samplers of a kind also fifty coordinates, a network and data, at default options."""
+
+    def choose(subject: Subject) -> tuple[str, ...]:
+        names = and_plane(targets)(subject)
+        if subject.options or not any_dimension(subject) or not kind(subject):
+            return names
+        more = (*wide(subject), *((DATA,) if runs_on(subject, DATA) else ()))
+        return (*names, *(name for name in more if name not in names))
+
+    return choose
+
+
+def wide(subject: Subject) -> tuple[str, ...]:
+    """A network, or else a matrix, and fifty coordinates, as far as a sampler of any dimension runs on them.
+
+    At default options only.
+    """
+    if subject.options or not any_dimension(subject):
+        return ()
+    shaped = next((name for name in (NETWORK, MATRIX) if runs_on(subject, name)), None)
+    return tuple(name for name in (shaped, HIGH) if name and runs_on(subject, name))
 
 
 def first_and_structured(subject: Subject) -> tuple[str, ...]:
     """The first target of the row, and the one with several leaves."""
     return tuple(dict.fromkeys((subject.row.targets[0], *structured_targets(subject))))
+
+
+def nowhere(subject: Subject) -> tuple[str, ...]:
+    """No target: for a statement that runs only where others leave something open."""
+    del subject
+    return ()

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import NotApplicable
+from checks.core.check import OutOfReach
+from checks.exact_laws.assumed_law import assumed_auxiliary
 from checks.numerics.geodesic_dynamics import on_tangent_bundle, tangent_rule
 from checks.numerics.quadrature import gauss_hermite
 from checks.tracing.step_map import HostStep, JaxStep
@@ -35,27 +36,33 @@ def position_rule(target: Target, temperature: float = 1.0, refine: int = 0) -> 
         NotApplicable: if no rule of moderate size is known.
     """
     if target.gaussian is not None and target.size in POSITION_NODES:
-        nodes, weights = gauss_hermite(target.size, GAUSSIAN_NODES[target.size] + 3 * refine)
+        points, weights = gauss_hermite(target.size, GAUSSIAN_NODES[target.size] + 3 * refine)
         root = np.linalg.cholesky(temperature * np.linalg.inv(target.gaussian.precision))
-        return target.gaussian.mean + nodes @ root.T, weights
+        return target.gaussian.mean + points @ root.T, weights
+    # two nodes are of no use, and the change that a finer rule makes says so
+    nodes = lambda each: max(2, POSITION_NODES[target.size] + each * refine)
     positive = target.manifold.is_positive
     if positive and target.interval is not None:
         # Metrics there are powers of theta, on which the target's own Gauss rule converges slowly.
         return _tempered(target, temperature, 240 + 20 * refine)
     if temperature == 1.0 and target.quadrature is not None and target.size in POSITION_NODES:
-        return target.quadrature(POSITION_NODES[target.size] + 5 * refine)
+        return target.quadrature(nodes(5))
+    if target.manifold.is_linear and target.tempered is not None and target.size in POSITION_NODES:
+        law = at_temperature(target, temperature)
+        if law.quadrature is not None:
+            return law.quadrature(nodes(5))
     if target.interval is not None and target.size == 1:
         return _tempered(target, temperature, 240 + 20 * refine)
     if target.quadrature is not None and target.manifold.dim < target.size and target.size in POSITION_NODES:
         if target.tempered is not None:
             law = at_temperature(target, temperature)
             if law.quadrature is not None:
-                return law.quadrature(POSITION_NODES[target.size] + 5 * refine)
+                return law.quadrature(nodes(5))
         # On a compact manifold the rule of the law at T = 1 has nodes everywhere: reweighted by exp(-(1/T - 1) U).
-        points, weights = target.quadrature(POSITION_NODES[target.size] + 3 * refine)
+        points, weights = target.quadrature(nodes(3))
         weights = weights * np.exp(-(1 / temperature - 1) * _energy(target, points))
         return points, weights / weights.sum()
-    raise NotApplicable(f"no quadrature rule for this target at temperature {temperature}")
+    raise OutOfReach(f"no quadrature rule for this target at temperature {temperature}")
 
 
 @lru_cache(maxsize=16)
@@ -64,11 +71,11 @@ def at_temperature(target: Target, temperature: float) -> Target:
     if temperature == 1.0:
         return target
     if target.tempered is None:
-        raise NotApplicable("the law is known at temperature 1 only")
+        raise OutOfReach("the law is known at temperature 1 only")
     try:
         return target.tempered(temperature)
     except ValueError as error:  # a law that cannot be normalised there
-        raise NotApplicable(str(error)) from error
+        raise OutOfReach(str(error)) from error
 
 
 def _energy(target: Target, points: np.ndarray) -> np.ndarray:
@@ -92,12 +99,15 @@ def _tempered(target: Target, temperature: float, nodes: int) -> tuple[np.ndarra
     return points, density / density.sum()
 
 
-def law_rule(step: JaxStep | HostStep, claims: Claims, refine: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def law_rule(
+    step: JaxStep | HostStep, claims: Claims, refine: int = 0, assume: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Points (m, n) and weights (m,) for expectations under the claimed law of z.
 
     With declared dynamics the auxiliary variables are Gaussian and independent of the position whenever H is quadratic
     in them with a constant Hessian (checked here); their mean and covariance are read off H. On a curved manifold the
-    velocity is normal in the tangent space.
+    velocity is normal in the tangent space. With `assume`, auxiliary variables of undeclared dynamics have the law that
+    they have on Gaussians (`checks.exact_laws.assumed_law`).
 
     Raises:
         NotApplicable: if the law of z is not known, or too large for a grid.
@@ -113,12 +123,16 @@ def law_rule(step: JaxStep | HostStep, claims: Claims, refine: int = 0) -> tuple
     if Diffusion in claims:
         count = size - target.size
         per_axis = HOST_AUXILIARY if host else AUXILIARY_NODES.get(count)
-        nodes, w = _auxiliary_rule(claims[Diffusion].dynamics(target).H, points, count, per_axis, refine)
-        full = np.concatenate([np.repeat(points, len(nodes), axis=0), np.tile(nodes, (len(points), 1))], axis=1)
-        return full, np.repeat(weights, len(nodes)) * np.tile(w, len(points))
+        H = claims[Diffusion].dynamics(target).H
+        return _product(points, weights, *_auxiliary_rule(H, points, count, per_axis, refine))
     if EmbeddedDiffusion in claims or (size == 2 * target.size and target.manifold.dim < target.size):
         return tangent_rule(target, claims, points, weights, refine)
-    raise NotApplicable("the law of the auxiliary variables is not declared")
+    if assume and target.manifold.is_linear and step.subject is not None:
+        count = size - target.size
+        mean, covariance = assumed_auxiliary(step.subject, target.size)
+        per_axis = HOST_AUXILIARY if host else AUXILIARY_NODES.get(count)
+        return _product(points, weights, *_gaussian_nodes(mean, covariance, count, per_axis, refine))
+    raise OutOfReach("the law of the auxiliary variables is not declared")
 
 
 def _two_chains(target: Target, cold: float, hot: float, refine: int) -> tuple[np.ndarray, np.ndarray]:
@@ -127,7 +141,11 @@ def _two_chains(target: Target, cold: float, hot: float, refine: int) -> tuple[n
         rules = [position_rule(target, temperature, refine) for temperature in (cold, hot)]
     else:
         rules = [_tempered(target, temperature, 80 + 8 * refine) for temperature in (cold, hot)]
-    (x, v), (y, w) = rules
+    return _product(*rules[0], *rules[1])
+
+
+def _product(x: np.ndarray, v: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rule of a product of two laws, from nodes x, y and weights v, w."""
     points = np.concatenate([np.repeat(x, len(y), axis=0), np.tile(y, (len(x), 1))], axis=1)
     return points, np.repeat(v, len(w)) * np.tile(w, len(v))
 
@@ -135,11 +153,11 @@ def _two_chains(target: Target, cold: float, hot: float, refine: int) -> tuple[n
 def _host_rule(target: Target, temperature: float, refine: int) -> tuple[np.ndarray, np.ndarray]:
     """A coarse rule for a position in one dimension, for steps that Python runs one path at a time."""
     if target.size > 1:
-        raise NotApplicable("too many paths for a host sampler in more than one dimension")
+        raise OutOfReach("too many paths for a host sampler in more than one dimension")
     if temperature == 1.0 and target.quadrature is not None:
         return target.quadrature(HOST_NODES + 3 * refine)
     if target.interval is None:
-        raise NotApplicable(f"no quadrature rule for this target at temperature {temperature}")
+        raise OutOfReach(f"no quadrature rule for this target at temperature {temperature}")
     return _tempered(target, temperature, 60 + 5 * refine)
 
 
@@ -164,7 +182,7 @@ def auxiliary_law(H: Callable, points: np.ndarray, count: int) -> tuple[np.ndarr
     slope = [np.asarray(gradient(zero, t)) for t in (first, last)]
     scale = 1e3 * np.finfo(float).eps * (1 + np.abs(precision).max() + np.abs(slope[0]).max())
     if any(np.abs(s - precision).max() > scale for s in same) or np.abs(slope[0] - slope[1]).max() > scale:
-        raise NotApplicable("the auxiliary variables are not Gaussian and independent of the position")
+        raise OutOfReach("the auxiliary variables are not Gaussian and independent of the position")
     return -np.linalg.solve(precision, slope[0]), np.linalg.inv(precision)
 
 
@@ -172,9 +190,14 @@ def _auxiliary_rule(
     H: Callable, points: np.ndarray, count: int, per_axis: int | None, refine: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Nodes of the auxiliary variables, `per_axis` for each; None for too many of them."""
+    return _gaussian_nodes(*auxiliary_law(H, points, count), count, per_axis, refine)
+
+
+def _gaussian_nodes(
+    mean: np.ndarray, covariance: np.ndarray, count: int, per_axis: int | None, refine: int
+) -> tuple[np.ndarray, np.ndarray]:
     if per_axis is None:
-        raise NotApplicable(f"{count} auxiliary variables are too many for a grid")
-    mean, covariance = auxiliary_law(H, points, count)
+        raise OutOfReach(f"{count} auxiliary variables are too many for a grid")
     nodes, weights = gauss_hermite(count, per_axis + refine)
     return mean + nodes @ np.linalg.cholesky(covariance).T, weights
 

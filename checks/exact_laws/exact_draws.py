@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import NotApplicable
+from checks.core.check import NotApplicable, OutOfReach
 from checks.exact_laws.claimed_law_quadrature import at_temperature, auxiliary_law
 from checks.numerics.geodesic_dynamics import draw_tangent
 from checks.tracing.step_map import HostStep, JaxStep
@@ -32,10 +32,10 @@ def line_grid(target: Target, temperature: float) -> tuple[np.ndarray, np.ndarra
     one.
 
     Raises:
-        NotApplicable: if the target is not one-dimensional.
+        OutOfReach: if the target is not one-dimensional.
     """
     if target.interval is None or target.size != 1:
-        raise NotApplicable("not a one-dimensional law")
+        raise OutOfReach("not a one-dimensional law")
     low, high = target.interval
     stretch = max(1.0, temperature)
     s = np.linspace(0.0, 1.0, GRID)
@@ -57,12 +57,13 @@ def draw_positions(target: Target, temperature: float, generator: np.random.Gene
     """`count` exact draws (count, d) from exp(-U / T).
 
     Raises:
-        NotApplicable: if no exact sampler is known at this temperature.
+        OutOfReach: if no exact sampler is known at this temperature.
     """
     if target.gaussian is not None:
         root = np.linalg.cholesky(temperature * np.linalg.inv(target.gaussian.precision))
         return target.gaussian.mean + generator.standard_normal((count, target.size)) @ root.T
-    if temperature != 1.0 and target.tempered is not None:
+    on_line = target.interval is not None and target.size == 1
+    if temperature != 1.0 and (target.tempered is not None or not on_line):
         return draw_positions(at_temperature(target, temperature), 1.0, generator, count)
     if temperature == 1.0 and target.sample is not None:
         key = jax.random.key(int(generator.integers(2**31)))
@@ -81,7 +82,7 @@ def gaussian_start(step: JaxStep | HostStep) -> Gaussian:
     if not extra:
         return Gaussian(mean, covariance)
     if Diffusion not in claims:
-        raise NotApplicable("the law of the auxiliary variables is not declared")
+        raise OutOfReach("the law of the auxiliary variables is not declared")
     points = np.stack([mean, mean + 1.0])
     aux_mean, aux_covariance = auxiliary_law(claims[Diffusion].dynamics(target).H, points, extra)
     zero = np.zeros((target.size, extra))
@@ -92,7 +93,7 @@ def draw_variables(step: JaxStep | HostStep, generator: np.random.Generator, cou
     """`count` exact draws (count, n) of z, or of the position alone, (count, d), where no law of the rest is declared.
 
     Raises:
-        NotApplicable: if positions cannot be drawn exactly.
+        OutOfReach: if positions cannot be drawn exactly.
     """
     target, claims = step.target, step.sampler.claims
     positions = draw_positions(target, claims.temperature, generator, count)

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import NotApplicable
+from checks.core.check import NotApplicable, OutOfReach
 from checks.exact_laws.claimed_law_quadrature import law_rule, position_rule
 from checks.numerics.quadrature import gauss_hermite, neville
 from checks.tracing.step_map import HostStep, JaxStep
@@ -89,7 +89,7 @@ def degree_of(coordinates: int) -> int:
     """The largest degree of which there are few enough monomials. Raises NotApplicable if that is below 3."""
     degree = max(d for d in range(HIGHEST + 1) if math.comb(coordinates + d, d) <= MOST_MONOMIALS)
     if degree < 3:
-        raise NotApplicable(f"z has {coordinates} coordinates: too many polynomials")
+        raise OutOfReach(f"z has {coordinates} coordinates: too many polynomials")
     return degree
 
 
@@ -118,18 +118,18 @@ def polynomials(step: JaxStep, level: int) -> Polynomials:
 def require_polynomials(step: JaxStep | HostStep) -> None:
     """Raise NotApplicable, with the reason, for a step whose transfer operator on polynomials is out of reach."""
     if not isinstance(step, JaxStep):
-        raise NotApplicable("host samplers are not traced")
+        raise OutOfReach("host samplers are not traced")
     if StationaryLaw not in step.sampler.claims:
         raise NotApplicable(f"{step.sampler.claims.law.kind} samplers have no law at a fixed step size")
     if step.target.manifold.dim == step.target.size:
         raise NotApplicable("not on a curved manifold")
     if step.target.manifold.has_boundary:
-        raise NotApplicable("reflections have kinks that polynomials do not resolve")
+        raise OutOfReach("reflections have kinks that polynomials do not resolve")
     step.require_gaussian()
     require_moments_of_the_force(step.target, step.sampler.claims.temperature)
     paths = len(polynomials(step, 1).nodes) * NOISE_POINTS[1] ** step.noise_size
     if paths > MOST_PATHS:
-        raise NotApplicable(f"{paths:.1e} paths are too many for the quadrature")
+        raise OutOfReach(f"{paths:.1e} paths are too many for the quadrature")
 
 
 @lru_cache(maxsize=16)
@@ -140,7 +140,7 @@ def require_moments_of_the_force(target: Target, temperature: float) -> None:
     """
     coarse, fine = (_fourth_moment(target, temperature, refine) for refine in (0, 1))
     if abs(fine - coarse) > UNRESOLVED * coarse:
-        raise NotApplicable("the force is singular: its fourth moment does not exist, or no rule resolves it")
+        raise OutOfReach("the force is singular: its fourth moment does not exist, or no rule resolves it")
 
 
 def _fourth_moment(target: Target, temperature: float, refine: int) -> float:

@@ -85,21 +85,18 @@ def periodic_law(cycle: list[list[Affine]]) -> StationaryLaw:
     return StationaryLaw(mean, covariance, radius, 1 / (1 - radius))
 
 
-def reduce_constant(maps: list[Affine], readout: np.ndarray) -> tuple[list[Affine], np.ndarray]:
-    """Drop coordinates of the state that the step never changes and that nothing else depends on (counters)."""
-    size = len(maps[0].offset)
-    frozen = np.array(
-        [
-            all(
-                np.array_equal(m.matrix[i], np.eye(size)[i]) and not m.noise[i].any() and abs(m.offset[i]) == 0
-                for m in maps
-            )
-            and all(np.count_nonzero(m.matrix[:, i]) == 1 for m in maps)
-            and not readout[:, i].any()
-            for i in range(size)
-        ]
-    )
-    keep = ~frozen
+def observed(maps: list[Affine], readout: np.ndarray) -> tuple[list[Affine], np.ndarray]:
+    """The recursion of the coordinates that what is read depends on, now or later: records and counts are left out.
+
+    A count that nothing reads grows without a law, and a running mean has one of its own, which is nobody's claim.
+    """
+    uses = np.any([m.matrix != 0 for m in maps], axis=0)
+    keep = np.any(readout != 0, axis=0)
+    while True:
+        grown = keep | np.any(uses[keep], axis=0)
+        if np.array_equal(grown, keep):
+            break
+        keep = grown
     reduced = [Affine(m.matrix[np.ix_(keep, keep)], m.noise[keep], m.offset[keep], m.weight) for m in maps]
     return reduced, readout[:, keep]
 
@@ -145,7 +142,7 @@ def _start(step: JaxStep | HostStep) -> np.ndarray:
 
 def _law(step: JaxStep | HostStep, maps: list[Affine], readout: np.ndarray):
     """Mean and covariance of what `readout` reads of the state, and the law of the recursion."""
-    inside, matrix = reduce_constant(maps, readout)
+    inside, matrix = observed(maps, readout)
     law, shift = stationary_law(inside), np.zeros(len(readout))
     if not law.radius < CONTRACTING:
         inside, matrix, shift = reachable(maps, readout, _start(step))
@@ -167,6 +164,13 @@ def position_law(step: JaxStep | HostStep, h: float) -> tuple[np.ndarray, np.nda
     matrix, offset = step.readout_at(h)
     mean, covariance, law = _law(step, maps, matrix)
     return mean + offset, covariance, law
+
+
+def variable_moments(step: JaxStep | HostStep, h: float) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (n,) and covariance (n, n) of z = unpack(state) under the exact stationary law at step size h."""
+    matrix, offset = step.unpack_map()
+    mean, covariance, _ = _law(step, step.affine(h), matrix)
+    return mean + offset, covariance
 
 
 def variable_law(step: JaxStep | HostStep, h: float) -> tuple[np.ndarray, StationaryLaw]:

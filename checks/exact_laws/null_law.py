@@ -21,7 +21,7 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 from scipy.special import ndtr
 
-from checks.core.check import Inconclusive, NotApplicable
+from checks.core.check import Inconclusive, OutOfReach
 from checks.exact_laws.affine_chain import end_law
 from checks.exact_laws.claimed_law_quadrature import law_rule, position_rule
 from checks.exact_laws.exact_draws import Gaussian, gaussian_start, line_grid
@@ -107,7 +107,7 @@ def null_law(step: JaxStep | HostStep, h: float, num_steps: int = NUM_STEPS) -> 
     """
     claims, target = step.sampler.claims, step.target
     if Exchange in claims:
-        raise NotApplicable(EXCHANGED)
+        raise OutOfReach(EXCHANGED)
     if ExactLaw in claims:
         if target.gaussian is not None:
             source = "an exact kernel leaves the target invariant"
@@ -122,7 +122,7 @@ def null_law(step: JaxStep | HostStep, h: float, num_steps: int = NUM_STEPS) -> 
         return _of_affine(step, h, num_steps)
     if isinstance(step, JaxStep):
         return (_of_polynomials if target.manifold.dim < target.size else _of_grid)(step, h, num_steps)
-    raise NotApplicable(NO_GRID)
+    raise OutOfReach(NO_GRID)
 
 
 def null_law_from(step: JaxStep | HostStep, h: float, num_steps: int, start: Gaussian) -> NullLaw:
@@ -138,12 +138,12 @@ def null_law_from(step: JaxStep | HostStep, h: float, num_steps: int, start: Gau
         NotApplicable: where the exact discrete law is not known, or no dynamics are declared.
     """
     if Exchange in step.sampler.claims:
-        raise NotApplicable(EXCHANGED)
+        raise OutOfReach(EXCHANGED)
     if step.target.gaussian is not None:
         return _of_affine(step, h, num_steps, start)
     if isinstance(step, JaxStep):
         return _of_grid(step, h, num_steps, start)
-    raise NotApplicable(NO_GRID)
+    raise OutOfReach(NO_GRID)
 
 
 def _of_line(step: JaxStep | HostStep) -> NullLaw:
@@ -300,7 +300,7 @@ def _of_gaussians(
 
     def position(f: Callable[[np.ndarray], np.ndarray]):
         if size not in POSITION_NODES:
-            raise NotApplicable(f"expectations of functions of {size} coordinates need too large a grid")
+            raise OutOfReach(f"expectations of functions of {size} coordinates need too large a grid")
         nodes, w = gauss_hermite(size, POSITION_NODES[size])
         return np.sum(
             [c * w @ f(g.mean[:size] + nodes @ _root(g.covariance[:size, :size]).T) for c, g in terms], axis=0
@@ -476,7 +476,7 @@ def _claimed_on_grid(step: JaxStep, points: np.ndarray) -> np.ndarray:
     elif Diffusion in claims:
         energy = claims[Diffusion].dynamics(target).H
     else:
-        raise NotApplicable("the law of the auxiliary variables is not declared")
+        raise OutOfReach("the law of the auxiliary variables is not declared")
     values = np.asarray(jax.vmap(energy)(jnp.asarray(points)))
     weights = np.exp(-(values - values.min()))
     return weights / weights.sum()

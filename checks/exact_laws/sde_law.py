@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.linalg import expm
 from scipy.sparse.linalg import expm_multiply
 
-from checks.core.check import NotApplicable
+from checks.core.check import NotApplicable, OutOfReach
 from checks.exact_laws.affine_chain import composed
 from checks.exact_laws.exact_draws import Gaussian
 from checks.tracing.step_map import HostStep, JaxStep
@@ -54,7 +54,7 @@ def linear_law(dynamics: Dynamics, start: Gaussian, time: float) -> Gaussian:
     slope, D = np.asarray(jax.jacfwd(dynamics.drift)(at[0])), np.asarray(dynamics.D(at[0]))
     scale = 1e4 * EPS * (1 + np.abs(slope).sum() + np.abs(offset).max())
     if np.abs(generic - offset - slope @ at[1]).max() > scale or np.abs(dynamics.D(at[1]) - D).max() > scale:
-        raise NotApplicable("the declared dynamics are not linear on this target")
+        raise OutOfReach("the declared dynamics are not linear on this target")
     # over a time in which nothing grows by much, then doubled: the block with -J overflows for stiff dynamics
     halvings = max(0, int(np.ceil(np.log2(1 + time * np.linalg.norm(slope, 1)))))
     short = time / 2**halvings

@@ -14,10 +14,13 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from checks.core.check import NotApplicable
+from checks.core.check import NotApplicable, OutOfReach
+from checks.exact_laws.assumed_law import assumed_auxiliary
+from checks.exact_laws.claimed_law_quadrature import auxiliary_law
 from checks.numerics.observables import observables
 from checks.numerics.quadrature import noise_rule
 from checks.tracing.step_map import HostStep, JaxStep
+from samplers.interface.claims import Diffusion
 from targets.target import Target
 
 STENCIL = 6
@@ -57,23 +60,25 @@ def require_grid(step: JaxStep | HostStep) -> None:
     if target.size != 1 or target.interval is None or target.gaussian is not None:
         raise NotApplicable("for one-dimensional targets that are not Gaussian")
     if not isinstance(step, JaxStep):
-        raise NotApplicable("host samplers are not traced")
+        raise OutOfReach("host samplers are not traced")
     step.require_gaussian()
     if step.size not in GRIDS:
-        raise NotApplicable(f"z has {step.size} coordinates, too many for a grid")
+        raise OutOfReach(f"z has {step.size} coordinates, too many for a grid")
     if target.manifold.is_positive:
-        raise NotApplicable("reflection at 0 has a kink that the interpolation does not resolve")
+        raise OutOfReach("reflection at 0 has a kink that the interpolation does not resolve")
     if step.noise_size > (4 if step.size == 1 else 2):
-        raise NotApplicable(f"{step.noise_size} normals a step are too many for the grid")
+        raise OutOfReach(f"{step.noise_size} normals a step are too many for the grid")
 
 
-def grid_axes(target: Target, temperature: float, shape: tuple[int, ...]) -> list[np.ndarray]:
-    """The axes of the grid: theta, then r where there is one."""
+def grid_axes(
+    target: Target, temperature: float, shape: tuple[int, ...], spread: float | None = None
+) -> list[np.ndarray]:
+    """The axes of the grid: theta, then r where there is one, of standard deviation `spread` (default: sqrt T)."""
     low, high = target.interval  # pyright: ignore[reportGeneralTypeIssues]
     centre, half = (low + high) / 2, (high - low) / 2 * max(1.0, temperature) ** 0.5
     axes = [np.linspace(centre - half, centre + half, shape[0])]
     if len(shape) == 2:
-        axes.append(np.linspace(-6.5, 6.5, shape[-1]) * np.sqrt(temperature))
+        axes.append(np.linspace(-6.5, 6.5, shape[-1]) * (np.sqrt(temperature) if spread is None else spread))
     return axes
 
 
@@ -134,10 +139,27 @@ def stationary(matrix: sparse.csr_array) -> np.ndarray:
     return splu(system.tocsc()).solve(right)
 
 
-def discrete_law(step: JaxStep, h: float, temperature: float, shape: tuple[int, ...]) -> DiscreteLaw:
+def auxiliary_spread(step: JaxStep) -> float | None:
+    """Standard deviation of the second variable of z, from the declared dynamics or as on Gaussians; None for none."""
+    if step.size != 2 * step.target.size:
+        return None
+    claims = step.sampler.claims
+    if Diffusion in claims:
+        points = np.asarray(step.template.flat, float)[None, : step.target.size]
+        covariance = auxiliary_law(claims[Diffusion].dynamics(step.target).H, points, 1)[1]
+    elif step.subject is not None:
+        covariance = assumed_auxiliary(step.subject, 1)[1]
+    else:
+        return None
+    return float(np.sqrt(covariance[0, 0]))
+
+
+def discrete_law(
+    step: JaxStep, h: float, temperature: float, shape: tuple[int, ...], spread: float | None = None
+) -> DiscreteLaw:
     """The stationary law at step size h on a grid of the given shape (one or two axes: theta, then r)."""
     target = step.target
-    axes = grid_axes(target, temperature, shape)
+    axes = grid_axes(target, temperature, shape, spread)
     matrix, read, weights = transition(step, h, axes)
     law = stationary(matrix)
     values = observables(read)

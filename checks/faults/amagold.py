@@ -114,6 +114,7 @@ DEFECTS: tuple[Defect, ...] = (
         "metropolis",
         "stages",
         targets=LINE,
+        diagnosis=r"holds more than unpack shows",
     ),
     planted(
         "amagold-counts-kinetic-energy",

@@ -74,6 +74,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("gaussian_limit", "gaussian-1d-scaled", "pi_h -> N(m, T P^-1), 1 / T = 1 / tau + zeta s"),
         "variance",
         targets=("gaussian-1d-scaled",),
+        diagnosis=r"drift has the factor",
     ),
     planted(
         "csgld-ignores-zeta",

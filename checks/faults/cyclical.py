@@ -87,6 +87,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("gaussian_limit", "gaussian-correlated-2d", "pi_h -> N(m, T P^-1) as h -> 0"),
         "variance",
         targets=GAUSSIANS,
+        diagnosis=r"no noise",
     ),
     planted(
         "cyclical-sgld-explores-with-noise",
@@ -106,6 +107,7 @@ DEFECTS: tuple[Defect, ...] = (
         "variance",
         "state",
         targets=GAUSSIANS,
+        diagnosis=r"holds more than unpack shows",
     ),
     planted(
         "cyclical-sghmc-keeps-momentum",

@@ -64,6 +64,17 @@ class CentreNotScaled(ControlVariates):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class PriorTimesBatches(ControlVariates):
+    """(N/n) grad U_0: the prior counted with every minibatch, as if it were one of the data."""
+
+    def at(self, indices, estate, position):
+        right = super().at(indices, estate, position).gradient
+        excess = self.terms.size / self.batch_size - 1
+        prior = jax.grad(self.terms.prior)(position)
+        return Estimate(jax.tree.map(lambda g, p: g + excess * p, right, prior))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class CentreOfAnotherBatch(ControlVariates):
     """The gradients at the centre are of a batch of their own: unbiased, and the noise is added instead of removed."""
 
@@ -115,7 +126,7 @@ def of_kind(kind: type, full: Callable[[Target], Any]) -> Callable[[Target], Any
     return lambda target: kind(**vars(full(target)))
 
 
-def _corrected(name: str, kind: type, error: str, check: str, equation: str) -> Defect:
+def _corrected(name: str, kind: type, error: str, check: str, equation: str, diagnosis: str = "") -> Defect:
     """A planted bug of SGLD-CV or SVRG-LD."""
     base, sampler, full = (
         ("sgld-cv", SGLDCV, full_control_variates)
@@ -123,7 +134,8 @@ def _corrected(name: str, kind: type, error: str, check: str, equation: str) -> 
         else ("svrg-ld", SVRGLD, full_svrg)
     )
     kill = Kill(check, "tiny-regression", equation)
-    return planted(name, base, sampler, error, kill, "gradient-noise", "data", estimator=of_kind(kind, full))
+    classes, estimator = ("gradient-noise", "data"), of_kind(kind, full)
+    return planted(name, base, sampler, error, kill, *classes, diagnosis=diagnosis, estimator=estimator)
 
 
 SAGA_DEFECTS = tuple(
@@ -152,6 +164,13 @@ CORRECTED = (
         LIMIT,
     ),
     _corrected(
+        "cv-prior-times-batches",
+        PriorTimesBatches,
+        "the gradient of the prior is multiplied by N/n, with that of the minibatch",
+        "minibatch_limit",
+        LIMIT,
+    ),
+    _corrected(
         "cv-centre-of-another-batch",
         CentreOfAnotherBatch,
         "the gradients at the centre are those of another batch",
@@ -164,6 +183,7 @@ CORRECTED = (
         "- sum_i grad U_i(c) for + sum_i grad U_i(c)",
         "gaussian_limit",
         LIMIT,
+        diagnosis=r"constant is added to the drift",
     ),
     _corrected(
         "svrg-never-renewed",

@@ -168,5 +168,6 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("generator_of_code", "anharmonic", "Cov(z') / h -> 2 diag(T, T')"),
         "variance",
         targets=LINE,
+        diagnosis=r"noise in .*factor",
     ),
 )

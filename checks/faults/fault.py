@@ -41,6 +41,8 @@ class Defect:
         classes: what hides the bug, names among `CLASSES`.
         equivalent: a proof that the bug changes no law that the checks are about, so that no check may kill it; None
             for a bug that must be killed.
+        diagnosis: what its diagnosis has to say, a regular expression; empty for a bug that only a special check sees,
+            whose reason stands in the place of a diagnosis.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Defect:
     killed_by: Kill
     classes: tuple[str, ...]
     equivalent: str | None = None
+    diagnosis: str = ""
 
     @property
     def subject(self) -> Subject:
@@ -68,6 +71,7 @@ CLASSES: dict[str, str] = {
     "limit": "the bias does not vanish as h -> 0, or grows",
     "options": "hidden at the default options",
     "dimension": "shows only in more than one dimension, or for an anisotropic or correlated law",
+    "leaves": "shows only where a position is a matrix or a tree of arrays",
     "stages": "stale or repeated gradient, stages of the step wrong or in the wrong order",
     "order": "of the claimed order, or one order below it",
     "streams": "random numbers of leaves, stages, chains or steps shared, or independent of the key",
@@ -80,6 +84,7 @@ CLASSES: dict[str, str] = {
     "particles": "interacting particles",
     "manifold": "shows only on a curved manifold, or at a boundary",
     "claims": "the declared H, D, Q or order is wrong",
+    "range": "shows only far from the bulk, at rare draws or at small step sizes",
     "precision": "shows in single precision only",
     "data": "the sum over data is scaled wrongly",
     "latent": "in the sampling of latent variables, or in what their counts are taken for",
@@ -96,6 +101,7 @@ def planted(
     *classes: str,
     source: str = "",
     targets: tuple[str, ...] = (),
+    diagnosis: str = "",
     **changes: Any,
 ) -> Defect:
     """A defect whose row is that of `base` but for the builder.
@@ -109,6 +115,7 @@ def planted(
         classes: see `Defect`.
         source: see `Defect`.
         targets: of the row; default: the target of the kill.
+        diagnosis: see `Defect`.
         changes: other attributes of the row. `variants` are none but the options of the kill, unless given.
     """
     make = build
@@ -116,4 +123,4 @@ def planted(
         make = lambda target, **options: build(**options)  # a sampler that does not depend on the target
     changes.setdefault("variants", (dict(killed_by.options),) if killed_by.options else ())
     row = dataclasses.replace(find_row(base), name=name, build=make, targets=targets or (killed_by.target,), **changes)
-    return Defect(name, base, row, error, source, killed_by, classes)
+    return Defect(name, base, row, error, source, killed_by, classes, diagnosis=diagnosis)

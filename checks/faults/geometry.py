@@ -190,6 +190,7 @@ DEFECTS: tuple[Defect, ...] = (
         "noise in one direction of the tangent plane, with the right total variance",
         Kill("noise_is_tangent", SPHERE, "rank D = dim"),
         "manifold",
+        diagnosis=r"noise has rank 1",
     ),
     planted(
         "sggmc-half-speed",
@@ -198,6 +199,7 @@ DEFECTS: tuple[Defect, ...] = (
         "the flow runs for half the time, the kicks for all of it: the velocity is right, the position is not",
         Kill("manifold_limit", "vmf-s1", "pi_h -> pi as h -> 0 on the tangent bundle"),
         "manifold",
+        diagnosis=r"drift of theta",
     ),
     planted(
         "gsgnht-ambient-dimension",
@@ -207,6 +209,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("generator_of_code", SPHERE, "d xi = (|v|^2 - m T) / mu dt"),
         "manifold",
         "dimension",
+        diagnosis=r"constant .*added to the drift of xi",
     ),
     planted(
         "gmc-acceptance-without-kinetic-energy",
@@ -225,6 +228,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("generator_of_code", "dirichlet-sphere", ON_BUNDLE),
         "manifold",
         estimator=without_jacobian,
+        diagnosis=r"drift of v",
     ),
     planted(
         "sgrld-no-mirror",

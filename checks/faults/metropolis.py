@@ -119,6 +119,7 @@ DEFECTS: tuple[Defect, ...] = (
         "variance",
         source="TuringLang/AdvancedMH.jl#95",
         targets=LINE,
+        diagnosis=r"gradient has the wrong sign in the density",
     ),
     planted(
         "mala-proposes-uphill",
@@ -137,6 +138,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("detailed_balance", "anharmonic", BALANCE),
         "metropolis",
         targets=LINE,
+        diagnosis=r"lacks the ratio of proposal densities",
     ),
     planted(
         "mala-density-not-tempered",
@@ -148,6 +150,7 @@ DEFECTS: tuple[Defect, ...] = (
         "options",
         source="netket/netket#2254",
         targets=LINE,
+        diagnosis=r"proposal densities has the factor 2 .*T",
     ),
     planted(
         "mala-unadjusted",
@@ -178,6 +181,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("detailed_balance", "anharmonic", BALANCE),
         "metropolis",
         targets=LINE,
+        diagnosis=r"lacks the ratio of proposal densities",
     ),
     planted(
         "hmc-without-last-half-kick",
@@ -228,5 +232,6 @@ DEFECTS: tuple[Defect, ...] = (
         "options",
         source="netket/netket#2254",
         targets=LINE,
+        diagnosis=r"factor 2 .*T",
     ),
 )

@@ -198,6 +198,7 @@ DEFECTS: tuple[Defect, ...] = (
         "limit",
         source="blei-lab/edward#722",
         targets=LINE,
+        diagnosis=r"variance of the noise goes like h\^2",
     ),
     planted(
         "sgld-noise-mean-one",
@@ -208,6 +209,7 @@ DEFECTS: tuple[Defect, ...] = (
         "limit",
         source="tensorflow/probability#50",
         targets=LINE,
+        diagnosis=r"mean move .* h\^0\.50",
     ),
     planted(
         "sgld-noise-in-loss",
@@ -218,6 +220,7 @@ DEFECTS: tuple[Defect, ...] = (
         "variance",
         source="ruqizhang/csgmcmc#1",
         targets=LINE,
+        diagnosis=r"variance of the noise goes like h\^3",
     ),
     planted(
         "sgld-noise-scaled-by-variance",
@@ -228,6 +231,7 @@ DEFECTS: tuple[Defect, ...] = (
         "variance",
         source="henripal/sgld#1",
         targets=LINE,
+        diagnosis=r"variance of the noise goes like h\^2",
     ),
     planted(
         "sgld-noise-halved",
@@ -237,6 +241,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("transfer_operator", "double-well", LIMIT),
         "variance",
         targets=LINE,
+        diagnosis=r"noise has the factor 0\.5\b",
     ),
     planted(
         "sgld-noise-over-data-size",
@@ -249,6 +254,7 @@ DEFECTS: tuple[Defect, ...] = (
         "variance",
         "data",
         source="ChunyuanLI/pSGLD#2",
+        diagnosis=r"noise has the factor 0\.04\b",
     ),
     planted(
         "sgld-noise-of-one-coordinate",
@@ -258,6 +264,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("gaussian_limit", "gaussian-correlated-2d", LIMIT),
         "dimension",
         "streams",
+        diagnosis=r"noise has rank 1",
     ),
     planted(
         "sgld-half-gradient",
@@ -267,6 +274,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("defect", "anharmonic", "c_1 = 0"),
         "variance",
         targets=("anharmonic", "gaussian-1d-scaled"),
+        diagnosis=r"drift has the factor 0\.5\b",
     ),
     planted(
         "sgld-gradient-ascent",
@@ -275,6 +283,7 @@ DEFECTS: tuple[Defect, ...] = (
         "x + h grad U: the gradient of U taken for that of log pi",
         Kill("stability", "gaussian-1d-scaled", "spectral radius of the step below 1"),
         "limit",
+        diagnosis=r"(drift|gradient) .*(wrong sign|factor -1)",
     ),
     planted(
         "sgld-gradient-ignored",
@@ -294,6 +303,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("minibatch_limit", "tiny-gaussian-data", LIMIT),
         "data",
         source="cornellius-gp/gpytorch#1571",
+        diagnosis=r"drift has the factor 0\.2 .*1/N",
     ),
     planted(
         "sgld-minibatch-not-rescaled",
@@ -304,6 +314,7 @@ DEFECTS: tuple[Defect, ...] = (
         "data",
         "gradient-noise",
         source="broadinstitute/gatk#5575",
+        diagnosis=r"likelihood has the factor 0\.4 .*2/N",
     ),
     planted(
         "sgld-minibatch-mean",
@@ -313,6 +324,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("minibatch_limit", "tiny-gaussian-data", LIMIT),
         "data",
         "gradient-noise",
+        diagnosis=r"likelihood has the factor 0\.2 .*1/N",
     ),
     planted(
         "sgld-minibatch-fixed",
@@ -323,6 +335,7 @@ DEFECTS: tuple[Defect, ...] = (
         "data",
         "gradient-noise",
         source="blei-lab/edward#886",
+        diagnosis=r"constant is added to the drift",
     ),
     planted(
         "sgld-compensation-first-order",
@@ -332,6 +345,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("generator_of_code", "gaussian-correlated-2d", "Cov(z') / h -> 2 D"),
         "gradient-noise",
         targets=("gaussian-1d-scaled", "gaussian-correlated-2d"),
+        diagnosis=r"variance of the noise",
     ),
     planted(
         "sgld-compensation-sign",
@@ -341,6 +355,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("stationary_covariance", "gaussian-1d-scaled", EULER_LAW),
         "order",
         "gradient-noise",
+        diagnosis=r"leading bias .* times the published",
     ),
     planted(
         "sgld-second-order-term",
@@ -349,6 +364,7 @@ DEFECTS: tuple[Defect, ...] = (
         "drift -h (1 - h/2) grad U: right at first order, another leading coefficient of the bias",
         Kill("stationary_covariance", "gaussian-1d-scaled", EULER_LAW),
         "order",
+        diagnosis=r"leading bias .* times the published",
     ),
     planted(
         "sgld-temperature-ignored",
@@ -358,6 +374,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("gaussian_limit", "gaussian-1d-scaled", LIMIT, {"temperature": 0.5}),
         "options",
         variants=({"temperature": 0.5}, {"temperature": 2.0}),
+        diagnosis=r"noise has the factor 2 .*1/T.*temperature of 1 for 0\.5",
     ),
     planted(
         "sgld-temperature-inverted",
@@ -372,6 +389,7 @@ DEFECTS: tuple[Defect, ...] = (
         ),
         "options",
         source="ClementiGroup/mlcg#70",
+        diagnosis=r"noise .*temperature of 0\.5 for 2",
     ),
     planted(
         "sgld-temperature-as-deviation",
@@ -380,6 +398,7 @@ DEFECTS: tuple[Defect, ...] = (
         "noise sqrt(2 h) T R: temperature T^2",
         Kill("generator_of_code", "anharmonic", "Cov(z') / h -> 2 D", {"temperature": 2.0}),
         "options",
+        diagnosis=r"noise has the factor 2 .*T.*temperature of 4 for 2",
     ),
     planted(
         "sgld-gradient-clipped",
@@ -399,6 +418,7 @@ DEFECTS: tuple[Defect, ...] = (
         "non-gaussian",
         "metric",
         targets=LINE,
+        diagnosis=r"Gamma",
     ),
     planted(
         "sgld-half-speed",
@@ -408,6 +428,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("bad_start", "gaussian-correlated-2d", "E f(z_n) from a point = E f(Z_T) of the declared dynamics"),
         "claims",
         targets=("gaussian-correlated-2d", "double-well"),
+        diagnosis=r"time.* 0\.5 h",
     ),
     planted(
         "sgld-carries-noise",
@@ -417,6 +438,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("noise_of_successive_steps", "double-well", "a step from z alone, at the same draws"),
         "streams",
         targets=("double-well",),
+        diagnosis=r"holds more than unpack shows",
     ),
     planted(
         "sgld-slow-at-the-barrier",

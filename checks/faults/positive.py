@@ -151,6 +151,7 @@ DEFECTS: tuple[Defect, ...] = (
         "Gamma = (1 - K theta) / N is missing",
         Kill("generator_of_code", "simplex-reduced-mean", DRIFT),
         "metric",
+        diagnosis=r"Gamma .*is missing",
     ),
     planted(
         "sgrld-reduced-natural-no-gamma",
@@ -159,6 +160,7 @@ DEFECTS: tuple[Defect, ...] = (
         "Gamma = ((1 - pi_K) / pi_K - (1 - pi) / pi) / N is missing",
         Kill("generator_of_code", "simplex-reduced-natural", DRIFT),
         "metric",
+        diagnosis=r"Gamma .*is missing",
     ),
     planted(
         "sgrld-expanded-natural-no-gamma",
@@ -167,6 +169,7 @@ DEFECTS: tuple[Defect, ...] = (
         "Gamma = -e^-theta is missing",
         Kill("generator_of_code", "simplex-expanded-natural", DRIFT),
         "metric",
+        diagnosis=r"Gamma .*is missing",
     ),
     planted(
         "exponential-ou-is-brownian",

@@ -200,9 +200,16 @@ def _of(base: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _bug(
-    name: str, base: str, method: Callable[..., Any], error: str, kill: Kill, *classes: str, source: str = ""
+    name: str,
+    base: str,
+    method: Callable[..., Any],
+    error: str,
+    kill: Kill,
+    *classes: str,
+    source: str = "",
+    diagnosis: str = "",
 ) -> Defect:
-    return planted(name, base, _of(base, method), error, kill, *classes, source=source)
+    return planted(name, base, _of(base, method), error, kill, *classes, source=source, diagnosis=diagnosis)
 
 
 DEFECTS: tuple[Defect, ...] = (
@@ -213,6 +220,7 @@ DEFECTS: tuple[Defect, ...] = (
         "N(0, 2 h T) for N(0, 2 h T G)",
         Kill("gaussian_limit", PLANE, LIMIT),
         "variance",
+        diagnosis=r"noise .*without the metric",
     ),
     _bug(
         "psgld-noise-without-root",
@@ -221,6 +229,7 @@ DEFECTS: tuple[Defect, ...] = (
         "G sqrt(2 h T) xi for sqrt(2 h T G) xi",
         Kill("gaussian_limit", PLANE, LIMIT),
         "variance",
+        diagnosis=r"noise has the variance 2 h D\^2",
     ),
     _bug(
         "psgld-noise-over-data",
@@ -231,6 +240,7 @@ DEFECTS: tuple[Defect, ...] = (
         "variance",
         "data",
         source="ChunyuanLI/pSGLD, issue 2",
+        diagnosis=r"noise has the factor 0\.04\b",
     ),
     _bug(
         "psgld-regularisation-inside-root",
@@ -239,6 +249,7 @@ DEFECTS: tuple[Defect, ...] = (
         "G = 1 / sqrt(V + lambda) for 1 / (lambda + sqrt V)",
         Kill("stationary_covariance", LINE, CLOSED),
         "order",
+        diagnosis=r"time",
     ),
     _bug(
         "psgld-decay-ignored",
@@ -247,6 +258,7 @@ DEFECTS: tuple[Defect, ...] = (
         "V = g^2 for alpha V + (1 - alpha) g^2",
         Kill("generator_of_code", "anharmonic", GENERATOR),
         "metric",
+        diagnosis=r"noise in theta.*drift of theta",
     ),
     _bug(
         "psgld-without-gamma",
@@ -257,6 +269,7 @@ DEFECTS: tuple[Defect, ...] = (
         "metric",
         "limit",
         source="li2016preconditioned, section 4, which drops it",
+        diagnosis=r"Gamma .*is missing",
     ),
     _bug(
         "sgfs-gamma-of-data",
@@ -298,6 +311,7 @@ DEFECTS: tuple[Defect, ...] = (
         "N(0, 2 I / h) for N(0, 2 B / h)",
         Kill("gaussian_limit", PLANE, LIMIT),
         "variance",
+        diagnosis=r"noise has the variance 2 h D\^2",
     ),
     _bug(
         "sgfs-noise-without-root",
@@ -306,6 +320,7 @@ DEFECTS: tuple[Defect, ...] = (
         "B xi for B^(1/2) xi",
         Kill("gaussian_limit", PLANE, LIMIT),
         "variance",
+        diagnosis=r"noise .*without the metric",
     ),
     _bug(
         "sgfs-newest-covariance",

@@ -208,6 +208,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("transfer_operator", LINE, LIMIT),
         "metric",
         source="ma2015complete, section 4.1 (the naive variant)",
+        diagnosis=r"Gamma .*is missing",
     ),
     planted(
         "sgrld-gamma-sign",
@@ -217,6 +218,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("generator_of_code", PLANE, GENERATOR),
         "metric",
         source="ma2015complete, equations (6) and (9) as printed",
+        diagnosis=r"Gamma .*wrong sign",
     ),
     planted(
         "sgrld-old-correction",
@@ -227,6 +229,7 @@ DEFECTS: tuple[Defect, ...] = (
         "metric",
         "dimension",
         source="girolami2011riemann",
+        diagnosis=r"Gamma",
     ),
     planted(
         "sgrld-metric-twice",
@@ -236,6 +239,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("generator_of_code", "gamma", GENERATOR),
         "metric",
         source="a released baseline of SGRLD on the simplex",
+        diagnosis=r"multiplied by D twice",
     ),
     planted(
         "sgrld-clipped-at-zero",
@@ -262,6 +266,7 @@ DEFECTS: tuple[Defect, ...] = (
         "metric",
         "variance",
         source="google-deepmind/optax#281",
+        diagnosis=r"noise .*without the metric",
     ),
     planted(
         "sgrld-noise-by-metric",
@@ -272,6 +277,7 @@ DEFECTS: tuple[Defect, ...] = (
         "metric",
         "variance",
         source="SciML/DiffEqFlux.jl#695",
+        diagnosis=r"noise has the variance 2 h D\^2",
     ),
     planted(
         "sgrld-noise-diagonal",
@@ -281,6 +287,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("generator_of_code", PLANE, "Cov(z') / h -> 2 D"),
         "dimension",
         "metric",
+        diagnosis=r"without its correlations",
     ),
     planted(
         "sgrhmc-naive",
@@ -290,6 +297,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("generator_of_code", LINE, GENERATOR),
         "metric",
         source="ma2015complete, section 4.1 (the naive variant)",
+        diagnosis=r"Gamma .*is missing",
     ),
     planted(
         "sgrhmc-gamma-sign",
@@ -299,6 +307,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("generator_of_code", PLANE, GENERATOR),
         "metric",
         source="ma2015complete, equations (14) and (17) as printed",
+        diagnosis=r"Gamma .*wrong sign",
     ),
     planted(
         "sgrhmc-anti-friction",
@@ -308,6 +317,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("generator_of_code", PLANE, GENERATOR),
         "metric",
         source="ma2015complete, equation (17) as printed",
+        diagnosis=r"friction .*wrong sign",
     ),
     planted(
         "sgrhmc-compensation-dropped",
@@ -326,6 +336,7 @@ DEFECTS: tuple[Defect, ...] = (
         "the declared dynamics is right, the step leaves Gamma out",
         Kill("local_weak_order", PLANE, "E phi(z_h) = phi + h L phi + O(h^2)"),
         "metric",
+        diagnosis=r"Gamma .* is missing",
     ),
     planted(
         "recipe-gamma-sign-declared",

@@ -204,6 +204,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("gaussian_limit", "gaussian-1d-scaled", LIMIT),
         "stages",
         targets=LINE,
+        diagnosis=r"drift of r.*Q grad H.* is counted twice",
     ),
     planted(
         "baoab-missing-half-drift",
@@ -214,6 +215,7 @@ DEFECTS: tuple[Defect, ...] = (
         "stages",
         source="improbable-research/keanu#492",
         targets=LINE,
+        diagnosis=r"drift of theta.*Q grad H.* is halved",
     ),
     planted(
         "baoab-stale-gradient",
@@ -224,6 +226,7 @@ DEFECTS: tuple[Defect, ...] = (
         "stages",
         "order",
         targets=LINE,
+        diagnosis=r"of order 1: the h\^2 term of r.* from r",
     ),
     planted(
         "baoab-stages-in-wrong-order",
@@ -234,6 +237,7 @@ DEFECTS: tuple[Defect, ...] = (
         "stages",
         "order",
         targets=LINE,
+        diagnosis=r"of order 1: .*symmetrically",
     ),
     planted(
         "baoab-full-noise-twice",
@@ -243,6 +247,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("generator_of_code", "gaussian-1d-scaled", "f_r = -grad U - C r"),
         "stages",
         targets=LINE,
+        diagnosis=r"noise has the factor 2.*friction term .* is counted twice",
     ),
     planted(
         "baoab-reports-early-momentum",
@@ -252,6 +257,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("stationary_covariance", "gaussian-1d-scaled", "lambda Var x = T, Var r = T (1 - h^2 lambda / 4)"),
         "reported",
         source="openmm/openmm#2532",
+        diagnosis=r"holds more than unpack shows",
     ),
     planted(
         "baoab-noise-exponent",
@@ -261,6 +267,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("defect", "double-well", "c_1 = c_2 = 0"),
         "variance",
         targets=LINE,
+        diagnosis=r"noise has the factor 0\.5\b",
     ),
     planted(
         "obabo-noise-not-a-root",
@@ -271,6 +278,7 @@ DEFECTS: tuple[Defect, ...] = (
         "variance",
         source="TuringLang/AdvancedHMC.jl#280",
         targets=LINE,
+        diagnosis=r"variance of the noise goes like h\^2",
     ),
     planted(
         "obabo-noise-shared",
@@ -291,6 +299,7 @@ DEFECTS: tuple[Defect, ...] = (
         "order",
         "streams",
         targets=LINE,
+        diagnosis=r"variance has a bias",
     ),
     planted(
         "euler-maruyama-claims-order-two",

@@ -1,6 +1,7 @@
 """Planted bugs of random streams and of precision."""
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -88,6 +89,55 @@ def raw_keys(change) -> type[SGLD]:
             return SGLDState(jax.tree.unflatten(structure, moved), estate)
 
     return Planted
+
+
+class CountedState(NamedTuple):
+    """Position, estimator's state, and what is kept beside them."""
+
+    position: Any
+    estate: Any
+    kept: Any
+
+
+@dataclass(frozen=True)
+class NoiseHalves(SGLD):
+    """SGLD whose noise is halved from step 500 on."""
+
+    def init(self, key, position, estimator):
+        return CountedState(position, estimator.init(key, position), jnp.zeros((), jnp.int32))
+
+    def step(self, key, state: Any, step_size, estimator):
+        gradient_key, noise_key = jax.random.split(key)
+        estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
+        factor = jnp.where(state.kept < 500, 1.0, 0.5)
+        noise = injected_noise(noise_key, state.position, 2 * self.temperature * step_size)
+        move = lambda x, g, n: x - step_size * g + factor.astype(n.dtype) * n
+        return CountedState(jax.tree.map(move, state.position, estimate.gradient, noise), estate, state.kept + 1)
+
+
+@dataclass(frozen=True)
+class HiddenAverage(SGLD):
+    """SGLD preconditioned by an average of squared gradients that `unpack` does not show and `pack` begins anew."""
+
+    def init(self, key, position, estimator):
+        ones = jax.tree.map(jnp.ones_like, position)
+        return CountedState(position, estimator.init(key, position), ones)
+
+    def step(self, key, state: Any, step_size, estimator):
+        gradient_key, noise_key = jax.random.split(key)
+        estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
+        mean = jax.tree.map(lambda v, g: 0.9 * v + 0.1 * g * g, state.kept, estimate.gradient)
+        noise = injected_noise(noise_key, state.position, 2 * self.temperature * step_size)
+        scale = jax.tree.map(lambda v: 1 / (1 + jnp.sqrt(v)), mean)
+        move = lambda x, g, n, a: x - step_size * a * g + jnp.sqrt(a) * n
+        return CountedState(jax.tree.map(move, state.position, estimate.gradient, noise, scale), estate, mean)
+
+
+def one_constant_key(key, tree):
+    """The first coordinate of each leaf draws from a key of its own, the same in every step."""
+    noise = injected_noise(key, tree, 1.0)
+    same = jax.random.normal(jax.random.key(17))
+    return jax.tree.map(lambda n: jnp.ravel(n).at[0].set(same.astype(n.dtype)).reshape(n.shape), noise)
 
 
 def halved(x):
@@ -196,11 +246,38 @@ DEFECTS: tuple[Defect, ...] = (
         targets=("gaussian-1d-scaled",),
     ),
     planted(
+        "sgld-noise-halves",
+        "sgld",
+        NoiseHalves,
+        "the noise is halved from step 500 on, which a count in the state decides",
+        Kill("closed_state", "double-well", "step(key, state) = step(key, pack(unpack(state)))"),
+        "state",
+        diagnosis=r"from step 501",
+    ),
+    planted(
+        "sgld-hidden-average",
+        "sgld",
+        HiddenAverage,
+        "a preconditioner without Gamma from an average that unpack does not show and pack begins anew",
+        Kill("closed_state", "double-well", "step(key, state) = step(key, pack(unpack(state)))"),
+        "state",
+        diagnosis=r"the state holds more than unpack shows",
+    ),
+    planted(
+        "sgld-one-constant-key",
+        "sgld",
+        drawing(one_constant_key),
+        "one coordinate draws from a key that is the same in every step",
+        Kill("fresh_draws", "double-well", "each draw consumes a key of its own"),
+        "streams",
+        diagnosis=r"normal draw .* is (repeated|the same for different keys)",
+    ),
+    planted(
         "sgld-drift-in-half",
         "sgld",
         DriftInHalf,
         "x - h grad U of single precision in bfloat16, which loses a drift of less than half a unit",
-        Kill("float32_law", "gaussian-1d-scaled", SINGLE),
+        Kill("same_tape", "gaussian-1d-scaled", "z_t in float32 = z_t in float64 at the same draws"),
         "precision",
     ),
     planted(

@@ -103,6 +103,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("defect", LINE, "c_1 = 0"),
         "dimension",
         source="a released sampler on the sphere that uses the ambient dimension",
+        diagnosis=r"drift of xi: term .* is halved",
     ),
     planted(
         "sgnht-not-divided-by-dimension",
@@ -111,6 +112,7 @@ DEFECTS: tuple[Defect, ...] = (
         "|r|^2 - T for |r|^2 / d - T: right in one dimension",
         Kill("generator_of_code", PLANE, GENERATOR),
         "dimension",
+        diagnosis=r"drift of xi: term .* is counted twice",
     ),
     planted(
         "sgnht-unit-temperature",
@@ -119,6 +121,7 @@ DEFECTS: tuple[Defect, ...] = (
         "the thermostat is set to temperature 1 whatever the option says",
         Kill("generator_of_code", LINE, GENERATOR, {"temperature": 2.0}),
         "options",
+        diagnosis=r"constant .*added to the drift of xi",
     ),
     planted(
         "sgnht-noise-times-diffusion",
@@ -127,6 +130,7 @@ DEFECTS: tuple[Defect, ...] = (
         "noise A sqrt(2 T h) R for sqrt(2 A T h) R; the thermostat hides it from the law of the positions",
         Kill("generator_of_code", LINE, "Cov(z') / h -> 2 D", {"diffusion": 2.0}),
         "options",
+        diagnosis=r"noise has the factor 2 .*diffusion",
     ),
     planted(
         "sgnht-sign",
@@ -135,6 +139,7 @@ DEFECTS: tuple[Defect, ...] = (
         "the thermostat heats when it should cool",
         Kill("generator_of_code", LINE, GENERATOR),
         "limit",
+        diagnosis=r"drift of xi: .*wrong sign",
     ),
     planted(
         "sgnht-frozen-thermostat",
@@ -143,6 +148,7 @@ DEFECTS: tuple[Defect, ...] = (
         "xi stays at A: SGHMC, whose friction does not adapt to gradient noise",
         Kill("local_weak_order", LINE, "E phi(z_h) = phi + h L phi + O(h^2)"),
         "state",
+        diagnosis=r"drift of xi: .*is missing",
     ),
     planted(
         "sgnht-printed-hamiltonian",
@@ -153,5 +159,6 @@ DEFECTS: tuple[Defect, ...] = (
         "claims",
         "dimension",
         source="ma2015complete, the Hamiltonian of SGNHT as printed",
+        diagnosis=r"dH/dxi has the factor 4",
     ),
 )

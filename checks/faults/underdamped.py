@@ -101,6 +101,7 @@ DEFECTS: tuple[Defect, ...] = (
         "limit",
         source="automl/pybnn#4",
         targets=LINE,
+        diagnosis=r"mean move of r.* h\^-?0\.00",
     ),
     planted(
         "sghmc-friction-without-noise",
@@ -111,6 +112,7 @@ DEFECTS: tuple[Defect, ...] = (
         "variance",
         source="TurboFreeze/sghmc#2",
         targets=LINE,
+        diagnosis=r"no noise",
     ),
     planted(
         "sghmc-noise-without-friction",
@@ -119,6 +121,7 @@ DEFECTS: tuple[Defect, ...] = (
         "injected noise without friction: the energy grows without bound",
         Kill("stability", "gaussian-1d-scaled", "spectral radius of the step below 1"),
         "limit",
+        diagnosis=r"friction .*is missing",
     ),
     planted(
         "sghmc-naive",
@@ -131,6 +134,7 @@ DEFECTS: tuple[Defect, ...] = (
         source="chen2014stochastic, section 3.1",
         estimator=known_noise,
         targets=LINE,
+        diagnosis=r"variance of the noise goes like h\^2|no noise",
     ),
     planted(
         "sghmc-anti-friction",
@@ -141,6 +145,7 @@ DEFECTS: tuple[Defect, ...] = (
         "limit",
         source="ma2015complete, equation (17) as printed",
         targets=LINE,
+        diagnosis=r"friction .*wrong sign",
     ),
     planted(
         "sghmc-noise-times-friction",
@@ -152,6 +157,7 @@ DEFECTS: tuple[Defect, ...] = (
         source="a released baseline of stochastic gradient Hamiltonian Monte Carlo",
         variants=({"friction": 2.0}, {"friction": 0.4}),
         targets=LINE,
+        diagnosis=r"noise has the factor 2 .*friction",
     ),
     planted(
         "sghmc-friction-ignored",
@@ -163,6 +169,7 @@ DEFECTS: tuple[Defect, ...] = (
         "state",
         variants=({"friction": 2.0}, {"friction": 0.4}),
         targets=LINE,
+        diagnosis=r"noise has the factor 0\.5 .*friction term .* is halved",
     ),
     planted(
         "sghmc-friction-half",
@@ -172,6 +179,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("defect", "double-well", "c_1 = 0"),
         "variance",
         targets=LINE,
+        diagnosis=r"friction term .* is halved",
     ),
     planted(
         "sghmc-frozen",
@@ -212,6 +220,7 @@ DEFECTS: tuple[Defect, ...] = (
         "order",
         "claims",
         targets=LINE,
+        diagnosis=r"of order 1",
     ),
     planted(
         "sghmc-compensation-twice",
@@ -222,5 +231,6 @@ DEFECTS: tuple[Defect, ...] = (
         "order",
         "gradient-noise",
         estimator=known_noise,
+        diagnosis=r"leading bias of the variance",
     ),
 )

@@ -5,7 +5,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from checks.mutation.load import mutated_row
-from checks.mutation.operators import Swaps, edits
+from checks.mutation.operators import edits
+from checks.mutation.operators.tree import Swaps
 from checks.mutation.source import Place, places, scope
 from samplers.entry import Row
 

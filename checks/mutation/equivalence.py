@@ -6,9 +6,10 @@ transition is the same Gaussian. Whether it is is decided under the noise tape, 
 (`position` and `unpack`) over the first steps from `pack`, at random points, noises and step sizes over three decades
 (so that every branch on a step size is taken), at every setting of the row. The functions are analytic on each branch:
 agreeing to round-off at random points they are equal. For an accept step the uniform is put just above and just below
-the acceptance probability. The tape does not see which key a draw comes from, so that no key may be used twice.
-What a Metropolis test does where the potential is not finite is looked at apart. That a law is nearly the same, or the
-same to the claimed order, proves nothing here.
+the acceptance probability; it is compared for one step, so that the state has to be closed. The tape does not see which
+key a draw comes from: each has to have a key of its own that follows from the step's. What a Metropolis test does where
+the potential is not finite is looked at apart. That a law is nearly the same, or the same to the claimed order, proves
+nothing here.
 """
 
 import itertools
@@ -22,12 +23,14 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
-from checks.core.check import Inconclusive, NotApplicable
+from checks.core.check import Inconclusive, NotApplicable, Statement
 from checks.mutation.catalogue import Mutant
+from checks.mutation.operators import HIDDEN
 from checks.mutation.program import Setting, settings, start
-from checks.pytest_plugin.execute import cached_target
+from checks.pytest_plugin.execute import cached_target, execute
 from checks.tiers.contract.interface import Shifted, key_reuse
 from checks.tiers.generator.proposal import beyond_the_wall
+from checks.tiers.premises import closed_state, fresh_draws
 from checks.tracing.noise_tape import Draw, Noise, Program, record
 from samplers.dynamics.published import RECIPE_OFFSET
 from samplers.entry import Row
@@ -50,6 +53,8 @@ METRIC = "the unmutated sampler with another valid metric"
 
 def proof(row: Row, mutant: Mutant) -> str | None:
     """Proof that a mutant has the law of the sampler of `row` at every setting of the row; None if there is none."""
+    if mutant.operator in HIDDEN:
+        return None
     if mutant.place.module == "samplers.riemannian.metrics" and _valid_metric(mutant):
         return METRIC
     changed = mutant.row(row)
@@ -60,11 +65,17 @@ def proof(row: Row, mutant: Mutant) -> str | None:
         except Exception:  # whatever the changed code raises: nothing is shown
             return None
         # the tape does not see which key a draw comes from, nor what happens outside of the support
-        if found[-1] is None or key_reuse(setting.subject(changed), cached_target(setting.target)):
+        subject, target = setting.subject(changed), cached_target(setting.target)
+        if found[-1] is None or key_reuse(subject, target) or not _holds(fresh_draws, subject, setting.target):
             return None
-        if not _stays_inside(setting.subject(changed), cached_target(setting.target)):
+        if not _stays_inside(subject, target):
             return None
     return max(found, key=[SAME, SIGNS, EXCHANGED, GAUSSIAN].index)
+
+
+def _holds(premise: Statement, subject: Subject, target: str) -> bool:
+    """True if a premise of the comparison holds, or says nothing of a host sampler."""
+    return execute(premise, subject, target, 0).verdict in ("pass", "not-applicable")
 
 
 def _stays_inside(subject: Subject, target: Target) -> bool:
@@ -78,7 +89,12 @@ def _stays_inside(subject: Subject, target: Target) -> bool:
 def _same_law(row: Row, changed: Row, number: int) -> str | None:
     setting = settings(row)[number]
     sampler = setting.subject(row).sampler(cached_target(setting.target))
-    return (_same_host if sampler.backend == "host" else _same_program)(row, changed, number)
+    if sampler.backend == "host":
+        return _same_host(row, changed, number)
+    found = _same_program(row, changed, number)
+    # one step from pack is the kernel only if nothing is kept beside z, as a stale cache is
+    one_step = found is not None and _reference(row, number).steps == 1
+    return None if one_step and not _holds(closed_state, setting.subject(changed), setting.target) else found
 
 
 # Under the tape -----------------------------------------------------------------------------------------------------

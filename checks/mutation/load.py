@@ -8,7 +8,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from checks.mutation.operators import Swaps, substitute
+from checks.mutation.operators.tree import Swaps, substitute
 from checks.mutation.source import file_of, tree
 from samplers.entry import Row
 from targets.target import Target

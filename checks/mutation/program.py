@@ -1,5 +1,6 @@
 """The program that a step is: traced, printed and compared, to tell whether a change of its source changes anything."""
 
+import dataclasses
 import hashlib
 import re
 from collections.abc import Mapping
@@ -11,27 +12,38 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.preflight import start_position
-from checks.core.selection import structured_targets
+from checks.core.noisy_gradient import with_noise
+from checks.core.precision import in_dtype
+from checks.core.selection import structured_targets, wide
+from checks.core.start_position import start_position
 from checks.pytest_plugin.execute import cached_target
-from checks.tiers.contract.interface import Shifted, with_noise
+from checks.tiers.contract.interface import Shifted
 from samplers.entry import Row
 from targets.target import Target
 
 PREFERRED = ("gaussian-correlated-2d",)
+BATCH = 2
+"""Data in a batch where the estimator of a row takes all of them."""
 
 
 class Setting(NamedTuple):
-    """Options, the name of a target, and whether the gradient is noisy."""
+    """Options, the name of a target, whether the gradient is noisy (by minibatches where it can), the precision."""
 
     options: Mapping[str, Any]
     target: str
     noisy: bool = False
+    single: bool = False
 
     def subject(self, row: Row) -> Subject:
         """The sampler of a row at these options with this estimator."""
-        subject = Subject(row, dict(self.options))
-        return with_noise(subject, cached_target(self.target)) if self.noisy else subject
+        subject, target = Subject(row, dict(self.options)), cached_target(self.target)
+        if not self.noisy:
+            return subject
+        own: Any = row.estimator  # of dataclasses, where they have a batch size
+        if (getattr(own(target), "batch_size", None) or 0) <= BATCH:
+            return with_noise(subject, target)
+        smaller = lambda t: dataclasses.replace(own(t), batch_size=BATCH)
+        return Subject(dataclasses.replace(row, estimator=smaller), subject.options)
 
 
 def main_target(row: Row) -> str:
@@ -52,6 +64,12 @@ def settings(row: Row) -> tuple[Setting, ...]:
     return tuple(every)
 
 
+def further_settings(row: Row) -> tuple[Setting, ...]:
+    """Settings of changes that show at none of `settings`: matrices, and single precision."""
+    none: Mapping[str, Any] = {}
+    return (*(Setting(none, name) for name in wide(Subject(row))[:1]), Setting(none, main_target(row), single=True))
+
+
 def start(sampler: Any, target: Target, estimator: Any) -> Any:
     """A state of `init`."""
     generator = np.random.default_rng(0) if sampler.backend == "host" else jax.random.key(0)
@@ -61,6 +79,8 @@ def start(sampler: Any, target: Target, estimator: Any) -> Any:
 def trace(row: Row, setting: Setting) -> Any:
     """Run (host) or trace one step and the reading of the position; the jaxpr, or the numbers of a host step."""
     subject, target = setting.subject(row), cached_target(setting.target)
+    if setting.single:
+        target = in_dtype(target, jnp.float32)
     sampler, estimator = subject.sampler(target), subject.estimator(target)
     state = start(sampler, target, estimator)
     h = subject.step_size(target)
@@ -77,7 +97,7 @@ def trace(row: Row, setting: Setting) -> Any:
             found = (getattr(new, "__dict__", new), sampler.position(new))
             seen += [np.asarray(leaf) for leaf in jax.tree.leaves(found)]
         return seen
-    return jax.make_jaxpr(move)(jax.random.key(1), state, jnp.asarray(h))
+    return jax.make_jaxpr(move)(jax.random.key(1), state, jnp.asarray(h, jnp.float32 if setting.single else None))
 
 
 def fingerprint(row: Row, setting: Setting) -> str:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple
 
-from checks.mutation.operators import Scope
+from checks.mutation.operators.tree import Scope
 from checks.mutation.program import settings, trace
 from samplers.entry import Row
 
@@ -71,13 +71,17 @@ def definition(place: Place) -> ast.FunctionDef:
     body: list[Any] = tree(place.module).body
     *classes, name = place.qualname.split(".")
     for part in classes:
-        body = next(node.body for node in body if isinstance(node, ast.ClassDef) and node.name == part)
+        body = _class(body, part).body
     return next(node for node in body if isinstance(node, ast.FunctionDef) and node.name == name)
+
+
+def _class(body: list[ast.stmt], name: str) -> ast.ClassDef:
+    return next(node for node in body if isinstance(node, ast.ClassDef) and node.name == name)
 
 
 def scope(place: Place) -> Scope:
     """A function with the options that it can see."""
-    owner = importlib.import_module(place.module)
+    module = owner = importlib.import_module(place.module)
     *classes, _ = place.qualname.split(".")
     for part in classes:
         owner = getattr(owner, part)
@@ -87,7 +91,15 @@ def scope(place: Place) -> Scope:
     function = definition(place)
     arguments = {a.arg for a in function.args.args}
     free = {} if classes else {name: value for name, value in NEUTRAL.items() if name in arguments}
-    return Scope(function, options, free)
+    states = {a.arg: _fields(module, a.annotation) for a in function.args.args if _fields(module, a.annotation)}
+    whole = _class(tree(place.module).body, classes[0]) if len(classes) == 1 else None
+    return Scope(function, options, free, whole, states)
+
+
+def _fields(module: ModuleType, annotation: ast.expr | None) -> tuple[str, ...]:
+    """Fields of an argument that is annotated as a named tuple; none for others."""
+    kind = getattr(module, annotation.id, None) if isinstance(annotation, ast.Name) else None
+    return getattr(kind, "_fields", ())
 
 
 @cache

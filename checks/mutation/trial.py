@@ -9,13 +9,13 @@ from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from checks.core.candidate import Subject
-from checks.core.check import Check
+from checks.core.check import Statement
 from checks.core.result import Result
 from checks.mutation.catalogue import Mutant
 from checks.mutation.equivalence import proof
-from checks.mutation.program import fingerprint, settings
+from checks.mutation.program import Setting, fingerprint, further_settings, settings
 from checks.pytest_plugin.execute import default_seed, execute
-from checks.registry import CHECKS
+from checks.registry import STATEMENTS
 from samplers.entry import Row
 
 Status = Literal["stillborn", "identical", "duplicate", "equivalent", "killed", "survived", "open"]
@@ -33,7 +33,7 @@ PATIENCE = 4
 class Case(NamedTuple):
     """A check of a mutant at given options on one target."""
 
-    check: Check
+    check: Statement
     options: Mapping[str, Any]
     target: str
 
@@ -63,7 +63,7 @@ class Outcome:
         undecided: cases that were inconclusive where the unmutated sampler passes.
         checks: number of cases that were run.
         seconds: of processor time until the first kill (or until the end), building and tracing included.
-        settings: numbers of the settings at which the traced step differs.
+        settings: numbers of the settings at which the traced step differs, of `further_settings` if of no other.
         program: a hash of the traced step at all settings.
         twin: the mutant that is the same program.
     """
@@ -98,7 +98,8 @@ class Runner:
     def __init__(self, row: Row) -> None:
         self.row = row
         self.settings = settings(row)
-        self.prints = {i: fingerprint(row, setting) for i, setting in enumerate(self.settings)}
+        self.further = further_settings(row)
+        self.prints = self._fingerprints(row, self.settings)
         self._verdicts: dict[tuple[str, str, str], str] = {}
         self._subjects: dict[str, Subject] = {}
 
@@ -135,10 +136,14 @@ class Runner:
             row = mutant.row(self.row)
         except Exception:
             return Outcome("stillborn", seconds=time.process_time() - began)
-        prints = self._fingerprints(row)
+        prints = self._fingerprints(row, self.settings)
         if all(p.startswith("raises") for p in prints.values()):
             return Outcome("stillborn", seconds=time.process_time() - began)
         differing = tuple(i for i, p in prints.items() if p != self.prints[i])
+        if not differing:
+            right, more = (self._fingerprints(r, self.further) for r in (self.row, row))
+            differing = tuple(len(self.settings) + i for i in more if more[i] != right[i])
+            prints |= {i: more[i - len(self.settings)] for i in differing}
         if not differing:
             return Outcome("identical", seconds=time.process_time() - began)
         program = hashlib.sha256(repr(sorted(prints.items())).encode()).hexdigest()[:16]
@@ -157,10 +162,11 @@ class Runner:
             out.tiers |= dict.fromkeys(set(out.tiers) - set(tiers), False)
         return out
 
-    def _fingerprints(self, row: Row) -> dict[int, str]:
+    @staticmethod
+    def _fingerprints(row: Row, settings: Sequence[Setting]) -> dict[int, str]:
         """Of the traced step of a mutant at each setting; the exception where it cannot be traced."""
         prints: dict[int, str] = {}
-        for i, setting in enumerate(self.settings):
+        for i, setting in enumerate(settings):
             try:
                 prints[i] = fingerprint(row, setting)
             except Exception as error:
@@ -187,7 +193,7 @@ class Runner:
 
     def _ends(self, mutant: Mutant, out: Outcome, clock: Clock) -> bool:
         """True if a mutant that has survived so far is proved equivalent, or its budget is spent."""
-        if out.checks == PATIENCE:
+        if out.checks == PATIENCE and out.settings[0] < len(self.settings):
             out.proof = proof(self.row, mutant)
             if out.proof:
                 out.status, out.seconds, out.tiers = "equivalent", clock.spent, {}
@@ -217,7 +223,7 @@ class Runner:
 
         Further targets are met at the first of these options only: of a variant it is the value that is new.
         """
-        shown = [self.settings[i].options for i in differing]
+        shown = [(*self.settings, *self.further)[i].options for i in differing]
         rest: list[Case] = []
         if all(shown):  # the defaults do not show it: it is their comparison with the options that may
             for check in applicable(row, tiers):
@@ -244,12 +250,12 @@ def _ordered(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: name != "gaussian-correlated-2d"))
 
 
-def _priority(check: Check, mutant: Mutant) -> tuple[bool, float, float]:
+def _priority(check: Statement, mutant: Mutant) -> tuple[bool, float, float]:
     place = math.inf if check.screening is None else check.screening
     return not _meant(check, mutant), place, check.cost
 
 
-def _meant(check: Check, mutant: Mutant) -> bool:
+def _meant(check: Statement, mutant: Mutant) -> bool:
     """True for the check that is about what was changed; it is tried first.
 
     It comes before the proof that another metric has the same law: what is meant is the metric by its formula.
@@ -258,10 +264,10 @@ def _meant(check: Check, mutant: Mutant) -> bool:
 
 
 @cache
-def _of_tiers(tiers: tuple[str, ...]) -> tuple[Check, ...]:
-    return tuple(c for c in CHECKS if c.tier in tiers)
+def _of_tiers(tiers: tuple[str, ...]) -> tuple[Statement, ...]:
+    return tuple(c for c in STATEMENTS if c.tier in tiers)
 
 
-def applicable(row: Row, tiers: Sequence[str]) -> list[Check]:
+def applicable(row: Row, tiers: Sequence[str]) -> list[Statement]:
     """The checks of some tiers that the row lists."""
     return [c for c in _of_tiers(tuple(tiers)) if c.tier in row.tiers and c.tier not in row.unsupported]

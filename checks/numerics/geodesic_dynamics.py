@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import NotApplicable
+from checks.core.check import NotApplicable, OutOfReach
 from checks.numerics.quadrature import gauss_hermite
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.embedded import EmbeddedDynamics
@@ -75,7 +75,7 @@ def tangent_rule(
     try:
         nodes, w = gauss_hermite(m + extra, per_axis)
     except ValueError as error:
-        raise NotApplicable(f"{m + extra} auxiliary variables are too many for a grid") from error
+        raise OutOfReach(f"{m + extra} auxiliary variables are too many for a grid") from error
     velocities = np.sqrt(claims.temperature) * np.einsum("pij,mj->pmi", tangent_frames(target, points), nodes[:, :m])
     columns = [np.repeat(points, len(nodes), axis=0), velocities.reshape(-1, target.size)]
     if thermostat is not None:

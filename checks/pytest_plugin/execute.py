@@ -6,22 +6,29 @@ import hashlib
 import platform
 import time
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
 from typing import Any
 
+from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
-from checks.core.check import Case, Check, Inconclusive, NotApplicable
+from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, Statement
+from checks.core.conclusion import ABOUT_LAW
 from checks.core.error_origin import SUITE, one_line, place
 from checks.core.finding import Finding
-from checks.core.lookup import BadInput, find_target, resolve
+from checks.core.lookup import find_target, resolve
 from checks.core.preflight import dtype_of, preflight
 from checks.core.result import Result
+from checks.diagnosis import diagnose, explained
 from checks.end_points.error_rates import current_fraction, fraction_of_chains
+from checks.registry import CHECKS, check_of, find_statement
 from samplers.entry import WORKLOAD
 from samplers.estimators.host import Unintercepted
 from samplers.interface.capabilities import IsolatedSampler, on_host
 from targets.target import Target
+
+RANK = {"not-applicable": 0, "pass": 1, "out-of-reach": 2, "inconclusive": 3, "error": 4, "fail": 5}
+"""Verdicts of several statements: the largest stands for all."""
 
 
 @functools.cache
@@ -53,33 +60,36 @@ def _installed(distribution: str) -> str | None:
         return None
 
 
+def versions_of(distributions: Iterable[str]) -> dict[str, str]:
+    """Versions of Python, of the suite, and of the distributions that are installed."""
+    found = {"python": platform.python_version(), "suite": suite_version()}
+    return found | {name: version for name in distributions if (version := _installed(name))}
+
+
 def versions(subject: Subject) -> dict[str, str]:
     """Versions of Python, the array libraries, the suite and the library under test."""
-    found = {"python": platform.python_version(), "suite": suite_version()}
     reference = subject.reference or subject.row.name
     library = reference.split("/")[0] if ":" not in reference and "/" in reference else None
     library = None if WORKLOAD in subject.row.tiers else library
     if ":" in reference and not reference.rpartition(":")[0].endswith(".py"):
         library = reference.split(".")[0].split(":")[0]
-    for name in ("jax", "jaxlib", "numpy", library):
-        version = _installed(name) if name else None
-        if name and version:
-            found[name] = version
-    return found
+    return versions_of(("jax", "jaxlib", "numpy", *([library] if library else [])))
 
 
-def reproduction(subject: Subject, check: Check, target: str | None, seed: int, step_size: float | None = None) -> str:
+def reproduction(
+    subject: Subject, statement: Statement, target: str | None, seed: int, step_size: float | None = None
+) -> str:
     """A shell line and Python lines that run this one check again."""
     reference = subject.reference or subject.row.name
     shell = ["pytest checks", f"--sampler {reference}"]
     shell += [f"--target {target}"] if target else []
-    shell += [f"--tier {check.tier}", f"--seed {seed}"]
+    shell += [f"--tier {statement.tier}", f"--seed {seed}"]
     shell += [f"--step-size {step_size}"] if step_size is not None else []
     fraction = current_fraction()
     shell += [f"--chains {fraction}"] if fraction != 1 else []
     shell += [f'--option "{k}={v!r}"' for k, v in subject.options.items()]
-    shell += [f"-k {check.name}"]
-    arguments = [repr(reference), repr(check.name), repr(target), f"seed={seed}"]
+    shell += [f"-k {statement.name}"]
+    arguments = [repr(reference), repr(statement.name), repr(target), f"seed={seed}"]
     arguments += [f"options={dict(subject.options)!r}"] if subject.options else []
     arguments += [f"step_size={step_size}"] if step_size is not None else []
     arguments += [f"chains={fraction}"] if fraction != 1 else []
@@ -106,6 +116,8 @@ def recorded(blank: Callable[..., Result], finding: Finding, target: str) -> Res
         dtype=finding.dtype,
         detail=dict(finding.measurements),
     )
+    if finding.minor:
+        result = dataclasses.replace(result, severity="minor")
     if finding.equation is not None:
         result = dataclasses.replace(result, equation=finding.equation)
     if test is None:
@@ -114,55 +126,56 @@ def recorded(blank: Callable[..., Result], finding: Finding, target: str) -> Res
 
 
 def execute(
-    check: Check,
+    statement: Statement,
     subject: Subject,
     target: str | None,
     seed: int,
-    unsupported: str | None = None,
     step_size: float | None = None,
 ) -> Result:
-    """Run a check and fill in what every result has: seconds, versions, dtype, backend, seed, options, reproduction.
+    """Run a statement and fill in what every result has: seconds, versions, dtype, backend, seed, reproduction.
 
-    `NotApplicable` and `Inconclusive` become those verdicts. Any other exception is the verdict `error` with one line
-    that names the place in the code under test. Interrupts pass through.
+    `NotApplicable`, `OutOfReach` and `Inconclusive` become those verdicts. Any other exception is the verdict `error`
+    with one line that names the place in the code under test. Interrupts pass through.
 
     Args:
-        check: a row of `CHECKS`.
+        statement: one of `STATEMENTS`.
         subject: a sampler at given options.
         target: name of the target, None for a result about no target.
-        seed: seed of everything random in the check.
-        unsupported: if given, the check is not run: the verdict is `not-applicable` with this reason.
+        seed: seed of everything random in it.
         step_size: a step size that the caller forced, for the reproduction.
     """
     began = time.perf_counter()
-    blank = functools.partial(
-        Result, check.name, check.tier, check.equation, subject.name, target=target, options=dict(subject.options)
-    )
+    blank = _blank(statement, subject, target)
     backend = dtype = None
     found = versions(subject)
-    if unsupported is not None:
-        result = blank("not-applicable", unsupported)
-    else:
-        try:
-            law = cached_target(target or subject.row.targets[0])
-            if check.tier != WORKLOAD:
-                preflight(subject, law)
-            sampler = subject.sampler(law)
-            backend = "host" if on_host(sampler) else "jax"
-            if isinstance(sampler, IsolatedSampler):
-                found |= sampler.library_versions
-            dtype = dtype_of(law)
-            result = recorded(blank, check(Case(subject, law), seed), law.name)
-        except NotApplicable as reason:
-            result = blank("not-applicable", str(reason))
-        except Inconclusive as reason:
-            result = blank("inconclusive", str(reason))
-        except Unintercepted as draw:
-            result = blank("inconclusive", f"a draw that the generator cannot feed: {draw}")
-        except BadInput as reason:
-            result = blank("error", str(reason))
-        except Exception as error:
-            result = blank("error", one_line(error) + place(error))
+    try:
+        law = cached_target(target or subject.row.targets[0])
+        if statement.tier != WORKLOAD:
+            preflight(subject, law)
+        sampler = subject.sampler(law)
+        backend = "host" if on_host(sampler) else "jax"
+        if isinstance(sampler, IsolatedSampler):
+            found |= sampler.library_versions
+        dtype = dtype_of(law)
+        result = recorded(blank, statement(Case(subject, law), seed), law.name)
+        result = dataclasses.replace(result, meets=[o.name for o in statement.meets(law)])
+        # what a premise says of the code is its own diagnosis
+        of_law = result.decides in ABOUT_LAW and statement.tier != "contract"
+        if result.verdict == "fail" and of_law and "diagnosis" not in result.detail:
+            result.detail.update(explained(diagnose(subject, law)))
+    except OutOfReach as reason:
+        due = [o.name for o in statement.meets(cached_target(target or subject.row.targets[0]))]
+        result = dataclasses.replace(blank("out-of-reach", str(reason)), detail={"would meet": due} if due else {})
+    except NotApplicable as reason:
+        result = blank("not-applicable", str(reason))
+    except Inconclusive as reason:
+        result = blank("inconclusive", str(reason))
+    except Unintercepted as draw:
+        result = blank("inconclusive", f"a draw that the generator cannot feed: {draw}")
+    except BadInput as reason:
+        result = blank("error", str(reason))
+    except Exception as error:
+        result = blank("error", one_line(error) + place(error))
     return dataclasses.replace(
         result,
         target=target if result.target is None else result.target,
@@ -172,7 +185,24 @@ def execute(
         dtype=result.dtype or dtype,
         seed=seed,
         versions=found,
-        reproduction=reproduction(subject, check, target, seed, step_size),
+        reproduction=reproduction(subject, statement, target, seed, step_size),
+    )
+
+
+def _blank(statement: Statement, subject: Subject, target: str | None) -> Callable[..., Result]:
+    """(verdict, reason) -> the result with all that is known of the statement."""
+    check = check_of(statement.name)
+    return functools.partial(
+        Result,
+        statement.name,
+        statement.name if check is None else check.name,
+        statement.tier,
+        statement.equation,
+        subject.name,
+        target=target,
+        options=dict(subject.options),
+        decides=statement.decides,
+        severity=statement.severity if statement.decides == "conduct" else None,
     )
 
 
@@ -185,12 +215,12 @@ def run_check(
     step_size: float | None = None,
     chains: float = 1.0,
 ) -> Result:
-    """One check from Python; switches JAX to float64, as `pytest checks` does.
+    """One check from Python; switches JAX to float64, as `pytest checks` does. Of several statements the worst result.
 
     Args:
         sampler: any value of `--sampler`.
-        check: name of a check, such as `key_discipline`.
-        target: name of a target; None for the first one of the check.
+        check: name of a check, such as `gaussian_law`, or of one of its statements, such as `gaussian_limit`.
+        target: name of a target; None for the first one of each statement.
         seed: None for the default seed of the sampler.
         options: options of the sampler.
         step_size: replaces the usual step size.
@@ -201,13 +231,21 @@ def run_check(
     """
     import jax
 
-    from checks.registry import find_check
-
     jax.config.update("jax_enable_x64", True)
     subject = resolve(sampler, options, step_size, (target,) if target else ())[0]
-    row = find_check(check)
-    name = target or row.targets(subject)[0]
-    with fraction_of_chains(chains):
-        return execute(
-            row, subject, name, default_seed(subject.row.name) if seed is None else seed, step_size=step_size
-        )
+    chosen = default_seed(subject.row.name) if seed is None else seed
+    found = []
+    for statement in statements_of(check):
+        names = (target,) if target else statement.targets(subject)[:1]
+        for name in names:
+            with fraction_of_chains(chains):
+                found.append(execute(statement, subject, name, chosen, step_size=step_size))
+    if not found:
+        raise BadInput(f"{check}: no target of {sampler} suits it; name one")
+    return max(found, key=lambda result: RANK[result.verdict])
+
+
+def statements_of(name: str) -> tuple[Statement, ...]:
+    """The statements of a check, or the one of this name, a former one included. Raises BadInput."""
+    check = next((c for c in CHECKS if c.name == name), None)
+    return check.statements if check else (find_statement(name),)

@@ -1,42 +1,82 @@
-"""Plan of `pytest checks`: the cases, in an order that keeps one subject's together, with their estimated cost."""
+"""Plan of `pytest checks`: the cases, in an order that keeps one subject's together, and what they have to show."""
 
 import ast
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
-from checks.core.check import UNCLAIMED, Check
-from checks.core.lookup import BadInput, adapter_rows, closest, find_target, resolve, workload_rows
+from checks.core.check import UNCLAIMED, Check, Statement
+from checks.core.conclusion import Plan as Record
+from checks.core.due import due as due_of
+from checks.core.lookup import adapter_rows, closest, find_target, resolve, workload_rows
+from checks.core.preflight import preflight
 from checks.core.selection import claims_of
-from checks.pytest_plugin.execute import default_seed
+from checks.pytest_plugin.execute import cached_target, default_seed
 from checks.pytest_plugin.known_failures import Deviation, read, unmatched
-from checks.registry import CHECKS
+from checks.registry import STATEMENTS, check_of, find_check
 from samplers.entry import DETERMINISTIC_TIERS, STATISTICAL_TIERS, TIERS, WORKLOAD
-from samplers.interface.claims import DensityEstimate
+from samplers.interface.claims import ParticleLaw
 from samplers.registry import SAMPLERS
 
 GROUPS = {"deterministic": DETERMINISTIC_TIERS, "statistical": STATISTICAL_TIERS, "all": TIERS}
-LAW_TIERS = {"deterministic": ("order", "law"), "statistical": STATISTICAL_TIERS}
-"""A sampler passes only if a check of the law of each kind passed, as far as tiers of this kind were selected."""
-NO_TARGET = "no target of this sampler suits the check"
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedStatement:
+    """One statement of one subject on one target."""
+
+    subject: Subject
+    statement: Statement
+    target: str
+    seed: int
 
 
 @dataclass(frozen=True, eq=False)
 class PlannedCheck:
-    """One check of one subject on one target; `unsupported` is the reason why it is not run at all."""
+    """The statements of one check and tier about one subject on one target, which are one item of pytest."""
 
-    subject: Subject
     check: Check
-    target: str | None
-    seed: int
-    unsupported: str | None = None
+    cases: tuple[PlannedStatement, ...]
+
+    @property
+    def subject(self) -> Subject:
+        """The sampler at given options."""
+        return self.cases[0].subject
+
+    @property
+    def tier(self) -> str:
+        """Of its statements."""
+        return self.cases[0].statement.tier
 
     @property
     def id(self) -> str:
-        """`sgld-local_weak_order-anharmonic`."""
-        return "-".join([self.subject.name.replace("::", "."), self.check.name, self.target or "any"])
+        """`sgld-weak_order-anharmonic`."""
+        return "-".join([self.subject.name.replace("::", "."), self.check.name, self.cases[0].target])
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedSampling:
+    """Runs of a sampler, if the statements before have left its law open: the last item of a sampler.
+
+    Attributes:
+        subject: the sampler at its default options.
+        tier: whose items come last.
+        seed: of the runs.
+    """
+
+    subject: Subject
+    tier: str
+    seed: int
+    cases: tuple[PlannedStatement, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """`sgld-sampling`."""
+        return f"{self.subject.name.replace('::', '.')}-sampling"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,20 +85,25 @@ class Plan:
 
     Attributes:
         cases: in the order of execution.
+        records: what is set out for each sampler, by the name of its row.
+        claims: claims that a statement asks for and a sampler does not make, by the name of its row.
         tiers: the tiers that were selected and that one of the samplers can have.
         deviations: known failures.
         step_size: forced by the caller, or None.
         chains: fraction of the chains of the checks that sample.
+        law_only: faults of conduct do not fail the run.
         strangers: the default subjects that no registry knows, for the preflight.
     """
 
-    cases: tuple[PlannedCheck, ...]
+    cases: tuple[PlannedStatement, ...]
+    records: dict[str, Record]
+    claims: dict[str, tuple[str, ...]]
     tiers: tuple[str, ...]
     deviations: tuple[Deviation, ...] = ()
     step_size: float | None = None
     chains: float = 1.0
     strangers: tuple[Subject, ...] = ()
-    options: dict[str, Any] = field(default_factory=dict)
+    law_only: bool = False
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -67,20 +112,35 @@ class Plan:
 
     @property
     def estimate(self) -> float:
-        """Seconds on one core, from the stored cost of each check."""
-        return sum(0.0 if c.unsupported else c.check.cost for c in self.cases)
+        """Seconds on one core, from the stored cost of each statement."""
+        return sum(case.statement.cost for case in self.cases)
 
-    def smoothed(self, row: str) -> bool:
-        """True for particles with an estimate of their own density: no noise, and a law in a limit only."""
-        subject = next(case.subject for case in self.cases if case.subject.row.name == row)
-        if not subject.row.targets:
-            return False
-        claims = subject.sampler(find_target(subject.row.targets[0])).claims
-        return DensityEstimate in claims
+    @cached_property
+    def checks(self) -> tuple[PlannedCheck | PlannedSampling, ...]:
+        """The cases, those of one check, tier, subject and target together, and runs for what they leave open."""
+        groups: dict[tuple[str, str, str, str], list[PlannedStatement]] = {}
+        for case in self.cases:
+            check = check_of(case.statement.name)
+            assert check is not None  # every statement of the registry is part of a check
+            key = (case.subject.name, case.statement.tier, case.target, check.name)
+            groups.setdefault(key, []).append(case)
+        found = [PlannedCheck(find_check(key[-1]), tuple(group)) for key, group in groups.items()]
+        last = {each.subject.row.name: each for each in found}
+        first = {each.subject.row.name: each for each in reversed(found)}
+        whole = [name for name, record in self.records.items() if not record.part and record.due and name in last]
+        runs = [PlannedSampling(first[n].subject, last[n].tier, first[n].cases[0].seed) for n in whole]
+        order = {name: i for i, name in enumerate(self.records)}
+        return tuple(sorted([*found, *runs], key=lambda each: order[each.subject.row.name]))
 
-    def of_tier(self, tier: str) -> tuple[PlannedCheck, ...]:
-        """The cases of one tier."""
-        return tuple(case for case in self.cases if case.check.tier == tier)
+    def preflight(self) -> None:
+        """Try the samplers that no registry knows on each of their targets. Raises BadInput."""
+        for subject in self.strangers:
+            for position, name in enumerate(subject.row.targets):
+                preflight(subject, cached_target(name), step=position == 0)
+
+    def of_tier(self, tier: str) -> tuple[PlannedCheck | PlannedSampling, ...]:
+        """The checks of one tier."""
+        return tuple(check for check in self.checks if check.tier == tier)
 
 
 def parse_tiers(names: Iterable[str]) -> tuple[str, ...]:
@@ -156,30 +216,71 @@ def make_plan(
     if chains is not None and not 0 < float(chains) <= 1:
         raise BadInput(f"--chains {chains}: must be above 0 and at most 1, a fraction of the usual number")
     entries = read(deviations_file) if deviations_file else ()
-    cases: list[PlannedCheck] = []
-    everything: list[PlannedCheck] = []
+    cases: list[PlannedStatement] = []
+    everything: list[PlannedStatement] = []
     strangers: list[Subject] = []
+    records: dict[str, Record] = {}
+    claims: dict[str, tuple[str, ...]] = {}
     for name in names:
         subjects = resolve(name, parsed, h, only)
         strangers += subjects[:1] if ":" in name else []
-        for position, subject in enumerate(subjects):
-            for case in _cases(subject, position == 0, number):
-                everything.append(case)
-                if case.check.tier in chosen and (not only or case.target is None or case.target in only):
-                    cases.append(case)
-    if not any(c.unsupported is None for c in cases):
-        raise BadInput(_nothing_runs(cases, only, names))
+        mine = [case for position, subject in enumerate(subjects) for case in _cases(subject, position == 0, number)]
+        everything += mine
+        chosen_cases = [c for c in mine if c.statement.tier in chosen and (not only or c.target in only)]
+        cases += chosen_cases
+        part = _part(chosen, only, parsed, [c for c in mine if c.statement.tier in DETERMINISTIC_TIERS], chosen_cases)
+        records[subjects[0].row.name] = _record(subjects[0], len(chosen_cases), part)
+        claims[subjects[0].row.name] = _unclaimed(subjects[0], chosen)
+    if not cases:
+        raise BadInput(_nothing_runs(everything, only, names, chosen))
     known = (*(r.name for r in (*SAMPLERS, *workload_rows())), *(r.name for r in (adapter_rows() if entries else ())))
-    lost = unmatched(entries, [(c.subject.name, c.subject.row.name, c.check.name, c.target) for c in everything], known)
+    lost = unmatched(
+        entries, [(c.subject.name, c.subject.row.name, c.statement.name, c.target) for c in everything], known
+    )
     if lost:
         entry = lost[0]
         raise BadInput(
             f"--deviations {deviations_file}: the entry sampler={entry.sampler!r} check={entry.check!r} "
             f"target={entry.target!r} matches no check; remove it"
         )
-    # an ordinary sampler has no cases in the tier of kernels, nor has a kernel others
-    decide = tuple(t for t in chosen if any((t == WORKLOAD) == (WORKLOAD in c.subject.row.tiers) for c in cases))
-    return Plan(tuple(cases), decide, entries, h, fraction, tuple(strangers), parsed)
+    kinds = {WORKLOAD in case.subject.row.tiers for case in cases}
+    possible = tuple(tier for tier in chosen if (tier == WORKLOAD) in kinds)
+    return Plan(tuple(cases), records, claims, possible, entries, h, fraction, tuple(strangers))
+
+
+def _part(
+    tiers: tuple[str, ...],
+    only: tuple[str, ...],
+    options: dict[str, Any],
+    everything: list[PlannedStatement],
+    chosen: list[PlannedStatement],
+) -> str:
+    """The reason for which a run is a part of the deterministic statements only; empty if it is not."""
+    flags = [f"--target {', '.join(only)}"] if only else []
+    flags += [f"--option {', '.join(f'{k}={v!r}' for k, v in options.items())}"] if options else []
+    missing = {c.statement.tier for c in everything} - set(tiers)
+    flags += [f"--tier {', '.join(tiers)}"] if missing else []
+    return "; ".join(flags) if len(chosen) < len(everything) or missing or options else ""
+
+
+def _record(subject: Subject, cases: int, part: str) -> Record:
+    """The plan for a sampler."""
+    if WORKLOAD in subject.row.tiers or not subject.row.targets:
+        return Record(cases, part=part)
+    claims = claims_of(subject)
+    order = claims.invariant_order
+    due = tuple(o.name for o in due_of(subject))
+    notes = (*subject.row.notes, *(("branches of the code",) if ParticleLaw in claims else ()))
+    return Record(cases, due, order, claims.temperature, notes, part)
+
+
+def _unclaimed(subject: Subject, tiers: tuple[str, ...]) -> tuple[str, ...]:
+    """Claims that statements of some tiers ask for and a sampler does not make."""
+    if WORKLOAD in subject.row.tiers or not subject.row.targets:
+        return ()
+    claims = claims_of(subject)
+    lacking = [s.missing(claims) for s in STATEMENTS if s.tier in tiers]
+    return tuple(dict.fromkeys(name for text in lacking if text for name in text.removeprefix(UNCLAIMED).split(", ")))
 
 
 def _all_rows(tiers: tuple[str, ...]) -> tuple[str, ...]:
@@ -188,34 +289,31 @@ def _all_rows(tiers: tuple[str, ...]) -> tuple[str, ...]:
     return (*samplers, *(row.name for row in workload_rows())) if WORKLOAD in tiers else samplers
 
 
-def _nothing_runs(cases: list[PlannedCheck], only: tuple[str, ...], names: tuple[str, ...]) -> str:
-    refused = [c for c in cases if c.unsupported != NO_TARGET and not (c.unsupported or "").startswith(UNCLAIMED)]
-    if refused:
-        return f"--sampler {names[0]}: no selected tier applies ({refused[0].unsupported})"
-    if only:
+def _nothing_runs(
+    cases: list[PlannedStatement], only: tuple[str, ...], names: tuple[str, ...], tiers: tuple[str, ...]
+) -> str:
+    if only and any(c.statement.tier in tiers for c in cases):
         return f"--target {only[0]}: no selected check of {', '.join(names)} runs on it"
-    return f"--sampler {names[0]}: no selected check applies"
+    return f"--sampler {names[0]}: no check of the tiers {', '.join(tiers)} applies"
 
 
-def _cases(subject: Subject, default: bool, seed: int | None) -> list[PlannedCheck]:
-    """Every case of one subject, tier by tier; checks that run once are left to the default options.
+def _cases(subject: Subject, default: bool, seed: int | None) -> list[PlannedStatement]:
+    """Every case of one subject, tier by tier; statements that run once are left to the default options.
 
-    Within a tier all checks on one target come together, because they share compiled programs and end points.
+    A statement is left out if the sampler does not make a claim that it needs, if its tier does not apply to the row,
+    and if it has no target. Within a tier all on one target come together, because they share compiled programs.
     """
     row = subject.row
     chosen = default_seed(row.name) if seed is None else seed
+    claims = None if WORKLOAD in row.tiers or not row.targets else claims_of(subject)
     cases = []
-    for check in CHECKS:
-        if (check.once and not default) or (check.tier == WORKLOAD) != (WORKLOAD in row.tiers):
+    for statement in STATEMENTS:
+        if (statement.once and not default) or (statement.tier == WORKLOAD) != (WORKLOAD in row.tiers):
             continue
-        if check.tier not in row.tiers or check.tier in row.unsupported:
-            reason = row.unsupported.get(check.tier, f"the row of {row.name} does not list the tier {check.tier}")
-            cases.append(PlannedCheck(subject, check, None, chosen, reason))
+        if statement.tier not in row.tiers or statement.tier in row.unsupported:
             continue
-        names = check.targets(subject)
-        if not names:
-            lacking = None if check.tier == WORKLOAD or not row.targets else check.missing(claims_of(subject))
-            cases.append(PlannedCheck(subject, check, None, chosen, lacking or NO_TARGET))
-        cases += [PlannedCheck(subject, check, name, chosen) for name in names]
+        if claims is not None and statement.missing(claims):
+            continue
+        cases += [PlannedStatement(subject, statement, name, chosen) for name in statement.targets(subject)]
     targets = list(dict.fromkeys(case.target for case in cases))
-    return sorted(cases, key=lambda case: (TIERS.index(case.check.tier), targets.index(case.target)))
+    return sorted(cases, key=lambda case: (TIERS.index(case.statement.tier), targets.index(case.target)))

@@ -4,6 +4,7 @@ Imports of the suite are inside the hooks: a run of other tests must not pay for
 float64 before anything makes an array.
 """
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -17,16 +18,18 @@ HERE = Path(__file__).resolve().parents[1]
 PLAN = pytest.StashKey[Any]()
 OUTCOMES = pytest.StashKey[list]()
 STREAM = pytest.StashKey[Any]()
+SO_FAR = pytest.StashKey[dict]()
 NAME = "verification"
-"""Key of a result in the user properties of a report."""
+"""Key of the results of an item in the user properties of a report."""
 
 LETTERS = {
     "pass": ("passed", ".", "PASS"),
     "fail": ("fail", "F", ("FAIL", {"red": True})),
     "inconclusive": ("inconclusive", "?", ("INCONCLUSIVE", {"red": True})),
+    "out-of-reach": ("out of reach", "o", ("OUT-OF-REACH", {"yellow": True})),
     "not-applicable": ("not applicable", "n", ("NOT-APPLICABLE", {"yellow": True})),
     "error": ("sampler error", "E", ("ERROR", {"red": True})),
-    "known deviation": ("known deviation", "d", ("KNOWN-DEVIATION", {"yellow": True})),
+    "known": ("known", "k", ("KNOWN", {"yellow": True})),
     "unexpected pass": ("unexpected pass", "U", ("UNEXPECTED-PASS", {"red": True})),
 }
 
@@ -76,6 +79,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME=VALUE",
         help="an option of the sampler, a Python literal; repeatable",
     )
+    add("--law-only", action="store_true", help="faults of conduct (dtypes, keys, options) do not fail the run")
     add("--report", default=None, metavar="FILE.jsonl", help="write every result as a JSON line, as it finishes")
     add("--deviations", default=None, metavar="FILE.toml", help="known failures, with reason and issue; they still run")
 
@@ -90,7 +94,7 @@ def _selected(config: pytest.Config) -> bool:
 
 
 def _given(config: pytest.Config) -> list[str]:
-    flags = ("sampler", "target", "tier", "seed", "step_size", "chains", "option", "report", "deviations")
+    flags = ("sampler", "target", "tier", "seed", "step_size", "chains", "option", "law_only", "report", "deviations")
     return [f"--{flag.replace('_', '-')}" for flag in flags if config.getoption(flag)]
 
 
@@ -121,9 +125,7 @@ def pytest_configure(config: pytest.Config) -> None:
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    from checks.core.lookup import BadInput
-    from checks.core.preflight import preflight
-    from checks.pytest_plugin.execute import cached_target
+    from checks.core.bad_input import BadInput
     from checks.pytest_plugin.plan import make_plan
 
     given = config.option
@@ -138,21 +140,26 @@ def pytest_configure(config: pytest.Config) -> None:
             given.deviations,
             given.chains,
         )
+        plan = dataclasses.replace(plan, law_only=given.law_only)
         if not _is_worker(config):
-            for subject in plan.strangers:
-                for position, name in enumerate(subject.row.targets):
-                    preflight(subject, cached_target(name), step=position == 0)
+            plan.preflight()
     except BadInput as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[PLAN] = plan
     config.stash[OUTCOMES] = []
+    config.stash[SO_FAR] = {}
     if not _is_worker(config):
         config.pluginmanager.register(Collector(config), "verification-collector")
     if given.report and not _is_worker(config):
+        from checks.pytest_plugin.record import record_of
+
         try:
-            config.stash[STREAM] = Path(given.report).open("w", encoding="utf-8")  # noqa: SIM115 (closed at the end of the run)
+            stream = Path(given.report).open("w", encoding="utf-8")  # noqa: SIM115 (closed at the end of the run)
         except OSError as error:
             raise pytest.UsageError(f"--report {given.report}: cannot be written ({error.strerror})") from None
+        config.stash[STREAM] = stream
+        stream.write(json.dumps(record_of(plan, config.invocation_params.args)) + "\n")
+        stream.flush()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -183,10 +190,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     plan, tier = _plan(metafunc.config), _tier_of(Path(metafunc.definition.path))
     if plan is None or tier is None or "case" not in metafunc.fixturenames:
         return
-    cases = plan.of_tier(tier)
     metafunc.parametrize(
         "case",
-        [pytest.param(c, id=c.id, marks=pytest.mark.xdist_group(c.subject.name)) for c in cases],
+        [pytest.param(c, id=c.id, marks=pytest.mark.xdist_group(c.subject.name)) for c in plan.of_tier(tier)],
     )
 
 
@@ -195,7 +201,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     plan = _plan(config)
     if plan is None:
         return
-    order = {id(case): i for i, case in enumerate(plan.cases)}
+    order = {id(check): i for i, check in enumerate(plan.checks)}
+    for item in items:
+        check: Any = item.callspec.params.get("case") if isinstance(item, pytest.Function) and item.callspec else None
+        if check is not None:  # -k finds an item by the names of its statements too
+            item.extra_keyword_matches.update(case.statement.name for case in check.cases)
     place = lambda item: order.get(id(item.callspec.params.get("case")), -1) if hasattr(item, "callspec") else -1
     items.sort(key=place)
 
@@ -205,18 +215,28 @@ def run_case(request: pytest.FixtureRequest) -> Callable[[Any], None]:
     """Runs a case, hands its result to the report, and fails on a verdict that is not good."""
 
     def run(case: Any) -> None:
+        from checks.core.conclusion import Judged
         from checks.end_points.error_rates import fraction_of_chains
         from checks.pytest_plugin.execute import execute
-        from checks.pytest_plugin.terminal import block
+        from checks.pytest_plugin.fallback import sample
+        from checks.pytest_plugin.terminal import worst
 
-        plan = _plan(request.config)
+        plan, row = _plan(request.config), case.subject.row.name
+        so_far = request.config.stash[SO_FAR].setdefault(row, [])
         with fraction_of_chains(plan.chains):
-            result = execute(case.check, case.subject, case.target, case.seed, case.unsupported, plan.step_size)
-        outcome = _outcome(plan, case.subject.row.name, result)
-        record = {"row": case.subject.row.name, "line": result.to_json(), "kind": outcome.kind}
+            results = [execute(c.statement, c.subject, c.target, c.seed, plan.step_size) for c in case.cases]
+            if not case.cases:
+                results = sample(case.subject, so_far, plan.records[row], case.seed)
+        if not results:
+            pytest.skip("nothing is left open")
+        outcomes = [_outcome(plan, row, result) for result in results]
+        so_far += [Judged(o.result, o.kind) for o in outcomes]
+        shown = worst([o.result for o in outcomes if not o.ok] or results)
+        kind = next(o.kind for o in outcomes if o.result is shown)
+        record = {"row": row, "lines": [r.to_json() for r in results], "kind": kind}
         request.node.user_properties.append((NAME, record))
-        if not outcome.ok:
-            pytest.fail(block(result, outcome.deviation), pytrace=False)
+        if not all(o.ok for o in outcomes):
+            pytest.fail(f"{shown.statement}: {shown.reason}", pytrace=False)
 
     return run
 
@@ -224,7 +244,7 @@ def run_case(request: pytest.FixtureRequest) -> Callable[[Any], None]:
 def _outcome(plan: Any, row: str, result: Result) -> Any:
     from checks.pytest_plugin.terminal import Outcome
 
-    known = [d for d in plan.deviations if d.matches(result.sampler, row, result.check, result.target)]
+    known = [d for d in plan.deviations if d.matches(result.sampler, row, result.statement, result.target)]
     return Outcome(row, result, known[0] if known else None)
 
 
@@ -248,16 +268,17 @@ class Collector:
         self.config = config
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the result of a case, and write it to the file of results."""
+        """Keep the results of an item, and write them to the file of results."""
         record = _record(report) if report.when == "call" else None
         if record is None:
             return
-        result = Result(**json.loads(record["line"]))
-        self.config.stash[OUTCOMES].append(_outcome(_plan(self.config), record["row"], result))
         stream = self.config.stash.get(STREAM, None)
-        if stream is not None:
-            stream.write(record["line"] + "\n")
-            stream.flush()
+        for line in record["lines"]:
+            result = Result(**json.loads(line))
+            self.config.stash[OUTCOMES].append(_outcome(_plan(self.config), record["row"], result))
+            if stream is not None:
+                stream.write(line + "\n")
+                stream.flush()
 
 
 def pytest_report_header(config: pytest.Config) -> Any:
@@ -272,18 +293,20 @@ def pytest_report_header(config: pytest.Config) -> Any:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A sampler whose overall verdict is not a pass fails the run, even if every single result is good."""
+    """The conclusions decide: 1 unless all of them are good, whatever single items say."""
     plan = _plan(session.config)
     if plan is None or _is_worker(session.config) or session.config.option.collectonly:
         return
-    from checks.pytest_plugin.terminal import overall
+    from checks.pytest_plugin.terminal import conclusions
 
-    if exitstatus == 0 and any(v.verdict != "pass" for v in overall(plan, session.config.stash[OUTCOMES])):
-        session.exitstatus = 1
+    if exitstatus in (0, 1):
+        good = all(c.good for c in conclusions(plan, session.config.stash[OUTCOMES]))
+        session.exitstatus = 0 if good else 1
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Findings, reasons, smallest effects and verdicts."""
+    """The conclusions, sampler by sampler."""
     plan = _plan(config)
     outcomes = config.stash.get(OUTCOMES, [])
     if plan is None or not outcomes:
@@ -291,30 +314,22 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     from checks.pytest_plugin import terminal as text
 
     out = terminalreporter
-    bad = text.blocks(outcomes)
-    if bad:
-        out.write_sep("=", "findings")
-        out.write_line("\n\n".join(bad))
-    why = text.reasons(outcomes)
-    if why:
-        out.write_sep("=", "did not apply")
-        for line in why:
-            out.write_line(line)
-    seen = text.detectables(outcomes)
-    if seen:
-        out.write_sep("=", "the smallest effects that the passes would have caught")
-        for line in seen:
-            out.write_line(line)
-    out.write_sep("=", "verdicts")
+    out.section("verdicts")
     for line in text.table(plan, outcomes):
         out.write_line(line)
-    out.write_line("")
-    for verdict in text.overall(plan, outcomes):
-        reason = f"  ({verdict.reason})" if verdict.reason else ""
-        out.write_line(
-            f"{verdict.verdict.upper()}  {verdict.sampler}{reason}",
-            green=verdict.verdict == "pass",
-            red=verdict.verdict != "pass",
-        )
+    for conclusion in text.conclusions(plan, outcomes):
+        first, *rest = text.report(conclusion, plan, [o for o in outcomes if o.row == conclusion.sampler])
+        out.write_line("")
+        out.write_line(first, bold=True, green=conclusion.good, red=not conclusion.good)
+        for line in rest:
+            out.write_line(line)
     if any(not o.ok for o in outcomes):
         out.stats.setdefault("failed", [])  # colours the last line
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport() -> Any:
+    """No block of pytest for an item that is not good: the conclusion says all, once."""
+    report = (yield).get_result()
+    if _record(report) is not None and report.failed:
+        report.longrepr = ""

@@ -1,23 +1,17 @@
-"""Printed output of a run: the estimate, a block per result that is not a pass, a table, the verdicts."""
+"""The text of a run of the checks: the estimate, what is wrong, and a conclusion in a few lines for each sampler."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from checks.core.check import UNCLAIMED
+from checks.core.conclusion import PASS, ROOTS, WORDS, Conclusion, Judged, conclude
+from checks.core.obligations import obligation
 from checks.core.result import VERDICTS, Result
 from checks.pytest_plugin.known_failures import Deviation
-from checks.pytest_plugin.plan import LAW_TIERS, Plan
-from checks.registry import settles_the_law
-from samplers.entry import STATISTICAL_TIERS, WORKLOAD
+from checks.pytest_plugin.plan import Plan
 
-
-@dataclass(frozen=True)
-class SamplerVerdict:
-    """The overall verdict of one sampler, all its variants together."""
-
-    sampler: str
-    verdict: str
-    reason: str
+WIDTH = 118
+MOST_FAILING, MOST_LINES = 40, 12
+"""Lines that a failing and a passing sampler print at most."""
 
 
 @dataclass(frozen=True)
@@ -30,24 +24,23 @@ class Outcome:
 
     @property
     def kind(self) -> str:
-        """The verdict, `known deviation`, or `unexpected pass`."""
-        if self.deviation is None or self.result.verdict == "not-applicable":
+        """The verdict, `known`, or `unexpected pass`."""
+        if self.deviation is None or self.result.verdict in ("not-applicable", "out-of-reach"):
             return self.result.verdict
-        return "unexpected pass" if self.result.verdict == "pass" else "known deviation"
+        return "unexpected pass" if self.result.verdict == "pass" else "known"
 
     @property
     def ok(self) -> bool:
-        """True if it does not fail the run."""
-        return self.kind in ("pass", "not-applicable", "known deviation")
+        """True if it does not fail the run by itself."""
+        return self.kind in ("pass", "not-applicable", "out-of-reach", "known")
 
 
 def header(plan: Plan, workers: int) -> list[str]:
     """The estimate that is printed before anything runs."""
-    run = [c for c in plan.cases if c.unsupported is None]
-    subjects = len({c.subject.name for c in run})
+    subjects = len({case.subject.name for case in plan.cases})
     seconds = plan.estimate / max(1, min(workers, subjects or 1))
     return [
-        f"verification: {len(run)} checks of {len(plan.rows)} samplers ({subjects} with their options), "
+        f"verification: {len(plan.checks)} items, {len(plan.records)} samplers ({subjects} with their options), "
         f"tiers {', '.join(plan.tiers)}; about {_duration(seconds)}"
     ]
 
@@ -56,71 +49,109 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-def overall(plan: Plan, outcomes: Sequence[Outcome]) -> list[SamplerVerdict]:
-    """One verdict per sampler of the plan."""
-    rows = ((row, [o for o in outcomes if o.row == row]) for row in plan.rows)
-    return [sampler_verdict(row, plan.tiers, own, plan.smoothed) for row, own in rows]
+def conclusions(plan: Plan, outcomes: Sequence[Outcome]) -> list[Conclusion]:
+    """One conclusion per sampler of the plan."""
+    return [
+        conclude(row, [Judged(o.result, o.kind) for o in outcomes if o.row == row], record, plan.law_only)
+        for row, record in plan.records.items()
+    ]
 
 
-def sampler_verdict(
-    row: str, tiers: Sequence[str], mine: Sequence[Outcome], smoothed: Callable[[str], bool]
-) -> SamplerVerdict:
-    """The overall verdict of one sampler.
-
-    A sampler passes only if nothing failed and at least one check of the law passed of each kind, deterministic and
-    statistical, of which a tier was selected: a run in which no law check applied is inconclusive, not green. Particles
-    with an estimate of their own density draw no noise, and have their law in a limit only, which the deterministic
-    checks take: where one of those passed, nothing statistical is left to ask of them.
-
-    Args:
-        row: name of the sampler.
-        tiers: the tiers that were selected.
-        mine: its results.
-        smoothed: row -> True for particles with an estimate of their own density.
-    """
-    bad = {kind: [o for o in mine if o.kind == kind] for kind in ("error", "fail", "unexpected pass", "inconclusive")}
-    for kind, verdict in (("fail", "fail"), ("error", "error"), ("unexpected pass", "fail")):
-        if bad[kind]:
-            return SamplerVerdict(row, verdict, f"{len(bad[kind])} x {kind}: {_names(bad[kind])}")
-    if bad["inconclusive"]:
-        return SamplerVerdict(row, "inconclusive", f"undecided: {_names(bad['inconclusive'])}")
-    known = [o for o in mine if o.kind == "known deviation"]
-    selected, notes = [], []
-    for kind, own in LAW_TIERS.items():
-        chosen = [t for t in _tiers_of(tiers, mine) if t in own]
-        selected += chosen
-        decides = [o for o in mine if o.result.tier in chosen and settles_the_law(o.result.check)]
-        if chosen and not any(o.kind in ("pass", "known deviation") for o in decides):
-            if kind == "statistical" and len(selected) > len(chosen) and smoothed(row):
-                notes.append("the law by deterministic checks: its flow has no noise")
-                continue
-            return SamplerVerdict(row, "inconclusive", f"no {kind} check of the law passed (tiers {', '.join(chosen)})")
-    if not any(o.kind in ("pass", "known deviation") for o in mine):
-        return SamplerVerdict(row, "inconclusive", "no check was run")
-    if known:
-        notes.append(f"{len(known)} known deviations: {_names(known)}")
-    if not selected:
-        notes.append(f"only {', '.join(tiers)}; the law was not checked")
-    return SamplerVerdict(row, "pass", "; ".join(notes))
+def report(conclusion: Conclusion, plan: Plan, outcomes: Sequence[Outcome]) -> list[str]:
+    """All that is printed of one sampler: at most 12 lines if it passes, 40 if not."""
+    meaning = WORDS[conclusion.word]
+    if conclusion.word == PASS and conclusion.faults:
+        meaning = "the law holds, with every obligation met; faults of conduct do not count here"
+    lines = [f"{conclusion.word.upper()}  {conclusion.sampler}  ({meaning})"]
+    if conclusion.diagnosis:
+        lines += _wrapped("diagnosis", conclusion.diagnosis)[:3]
+    record = plan.records[conclusion.sampler]
+    law = conclusion.law_in_words(record.temperature)
+    if conclusion.law == "holds" and conclusion.met:
+        law += ": " + ", ".join(obligation(name).text for name in conclusion.met)
+    if conclusion.law == "not examined" and record.part:
+        law += f" as a whole ({record.part})"
+    lines += _wrapped("law", law)
+    lines += [f"              {name}: {equation}"[:WIDTH] for name, equation in conclusion.violated[:8]]
+    lines += _more(len(conclusion.violated) - 8, "violated statements")
+    # what is violated is decided: what else could not be is of no interest then
+    shown = () if conclusion.law == "violated" else conclusion.open
+    for text in shown[:5]:
+        lines += _wrapped("undecided", text)[:3]
+    lines += _more(len(shown) - 5, "reasons")
+    if conclusion.known:
+        lines += _wrapped("known", ", ".join(conclusion.known))
+    lines += _conduct(conclusion)
+    if conclusion.smallest and conclusion.good:
+        seen = (f"{check} {value:.1g} {unit}" for check, (value, unit) in conclusion.smallest.items())
+        lines += _wrapped("would see", "; ".join(seen))[:3]
+    if conclusion.not_examined:
+        shown = "; ".join(conclusion.not_examined[:4])
+        more = len(conclusion.not_examined) - 4
+        lines += _wrapped("not examined", shown + (f"; and {more} more" if more > 0 else ""))[:3]
+    unclaimed = plan.claims.get(conclusion.sampler, ())
+    if unclaimed and conclusion.law == "undecided":
+        lines += _wrapped("not claimed", ", ".join(unclaimed))[:2]
+    if conclusion.good:
+        return lines[:MOST_LINES]
+    return lines + _findings(outcomes, MOST_FAILING - len(lines))
 
 
-def _tiers_of(tiers: Sequence[str], mine: Sequence[Outcome]) -> tuple[str, ...]:
-    """The tiers that a row can have: a kernel of the tier `workload` that one alone, a sampler all others."""
-    kernel = bool(mine) and all(o.result.tier == WORKLOAD for o in mine)
-    return tuple(t for t in tiers if (t == WORKLOAD) == kernel)
+def _conduct(conclusion: Conclusion) -> list[str]:
+    if not conclusion.faults:
+        return [] if conclusion.word == "error" else ["  conduct     clean"]
+    lines = []
+    for fault in conclusion.faults[:4]:
+        lines += _wrapped("conduct", f"{fault.severity}: {fault.statement}: {fault.reason}")[:2]
+    return lines + _more(len(conclusion.faults) - 4, "faults")
 
 
-def _names(outcomes: Iterable[Outcome]) -> str:
-    return ", ".join(dict.fromkeys(o.result.check for o in outcomes))
+def _more(count: int, what: str) -> list[str]:
+    return [f"              and {count} more {what}"] if count > 0 else []
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    """Lines of a text behind its label."""
+    words, lines, line = text.split(), [], f"  {label:<12}"
+    for word in words:
+        if len(line) + len(word) + 1 > WIDTH and line.strip():
+            lines.append(line)
+            line = " " * 14 + word
+        else:
+            line += ("" if line.endswith(" ") and len(line) == 14 else " ") + word
+    return [*lines, line]
+
+
+def _findings(outcomes: Sequence[Outcome], room: int) -> list[str]:
+    """The first finding in full, then others as long as there is room; the same finding elsewhere is a line."""
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for outcome in outcomes:
+        if not outcome.ok:
+            r = outcome.result
+            groups.setdefault((r.verdict, r.reason if r.verdict == "error" else r.statement), []).append(outcome)
+    order = {"fail": 0, "unexpected pass": 0, "error": 1, "inconclusive": 2}
+    # what decides the law comes before faults of conduct
+    rank = lambda one: (order[one.kind], one.result.decides == "conduct", one.result.statement not in ROOTS)
+    ranked = sorted(groups.values(), key=lambda group: rank(group[0]))
+    lines: list[str] = []
+    for number, group in enumerate(ranked):
+        text = ["", *block(group[0].result, group[0].deviation).split("\n")]
+        others = sorted({f"{o.result.statement} on {o.result.target}" for o in group[1:]} - {""})
+        if others:
+            text.append(f"  the same    {', '.join(others)}"[:WIDTH])
+        if number and len(lines) + len(text) > room - 2:
+            left = [f"{g[0].result.statement} on {g[0].result.target}" for g in ranked[number:]]
+            return [*lines, "", *_wrapped("and more", ", ".join(left))[: max(1, room - len(lines) - 1)]]
+        lines += text
+    return lines[:room]
 
 
 def block(result: Result, deviation: Deviation | None = None) -> str:
     """Everything about one result that is not a pass."""
-    title = f"{result.verdict.upper()}  {result.sampler}  {result.check}" + (
-        f"  {result.target}" if result.target else ""
-    )
+    title = f"{result.verdict.upper()}  {result.sampler}  {result.check}/{result.statement}"
+    title += f"  {result.target}" if result.target else ""
     if deviation is not None:
-        title = ("UNEXPECTED PASS  " if result.verdict == "pass" else "KNOWN DEVIATION  ") + title
+        title = ("UNEXPECTED PASS  " if result.verdict == "pass" else "KNOWN  ") + title
     lines = [title]
     if deviation is not None:
         lines.append(f"  known as    {deviation.reason} ({deviation.issue})")
@@ -149,65 +180,11 @@ def block(result: Result, deviation: Deviation | None = None) -> str:
     return "\n".join(lines)
 
 
-def blocks(outcomes: Iterable[Outcome]) -> list[str]:
-    """A block a result that is not a pass; equal findings share one, with the names of the other checks."""
-    groups: dict[tuple, list[Outcome]] = {}
-    for outcome in outcomes:
-        r = outcome.result
-        if outcome.kind in ("pass", "not-applicable"):
-            continue
-        same = r.verdict == "error"  # the same exception in every check is one finding
-        key = (r.sampler, r.target, r.verdict, r.reason) if same else (id(outcome),)
-        groups.setdefault(key, []).append(outcome)
-    texts = []
-    for group in groups.values():
-        text = block(group[0].result, group[0].deviation)
-        if len(group) > 1:
-            text += "\n  the same    in " + ", ".join(dict.fromkeys(o.result.check for o in group[1:]))
-        texts.append(text)
-    return texts
-
-
-def reasons(outcomes: Iterable[Outcome]) -> list[str]:
-    """The checks that do not apply, counted by sampler, check and reason; claims that are not made share a line."""
-    counts: dict[tuple[str, str, str], int] = {}
-    unclaimed: dict[str, dict[str, None]] = {}
-    for o in outcomes:
-        if o.kind == "not-applicable" and o.result.reason.startswith(UNCLAIMED):
-            unclaimed.setdefault(o.row, {}).update(dict.fromkeys(o.result.reason.removeprefix(UNCLAIMED).split(", ")))
-        elif o.kind == "not-applicable":
-            key = (o.row, o.result.check, o.result.reason)
-            counts[key] = counts.get(key, 0) + 1
-    merged: dict[tuple[str, str], list[tuple[str, int]]] = {}
-    for (row, check, reason), n in counts.items():
-        merged.setdefault((row, reason), []).append((check, n))
-    lines = [
-        f"{sum(n for _, n in found):4d}  {row}: {', '.join(c for c, _ in found)}: {reason}"
-        for (row, reason), found in merged.items()
-    ]
-    return lines + [f"      {row}: claims that are not made: {', '.join(kinds)}" for row, kinds in unclaimed.items()]
-
-
-def detectables(outcomes: Iterable[Outcome]) -> list[str]:
-    """Minimum detectable effects of the passing checks that sample: a line per check, the worst over samplers."""
-    # `geometry` has checks without an error rate as well: they sample nothing
-    results = [o.result for o in outcomes if o.result.tier in STATISTICAL_TIERS and o.result.alpha is not None]
-    passed = [r for r in results if r.verdict == "pass"]
-    worst: dict[str, Result] = {}
-    for r in sorted(passed, key=lambda r: r.detectable or 0.0):
-        worst[r.check] = r
-    return [
-        f"{r.check}: {r.detectable:.2g} {r.unit}, with probability {r.power:g} at level {r.alpha:.1g} "
-        f"({r.sampler} on {r.target}, {r.n:,} chains)"
-        for r in worst.values()
-    ]
-
-
 def table(plan: Plan, outcomes: Sequence[Outcome]) -> list[str]:
     """Counts of every verdict, a line per sampler."""
-    kinds = [*VERDICTS, *(k for k in ("known deviation", "unexpected pass") if any(o.kind == k for o in outcomes))]
+    kinds = [*VERDICTS, *(k for k in ("known", "unexpected pass") if any(o.kind == k for o in outcomes))]
     rows = [("sampler", *kinds, "seconds")]
-    for name in plan.rows:
+    for name in plan.records:
         mine = [o for o in outcomes if o.row == name]
         counts = [str(sum(o.kind == kind for o in mine)) for kind in kinds]
         rows.append((name, *counts, f"{sum(o.result.seconds or 0.0 for o in mine):.1f}"))
@@ -215,3 +192,9 @@ def table(plan: Plan, outcomes: Sequence[Outcome]) -> list[str]:
     return [
         "  ".join([r[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(r[1:], widths[1:], strict=True))]) for r in rows
     ]
+
+
+def worst(results: Iterable[Result]) -> Result:
+    """The result that stands for an item of pytest: the first of the worst verdict."""
+    order = ("fail", "error", "inconclusive", "out-of-reach", "pass", "not-applicable")
+    return min(results, key=lambda r: order.index(r.verdict))

@@ -1,23 +1,28 @@
 """The noise tape: feed chosen values into the random draws of a step that knows nothing of it.
 
 The jaxpr of any JAX function (ours or another library's, under jit, scan or vmap) is interpreted; the inner calls that
-`jax.random` makes for its normal, uniform and integer draws are intercepted by name and take their values from the
-tape. Patching `jax.random.normal` would not do: libraries import the name, and compiled code ignores the patch. A
-random primitive that is not intercepted is listed in `Program.unintercepted`; what rests on such a program is
-inconclusive. Misuse of keys is invisible here (the contract tier looks for it).
+`jax.random` makes for its normal, uniform and integer draws are intercepted and take their values from the tape. They
+are known by name, and by the file of their code: a function of another author under such a name is walked into.
+Patching `jax.random.normal` would not do: libraries import the name, and compiled code ignores the patch. A random
+primitive that is not intercepted is listed in `Program.unintercepted`; what rests on such a program is inconclusive.
+Which keys the draws consume is invisible here (`checks.tracing.key_lineage`).
 """
 
 import contextlib
+import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
 
 import jax
 import jax.core
 import jax.numpy as jnp
 import numpy as np
-from jax.extend import core
+from jax.extend import core, source_info_util
+
+from checks.core.error_origin import SUITE
 
 DrawKind = Literal["normal", "uniform", "integer"]
 
@@ -27,6 +32,10 @@ INTERCEPTED: dict[str, DrawKind] = {"_normal": "normal", "_uniform": "uniform", 
 
 # Primitives that consume random bits. Splitting, folding and wrapping of keys consumes none.
 RANDOM_PRIMITIVES = frozenset({"random_bits", "random_gamma", "threefry2x32", "rng_bit_generator", "rng_uniform"})
+
+
+UNROLLED = 32
+"""Largest number of iterations of a loop without draws that is unrolled to look into it."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +79,12 @@ class Program:
     Attributes:
         draws: the intercepted draws, in order.
         unintercepted: names of random primitives that the tape could not replace.
+        jaxpr: of the function, closed.
     """
 
     draws: tuple[Draw, ...]
     unintercepted: tuple[str, ...]
-    _jaxpr: Any
+    jaxpr: Any
     _structure: Any
 
     def count(self, kind: DrawKind) -> int:
@@ -88,8 +98,8 @@ class Program:
 
     def __call__(self, noise: Noise, *args):
         """The function at `args` with its draws replaced by `noise`; traceable by jit, vmap and grad."""
-        player = _Player(noise)
-        flat = _evaluate(self._jaxpr.jaxpr, self._jaxpr.consts, jax.tree.leaves(args), player)
+        player = Player(noise)
+        flat = evaluate(self.jaxpr.jaxpr, self.jaxpr.consts, jax.tree.leaves(args), player)
         return jax.tree.unflatten(self._structure, flat)
 
 
@@ -101,12 +111,27 @@ def record(function: Callable, *args) -> Program:
     jaxpr, shape = jax.make_jaxpr(function, return_shape=True)(*args)
     recorder = _Recorder()
     # Evaluated abstractly: nothing is computed but the bounds of integer draws.
-    jax.eval_shape(lambda *flat: _evaluate(jaxpr.jaxpr, jaxpr.consts, flat, recorder), *jax.tree.leaves(args))
+    jax.eval_shape(lambda *flat: evaluate(jaxpr.jaxpr, jaxpr.consts, flat, recorder), *jax.tree.leaves(args))
     structure = jax.tree.structure(shape)
     return Program(tuple(recorder.draws), tuple(sorted(set(recorder.unintercepted))), jaxpr, structure)
 
 
-class _Recorder:
+class Reader:
+    """A tape that looks at draws only."""
+
+    abstract, walks = False, False
+
+    def seen(self, equation: Any, inputs: Sequence[Any]) -> None:
+        """Take no note of an equation."""
+        del equation, inputs
+
+    def within(self, equation: Any) -> contextlib.AbstractContextManager[None]:
+        """No context."""
+        del equation
+        return contextlib.nullcontext()
+
+
+class _Recorder(Reader):
     """Evaluates draws as they are and notes them."""
 
     abstract = True
@@ -131,20 +156,20 @@ class _Recorder:
         self.draws.append(Draw(kind, shape, number))
         return core.jaxpr_as_fun(equation.params["jaxpr"])(*inputs)
 
-    def unknown(self, primitive: str) -> None:
+    def unknown(self, primitive: str, inputs: Sequence[Any]) -> None:
+        del inputs
         self.unintercepted.append(primitive)
 
 
-class _Player:
+class Player(Reader):
     """Replaces draws by the values on the tape."""
-
-    abstract = False
 
     def __init__(self, noise: Noise):
         self.noise = noise
         self.used = {"normal": 0, "uniform": 0, "integer": 0}
 
     def draw(self, kind: DrawKind, equation, inputs) -> Sequence[Any]:
+        """The next values of the tape."""
         aval = equation.outvars[0].aval
         size = math.prod(aval.shape)
         start = self.used[kind]
@@ -156,11 +181,40 @@ class _Player:
             values = inputs[1] + values
         return [values.astype(aval.dtype)]
 
-    def unknown(self, primitive: str) -> None:
-        del primitive  # noted when the program was recorded
+    def unknown(self, primitive: str, inputs: Sequence[Any]) -> None:
+        """Let it draw: it was noted when the program was recorded."""
+        del primitive, inputs
 
 
-def _evaluate(jaxpr, consts, args, tape) -> list[Any]:
+class Tape(Protocol):
+    """Treatment of the draws of a program.
+
+    Attributes:
+        abstract: compute what does not depend on the arguments, as the bounds of integer draws.
+        walks: go into functions and loops that draw nothing too, and see each equation.
+    """
+
+    abstract: bool
+    walks: bool
+
+    def draw(self, kind: DrawKind, equation: Any, inputs: Sequence[Any]) -> Sequence[Any]:
+        """The outputs of a call of jax.random; its key is the first of the inputs."""
+        ...
+
+    def unknown(self, primitive: str, inputs: Sequence[Any]) -> None:
+        """Take note of a random primitive outside of such calls, or of control flow that draws."""
+        ...
+
+    def seen(self, equation: Any, inputs: Sequence[Any]) -> None:
+        """Take note of an equation before it is computed; called if it `walks`."""
+        ...
+
+    def within(self, equation: Any) -> contextlib.AbstractContextManager[None]:
+        """Context in which the function that a call names is evaluated."""
+        ...
+
+
+def evaluate(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any], tape: Tape) -> list[Any]:
     """Interpret a jaxpr, handing its draws to `tape`."""
     environment: dict[Any, Any] = {}
 
@@ -171,6 +225,8 @@ def _evaluate(jaxpr, consts, args, tape) -> list[Any]:
         environment[variable] = value
     for equation in jaxpr.eqns:
         inputs = [read(v) for v in equation.invars]
+        if tape.walks:
+            tape.seen(equation, inputs)
         for variable, value in zip(equation.outvars, _apply(equation, inputs, tape), strict=True):
             environment[variable] = value
     return [read(v) for v in jaxpr.outvars]
@@ -180,30 +236,34 @@ def _apply(equation, inputs, tape) -> Sequence[Any]:
     name = equation.primitive.name
     if name in ("jit", "pjit"):
         kind = INTERCEPTED.get(equation.params["name"])
-        if kind is not None:
+        if kind is not None and _of_jax(equation):
             return tape.draw(kind, equation, inputs)
         inner = equation.params["jaxpr"]
-        if _is_random(inner.jaxpr):
-            return _evaluate(inner.jaxpr, inner.consts, inputs, tape)
-    elif name == "scan" and _is_random(equation.params["jaxpr"].jaxpr):
+        if tape.walks or _is_random(inner.jaxpr):
+            with tape.within(equation):
+                return evaluate(inner.jaxpr, inner.consts, inputs, tape)
+    elif name == "scan" and (_is_random(equation.params["jaxpr"].jaxpr) or (tape.walks and _short(equation))):
         return _unrolled(equation.params, inputs, tape)
     elif name in ("custom_jvp_call", "custom_vjp_call", "closed_call", "checkpoint", "remat", "remat2"):
         inner = equation.params.get("call_jaxpr") or equation.params.get("jaxpr")
         if inner is not None:
             jaxpr, consts = (inner.jaxpr, inner.consts) if hasattr(inner, "jaxpr") else (inner, ())
-            if _is_random(jaxpr):
-                return _evaluate(jaxpr, consts, inputs, tape)
-    elif name in RANDOM_PRIMITIVES:
-        tape.unknown(name)
-    elif any(_is_random(sub) for sub in _subjaxprs(equation.params)):
-        tape.unknown(name)  # draws inside a while or cond: the number of draws is not fixed
+            if tape.walks or _is_random(jaxpr):
+                return evaluate(jaxpr, consts, inputs, tape)
+    elif name in RANDOM_PRIMITIVES or any(_is_random(sub) for sub in subjaxprs(equation.params)):
+        tape.unknown(name, inputs)  # draws inside a while or cond too: their number is not fixed
     bound = equation.primitive.get_bind_params(equation.params)
     # jax 0.9 returns (subfunctions, parameters), jax 0.10 the parameters alone.
     subfunctions, parameters = bound if isinstance(bound, tuple) else ((), bound)
-    constant = not any(isinstance(v, jax.core.Tracer) or _is_key(v) for v in inputs)
+    constant = not any(isinstance(v, jax.core.Tracer) or is_key(v) for v in inputs)
     with jax.ensure_compile_time_eval() if constant and tape.abstract else contextlib.nullcontext():
         out = equation.primitive.bind(*subfunctions, *inputs, **parameters)
     return out if equation.primitive.multiple_results else [out]
+
+
+def _short(equation: Any) -> bool:
+    """True for a loop that can be unrolled to look at what it does."""
+    return equation.params["length"] <= UNROLLED
 
 
 def _unrolled(params, inputs, tape) -> list[Any]:
@@ -214,17 +274,49 @@ def _unrolled(params, inputs, tape) -> list[Any]:
     order = range(length - 1, -1, -1) if params["reverse"] else range(length)
     outputs: list[Any] = [None] * length
     for i in order:
-        results = _evaluate(body.jaxpr, body.consts, [*consts, *carry, *(x[i] for x in xs)], tape)
+        results = evaluate(body.jaxpr, body.consts, [*consts, *carry, *(x[i] for x in xs)], tape)
         carry, outputs[i] = results[:n_carry], results[n_carry:]
     stacked = [jnp.stack(column) for column in zip(*outputs, strict=True)] if length else []
     return [*carry, *stacked]
 
 
-def _is_key(value) -> bool:
+JAX_RANDOM = str(Path(inspect.getsourcefile(jax.random.normal) or "").resolve())
+"""File of the functions that are intercepted."""
+
+
+def source_place(equation: Any) -> tuple[Path, int] | None:
+    """File and line that an equation comes from, of the innermost author that is not JAX; None if that is unknown."""
+    file, _, rest = source_info_util.summarize(equation.source_info).partition(":")
+    line = rest.partition(":")[0].partition(" ")[0]
+    return (Path(file).resolve(), int(line)) if line.isdigit() else None
+
+
+def short_place(place: tuple[Path, int] | None) -> str:
+    """`my_sampler.py:12`, or the path within the suite."""
+    if place is None:
+        return ""
+    path, line = place
+    return f"{path.relative_to(SUITE) if path.is_relative_to(SUITE) else path.name}:{line}"
+
+
+def file_of(equation: Any) -> Path:
+    """File of the function that is called."""
+    info = equation.params["jaxpr"].jaxpr.debug_info
+    return Path((info.func_filename or "") if info is not None else "").resolve()
+
+
+def _of_jax(equation: Any) -> bool:
+    """True if the function that was called is one of jax.random, and not of another author under such a name."""
+    return str(file_of(equation)) == JAX_RANDOM
+
+
+def is_key(value: Any) -> bool:
+    """True for typed keys."""
     return jnp.issubdtype(jax.typeof(value).dtype, jax.dtypes.prng_key)
 
 
-def _subjaxprs(params):
+def subjaxprs(params: Mapping[str, Any]) -> Iterator[Any]:
+    """The programs among the parameters of an equation."""
     for value in params.values():
         for item in value if isinstance(value, tuple | list) else (value,):
             if isinstance(item, core.ClosedJaxpr):
@@ -236,6 +328,6 @@ def _subjaxprs(params):
 def _is_random(jaxpr) -> bool:
     """True if anything in the jaxpr consumes random bits."""
     return any(
-        equation.primitive.name in RANDOM_PRIMITIVES or any(_is_random(sub) for sub in _subjaxprs(equation.params))
+        equation.primitive.name in RANDOM_PRIMITIVES or any(_is_random(sub) for sub in subjaxprs(equation.params))
         for equation in jaxpr.eqns
     )

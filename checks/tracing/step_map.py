@@ -1,5 +1,6 @@
 """One step of a sampler as a deterministic function of state, noise and step size, and its exact expectations."""
 
+import functools
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -10,10 +11,11 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
-from checks.core.check import Inconclusive, NotApplicable
+from checks.core.check import Inconclusive, NotAffine, NotApplicable, OutOfReach
 from checks.numerics.observables import observables
 from checks.numerics.quadrature import noise_rule
 from checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
+from checks.tracing.live_leaves import live_leaves
 from checks.tracing.noise_tape import Noise, Program, record
 from checks.tracing.remote_step_map import MappedProgram, MappedRecursion, mapped_program
 from samplers.interface.capabilities import MappedSampler
@@ -26,6 +28,10 @@ CHUNK = 400_000
 
 BLOCK = 128
 """Points that one call evaluates."""
+NUMBERS = 40_000_000
+"""Numbers that one call may hold, 320 MB."""
+LOWEST, HIGHEST = 2.0**-53, 1 - 2.0**-53
+"""The smallest and the largest uniform but 0, which decides against u <= a where a is 0."""
 
 
 class StepMoments(NamedTuple):
@@ -85,6 +91,7 @@ class JaxStep:
     template: Any
     program: Program | MappedProgram
     state_program: Program | MappedRecursion
+    subject: Subject | None = None
 
     @property
     def size(self) -> int:
@@ -104,14 +111,44 @@ class JaxStep:
         """
         return Exchange in self.sampler.claims and self.program.count("uniform") == 1
 
-    def require_gaussian(self) -> None:
-        """Raise unless all randomness of the step is normal draws that the tape feeds."""
+    @functools.cached_property
+    def accepting(self) -> tuple[float, float]:
+        """Values of a single uniform that accept and that reject a proposal: u < a, 1 - u < a and -log u > b alike.
+
+        The proposal is the end that lies farther from the start, at step sizes of which some reject.
+        """
+        program, z = self.program, jnp.asarray(self.template.flat)
+        kinds = {kind: program.count(kind) for kind in ("normal", "uniform", "integer")}
+
+        def move(normals: jax.Array, h: jax.Array, u: jax.Array) -> jax.Array:
+            noise = Noise(normals, jnp.full(kinds["uniform"], u), jnp.zeros(kinds["integer"], int))
+            return jnp.abs(program(noise, z, h)[0] - z)[: self.target.size].max()
+
+        with jax.ensure_compile_time_eval():
+            normals = jnp.cos(1.3 * jnp.arange(8 * kinds["normal"]).reshape(8, -1) + 0.2)
+            hs = jnp.asarray(1e-3 * 2.0 ** np.arange(0, 10, 0.25), z.dtype)
+            moves = jax.jit(jax.vmap(jax.vmap(move, (0, None, None)), (None, 0, None)))
+            low, high = (moves(normals, hs, jnp.asarray(u)) for u in (LOWEST, HIGHEST))
+            # for many draws no uniform rejects, or each does; a step too large to be a number is no sign
+            votes = float(jnp.nansum(jnp.sign(low - high)))
+        return (LOWEST, 1.0) if votes >= 0 else (HIGHEST, 0.0)
+
+    def require_known_draws(self) -> None:
+        """Raise Inconclusive if a random primitive escaped the tape."""
         if self.program.unintercepted:
             raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(self.program.unintercepted)}")
+
+    def require_smooth(self) -> None:
+        """Raise unless all randomness of the step is normal and integer draws that the tape feeds."""
+        self.require_known_draws()
         if self.program.count("uniform") and not self.exchanging:
-            raise NotApplicable("the step draws uniforms (an accept step has kinks): see detailed balance")
+            raise OutOfReach("the step draws uniforms (an accept step has kinks): see detailed balance")
+
+    def require_gaussian(self) -> None:
+        """Raise unless all randomness of the step is normal draws that the tape feeds."""
+        self.require_smooth()
         if any(number > 1 for number in self.program.ranges):
-            raise NotApplicable("the step draws integers (minibatches): see the gradient noise checks")
+            raise OutOfReach("the step draws integers (minibatches): see the gradient noise checks")
 
     @property
     def run(self):
@@ -119,30 +156,41 @@ class JaxStep:
 
         def run(z, normals, h):
             # Integers of range 1 (a batch of all data) have one outcome.
-            integers = jnp.zeros(self.program.count("integer"), int)
-            return self.program(Noise(normals, jnp.ones(self.program.count("uniform")), integers), z, h)
+            return self.run_with(z, normals, jnp.zeros(self.program.count("integer"), int), h)
 
         return run
 
+    def run_with(self, z, normals, integers, h):
+        """(z' (n,), position' (d,)) for given normals (k,) and integers, traceable."""
+        return self.program(Noise(normals, jnp.ones(self.program.count("uniform")), integers), z, h)
+
     def moments(self, points: np.ndarray, h: float) -> StepMoments:
-        """Expectations over the noise of one step of size h from each of `points` (P, n).
+        """Expectations over normals and integers of one step of size h from each of `points` (P, n).
 
         Raises:
-            NotApplicable: if the step draws something else than normals, or too many of them for quadrature.
+            OutOfReach: if the step draws something else, or too much for quadrature and enumeration.
             Inconclusive: if a random primitive escaped the tape.
         """
-        self.require_gaussian()
+        self.require_smooth()
         try:
-            nodes, weights = noise_rule(self.noise_size)
+            normals, weights = noise_rule(self.noise_size)
         except ValueError:
-            raise NotApplicable(f"{self.noise_size} normals a step are too many for quadrature") from None
+            raise OutOfReach(f"{self.noise_size} normals a step are too many for quadrature") from None
+        outcomes, shares = _integer_outcomes(self.program.ranges)
+        nodes = np.repeat(normals, len(outcomes), axis=0)
+        integers = np.tile(outcomes, (len(normals), 1))
+        weights = np.outer(weights, shares).ravel()
+        numbers = len(nodes) * 2 * (self.size + self.target.size + 4) ** 2  # of squares and observables at one point
+        if numbers > NUMBERS:
+            raise OutOfReach(f"{self.noise_size} normals a step are too many for quadrature in {self.size} coordinates")
         # Always the same shape, whatever the number of points, so that one compilation serves all checks.
-        batch = max(1, min(BLOCK, CHUNK // len(nodes)))
+        batch = max(1, min(BLOCK, CHUNK // len(nodes), NUMBERS // numbers))
         parts = []
         for start in range(0, len(points), batch):
             block = points[start : start + batch]
             padded = np.concatenate([block, np.repeat(block[-1:], batch - len(block), axis=0)])
-            out = self._compiled(jnp.asarray(padded), jnp.asarray(nodes), jnp.asarray(weights), jnp.asarray(float(h)))
+            rule = (jnp.asarray(nodes), jnp.asarray(integers), jnp.asarray(weights))
+            out = self._compiled(jnp.asarray(padded), *rule, jnp.asarray(float(h)))
             parts.append([np.asarray(a)[: len(block)] for a in out])
         return StepMoments(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
@@ -161,7 +209,7 @@ class JaxStep:
         if program.unintercepted:
             raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
         if program.count("uniform") and not self.exchanging:
-            raise NotApplicable("the step draws uniforms (an accept step): its law is not a linear recursion")
+            raise OutOfReach("the step draws uniforms (an accept step): its law is not a linear recursion")
         outcomes, weights = _integer_outcomes(program.ranges)
         start = np.asarray(ravel_floats(self.template.state)[0])
         return [
@@ -200,9 +248,10 @@ class JaxStep:
 
     def unpacking(self) -> np.ndarray:
         """`unpack(state) = P state + q`: the matrix P (n, m)."""
-        return self._unpack_map()[0]
+        return self.unpack_map()[0]
 
-    def _unpack_map(self) -> tuple[np.ndarray, np.ndarray]:
+    def unpack_map(self) -> tuple[np.ndarray, np.ndarray]:
+        """`unpack(state) = P state + q`: P (n, m) and q (n,)."""
         start, unravel = ravel_floats(self.template.state)
         read = lambda s: np.asarray(ravel_pytree(self.sampler.unpack(unravel(jnp.asarray(s))))[0])
         return _affine_readout(read, np.asarray(start))
@@ -219,7 +268,7 @@ class JaxStep:
         """
         steps = self.affine(h)
         packing = self._packing()
-        rows = [self._unpack_map(), self.readout_at(h)]
+        rows = [self.unpack_map(), self.readout_at(h)]
         matrix, offset = (np.concatenate(part) for part in zip(*rows, strict=True))
         last = [Affine(matrix @ m.matrix, matrix @ m.noise, matrix @ m.offset + offset, m.weight) for m in steps]
         return AffineChain(packing, steps, last)
@@ -251,13 +300,15 @@ class HostStep:
     estimator: Any
     template: Any
     points: int = 6
+    subject: Subject | None = None
 
     @property
     def size(self) -> int:
         """Length of z."""
         return self.template.size
 
-    def _step(self, generator, z, h):
+    def once(self, generator, z, h):
+        """(z', position') of a step from `pack(z)` with the draws of a generator."""
         state = self.sampler.pack(generator, self.template.unravel(np.asarray(z)), self.estimator)
         state = self.sampler.step(generator, state, float(h), self.estimator)
         return host_ravel(self.sampler.unpack(state)), host_ravel(self.sampler.position(state))
@@ -267,11 +318,11 @@ class HostStep:
         rows = []
         for z in points:
             try:
-                walked = list(branches(lambda g, z=z: self._step(g, z, h), points=self.points))
+                walked = list(branches(lambda g, z=z: self.once(g, z, h), points=self.points))
             except Unintercepted as error:
                 raise Inconclusive(f"a draw that the generator cannot feed: {error}") from None
             except ValueError as error:
-                raise NotApplicable(f"too many paths: {error}") from None
+                raise OutOfReach(f"too many paths: {error}") from None
             weights = np.array([weight for weight, _ in walked])
             new_z, x = (np.stack([ends[i] for _, ends in walked]) for i in (0, 1))
             dz = new_z - z
@@ -292,11 +343,11 @@ class HostStep:
         start = np.asarray(self.template.flat, np.float64)
         try:
             counter = ScriptedGenerator(np.zeros(0))
-            self._step(counter, start, h)
-            push = lambda s, e: read(*self._step(ScriptedGenerator(e), s, h))
+            self.once(counter, start, h)
+            push = lambda s, e: read(*self.once(ScriptedGenerator(e), s, h))
             return fit_affine(push, start, counter.used, 1.0)
         except Unintercepted as error:
-            raise NotApplicable(f"the step draws from a law that is not normal: {error}") from None
+            raise OutOfReach(f"the step draws from a law that is not normal: {error}") from None
 
     def readout_at(self, h: float) -> tuple[np.ndarray, np.ndarray]:
         """`position = P z + q`."""
@@ -308,6 +359,10 @@ class HostStep:
             return host_ravel(self.sampler.position(state))
 
         return _affine_readout(read, flat)
+
+    def unpack_map(self) -> tuple[np.ndarray, np.ndarray]:
+        """The recursion is in z itself."""
+        return np.eye(self.size), np.zeros(self.size)
 
     def unpacking(self) -> np.ndarray:
         """The recursion is in z itself."""
@@ -364,6 +419,17 @@ def ravel_floats(tree):
     return flat, restore
 
 
+def _live_floats(sampler: Any, state: Any, estimator: Any) -> np.ndarray:
+    """True for each entry of `ravel_floats(state)` that a later position depends on."""
+    flags = live_leaves(sampler, state, estimator, 0.1)
+    leaves, structure = jax.tree.flatten(state)
+    marked = [
+        jnp.full_like(leaf, flag) if jnp.issubdtype(jnp.result_type(leaf), jnp.floating) else leaf
+        for leaf, flag in zip(leaves, flags, strict=True)
+    ]
+    return np.asarray(ravel_floats(jax.tree.unflatten(structure, marked))[0]) > 0
+
+
 @lru_cache(maxsize=16)
 def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep | HostStep:
     """The step of a subject on a target; `estimator` overrides the one of its row.
@@ -382,8 +448,8 @@ def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep
         if isinstance(sampler, MappedSampler):  # the map itself is to be had from where the sampler runs
             program = mapped_program(target, sampler, estimator)
             template = _Template(state, flat, ravel_pytree(jax.tree.map(jnp.asarray, sampler.unpack(state)))[1])
-            return JaxStep(target, sampler, estimator, template, program, MappedRecursion(program))
-        return HostStep(target, sampler, estimator, _Template(state, flat, unravel))
+            return JaxStep(target, sampler, estimator, template, program, MappedRecursion(program), subject)
+        return HostStep(target, sampler, estimator, _Template(state, flat, unravel), subject=subject)
     example = jax.tree.map(jnp.asarray, target.example)
     state = sampler.init(jax.random.key(0), example, estimator)
     z, unravel = ravel_pytree(sampler.unpack(state))
@@ -394,21 +460,23 @@ def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep
         new = sampler.step(step_key, sampler.pack(pack_key, unravel(z), estimator), h, estimator)
         return ravel_pytree(sampler.unpack(new))[0], ravel_pytree(sampler.position(new))[0]
 
+    # what no step reads is left as it is: a logged square of gradients makes no step nonlinear
+    live = _live_floats(sampler, state, estimator)
+
     def from_state(s, h):
-        return ravel_floats(sampler.step(jax.random.key(0), restore(s), h, estimator))[0]
+        new = ravel_floats(sampler.step(jax.random.key(0), restore(s), h, estimator))[0]
+        return jnp.where(live, new, flat_state)
 
     h = jnp.asarray(0.1, z.dtype)
     program, state_program = record(from_variable, z, h), record(from_state, flat_state, h)
-    return JaxStep(target, sampler, estimator, _Template(state, z, unravel), program, state_program)
+    return JaxStep(target, sampler, estimator, _Template(state, z, unravel), program, state_program, subject)
 
 
 @lru_cache(maxsize=16)
 def _compiled_moments(step: JaxStep):
-    run = step.run
-
-    def moments(points, nodes, weights, h):
+    def moments(points, nodes, integers, weights, h):
         def at(z):
-            values = jax.vmap(lambda e: _moments_of(z, *run(z, e, h)))(nodes)
+            values = jax.vmap(lambda e, k: _moments_of(z, *step.run_with(z, e, k, h)))(nodes, integers)
             return StepMoments(*(jnp.tensordot(weights, v, axes=1) for v in values))
 
         return jax.vmap(at)(points)
@@ -438,7 +506,7 @@ def _integer_outcomes(ranges: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """All values of the integer draws (each uniform) and their probabilities."""
     total = int(np.prod(ranges, dtype=np.int64)) if ranges else 1
     if total > 4096:
-        raise NotApplicable(f"{total} outcomes of the integer draws are too many to enumerate")
+        raise OutOfReach(f"{total} outcomes of the integer draws are too many to enumerate")
     outcomes = np.array(np.unravel_index(np.arange(total), ranges)).T if ranges else np.zeros((1, 0), int)
     return outcomes, np.full(total, 1 / total)
 
@@ -456,7 +524,7 @@ def fit_affine(push, start: np.ndarray, noise_size: int, weight: float) -> Affin
     actual = push(base + generic, shock)
     scale = np.abs(origin).max(initial=1.0) + np.abs(matrix).sum() + np.abs(noise).sum()
     if not np.allclose(actual, predicted, rtol=0, atol=1e4 * np.finfo(float).eps * scale):
-        raise NotApplicable("the step is not affine in state and noise on this target")
+        raise NotAffine("the step is not affine in state and noise on this target")
     return Affine(matrix, noise, origin - matrix @ base, weight)
 
 

@@ -5,7 +5,7 @@
 Three kinds of lines:
 
 - `primitive`: p-values of a test of `checks.statistics` over fresh seeds, on i.i.d. samples of the right law.
-- `check`: p-values of every outcome of a statistical check over fresh seeds on a correct sampler, with fewer chains
+- `check`: p-values of every outcome of a statistical statement over fresh seeds on a correct sampler, with fewer chains
   than `pytest checks` takes, and the decisions of the whole sequential procedure over the same seeds.
 - `tail`: the level at 1e-10, by importance sampling or an exact finite law (`reports.pages.tail_calibration`).
 
@@ -31,10 +31,10 @@ from scipy import stats
 from tqdm import tqdm
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, Check, Inconclusive, NotApplicable
+from checks.core.check import Case, Inconclusive, NotApplicable, Statement
 from checks.end_points.error_rates import ALPHA, STAGES, decide_statistically
 from checks.pytest_plugin.execute import cached_target, versions
-from checks.registry import CHECKS, find_check
+from checks.registry import STATEMENTS, find_statement
 from checks.statistics.distribution import anderson_darling_test, ks_test, ks_two_sample_test
 from checks.statistics.geweke import joint_test
 from checks.statistics.ksd import stein_test
@@ -45,7 +45,8 @@ from checks.statistics.sbc import sbc_test
 from checks.statistics.sequential import decide_sequentially
 from checks.tiers.workload.trial import JOINT, LAW, LIMIT, MEAN
 from reports.pages.tail_calibration import TAILS
-from reports.records.jsonl import ROOT, appended, commit, read
+from reports.records.jsonl import ROOT, appended, commit
+from reports.records.results import read_renamed as read
 from reports.templates import render
 from samplers.registry import SAMPLERS
 from samplers.topic_models.entries import WORKLOADS
@@ -55,7 +56,7 @@ SEEDS, QUICK_SEEDS = 2000, 20
 RUNS, QUICK_RUNS = 400, 20
 """Runs of an importance sampling estimate."""
 CHAINS, QUICK_CHAINS = 512, 50
-"""Chains of a check in its first stage."""
+"""Chains of a statement in its first stage."""
 GRID = np.arange(1, 100) / 100
 """Points at which the distribution function of the p-values is kept, for the figure."""
 MANY = 16
@@ -79,7 +80,7 @@ SUBJECTS: tuple[tuple[str, str, tuple[str, ...], int], ...] = (
     ("sgld", "gaussian-standard", ("kernel_stein_discrepancy",), 1),
     ("sgld", "tiny-gaussian-data", ("minibatch_end_points",), 1),
     ("saga-ld", "tiny-gaussian-data", ("estimator_memory",), 1),
-    ("mala", "double-well", ("end_point_moments", "end_point_ks", "chains_move"), 1),
+    ("mala", "double-well", ("end_point_moments", "end_point_ks", "chains_move", "law_of_runs"), 1),
     ("sgld", "double-well", ("end_point_mmd", "step_size_limit", "separated_modes"), 1),
     ("lda/scir", "lda-tiny", (LAW,), 1),
     ("lda/sgrld", "lda-tiny", (LIMIT, MEAN), 1),
@@ -87,9 +88,9 @@ SUBJECTS: tuple[tuple[str, str, tuple[str, ...], int], ...] = (
     ("sggmc", "vmf-s2", ("intrinsic_dimension", "closed_form_marginals", "riemannian_stein_discrepancy"), 1),
     ("svgd", "gaussian-correlated-2d", ("particle_rate",), 1),
 )
-"""Sampler, target, the checks that are calibrated on them, and times as many chains.
+"""Sampler, target, the statements that are calibrated on them, and times as many chains.
 
-Every statistical check, on what is quickest to run.
+Every statistical statement, on what is quickest to run.
 """
 
 
@@ -234,7 +235,7 @@ Run = Callable[[int, int], Sequence[Outcome]]
 
 
 class _Captured(Exception):
-    """Carries the `run` of a check out of it."""
+    """Carries the `run` of a statement out of it."""
 
 
 @contextmanager
@@ -258,35 +259,35 @@ def _capturing(caught: list[dict[str, Any]]) -> Iterator[None]:
             module.decide_statistically = decide_statistically  # type: ignore[attr-defined]
 
 
-def run_of(check: Check, subject: Subject, target: str) -> dict[str, Any]:
-    """Arguments that a check hands to `decide_statistically`: `run` (stage, n) -> outcomes, and the options.
+def run_of(statement: Statement, subject: Subject, target: str) -> dict[str, Any]:
+    """Arguments that a statement hands to `decide_statistically`: `run` (stage, n) -> outcomes, and the options.
 
     Raises:
-        NotApplicable, Inconclusive: as the check.
-        LookupError: the check decides without p-values.
+        NotApplicable, Inconclusive: as the statement.
+        LookupError: the statement decides without p-values.
     """
     caught: list[dict[str, Any]] = []
     with _capturing(caught):
         try:
-            check(Case(subject, cached_target(target)), 0)
+            statement(Case(subject, cached_target(target)), 0)
         except _Captured:
             return caught[0]
-    raise LookupError(f"{check.name} decides without p-values")
+    raise LookupError(f"{statement.name} decides without p-values")
 
 
 def checked(
-    checks: Sequence[Check], subject: Subject, target: str, seeds: int, chains: int
+    statements: Sequence[Statement], subject: Subject, target: str, seeds: int, chains: int
 ) -> Iterator[dict[str, Any]]:
-    """Lines of some checks of a correct sampler: their outcomes and their decisions over fresh seeds.
+    """Lines of some statements about a correct sampler: their outcomes and their decisions over fresh seeds.
 
-    The checks take turns, seed by seed: those that look at the same end points draw them once.
+    The statements take turns, seed by seed: those that look at the same end points draw them once.
     """
     runs = []
-    for check in checks:
+    for statement in statements:
         try:
-            runs.append((check, run_of(check, subject, target), Components({}, set()), []))
+            runs.append((statement, run_of(statement, subject, target), Components({}, set()), []))
         except (NotApplicable, Inconclusive, LookupError) as reason:
-            yield {**_head(check, subject, target), "reason": str(reason)}
+            yield {**_head(statement, subject, target), "reason": str(reason)}
     seconds = [0.0] * len(runs)
     for seed in tqdm(range(seeds), unit="seed", disable=not sys.stderr.isatty(), leave=False, mininterval=1.0):
         for number, (_, captured, components, decisions) in enumerate(runs):
@@ -305,10 +306,10 @@ def checked(
             for outcome in first:
                 components.add(outcome)
             seconds[number] += time.perf_counter() - began
-    for number, (check, captured, components, decisions) in enumerate(runs):
+    for number, (statement, captured, components, decisions) in enumerate(runs):
         rejected = sum(r for r, _ in decisions)
         yield {
-            **_head(check, subject, target),
+            **_head(statement, subject, target),
             "chains": chains,
             "alpha": captured.get("alpha", ALPHA),
             "runs": seeds,
@@ -321,12 +322,12 @@ def checked(
         }
 
 
-def _head(check: Check, subject: Subject, target: str) -> dict[str, Any]:
+def _head(statement: Statement, subject: Subject, target: str) -> dict[str, Any]:
     return {
         "kind": "check",
-        "case": f"{check.name} {subject.name} {target}",
-        "check": check.name,
-        "tier": check.tier,
+        "case": f"{statement.name} {subject.name} {target}",
+        "statement": statement.name,
+        "tier": statement.tier,
         "sampler": subject.name,
         "target": target,
     }
@@ -364,8 +365,8 @@ def produce(done: set[tuple[str, str]], quick: bool, only: Sequence[str]) -> Ite
     rows = {row.name: row for row in (*SAMPLERS, *WORKLOADS)}
     for sampler, target, names, times in SUBJECTS:
         subject = Subject(rows[sampler])
-        checks = map(find_check, names[:1] if quick else names)
-        left = [check for check in checks if wanted("check", _head(check, subject, target)["case"])]
+        statements = map(find_statement, names[:1] if quick else names)
+        left = [each for each in statements if wanted("check", _head(each, subject, target)["case"])]
         yield from checked(left, subject, target, seeds, times * (QUICK_CHAINS if quick else CHAINS))
 
 
@@ -390,14 +391,14 @@ def run(path: Path, quick: bool, only: Sequence[str] = ()) -> None:
 def page(lines: Sequence[dict[str, Any]], figure: str) -> str:
     """Markdown page of a file of results."""
     checks = [line for line in lines if line["kind"] == "check" and "runs" in line]
-    done = {line["check"] for line in checks}
+    done = {line["statement"] for line in checks}
     return render(
         "calibration.md.j2",
         lines=lines,
         figure=figure,
         groups={words: components_of(lines, kind) for kind, words in KINDS.items()},
         checks=checks,
-        missing=[c.name for c in CHECKS if c.samples and c.name not in done],
+        missing=[s.name for s in STATEMENTS if s.samples and s.name not in done],
         tails=[line for line in lines if line["kind"] == "tail"],
         levels=LEVELS,
         worst=worst,

@@ -1,23 +1,27 @@
-"""Comparison of two files of results: verdicts that changed, and effects that moved.
+"""Comparison of two files of results: conclusions and verdicts that changed, and effects that moved.
 
-    python -m reports compare OLD.jsonl NEW.jsonl
+    python -m reports compare OLD.jsonl NEW.jsonl [--part]
 
-Prints Markdown, for a pull request or a terminal. The exit code is 1 if something became worse: a check that passed or
-did not apply fails, errs or does not decide any more, or is not there any more.
+Prints Markdown, for a pull request or a terminal. The exit code is 1 if something became worse: the conclusion of a
+sampler; a statement that passed or did not apply fails, errs or does not decide any more, or is not there any more, be
+it for want of its sampler. With --part nothing is lost by what NEW set out to leave out: samplers that it does not
+name, and statements of those that its plan has in part. What an interrupted run did not reach is lost.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from checks.core.conclusion import Conclusion
 from checks.core.result import Result
-from reports.records.frames import markdown, results_frame
-from reports.records.results import Key
+from reports.records.frames import frame, markdown
+from reports.records.results import WORST_LAST, Key, Run, loaded
 
-RANK = {"pass": 0, "not-applicable": 0, "inconclusive": 1, "error": 2, "fail": 3}
-"""The larger the worse."""
+RANK = {"pass": 0, "not-applicable": 0, "out-of-reach": 1, "inconclusive": 2, "error": 3, "fail": 4}
+"""Verdicts, the larger the worse."""
 HEADINGS = {
     "worse": "Worse",
     "lost": "Not there any more",
@@ -25,8 +29,11 @@ HEADINGS = {
     "better": "Better",
     "new": "New",
 }
-KINDS = (*HEADINGS, "same")
-"""Of changes: a key of `HEADINGS`, or `same`. An effect has moved if it did by more than the two runs can hide."""
+KINDS = (*HEADINGS, "left out", "same")
+"""Of changes: a key of `HEADINGS`, `left out` with its sampler, or `same`.
+
+An effect has moved if it did by more than the two runs can hide.
+"""
 
 
 def worst(results: Iterable[Result]) -> Result:
@@ -48,22 +55,27 @@ def worst_seeds(results: pd.DataFrame) -> pd.DataFrame:
     return ranked.sort_values(["place", "rank", "size"], ascending=[True, False, False]).drop_duplicates("key")
 
 
-def changes(old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+def changes(old: pd.DataFrame, new: pd.DataFrame, left_out: Collection[str] = ()) -> pd.DataFrame:
     """Join of two frames of results: every key with the `kind` of its change and a `note`, the worse ones first.
 
-    Only keys of samplers that both files have can be lost: a run of fewer samplers loses nothing.
+    What did not apply and is out of reach now has lost nothing: files of schema 1 do not tell the two apart.
+
+    Args:
+        old, new: the two.
+        left_out: samplers whose results `new` need not have: they are `left out` instead of `lost`.
     """
     before, after = worst_seeds(old), worst_seeds(new)
-    kept = before[before.key.isin(after.key) | before.row.isin(after.row)]
-    both = kept.merge(after, on="key", how="left", suffixes=("_old", "_new"))
+    both = before.merge(after, on="key", how="left", suffixes=("_old", "_new"))
     added = after.loc[~after.key.isin(before.key)].rename(columns=lambda name: name if name == "key" else f"{name}_new")
     found = pd.concat([both, added], ignore_index=True)
     shift = (found.effect_new - found.effect_old).abs()
     moved = (shift > found.resolution_old + found.resolution_new).fillna(False).astype(bool)
+    apart = (found.verdict_old == "not-applicable") & (found.verdict_new == "out-of-reach")
     cases = {
         "new": found.verdict_old.isna(),
+        "left out": found.verdict_new.isna() & found.row_old.isin(list(left_out)),
         "lost": found.verdict_new.isna(),
-        "worse": found.rank_new > found.rank_old,
+        "worse": (found.rank_new > found.rank_old) & ~apart,
         "better": found.rank_new < found.rank_old,
         "moved": moved,
     }
@@ -91,17 +103,55 @@ def _note(change) -> str:
 
 def name(key: Key) -> str:
     """`sghmc[friction=2.0] end_point_ks on gaussian`."""
-    sampler, check, target, options, factor = key
+    sampler, statement, target, options, factor = key
     chosen = "[" + ", ".join(f"{k}={v}" for k, v in options) + "]" if options else ""
     step = f" at {factor:g} of the step size" if factor not in (None, 1.0) else ""
-    return f"{sampler}{chosen} {check}" + (f" on {target}" if target else "") + step
+    return f"{sampler}{chosen} {statement}" + (f" on {target}" if target else "") + step
 
 
-def report(found: pd.DataFrame) -> str:
-    """Markdown: a line of counts, then what changed; new keys are only counted if there are many."""
-    verdict = "**Something became worse.**" if worsened(found) else "**Nothing became worse.**"
+class Change(NamedTuple):
+    """Conclusions of one sampler in two files."""
+
+    old: Conclusion
+    new: Conclusion
+
+    @property
+    def worse(self) -> bool:
+        """True if the later one is worse: by its word, or because its law does not hold any more."""
+        lost = self.old.law == "holds" and self.new.law != "holds"
+        return lost or WORST_LAST.index(self.new.word) > WORST_LAST.index(self.old.word)
+
+
+def turned(old: Run, new: Run) -> list[Change]:
+    """Conclusions that differ, of the samplers that both have.
+
+    Where one of the files has no plan, both are drawn from their results alone: more is asked of a run with a plan.
+    """
+    planned = old.header is not None and new.header is not None
+    before = {c.sampler: c for c in old.conclusions(planned=planned)}
+    after = {c.sampler: c for c in new.conclusions(planned=planned)}
+    pairs = [Change(before[name], after[name]) for name in after if name in before]
+    return [pair for pair in pairs if (pair.old.word, pair.old.law) != (pair.new.word, pair.new.law)]
+
+
+def report(found: pd.DataFrame, conclusions: Sequence[Change] = (), parts: Sequence[tuple[str, str]] = ()) -> str:
+    """Markdown: a line of counts, then what changed; new keys are only counted if there are many.
+
+    Args:
+        found: `changes`.
+        conclusions: that differ.
+        parts: samplers that were run in part, with the reason.
+    """
+    worse = worsened(found, conclusions)
+    verdict = "**Something became worse.**" if worse else "**Nothing became worse.**"
     counts = found.kind.value_counts().reindex(KINDS, fill_value=0)
     lines = [f"{verdict} {', '.join(f'{n} {kind}' for kind, n in counts.items() if n)}.", ""]
+    if parts:
+        lines += ["**NEW is a part of a run.**", ""]
+        lines += [*(f"- {sampler}: {why}" for sampler, why in parts), ""]
+    if conclusions:
+        rows = [(c.new.sampler, _in_words(c.old), _in_words(c.new), "worse" if c.worse else "") for c in conclusions]
+        lines += ["### Conclusions", "", *markdown(("sampler", "was", "is", ""), rows), ""]
     for kind, heading in HEADINGS.items():
         mine = found[found.kind == kind]
         if mine.empty:
@@ -114,12 +164,29 @@ def report(found: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def worsened(found: pd.DataFrame) -> bool:
+def _in_words(conclusion: Conclusion) -> str:
+    return f"{conclusion.word}: law {conclusion.law_in_words()}"
+
+
+def worsened(found: pd.DataFrame, conclusions: Sequence[Change] = ()) -> bool:
     """True if the exit code has to say so."""
-    return bool(found.kind.isin(("worse", "lost")).any())
+    return bool(found.kind.isin(("worse", "lost")).any()) or any(change.worse for change in conclusions)
 
 
-def compare(old: Path, new: Path) -> tuple[str, bool]:
-    """(Markdown, True if something became worse) of two files. Raises ResultsError."""
-    found = changes(results_frame(old), results_frame(new))
-    return report(found), worsened(found)
+def compare(old: Path, new: Path, part: bool = False) -> tuple[str, bool]:
+    """(Markdown, True if something became worse) of two files.
+
+    Args:
+        old, new: the files.
+        part: what NEW set out to leave out is not lost.
+
+    Raises:
+        ResultsError: if one of them cannot be used or holds no results.
+    """
+    before, after = loaded(old), loaded(new)
+    parts = [(row, why) for row in after.by_row if (why := after.part(row))]
+    chosen = {row for row in after.by_row if (plan := after.plan_of(row)) and plan.part} if part else set()
+    left_out = chosen | (set(before.by_row) - set(after.by_row)) if part else set()
+    found = changes(frame(before.results), frame(after.results), left_out)
+    conclusions = [change for change in turned(before, after) if change.new.sampler not in chosen]
+    return report(found, conclusions, parts), worsened(found, conclusions)

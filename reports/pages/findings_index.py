@@ -9,14 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from checks.pytest_plugin.terminal import Outcome
-from reports.pages.conclusion import BAD
-from reports.pages.verdict_table import LETTERS, judged, read
+from checks.core.result import Result
+from reports.pages.verdict_table import LETTERS
+from reports.records.results import conduct, is_header, load
 from reports.templates import render
 
 PUBLISHED = Path(__file__).resolve().parents[1] / "published"
 FINDINGS = Path(__file__).resolve().parents[1] / "findings"
 PAGE = FINDINGS / "README.md"
+BAD = ("fail", "error", "inconclusive")
+"""Verdicts that are named."""
 START, END = "<!-- made by python -m reports.pages.findings_index --write -->", "<!-- end -->"
 
 
@@ -32,9 +34,14 @@ def libraries(folder: Path = PUBLISHED) -> tuple[Path, ...]:
 
 
 def _first_sampler(path: Path) -> str:
-    """Sampler of the first line of a file, `library/name` for an adapter; empty if it is no result of a check."""
+    """Sampler of the first result of a file, `library/name` for an adapter; empty if it holds no results of checks."""
     with path.open(encoding="utf-8") as lines:
-        first = json.loads(next(lines, "null"))
+        try:
+            first = json.loads(next(lines, "null"))
+            if isinstance(first, dict) and is_header(first):
+                first = json.loads(next(lines, "null"))
+        except ValueError:
+            return ""
     is_result = isinstance(first, dict) and {"sampler", "check", "verdict"} <= set(first)
     return str(first["sampler"]) if is_result else ""
 
@@ -45,32 +52,39 @@ class Row(NamedTuple):
     Attributes:
         library: name and version, with a link to its page if there is one.
         sampler: name of its row.
-        verdict: overall.
-        failing: word for a verdict -> checks that have it, for those verdicts that are no pass.
+        law: in words.
+        conduct: in words.
+        failing: word for a verdict -> statements that have it, for those verdicts that are no pass.
     """
 
     library: str
     sampler: str
-    verdict: str
+    law: str
+    conduct: str
     failing: dict[str, set[str]]
 
 
 def rows(path: Path) -> list[Row]:
     """Rows of the samplers of a file."""
-    outcomes = read(path)
+    run = load(path)
     page = FINDINGS / f"{path.stem}.md"
     name, _, version = path.stem.rpartition("-")
     library = f"[{name} {version}]({page.name})" if page.exists() else f"{name} {version}"
-    return [Row(library, v.sampler, v.verdict, _failing(outcomes, v.sampler)) for v in judged(outcomes)]
+    found = []
+    for c in run.conclusions():
+        part, own = run.part(c.sampler), run.by_row[c.sampler]
+        law = c.law_in_words() + (f" (part: {part})" if part else "")
+        found.append(Row(library, c.sampler, law, conduct(c, own), _failing(own)))
+    return found
 
 
-def _failing(outcomes: Sequence[Outcome], sampler: str) -> dict[str, set[str]]:
-    """Checks of a sampler that did not pass, by verdict."""
+def _failing(results: Sequence[Result]) -> dict[str, set[str]]:
+    """Statements about the law that did not pass, by verdict; those of conduct have a column of their own."""
     found: dict[str, set[str]] = {verdict: set() for verdict in BAD}
-    for outcome in outcomes:
-        if outcome.row == sampler and outcome.result.verdict in BAD:
-            found[outcome.result.verdict].add(outcome.result.check)
-    return {LETTERS[verdict]: checks for verdict, checks in found.items() if checks}
+    for result in results:
+        if result.verdict in BAD and result.decides != "conduct":
+            found[result.verdict].add(result.statement)
+    return {LETTERS[verdict]: statements for verdict, statements in found.items() if statements}
 
 
 def table() -> str:

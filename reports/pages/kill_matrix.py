@@ -1,12 +1,13 @@
-"""Kill matrix: which checks catch which planted bugs, and how fast.
+"""Kill matrix: which statements, and which checks, catch which planted bugs, and how fast.
 
     python -m reports.pages.kill_matrix [--quick] [--first] [--defect NAME ...] [--check NAME ...] [--tier TIER ...]
                                   [--fraction F] [--out FILE]
 
-Every planted bug of `checks.faults` is put through the checks of all tiers; each result is appended to FILE as a JSON
-line as soon as it is there, and a run that is started again skips what FILE already has. A Markdown page of the same
-name is written beside it. A kill is the verdict `fail`; `error` and `inconclusive` are none. Checks that sample use the
-fraction F of their chains, so that they see effects that are larger by 1 / sqrt(F).
+Every planted bug of `checks.faults` is put through the statements of all tiers; each result is appended to FILE as a
+JSON line as soon as it is there, and a run that is started again skips what FILE already has. A Markdown page of the
+same name is written beside it. A kill is the verdict `fail`; `error` and `inconclusive` are none. Statements that
+sample use the fraction F of their chains, so that they see effects that are larger by 1 / sqrt(F). The page counts for
+each check, and for each statement of it, the bugs that nothing else kills.
 """
 
 import argparse
@@ -20,15 +21,17 @@ import jax
 from tqdm import tqdm
 
 from checks.core.candidate import Subject
-from checks.core.check import Check
+from checks.core.check import Statement
 from checks.core.lookup import BadInput
 from checks.core.result import Result
 from checks.end_points.error_rates import fraction_of_chains
 from checks.faults.fault import CLASSES, Defect
 from checks.faults.registry import DEFECTS, find_defect
-from checks.pytest_plugin.execute import default_seed, execute
-from checks.registry import CHECKS, find_check
-from reports.records.jsonl import ROOT, appended, commit, read
+from checks.pytest_plugin.execute import default_seed, execute, statements_of
+from checks.registry import CHECKS, STATEMENTS, find_statement
+from reports.pages.out_file import publish, require_lines
+from reports.records.jsonl import ROOT, appended, commit
+from reports.records.results import read_renamed as read
 from reports.templates import render
 from samplers.entry import TIERS
 
@@ -47,25 +50,27 @@ ORDER = (
 )
 """Tiers in the order in which they are run after the named kills: what decides the law without sampling comes first."""
 FRACTION = 1 / 16
-"""Default share of the chains of the checks that sample: errors of 4% in a variance are seen."""
+"""Default share of the chains of the statements that sample: errors of 4% in a variance are seen."""
+ALONE = 2
+"""Planted bugs that a check kills alone, or `Check.stands` says why it is kept."""
 
 
 Key = tuple[str, str, str]
-"""Sampler with its options, check and target: the identity of a line."""
+"""Sampler with its options, statement and target: the identity of a line."""
 
 
 class Case(NamedTuple):
-    """One check of one planted bug at given options on one target."""
+    """One statement about one planted bug at given options on one target."""
 
     defect: Defect
     subject: Subject
-    check: Check
+    statement: Statement
     target: str
 
     @property
     def key(self) -> Key:
         """Identity of its line in a file of results."""
-        return self.subject.name, self.check.name, self.target
+        return self.subject.name, self.statement.name, self.target
 
 
 def cases(defect: Defect, quick: bool = False) -> Iterator[Case]:
@@ -73,41 +78,42 @@ def cases(defect: Defect, quick: bool = False) -> Iterator[Case]:
 
     Args:
         defect: the bug.
-        quick: only at the options of the named kill, each check on one target (that of the named kill if it suits).
+        quick: only at the options of the named kill, each statement on one target (that of the named kill if it suits).
     """
     kill = defect.killed_by
-    yield Case(defect, defect.subject, find_check(kill.check), kill.target)
+    yield Case(defect, defect.subject, find_statement(kill.check), kill.target)
     options = [dict(kill.options)]
     if not quick:
         options += filter(options[0].__ne__, map(dict, ({}, *defect.row.variants)))
-    checks = sorted(applicable(defect), key=lambda c: ORDER.index(c.tier))
+    statements = sorted(applicable(defect), key=lambda s: ORDER.index(s.tier))
     for number, chosen in enumerate(options):
         subject = Subject(defect.row, chosen, defect.name)
-        for check in checks:
-            if check.once and (chosen or number > 0):
+        for statement in statements:
+            if statement.once and (chosen or number > 0):
                 continue  # as in `pytest checks`: these run at the default options only
-            targets = check.targets(subject)
+            targets = statement.targets(subject)
             if quick:
                 targets = (kill.target,) if kill.target in targets else targets[:1]
             for target in targets:
-                if (number, check.name, target) != (0, kill.check, kill.target):
-                    yield Case(defect, subject, check, target)
+                if (number, statement.name, target) != (0, find_statement(kill.check).name, kill.target):
+                    yield Case(defect, subject, statement, target)
 
 
-def applicable(defect: Defect) -> list[Check]:
-    """Checks of the tiers that the row of a planted bug lists."""
+def applicable(defect: Defect) -> list[Statement]:
+    """Statements of the tiers that the row of a planted bug lists."""
     row = defect.row
     tiers = [t for t in TIERS if t in row.tiers and t not in row.unsupported]
-    return [c for c in CHECKS if c.tier in tiers]
+    return [s for s in STATEMENTS if s.tier in tiers]
 
 
 def decide(case: Case, revision: str, fraction: float = FRACTION) -> Result:
     """Result of a case, with the commit, the named kill and the fraction of the chains in its detail."""
     with fraction_of_chains(fraction):
-        result = execute(case.check, case.subject, case.target, default_seed(case.defect.name))
-    kill = case.defect.killed_by
-    named = case.check.name == kill.check and case.target == kill.target and case.subject.options == kill.options
-    line = f"python -m reports.pages.kill_matrix --defect {case.defect.name} --check {case.check.name} --out FILE.jsonl"
+        result = execute(case.statement, case.subject, case.target, default_seed(case.defect.name))
+    kill, name = case.defect.killed_by, case.statement.name
+    named = find_statement(kill.check) is case.statement and case.target == kill.target
+    named = named and case.subject.options == kill.options
+    line = f"python -m reports.pages.kill_matrix --defect {case.defect.name} --check {name} --out FILE.jsonl"
     return dataclasses.replace(
         result,
         detail={
@@ -123,14 +129,14 @@ def decide(case: Case, revision: str, fraction: float = FRACTION) -> Result:
 
 def key(line: dict[str, Any]) -> Key:
     """Identity of a line."""
-    return line["sampler"], line["check"], line["target"]
+    return line["sampler"], line["statement"], line["target"]
 
 
-def _queue(chosen: Sequence[Defect], done: set[Key], quick: bool, checks: Sequence[str]) -> list[Case]:
+def _queue(chosen: Sequence[Defect], done: set[Key], quick: bool, names: Sequence[str]) -> list[Case]:
     """Cases of some bugs that are not done, the named kills of all bugs first."""
     plan = [list(cases(defect, quick)) for defect in chosen]
     queue = [case for row in plan for case in row[:1]] + [case for row in plan for case in row[1:]]
-    return [case for case in queue if case.key not in done and (not checks or case.check.name in checks)]
+    return [case for case in queue if case.key not in done and (not names or case.statement.name in names)]
 
 
 def run(
@@ -138,7 +144,7 @@ def run(
     path: Path,
     quick: bool,
     first: bool,
-    checks: Sequence[str] = (),
+    names: Sequence[str] = (),
     fraction: float = FRACTION,
 ) -> None:
     """Run what the file lacks and append it, the named kills of all planted bugs before anything else.
@@ -148,12 +154,12 @@ def run(
         path: the file of JSON lines.
         quick: see `cases`.
         first: stop at the first kill of each bug.
-        checks: names of the checks to run; none for all.
-        fraction: of the chains of checks that sample.
+        names: of the statements to run; none for all.
+        fraction: of the chains of statements that sample.
     """
     lines = read(path)
     killed = {line["detail"]["defect"] for line in lines if line["verdict"] == "fail"}
-    queue = _queue(chosen, {key(line) for line in lines}, quick, checks)
+    queue = _queue(chosen, {key(line) for line in lines}, quick, names)
     revision, last = commit(), None
     with appended(path) as append:
         for case in tqdm(queue, unit="check", disable=not sys.stderr.isatty(), mininterval=1.0):
@@ -179,7 +185,7 @@ class Bug(NamedTuple):
 
     @property
     def kills(self) -> list[dict[str, Any]]:
-        """Lines of the checks that killed it."""
+        """Lines of the statements that killed it."""
         return [line for line in self.lines if line["verdict"] == "fail"]
 
     @property
@@ -188,13 +194,14 @@ class Bug(NamedTuple):
         return min(line["seconds"] for line in self.kills)
 
     def cell(self, tier: str) -> str:
-        """Checks of a tier that killed it, the named one in bold."""
-        names = dict.fromkeys(line["check"] for line in self.kills if line["tier"] == tier)
-        return ", ".join(f"**{name}**" if name == self.defect.killed_by.check else name for name in names)
+        """Statements of a tier that killed it, the named one in bold."""
+        names = dict.fromkeys(line["statement"] for line in self.kills if line["tier"] == tier)
+        named = find_statement(self.defect.killed_by.check).name
+        return ", ".join(f"**{name}**" if name == named else name for name in names)
 
 
 class Count(NamedTuple):
-    """Numbers of bugs that some checks were run on, that they killed, and that no other check killed."""
+    """Numbers of bugs that some statements were run on, that they killed, and that no other statement killed."""
 
     tried: int
     killed: int
@@ -202,8 +209,8 @@ class Count(NamedTuple):
 
 
 def count(bugs: Sequence[Bug], field: str, value: str) -> Count:
-    """Count the bugs of the checks whose `field`, "tier" or "check", has a value."""
-    mine = lambda line: line[field] == value and line["verdict"] != "not-applicable"
+    """Count the bugs of the statements whose `field`, "tier", "check" or "statement", has a value."""
+    mine = lambda line: line[field] == value and line["verdict"] not in ("not-applicable", "out-of-reach")
     tried = sum(any(map(mine, bug.lines)) for bug in bugs)
     killed = [bug.kills for bug in bugs if any(map(mine, bug.kills))]
     return Count(tried, len(killed), sum(all(map(mine, kills)) for kills in killed))
@@ -231,7 +238,11 @@ def page(lines: Iterable[dict[str, Any]], defects: Sequence[Defect] = DEFECTS) -
         lines=everything,
         only_named=all(line["detail"].get("named_kill") for line in everything),
         tiers={tier: count(tried, "tier", tier) for tier in TIERS if tier in ran},
-        checks=[(check, count(tried, "check", check.name)) for check in CHECKS if check.tier in ran],
+        checks=[(c, count(tried, "check", c.name)) for c in CHECKS if {s.tier for s in c.statements} & ran],
+        statements=[
+            (s, check, count(tried, "statement", s.name)) for check in CHECKS for s in check.statements if s.tier in ran
+        ],
+        least=ALONE,
         classes=CLASSES,
     )
 
@@ -242,34 +253,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m reports.pages.kill_matrix", description="Which checks catch which planted bugs, and how fast."
     )
     parser.add_argument(
-        "--quick", action="store_true", help="each check at the options and the target of the kill only"
+        "--quick", action="store_true", help="each statement at the options and the target of the kill only"
     )
     parser.add_argument("--first", action="store_true", help="stop at the first kill of each planted bug")
     parser.add_argument("--defect", action="append", default=[], metavar="NAME", help="only this bug; repeatable")
-    parser.add_argument("--check", action="append", default=[], metavar="NAME", help="only this check; repeatable")
+    parser.add_argument(
+        "--check", action="append", default=[], metavar="NAME", help="only this check or statement; repeatable"
+    )
     parser.add_argument("--tier", action="append", default=[], choices=TIERS, help="only this tier; repeatable")
     parser.add_argument(
-        "--fraction", type=float, default=FRACTION, metavar="F", help="of the chains of checks that sample"
+        "--fraction", type=float, default=FRACTION, metavar="F", help="of the chains of statements that sample"
     )
     parser.add_argument("--out", type=Path, default=PUBLISHED, metavar="FILE.jsonl", help="default: the published file")
     given = parser.parse_args(arguments)
-    if given.out.suffix != ".jsonl":
-        parser.error(f"--out {given.out}: the name must end in .jsonl; the page is written beside it")
+    require_lines(parser, given.out)
     if not 0 < given.fraction <= 1:
         parser.error(f"--fraction {given.fraction}: give a number above 0 and up to 1")
     try:
         chosen = [find_defect(name) for name in given.defect] or list(DEFECTS)
-        for name in given.check:
-            find_check(name)
+        named = [statement.name for name in given.check for statement in statements_of(name)]
     except (KeyError, BadInput) as error:
         parser.error(str(error.args[0]))
     jax.config.update("jax_enable_x64", True)
-    named = given.check or [c.name for c in CHECKS if not given.tier or c.tier in given.tier]
+    named = named or [s.name for s in STATEMENTS if not given.tier or s.tier in given.tier]
     run(chosen, given.out, given.quick, given.first, named, given.fraction)
-    text = page(read(given.out))
-    given.out.with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
-    return 0
+    return publish(page(read(given.out)), given.out)
 
 
 if __name__ == "__main__":

@@ -21,8 +21,10 @@ from tqdm import tqdm
 from checks.core.candidate import Subject
 from checks.core.lookup import find_target
 from checks.pytest_plugin.execute import default_seed
-from checks.registry import find_check
-from reports.records.jsonl import ROOT, appended, commit, read
+from checks.registry import find_statement
+from reports.pages.out_file import publish, require_lines
+from reports.records.jsonl import ROOT, appended, commit
+from reports.records.results import read_renamed as read
 from reports.runs.sweep import at_factor
 from reports.templates import render
 from samplers.entry import Row
@@ -44,17 +46,17 @@ FRACTION = 0.25
 
 
 class Cell(NamedTuple):
-    """One check of one sampler on one target at a multiple of the usual step size."""
+    """One statement about one sampler on one target at a multiple of the usual step size."""
 
     row: Row
     target: str
-    check: str
+    statement: str
     factor: float
 
     @property
     def key(self) -> tuple[str, str, str, float]:
         """Key of its line."""
-        return self.row.name, self.target, self.check, self.factor
+        return self.row.name, self.target, self.statement, self.factor
 
 
 def cells(rows: Sequence[Row]) -> Iterator[Cell]:
@@ -63,25 +65,25 @@ def cells(rows: Sequence[Row]) -> Iterator[Cell]:
         for name in (*row.targets, *BESIDES.get(row.name, ())):
             if find_target(name).manifold.is_linear:
                 continue
-            for check in NOISE_FREE:
-                yield Cell(row, name, check, 1.0)
+            for statement in NOISE_FREE:
+                yield Cell(row, name, statement, 1.0)
             for factor in FACTORS:
                 yield Cell(row, name, SAMPLED, factor)
 
 
 def decide(cell: Cell, fraction: float, revision: str) -> dict[str, Any]:
     """The line of a cell."""
-    check, seed = find_check(cell.check), default_seed(cell.row.name)
-    return at_factor(check, Subject(cell.row), cell.target, seed, cell.factor, fraction, revision)
+    statement, seed = find_statement(cell.statement), default_seed(cell.row.name)
+    return at_factor(statement, Subject(cell.row), cell.target, seed, cell.factor, fraction, revision)
 
 
 def run(rows: Sequence[Row], path: Path, fraction: float) -> None:
     """Run what the file lacks and append it."""
-    done = {(line["sampler"], line["target"], line["check"], line["detail"]["factor"]) for line in read(path)}
+    done = {(line["sampler"], line["target"], line["statement"], line["detail"]["factor"]) for line in read(path)}
     queue = [cell for cell in cells(rows) if cell.key not in done]
     revision, last = commit(), None
     with appended(path) as append:
-        for cell in tqdm(queue, unit="check", disable=not sys.stderr.isatty()):
+        for cell in tqdm(queue, unit="statement", disable=not sys.stderr.isatty()):
             if (cell.row.name, cell.target) != last:
                 jax.clear_caches()
                 last = cell.row.name, cell.target
@@ -92,7 +94,7 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
     """The Markdown page of a file of results."""
     found: dict[tuple[str, str], dict[tuple[str, float], dict[str, Any]]] = {}
     for line in lines:
-        found.setdefault((line["sampler"], line["target"]), {})[line["check"], line["detail"]["factor"]] = line
+        found.setdefault((line["sampler"], line["target"]), {})[line["statement"], line["detail"]["factor"]] = line
     revisions = sorted({line["detail"]["commit"] for line in lines})
     rows = []
     for (sampler, target), cell in found.items():
@@ -111,7 +113,7 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
 
 
 def _order(line: dict[str, Any] | None) -> str:
-    if line is None or line["verdict"] == "not-applicable":
+    if line is None or line["verdict"] in ("not-applicable", "out-of-reach"):
         return "–"
     measured = line["detail"].get("measured_order")
     return (f"{measured:.2f}" if measured is not None else "") + _mark(line)
@@ -136,8 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--fraction", type=float, default=FRACTION, metavar="F", help="of the chains")
     parser.add_argument("--out", type=Path, default=PUBLISHED, metavar="FILE.jsonl", help="default: the published file")
     given = parser.parse_args(arguments)
-    if given.out.suffix != ".jsonl":
-        parser.error(f"--out {given.out}: the name must end in .jsonl; the page is written beside it")
+    require_lines(parser, given.out)
     if not 0 < given.fraction <= 1:
         parser.error(f"--fraction {given.fraction}: must be above 0 and at most 1")
     try:
@@ -146,10 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(str(error.args[0]))
     jax.config.update("jax_enable_x64", True)
     run(rows, given.out, given.fraction)
-    text = page(read(given.out))
-    given.out.with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
-    return 0
+    return publish(page(read(given.out)), given.out)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,9 @@ from checks.mutation.survivors import REASONS
 from checks.mutation.trial import Outcome, Runner
 from checks.pytest_plugin.execute import versions
 from checks.pytest_plugin.plan import parse_tiers
+from reports.pages.out_file import publish
 from reports.records.jsonl import ROOT, commit, read
+from reports.records.results import renamed
 from reports.templates import render
 from samplers.entry import DETERMINISTIC_TIERS, TIERS, Row
 from samplers.registry import SAMPLERS, sampler_row
@@ -323,6 +325,7 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
     full = [m for m in mutants.counted if m["every_tier"]]
     by_deterministic = [m for m in mutants.killed if any(k["tier"] in DETERMINISTIC_TIERS for k in m["kills"])]
     equivalent = mutants.having("status", "equivalent").tried
+    first = [renamed(mutant["kills"][0]) for mutant in mutants.killed]
     return render(
         "mutation.md.j2",
         lines=lines,
@@ -333,7 +336,8 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
         proofs=Counter(m["proof"] for m in equivalent),
         full=full,
         tiers=[_of_tier(tier, full, mutants.killed) for tier in TIERS],
-        checks=Counter(m["kills"][0]["check"] for m in mutants.killed).most_common(),
+        checks=Counter(kill["check"] for kill in first).most_common(),
+        statements=Counter(kill["statement"] for kill in first).most_common(),
         operators=[(name, change, mutants.having("operator", name)) for name, change in OPERATORS.items()],
         samplers=[(row.name, mutants.having("sampler", row.name)) for row in SAMPLERS],
         reasons=REASONS,
@@ -424,10 +428,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1 if lost else 0
     if not given.page:
         _run(given, Session(given.out, tiers, given.minutes, given.budget, given.chains), rows)
-    text = page(read(given.out))
-    given.out.with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
-    return 0
+    return publish(page(read(given.out)), given.out)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
     python -m reports summary RESULTS.jsonl [--deviations FILE.toml] [--badge badge.svg] [--badge badge.json]
 
-The exit code is that of the run as a whole: 0 if every sampler passes, 1 if not, 2 if the file cannot be used. A
-badge is an SVG, or the JSON that shields.io reads from an address ("endpoint"), by the suffix of its name.
+The exit code is that of the conclusions: 0 if every one is good, 1 if not, 2 if the file cannot be used. A badge is an
+SVG, or the JSON that shields.io reads from an address ("endpoint"), by the suffix of its name. Its text is that of the
+worst sampler; what was run in part is called a part, whatever came out.
 """
 
 import json
@@ -11,125 +12,140 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
+from checks.core.conclusion import Conclusion, Word
 from checks.pytest_plugin.known_failures import read as read_deviations
-from checks.pytest_plugin.terminal import Outcome, SamplerVerdict, block
-from reports.pages.verdict_table import judged
-from reports.records.results import ResultsError, load, row_of
+from checks.pytest_plugin.terminal import Outcome, block
+from reports.records.frames import markdown as table
+from reports.records.results import Header, ResultsError, Run, conduct, loaded, worst_word
 
-MARKS = {"pass": "✅", "fail": "❌", "error": "❌", "inconclusive": "❔"}
 MOST = 20
 """Findings that are shown in full; a comment has a limited length."""
-COLOURS = {"verified": "#0072b2", "failing": "#d55e00", "undecided": "#7a7f87"}
-"""Of badges: colours that the colour-blind tell apart."""
-LABEL = "SG-MCMC law"
+SHOWN = 3
+"""Reasons and things not examined that a cell names."""
+LABEL = "SG-MCMC"
+GOOD, BAD, OPEN = "#0072b2", "#d55e00", "#6b7078"
+"""Colours that the colour-blind tell apart."""
 
 
-def outcomes(path: Path, deviations: Path | None = None) -> list[Outcome]:
-    """The results of a file, each with the known failure that it matches, if any.
+class Shown(NamedTuple):
+    """A word of a conclusion in a comment and on a badge."""
 
-    Raises:
-        ResultsError: if the file cannot be used or is empty.
-        BadInput: if the deviations cannot be used.
-    """
-    results = load(path)
-    if not results:
-        raise ResultsError(f"{path}: holds no results; was the run interrupted?")
-    known = read_deviations(deviations) if deviations else ()
-    found = []
-    for result in results:
-        row = row_of(result)
-        about = (result.sampler, row, result.check, result.target)
-        found.append(Outcome(row, result, next((d for d in known if d.matches(*about)), None)))
-    return found
+    mark: str
+    headline: str
+    badge: str
+    colour: str
 
 
-def passed(verdicts: Sequence[SamplerVerdict]) -> bool:
-    """True if every sampler passes."""
-    return all(v.verdict == "pass" for v in verdicts)
+WORDS: dict[Word, Shown] = {
+    "pass": Shown("✅", "The law holds, and the conduct is clean", "law holds", GOOD),
+    "fail": Shown("❌", "The law is violated", "law violated", BAD),
+    "error": Shown("❌", "A sampler raised", "error", BAD),
+    "inconclusive": Shown("❔", "The law is undecided", "undecided", OPEN),
+    "fault": Shown("❌", "The conduct is at fault", "conduct", BAD),
+    "known": Shown("❗", "The law is violated, as the deviations say", "law violated (known)", BAD),
+    "part": Shown("◐", "A part of a run: the law as a whole was not examined", "part", OPEN),
+}
 
 
-def state(verdicts: Sequence[SamplerVerdict]) -> str:
-    """A key of `COLOURS`: `failing` if anything fails, `undecided` if anything else does not pass."""
-    if passed(verdicts):
-        return "verified"
-    return "failing" if any(v.verdict in ("fail", "error") for v in verdicts) else "undecided"
-
-
-def markdown(found: Sequence[Outcome]) -> str:
-    """A table of samplers, then what does not pass, folded up."""
-    verdicts = judged(found)
-    counts = Counter(o.kind for o in found)
-    lines = [
-        f"### {MARKS['pass'] if passed(verdicts) else MARKS['fail']} "
-        + (
-            "Every sampler has the law that it claims"
-            if passed(verdicts)
-            else f"{sum(v.verdict != 'pass' for v in verdicts)} of {len(verdicts)} samplers do not pass"
-        ),
-        "",
-        ", ".join(f"{n} {kind}" for kind, n in counts.most_common()) + ".",
-        "",
-        "| sampler | verdict | why |",
-        "|---|---|---|",
-        *(f"| {v.sampler} | {MARKS[v.verdict]} {v.verdict} | {_cell(v.reason)} |" for v in verdicts),
-        "",
+def markdown(run: Run, found: Sequence[Outcome], conclusions: Sequence[Conclusion]) -> str:
+    """A table of samplers, then what is not good, folded up."""
+    word = worst_word(conclusions)
+    count = f" ({sum(c.word == word for c in conclusions)} of {len(conclusions)} samplers)"
+    rows = [
+        (c.sampler, f"{WORDS[c.word].mark} {_law(c, run)}", conduct(c, run.by_row[c.sampler]), _some(c.not_examined))
+        for c in conclusions
     ]
-    bad = [o for o in found if not o.ok]
-    known = [o for o in found if o.kind == "known deviation"]
-    for outcome in bad[:MOST]:
-        r = outcome.result
-        title = " ".join(filter(None, (r.sampler, r.check, r.target)))
-        text = block(r, outcome.deviation).replace("```", "'''")
-        lines += [f"<details><summary>{escape(title)}: {escape(r.equation)}</summary>", "", "```text", text, "```", ""]
-        lines += ["</details>", ""]
-    if len(bad) > MOST:
-        lines += [f"… and {len(bad) - MOST} more.", ""]
-    if known:
-        links = dict.fromkeys((o.deviation.reason, o.deviation.issue) for o in known if o.deviation)
-        lines += ["Known deviations: " + "; ".join(f"{reason} ({issue})" for reason, issue in links) + ".", ""]
+    lines = [
+        f"### {WORDS[word].mark} {WORDS[word].headline}" + count * (len(conclusions) > 1),
+        "",
+        ", ".join(f"{n} {kind}" for kind, n in Counter(o.kind for o in found).most_common()) + ".",
+        *([_source(run.header)] if run.header else []),
+        "",
+        *table(("sampler", "law", "conduct", "not examined"), rows),
+        "",
+        *_findings([o for o in found if not o.ok]),
+    ]
+    if known := dict.fromkeys((o.deviation.reason, o.deviation.issue) for o in found if o.deviation):
+        lines += ["Known deviations: " + "; ".join(f"{reason} ({issue})" for reason, issue in known) + ".", ""]
     return "\n".join(lines)
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def _law(conclusion: Conclusion, run: Run) -> str:
+    """The law in words, with what it violates, what keeps it open, or why it was examined in part."""
+    plan = run.plan_of(conclusion.sampler)
+    words = conclusion.law_in_words(plan.temperature if plan else 1.0)
+    why = [name for name, _ in conclusion.violated] or list(conclusion.known) or list(conclusion.open)
+    parts = [f"part: {part}"] if (part := run.part(conclusion.sampler)) else []
+    return ": ".join(filter(None, (words, "; ".join(filter(None, (*parts, _some(why)))))))
 
 
-def endpoint(verdicts: Sequence[SamplerVerdict]) -> str:
+def _some(texts: Sequence[str]) -> str:
+    more = f"; and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+    return "; ".join(texts[:SHOWN]) + more
+
+
+def _source(header: Header) -> str:
+    commit = header.commit[:12] + "+" * header.commit.endswith("+")
+    return f"`{header.command.replace('`', '')}`, commit {commit}, {header.date}, {header.platform}."
+
+
+def _findings(bad: Sequence[Outcome]) -> list[str]:
+    """All that is not good, the same finding elsewhere as a line of the first."""
+    groups: dict[tuple[str, str, str], list[Outcome]] = {}
+    for outcome in bad:
+        r = outcome.result
+        about = r.reason if r.verdict == "error" else r.statement
+        groups.setdefault((outcome.row, r.verdict, about), []).append(outcome)
+    lines = []
+    for first, *others in list(groups.values())[:MOST]:
+        r = first.result
+        title = " ".join(filter(None, (r.sampler, r.statement, r.target)))
+        text = block(r, first.deviation)
+        same = dict.fromkeys(f"{o.result.sampler} {o.result.statement} on {o.result.target}" for o in others)
+        text += f"\n  the same    {', '.join(same)}" if same else ""
+        lines += [f"<details><summary>{escape(title)}: {escape(r.equation)}</summary>", "", "```text"]
+        lines += [text.replace("```", "'''"), "```", "", "</details>", ""]
+    return lines + ([f"… and {len(groups) - MOST} more.", ""] if len(groups) > MOST else [])
+
+
+def endpoint(word: Word) -> str:
     """The JSON of a badge as shields.io reads it from an address (schema version 1)."""
-    name = state(verdicts)
-    shown = {"schemaVersion": 1, "label": LABEL, "message": name, "color": COLOURS[name], "isError": name != "verified"}
+    _, _, text, colour = WORDS[word]
+    shown = {"schemaVersion": 1, "label": LABEL, "message": text, "color": colour, "isError": colour == BAD}
     return json.dumps(shown) + "\n"
 
 
-def svg(verdicts: Sequence[SamplerVerdict]) -> str:
+def svg(word: Word) -> str:
     """The badge as a picture."""
-    name = state(verdicts)
-    left, right = 7 * len(LABEL) + 10, 7 * len(name) + 12
+    _, _, text, colour = WORDS[word]
+    left, right = 7 * len(LABEL) + 10, 7 * len(text) + 12
     width = left + right
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{LABEL}: {name}">'
-        f"<title>{LABEL}: {name}</title>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{LABEL}: {text}">'
+        f"<title>{LABEL}: {text}</title>"
         f'<rect width="{width}" height="20" rx="3" fill="#444"/>'
-        f'<path d="M{left} 0h{right - 3}a3 3 0 0 1 3 3v14a3 3 0 0 1-3 3h-{right - 3}z" fill="{COLOURS[name]}"/>'
+        f'<path d="M{left} 0h{right - 3}a3 3 0 0 1 3 3v14a3 3 0 0 1-3 3h-{right - 3}z" fill="{colour}"/>'
         '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'
-        f'<text x="{left / 2}" y="14">{LABEL}</text><text x="{left + right / 2}" y="14">{name}</text></g></svg>\n'
+        f'<text x="{left / 2}" y="14">{LABEL}</text><text x="{left + right / 2}" y="14">{text}</text></g></svg>\n'
     )
 
 
-def write_badge(path: Path, verdicts: Sequence[SamplerVerdict]) -> None:
+def write_badge(path: Path, word: Word) -> None:
     """Write the badge of a name that ends in .svg or .json. Raises ResultsError for another."""
     makers = {".svg": svg, ".json": endpoint}
     if path.suffix not in makers:
         raise ResultsError(f"--badge {path}: must end in .svg or .json")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(makers[path.suffix](verdicts), encoding="utf-8")
+    path.write_text(makers[path.suffix](word), encoding="utf-8")
 
 
 def summary(path: Path, deviations: Path | None, badges: Sequence[Path]) -> tuple[str, bool]:
-    """(Markdown, whether every sampler passes) of a file; writes the badges. Raises ResultsError, BadInput."""
-    found = outcomes(path, deviations)
-    verdicts = judged(found)
+    """(Markdown, whether every conclusion is good) of a file; writes the badges. Raises ResultsError, BadInput."""
+    known = read_deviations(deviations) if deviations else ()
+    run = loaded(path)
+    found, conclusions = run.outcomes(known), run.conclusions(known)
     for badge in badges:
-        write_badge(badge, verdicts)
-    return markdown(found), passed(verdicts)
+        write_badge(badge, worst_word(conclusions))
+    return markdown(run, found, conclusions), all(c.good for c in conclusions)

@@ -4,64 +4,58 @@ python -m reports.pages.verdict_table FILE.jsonl
 """
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from checks.core.result import VERDICTS
-from checks.pytest_plugin.plan import make_plan
-from checks.pytest_plugin.terminal import Outcome, SamplerVerdict, sampler_verdict
 from reports.records.frames import frame, markdown
-from reports.records.results import load, row_of
+from reports.records.results import ResultsError, Run, conduct, load
 from samplers.entry import TIERS
-from samplers.registry import SAMPLERS
 
-LETTERS = {"pass": "pass", "fail": "fail", "inconclusive": "inconclusive", "not-applicable": "n/a", "error": "error"}
-
-
-def read(path: Path) -> list[Outcome]:
-    """Results of a file, each with the row that it belongs to. Raises ResultsError."""
-    return [Outcome(row_of(result), result) for result in load(path)]
-
-
-def tiers_of(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    """Tiers that have results."""
-    return tuple(t for t in TIERS if any(o.result.tier == t for o in outcomes))
+LETTERS = {
+    "pass": "pass",
+    "fail": "fail",
+    "inconclusive": "inconclusive",
+    "out-of-reach": "out of reach",
+    "not-applicable": "n/a",
+    "error": "error",
+}
 
 
-def smoothed(row: str) -> bool:
-    """`Plan.smoothed` for a row of the registry of the suite; False for others, whose code a page does not load."""
-    return any(row == known.name for known in SAMPLERS) and make_plan((row,)).smoothed(row)
-
-
-def judged(outcomes: Sequence[Outcome]) -> list[SamplerVerdict]:
-    """The overall verdict of each sampler in the tiers that it has results of."""
-    groups: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        groups.setdefault(outcome.row, []).append(outcome)
-    return [sampler_verdict(row, tiers_of(own), own, smoothed) for row, own in groups.items()]
-
-
-def table(outcomes: Sequence[Outcome]) -> str:
-    """A line per sampler: the counts of its verdicts in each tier, and its overall verdict.
+def table(run: Run) -> str:
+    """A line per sampler: the counts of its verdicts in each tier, its law and its conduct.
 
     An empty cell is a tier without results: it was not run.
     """
-    tiers = tiers_of(outcomes)
-    counts = frame(o.result for o in outcomes).groupby(["row", "tier", "verdict"]).size().to_dict()
+    tiers = [t for t in TIERS if any(r.tier == t for r in run.results)]
+    counts = frame(run.results).groupby(["row", "tier", "verdict"]).size().to_dict()
 
     def cell(row: str, tier: str) -> str:
         found = ((counts.get((row, tier, verdict)), LETTERS[verdict]) for verdict in VERDICTS)
         return ", ".join(f"{n} {letters}" for n, letters in found if n)
 
-    rows = [(v.sampler, *(cell(v.sampler, tier) for tier in tiers), f"**{v.verdict}**") for v in judged(outcomes)]
-    return "\n".join(markdown(("sampler", *tiers, "overall"), rows))
+    rows = [
+        (
+            c.sampler,
+            *(cell(c.sampler, tier) for tier in tiers),
+            f"**{c.law_in_words()}**" + (f" (part: {part})" if (part := run.part(c.sampler)) else ""),
+            conduct(c, run.by_row[c.sampler]),
+        )
+        for c in run.conclusions()
+    ]
+    return "\n".join(markdown(("sampler", *tiers, "law", "conduct"), rows))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table of the file that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m reports.pages.verdict_table", description=__doc__)
     parser.add_argument("file", type=Path)
-    print(table(read(parser.parse_args(arguments).file)))
+    try:
+        print(table(load(parser.parse_args(arguments).file)))
+    except ResultsError as error:
+        print(error, file=sys.stderr)
+        return 2
     return 0
 
 

@@ -27,7 +27,7 @@ def frame(results: Iterable[Result]) -> pd.DataFrame:
 
 def results_frame(path: Path) -> pd.DataFrame:
     """`frame` of the results of a file. Raises ResultsError."""
-    return frame(load(path))
+    return frame(load(path).results)
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,24 +10,10 @@ from typing import Any, BinaryIO, TypeVar, overload
 import msgspec
 from filelock import FileLock
 
+from checks.core.revision import commit as commit
+
 ROOT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")
-
-
-def commit() -> str:
-    """Commit of the checkout, with `+` if the code that decides has changed since; `unknown` outside of one."""
-    git = ["git", "-C", str(ROOT)]
-    try:
-        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-        changed = subprocess.run(
-            [*git, "status", "--porcelain", "--", "targets", "samplers", "checks"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return head + ("+" if changed else "")
 
 
 @overload
@@ -45,19 +30,25 @@ def read(path: Path, kind: Any = dict[str, Any]) -> list[Any]:
     Raises:
         ValueError: a line is not JSON, or not of this type; the message names file and line.
     """
+    return whole_lines(path, kind)[0]
+
+
+def whole_lines(path: Path, kind: Any = dict[str, Any]) -> tuple[list[Any], bool]:
+    """As `read`, and True if a last line was dropped: the run that wrote the file did not end."""
     if not path.is_file():
-        return []
-    lines = path.read_text(encoding="utf-8").splitlines()
+        return [], False
+    lines = path.read_bytes().splitlines()
     found = []
     for number, line in enumerate(lines, 1):
         try:
             found.append(msgspec.convert(json.loads(line), kind))
-        except json.JSONDecodeError:
-            if number != len(lines):
-                raise ValueError(f"{path}: line {number} is not JSON; remove it, or give another --out") from None
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            if number == len(lines):
+                return found, True
+            raise ValueError(f"{path}: line {number} is not JSON; remove it, or give another --out") from None
         except msgspec.ValidationError as error:
             raise ValueError(f"{path}: line {number}: {error}; remove it, or give another file") from None
-    return found
+    return found, False
 
 
 @contextmanager
@@ -97,8 +88,8 @@ def appended(path: Path, key: Callable[[dict[str, Any]], Any] | None = None) -> 
 
 
 def drop_cut_line(file: BinaryIO) -> None:
-    """Shorten an open file to the end of its last whole line."""
-    end = file.seek(0, os.SEEK_END)
+    """Shorten an open file to the end of its last whole line; a line of JSON that lacks its end alone is given it."""
+    size = end = file.seek(0, os.SEEK_END)
     while end:
         start = max(0, end - 4096)
         file.seek(start)
@@ -107,4 +98,16 @@ def drop_cut_line(file: BinaryIO) -> None:
             end = start + at + 1
             break
         end = start
-    file.truncate(end)
+    file.seek(end)
+    if end < size and _is_json(file.read()):
+        file.write(b"\n")
+    else:
+        file.truncate(end)
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True

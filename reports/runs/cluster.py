@@ -22,8 +22,8 @@ import jax
 from tqdm import tqdm
 
 from checks.core.lookup import BadInput, resolve
-from checks.pytest_plugin.plan import PlannedCheck
-from checks.registry import find_check
+from checks.pytest_plugin.plan import PlannedStatement
+from checks.registry import find_statement
 from reports.records.jsonl import appended, commit, read
 from reports.runs.sweep import Cell, compute, key_of
 
@@ -35,8 +35,8 @@ class Task(NamedTuple):
 
     sampler: str
     options: Mapping[str, Any]
-    check: str
-    target: str | None
+    statement: str
+    target: str
     seed: int
     factor: float
     chains: float
@@ -51,7 +51,7 @@ def task_of(cell: Cell, chains: float) -> Task:
     case = cell.case
     reference = case.subject.reference or case.subject.row.name
     options = dict(case.subject.options)
-    return Task(reference, options, case.check.name, case.target, case.seed, cell.factor, chains)
+    return Task(reference, options, case.statement.name, case.target, case.seed, cell.factor, chains)
 
 
 @functools.lru_cache(maxsize=1)
@@ -70,7 +70,7 @@ def work(task: Task) -> str:
     """The line of a cell, in a worker."""
     jax.config.update("jax_enable_x64", True)
     subject = _subject(task.sampler, tuple(task.options.items()), task.target)
-    cell = Cell(PlannedCheck(subject, find_check(task.check), task.target, task.seed), task.factor)
+    cell = Cell(PlannedStatement(subject, find_statement(task.statement), task.target, task.seed), task.factor)
     return json.dumps(compute(cell, task.chains, _revision()), sort_keys=True)
 
 
@@ -132,7 +132,7 @@ def run(queue: Sequence[Cell], path: Path, chains: float, workers: int | None, s
                         raise BadInput(f"--scheduler {scheduler}: a worker has another commit than this clone")
                     written += append(line)
                 else:
-                    lost.append(f"{cell.case.id} at {cell.factor:g}: {future.exception()!r}")
+                    lost.append(f"{cell}: {future.exception()!r}")
                 progress.update()
     if lost:
         raise Lost(f"{len(lost)} cells were not computed; the first: {lost[0]}")

@@ -1,4 +1,4 @@
-"""A sweep: samplers x targets x checks x step sizes x seeds, each cell a line of results.
+"""A sweep: samplers x targets x statements x step sizes x seeds, each cell a line of results.
 
     python -m reports run [--sampler NAME ...] [--target NAME ...] [--tier TIER ...] [--check NAME ...]
                           [--factor F ...] [--seed S ...] [--chains F] [--workers N | --scheduler ADDRESS]
@@ -7,7 +7,8 @@
 
 A cell is what one line of `pytest checks --report` is, at F times the usual step size. Each line is appended as soon as
 it is there, and the same command goes on where it was interrupted. Several runs may write to one file: a cell that
-another run has written meanwhile is not computed again. `reports.runs.cluster` does the same on many processes.
+another run has written meanwhile is not computed again. `reports.runs.cluster` does the same on many processes. What
+is concluded from a sweep is said of a part of a run: it has no plan that a law could be held to.
 """
 
 import dataclasses
@@ -21,24 +22,30 @@ import jax
 from tqdm import tqdm
 
 from checks.core.candidate import Subject
-from checks.core.check import Check
+from checks.core.check import Statement
 from checks.core.lookup import BadInput, closest
 from checks.end_points.error_rates import fraction_of_chains
 from checks.pytest_plugin.execute import execute
-from checks.pytest_plugin.plan import PlannedCheck, make_plan
+from checks.pytest_plugin.plan import PlannedStatement, make_plan
+from checks.registry import CHECKS, SUCCESSORS
 from reports.records.jsonl import appended, commit, read
+from reports.records.results import renamed
 
 
 class Cell(NamedTuple):
-    """A case of `pytest checks` with its seed, at a multiple of the usual step size."""
+    """A statement of `pytest checks` with its seed, at a multiple of the usual step size."""
 
-    case: PlannedCheck
+    case: PlannedStatement
     factor: float
 
     @property
     def key(self) -> tuple[str, str, str | None, int, float]:
         """Key of its line."""
-        return self.case.subject.name, self.case.check.name, self.case.target, self.case.seed, self.factor
+        return self.case.subject.name, self.case.statement.name, self.case.target, self.case.seed, self.factor
+
+    def __str__(self) -> str:
+        """`sgld local_weak_order on anharmonic at 0.5`."""
+        return f"{self.case.subject.name} {self.case.statement.name} on {self.case.target} at {self.factor:g}"
 
 
 def key_of(line: dict[str, Any]) -> tuple[str, str, str | None, int, float]:
@@ -46,7 +53,7 @@ def key_of(line: dict[str, Any]) -> tuple[str, str, str | None, int, float]:
     options = ",".join(f"{k}={v}" for k, v in line["options"].items())
     row = line["sampler"].partition("[")[0]
     name = f"{row}[{options}]" if options else row
-    return name, line["check"], line["target"], line["seed"], line["detail"].get("factor", 1.0)
+    return name, renamed(line)["statement"], line["target"], line["seed"], line["detail"].get("factor", 1.0)
 
 
 def cells(
@@ -57,7 +64,7 @@ def cells(
     factors: Sequence[float],
     seeds: Sequence[int],
 ) -> Iterator[Cell]:
-    """All cells that something is computed for, those of one sampler and target together.
+    """All cells, those of one sampler and target together; `checks` holds names of checks or of statements.
 
     Raises:
         BadInput: for any mistake in the names, before any work starts.
@@ -67,12 +74,17 @@ def cells(
             raise BadInput(f"--factor {factor}: must be positive")
     for seed in seeds or (None,):
         plan = make_plan(samplers, targets, tiers, seed=None if seed is None else str(seed))
-        names = {case.check.name for case in plan.cases}
+        names = {check.name: {s.name for s in check.statements} for check in CHECKS}
+        names |= {case.statement.name: {case.statement.name} for case in plan.cases}
+        names |= {old: {new} for old, new in SUCCESSORS.items()}
+        chosen: set[str] = set()
         for name in checks:
-            if name not in names:
+            mine = names.get(name, set())
+            if not any(case.statement.name in mine for case in plan.cases):
                 raise BadInput(f"--check {name}: no such check runs here; {closest(name, sorted(names))}")
+            chosen |= mine
         for case in plan.cases:
-            if case.unsupported is None and (not checks or case.check.name in checks):
+            if not checks or case.statement.name in chosen:
                 for factor in factors:
                     yield Cell(case, factor)
 
@@ -80,16 +92,16 @@ def cells(
 def compute(cell: Cell, chains: float, revision: str) -> dict[str, Any]:
     """The line of a cell."""
     case = cell.case
-    return at_factor(case.check, case.subject, case.target, case.seed, cell.factor, chains, revision)
+    return at_factor(case.statement, case.subject, case.target, case.seed, cell.factor, chains, revision)
 
 
 def at_factor(
-    check: Check, subject: Subject, target: str | None, seed: int, factor: float, fraction: float, revision: str
+    statement: Statement, subject: Subject, target: str | None, seed: int, factor: float, fraction: float, revision: str
 ) -> dict[str, Any]:
-    """The line of a check at a multiple of the usual step size, with a fraction of the chains."""
+    """The line of a statement at a multiple of the usual step size, with a fraction of the chains."""
     row = dataclasses.replace(subject.row, step_size=factor * subject.row.step_size)
     with fraction_of_chains(fraction):
-        result = execute(check, dataclasses.replace(subject, row=row), target, seed)
+        result = execute(statement, dataclasses.replace(subject, row=row), target, seed)
     detail = {**result.detail, "factor": factor, "fraction": fraction, "commit": revision}
     return json.loads(dataclasses.replace(result, detail=detail).to_json())
 

@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from reports.pages.conclusion import STANDINGS
+from checks.core.conclusion import Law
 from reports.pages.findings_index import of_checks
 from reports.records.jsonl import ROOT
 from reports.records.results import ResultsError
@@ -27,8 +27,14 @@ from reports.templates import render
 
 PUBLISHED = ROOT / "reports" / "published"
 FINDINGS = ROOT / "reports" / "findings"
-MARKS = {"confirmed": "✓", "in part": "◐", "fails": "✗", "undecided": "?"}
-EVIDENCE = ("kill-matrix", "mutation", "calibration", "manifolds")
+LAWS: dict[Law, tuple[str, str]] = {
+    "holds": ("✓", "the stationary distribution is the one that it claims, at the order that it claims"),
+    "violated": ("✗", "a statement about it fails; the page of its library says if that is an error or documented"),
+    "undecided": ("?", "something that has to be shown was not"),
+    "not examined": ("–", "the run was a part of all statements, and nothing in it violates the law"),
+}
+"""Conclusions about a law: the mark of each, and its meaning; in the order of the front page."""
+EVIDENCE = ("kill-matrix", "mutation", "calibration", "strangers", "diagnoses", "usability", "manifolds")
 """Published pages about the suite itself, in the order of the front page."""
 CAUSES = ("three-biases", "cost-of-accuracy")
 """Experiments that the page of orders leads to."""
@@ -120,8 +126,7 @@ def _write(out: Path, rows: Sequence[Sampler], texts: Sequence[Document], result
         out,
         attached=attached,
         present=present,
-        marks=MARKS,
-        standings=STANDINGS,
+        laws=LAWS,
         symbols=conformance_matrix.SYMBOLS,
         gauge=gauge,
     )

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from reports.records.jsonl import read
+from reports.records.results import read_renamed
 from samplers.entry import TIERS
 
 
@@ -12,34 +12,34 @@ class Bug(NamedTuple):
 
     Attributes:
         name: of the row of `checks.faults`.
-        tiers: tier -> `killed` if a check of it failed, `run` if one was run; no entry for those that were not.
-        checks: that failed, in order.
+        tiers: tier -> `killed` if a statement of it failed, `run` if one was run; no entry for those that were not.
+        statements: that failed, in order.
     """
 
     name: str
     tiers: dict[str, Literal["killed", "run"]]
-    checks: tuple[str, ...]
+    statements: tuple[str, ...]
 
     @property
     def killed(self) -> bool:
-        """True if any check found it."""
-        return bool(self.checks)
+        """True if any statement found it."""
+        return bool(self.statements)
 
 
 def bugs(path: Path) -> list[Bug]:
     """Planted bugs of a file of `reports.pages.kill_matrix`, in its order."""
     tiers: dict[str, dict[str, Literal["killed", "run"]]] = {}
-    checks: dict[str, dict[str, None]] = {}
-    for line in read(path):
+    statements: dict[str, dict[str, None]] = {}
+    for line in read_renamed(path):
         name, tier = line["detail"]["defect"], line["tier"]
         mine = tiers.setdefault(name, {})
-        checks.setdefault(name, {})
+        statements.setdefault(name, {})
         if line["verdict"] == "fail":
             mine[tier] = "killed"
-            checks[name][line["check"]] = None
-        elif line["verdict"] != "not-applicable":
+            statements[name][line["statement"]] = None
+        elif line["verdict"] not in ("not-applicable", "out-of-reach"):
             mine.setdefault(tier, "run")
-    return [Bug(name, found, tuple(checks[name])) for name, found in tiers.items()]
+    return [Bug(name, found, tuple(statements[name])) for name, found in tiers.items()]
 
 
 def tiers_of(found: list[Bug]) -> list[str]:

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from checks.core.result import Result
-from checks.registry import CHECKS
+from checks.registry import STATEMENTS
 from reports.site.chart import MOST, Axis, Line, chart
 from reports.statistics.order_fits import OrderFit, fit_order
 
-CHARTED = {check.name: check.charted for check in CHECKS if check.charted}
-"""Detail of the results of a check that holds a number per step size."""
+CHARTED = {statement.name: statement.charted for statement in STATEMENTS if statement.charted}
+"""Detail of the results of a statement that holds a number per step size."""
 STEP = Axis("step size h", log=True)
 ERROR = Axis("local error, relative", log=True)
 BIAS = Axis("bias of the stationary distribution", log=True)
@@ -26,14 +26,14 @@ class FittedOrder(NamedTuple):
 
     Attributes:
         sampler: name of the row.
-        check: whose numbers were fitted.
+        statement: whose numbers were fitted.
         target: name of the target.
         what: "local weak error" or "bias".
         fit: of the order p; a local weak error of h^(p + 1) is fitted as such, less one.
     """
 
     sampler: str
-    check: str
+    statement: str
     target: str
     what: str
     fit: OrderFit
@@ -41,10 +41,10 @@ class FittedOrder(NamedTuple):
 
 def fitted(result: Result) -> FittedOrder | None:
     """Order by least squares over the finest step sizes of a result; None if too few of them are clear of round-off."""
-    detail = CHARTED.get(result.check, "")
+    detail = CHARTED.get(result.statement, "")
     values, sizes = result.detail.get(detail), result.detail.get("step_sizes")
     if not values or not sizes or len(values) != len(sizes) or result.detail.get("measured_order") is None:
-        return None  # without a measured order the check itself found its numbers too near to their error
+        return None  # without a measured order the statement itself found its numbers too near to their error
     clear = [(h, v) for h, v in zip(sizes, values, strict=True) if v is not None and v > CLEAR][-FINEST:]
     fit = fit_order(*zip(*clear, strict=True)) if clear else None
     if fit is None:
@@ -52,7 +52,7 @@ def fitted(result: Result) -> FittedOrder | None:
     if detail == "errors":
         fit = fit._replace(order=fit.order - 1, low=fit.low - 1, high=fit.high - 1)
     what = "local weak error" if detail == "errors" else "bias"
-    return FittedOrder(result.sampler, result.check, result.target or "any", what, fit)
+    return FittedOrder(result.sampler, result.statement, result.target or "any", what, fit)
 
 
 def fits_of_library(rows: Sequence[tuple[str, Sequence[Result]]]) -> list[FittedOrder]:
@@ -63,7 +63,7 @@ def fits_of_library(rows: Sequence[tuple[str, Sequence[Result]]]) -> list[Fitted
 
 def line_of(result: Result, name: str) -> Line | None:
     """Line of a result; None if it has no such numbers, or none above round-off."""
-    values = result.detail.get(CHARTED.get(result.check, ""))
+    values = result.detail.get(CHARTED.get(result.statement, ""))
     sizes = result.detail.get("step_sizes")
     if not values or not sizes or len(values) != len(sizes):
         return None
@@ -82,7 +82,7 @@ def of_sampler(results: Iterable[Result]) -> list[str]:
         ("errors", ERROR, "Local weak error of a step"),
         ("bias", BIAS, "Bias of the stationary distribution"),
     ):
-        lines = [line_of(r, r.target or "any") for r in default if CHARTED.get(r.check) == detail]
+        lines = [line_of(r, r.target or "any") for r in default if CHARTED.get(r.statement) == detail]
         figures += _figures([line for line in lines if line], axis, title)
     return figures
 
@@ -96,7 +96,9 @@ def of_library(rows: Sequence[tuple[str, Sequence[Result]]], library: str) -> li
     ):
         lines = []
         for name, results in rows:
-            own = (line_of(r, name.split("/")[-1]) for r in results if CHARTED.get(r.check) == detail and not r.options)
+            own = (
+                line_of(r, name.split("/")[-1]) for r in results if CHARTED.get(r.statement) == detail and not r.options
+            )
             first = next((line for line in own if line), None)
             lines += [first] if first else []
         figures += _figures(lines, axis, f"{library}: {what}")

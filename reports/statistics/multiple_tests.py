@@ -19,7 +19,7 @@ from reports.records.frames import markdown, results_frame
 from reports.records.results import ResultsError
 
 METHODS = ("bonferroni", "sidak", "holm-sidak", "holm", "simes-hochberg", "hommel", "fdr_bh", "fdr_by")
-COLUMNS = ("sampler", "check", "target", "verdict", "p_value", "adjusted", "rejected")
+COLUMNS = ("sampler", "statement", "target", "verdict", "p_value", "adjusted", "rejected")
 
 
 def adjusted(results: pd.DataFrame, method: str = "holm", alpha: float = 0.01) -> pd.DataFrame:

@@ -20,27 +20,28 @@ from samplers.adapters.common import (
     COMPOSITE,
     PARTICLES,
     Foreign,
+    LangevinMixin,
     PeerState,
+    composite_claims,
     first,
     frozen,
     load,
     on_target,
-    sgld_claims,
 )
 from samplers.entry import SAMPLED_TIERS, TEMPERATURES, Row, plain
 from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import (
     AdaptiveLaw,
+    CarriedState,
     Claims,
-    Composite,
     Diffusion,
     ParticleLaw,
     Source,
     StationaryLaw,
 )
-from samplers.interface.from_step import PositionMixin, PositionState
+from samplers.interface.from_step import PositionMixin, PositionState, PositionVariable
 from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.target import Target
 
 
@@ -64,7 +65,7 @@ def given(position: Position, minibatch: Tree) -> Tree:
 
 
 @dataclass(frozen=True)
-class SGLD(PositionMixin):
+class SGLD(LangevinMixin):
     """`blackjax.sgld`: theta' = theta + h g + sqrt(2 T h) xi, with g = -grad U~(theta).
 
     Conventions: h multiplies the whole gradient (epsilon of this suite, twice the h of half-drift conventions); the
@@ -78,17 +79,7 @@ class SGLD(PositionMixin):
 
     temperature: float = 1.0
 
-    backend = "jax"
-    needs = frozenset({"gradient"})
-
-    def __post_init__(self) -> None:
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
-        library()
-
-    @property
-    def claims(self) -> Claims:
-        """Properties that the checks test."""
-        return sgld_claims(self.temperature)
+    library = "blackjax"
 
     def step(self, key: jax.Array, state: PositionState, step_size: Scalar, estimator: Estimator) -> PositionState:
         """Take one step."""
@@ -129,20 +120,15 @@ class SGHMC(PositionMixin):
 
     def __post_init__(self) -> None:
         require(self.num_integration_steps >= 1, "num_integration_steps: must be positive", self.num_integration_steps)
-        require(self.alpha > 0, "alpha: must be positive", self.alpha)
+        require_positive(self, "alpha")
         require(self.beta >= 0, "beta: must not be negative", self.beta)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "temperature")
         library()
 
     @property
     def claims(self) -> Claims:
         """Properties that the checks test."""
-        return Claims(
-            Source("chen2014stochastic", "Algorithm 2"),
-            StationaryLaw(order=1, temperature=self.temperature),
-            Composite(),
-            conditions=("exact gradient",),
-        )
+        return composite_claims(Source("chen2014stochastic", "Algorithm 2"), self.temperature)
 
     def step(self, key: jax.Array, state: PositionState, step_size: Scalar, estimator: Estimator) -> PositionState:
         """Take one step."""
@@ -185,9 +171,9 @@ class SGNHT:
     needs = frozenset({"gradient"})
 
     def __post_init__(self) -> None:
-        require(self.alpha > 0, "alpha: must be positive", self.alpha)
+        require_positive(self, "alpha")
         require(self.beta >= 0, "beta: must not be negative", self.beta)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "temperature")
         library()
 
     @property
@@ -275,9 +261,7 @@ class ContourSGLD:
     def __post_init__(self) -> None:
         require(self.zeta >= 0, "zeta: must not be negative", self.zeta)
         require(self.num_partitions >= 2, "num_partitions: must be at least 2", self.num_partitions)
-        require(self.energy_gap > 0, "energy_gap: must be positive", self.energy_gap)
-        require(self.step_size_stoch > 0, "step_size_stoch: must be positive", self.step_size_stoch)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "energy_gap", "step_size_stoch", "temperature")
         library()
 
     @property
@@ -288,6 +272,7 @@ class ContourSGLD:
         return Claims(
             Source("welling2011bayesian", "with the adaptive weights of contour SGLD"),
             AdaptiveLaw(temperature=self.temperature),
+            CarriedState("the energies of the bins and the bin of the last step"),
             conditions=("law after reweighting by p_J^zeta",),
         )
 
@@ -335,7 +320,7 @@ class ContourSGLD:
 
 
 @dataclass(frozen=True)
-class SVGD:
+class SVGD(PositionVariable):
     """`blackjax.svgd`: phi(x_j) = (1/M) sum_i [k(x_i, x_j) g(x_i) + grad_{x_i} k(x_i, x_j)], handed to an optimiser.
 
     Conventions: k(x, y) = exp(-|x - y|^2 / length_scale), so length_scale is a squared length, twice the bandwidth of
@@ -371,6 +356,7 @@ class SVGD:
         return Claims(
             Source("liu2016stein", "Algorithm 1"),
             ParticleLaw(),
+            CarriedState("the length scale of the step before, and the averages of the optimiser"),
             conditions=("infinitely many particles",),
         )
 
@@ -399,14 +385,6 @@ class SVGD:
     def position(self, state: PeerState) -> Position:
         """Position of a state."""
         return state.inner.particles
-
-    def unpack(self, state: PeerState) -> Position:
-        """Full variable z of a state."""
-        return state.inner.particles
-
-    def pack(self, key: jax.Array, z: Position, estimator: Estimator) -> PeerState:
-        """State with the full variable z; caches are computed anew."""
-        return self.init(key, z, estimator)
 
 
 _FLATTENED = "with zeta > 0 the positions follow an adaptively flattened law; the target is had only by reweighting"

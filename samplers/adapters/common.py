@@ -3,7 +3,7 @@
 import importlib
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,8 @@ from samplers.estimators.basic import Minibatch
 from samplers.estimators.host import HostExact
 from samplers.interface.aliases import Builder, Estimator, EstimatorState, Options, Position, State, Tree
 from samplers.interface.claims import Claims, Composite, Diffusion, Source, StationaryLaw, StationaryMoments
+from samplers.interface.from_step import PositionMixin
+from samplers.validation import require_positive
 from targets.target import Target
 
 
@@ -76,6 +78,16 @@ def frozen(
     return jax.value_and_grad(lambda theta: target.potential(theta) + eta @ ravel_pytree(theta)[0]), estate
 
 
+def composite_claims(source: Source, temperature: float = 1.0, *conditions: str) -> Claims:
+    """Claims for a step of several inner iterations, or with a memory: no dynamics, a law up to a bias O(h)."""
+    return Claims(
+        source,
+        StationaryLaw(order=1, temperature=temperature),
+        Composite(),
+        conditions=("exact gradient", *conditions),
+    )
+
+
 def preconditioned_claims(source: Source, temperature: float = 1.0) -> Claims:
     """Claims for SGLD or SGHMC with a moving average of squared gradients as preconditioner.
 
@@ -83,12 +95,7 @@ def preconditioned_claims(source: Source, temperature: float = 1.0) -> Claims:
     average is part of the Markov chain and no dynamics are declared; li2016preconditioned drops Gamma, the divergence
     of the preconditioner, knowingly, and no step size brings it back.
     """
-    return Claims(
-        source,
-        StationaryLaw(order=1, temperature=temperature),
-        Composite(),
-        conditions=("exact gradient", "Gamma dropped"),
-    )
+    return composite_claims(source, temperature, "Gamma dropped")
 
 
 def first(particles: Position) -> Position:
@@ -122,6 +129,25 @@ def sgld_claims(temperature: float) -> Claims:
         StationaryMoments(lambda h, curvature: {"position": temperature / curvature / (1 - h * curvature / 2)}),
         conditions=("exact gradient",),
     )
+
+
+class LangevinMixin(PositionMixin):
+    """All but the step of a sampler of `library` that is held to SGLD, with the option `temperature`."""
+
+    temperature: float
+    library: ClassVar[str]
+
+    backend = "jax"
+    needs = frozenset({"gradient"})
+
+    def __post_init__(self) -> None:
+        require_positive(self, "temperature")
+        load(self.library)
+
+    @property
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
+        return sgld_claims(self.temperature)
 
 
 def on_target(adapter: Builder, **fixed: Any) -> Builder:

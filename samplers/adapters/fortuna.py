@@ -12,17 +12,17 @@ and `momentum_decay` a, the share of the momentum that a step *keeps*,
 so that s = h^2 and a = 1 - C h for a friction C, and s = h for a = 0. Momenta start from 0.
 """
 
-from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
-from samplers.adapters.common import preconditioned_claims
+from samplers.adapters.common import composite_claims, preconditioned_claims
 from samplers.adapters.isolated.entry import PRECONDITIONED, bridged_row, composite_row, momentum_row, sampled_row
-from samplers.adapters.isolated.sampler import Bridged
+from samplers.adapters.isolated.sampler import Bridged, bridged
 from samplers.adapters.sgmcmcjax import PreconditionedPoint
 from samplers.dynamics.underdamped import PhasePoint
 from samplers.entry import Row
 from samplers.interface.aliases import Position, Tree
-from samplers.interface.claims import AdaptiveLaw, Claims, Composite, Source, StationaryLaw
+from samplers.interface.claims import AdaptiveLaw, Claims, Source
 from samplers.overdamped.sgld import SGLD
 from samplers.underdamped.sghmc import SGHMC
 from samplers.validation import require
@@ -37,10 +37,7 @@ class PreconditionedPhasePoint(NamedTuple):
     second_moment: Tree
 
 
-def _bridged(
-    kernel: str, target: Target, claims: Claims, point: Callable[..., Tree] | None = None, **options: float
-) -> Bridged:
-    return Bridged("fortuna", kernel, target, claims, options, point)
+_bridged = partial(bridged, "fortuna")
 
 
 def _require_friction(friction: float) -> None:
@@ -62,12 +59,7 @@ def sghmc_resampled(target: Target, integration_steps: int = 10, friction: float
     """`sghmc_integrator` with `momentum_resample_steps`; one step is that many of the library's."""
     require(integration_steps >= 1, "integration_steps: must be positive", integration_steps)
     _require_friction(friction)
-    claims = Claims(
-        Source("chen2014stochastic", "Algorithm 2"),
-        StationaryLaw(order=1),
-        Composite(),
-        conditions=("exact gradient",),
-    )
+    claims = composite_claims(Source("chen2014stochastic", "Algorithm 2"))
     return _bridged("sghmc_resampled", target, claims, integration_steps=integration_steps, friction=friction)
 
 

@@ -10,16 +10,16 @@ Noise adaption (`adapt_noise_model`), masses and adaptive step sizes are not exe
 """
 
 import math
-from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
-from samplers.adapters.common import preconditioned_claims
+from samplers.adapters.common import composite_claims, preconditioned_claims
 from samplers.adapters.isolated.entry import PRECONDITIONED, bridged_row, composite_row, momentum_row, sampled_row
-from samplers.adapters.isolated.sampler import Bridged
+from samplers.adapters.isolated.sampler import Bridged, bridged
 from samplers.adapters.sgmcmcjax import PreconditionedPoint
 from samplers.dynamics.underdamped import PhasePoint, langevin_dynamics
 from samplers.entry import TEMPERATURES, Row
-from samplers.interface.aliases import Position, Tree
+from samplers.interface.aliases import Position
 from samplers.interface.claims import (
     Claims,
     Composite,
@@ -44,10 +44,7 @@ class ReplicaPoint(NamedTuple):
     hot: Position
 
 
-def _bridged(
-    kernel: str, target: Target, claims: Claims, point: Callable[..., Tree] | None = None, **options: float
-) -> Bridged:
-    return Bridged("jax-sgmc", kernel, target, claims, options, point)
+_bridged = partial(bridged, "jax-sgmc")
 
 
 def _require_steps(integration_steps: int, friction: float) -> None:
@@ -58,12 +55,7 @@ def _require_steps(integration_steps: int, friction: float) -> None:
 def _exact(source: Source, friction: float, temperature: float = 1.0) -> Claims:
     """Claims of a Metropolis kernel whose momentum is kept from step to step: the law of both is claimed."""
     dynamics = lambda target: langevin_dynamics(target, friction, temperature)
-    return Claims(
-        source,
-        ExactLaw(temperature=temperature),
-        Diffusion(dynamics),
-        Composite(),
-    )
+    return Claims(source, ExactLaw(temperature=temperature), Diffusion(dynamics), Composite())
 
 
 def sgld(target: Target, temperature: float = 1.0) -> Bridged:
@@ -83,8 +75,7 @@ def sgld_rms(target: Target, alpha: float = 0.9, lmbd: float = 1e-5, temperature
     require(lmbd > 0, "lmbd: must be positive", lmbd)
     require(temperature > 0, "temperature: must be positive", temperature)
     claims = preconditioned_claims(Source("li2016preconditioned", "Algorithm 1"), temperature)
-    options = {"alpha": alpha, "lmbd": lmbd, "temperature": temperature}
-    return _bridged("sgld_rms", target, claims, PreconditionedPoint, **options)
+    return _bridged("sgld_rms", target, claims, PreconditionedPoint, alpha=alpha, lmbd=lmbd, temperature=temperature)
 
 
 def re_sgld(target: Target, hot_temperature: float = 4.0) -> Bridged:
@@ -111,12 +102,7 @@ def sghmc(target: Target, integration_steps: int = 10, friction: float = 1.0) ->
     theta' = theta + h r,   r' = (1 - friction h) r - h grad U(theta') + friction sqrt(2 h) xi.
     """
     _require_steps(integration_steps, friction)
-    claims = Claims(
-        Source("chen2014stochastic", "Algorithm 2"),
-        StationaryLaw(order=1),
-        Composite(),
-        conditions=("exact gradient",),
-    )
+    claims = composite_claims(Source("chen2014stochastic", "Algorithm 2"))
     return _bridged("sghmc", target, claims, integration_steps=integration_steps, friction=friction)
 
 

@@ -19,7 +19,8 @@ from jax.flatten_util import ravel_pytree
 from samplers.adapters.common import PARTICLES, Foreign, PeerState, first, frozen, load, on_target
 from samplers.entry import Row
 from samplers.interface.aliases import Estimator, Position, Scalar, Tree
-from samplers.interface.claims import Claims, Composite, ExactLaw, ParticleLaw, Source
+from samplers.interface.claims import CarriedState, Claims, Composite, ExactLaw, ParticleLaw, Source
+from samplers.interface.from_step import PositionVariable
 from samplers.validation import require
 from targets.target import Target
 
@@ -48,7 +49,7 @@ def latent(target: Target, constraint: str = "real") -> jax.Array:
 
 
 @dataclass(frozen=True, eq=False)
-class HMCECS:
+class HMCECS(PositionVariable):
     """`numpyro.infer.HMCECS` around `numpyro.infer.HMC`: an update of the subsample u, then one of theta given u.
 
         u' is u with one block drawn anew, uniformly with replacement; min(1, exp(l(theta, u') - l(theta, u))) accepts
@@ -105,6 +106,7 @@ class HMCECS:
         return Claims(
             Source("dang2019hamiltonian", "Algorithm 1"),
             ExactLaw(),
+            CarriedState("the indices of the minibatch, a part of the extended state"),
             Composite(),
             conditions=("control variates that are exact, so that the perturbed law is the posterior",),
         )
@@ -173,17 +175,9 @@ class HMCECS:
         """Position of a state."""
         return self.target.unravel(state.inner.z[SITE])
 
-    def unpack(self, state: PeerState) -> Position:
-        """Full variable z of a state."""
-        return self.position(state)
-
-    def pack(self, key: jax.Array, z: Position, estimator: Estimator) -> PeerState:
-        """State with the full variable z; caches are computed anew."""
-        return self.init(key, z, estimator)
-
 
 @dataclass(frozen=True)
-class SVGD:
+class SVGD(PositionVariable):
     """`numpyro.contrib.einstein.SVGD`: phi(x_j) = (1/M) sum_i [k(x_i, x_j) g(x_i) + grad_{x_i} k(x_i, x_j)].
 
     Conventions: g = -grad U~; the step size is that of the optimiser (`sgd`: x_j' = x_j + h phi); the kernel is made
@@ -223,6 +217,7 @@ class SVGD:
         return Claims(
             Source("liu2016stein", "Algorithm 1"),
             ParticleLaw(),
+            None if self.optimizer == "sgd" else CarriedState("the averages of the optimiser"),
             conditions=("infinitely many particles",),
             spaces=("positive",) if self.constraint == "positive" else ("euclidean",),
         )
@@ -275,14 +270,6 @@ class SVGD:
         """Position of a state."""
         flat = self._optimizer(1.0).get_params(state.inner.optim_state)[_PARAMETER]
         return jax.vmap(self.target.unravel)(jnp.exp(flat) if self.constraint == "positive" else flat)
-
-    def unpack(self, state: PeerState) -> Position:
-        """Full variable z of a state."""
-        return self.position(state)
-
-    def pack(self, key: jax.Array, z: Position, estimator: Estimator) -> PeerState:
-        """State with the full variable z; caches are computed anew."""
-        return self.init(key, z, estimator)
 
 
 _PARAMETER = f"{SITE}_auto_loc"

@@ -16,13 +16,13 @@ from types import ModuleType
 import jax
 import jax.numpy as jnp
 
-from samplers.adapters.common import Foreign, load, sgld_claims
+from samplers.adapters.common import Foreign, LangevinMixin, load
 from samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
 from samplers.entry import FRICTIONS, TEMPERATURES, Row, plain
 from samplers.interface.aliases import Estimator, Position, Scalar, Tree
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
-from samplers.interface.from_step import PositionMixin, PositionState
-from samplers.validation import require
+from samplers.interface.from_step import PositionState
+from samplers.validation import require_positive
 
 CLIP = 1e8
 """Norm above which `DifferentiallyPrivate` clips: far above any gradient that is met."""
@@ -34,7 +34,7 @@ def library() -> ModuleType:
 
 
 @dataclass(frozen=True)
-class NoisySGD(PositionMixin):
+class NoisySGD(LangevinMixin):
     """`optax.noisy_sgd(h, eta, gamma)`: theta' = theta - h (grad U~ + N(0, eta / t^gamma)) in step t = 1, 2, ...
 
     Conventions: eta is a variance, of the noise in the *gradient*; here eta = 2 T / h and gamma = 0, which is SGLD.
@@ -49,17 +49,7 @@ class NoisySGD(PositionMixin):
 
     temperature: float = 1.0
 
-    backend = "jax"
-    needs = frozenset({"gradient"})
-
-    def __post_init__(self) -> None:
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
-        library()
-
-    @property
-    def claims(self) -> Claims:
-        """Properties that the checks test."""
-        return sgld_claims(self.temperature)
+    library = "optax"
 
     def step(self, key: jax.Array, state: PositionState, step_size: Scalar, estimator: Estimator) -> PositionState:
         """Take one step."""
@@ -70,7 +60,7 @@ class NoisySGD(PositionMixin):
 
 
 @dataclass(frozen=True)
-class DifferentiallyPrivate(PositionMixin):
+class DifferentiallyPrivate(LangevinMixin):
     """`optax.contrib.differentially_private_aggregate(C, m)` before a learning rate h, fed the gradient as one example:
 
         theta' = theta - h (clip(grad U~, C) + N(0, (m C)^2)),   clip(g, C) = g min(1, C / |g|)
@@ -86,17 +76,7 @@ class DifferentiallyPrivate(PositionMixin):
 
     temperature: float = 1.0
 
-    backend = "jax"
-    needs = frozenset({"gradient"})
-
-    def __post_init__(self) -> None:
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
-        library()
-
-    @property
-    def claims(self) -> Claims:
-        """Properties that the checks test."""
-        return sgld_claims(self.temperature)
+    library = "optax"
 
     def step(self, key: jax.Array, state: PositionState, step_size: Scalar, estimator: Estimator) -> PositionState:
         """Take one step."""
@@ -135,8 +115,7 @@ class AddNoise(MomentumMixin):
     needs = frozenset({"gradient"})
 
     def __post_init__(self) -> None:
-        require(self.friction > 0, "friction: must be positive", self.friction)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "friction", "temperature")
         library()
 
     @property

@@ -11,16 +11,16 @@ velocity v = h r with dt = h^2, and lose the share alpha = C h of it in a step; 
 `*CV` are centred at the example position of the target. Momenta start from 0; `sgnht` draws one in its first step.
 """
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
-from samplers.adapters.common import preconditioned_claims
+from samplers.adapters.common import composite_claims, preconditioned_claims
 from samplers.adapters.isolated.entry import PRECONDITIONED, bridged_row, composite_row, momentum_row, sampled_row
-from samplers.adapters.isolated.sampler import Bridged
+from samplers.adapters.isolated.sampler import Bridged, bridged
 from samplers.dynamics.underdamped import PhasePoint
 from samplers.entry import Row
 from samplers.interface.aliases import Position, Tree
-from samplers.interface.claims import Claims, Composite, Source, StationaryLaw
+from samplers.interface.claims import Source
 from samplers.overdamped.sgld import SGLD
 from samplers.thermostats.badodab import BADODAB
 from samplers.thermostats.common import ThermostatPoint
@@ -45,10 +45,7 @@ class AdamPoint(NamedTuple):
     second_moment: Tree
 
 
-def _bridged(
-    kernel: str, target: Target, claims: Claims, point: Callable[..., Tree] | None = None, **options: float
-) -> Bridged:
-    return Bridged("sgmcmcjax", kernel, target, claims, options, point)
+_bridged = partial(bridged, "sgmcmcjax")
 
 
 def sgld(target: Target) -> Bridged:
@@ -92,12 +89,7 @@ def sgld_adam(target: Target, beta1: float = 0.9, beta2: float = 0.999, eps: flo
 def _sghmc(kernel: str, target: Target, num_integration_steps: int, friction: float, **options: Any) -> Bridged:
     require(num_integration_steps >= 1, "num_integration_steps: must be positive", num_integration_steps)
     require(friction > 0, "friction: must be positive", friction)
-    claims = Claims(
-        Source("chen2014stochastic", "appendix G"),
-        StationaryLaw(order=1),
-        Composite(),
-        conditions=("exact gradient",),
-    )
+    claims = composite_claims(Source("chen2014stochastic", "appendix G"))
     return _bridged(kernel, target, claims, L=num_integration_steps, friction=friction, **options)
 
 

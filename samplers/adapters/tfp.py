@@ -18,8 +18,8 @@ import jax
 import jax.numpy as jnp
 
 from samplers.adapters.common import COMPOSITE, FEW, Foreign, frozen, load, on_target
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from samplers.dynamics.overdamped import overdamped_dynamics
+from samplers.dynamics.complete_recipe import Dynamics
+from samplers.dynamics.overdamped import overdamped_dynamics, reversible_dynamics
 from samplers.entry import SAMPLED_TIERS, Row
 from samplers.interface.aliases import Estimator, Scalar
 from samplers.interface.claims import (
@@ -67,18 +67,18 @@ def langevin_dynamics(target: Target, name: Volatility) -> Dynamics:
         sigma = volatility_function(name)
         return jnp.eye(n, dtype=z.dtype) if sigma is None else jnp.diag(sigma(z)[0] ** 2)
 
-    Q = lambda z: jnp.zeros((n, n), z.dtype)
-    return Dynamics(target.flat_potential, D, Q, coordinate_names(n), n)
+    return reversible_dynamics(target, D)
 
 
 class KernelMixin(PositionMixin):
     """Steps of a kernel of the library, each from fresh results."""
 
     target: Target
+    kernel: Callable[[Callable[..., jax.Array], Scalar], Foreign]
+    """Log-density and step size -> kernel of the library."""
 
-    def kernel(self, log_density: Callable[..., jax.Array], step_size: Scalar) -> Foreign:
-        """Kernel of the library at a step size."""
-        raise NotImplementedError
+    backend = "jax"
+    needs = frozenset({"gradient"})
 
     def step(self, key: jax.Array, state: PositionState, step_size: Scalar, estimator: Estimator) -> PositionState:
         """Take one step."""
@@ -110,9 +110,6 @@ class UncalibratedLangevin(KernelMixin):
     target: Target
     volatility: Volatility = "one"
 
-    backend = "jax"
-    needs = frozenset({"gradient"})
-
     def __post_init__(self) -> None:
         require(self.volatility in ("one", "constant", "position"), "volatility: unknown", self.volatility)
         library()
@@ -140,27 +137,17 @@ class UncalibratedLangevin(KernelMixin):
 
 
 @dataclass(frozen=True)
-class MALA(KernelMixin):
+class MALA(UncalibratedLangevin):
     """`tfp.mcmc.MetropolisAdjustedLangevinAlgorithm`: the step of `UncalibratedLangevin` as a proposal.
 
     Conventions: as in `UncalibratedLangevin`; unlike it exact at every step size, for an exact log-density.
 
     Source: the module `tfp.mcmc.langevin`; roberts1996exponential, section 1.4.
 
-    Args:
-        target: as in `UncalibratedLangevin`.
-        volatility: as in `UncalibratedLangevin`.
+    Args: as of `UncalibratedLangevin`.
     """
 
-    target: Target
-    volatility: Volatility = "one"
-
-    backend = "jax"
     needs = frozenset({"gradient", "potential"})
-
-    def __post_init__(self) -> None:
-        require(self.volatility in ("one", "constant", "position"), "volatility: unknown", self.volatility)
-        library()
 
     @property
     def claims(self) -> Claims:
@@ -195,9 +182,6 @@ class UncalibratedHMC(KernelMixin):
     target: Target
     num_leapfrog_steps: int = 3
 
-    backend = "jax"
-    needs = frozenset({"gradient"})
-
     def __post_init__(self) -> None:
         require(self.num_leapfrog_steps >= 1, "num_leapfrog_steps: must be positive", self.num_leapfrog_steps)
         library()
@@ -220,25 +204,15 @@ class UncalibratedHMC(KernelMixin):
 
 
 @dataclass(frozen=True)
-class HMC(KernelMixin):
+class HMC(UncalibratedHMC):
     """`tfp.mcmc.HamiltonianMonteCarlo`: the step of `UncalibratedHMC` as proposal, then accept-reject.
 
     Source: the module `tfp.mcmc.hmc`; neal2011mcmc, section 5.3.2.
 
-    Args:
-        target: as in `UncalibratedHMC`.
-        num_leapfrog_steps: as in `UncalibratedHMC`.
+    Args: as of `UncalibratedHMC`.
     """
 
-    target: Target
-    num_leapfrog_steps: int = 3
-
-    backend = "jax"
     needs = frozenset({"gradient", "potential"})
-
-    def __post_init__(self) -> None:
-        require(self.num_leapfrog_steps >= 1, "num_leapfrog_steps: must be positive", self.num_leapfrog_steps)
-        library()
 
     @property
     def claims(self) -> Claims:

@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.dynamics.complete_recipe import Dynamics
+from samplers.dynamics.overdamped import reversible_dynamics
 from samplers.validation import require
 from targets.numerics.arrays import AnyArray
 from targets.target import Target
@@ -17,14 +18,7 @@ def cir_dynamics(target: Target) -> Dynamics:
 
     Source: baker2018large, equation (2.1).
     """
-    n = target.size
-    return Dynamics(
-        H=target.flat_potential,
-        D=lambda z: jnp.diag(z),
-        Q=lambda z: jnp.zeros((n, n), z.dtype),
-        names=coordinate_names(n),
-        size=n,
-    )
+    return reversible_dynamics(target, lambda z: jnp.diag(z))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,20 @@
 
 import jax.numpy as jnp
 
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.dynamics.complete_recipe import Dynamics, MatrixField, coordinate_names
 from targets.target import Target
+
+
+def reversible_dynamics(target: Target, D: MatrixField, temperature: float = 1.0) -> Dynamics:
+    """H = U / T, Q = 0: d theta = (-D grad U / T + div D) dt + sqrt(2 D) dW, for a diffusion D(theta) (n, n)."""
+    n = target.size
+    return Dynamics(
+        H=lambda z: target.flat_potential(z) / temperature,
+        D=D,
+        Q=lambda z: jnp.zeros((n, n), z.dtype),
+        names=coordinate_names(n),
+        size=n,
+    )
 
 
 def overdamped_dynamics(target: Target, temperature: float = 1.0) -> Dynamics:
@@ -11,11 +23,4 @@ def overdamped_dynamics(target: Target, temperature: float = 1.0) -> Dynamics:
 
     Source: ma2015complete, section 3.1 (SGLD), at temperature T.
     """
-    T, n = temperature, target.size
-    return Dynamics(
-        H=lambda z: target.flat_potential(z) / T,
-        D=lambda z: T * jnp.eye(n, dtype=z.dtype),
-        Q=lambda z: jnp.zeros((n, n), z.dtype),
-        names=coordinate_names(n),
-        size=n,
-    )
+    return reversible_dynamics(target, lambda z: temperature * jnp.eye(target.size, dtype=z.dtype), temperature)

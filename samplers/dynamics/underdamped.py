@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Key
 
 from samplers.dynamics.complete_recipe import Dynamics, Vector, coordinate_names
 from samplers.dynamics.embedded import Friction, friction_matrix
-from samplers.numerics.noise import normal_like
+from samplers.numerics.noise import momentum_like
 from targets.manifolds.base import Point
 from targets.target import Target
 
@@ -71,8 +71,7 @@ class MomentumMixin:
     def init(self, key: Key[Array, ""], position: Point, estimator: Any) -> PhaseState:
         """Start a chain at a position, with a momentum N(0, T)."""
         momentum_key, estimator_key = jax.random.split(key)
-        root = jnp.sqrt(self.temperature)
-        momentum = jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(momentum_key, position))
+        momentum = momentum_like(momentum_key, position, self.temperature)
         return MomentumState(position, momentum, estimator.init(estimator_key, position))
 
     def position(self, state: PhaseState) -> Point:
@@ -86,3 +85,13 @@ class MomentumMixin:
     def pack(self, key: Key[Array, ""], z: PhasePoint, estimator: Any) -> PhaseState:
         """State with the full variable z; caches are computed anew."""
         return MomentumState(z.position, z.momentum, estimator.init(key, z.position))
+
+
+class CachedMomentumMixin(MomentumMixin):
+    """A sampler with a momentum whose `pack` computes caches: a chain starts as from a z that is given."""
+
+    def init(self, key: Key[Array, ""], position: Point, estimator: Any) -> Any:
+        """Start a chain at a position, with a momentum N(0, T)."""
+        momentum_key, pack_key = jax.random.split(key)
+        momentum = momentum_like(momentum_key, position, self.temperature)
+        return self.pack(pack_key, PhasePoint(position, momentum), estimator)

@@ -14,20 +14,15 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from samplers.interface.aliases import Estimator, EstimatorState, Position
-from samplers.interface.sampler import Estimate
+from samplers.interface.sampler import Estimate, Stateless
 from targets.target import DataTerms, Target
 
 
 @dataclass(frozen=True, eq=False)
-class Exact:
+class Exact(Stateless):
     """The exact gradient and potential of U."""
 
     target: Target
-
-    def init(self, key: jax.Array, position: Position) -> tuple[()]:
-        """No state: an empty tuple."""
-        del key, position
-        return ()
 
     def estimate(self, key: jax.Array, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
         """Estimate at a position, and the next state of the estimator."""
@@ -37,7 +32,7 @@ class Exact:
 
 
 @dataclass(frozen=True, eq=False)
-class KnownNoise:
+class KnownNoise(Stateless):
     """grad U + N(0, V) with known V, the noise model of the recipe paper's synthetic experiments.
 
     Args:
@@ -50,11 +45,6 @@ class KnownNoise:
     target: Target
     covariance: np.ndarray
     report: bool = True
-
-    def init(self, key: jax.Array, position: Position) -> tuple[()]:
-        """No state: an empty tuple."""
-        del key, position
-        return ()
 
     def estimate(self, key: jax.Array, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
         """Estimate at a position, and the next state of the estimator."""
@@ -74,7 +64,7 @@ def square_root(covariance: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Minibatch:
+class Minibatch(Stateless):
     """grad U_0 + (N/n) sum_{i in S} grad U_i over a random minibatch S of n data.
 
     Args:
@@ -115,11 +105,6 @@ class Minibatch:
         total, n = self.terms.size, self.batch_size
         source = itertools.product(range(total), repeat=n) if self.replace else itertools.combinations(range(total), n)
         return np.array(list(source), dtype=np.int32)
-
-    def init(self, key: jax.Array, position: Position) -> tuple[()]:
-        """No state: an empty tuple."""
-        del key, position
-        return ()
 
     def draw(self, key: jax.Array) -> jax.Array:
         """Indices (n,) of one random minibatch."""
@@ -188,7 +173,7 @@ class FullEnergy:
 
 
 @dataclass(frozen=True, eq=False)
-class FromLogDensity:
+class FromLogDensity(Stateless):
     """The exact gradient of any log-density, for samplers used outside the catalogue of targets.
 
     Args:
@@ -196,11 +181,6 @@ class FromLogDensity:
     """
 
     log_density: Callable[[Position], jax.Array]
-
-    def init(self, key: jax.Array, position: Position) -> tuple[()]:
-        """No state: an empty tuple."""
-        del key, position
-        return ()
 
     def estimate(self, key: jax.Array, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
         """Estimate at a position, and the next state of the estimator."""

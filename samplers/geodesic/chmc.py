@@ -64,7 +64,7 @@ class CHMC(TrajectoryMixin):
         source = Source("brubaker2012family", "constrained HMC with RATTLE")
         spaces = ("euclidean", "sphere", "stiefel", "product")
         dynamics = lambda target: geodesic_overdamped(target, self.temperature)
-        return self.exact_claims(source, dynamics, self.manifold.is_linear, spaces)
+        return self.trajectory_claims(source, dynamics, self.manifold.is_linear, spaces)
 
     def refresh(self, key: jax.Array, position: Position) -> Tree:
         """p ~ N(0, T P(x))."""

@@ -19,7 +19,7 @@ from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics.embedded import projection
 from samplers.interface.aliases import EstimatorState, Position, Scalar, Tree
-from samplers.numerics.noise import correlated_like, normal_like
+from samplers.numerics.noise import correlated_like, momentum_like, normal_like
 from targets.manifolds.base import Manifold
 
 Friction = Any
@@ -50,8 +50,7 @@ def boundary_conditions(manifold: Manifold) -> tuple[str, ...]:
 
 def velocity_like(key: jax.Array, manifold: Manifold, position: Position, temperature: float) -> Tree:
     """v ~ N(0, T P(x)), the law of the velocity at a point."""
-    root = jnp.sqrt(temperature)
-    return manifold.tangent(position, jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(key, position)))
+    return manifold.tangent(position, momentum_like(key, position, temperature))
 
 
 def arrive(manifold: Manifold, position: Position, velocity: Tree) -> tuple[Position, Tree]:

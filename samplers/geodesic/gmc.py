@@ -52,7 +52,7 @@ class GMC(TrajectoryMixin):
         """Properties that the checks test."""
         source = Source("byrne2013geodesic", "the geodesic Monte Carlo algorithm")
         dynamics = lambda target: geodesic_overdamped(target, self.temperature)
-        return self.exact_claims(source, dynamics, self.manifold.is_linear, SPACES).amended(
+        return self.trajectory_claims(source, dynamics, self.manifold.is_linear, SPACES).amended(
             FollowsGeodesics(self.manifold)
         )
 

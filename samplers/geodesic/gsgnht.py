@@ -22,9 +22,10 @@ from samplers.interface.claims import (
     Source,
     StationaryLaw,
 )
+from samplers.interface.from_step import PointMixin
 from samplers.interface.metropolis import inner
 from samplers.thermostats.common import scalar_thermostat, thermostat_dynamics
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.manifolds.base import Manifold
 from targets.numerics.small_sums import computed_once
 from targets.target import Target
@@ -48,7 +49,7 @@ class GeodesicThermostatState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class GSGNHT:
+class GSGNHT(PointMixin):
     """Langevin dynamics on an embedded manifold of dimension m, whose friction xi adapts to gradient noise.
 
         A(h/2) B(h/2) O(h) B(h/2) A(h/2)
@@ -85,10 +86,11 @@ class GSGNHT:
 
     backend = "jax"
     needs = frozenset({"gradient"})
+    point = TangentThermostatPoint
+    state = GeodesicThermostatState
 
     def __post_init__(self) -> None:
-        require(self.diffusion > 0, "diffusion: must be positive", self.diffusion)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "diffusion", "temperature")
         valid = self.thermal_mass is None or self.thermal_mass > 0
         require(valid, "thermal_mass: must be positive or None", self.thermal_mass)
 
@@ -148,18 +150,6 @@ class GSGNHT:
         kicked = jax.tree.map(lambda b, g, n: decay * (decay * b - h * g + n), v, estimate.gradient, noise)
         x, v, xi = self._glide(x, self.manifold.tangent(x, kicked), xi, 0.5 * h)
         return GeodesicThermostatState(self.manifold.project_roundoff(x), v, xi, estate)
-
-    def position(self, state: GeodesicThermostatState) -> Position:
-        """Position of a state."""
-        return state.position
-
-    def unpack(self, state: GeodesicThermostatState) -> TangentThermostatPoint:
-        """Full variable z of a state."""
-        return TangentThermostatPoint(state.position, state.velocity, state.thermostat)
-
-    def pack(self, key: jax.Array, z: TangentThermostatPoint, estimator: Estimator) -> GeodesicThermostatState:
-        """State with the full variable z; caches are computed anew."""
-        return GeodesicThermostatState(z.position, z.velocity, z.thermostat, estimator.init(key, z.position))
 
 
 ENTRIES: tuple[Row, ...] = (

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +26,7 @@ from samplers.geodesic.common import (
     projected_noise,
     velocity_like,
 )
-from samplers.interface.aliases import Estimator, Need, Position, Scalar, Tree
+from samplers.interface.aliases import Estimator, Position, Scalar, Tree
 from samplers.interface.claims import (
     Claims,
     Diffusion,
@@ -38,14 +37,16 @@ from samplers.interface.claims import (
     StationaryLaw,
     StationaryMoments,
 )
+from samplers.interface.estimates import CompensationMixin
+from samplers.interface.from_step import PointMixin
 from samplers.underdamped.sghmc import SGHMC
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.manifolds.base import Manifold
 from targets.target import Target
 
 
 @dataclass(frozen=True, eq=False)
-class SGGMC:
+class SGGMC(CompensationMixin, PointMixin):
     """Underdamped Langevin dynamics on an embedded manifold, with exact geodesics and a symmetric splitting.
 
         A(h/2) B(h/2) O(h) B(h/2) A(h/2)
@@ -85,6 +86,8 @@ class SGGMC:
     compensate: bool = False
 
     backend = "jax"
+    point = TangentPoint
+    state = GeodesicState
 
     def __post_init__(self) -> None:
         C = np.asarray(self.friction, np.float64)
@@ -95,7 +98,7 @@ class SGGMC:
         require(bool(np.all(np.isfinite(C))), "friction: must be finite", self.friction)
         least = C if C.ndim == 0 else np.linalg.eigvalsh(C)[0]
         require(bool(least > 0), "friction: must be positive (definite)", self.friction)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "temperature")
         if C.ndim == 2:
             object.__setattr__(self, "friction", tuple(map(tuple, C.tolist())))  # comparable, like every other option
 
@@ -104,11 +107,6 @@ class SGGMC:
         """A square root of a matrix C; None for a number."""
         C = np.asarray(self.friction, np.float64)
         return np.linalg.cholesky(C) if C.ndim == 2 else None
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """Parts of an estimate that a step reads."""
-        return frozenset({"gradient", "covariance"} if self.compensate else {"gradient"})
 
     @property
     def flat(self) -> bool:
@@ -177,20 +175,8 @@ class SGGMC:
 
         return damp
 
-    def position(self, state: GeodesicState) -> Position:
-        """Position of a state."""
-        return state.position
 
-    def unpack(self, state: GeodesicState) -> TangentPoint:
-        """Full variable z of a state."""
-        return TangentPoint(state.position, state.velocity)
-
-    def pack(self, key: jax.Array, z: TangentPoint, estimator: Estimator) -> GeodesicState:
-        """State with the full variable z; caches are computed anew."""
-        return GeodesicState(z.position, z.velocity, estimator.init(key, z.position))
-
-
-def _matrix_friction(target: Target, friction: float = 1.0, temperature: float = 1.0) -> Any:
+def _matrix_friction(target: Target, friction: float = 1.0, temperature: float = 1.0) -> SGGMC:
     """SGGMC with a friction that is not a multiple of the identity, of size `friction`."""
     n = target.size
     return SGGMC(

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import jax
+import numpy as np
+from jax.typing import ArrayLike
 
 from samplers.dynamics.charts import InChart
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.embedded import EmbeddedDynamics
 from samplers.interface.trees import Tree
+from targets.manifolds.base import Manifold
 from targets.target import Target
 
 
@@ -85,7 +88,7 @@ class StochasticEquation(Claim):
         weak_order: p with a local weak error O(h^(p+1)) under `Claims.conditions`; None if no order is claimed.
     """
 
-    dynamics: Callable[[Target], Any]
+    dynamics: Callable[[Target], Dynamics | EmbeddedDynamics]
     weak_order: int | None = None
 
 
@@ -185,7 +188,7 @@ class FlattenedLaw(Claim):
 
     temperature: float
     zeta: float
-    edges: Any
+    edges: np.ndarray
     rate: float
 
 
@@ -239,6 +242,20 @@ class IndependentNoise(Claim):
 
 
 @dataclass(frozen=True, eq=False)
+class CarriedState(Claim):
+    """The state holds more than z, and the next step reads it: draws made ahead, averages, the state of an optimiser.
+
+    The law of z alone is then that of `pack`, which makes the rest anew; the laws on Gaussians are those of all of the
+    state.
+
+    Attributes:
+        what: is carried, in words.
+    """
+
+    what: str
+
+
+@dataclass(frozen=True, eq=False)
 class ReflectsAtZero(Claim):
     """A step is the fold at zero of the step without a mirror: theta -> |theta|, and r changes sign where theta does.
 
@@ -262,7 +279,7 @@ class FollowsGeodesics(Claim):
         manifold: whose `geodesic(x, v, t) -> (x, v)` the step follows.
     """
 
-    manifold: Any
+    manifold: Manifold
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +299,7 @@ class FisherScoring(LearntPreconditioner):
         diagonal: only the diagonals of B and F are used.
     """
 
-    preconditioner: Any
+    preconditioner: ArrayLike
     batch_fraction: float
     diagonal: bool
 
@@ -301,7 +318,7 @@ class RunningSquares(LearntPreconditioner):
     """
 
     decay: float
-    second_moment: Any
+    second_moment: Tree
     data_size: float
     regularisation: float
 

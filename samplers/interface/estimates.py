@@ -1,8 +1,19 @@
-"""Access to the optional parts of an estimate."""
+"""The optional parts of an estimate: who needs them, and access to them."""
 
 import jax
 
-from samplers.interface.sampler import Estimate
+from samplers.interface.sampler import Estimate, Need
+
+
+class CompensationMixin:
+    """`needs` of a sampler that, with `compensate`, injects less noise by as much as the estimated gradient brings."""
+
+    compensate: bool
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Parts of an estimate that a step reads."""
+        return frozenset({"gradient", "covariance"} if self.compensate else {"gradient"})
 
 
 def covariance_of(estimate: Estimate) -> jax.Array:

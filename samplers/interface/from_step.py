@@ -1,13 +1,13 @@
 """Samplers whose state is their position, and the helper that completes an object of another author."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import jax
 
-from samplers.interface.aliases import Estimator, EstimatorState, Position, State, Tree
+from samplers.interface.aliases import Estimator, EstimatorState, Key, Position, State, Tree
 from samplers.interface.claims import Claims, Source, StationaryLaw
 from samplers.interface.sampler import Need, Sampler
 
@@ -19,10 +19,25 @@ class PositionState(NamedTuple):
     estate: EstimatorState
 
 
-class PositionMixin:
+class PositionVariable:
+    """unpack and pack of a sampler whose full variable z is its position."""
+
+    init: Callable[..., State]
+    position: Callable[..., Position]
+
+    def unpack(self, state: State) -> Position:
+        """Full variable z of a state."""
+        return self.position(state)
+
+    def pack(self, key: Key, z: Position, estimator: Estimator) -> State:
+        """State with the full variable z; caches are computed anew."""
+        return self.init(key, z, estimator)
+
+
+class PositionMixin(PositionVariable):
     """init, position, unpack and pack of a sampler with a `PositionState`."""
 
-    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> State:
+    def init(self, key: Key, position: Position, estimator: Estimator) -> State:
         """Start a chain at a position."""
         return PositionState(position, estimator.init(key, position))
 
@@ -30,13 +45,29 @@ class PositionMixin:
         """Position of a state."""
         return state.position
 
-    def unpack(self, state: State) -> Position:
-        """Full variable z of a state."""
+
+class PointMixin:
+    """position, unpack and pack of a sampler whose state is z, part by part, and then the estimator's own state.
+
+    Attributes:
+        point: the named tuple of z, which begins with the position.
+        state: the named tuple of a state.
+    """
+
+    point: ClassVar[Callable[..., Tree]]
+    state: ClassVar[Callable[..., State]]
+
+    def position(self, state: State) -> Position:
+        """Position of a state."""
         return state.position
 
-    def pack(self, key: jax.Array, z: Position, estimator: Estimator) -> State:
-        """State with the full variable z; caches are computed anew."""
-        return self.init(key, z, estimator)
+    def unpack(self, state: State) -> Tree:
+        """Full variable z of a state."""
+        return self.point(*state[:-1])
+
+    def pack(self, key: Key, z: Tree, estimator: Estimator) -> State:
+        """State with the full variable z."""
+        return self.state(*z, estimator.init(key, z.position))
 
 
 def default_claims() -> Claims:
@@ -59,13 +90,19 @@ def _bare_init(key: jax.Array, position: Position, estimator: Estimator) -> Posi
 
 
 def _attribute_or_self(state: State) -> Position:
-    """`state.position` if there is one, else the state."""
+    """`state.position` or `state["position"]` if there is one, else the state."""
+    if isinstance(state, Mapping):
+        return state.get("position", state)
     return getattr(state, "position", state)
 
 
 @dataclass(frozen=True, eq=False)
 class Completed:
-    """A sampler put together from functions; see `simple_sampler` and `complete`."""
+    """A sampler put together from functions; see `simple_sampler` and `complete`.
+
+    Attributes:
+        given: names of the attributes that were given; the others are defaults.
+    """
 
     step: Callable[..., State]
     init: Callable[..., State]
@@ -75,6 +112,7 @@ class Completed:
     needs: frozenset[Need] = frozenset({"gradient"})
     claims: Claims = field(default_factory=default_claims)
     backend: Literal["jax", "host"] = "jax"
+    given: frozenset[str] = frozenset()
 
 
 def simple_sampler(
@@ -84,7 +122,7 @@ def simple_sampler(
     position: Callable[[State], Position] | None = None,
     unpack: Callable[[State], Tree] | None = None,
     pack: Callable[..., State] | None = None,
-    needs: tuple[Need, ...] = ("gradient",),
+    needs: Iterable[Need] | None = None,
     claims: Claims | None = None,
     backend: Literal["jax", "host"] = "jax",
 ) -> Sampler:
@@ -98,10 +136,10 @@ def simple_sampler(
     Args:
         step: the transition.
         init: `(key, position, estimator) -> state`; default: the state is the position (estimators without state).
-        position: `state -> position`; default: `state.position` if there is one, else the state.
-        unpack: `state -> z`, the full variable; default: `position`.
-        pack: `(key, z, estimator) -> state`; default: `init`.
-        needs: what `step` reads of an estimate.
+        position: `state -> position`; default: `state.position` or `state["position"]` if there is one, else the state.
+        unpack: `state -> z`, the full variable; default: `position`. The checks take every number of the state instead.
+        pack: `(key, z, estimator) -> state`; default: `init`. The checks put z back into a state instead.
+        needs: what `step` reads of an estimate; default: the gradient. The checks find out.
         claims: default: a fixed-step sampler of the target with an error O(h), no declared dynamics.
         backend: `host` if `key` is to be a `numpy.random.Generator` and nothing can be traced.
 
@@ -110,6 +148,14 @@ def simple_sampler(
     """
     if not callable(step):
         raise TypeError(f"step: must be callable as step(key, state, step_size, estimator), got {step!r}")
+    optional = {
+        "init": init,
+        "position": position,
+        "unpack": unpack,
+        "pack": pack,
+        "needs": needs,
+        "claims": claims,
+    }
     init = init or _bare_init
     position = position or _attribute_or_self
     return Completed(
@@ -118,9 +164,10 @@ def simple_sampler(
         position=position,
         unpack=unpack or position,
         pack=pack or init,
-        needs=frozenset(needs),
+        needs=frozenset(("gradient",) if needs is None else needs),
         claims=claims or default_claims(),
         backend=backend,
+        given=frozenset(name for name, value in optional.items() if value is not None),
     )
 
 

@@ -49,6 +49,15 @@ class Estimator(Protocol):
         ...
 
 
+class Stateless:
+    """`init` of an estimator that has no state of its own."""
+
+    def init(self, key: Key, position: Position) -> tuple[()]:
+        """No state: an empty tuple."""
+        del key, position
+        return ()
+
+
 @runtime_checkable
 class Sampler(Protocol):
     """A Markov kernel with its claims.

@@ -16,6 +16,12 @@ def normal_like(key: Key[Array, ""], tree: Tree) -> Tree:
     return jax.tree.unflatten(structure, draws)
 
 
+def momentum_like(key: Key[Array, ""], tree: Tree, temperature: Real) -> Tree:
+    """Independent N(0, T) entries with the structure, shapes and dtypes of `tree`."""
+    root = jnp.sqrt(temperature)
+    return jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(key, tree))
+
+
 def correlated_like(key: Key[Array, ""], tree: Tree, covariance: Float[AnyArray, "d d"]) -> Tree:
     """N(0, S) with the structure of `tree`; S (d, d) in ravel order.
 

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.dynamics.complete_recipe import Dynamics
+from samplers.dynamics.overdamped import reversible_dynamics
 from samplers.entry import FLAT, Row
 from samplers.interface.aliases import Builder, Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import (
@@ -22,7 +23,7 @@ from samplers.interface.claims import (
 )
 from samplers.numerics.noise import injected_noise
 from samplers.underdamped.hmc import potential_of
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.target import Target
 
 
@@ -87,9 +88,7 @@ class ContourSGLD:
     needs = frozenset({"gradient", "potential"})
 
     def __post_init__(self) -> None:
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
-        require(self.zeta > 0, "zeta: must be positive", self.zeta)
-        require(self.width > 0, "width: must be positive", self.width)
+        require_positive(self, "temperature", "zeta", "width")
         require(self.rate >= 0, "rate: must not be negative", self.rate)
         require(len(self.log_weights) >= 2, "log_weights: needs at least two bins", self.log_weights)
         require(all(map(math.isfinite, self.log_weights)), "log_weights: must be finite", self.log_weights)
@@ -127,13 +126,7 @@ class ContourSGLD:
     def dynamics(self, target: Target) -> Dynamics:
         """H = U / T, D = tau I, Q = 0 for kept log-linear weights."""
         T, tau, n = self.law_temperature, self.temperature, target.size
-        return Dynamics(
-            H=lambda z: target.flat_potential(z) / T,
-            D=lambda z: tau * jnp.eye(n, dtype=z.dtype),
-            Q=lambda z: jnp.zeros((n, n), z.dtype),
-            names=coordinate_names(n),
-            size=n,
-        )
+        return reversible_dynamics(target, lambda z: tau * jnp.eye(n, dtype=z.dtype), T)
 
     def index(self, potential: jax.Array) -> jax.Array:
         """J - 1, the number of the bin of an energy, from 0."""

@@ -6,18 +6,22 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics import published
-from samplers.entry import REGRESSION, TEMPERATURES, Row, plain
-from samplers.estimators.basic import Minibatch
+from samplers.entry import REGRESSION, Row, langevin_row, plain
 from samplers.interface.aliases import Position, Tree
 from samplers.interface.claims import Source
 from samplers.interface.sampler import Estimate
-from samplers.overdamped.variance_reduced import VarianceReducedSGLD, corrected_gradient, terms_of, total_gradient
+from samplers.overdamped.variance_reduced import (
+    AnchoredMinibatch,
+    VarianceReducedSGLD,
+    corrected_gradient,
+    terms_of,
+    total_gradient,
+)
 from targets.target import DataTerms, Target
 
 
 @dataclass(frozen=True, eq=False)
-class ControlVariates:
+class ControlVariates(AnchoredMinibatch):
     """grad U_0(x) + sum_i grad U_i(c) + (N/n) sum_{i in S} (grad U_i(x) - grad U_i(c)) with a fixed centre c.
 
     Unbiased for any c. Covariance: see `samplers.overdamped.variance_reduced.corrected_gradient`; it vanishes at c, and
@@ -42,14 +46,6 @@ class ControlVariates:
     replace: bool = True
 
     anchors: ClassVar[str] = "centre"
-
-    def __post_init__(self) -> None:
-        _ = self.minibatch  # raises for a bad batch size
-
-    @property
-    def minibatch(self) -> Minibatch:
-        """Sampler of the indices."""
-        return Minibatch(self.terms, self.batch_size, self.replace)
 
     def centre_like(self, position: Position) -> Position:
         """c in the dtype of the position."""
@@ -99,12 +95,5 @@ def full_control_variates(target: Target) -> ControlVariates:
 
 
 ENTRIES: tuple[Row, ...] = (
-    Row(
-        "sgld-cv",
-        plain(SGLDCV),
-        targets=REGRESSION,
-        variants=TEMPERATURES,
-        estimator=full_control_variates,
-        diffusion=published.LANGEVIN,
-    ),
+    langevin_row("sgld-cv", plain(SGLDCV), targets=REGRESSION, estimator=full_control_variates),
 )

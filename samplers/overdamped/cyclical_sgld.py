@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics import published
-from samplers.entry import FLAT, TEMPERATURES, Row, cyclical
+from samplers.entry import Row, cyclical, langevin_row
 from samplers.interface.aliases import Estimator, Scalar
 from samplers.interface.claims import Claims, CyclicalSchedule, Source
 from samplers.numerics.noise import injected_noise
 from samplers.overdamped.sgld import SGLD, SGLDState
-from samplers.validation import require
+from samplers.validation import require, require_positive
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class CyclicalSGLD(SGLD):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(not self.compensate, "compensate: an exploring step has no noise to subtract from", self.compensate)
-        require(self.explore_above > 0, "explore_above: must be positive", self.explore_above)
+        require_positive(self, "explore_above")
 
     @property
     def claims(self) -> Claims:
@@ -68,12 +67,4 @@ class CyclicalSGLD(SGLD):
         return SGLDState(position, estate)
 
 
-ENTRIES: tuple[Row, ...] = (
-    Row(
-        "cyclical-sgld",
-        cyclical(CyclicalSGLD, 0.1, 1.0),
-        targets=FLAT,
-        variants=TEMPERATURES,
-        diffusion=published.LANGEVIN,
-    ),
-)
+ENTRIES: tuple[Row, ...] = (langevin_row("cyclical-sgld", cyclical(CyclicalSGLD, 0.1, 1.0)),)

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
-from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
-from samplers.entry import FLAT, TEMPERATURES, Row, plain
+from samplers.entry import FLAT, Row, langevin_row, plain
 from samplers.estimators.host import HostExact, estimator_key
 from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
 from samplers.interface.claims import Claims
+from samplers.interface.from_step import PositionMixin
 from samplers.overdamped.sgld import SGLD
-from samplers.validation import require
+from samplers.validation import require_positive
 from targets.target import Target
 
 
@@ -25,7 +25,7 @@ class HostState:
 
 
 @dataclass(frozen=True)
-class HostSGLD:
+class HostSGLD(PositionMixin):
     """theta' = theta - h grad U~(theta) + N(0, 2 h T), for `backend == "host"`.
 
     Stands for samplers of other frameworks: `key` is a `numpy.random.Generator`, the state is a mutable object,
@@ -49,7 +49,7 @@ class HostSGLD:
     needs = frozenset({"gradient"})
 
     def __post_init__(self) -> None:
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "temperature")
 
     @property
     def claims(self) -> Claims:
@@ -77,26 +77,5 @@ class HostSGLD:
         state.position = jax.tree.map(move, state.position, estimate.gradient)
         return state
 
-    def position(self, state: HostState) -> Position:
-        """Position of a state."""
-        return state.position
 
-    def unpack(self, state: HostState) -> Position:
-        """Full variable z of a state."""
-        return state.position
-
-    def pack(self, key: np.random.Generator, z: Position, estimator: Estimator) -> HostState:
-        """State with the full variable z; caches are computed anew."""
-        return self.init(key, z, estimator)
-
-
-ENTRIES: tuple[Row, ...] = (
-    Row(
-        "host-sgld",
-        plain(HostSGLD),
-        targets=FLAT[:4],
-        variants=TEMPERATURES,
-        estimator=HostExact,
-        diffusion=published.LANGEVIN,
-    ),
-)
+ENTRIES: tuple[Row, ...] = (langevin_row("host-sgld", plain(HostSGLD), targets=FLAT[:4], estimator=HostExact),)

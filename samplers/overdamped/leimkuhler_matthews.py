@@ -6,14 +6,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.entry import FLAT, TEMPERATURES, Row, plain
+from samplers.entry import Row, langevin_row, plain
 from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
-from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
+from samplers.interface.claims import CarriedState, Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.numerics.noise import normal_like
-from samplers.validation import require
+from samplers.validation import require_positive
 from targets.target import Target
 
 
@@ -59,7 +58,7 @@ class LeimkuhlerMatthews:
     needs = frozenset({"gradient"})
 
     def __post_init__(self) -> None:
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "temperature")
 
     @property
     def claims(self) -> Claims:
@@ -69,6 +68,7 @@ class LeimkuhlerMatthews:
             Source("leimkuhler2013rational", "the high-friction limit of BAOAB"),
             StationaryLaw(order=2, temperature=T),
             Diffusion(self.dynamics, weak_order=1),
+            CarriedState("the draw R of the next step"),
             # s = (1 - h lambda)^2 s + 2 (1 - h lambda) T h / 2 + T h has the solution s = T / lambda
             StationaryMoments(lambda h, curvature: {"position": T / curvature}),
             conditions=("exact gradient",),
@@ -115,12 +115,4 @@ class LeimkuhlerMatthews:
         return LeimkuhlerMatthewsState(z, normal_like(noise_key, z), zero, estimator.init(estimator_key, z))
 
 
-ENTRIES: tuple[Row, ...] = (
-    Row(
-        "leimkuhler-matthews",
-        plain(LeimkuhlerMatthews),
-        targets=FLAT,
-        variants=TEMPERATURES,
-        diffusion=published.LANGEVIN,
-    ),
-)
+ENTRIES: tuple[Row, ...] = (langevin_row("leimkuhler-matthews", plain(LeimkuhlerMatthews)),)

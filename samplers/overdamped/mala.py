@@ -5,16 +5,15 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
-from samplers.entry import FLAT, TEMPERATURES, Row, plain
+from samplers.entry import Row, langevin_row, plain
 from samplers.interface.aliases import Estimator, Position, Scalar, Tree
-from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source, StationaryMoments
+from samplers.interface.claims import Claims, Diffusion, Source
 from samplers.interface.metropolis import accept, finite_or_reject, inner
 from samplers.numerics.noise import normal_like
 from samplers.overdamped.sgld import SGLD
 from samplers.underdamped.hmc import MetropolisMixin, MetropolisState, potential_of
-from samplers.validation import require
+from samplers.validation import require_positive
 from targets.target import Target
 
 
@@ -41,23 +40,13 @@ class MALA(MetropolisMixin):
 
     temperature: float = 1.0
 
-    backend = "jax"
-    needs = frozenset({"gradient", "potential"})
-
     def __post_init__(self) -> None:
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "temperature")
 
     @property
     def claims(self) -> Claims:
         """Properties that the checks test."""
-        T = self.temperature
-        return Claims(
-            Source("roberts1996exponential", "section 1.4"),
-            ExactLaw(temperature=T),
-            Diffusion(self.dynamics),
-            StationaryMoments(lambda h, curvature: {"position": T / curvature}),
-            conditions=("exact potential and gradient",),
-        )
+        return self.exact_claims(Source("roberts1996exponential", "section 1.4"), Diffusion(self.dynamics))
 
     def dynamics(self, target: Target) -> Dynamics:
         """D = T I, Q = 0, H = U / T: the limit of small steps."""
@@ -84,6 +73,4 @@ class MALA(MetropolisMixin):
         return chosen._replace(estate=estate)
 
 
-ENTRIES: tuple[Row, ...] = (
-    Row("mala", plain(MALA), targets=FLAT, variants=TEMPERATURES, diffusion=published.LANGEVIN),
-)
+ENTRIES: tuple[Row, ...] = (langevin_row("mala", plain(MALA)),)

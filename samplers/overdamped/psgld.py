@@ -9,7 +9,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.dynamics.complete_recipe import Dynamics
+from samplers.dynamics.overdamped import reversible_dynamics
 from samplers.entry import FLAT, Row
 from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import (
@@ -24,7 +25,7 @@ from samplers.interface.claims import (
 from samplers.interface.from_step import PositionMixin
 from samplers.numerics.noise import normal_like
 from samplers.riemannian.sgrld import SGRLD
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.target import Target
 
 
@@ -96,7 +97,7 @@ class PSGLD(PositionMixin):
 
     def __post_init__(self) -> None:
         _require(self.decay, self.regularisation, self.second_moment, self.data_size)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "temperature")
 
     @property
     def frozen(self) -> bool:
@@ -124,14 +125,8 @@ class PSGLD(PositionMixin):
 
     def dynamics(self, target: Target) -> Dynamics:
         """D = T G with the constant G, Q = 0, H = U / T."""
-        T, n = self.temperature, target.size
-        return Dynamics(
-            H=lambda z: target.flat_potential(z) / T,
-            D=lambda z: T * jnp.diag(self.preconditioner(self._start(z))),
-            Q=lambda z: jnp.zeros((n, n), z.dtype),
-            names=coordinate_names(n),
-            size=n,
-        )
+        T = self.temperature
+        return reversible_dynamics(target, lambda z: T * jnp.diag(self.preconditioner(self._start(z))), T)
 
     def _start(self, theta: jax.Array) -> jax.Array:
         """V at the start, for a flat position."""

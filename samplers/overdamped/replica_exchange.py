@@ -15,7 +15,7 @@ from samplers.interface.claims import Claims, Diffusion, Exchange, Source, Stati
 from samplers.interface.metropolis import accept
 from samplers.numerics.noise import injected_noise
 from samplers.underdamped.hmc import potential_of
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.target import Target
 
 
@@ -77,7 +77,7 @@ class ReplicaExchangeSGLD:
     needs = frozenset({"gradient", "potential"})
 
     def __post_init__(self) -> None:
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "temperature")
         require(self.ratio > 1, "ratio: must be above 1: the second replica is the hot one", self.ratio)
         require(self.rate >= 0, "rate: must not be negative", self.rate)
         require(self.energy_variance >= 0, "energy_variance: must not be negative", self.energy_variance)
@@ -163,25 +163,24 @@ def noisy_energy(target: Target) -> FullEnergy:
     return FullEnergy(Exact(target), target, ENERGY_VARIANCE)
 
 
+VARIANTS = (
+    {"temperature": 0.5, "ratio": 2.0, "rate": 20.0},
+    {"temperature": 2.0, "ratio": 1.5, "rate": 60.0},
+)
+
 ENTRIES: tuple[Row, ...] = (
     Row(
         "resgld",
         plain(ReplicaExchangeSGLD),
         targets=FLAT,
-        variants=(
-            {"temperature": 0.5, "ratio": 2.0, "rate": 20.0},
-            {"temperature": 2.0, "ratio": 1.5, "rate": 60.0},
-        ),
+        variants=VARIANTS,
         diffusion=published.TWO_TEMPERATURES,
     ),
     Row(
         "resgld-noisy",
         plain(ReplicaExchangeSGLD, energy_variance=ENERGY_VARIANCE),
         targets=("gaussian-1d-scaled", "anharmonic", "double-well"),
-        variants=(
-            {"temperature": 0.5, "ratio": 2.0, "rate": 20.0},
-            {"temperature": 2.0, "ratio": 1.5, "rate": 60.0},
-        ),
+        variants=VARIANTS,
         estimator=noisy_energy,
         diffusion=published.TWO_TEMPERATURES,
     ),

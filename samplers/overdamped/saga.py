@@ -6,13 +6,11 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics import published
-from samplers.entry import TEMPERATURES, Row, plain
-from samplers.estimators.basic import Minibatch
+from samplers.entry import Row, langevin_row, plain
 from samplers.interface.aliases import Position, Tree
 from samplers.interface.claims import Source
 from samplers.interface.sampler import Estimate
-from samplers.overdamped.variance_reduced import VarianceReducedSGLD, datum_gradients, terms_of
+from samplers.overdamped.variance_reduced import AnchoredMinibatch, VarianceReducedSGLD, datum_gradients, terms_of
 from targets.target import DataTerms, Target
 
 
@@ -24,7 +22,7 @@ class SAGATable(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SAGA:
+class SAGA(AnchoredMinibatch):
     """grad U_0 + (N/n) sum_{i in S} (grad U_i - g_i) + sum_i g_i, then g_i <- grad U_i for i in S.
 
     Unbiased whatever the table holds. A state costs the memory of N gradients, and `init` computes all of them.
@@ -45,14 +43,6 @@ class SAGA:
     replace: bool = True
 
     anchors: ClassVar[str] = "table"
-
-    def __post_init__(self) -> None:
-        _ = self.minibatch  # raises for a bad batch size
-
-    @property
-    def minibatch(self) -> Minibatch:
-        """Sampler of the indices."""
-        return Minibatch(self.terms, self.batch_size, self.replace)
 
     def init(self, key: jax.Array, position: Position) -> SAGATable:
         """Table of the gradients of all data at a position."""
@@ -108,12 +98,5 @@ def full_saga(target: Target) -> SAGA:
 
 
 ENTRIES: tuple[Row, ...] = (
-    Row(
-        "saga-ld",
-        plain(SAGALD),
-        targets=("tiny-gaussian-data",),
-        variants=TEMPERATURES,
-        estimator=full_saga,
-        diffusion=published.LANGEVIN,
-    ),
+    langevin_row("saga-ld", plain(SAGALD), targets=("tiny-gaussian-data",), estimator=full_saga),
 )

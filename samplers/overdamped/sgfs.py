@@ -9,10 +9,11 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from samplers.entry import FLAT, Row
+from samplers.dynamics.complete_recipe import Dynamics
+from samplers.dynamics.overdamped import reversible_dynamics
+from samplers.entry import FLAT, Row, langevin_row
 from samplers.estimators.basic import KnownNoise
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
+from samplers.interface.aliases import Builder, Estimator, EstimatorState, Position, Scalar
 from samplers.interface.claims import (
     Claims,
     Diffusion,
@@ -99,15 +100,8 @@ class SGFS(PositionMixin):
 
     def dynamics(self, target: Target) -> Dynamics:
         """D = B^-1, Q = 0, H = U."""
-        n = target.size
-        inverse = np.linalg.inv(self.matrix(n))
-        return Dynamics(
-            H=target.flat_potential,
-            D=lambda z: jnp.asarray(inverse, z.dtype),
-            Q=lambda z: jnp.zeros((n, n), z.dtype),
-            names=coordinate_names(n),
-            size=n,
-        )
+        inverse = np.linalg.inv(self.matrix(target.size))
+        return reversible_dynamics(target, lambda z: jnp.asarray(inverse, z.dtype))
 
     def matrix(self, size: int) -> np.ndarray:
         """B (d, d) for d coordinates."""
@@ -168,21 +162,12 @@ def _diagonal_scoring(target: Target, scale: float = 1.0, method: type[SGFS] = S
     return method(BATCH_FRACTION, scale * np.diag(np.linspace(1.5, 0.8, target.size)), diagonal=True)
 
 
+def _row(name: str, build: Builder, matrix: published.Matrix) -> Row:
+    diffusion = published.langevin(matrix)
+    return langevin_row(name, build, targets=FLAT[:4], variants=SCALES, estimator=fisher_noise, diffusion=diffusion)
+
+
 ENTRIES: tuple[Row, ...] = (
-    Row(
-        "sgfs",
-        _fisher_scoring,
-        targets=FLAT[:4],
-        variants=SCALES,
-        estimator=fisher_noise,
-        diffusion=published.langevin(published.fisher),
-    ),
-    Row(
-        "sgfs-diagonal",
-        _diagonal_scoring,
-        targets=FLAT[:4],
-        variants=SCALES,
-        estimator=fisher_noise,
-        diffusion=published.langevin(published.fisher_diagonal),
-    ),
+    _row("sgfs", _fisher_scoring, published.fisher),
+    _row("sgfs-diagonal", _diagonal_scoring, published.fisher_diagonal),
 )

@@ -1,30 +1,26 @@
 """Stochastic gradient Langevin dynamics (SGLD)."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import jax
 
-from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.entry import FLAT, TEMPERATURES, Row, known_noise, plain
-from samplers.interface.aliases import Estimator, EstimatorState, Need, Position, Scalar
+from samplers.entry import Row, known_noise, langevin_row, plain
+from samplers.interface.aliases import Estimator, Position, Scalar
 from samplers.interface.claims import Claims, Diffusion, IndependentNoise, Source, StationaryLaw, StationaryMoments
+from samplers.interface.estimates import CompensationMixin
+from samplers.interface.from_step import PositionMixin, PositionState
 from samplers.numerics.noise import injected_noise
-from samplers.validation import require
+from samplers.validation import require_positive
 from targets.target import Target
 
-
-class SGLDState(NamedTuple):
-    """Position and the estimator's own state."""
-
-    position: Position
-    estate: EstimatorState
+SGLDState = PositionState
+"""The name of its state."""
 
 
 @dataclass(frozen=True)
-class SGLD:
+class SGLD(CompensationMixin, PositionMixin):
     """Euler-Maruyama on the overdamped Langevin equation.
 
         theta' = theta - h grad U~(theta) + N(0, 2 h T - h^2 V^)
@@ -52,12 +48,7 @@ class SGLD:
     backend = "jax"
 
     def __post_init__(self) -> None:
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """Parts of an estimate that a step reads."""
-        return frozenset({"gradient", "covariance"} if self.compensate else {"gradient"})
+        require_positive(self, "temperature")
 
     @property
     def claims(self) -> Claims:
@@ -90,27 +81,8 @@ class SGLD:
         position = jax.tree.map(lambda x, g, n: x - step_size * g + n, state.position, estimate.gradient, noise)
         return SGLDState(position, estate)
 
-    def position(self, state: SGLDState) -> Position:
-        """Position of a state."""
-        return state.position
-
-    def unpack(self, state: SGLDState) -> Position:
-        """Full variable z of a state."""
-        return state.position
-
-    def pack(self, key: jax.Array, z: Position, estimator: Estimator) -> SGLDState:
-        """State with the full variable z; caches are computed anew."""
-        return self.init(key, z, estimator)
-
 
 ENTRIES: tuple[Row, ...] = (
-    Row("sgld", plain(SGLD), targets=FLAT, variants=TEMPERATURES, diffusion=published.LANGEVIN),
-    Row(
-        "sgld-compensated",
-        plain(SGLD, compensate=True),
-        targets=FLAT,
-        variants=TEMPERATURES,
-        estimator=known_noise,
-        diffusion=published.LANGEVIN,
-    ),
+    langevin_row("sgld", plain(SGLD)),
+    langevin_row("sgld-compensated", plain(SGLD, compensate=True), estimator=known_noise),
 )

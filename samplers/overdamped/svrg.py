@@ -6,13 +6,17 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics import published
-from samplers.entry import REGRESSION, TEMPERATURES, Row, plain
-from samplers.estimators.basic import Minibatch
+from samplers.entry import REGRESSION, Row, langevin_row, plain
 from samplers.interface.aliases import Position, Tree
 from samplers.interface.claims import Source
 from samplers.interface.sampler import Estimate
-from samplers.overdamped.variance_reduced import VarianceReducedSGLD, corrected_gradient, terms_of, total_gradient
+from samplers.overdamped.variance_reduced import (
+    AnchoredMinibatch,
+    VarianceReducedSGLD,
+    corrected_gradient,
+    terms_of,
+    total_gradient,
+)
 from samplers.validation import require
 from targets.target import DataTerms, Target
 
@@ -26,7 +30,7 @@ class Snapshot(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SVRG:
+class SVRG(AnchoredMinibatch):
     """grad U_0(x) + sum_i grad U_i(s) + (N/n) sum_{i in S} (grad U_i(x) - grad U_i(s)), s <- x every m-th estimate.
 
     Unbiased whatever s is. Covariance: see `samplers.overdamped.variance_reduced.corrected_gradient`. A snapshot costs
@@ -54,17 +58,12 @@ class SVRG:
     anchors: ClassVar[str] = "snapshot"
 
     def __post_init__(self) -> None:
-        _ = self.minibatch  # raises for a bad batch size
+        super().__post_init__()
         require(
             isinstance(self.epoch_length, int) and self.epoch_length > 0,
             "epoch_length: must be a positive integer",
             self.epoch_length,
         )
-
-    @property
-    def minibatch(self) -> Minibatch:
-        """Sampler of the indices."""
-        return Minibatch(self.terms, self.batch_size, self.replace)
 
     @property
     def period(self) -> int:
@@ -124,13 +123,4 @@ def full_svrg(target: Target) -> SVRG:
     return SVRG(terms, terms.size, epoch_length=3, replace=False)
 
 
-ENTRIES: tuple[Row, ...] = (
-    Row(
-        "svrg-ld",
-        plain(SVRGLD),
-        targets=REGRESSION,
-        variants=TEMPERATURES,
-        estimator=full_svrg,
-        diffusion=published.LANGEVIN,
-    ),
-)
+ENTRIES: tuple[Row, ...] = (langevin_row("svrg-ld", plain(SVRGLD), targets=REGRESSION, estimator=full_svrg),)

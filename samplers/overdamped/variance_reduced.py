@@ -10,11 +10,28 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
+from samplers.estimators.basic import Minibatch
 from samplers.interface.aliases import Position, Tree
 from samplers.interface.claims import Claims, Source
 from samplers.overdamped.sgld import SGLD
 from samplers.validation import require
 from targets.target import DataTerms, Target
+
+
+class AnchoredMinibatch:
+    """The minibatches of an estimator that corrects them by gradients at an earlier position."""
+
+    terms: DataTerms
+    batch_size: int
+    replace: bool
+
+    def __post_init__(self) -> None:
+        _ = self.minibatch  # raises for a bad batch size
+
+    @property
+    def minibatch(self) -> Minibatch:
+        """Same data and batch size, without correction."""
+        return Minibatch(self.terms, self.batch_size, self.replace)
 
 
 def datum_gradients(terms: DataTerms, position: Position, indices: jax.Array | None = None) -> Tree:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from samplers.interface.aliases import Scalar
+from samplers.interface.claims import CarriedState
 from samplers.numerics.selection import median_of_nonnegative
 from samplers.validation import require
 
@@ -26,6 +27,11 @@ def require_bandwidth(bandwidth: Bandwidth, several: bool = True) -> None:
         valid = bandwidth > 0
     sums = ", a tuple of positive numbers" if several else ""
     require(valid, f'bandwidth: must be positive{sums}, "median" or "he"', bandwidth)
+
+
+def carried_width(bandwidth: Bandwidth) -> CarriedState | None:
+    """Claim of a method whose bandwidth is sought from that of the step before; None for the other rules."""
+    return CarriedState("the bandwidth, from which the next one is sought") if bandwidth == "he" else None
 
 
 def squared_distances(particles: jax.Array) -> jax.Array:

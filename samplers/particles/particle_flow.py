@@ -31,7 +31,7 @@ from samplers.particles.common import (
     uniform_weights,
 )
 from samplers.particles.density_gradients import DENSITIES, RIDGE, Density, density_gradient
-from samplers.particles.kernels import Bandwidth, bandwidths_of, first_bandwidth, require_bandwidth
+from samplers.particles.kernels import Bandwidth, bandwidths_of, carried_width, first_bandwidth, require_bandwidth
 from samplers.riemannian.euler import AugmentedPoint
 from samplers.riemannian.metrics import NonHessian2D
 from samplers.validation import require
@@ -184,6 +184,7 @@ class ParticleFlow(FlowMixin):
         return Claims(
             Source("liu2019understanding", where),
             ParticleLaw(),
+            carried_width(self.bandwidth),
             ParticleVelocity(self.velocity),
             DensityEstimate(self, self.form, self.joint),
             KernelWidth(self, "bandwidth"),

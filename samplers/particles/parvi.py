@@ -19,8 +19,8 @@ from samplers.interface.claims import (
 )
 from samplers.particles.common import BANDWIDTHS, PARTICLE_FLAT, ParticleMixin, particle_row
 from samplers.particles.density_gradients import BALANCED, DENSITIES, RIDGE, Density, density_gradient
-from samplers.particles.kernels import Bandwidth, require_bandwidth
-from samplers.validation import require
+from samplers.particles.kernels import Bandwidth, carried_width, require_bandwidth
+from samplers.validation import require, require_positive
 
 SOURCES: dict[Density, Source] = {
     "gfsd": Source("liu2019accelerating", "GFSD"),
@@ -58,7 +58,7 @@ class ParVI(ParticleMixin):
     def __post_init__(self) -> None:
         require(self.density in DENSITIES, f"density: must be one of {', '.join(DENSITIES)}", self.density)
         require_bandwidth(self.bandwidth, several=False)
-        require(self.ridge > 0, "ridge: must be positive", self.ridge)
+        require_positive(self, "ridge")
 
     @property
     def claims(self) -> Claims:
@@ -66,6 +66,7 @@ class ParVI(ParticleMixin):
         return Claims(
             SOURCES[self.density],
             ParticleLaw(),
+            carried_width(self.bandwidth),
             ParticleVelocity(self.velocity),
             DensityEstimate(self),
             KernelWidth(self, "bandwidth"),

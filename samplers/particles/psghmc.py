@@ -20,9 +20,9 @@ from samplers.interface.claims import (
 )
 from samplers.particles.common import BANDWIDTHS, PARTICLE_FLAT, particle_row
 from samplers.particles.density_gradients import RIDGE, Density
-from samplers.particles.kernels import Bandwidth
+from samplers.particles.kernels import Bandwidth, carried_width
 from samplers.particles.particle_flow import FlowMixin, Form, as_flow, require_flow
-from samplers.validation import require
+from samplers.validation import require_positive
 from targets.target import Target
 
 
@@ -61,8 +61,7 @@ class PSGHMC(FlowMixin):
     ridge: float = RIDGE
 
     def __post_init__(self) -> None:
-        require(self.friction > 0, "friction: must be positive", self.friction)
-        require(self.mass > 0, "mass: must be positive", self.mass)
+        require_positive(self, "friction", "mass")
         require_flow(self.form, self.density, self.bandwidth, self.ridge)
 
     @property
@@ -71,6 +70,7 @@ class PSGHMC(FlowMixin):
         return Claims(
             Source("liu2019understanding", "lemma 1" if self.form == "det" else "theorem 5"),
             ParticleLaw(),
+            carried_width(self.bandwidth),
             ParticleVelocity(self.velocity),
             DensityEstimate(self, self.form, self.joint),
             KernelWidth(self, "bandwidth"),

@@ -17,6 +17,7 @@ from samplers.particles.common import BANDWIDTHS, PARTICLE_FLAT, ParticleMixin, 
 from samplers.particles.kernels import (
     Bandwidth,
     bandwidths_of,
+    carried_width,
     first_bandwidth,
     gaussian_moments,
     require_bandwidth,
@@ -109,6 +110,7 @@ class RSVGD(ParticleMixin):
         return Claims(
             Source("liu2018riemannian", "section 4.2, equation (6)"),
             ParticleLaw(),
+            carried_width(self.bandwidth),
             ParticleVelocity(self.velocity),
             RiemannianVelocity(self.kernel, self.metric.inverse),
             KernelWidth(self, "bandwidth"),

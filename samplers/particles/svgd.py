@@ -12,6 +12,7 @@ from samplers.interface.aliases import Estimator, EstimatorState, Position, Scal
 from samplers.interface.claims import (
     AdaGradSteps,
     BalancedVelocity,
+    CarriedState,
     Claims,
     KernelWidth,
     ParticleLaw,
@@ -31,6 +32,7 @@ from samplers.particles.common import (
 from samplers.particles.kernels import (
     Bandwidth,
     bandwidths_of,
+    carried_width,
     first_bandwidth,
     gaussian_moments,
     require_bandwidth,
@@ -110,6 +112,7 @@ class SVGD(ParticleMixin):
         return Claims(
             Source("liu2016stein", "Algorithm 1"),
             ParticleLaw(),
+            CarriedState("the averages of squares of velocities") if self.adagrad else carried_width(self.bandwidth),
             ParticleVelocity(self.velocity),
             BalancedVelocity(),
             SteinVelocity(self.kernel),

@@ -7,14 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.dynamics.complete_recipe import Dynamics
+from samplers.dynamics.overdamped import reversible_dynamics
 from samplers.entry import MANIFOLD_TIERS, Row
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
+from samplers.interface.aliases import Estimator, EstimatorState, Scalar
 from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source
 from samplers.interface.from_step import PositionMixin, PositionState
-from samplers.interface.sampler import Estimate
+from samplers.interface.sampler import Estimate, Stateless
 from samplers.numerics.noise import normal_like
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.target import Target
 
 
@@ -45,18 +46,11 @@ class ExponentialOU(PositionMixin):
     needs = frozenset({"statistics"})
 
     def __post_init__(self) -> None:
-        require(self.scale > 0, "scale: must be positive", self.scale)
+        require_positive(self, "scale")
 
     def dynamics(self, target: Target) -> Dynamics:
         """H = U, D = sigma^2 diag(theta^2), Q = 0."""
-        n = target.size
-        return Dynamics(
-            H=target.flat_potential,
-            D=lambda z: self.scale**2 * jnp.diag(z * z),
-            Q=lambda z: jnp.zeros((n, n), z.dtype),
-            names=coordinate_names(n),
-            size=n,
-        )
+        return reversible_dynamics(target, lambda z: self.scale**2 * jnp.diag(z * z))
 
     @property
     def claims(self) -> Claims:
@@ -82,7 +76,7 @@ class ExponentialOU(PositionMixin):
 
 
 @dataclass(frozen=True, eq=False)
-class LogLocation:
+class LogLocation(Stateless):
     """The mean of log data, as `statistics`, of all of them or of a minibatch with replacement.
 
     Args:
@@ -100,11 +94,6 @@ class LogLocation:
         total = len(self.logs)
         if self.batch_size is not None:
             require(1 <= self.batch_size <= total, f"batch_size: must lie between 1 and {total}", self.batch_size)
-
-    def init(self, key: jax.Array, position: Position) -> tuple[()]:
-        """No state: an empty tuple."""
-        del key, position
-        return ()
 
     def estimate(self, key: jax.Array, estate: EstimatorState, position: jax.Array) -> tuple[Estimate, EstimatorState]:
         """Estimate at a position, and the next state of the estimator."""

@@ -7,6 +7,9 @@ import numpy as np
 
 from samplers.positive.cir_transition import cir_transition
 
+Prior = np.ndarray | float
+"""Shapes to which counts are added; they broadcast against log theta (K, d)."""
+
 
 class GammaUpdate(Protocol):
     """A step towards Gamma(prior + counts), whose normalised rows are Dirichlet(prior + counts).
@@ -18,12 +21,7 @@ class GammaUpdate(Protocol):
     exact: bool
 
     def __call__(
-        self,
-        generator: np.random.Generator,
-        log_theta: np.ndarray,
-        prior: np.ndarray | float,
-        counts: np.ndarray,
-        step_size: float,
+        self, generator: np.random.Generator, log_theta: np.ndarray, prior: Prior, counts: np.ndarray, step_size: float
     ) -> np.ndarray:
         """log theta' (K, d) from log theta (K, d), prior and counts that broadcast against it, and h."""
         ...
@@ -45,12 +43,7 @@ class ExactGamma:
     exact = True
 
     def __call__(
-        self,
-        generator: np.random.Generator,
-        log_theta: np.ndarray,
-        prior: np.ndarray | float,
-        counts: np.ndarray,
-        step_size: float,
+        self, generator: np.random.Generator, log_theta: np.ndarray, prior: Prior, counts: np.ndarray, step_size: float
     ) -> np.ndarray:
         """log theta' (K, d)."""
         del step_size
@@ -69,12 +62,7 @@ class CIRUpdate:
     exact = False
 
     def __call__(
-        self,
-        generator: np.random.Generator,
-        log_theta: np.ndarray,
-        prior: np.ndarray | float,
-        counts: np.ndarray,
-        step_size: float,
+        self, generator: np.random.Generator, log_theta: np.ndarray, prior: Prior, counts: np.ndarray, step_size: float
     ) -> np.ndarray:
         """log theta' (K, d)."""
         return cir_transition(generator, log_theta, prior + counts, step_size)
@@ -96,12 +84,7 @@ class ExpandedMeanUpdate:
     exact = False
 
     def __call__(
-        self,
-        generator: np.random.Generator,
-        log_theta: np.ndarray,
-        prior: np.ndarray | float,
-        counts: np.ndarray,
-        step_size: float,
+        self, generator: np.random.Generator, log_theta: np.ndarray, prior: Prior, counts: np.ndarray, step_size: float
     ) -> np.ndarray:
         """log theta' (K, d)."""
         theta = np.exp(log_theta)

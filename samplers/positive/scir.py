@@ -10,7 +10,8 @@ from samplers.entry import POSITIVE, Row, plain
 from samplers.estimators.host import estimator_key
 from samplers.interface.aliases import Estimator, EstimatorState
 from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source
-from samplers.interface.sampler import Estimate
+from samplers.interface.from_step import PositionVariable
+from samplers.interface.sampler import Estimate, Stateless
 from samplers.positive.cir_transition import cir_logs
 from samplers.validation import require
 
@@ -23,7 +24,7 @@ class SCIRState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class CIRSteps(CountedShape):
+class CIRSteps(PositionVariable, CountedShape):
     """Steps of exact CIR transitions towards shapes alpha + n^, with counts n^ that are estimated afresh in each.
 
     Args:
@@ -60,14 +61,6 @@ class CIRSteps(CountedShape):
     def position(self, state: SCIRState) -> np.ndarray:
         """Position of a state."""
         return np.exp(state.log_position)
-
-    def unpack(self, state: SCIRState) -> np.ndarray:
-        """Full variable z of a state."""
-        return self.position(state)
-
-    def pack(self, key: np.random.Generator, z: np.ndarray, estimator: Estimator) -> SCIRState:
-        """State with the full variable z; caches are computed anew."""
-        return self.init(key, z, estimator)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +119,7 @@ class SCIR(CIRSteps):
 
 
 @dataclass(frozen=True, eq=False)
-class ExactCounts:
+class ExactCounts(Stateless):
     """The counts of all data, as `statistics`.
 
     Args:
@@ -137,11 +130,6 @@ class ExactCounts:
 
     backend = "host"
 
-    def init(self, key: np.random.Generator, position: np.ndarray) -> tuple[()]:
-        """No state: an empty tuple."""
-        del key, position
-        return ()
-
     def estimate(
         self, key: np.random.Generator, estate: EstimatorState, position: np.ndarray
     ) -> tuple[Estimate, EstimatorState]:
@@ -151,7 +139,7 @@ class ExactCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class CountMinibatch:
+class CountMinibatch(Stateless):
     """Unbiased counts (N/n) sum_{i in S} e_{z_i} of observed categories z_i, from a random minibatch S.
 
     The variance of the count of category j with frequency p_j is (N^2 / n) p_j (1 - p_j) with replacement, and
@@ -179,11 +167,6 @@ class CountMinibatch:
         require(1 <= self.batch_size <= total, f"batch_size: must lie between 1 and {total}", self.batch_size)
         low, high = int(np.min(self.labels)), int(np.max(self.labels))
         require(low >= 0 and high < self.categories, f"labels: must lie in 0..{self.categories - 1}", (low, high))
-
-    def init(self, key: np.random.Generator, position: np.ndarray) -> tuple[()]:
-        """No state: an empty tuple."""
-        del key, position
-        return ()
 
     def at(self, indices: np.ndarray) -> Estimate:
         """The estimate for given indices (n,)."""

@@ -4,24 +4,18 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from samplers.dynamics.complete_recipe import Dynamics
-from samplers.interface.aliases import Need
 from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ReflectsAtZero, Source, StationaryLaw
+from samplers.interface.estimates import CompensationMixin
 from targets.target import Target
 
 
-class RiemannianMixin:
+class RiemannianMixin(CompensationMixin):
     """`needs` and `claims` of a first-order sampler with the options temperature, compensate and reflect."""
 
     source: ClassVar[Source]
     temperature: float
-    compensate: bool
     reflect: bool
     dynamics: Callable[[Target], Dynamics]
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """Parts of an estimate that a step reads."""
-        return frozenset({"gradient", "covariance"} if self.compensate else {"gradient"})
 
     @property
     def claims(self) -> Claims:

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,14 +12,16 @@ from jax.flatten_util import ravel_pytree
 from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.entry import EXPLICIT, FLAT, PLANE, TEMPERATURES, Row
-from samplers.interface.aliases import Estimator, EstimatorState, Need, Position, Scalar
+from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
+from samplers.interface.estimates import CompensationMixin
+from samplers.interface.from_step import PointMixin
 from samplers.numerics.matrix_sqrt import positive_root
 from samplers.numerics.noise import normal_like
 from samplers.riemannian.metrics import NonHessian2D
 from samplers.riemannian.sgrhmc import SGRHMC
 from samplers.underdamped.sghmc import SGHMC
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.target import Target
 
 
@@ -39,7 +41,7 @@ class RecipeState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Recipe:
+class Recipe(CompensationMixin, PointMixin):
     """Euler's method on dz = f dt + sqrt(2 D) dW for any H, D, Q.
 
         z' = z + h f~(z) + N(0, 2 h D - h^2 B^),   f~ = -(D + Q) grad~ H + Gamma,
@@ -77,16 +79,13 @@ class Recipe:
     auxiliary: Callable[[jax.Array], jax.Array] | None = None
 
     backend = "jax"
+    point = AugmentedPoint
+    state = RecipeState
 
     def __post_init__(self) -> None:
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "temperature")
         model = self.dynamics(self.target)
         require(model.size == self.target.size, f"dynamics: its position has not size {self.target.size}", model.size)
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """Parts of an estimate that a step reads."""
-        return frozenset({"gradient", "covariance"} if self.compensate else {"gradient"})
 
     @property
     def claims(self) -> Claims:
@@ -136,31 +135,19 @@ class Recipe:
         z = z + h * self.drift(z, gradient, target) + jnp.sqrt(h) * noise
         return RecipeState(unravel(z[: model.size]), z[model.size :], estate)
 
-    def position(self, state: RecipeState) -> Position:
-        """Position of a state."""
-        return state.position
-
-    def unpack(self, state: RecipeState) -> AugmentedPoint:
-        """Full variable z of a state."""
-        return AugmentedPoint(state.position, state.auxiliary)
-
-    def pack(self, key: jax.Array, z: AugmentedPoint, estimator: Estimator) -> RecipeState:
-        """State with the full variable z; caches are computed anew."""
-        return RecipeState(z.position, z.auxiliary, estimator.init(key, z.position))
-
 
 def _momentum_law(temperature: float, size: int):
     """A start of the momentum from its law."""
     return lambda key: jnp.sqrt(temperature) * jax.random.normal(key, (size,))
 
 
-def _recipe_sghmc(target: Target, friction: float = 1.0, temperature: float = 1.0) -> Any:
+def _recipe_sghmc(target: Target, friction: float = 1.0, temperature: float = 1.0) -> Recipe:
     """Euler's method on the dynamics of SGHMC."""
     model = SGHMC(friction=friction, temperature=temperature).dynamics
     return Recipe(model, target, temperature, auxiliary=_momentum_law(temperature, target.size))
 
 
-def _recipe_sgrhmc(target: Target, temperature: float = 1.0) -> Any:
+def _recipe_sgrhmc(target: Target, temperature: float = 1.0) -> Recipe:
     """Euler's method on the dynamics of SGRHMC with a metric that is not a Hessian."""
     if target.size != 2:
         raise ValueError(f"target: the metric is for 2 coordinates, {target.name} has {target.size}")

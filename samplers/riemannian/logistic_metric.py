@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from samplers.riemannian.metrics import SymmetricRoot
-from samplers.validation import require
+from samplers.validation import require, require_positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +36,7 @@ class LogisticMetric(SymmetricRoot):
 
     def __post_init__(self) -> None:
         require(np.ndim(self.features) == 2, "features: must have shape (n, d)", np.shape(self.features))
-        require(self.prior_variance > 0, "prior_variance: must be positive", self.prior_variance)
-        require(self.scale > 0, "scale: must be positive", self.scale)
+        require_positive(self, "prior_variance", "scale")
 
     def inverse(self, theta: jax.Array) -> jax.Array:
         """G^-1 (d, d)."""

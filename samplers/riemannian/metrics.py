@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from samplers.dynamics.published import RECIPE_OFFSET
 from samplers.interface.aliases import Scalar
 from samplers.numerics.matrix_sqrt import positive_root
-from samplers.validation import require
+from samplers.validation import require_positive
 from targets.target import Target
 
 
@@ -246,7 +246,7 @@ class RecipeMetric:
     offset: float = 0.5
 
     def __post_init__(self) -> None:
-        require(self.scale > 0, "scale: must be positive", self.scale)
+        require_positive(self, "scale")
 
     def factor(self, theta: jax.Array) -> jax.Array:
         """D sqrt(|U(theta) + C|), a scalar."""

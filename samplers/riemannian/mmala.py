@@ -10,14 +10,14 @@ from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics, row_divergence
 from samplers.entry import PLANE, TEMPERATURES, Row, with_metric
 from samplers.interface.aliases import Estimator, Scalar
-from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source, StationaryMoments
+from samplers.interface.claims import Claims, Diffusion, Source
 from samplers.interface.metropolis import accept, finite_or_reject
 from samplers.numerics.noise import normal_like
 from samplers.numerics.spd import log_det, solve
 from samplers.riemannian.metrics import Metric, NonHessian2D, dense, recipe_metric
 from samplers.riemannian.sgrld import SGRLD
 from samplers.underdamped.hmc import MetropolisMixin, MetropolisState, potential_of
-from samplers.validation import require
+from samplers.validation import require_positive
 from targets.target import Target
 
 
@@ -51,24 +51,14 @@ class MMALA(MetropolisMixin):
     metric: Metric
     temperature: float = 1.0
 
-    backend = "jax"
-    needs = frozenset({"gradient", "potential"})
-
     def __post_init__(self) -> None:
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "temperature")
 
     @property
     def claims(self) -> Claims:
         """Properties that the checks test."""
-        T = self.temperature
-        return Claims(
-            Source("girolami2011riemann", "section 5, manifold MALA"),
-            ExactLaw(temperature=T),
-            Diffusion(self.dynamics),
-            StationaryMoments(lambda h, curvature: {"position": T / curvature}),
-            conditions=("exact potential and gradient",),
-            spaces=("euclidean", "positive"),
-        )
+        source = Source("girolami2011riemann", "section 5, manifold MALA")
+        return self.exact_claims(source, Diffusion(self.dynamics), spaces=("euclidean", "positive"))
 
     def dynamics(self, target: Target) -> Dynamics:
         """Dynamics of SGRLD: the limit of small steps."""

@@ -56,7 +56,7 @@ class RMHMC(TrajectoryMixin):
     def claims(self) -> Claims:
         """Properties that the checks test."""
         source = Source("girolami2011riemann", "section 6, generalised leapfrog")
-        return self.exact_claims(source, SGRLD(self.metric, self.temperature).dynamics, flat=True)
+        return self.trajectory_claims(source, SGRLD(self.metric, self.temperature).dynamics, flat=True)
 
     def refresh(self, key: jax.Array, position: Position) -> jax.Array:
         """p ~ N(0, T G(x)), flat (n,)."""

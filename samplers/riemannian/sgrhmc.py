@@ -18,7 +18,7 @@ from samplers.numerics.matrix_sqrt import positive_root
 from samplers.numerics.noise import normal_like
 from samplers.riemannian.common import RiemannianMixin
 from samplers.riemannian.metrics import Diagonal, FlatMetric, Metric, NonHessian2D, PositiveMetric, recipe_metric
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.target import Target
 
 Order = Literal["semi-implicit", "explicit"]
@@ -73,7 +73,7 @@ class SGRHMC(RiemannianMixin, MomentumMixin):
     source = Source("ma2015complete", "Algorithm 1")
 
     def __post_init__(self) -> None:
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "temperature")
         require(self.friction is None or self.friction > 0, "friction: must be positive", self.friction)
         require(self.order in ("semi-implicit", "explicit"), "order: unknown", self.order)
 

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names, row_divergence
+from samplers.dynamics.complete_recipe import Dynamics, row_divergence
+from samplers.dynamics.overdamped import reversible_dynamics
 from samplers.entry import MANIFOLD_TIERS, PLANE, POSITIVE, TEMPERATURES, Row, with_metric
 from samplers.interface.aliases import Estimator, Scalar, State
 from samplers.interface.claims import Source
@@ -26,7 +27,7 @@ from samplers.riemannian.metrics import (
     ReducedNaturalMetric,
     recipe_metric,
 )
-from samplers.validation import require
+from samplers.validation import require_positive
 from targets.simplex.parameterisations import REDUCED
 from targets.target import Target
 
@@ -71,18 +72,12 @@ class SGRLD(RiemannianMixin, PositionMixin):
     source = Source("patterson2013stochastic", "stochastic gradient Riemannian Langevin dynamics")
 
     def __post_init__(self) -> None:
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "temperature")
 
     def dynamics(self, target: Target) -> Dynamics:
         """D = T G^-1, Q = 0, H = U / T."""
-        T, n = self.temperature, target.size
-        return Dynamics(
-            H=lambda z: target.flat_potential(z) / T,
-            D=lambda z: T * self.metric.inverse(z),
-            Q=lambda z: jnp.zeros((n, n), z.dtype),
-            names=coordinate_names(n),
-            size=n,
-        )
+        T = self.temperature
+        return reversible_dynamics(target, lambda z: T * self.metric.inverse(z), T)
 
     def step(self, key: jax.Array, state: State, step_size: Scalar, estimator: Estimator) -> PositionState:
         """Take one step."""

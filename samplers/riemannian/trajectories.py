@@ -8,10 +8,10 @@ import jax.numpy as jnp
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.embedded import EmbeddedDynamics
 from samplers.interface.aliases import Estimator, Position, Scalar, Tree
-from samplers.interface.claims import Claims, Composite, ExactLaw, HamiltonianProposal, Source, StationaryMoments
+from samplers.interface.claims import Claims, Composite, HamiltonianProposal, Source
 from samplers.interface.metropolis import accept, finite_or_reject, inner
 from samplers.underdamped.hmc import MetropolisMixin, MetropolisState
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.target import Target
 
 MOST_ITERATIONS = 100
@@ -26,23 +26,19 @@ class TrajectoryMixin(MetropolisMixin):
     """
 
     num_steps: int
-    temperature: float
     refresh: Callable[..., Tree]
     integrate: Callable[..., tuple[MetropolisState, Tree, jax.Array | bool]]
 
-    backend = "jax"
-    needs = frozenset({"gradient", "potential"})
-
     def __post_init__(self) -> None:
         require(self.num_steps >= 1, "num_steps: must be at least 1", self.num_steps)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "temperature")
 
     def kinetic(self, position: Position, momentum: Tree) -> jax.Array:
         """|p|^2 / 2."""
         del position
         return 0.5 * inner(momentum, momentum)
 
-    def exact_claims(
+    def trajectory_claims(
         self,
         source: Source,
         dynamics: Callable[[Target], Dynamics | EmbeddedDynamics],
@@ -53,15 +49,8 @@ class TrajectoryMixin(MetropolisMixin):
 
         `dynamics` is the Langevin equation to which the end of a trajectory belongs (`HamiltonianProposal`).
         """
-        T = self.temperature
-        return Claims(
-            source,
-            ExactLaw(temperature=T),
-            StationaryMoments(lambda h, curvature: {"position": T / curvature}) if flat else None,
-            Composite(),
-            HamiltonianProposal(self.num_steps, dynamics),
-            conditions=("exact potential and gradient",),
-            spaces=spaces,
+        return self.exact_claims(
+            source, Composite(), HamiltonianProposal(self.num_steps, dynamics), flat=flat, spaces=spaces
         )
 
     def trajectory(

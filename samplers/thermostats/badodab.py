@@ -8,20 +8,19 @@ import jax.numpy as jnp
 
 from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
-from samplers.entry import FLAT, THERMAL, Row, plain
+from samplers.entry import THERMAL, Row, momentum_row, plain
 from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ShearingForce, Source, StationaryLaw
-from samplers.numerics.noise import normal_like
+from samplers.numerics.noise import momentum_like, normal_like
 from samplers.numerics.ornstein_uhlenbeck import decay_ratio
 from samplers.thermostats.common import (
     ThermostatPoint,
     count,
-    momentum_like,
     scalar_thermostat,
     squared_norm,
     thermostat_dynamics,
 )
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.target import Target
 
 WORD = "BADODAB"
@@ -71,8 +70,7 @@ class BADODAB:
     needs = frozenset({"gradient"})
 
     def __post_init__(self) -> None:
-        require(self.diffusion > 0, "diffusion: must be positive", self.diffusion)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "diffusion", "temperature")
         positive = self.thermal_mass is None or self.thermal_mass > 0
         require(positive, "thermal_mass: must be positive or None", self.thermal_mass)
 
@@ -141,13 +139,8 @@ class BADODAB:
         return BADODABState(z.position, z.momentum, z.thermostat, estimate.gradient, estate)
 
 
+STRONG = {**THERMAL[0], "diffusion": 30.0}
+
 ENTRIES: tuple[Row, ...] = (
-    Row(
-        "badodab",
-        plain(BADODAB),
-        targets=FLAT,
-        variants=({**THERMAL[0], "diffusion": 30.0}, THERMAL[1]),
-        step_power=0.5,
-        diffusion=published.THERMOSTAT,
-    ),
+    momentum_row("badodab", plain(BADODAB), (STRONG, THERMAL[1]), diffusion=published.THERMOSTAT),
 )

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
-from samplers.numerics.noise import normal_like
+from samplers.interface.aliases import EstimatorState, Position, Tree
+from samplers.interface.from_step import PointMixin
 from targets.target import Target
 
 
@@ -41,12 +41,6 @@ def count(tree: Tree) -> int:
 def scalar_thermostat(tree: Tree, value: float) -> jax.Array:
     """A scalar xi of the dtype of the leaves of `tree`."""
     return jnp.asarray(value, jnp.result_type(*jax.tree.leaves(tree)))
-
-
-def momentum_like(key: jax.Array, position: Position, temperature: float) -> Tree:
-    """r ~ N(0, T I) with the structure of `position`."""
-    root = jnp.sqrt(temperature)
-    return jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(key, position))
 
 
 def thermostat_dynamics(
@@ -109,17 +103,8 @@ def elementwise_thermostat_dynamics(target: Target, diffusion: float, temperatur
     return Dynamics(H, D, Q, coordinate_names(n, "r", "xi"), n)
 
 
-class ThermostatMixin:
+class ThermostatMixin(PointMixin):
     """position, unpack and pack of a sampler with a `ThermostatState`."""
 
-    def position(self, state: ThermostatState) -> Position:
-        """Position of a state."""
-        return state.position
-
-    def unpack(self, state: ThermostatState) -> ThermostatPoint:
-        """Full variable z of a state."""
-        return ThermostatPoint(state.position, state.momentum, state.thermostat)
-
-    def pack(self, key: jax.Array, z: ThermostatPoint, estimator: Estimator) -> ThermostatState:
-        """State with the full variable z; caches are computed anew."""
-        return ThermostatState(z.position, z.momentum, z.thermostat, estimator.init(key, z.position))
+    point = ThermostatPoint
+    state = ThermostatState

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
-from samplers.entry import DIFFUSIONS, FLAT, Row, plain
+from samplers.entry import DIFFUSIONS, Row, momentum_row, plain
 from samplers.interface.aliases import Position, Tree
 from samplers.interface.claims import Source
 from samplers.thermostats.common import elementwise_thermostat_dynamics
@@ -59,13 +59,6 @@ class MSGNHT(SGNHT):
 
 
 ENTRIES: tuple[Row, ...] = (
-    Row("msgnht", plain(MSGNHT), targets=FLAT, variants=DIFFUSIONS, step_power=0.5, diffusion=published.THERMOSTAT),
-    Row(
-        "msgnht-splitting",
-        plain(MSGNHT, scheme="splitting"),
-        targets=FLAT,
-        variants=DIFFUSIONS,
-        step_power=0.5,
-        diffusion=published.THERMOSTAT,
-    ),
+    momentum_row("msgnht", plain(MSGNHT), DIFFUSIONS, diffusion=published.THERMOSTAT),
+    momentum_row("msgnht-splitting", plain(MSGNHT, scheme="splitting"), DIFFUSIONS, diffusion=published.THERMOSTAT),
 )

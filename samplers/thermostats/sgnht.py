@@ -8,20 +8,19 @@ import jax.numpy as jnp
 
 from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
-from samplers.entry import DIFFUSIONS, FLAT, Row, plain
+from samplers.entry import DIFFUSIONS, Row, momentum_row, plain
 from samplers.interface.aliases import Estimator, Position, Scalar, Tree
 from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ShearingForce, Source, StationaryLaw
-from samplers.numerics.noise import injected_noise
+from samplers.numerics.noise import injected_noise, momentum_like
 from samplers.thermostats.common import (
     ThermostatMixin,
     ThermostatState,
     count,
-    momentum_like,
     scalar_thermostat,
     squared_norm,
     thermostat_dynamics,
 )
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.target import Target
 
 Scheme = Literal["euler", "splitting"]
@@ -64,8 +63,7 @@ class SGNHT(ThermostatMixin):
     needs = frozenset({"gradient"})
 
     def __post_init__(self) -> None:
-        require(self.diffusion > 0, "diffusion: must be positive", self.diffusion)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "diffusion", "temperature")
         require(self.scheme in ("euler", "splitting"), "scheme: must be euler or splitting", self.scheme)
 
     @property
@@ -157,13 +155,6 @@ class SGNHT(ThermostatMixin):
 
 
 ENTRIES: tuple[Row, ...] = (
-    Row("sgnht", plain(SGNHT), targets=FLAT, variants=DIFFUSIONS, step_power=0.5, diffusion=published.THERMOSTAT),
-    Row(
-        "sgnht-splitting",
-        plain(SGNHT, scheme="splitting"),
-        targets=FLAT,
-        variants=DIFFUSIONS,
-        step_power=0.5,
-        diffusion=published.THERMOSTAT,
-    ),
+    momentum_row("sgnht", plain(SGNHT), DIFFUSIONS, diffusion=published.THERMOSTAT),
+    momentum_row("sgnht-splitting", plain(SGNHT, scheme="splitting"), DIFFUSIONS, diffusion=published.THERMOSTAT),
 )

@@ -5,16 +5,11 @@ import numpy as np
 
 from samplers.entry import WORKLOAD, Row
 from samplers.interface.aliases import Builder, EstimatorState, Options
-from samplers.interface.sampler import Estimate, Position
+from samplers.interface.sampler import Estimate, Position, Stateless
 
 
-class NoEstimator:
+class NoEstimator(Stateless):
     """An estimator without a state and without estimates, for the start of a sampler."""
-
-    def init(self, key: jax.Array, position: Position) -> EstimatorState:
-        """Return the empty state."""
-        del key, position
-        return ()
 
     def estimate(self, key: jax.Array, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
         """Refuse: there is nothing to estimate yet."""

@@ -7,14 +7,14 @@ import jax
 import jax.numpy as jnp
 
 from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.underdamped import MomentumMixin, PhasePoint, langevin_dynamics
-from samplers.entry import FLAT, Row, plain
+from samplers.dynamics.underdamped import CachedMomentumMixin, PhasePoint, langevin_dynamics
+from samplers.entry import Row, momentum_row, plain
 from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import Claims, Composite, Diffusion, ExactLaw, Reversal, Source, StationaryMoments
 from samplers.interface.metropolis import accept, finite_or_reject, inner
-from samplers.numerics.noise import injected_noise, normal_like
+from samplers.numerics.noise import injected_noise
 from samplers.underdamped.hmc import potential_of
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.target import Target
 
 
@@ -28,7 +28,7 @@ class AmagoldState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AMAGOLD(MomentumMixin):
+class AMAGOLD(CachedMomentumMixin):
     """Underdamped Langevin steps with stochastic gradients g, corrected by one Metropolis test for all of them.
 
         x <- x + (h/2) r;  num_steps times, with x <- x + h r in between:
@@ -68,8 +68,7 @@ class AMAGOLD(MomentumMixin):
 
     def __post_init__(self) -> None:
         require(self.num_steps >= 1, "num_steps: must be at least 1", self.num_steps)
-        require(self.friction > 0, "friction: must be positive", self.friction)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "friction", "temperature")
 
     @property
     def claims(self) -> Claims:
@@ -88,13 +87,6 @@ class AMAGOLD(MomentumMixin):
     def dynamics(self, target: Target) -> Dynamics:
         """H = (U + |r|^2 / 2) / T, D = diag(0, C T), Q = T [[0, -I], [I, 0]]: the limit of small steps."""
         return langevin_dynamics(target, self.friction, self.temperature)
-
-    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> AmagoldState:
-        """Start a chain at a position."""
-        momentum_key, pack_key = jax.random.split(key)
-        root = jnp.sqrt(self.temperature)
-        momentum = jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(momentum_key, position))
-        return self.pack(pack_key, PhasePoint(position, momentum), estimator)
 
     def trajectory(
         self, key: jax.Array, state: AmagoldState, step_size: Scalar, estimator: Estimator
@@ -138,15 +130,13 @@ class AMAGOLD(MomentumMixin):
 
 
 ENTRIES: tuple[Row, ...] = (
-    Row(
+    momentum_row(
         "amagold",
         plain(AMAGOLD),
-        targets=FLAT,
-        variants=(
+        (
             {"num_steps": 1, "friction": 2.0, "temperature": 0.5},
             {"num_steps": 3, "friction": 0.4, "temperature": 2.0},
         ),
         step_size=0.4,
-        step_power=0.5,
     ),
 )

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 
 from samplers.dynamics import published
 from samplers.dynamics.underdamped import PhasePoint
-from samplers.entry import FLAT, FRICTIONS, Row, cyclical
+from samplers.entry import FRICTIONS, Row, cyclical, momentum_row
 from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import Claims, CyclicalSchedule, Source
 from samplers.numerics.noise import normal_like
 from samplers.underdamped.sghmc import SGHMC
-from samplers.validation import require
+from samplers.validation import require, require_positive
 
 
 class CyclicalState(NamedTuple):
@@ -61,7 +61,7 @@ class CyclicalSGHMC(SGHMC):
         super().__post_init__()
         require(not self.compensate, "compensate: an exploring step has no noise to subtract from", self.compensate)
         require(self.scheme == "semi-implicit", "scheme: must be 'semi-implicit'", self.scheme)
-        require(self.explore_above > 0, "explore_above: must be positive", self.explore_above)
+        require_positive(self, "explore_above")
 
     @property
     def claims(self) -> Claims:
@@ -96,12 +96,5 @@ class CyclicalSGHMC(SGHMC):
 
 
 ENTRIES: tuple[Row, ...] = (
-    Row(
-        "cyclical-sghmc",
-        cyclical(CyclicalSGHMC, 0.1, 0.5),
-        targets=FLAT,
-        variants=FRICTIONS,
-        step_power=0.5,
-        diffusion=published.UNDERDAMPED,
-    ),
+    momentum_row("cyclical-sghmc", cyclical(CyclicalSGHMC, 0.1, 0.5), FRICTIONS, diffusion=published.UNDERDAMPED),
 )

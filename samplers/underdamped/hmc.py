@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 
 from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.entry import FLAT, TRAJECTORIES, Row, plain
+from samplers.entry import TRAJECTORIES, Row, momentum_row, plain
 from samplers.interface.aliases import Estimate, Estimator, EstimatorState, Position, Scalar, Tree
-from samplers.interface.claims import Claims, Composite, ExactLaw, HamiltonianProposal, Source, StationaryMoments
+from samplers.interface.claims import Claim, Claims, Composite, ExactLaw, HamiltonianProposal, Source, StationaryMoments
+from samplers.interface.from_step import PositionMixin
 from samplers.interface.metropolis import accept, finite_or_reject, inner
-from samplers.numerics.noise import normal_like
-from samplers.validation import require
+from samplers.numerics.noise import momentum_like
+from samplers.validation import require, require_positive
 
 
 class MetropolisState(NamedTuple):
@@ -24,26 +24,33 @@ class MetropolisState(NamedTuple):
     estate: EstimatorState
 
 
-class MetropolisMixin:
-    """Cached state of Metropolis samplers, with z = the position: init, position, unpack and pack."""
+class MetropolisMixin(PositionMixin):
+    """Cached state of Metropolis samplers, with z = the position, and their claims: all but `step`."""
+
+    temperature: float
+
+    backend = "jax"
+    needs = frozenset({"gradient", "potential"})
+
+    def exact_claims(
+        self, source: Source, *claims: Claim, flat: bool = True, spaces: tuple[str, ...] = ("euclidean",)
+    ) -> Claims:
+        """Claims of an exact kernel; `flat` where the position is in a Euclidean space."""
+        T = self.temperature
+        return Claims(
+            source,
+            ExactLaw(temperature=T),
+            StationaryMoments(lambda h, curvature: {"position": T / curvature}) if flat else None,
+            *claims,
+            conditions=("exact potential and gradient",),
+            spaces=spaces,
+        )
 
     def init(self, key: jax.Array, position: Position, estimator: Estimator) -> MetropolisState:
         """Start a chain at a position."""
         init_key, gradient_key = jax.random.split(key)
         estimate, estate = estimator.estimate(gradient_key, estimator.init(init_key, position), position)
         return MetropolisState(position, potential_of(estimate), estimate.gradient, estate)
-
-    def position(self, state: MetropolisState) -> Position:
-        """Position of a state."""
-        return state.position
-
-    def unpack(self, state: MetropolisState) -> Position:
-        """Full variable z of a state."""
-        return state.position
-
-    def pack(self, key: jax.Array, z: Position, estimator: Estimator) -> MetropolisState:
-        """State with the full variable z; caches are computed anew."""
-        return self.init(key, z, estimator)
 
 
 def potential_of(estimate: Estimate) -> jax.Array:
@@ -78,24 +85,16 @@ class HMC(MetropolisMixin):
     num_steps: int = 5
     temperature: float = 1.0
 
-    backend = "jax"
-    needs = frozenset({"gradient", "potential"})
-
     def __post_init__(self) -> None:
         require(self.num_steps >= 1, "num_steps: must be at least 1", self.num_steps)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "temperature")
 
     @property
     def claims(self) -> Claims:
         """Properties that the checks test."""
-        T = self.temperature
-        return Claims(
-            Source("neal2011mcmc", "section 5.3.2"),
-            ExactLaw(temperature=T),
-            StationaryMoments(lambda h, curvature: {"position": T / curvature}),
-            Composite(),
-            HamiltonianProposal(self.num_steps, lambda target: overdamped_dynamics(target, T)),
-            conditions=("exact potential and gradient",),
+        dynamics = lambda target: overdamped_dynamics(target, self.temperature)
+        return self.exact_claims(
+            Source("neal2011mcmc", "section 5.3.2"), Composite(), HamiltonianProposal(self.num_steps, dynamics)
         )
 
     def trajectory(
@@ -119,8 +118,7 @@ class HMC(MetropolisMixin):
     def step(self, key: jax.Array, state: MetropolisState, step_size: Scalar, estimator: Estimator) -> MetropolisState:
         """Take one step."""
         momentum_key, gradient_key, accept_key = jax.random.split(key, 3)
-        root = jnp.sqrt(self.temperature)
-        momentum = jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(momentum_key, state.position))
+        momentum = momentum_like(momentum_key, state.position, self.temperature)
         end, end_momentum = self.trajectory(gradient_key, state, momentum, step_size, estimator)
         before = state.potential + 0.5 * inner(momentum, momentum)
         after = end.potential + 0.5 * inner(end_momentum, end_momentum)
@@ -129,13 +127,4 @@ class HMC(MetropolisMixin):
         return chosen._replace(estate=end.estate)
 
 
-ENTRIES: tuple[Row, ...] = (
-    Row(
-        "hmc",
-        plain(HMC),
-        targets=FLAT,
-        variants=TRAJECTORIES,
-        step_size=0.2,
-        step_power=0.5,
-    ),
-)
+ENTRIES: tuple[Row, ...] = (momentum_row("hmc", plain(HMC), TRAJECTORIES, step_size=0.2),)

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
-from samplers.entry import EXPLICIT, FLAT, FRICTIONS, Row, known_noise, plain
-from samplers.interface.aliases import Estimator, Need, Scalar, State
+from samplers.entry import EXPLICIT, FRICTIONS, Row, known_noise, momentum_row, plain
+from samplers.interface.aliases import Estimator, Scalar, State
 from samplers.interface.claims import (
     Claims,
     Diffusion,
@@ -20,15 +20,16 @@ from samplers.interface.claims import (
     StationaryLaw,
     StationaryMoments,
 )
+from samplers.interface.estimates import CompensationMixin
 from samplers.numerics.noise import injected_noise
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.target import Target
 
 Scheme = Literal["semi-implicit", "explicit", "symmetric"]
 
 
 @dataclass(frozen=True)
-class SGHMC(MomentumMixin):
+class SGHMC(CompensationMixin, MomentumMixin):
     """Discretised underdamped Langevin dynamics d theta = r dt, dr = -grad U dt - C r dt + sqrt(2 C T) dW.
 
     semi-implicit (chen2014stochastic, equation (13), r before theta):
@@ -64,14 +65,8 @@ class SGHMC(MomentumMixin):
     backend = "jax"
 
     def __post_init__(self) -> None:
-        require(self.friction > 0, "friction: must be positive", self.friction)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "friction", "temperature")
         require(self.scheme in ("semi-implicit", "explicit", "symmetric"), "scheme: unknown", self.scheme)
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """Parts of an estimate that a step reads."""
-        return frozenset({"gradient", "covariance"} if self.compensate else {"gradient"})
 
     @property
     def claims(self) -> Claims:
@@ -137,32 +132,21 @@ class SGHMC(MomentumMixin):
 
 
 ENTRIES: tuple[Row, ...] = (
-    Row("sghmc", plain(SGHMC), targets=FLAT, variants=FRICTIONS, step_power=0.5, diffusion=published.UNDERDAMPED),
-    Row(
+    momentum_row("sghmc", plain(SGHMC), FRICTIONS, diffusion=published.UNDERDAMPED),
+    momentum_row(
         "sghmc-compensated",
         plain(SGHMC, compensate=True),
-        targets=FLAT,
-        variants=FRICTIONS,
+        FRICTIONS,
         step_size=0.015,  # h V^ <= 2 C T for the strongest noise that the checks feed, else it cannot be compensated
-        step_power=0.5,
         estimator=known_noise,
         diffusion=published.UNDERDAMPED,
     ),
-    Row(
+    momentum_row(
         "sghmc-explicit",
         plain(SGHMC, scheme="explicit"),
-        targets=FLAT,
-        variants=EXPLICIT,
+        EXPLICIT,
         step_size=0.05,
-        step_power=0.5,
         diffusion=published.UNDERDAMPED,
     ),
-    Row(
-        "sghmc-symmetric",
-        plain(SGHMC, scheme="symmetric"),
-        targets=FLAT,
-        variants=FRICTIONS,
-        step_power=0.5,
-        diffusion=published.UNDERDAMPED,
-    ),
+    momentum_row("sghmc-symmetric", plain(SGHMC, scheme="symmetric"), FRICTIONS, diffusion=published.UNDERDAMPED),
 )

@@ -9,8 +9,8 @@ import numpy as np
 
 from samplers.dynamics import published
 from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.underdamped import MomentumMixin, PhasePoint, langevin_dynamics
-from samplers.entry import FLAT, FRICTIONS, SPLITTING, Row, plain
+from samplers.dynamics.underdamped import CachedMomentumMixin, PhasePoint, langevin_dynamics
+from samplers.entry import FRICTIONS, SPLITTING, Row, momentum_row, plain
 from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from samplers.interface.claims import (
     Claims,
@@ -24,7 +24,7 @@ from samplers.interface.claims import (
 )
 from samplers.numerics.noise import normal_like
 from samplers.numerics.ornstein_uhlenbeck import decay_ratio, tanh_excess
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.target import Target
 
 Scheme = Literal["BAOAB", "ABOBA", "OBABO", "OABAO", "UBU", "BUB"]
@@ -112,7 +112,7 @@ def free_langevin(
 
 
 @dataclass(frozen=True)
-class LangevinSplitting(MomentumMixin):
+class LangevinSplitting(CachedMomentumMixin):
     """Symmetric splitting of underdamped Langevin dynamics d theta = r dt, dr = -grad U dt - C r dt + sqrt(2 C T) dW.
 
     A scheme is a word; its letters are sub-flows run from left to right, each for h over the number of times that
@@ -158,8 +158,7 @@ class LangevinSplitting(MomentumMixin):
 
     def __post_init__(self) -> None:
         require(self.scheme in SOURCES, f"scheme: must be one of {', '.join(SOURCES)}", self.scheme)
-        require(self.friction > 0, "friction: must be positive", self.friction)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "friction", "temperature")
 
     @property
     def claims(self) -> Claims:
@@ -194,13 +193,6 @@ class LangevinSplitting(MomentumMixin):
     def keeps_gradient(self) -> bool:
         """True if the last kick of a step is at the final position, so that the next step starts with its gradient."""
         return not self.fresh_gradients and self.scheme.rindex("B") > max(map(self.scheme.rfind, "AU"))
-
-    def init(self, key: jax.Array, position: Position, estimator: Estimator) -> SplittingState:
-        """Start a chain at a position."""
-        momentum_key, pack_key = jax.random.split(key)
-        root = jnp.sqrt(self.temperature)
-        momentum = jax.tree.map(lambda n: root.astype(n.dtype) * n, normal_like(momentum_key, position))
-        return self.pack(pack_key, PhasePoint(position, momentum), estimator)
 
     def step(self, key: jax.Array, state: SplittingState, step_size: Scalar, estimator: Estimator) -> SplittingState:
         """Take one step."""
@@ -268,8 +260,8 @@ class OABAO(LangevinSplitting):
 
 
 ENTRIES: tuple[Row, ...] = (
-    Row("baoab", plain(BAOAB), targets=FLAT, variants=SPLITTING, step_power=0.5, diffusion=published.UNDERDAMPED),
-    Row("aboba", plain(ABOBA), targets=FLAT, variants=FRICTIONS, step_power=0.5, diffusion=published.UNDERDAMPED),
-    Row("obabo", plain(OBABO), targets=FLAT, variants=SPLITTING, step_power=0.5, diffusion=published.UNDERDAMPED),
-    Row("oabao", plain(OABAO), targets=FLAT, variants=FRICTIONS, step_power=0.5, diffusion=published.UNDERDAMPED),
+    momentum_row("baoab", plain(BAOAB), SPLITTING, diffusion=published.UNDERDAMPED),
+    momentum_row("aboba", plain(ABOBA), FRICTIONS, diffusion=published.UNDERDAMPED),
+    momentum_row("obabo", plain(OBABO), SPLITTING, diffusion=published.UNDERDAMPED),
+    momentum_row("oabao", plain(OABAO), FRICTIONS, diffusion=published.UNDERDAMPED),
 )

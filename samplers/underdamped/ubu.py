@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from samplers.dynamics import published
-from samplers.entry import FLAT, OVERDAMPED, Row, plain
+from samplers.entry import OVERDAMPED, Row, momentum_row, plain
 from samplers.underdamped.splitting import LangevinSplitting, Scheme
 
 
@@ -33,14 +33,9 @@ class BUB(LangevinSplitting):
     scheme: Scheme = field(default="BUB", init=False)
 
 
+FRESH = {"fresh_gradients": True, **OVERDAMPED[0]}
+
 ENTRIES: tuple[Row, ...] = (
-    Row("ubu", plain(UBU), targets=FLAT, variants=OVERDAMPED, step_power=0.5, diffusion=published.UNDERDAMPED),
-    Row(
-        "bub",
-        plain(BUB),
-        targets=FLAT,
-        variants=({"fresh_gradients": True, **OVERDAMPED[0]}, OVERDAMPED[1]),
-        step_power=0.5,
-        diffusion=published.UNDERDAMPED,
-    ),
+    momentum_row("ubu", plain(UBU), OVERDAMPED, diffusion=published.UNDERDAMPED),
+    momentum_row("bub", plain(BUB), (FRESH, OVERDAMPED[1]), diffusion=published.UNDERDAMPED),
 )

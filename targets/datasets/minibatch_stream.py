@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from targets.datasets.corpus import Corpus
+from targets.numerics.validation import require_some
 
 _PASS, _POOL, _DRAW = 0, 1, 2
 """Tags that keep the random numbers of the three uses apart."""
@@ -71,9 +72,7 @@ class Shuffled:
 
     def __post_init__(self):
         _check(self.corpus, self.batch_size)
-        for name, value in (("block", self.block), ("pool", self.pool)):
-            if value < 1:
-                raise ValueError(f"{name}: must be at least 1, got {value!r}")
+        require_some(block=self.block, pool=self.pool)
 
     def numbers(self, step: int) -> np.ndarray:
         """The documents of a step (n,)."""

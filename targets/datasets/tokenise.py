@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from targets.datasets.files import DataError
+from targets.numerics.validation import require_some
 
 _FOREIGN = re.compile(r"[^a-z]")
 _SEPARATORS = b"-\t\n\v\f\r"
@@ -100,9 +101,7 @@ def build_vocabulary(
         ValueError: if an argument is out of its range.
         DataError: if no word is left.
     """
-    for argument, value in (("size", size), ("shortest", shortest), ("least", least)):
-        if value < 1:
-            raise ValueError(f"{argument}: must be at least 1, got {value!r}")
+    require_some(size=size, shortest=shortest, least=least)
     if not 0 < largest_share <= 1:
         raise ValueError(f"largest_share: must lie in (0, 1], got {largest_share!r}")
     total, documents = Counter(), Counter()

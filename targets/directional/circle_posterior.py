@@ -12,6 +12,7 @@ import numpy as np
 from targets.entry import TargetRow
 from targets.manifolds.spheres import ProductOfSpheres
 from targets.numerics.quadrature import DensityLaw, Rule, coordinate, until_accepted
+from targets.numerics.validation import require_positive
 from targets.target import Cdf, DataTerms, Moment, Target
 
 CONCENTRATION = 20.0
@@ -71,8 +72,7 @@ def circle_posterior(
     for argument, value, known in (("likelihood", likelihood, LIKELIHOODS), ("second_prior", second_prior, PRIORS)):
         if value not in known:
             raise ValueError(f"{argument}: must be one of {', '.join(known)}, got {value!r}")
-    if not 0 < temperature < math.inf:
-        raise ValueError(f"temperature: must be positive and finite, got {temperature!r}")
+    require_positive(temperature=temperature)
     data = np.array((MEAN_DATA if likelihood == "mean" else PAIR_DATA) if angles is None else angles, np.float64)
     if data.ndim != 1 or data.size == 0 or not np.all(np.isfinite(data)):
         raise ValueError(f"angles: must be a vector of finite numbers, got shape {data.shape}")

@@ -12,6 +12,7 @@ from targets.manifolds.sphere import Sphere
 from targets.numerics.bessel import mean_resultant
 from targets.numerics.quadrature import DensityLaw, coordinate, product
 from targets.numerics.spherical import circle_rule, frame, sample_vmf, sphere_rule, unit_vector, vmf_height_law
+from targets.numerics.validation import require_positive
 from targets.target import Cdf, Moment, Target
 
 
@@ -38,8 +39,7 @@ def von_mises_fisher(direction: Any = (2.0, -1.0, 2.0), concentration: float = 3
     """
     mu = unit_vector("direction", direction)
     kappa = concentration
-    if not 0 < kappa < math.inf:
-        raise ValueError(f"concentration: must be positive and finite, got {kappa!r}")
+    require_positive(concentration=kappa)
     n = len(mu)
     rows = frame(mu) if n <= 3 else _tangent_and_axis(mu)
 

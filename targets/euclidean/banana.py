@@ -16,59 +16,62 @@ REACH = 4.4
 """exp(-REACH^4 / 10) is below 1e-16."""
 
 
-def banana() -> Target:
-    """The banana of the recipe paper.
+def banana(temperature: float = 1.0) -> Target:
+    """The banana of the recipe paper, exp(-U / T).
 
         U(x) = x_0^4 / 10 + (4 (x_1 + 1.2) - x_0^2)^2 / 2
 
-    x_0 has density proportional to exp(-x_0^4 / 10), that is |x_0| = (10 G)^(1/4) with G ~ Gamma(1/4, 1), and
-    x_1 given x_0 is N(x_0^2 / 4 - 1.2, 1 / 16). Moments: E |x_0|^k = 10^(k/4) Gamma((k + 1) / 4) / Gamma(1/4).
+    x_0 has density proportional to exp(-x_0^4 / (10 T)), that is |x_0| = (10 T G)^(1/4) with G ~ Gamma(1/4, 1), and
+    x_1 given x_0 is N(x_0^2 / 4 - 1.2, T / 16). Moments: E |x_0|^k = (10 T)^(k/4) Gamma((k + 1) / 4) / Gamma(1/4).
 
     Source: ma2015complete, section 4.1 (two-dimensional synthetic potential).
     """
+    T = temperature
+    width, reach = math.sqrt(T) / 4, REACH * T**0.25
 
     def potential(x):
         residual = _residual(x)
-        return x[0] ** 4 / 10 + residual * residual / 2
+        return (x[0] ** 4 / 10 + residual * residual / 2) / T
 
     def sample(key, n):
         gamma_key, sign_key, normal_key = jax.random.split(key, 3)
-        radius = (10 * jax.random.gamma(gamma_key, 0.25, (n,))) ** 0.25
+        radius = (10 * T * jax.random.gamma(gamma_key, 0.25, (n,))) ** 0.25
         first = radius * jax.random.rademacher(sign_key, (n,), radius.dtype)
-        second = first**2 / 4 - 1.2 + jax.random.normal(normal_key, (n,)) / 4
+        second = first**2 / 4 - 1.2 + width * jax.random.normal(normal_key, (n,))
         return jnp.stack([first, second], axis=1)
 
-    first_law = DensityLaw(lambda x: np.exp(-(x**4) / 10), (-REACH, REACH))
+    first_law = DensityLaw(lambda x: np.exp(-(x**4) / (10 * T)), (-reach, reach))
 
     def quadrature(n):
         first, first_weights = first_law.rule(n)
         normal, normal_weights = standard_normal_rule(n)
-        second = first**2 / 4 - 1.2 + normal / 4
+        second = first**2 / 4 - 1.2 + width * normal
         points = np.stack([np.broadcast_to(first, second.shape), second], axis=-1)
         return points.reshape(-1, 2), np.outer(first_weights, normal_weights).ravel()
 
-    nodes, node_weights = legendre_rule(0.0, REACH, 20)
-    node_weights = node_weights * np.exp(-(nodes**4) / 10)
+    nodes, node_weights = legendre_rule(0.0, reach, 20)
+    node_weights = node_weights * np.exp(-(nodes**4) / (10 * T))
 
     def second_density(x):
         residuals = 4 * (np.asarray(x)[..., None] + 1.2) - nodes**2
-        return np.exp(-(residuals**2) / 2) @ node_weights
+        return np.exp(-(residuals**2) / (2 * T)) @ node_weights
 
-    second_law = DensityLaw(second_density, (-1.2 - 8.3 / 4, REACH**2 / 4 - 1.2 + 8.3 / 4))
+    second_law = DensityLaw(second_density, (-1.2 - 8.3 * width, reach**2 / 4 - 1.2 + 8.3 * width))
     return Target(
-        name="banana",
+        name="banana" if T == 1 else f"banana at temperature {T:g}",
         manifold=Euclidean(2),
         example=jnp.array([0.7, -0.9]),
         potential=potential,
         sample=sample,
-        moments=_moments(),
+        moments=_moments(T),
         cdfs={
-            "theta[0]": Cdf(coordinate(0), _first_cdf),
+            "theta[0]": Cdf(coordinate(0), lambda x: _first_cdf(np.asarray(x) / T**0.25)),
             "theta[1]": Cdf(coordinate(1), second_law.cdf),
-            "residual": Cdf(_residual, special.ndtr),
+            "residual": Cdf(_residual, lambda x: special.ndtr(np.asarray(x) / math.sqrt(T))),
         },
         quadrature=quadrature,
-        curvature=39.3,  # 99th percentile of the largest eigenvalue of the Hessian
+        curvature=39.3 / T,  # 99th percentile of the largest eigenvalue of the Hessian at T = 1
+        tempered=lambda t: banana(t * T),
         source="ma2015complete, section 4.1; closed-form moments; exact draws by a Gamma variable and a Gaussian",
     )
 
@@ -83,11 +86,11 @@ def _first_cdf(x):
     return 0.5 + 0.5 * np.sign(x) * special.gammainc(0.25, x**4 / 10)
 
 
-def _moments() -> dict[str, Moment]:
+def _moments(T: float) -> dict[str, Moment]:
     def m(k):
-        return 10 ** (k / 4) * math.gamma((k + 1) / 4) / math.gamma(1 / 4)
+        return (10 * T) ** (k / 4) * math.gamma((k + 1) / 4) / math.gamma(1 / 4)
 
-    a, s = 1.2, 1 / 16
+    a, s = 1.2, T / 16
     # moments of x_0^2 / 4 - a
     second = m(4) / 16 - m(2) * a / 2 + a**2
     fourth = m(8) / 256 - m(6) * a / 16 + 6 * m(4) * a**2 / 16 - m(2) * a**3 + a**4

@@ -1,6 +1,9 @@
 """Posteriors with so few data that every minibatch can be listed."""
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -37,23 +40,14 @@ def tiny_gaussian_data() -> Target:
     Source: conjugacy, closed form.
     """
     noise_precision = np.linalg.inv(NOISE_COVARIANCE)
-    size = len(GAUSSIAN_DATA)
-    precision = np.eye(2) / PRIOR_VARIANCE + size * noise_precision
-    covariance = np.linalg.inv(precision)
+    covariance = np.linalg.inv(np.eye(2) / PRIOR_VARIANCE + len(GAUSSIAN_DATA) * noise_precision)
     mean = covariance @ noise_precision @ GAUSSIAN_DATA.sum(axis=0)
-    law = gaussian(mean, (covariance + covariance.T) / 2, "tiny-gaussian-data")
-
-    def prior(x):
-        return x @ x / (2 * PRIOR_VARIANCE)
 
     def datum(x, y):
         d = jnp.asarray(y, x.dtype) - x
         return d @ jnp.asarray(noise_precision, x.dtype) @ d / 2
 
-    terms = DataTerms(prior, datum, jnp.asarray(GAUSSIAN_DATA), size)
-    return Target(
-        **{**vars(law), "potential": _total(terms), "terms": terms, "source": "conjugacy, closed form"},
-    )
+    return _conjugate("tiny-gaussian-data", mean, covariance, datum, jnp.asarray(GAUSSIAN_DATA))
 
 
 def tiny_regression() -> Target:
@@ -68,21 +62,14 @@ def tiny_regression() -> Target:
     Source: conjugacy, closed form.
     """
     features, responses, noise = REGRESSION_FEATURES, REGRESSION_RESPONSES, REGRESSION_NOISE_VARIANCE
-    precision = np.eye(2) / PRIOR_VARIANCE + features.T @ features / noise
-    covariance = np.linalg.inv(precision)
-    law = gaussian(covariance @ features.T @ responses / noise, (covariance + covariance.T) / 2, "tiny-regression")
-
-    def prior(x):
-        return x @ x / (2 * PRIOR_VARIANCE)
+    covariance = np.linalg.inv(np.eye(2) / PRIOR_VARIANCE + features.T @ features / noise)
+    mean = covariance @ features.T @ responses / noise
 
     def datum(x, record):
         z, y = (jnp.asarray(part, x.dtype) for part in record)
         return (y - z @ x) ** 2 / (2 * noise)
 
-    terms = DataTerms(prior, datum, (jnp.asarray(features), jnp.asarray(responses)), len(responses))
-    return Target(
-        **{**vars(law), "potential": _total(terms), "terms": terms, "source": "conjugacy, closed form"},
-    )
+    return _conjugate("tiny-regression", mean, covariance, datum, (jnp.asarray(features), jnp.asarray(responses)))
 
 
 def tiny_logistic() -> Target:
@@ -162,6 +149,13 @@ def tiny_logistic() -> Target:
         curvature=float(1 / variance + np.linalg.eigvalsh(signed.T @ signed)[-1] / 4),
         source="two-dimensional quadrature; exact draws by rejection from a Gaussian envelope",
     )
+
+
+def _conjugate(name: str, mean: np.ndarray, covariance: np.ndarray, datum: Callable, data: Any) -> Target:
+    """N(mean, covariance) as the posterior of data under the prior N(0, t I)."""
+    law = gaussian(mean, (covariance + covariance.T) / 2, name)
+    terms = DataTerms(lambda x: x @ x / (2 * PRIOR_VARIANCE), datum, data, len(jax.tree.leaves(data)[0]))
+    return replace(law, potential=_total(terms), terms=terms, source="conjugacy, closed form")
 
 
 def _total(terms: DataTerms):

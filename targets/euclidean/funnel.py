@@ -10,6 +10,7 @@ from scipy import special
 from targets.entry import TargetRow
 from targets.manifolds.euclidean import Euclidean
 from targets.numerics.quadrature import coordinate, power, tensor_rule
+from targets.numerics.validation import require_positive, require_some
 from targets.target import Cdf, Moment, Target
 
 
@@ -32,10 +33,8 @@ def funnel(leaves: int = 2, scale: float = 3.0) -> Target:
     Raises:
         ValueError: if an argument is out of range.
     """
-    if leaves < 1:
-        raise ValueError(f"leaves: must be at least 1, got {leaves!r}")
-    if not 0 < scale < math.inf:
-        raise ValueError(f"scale: must be positive and finite, got {scale!r}")
+    require_some(leaves=leaves)
+    require_positive(scale=scale)
     dim = 1 + leaves
 
     def potential(position):

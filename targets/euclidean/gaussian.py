@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from scipy import special, stats
+from scipy import fft, special, stats
 
 from targets.entry import TargetRow
 from targets.manifolds.euclidean import Euclidean
@@ -15,6 +15,8 @@ from targets.target import Cdf, GaussianLaw, Moment, Target
 
 MAX_QUADRATURE_DIM = 3
 """Tensor rules are given up to this dimension."""
+LISTED = 10
+"""Coordinates with moments and marginals of their own."""
 
 
 def gaussian(mean: Any, covariance: Any, name: str, structure: Any = None) -> Target:
@@ -67,7 +69,7 @@ def gaussian(mean: Any, covariance: Any, name: str, structure: Any = None) -> Ta
         points, weights = tensor_rule(dim, n)
         return mean + points @ root.T, weights
 
-    cdfs = {f"theta[{i}]": Cdf(_flat(i), _normal_cdf(mean[i], scales[i])) for i in range(dim)}
+    cdfs = {f"theta[{i}]": Cdf(_flat(i), _normal_cdf(mean[i], scales[i])) for i in range(min(dim, LISTED))}
     cdfs["squared distance"] = Cdf(squared_distance, lambda x: stats.chi2.cdf(np.asarray(x), dim))
     return Target(
         name=name,
@@ -75,7 +77,7 @@ def gaussian(mean: Any, covariance: Any, name: str, structure: Any = None) -> Ta
         example=example,
         potential=potential,
         sample=sample,
-        moments=_moments(mean, covariance),
+        moments=_moments(mean[:LISTED], covariance[:LISTED, :LISTED]),
         cdfs=cdfs,
         quadrature=quadrature if dim <= MAX_QUADRATURE_DIM else None,
         interval=(float(mean[0] - 8 * scales[0]), float(mean[0] + 8 * scales[0])) if dim == 1 else None,
@@ -121,6 +123,27 @@ def pytree() -> Target:
     correlations = {(0, 1): 0.3, (0, 4): -0.4, (1, 2): -0.2, (1, 3): 0.5, (2, 3): 0.1, (2, 4): -0.6, (3, 4): 0.2}
     covariance = _covariance([0.8, 1.0, 0.5, 1.3, 0.7], correlations)
     return gaussian([0.4, -0.5, 1.0, 0.2, -0.9], covariance, "gaussian-pytree", structure)
+
+
+def rotated(name: str, dim: int, largest: float, structure: Any = None) -> Target:
+    """Precisions from 1 to `largest`, evenly spaced in the logarithm, along the vectors of a cosine transform.
+
+    Every coordinate is correlated with every other, and no two coordinates have the same law.
+    """
+    vectors = np.asarray(fft.idct(np.eye(dim), norm="ortho"))
+    covariance = vectors * np.logspace(0, -np.log10(largest), dim) @ vectors.T
+    return gaussian(0.3 * np.cos(1.0 + np.arange(dim)), (covariance + covariance.T) / 2, name, structure)
+
+
+def network() -> Target:
+    """A network of two layers of equal shape, each a matrix `w` (3, 3) and a vector `b` (3,)."""
+    layer = {"w": jnp.zeros((3, 3)), "b": jnp.zeros(3)}
+    return rotated("gaussian-network", 24, 10.0, {"hidden": layer, "out": layer})
+
+
+def matrix() -> Target:
+    """One array of four rows and three columns."""
+    return rotated("gaussian-matrix", 12, 6.0, jnp.zeros((4, 3)))
 
 
 def _covariance(scales: list[float], correlations: dict[tuple[int, int], float]) -> np.ndarray:
@@ -181,4 +204,7 @@ ENTRIES = (
     TargetRow("gaussian-correlated-2d", correlated_2d),
     TargetRow("gaussian-correlated-3d", correlated_3d),
     TargetRow("gaussian-pytree", pytree),
+    TargetRow("gaussian-50d", lambda: rotated("gaussian-50d", 50, 20.0)),
+    TargetRow("gaussian-network", network),
+    TargetRow("gaussian-matrix", matrix),
 )

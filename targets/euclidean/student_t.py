@@ -10,6 +10,7 @@ from scipy import stats
 from targets.entry import TargetRow
 from targets.manifolds.euclidean import Euclidean
 from targets.numerics.quadrature import coordinate, power
+from targets.numerics.validation import require_positive
 from targets.target import Cdf, Moment, Target
 
 
@@ -34,9 +35,7 @@ def student_t(freedom: float = 5.0, location: float = 0.5, scale: float = 2.0) -
     Raises:
         ValueError: if an argument is out of range.
     """
-    for name, value in (("freedom", freedom), ("scale", scale)):
-        if not 0 < value < math.inf:
-            raise ValueError(f"{name}: must be positive and finite, got {value!r}")
+    require_positive(freedom=freedom, scale=scale)
     if not math.isfinite(location):
         raise ValueError(f"location: must be finite, got {location!r}")
 

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Key
 
 from targets.manifolds.base import Point
-from targets.manifolds.validation import require_whole
 from targets.numerics.arrays import Real
+from targets.numerics.validation import require_whole
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
 from targets.manifolds.matrix_exponential import matrix_exponential
-from targets.manifolds.validation import require_whole
 from targets.numerics.arrays import AnyArray, Real
+from targets.numerics.validation import require_whole
 
 
 @dataclass(frozen=True)

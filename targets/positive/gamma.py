@@ -10,6 +10,7 @@ from scipy import special
 from targets.entry import TargetRow
 from targets.manifolds.orthant import Positive
 from targets.numerics.quadrature import coordinate, jacobi_rule, power
+from targets.numerics.validation import require_positive
 from targets.target import Cdf, Moment, Target
 
 
@@ -31,9 +32,7 @@ def gamma(shape: float, rate: float = 1.0, name: str = "gamma") -> Target:
     Raises:
         ValueError: if an argument is out of range.
     """
-    for argument, value in (("shape", shape), ("rate", rate)):
-        if not 0 < value < math.inf:
-            raise ValueError(f"{argument}: must be positive and finite, got {value!r}")
+    require_positive(shape=shape, rate=rate)
 
     def potential(x):
         return rate * x[0] - (shape - 1) * jnp.log(x[0])

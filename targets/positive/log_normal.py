@@ -10,6 +10,7 @@ from scipy import special
 from targets.entry import TargetRow
 from targets.manifolds.orthant import Positive
 from targets.numerics.quadrature import coordinate, power, standard_normal_rule
+from targets.numerics.validation import require_positive
 from targets.target import Cdf, Moment, Target
 
 
@@ -31,8 +32,7 @@ def log_normal(location: float = 0.3, scale: float = 0.5, name: str = "log-norma
     Raises:
         ValueError: if an argument is out of range.
     """
-    if not 0 < scale < math.inf:
-        raise ValueError(f"scale: must be positive and finite, got {scale!r}")
+    require_positive(scale=scale)
     if not math.isfinite(location):
         raise ValueError(f"location: must be finite, got {location!r}")
 

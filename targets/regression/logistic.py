@@ -10,6 +10,7 @@ from scipy import special
 
 from targets.manifolds.euclidean import Euclidean
 from targets.numerics.quadrature import tensor_rule
+from targets.numerics.validation import require_positive
 from targets.target import DataTerms, GaussianLaw, Target
 
 MAX_QUADRATURE_DIM = 3
@@ -206,6 +207,5 @@ def _validate(features, labels, prior_variance) -> tuple[np.ndarray, np.ndarray]
         )
     if not np.all((labels == 0) | (labels == 1)):
         raise ValueError(f"labels: must be 0 or 1; row {int(np.argwhere((labels != 0) & (labels != 1))[0, 0])} is not")
-    if not (np.isfinite(prior_variance) and prior_variance > 0):
-        raise ValueError(f"prior_variance: must be positive and finite, got {prior_variance!r}")
+    require_positive(prior_variance=prior_variance)
     return features, labels

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import special
 
 from targets.numerics.ragged import SparseRows, sparse_rows
+from targets.numerics.validation import require_positive
 
 LARGEST = 8
 """Users of a model whose partitions are enumerated: Bell(8) = 4140."""
@@ -39,8 +40,7 @@ class DPMixture:
     def __post_init__(self):
         if self.width < 2:
             raise ValueError(f"width: must be at least 2 categories, got {self.width!r}")
-        if not 0 < self.base < np.inf:
-            raise ValueError(f"base: must be positive and finite, got {self.base!r}")
+        require_positive(base=self.base)
         if self.concentration is not None and not 0 < self.concentration < np.inf:
             raise ValueError(f"concentration: must be positive and finite, or None, got {self.concentration!r}")
 

@@ -1,6 +1,5 @@
 """Every planted bug is caught by the check that it names, and the correct sampler that it is derived from passes it."""
 
-import json
 import math
 from functools import cache
 from pathlib import Path
@@ -16,7 +15,7 @@ from checks.end_points.error_rates import fraction_of_chains
 from checks.faults.fault import CLASSES
 from checks.faults.registry import DEFECTS
 from checks.pytest_plugin.execute import execute
-from checks.registry import CHECKS, find_check
+from checks.registry import CHECKS, STATEMENTS, find_statement
 from checks.tracing.step_map import step_map
 from reports.pages import kill_matrix
 from samplers.dynamics.complete_recipe import fokker_planck_residual
@@ -37,8 +36,8 @@ NAMES = [defect.name for defect in DEFECTS]
 @cache
 def reference_verdict(base: str, options: tuple, check: str, name: str):
     """Verdict and reason of a check on a reference sampler."""
-    with fraction_of_chains(FRACTIONS.get(find_check(check).tier, 1.0)):
-        result = execute(find_check(check), Subject(find_row(base), dict(options)), name, SEED)
+    with fraction_of_chains(FRACTIONS.get(find_statement(check).tier, 1.0)):
+        result = execute(find_statement(check), Subject(find_row(base), dict(options)), name, SEED)
     return result.verdict, result.reason
 
 
@@ -55,11 +54,11 @@ CASES = [pytest.param(d, id=d.name, marks=pytest.mark.xdist_group(f"{d.killed_by
 @pytest.mark.parametrize("defect", CASES)
 def test_planted_bug_fails_the_named_check_that_its_reference_passes(defect):
     kill = defect.killed_by
-    with fraction_of_chains(FRACTIONS.get(find_check(kill.check).tier, 1.0)):
-        result = execute(find_check(kill.check), defect.subject, kill.target, SEED)
+    with fraction_of_chains(FRACTIONS.get(find_statement(kill.check).tier, 1.0)):
+        result = execute(find_statement(kill.check), defect.subject, kill.target, SEED)
     assert result.verdict == "fail", f"{result.verdict}: {result.reason}"
     verdict, reason = of_reference(defect, kill.check)
-    if verdict == "not-applicable" and ExactLaw in find_row(defect.base).build(target(kill.target)).claims:
+    if verdict == "out-of-reach" and ExactLaw in find_row(defect.base).build(target(kill.target)).claims:
         # An accept step has no smooth law under the noise tape; a bug that removes it has one.
         verdict, reason = of_reference(defect, "detailed_balance")
     assert verdict == "pass", f"the reference {defect.base}: {verdict}: {reason}"
@@ -72,7 +71,7 @@ def test_catalogue_has_distinct_rows_that_name_things_that_exist():
     for defect in DEFECTS:
         assert defect.base in references
         assert find_target(defect.killed_by.target).name == defect.killed_by.target
-        assert find_check(defect.killed_by.check).tier in defect.row.tiers
+        assert find_statement(defect.killed_by.check).tier in defect.row.tiers
         assert defect.row.name == defect.name
         assert defect.error
         assert defect.killed_by.equation
@@ -84,14 +83,14 @@ def test_every_class_that_hides_bugs_has_a_planted_bug_and_no_row_has_an_unknown
 
 
 def test_every_deterministic_check_is_the_named_killer_of_a_planted_bug():
-    deterministic = {check.name for check in CHECKS if check.tier in DETERMINISTIC_TIERS}
+    deterministic = {check.name for check in STATEMENTS if check.tier in DETERMINISTIC_TIERS}
     assert deterministic - {defect.killed_by.check for defect in DEFECTS} == set()
 
 
 def test_the_plan_of_a_run_contains_every_named_kill():
     for defect in DEFECTS:
         kill = defect.killed_by
-        assert kill.target in find_check(kill.check).targets(defect.subject), defect.name
+        assert kill.target in find_statement(kill.check).targets(defect.subject), defect.name
 
 
 @pytest.mark.parametrize(("name", "power"), [("sgrld-naive", 1.0), ("sgrhmc-naive", 0.5)])
@@ -135,8 +134,8 @@ PUBLISHED = Path(__file__).resolve().parents[2] / "reports" / "published" / "kil
 
 
 def test_published_kill_matrix_has_every_row_of_the_registry_and_its_kill():
-    lines = [json.loads(line) for line in PUBLISHED.read_text(encoding="utf-8").splitlines()]
-    kills = {(r["sampler"].split("[")[0], r["check"], r["target"]) for r in lines if r["verdict"] == "fail"}
+    lines = kill_matrix.read(PUBLISHED)
+    kills = {(r["sampler"].split("[")[0], r["statement"], r["target"]) for r in lines if r["verdict"] == "fail"}
     named = {(d.name, d.killed_by.check, d.killed_by.target) for d in DEFECTS}
     assert named - kills == set()
     assert all(r["detail"]["commit"] for r in lines)
@@ -148,13 +147,11 @@ def test_kill_matrix_resumes_and_counts_a_kill_only_for_the_verdict_fail(tmp_pat
 
     def planned(case, revision, fraction):
         runs.append(case.key)
-        named = case.check.name == defect.killed_by.check and case.defect is defect
+        named = case.statement.name == defect.killed_by.check and case.defect is defect
         verdict = "fail" if named else "inconclusive"
         detail = {"commit": revision, "defect": case.defect.name}
-        check = case.check
-        return Result(
-            check.name, check.tier, "", case.subject.name, verdict, "", case.target, seconds=1.0, detail=detail
-        )
+        names = case.statement.name, "family", case.statement.tier
+        return Result(*names, "", case.subject.name, verdict, "", case.target, seconds=1.0, detail=detail)
 
     monkeypatch.setattr(kill_matrix, "decide", planned)
     path = tmp_path / "matrix.jsonl"
@@ -169,3 +166,10 @@ def test_kill_matrix_resumes_and_counts_a_kill_only_for_the_verdict_fail(tmp_pat
     text = kill_matrix.page(kill_matrix.read(path), [defect, other])
     assert "**Killed: 1 of 2.**" in text
     assert f"Survivors: `{other.name}`" in text
+
+
+def test_every_check_kills_two_bugs_alone_or_says_why_it_stands():
+    lines = kill_matrix.read(kill_matrix.PUBLISHED)
+    tried = [bug for bug in kill_matrix.by_defect(lines, DEFECTS) if bug.lines]
+    alone = {check: kill_matrix.count(tried, "check", check.name).alone for check in CHECKS}
+    assert {c.name: n for c, n in alone.items() if bool(c.stands) != (n < kill_matrix.ALONE)} == {}

@@ -9,11 +9,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from checks.mutation import operators
 from checks.mutation.catalogue import Mutant, catalogue
 from checks.mutation.equivalence import GAUSSIAN, METRIC, SAME, SIGNS, proof
 from checks.mutation.load import load
-from checks.mutation.operators import OPERATORS, Scope, edits, substitute
+from checks.mutation.operators import OPERATORS, edits
+from checks.mutation.operators.stages import dropped_stage, swapped_stages
+from checks.mutation.operators.tree import Scope, substitute
 from checks.mutation.source import Place, places
 from checks.mutation.trial import Kill, Outcome, Runner
 from reports.pages import mutation_scores
@@ -71,11 +72,11 @@ def test_operator_makes_the_mistake_that_it_is_named_after(operator, line):
 def test_stages_change_places_and_are_left_out():
     module = ast.parse(STEP)
     scope = Scope(module.body[0], {}, {})  # type: ignore[arg-type]
-    swapped = {(e.before, e.after) for e in operators.swapped_stages(scope)}
+    swapped = {(e.before, e.after) for e in swapped_stages(scope)}
     assert ("x = x - r; x = x + r", "x = x + r; x = x - r") in swapped
     # r would be read before it is there
     assert not any(before.startswith("r = ") for before, _ in swapped)
-    assert {e.before for e in operators.dropped_stage(scope)} == {"x = x - r", "x = x + r"}
+    assert {e.before for e in dropped_stage(scope)} == {"x = x - r", "x = x + r"}
 
 
 def test_docstrings_raises_and_argument_checks_are_no_code_of_a_step():

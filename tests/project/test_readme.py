@@ -1,16 +1,18 @@
 """README and documentation are true: the example runs as printed; every path, option and name in them exists."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from checks.core.conclusion import WORDS
 from checks.core.result import VERDICTS
 from checks.pytest_plugin import plugin
-from checks.pytest_plugin.execute import default_seed, run_check
 from checks.pytest_plugin.known_failures import read
-from checks.pytest_plugin.terminal import block
-from checks.registry import CHECKS
+from checks.registry import STATEMENTS
 from reports.__main__ import parser as reports_parser
 from samplers.entry import TIERS
 
@@ -21,7 +23,7 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", *(f"docs/pages/{page.name}" for pag
 LONGEST = 120
 """Lines of the README."""
 EXAMPLE = "my_sampler.py:mine"
-NUMBERS = ("  tolerance ", "  minimum detectable effect ")
+NUMBERS = ("  tolerance ", "  minimum detectable effect ", "  would see ")
 """Lines whose numbers are round-off, and so differ from one processor to another."""
 
 
@@ -40,31 +42,48 @@ def words_of(line: str) -> str:
     return re.sub(r"\d+(\.\d+)?(e-?\d+)?", "#", line) if line.startswith(NUMBERS) else line.rstrip()
 
 
-@pytest.fixture
-def example(tmp_path, monkeypatch):
-    """The sampler of the README in a file of the printed name, in the current folder."""
-    source = fenced("python")[0]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "my_sampler.py").write_text(source, encoding="utf-8")
-    return source
+def excerpts(text: str) -> list[str]:
+    """The parts of a printed block, which `...` lines separate."""
+    return ["\n".join(map(words_of, part.strip("\n").splitlines())) for part in re.split(r"^\.\.\.$", text, flags=re.M)]
 
 
-def test_the_example_fails_with_the_printed_finding(example):
-    result = run_check(EXAMPLE, "gaussian_limit", "gaussian-1d-scaled")
-    assert result.verdict == "fail"
-    found, printed = block(result).splitlines(), fenced("text")[0].splitlines()
-    assert [words_of(line) for line in found] == [words_of(line) for line in printed]
-    assert result.seed == default_seed(EXAMPLE)
+def checked(folder: Path, source: str) -> subprocess.CompletedProcess[str]:
+    """`pytest checks` of the sampler of the README, from a folder that holds it."""
+    (folder / "my_sampler.py").write_text(source, encoding="utf-8")
+    arguments = [
+        str(ROOT / "checks"),
+        "-c",
+        str(ROOT / "pyproject.toml"),
+        "-p",
+        "no:cacheprovider",
+        "--sampler",
+        EXAMPLE,
+    ]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "pytest", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_the_example_passes_with_the_printed_remedy(example, tmp_path):
-    remedy = re.search(r"With `(.*?)` it passes", README)
+def test_the_example_fails_as_printed(tmp_path):
+    done = checked(tmp_path, fenced("python")[0])
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = "\n".join(map(words_of, done.stdout.splitlines()))
+    printed = [part for text in (README, page("reading-a-failure")) for part in excerpts(fenced("text", text)[0])]
+    assert [part for part in printed if part not in found] == []
+    assert len(printed) > 2
+
+
+def test_the_example_passes_with_the_printed_remedy(tmp_path):
+    remedy = re.search(r"With `(.*?)` it passes: `law holds to order 1`, `conduct clean`", README)
     assert remedy
+    example = fenced("python")[0]
     assert example.count("step_size**0.5") == 1
-    right = example.replace("step_size**0.5", remedy.group(1))
-    (tmp_path / "right.py").write_text(right, encoding="utf-8")
-    assert run_check("right.py:mine", "gaussian_limit", "gaussian-1d-scaled").verdict == "pass"
+    done = checked(tmp_path, example.replace("step_size**0.5", remedy.group(1)))
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = "\n".join(map(words_of, done.stdout.splitlines()))
+    assert [part for part in excerpts(fenced("text", page("reading-a-failure"))[1]) if part not in found] == []
+    assert re.search(r"law +holds to order 1", found)
+    assert re.search(r"conduct +clean", found)
 
 
 def test_the_deviations_file_of_the_documentation_is_read(tmp_path):
@@ -72,7 +91,7 @@ def test_the_deviations_file_of_the_documentation_is_read(tmp_path):
     file.write_text(fenced("toml", page("reading-a-failure"))[0], encoding="utf-8")
     (entry,) = read(file)
     assert entry.matches("blackjax/sghmc[temperature=0.5]", "blackjax/sghmc", "gaussian_limit", "any")
-    assert entry.check in {check.name for check in CHECKS}
+    assert entry.check in {check.name for check in STATEMENTS}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -106,7 +125,7 @@ def test_options_are_those_of_the_plugin():
             added.append(name)
 
     plugin.pytest_addoption(Parser())
-    described = re.findall(r"^\| `(--[\w-]+) ", page("running"), re.MULTILINE)
+    described = re.findall(r"^\| `(--[\w-]+)[ `]", page("running"), re.MULTILINE)
     assert sorted(described) == sorted(added)
     others = {
         "--benchmark-only",
@@ -124,11 +143,14 @@ def test_options_are_those_of_the_plugin():
         assert set(re.findall(r"(?<![\w-])(--[a-z][\w-]+)", text)) <= {*added, *others, *of_reports}
 
 
-def test_tables_name_the_verdicts_and_the_tiers_that_exist():
-    rows = r"^\| `([\w-]+)` \|"
-    assert re.findall(rows, README, re.MULTILINE) == list(VERDICTS)
-    assert re.findall(rows, page("running"), re.MULTILINE) == list(dict.fromkeys(check.tier for check in CHECKS))
-    assert {check.tier for check in CHECKS} == set(TIERS)
+def test_tables_name_the_words_the_verdicts_and_the_tiers_that_exist():
+    rows = r"^\| `([a-z][\w-]*)` \|"
+    assert dict(re.findall(r"^\| `(\w+)` \| (.*?) \|$", README, re.MULTILINE)) == WORDS
+    assert re.findall(rows, page("reading-a-failure").split("## Results")[1].split("\n## ")[0], re.MULTILINE) == list(
+        VERDICTS
+    )
+    assert re.findall(rows, page("running"), re.MULTILINE) == list(dict.fromkeys(check.tier for check in STATEMENTS))
+    assert {check.tier for check in STATEMENTS} == set(TIERS)
 
 
 def test_continuous_integration_runs_the_test_command_of_the_readme():

@@ -32,7 +32,8 @@ def cited() -> dict[str, list[str]]:
     places: dict[str, list[str]] = {}
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in (".py", ".md") and path != Path(__file__).resolve():
+            foreign = path == Path(__file__).resolve() or path.is_relative_to(ROOT / "tests" / "strangers")
+            if path.suffix in (".py", ".md") and not foreign:
                 for key in set(KEY.findall(path.read_text(encoding="utf-8"))):
                     places.setdefault(key, []).append(str(path.relative_to(ROOT)))
     return places

@@ -7,25 +7,25 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from checks.registry import CHECKS
+from checks.registry import STATEMENTS
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
 from reports.pages import calibration
 
 PUBLISHED = calibration.read(calibration.PUBLISHED)
-STATISTICAL = [c.name for c in CHECKS if c.samples]
+STATISTICAL = [s.name for s in STATEMENTS if s.samples]
 
 
-def test_every_statistical_check_is_calibrated_on_some_sampler():
+def test_every_statistical_statement_is_calibrated_on_some_sampler():
     planned = {name for _, _, names, _ in calibration.SUBJECTS for name in names}
     assert set(STATISTICAL) <= planned
 
 
-def test_published_calibration_has_every_test_tail_and_check():
+def test_published_calibration_has_every_test_tail_and_statement():
     done = {(line["kind"], line["case"]) for line in PUBLISHED}
     assert {("primitive", name) for name in calibration.PRIMITIVES} <= done
     assert {("tail", name) for name in calibration.TAILS} <= done
-    assert set(STATISTICAL) <= {line["check"] for line in PUBLISHED if line["kind"] == "check" and "runs" in line}
+    assert set(STATISTICAL) <= {line["statement"] for line in PUBLISHED if line["kind"] == "check" and "runs" in line}
     assert not any(line["quick"] for line in PUBLISHED)
 
 
@@ -35,7 +35,7 @@ def test_published_p_values_are_calibrated():
     assert min(c["p_value"] for c in components) > 1e-6 / len(components)
 
 
-def test_published_runs_of_whole_checks_raised_no_false_alarm():
+def test_published_runs_of_whole_statements_raised_no_false_alarm():
     lines = [line for line in PUBLISHED if line["kind"] == "check"]
     assert all(line["runs"] >= 200 for line in lines)
     assert sum(line["false_alarms"] for line in lines) == 0

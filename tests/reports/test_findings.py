@@ -1,14 +1,14 @@
 """The pages of reports/findings are what the published results say."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from checks.core.result import Result
+from checks.core.conclusion import Plan
 from checks.pytest_plugin import known_failures
-from checks.pytest_plugin.terminal import Outcome
 from reports.pages import findings_index, verdict_table
+from reports.records.results import load
+from tests.helpers.result_lines import DTYPES, KS, LIMIT, header, result, written
 
 
 def test_index_is_the_one_of_the_published_results():
@@ -20,7 +20,7 @@ def test_index_is_the_one_of_the_published_results():
 def test_a_page_that_shows_verdicts_shows_those_of_its_results(path: Path):
     page = findings_index.FINDINGS / f"{path.stem}.md"
     text = page.read_text(encoding="utf-8") if page.exists() else ""
-    assert "## Verdicts" not in text or verdict_table.table(verdict_table.read(path)) in text
+    assert "## Verdicts" not in text or verdict_table.table(load(path)) in text
 
 
 def _with_deviations():
@@ -31,13 +31,13 @@ def _with_deviations():
 def test_each_failure_of_a_library_is_a_stated_deviation_and_each_deviation_a_failure(path: Path):
     entries = known_failures.read(path.with_suffix(".deviations.toml"))
     hits = set()
-    for outcome in verdict_table.read(path):
+    for outcome in load(path).outcomes():
         r = outcome.result
-        known = [e for e in entries if e.matches(r.sampler, outcome.row, r.check, r.target)]
+        known = [e for e in entries if e.matches(r.sampler, outcome.row, r.statement, r.target)]
         hits.update(known)
         # an error that is not stated is one of the suite, not of the library
-        if r.verdict != "not-applicable" and (known or r.verdict != "error"):
-            assert bool(known) == (r.verdict != "pass"), (r.sampler, r.check, r.target)
+        if r.verdict not in ("not-applicable", "out-of-reach") and (known or r.verdict != "error"):
+            assert bool(known) == (r.verdict != "pass"), (r.sampler, r.statement, r.target)
     assert hits == set(entries)
 
 
@@ -46,22 +46,26 @@ def test_a_page_without_a_place_for_the_table_is_refused():
         findings_index.page("# Findings")
 
 
-def test_a_sampler_is_judged_in_the_tiers_that_it_was_run_in():
-    """Two SGLD in one file, the second without statistical tiers: both pass, and its cells are empty."""
-    result = Result(check="gaussian_limit", tier="law", equation="", sampler="a/one", verdict="pass", reason="")
-    sampled = replace(result, check="end_point_moments", tier="invariance")
-    both = [Outcome("a/one", result), Outcome("a/one", sampled), Outcome("a/two", replace(result, sampler="a/two"))]
-    assert [v.verdict for v in verdict_table.judged(both)] == ["pass", "pass"]
-    assert verdict_table.table(both).splitlines()[-1] == "| a/two | 1 pass |  | **pass** |"
+def test_a_sampler_is_judged_by_what_it_was_run_in(tmp_path):
+    """Two SGLD in one file, the second without statistical tiers: the cell of these is empty."""
+    both = [result(statement=LIMIT, sampler="a/one"), result(sampler="a/one"), result(statement=LIMIT, sampler="a/two")]
+    lines = verdict_table.table(load(written(tmp_path / "a.jsonl", *both))).splitlines()
+    assert lines[0] == "| sampler | law | invariance | law | conduct |"
+    assert lines[-2:] == [
+        "| a/one | 1 pass | 1 pass | **holds** | not examined |",
+        "| a/two | 1 pass |  | **holds** | not examined |",
+    ]
 
 
-@pytest.mark.parametrize(
-    ("sampler", "verdict"), [("blob", "pass"), ("csgld", "inconclusive"), ("a/one", "inconclusive")]
-)
-def test_a_file_whose_statistical_checks_did_not_apply_is_judged_by_the_claims_of_the_sampler(sampler, verdict):
-    """Particles that estimate their own density have no noise; any other sampler needs a statistical check."""
-    law = Result(check="gaussian_limit", tier="law", equation="", sampler=sampler, verdict="pass", reason="")
-    sampled = replace(law, check="end_point_moments", tier="invariance", verdict="not-applicable")
-    found = [Outcome(sampler, law), Outcome(sampler, sampled)]
-    assert [v.verdict for v in verdict_table.judged(found)] == [verdict]
-    assert verdict_table.table(found).splitlines()[-1] == f"| {sampler} | 1 pass | 1 n/a | **{verdict}** |"
+def test_law_and_conduct_are_told_apart_and_a_part_is_said_to_be_one(tmp_path):
+    """REVIEW V2, F4: a dtype was the headline of a sampler with the right law."""
+    folder = tmp_path / "published"
+    folder.mkdir()
+    plan = Plan(3, ("gaussian",), part="--tier law")
+    found = (result("fail", DTYPES), result("error", KS), result(statement=LIMIT))
+    written(folder / "lib-1.0.jsonl", *found)
+    written(folder / "lib-2.0.jsonl", header(lib_sgld=plan), *found)
+    assert [path.stem for path in findings_index.libraries(folder)] == ["lib-1.0", "lib-2.0"]
+    whole, part = (findings_index.rows(path)[0] for path in findings_index.libraries(folder))
+    assert (whole.law, whole.conduct, whole.failing) == ("undecided", "major: shapes_and_dtypes", {"error": {KS}})
+    assert (part.library, part.law) == ("lib 2.0", "undecided (part: --tier law)")

@@ -8,12 +8,12 @@ from samplers.registry import sampler_row
 
 def line(cell, fraction, revision):
     """A result without the work: orders of 2 and distances that shrink with the step size."""
-    sampled = cell.check == manifolds.SAMPLED
+    sampled = cell.statement == manifolds.SAMPLED
     return {
         "sampler": cell.row.name,
         "target": cell.target,
-        "check": cell.check,
-        "verdict": "inconclusive" if cell.check == "manifold_limit" else "pass",
+        "statement": cell.statement,
+        "verdict": "inconclusive" if cell.statement == "manifold_limit" else "pass",
         "effect": 0.01 * cell.factor,
         "unit": "KS distance" if cell.target == "vmf-s2" else "standardised",
         "n": 1000 if sampled else None,

@@ -12,11 +12,13 @@ import sys
 import threading
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urldefrag
 
 import pytest
 
-from checks.core.result import Result
+from checks.core.conclusion import Plan
+from checks.core.result import Result, Verdict
 from reports.__main__ import main
 from reports.pages.findings_index import libraries, of_checks
 from reports.records.results import ResultsError
@@ -27,6 +29,7 @@ from reports.site.conformance_matrix import library, samplers, to_csv, to_markdo
 from reports.site.gauge import HIGH, LOW, WIDTH, place
 from reports.site.kill_table import bugs
 from reports.site.papers import FIGURES
+from tests.helpers.result_lines import DTYPES, LIMIT, header, result
 
 pytestmark = pytest.mark.xdist_group("reports_site")  # what the fixture makes serves one worker
 
@@ -116,9 +119,9 @@ def small(folder: Path, *results: Result) -> Path:
     return folder
 
 
-def found(verdict: str, **rest) -> Result:
-    fields = {"reason": "<script>alert(1)</script>", "effect": 0.5, "allowance": 1e-3, "detectable": 1e-2} | rest
-    return Result("end_point_ks", "invariance", "F = F_h", "lib/sgld", verdict, target="gaussian", **fields)
+def found(verdict: Verdict, **rest: Any) -> Result:
+    numbers: dict[str, Any] = {"effect": 0.5, "allowance": 1e-3, "detectable": 1e-2} | rest
+    return dataclasses.replace(result(verdict, **numbers), reason="<script>alert(1)</script>")
 
 
 def test_what_a_library_says_is_shown_and_not_run(tmp_path):
@@ -131,8 +134,29 @@ def test_what_a_library_says_is_shown_and_not_run(tmp_path):
 def test_the_worst_verdict_of_a_check_is_in_the_matrix_and_in_its_exports(tmp_path):
     folder = small(tmp_path / "in", found("pass"), found("fail", options={"friction": 2.0}), found("not-applicable"))
     rows = samplers([folder / "lib-1.0.jsonl"])
-    assert to_csv(rows) == "library,sampler,standing,end_point_ks\nlib 1.0,lib/sgld,fails,fail\n"
+    assert to_csv(rows) == ("library,sampler,law,conduct,end_point_ks\nlib 1.0,lib/sgld,violated,not examined,fail\n")
     assert "| end_point_ks | fail |" in to_markdown(rows)
+
+
+def test_a_page_says_what_holds_of_law_and_conduct_and_what_was_not_examined(tmp_path):
+    folder = small(tmp_path / "in")
+    plan = header(
+        lib_sgld=Plan(2, ("gaussian",), 1, notes=("option gain: text",)), lib_sghmc=Plan(9, part="--tier law")
+    )
+    whole = (result(statement=LIMIT, meets=["gaussian"]), result("fail", DTYPES))
+    (folder / "lib-1.0.jsonl").write_text("\n".join([plan, *(r.to_json() for r in whole)]) + "\n")
+    build(folder, tmp_path / "out")
+    page = " ".join((tmp_path / "out/samplers/lib-sgld.html").read_text().split())
+    assert "law holds to order 1" in page
+    assert "<dt>shown for</dt><dd>a correlated Gaussian in two or more dimensions</dd>" in page
+    assert "<dt>conduct</dt><dd>major: shapes_and_dtypes</dd>" in page
+    assert "<dt>not examined</dt><dd>option gain: text</dd>" in page
+    assert "<code>pytest checks</code>, commit abc" in page
+    part = " ".join((tmp_path / "out/samplers/lib-sghmc.html").read_text().split())
+    assert "<dt>part</dt><dd>--tier law</dd>" in part
+    assert "not examined" in part
+    rows = samplers([folder / "lib-1.0.jsonl"])
+    assert [(row.conclusion.law, row.part) for row in rows] == [("holds", ""), ("not examined", "--tier law")]
 
 
 def test_the_suites_own_samplers_come_first_and_are_no_library_of_the_findings(tmp_path):
@@ -149,9 +173,9 @@ def test_the_suites_own_samplers_come_first_and_are_no_library_of_the_findings(t
 
 def test_mixed_schemas_and_foreign_folders_are_refused(tmp_path, capsys):
     folder = small(tmp_path / "in", found("pass"))
-    (folder / "more-2.0.jsonl").write_text(found("pass", schema=2).to_json() + "\n")
+    (folder / "more-2.0.jsonl").write_text(found("pass", schema=3).to_json() + "\n")
     assert main(["build", "--results", str(folder), "--out", str(tmp_path / "out")]) == 2
-    assert "has the schema 2" in capsys.readouterr().err
+    assert "has the schema 3" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     (folder / "more-2.0.jsonl").unlink()
     keep = tmp_path / "precious"
@@ -193,8 +217,7 @@ def test_asv_pages_are_linked_where_they_are_given(tmp_path):
 
 def test_a_sampler_page_draws_the_order_of_its_law(tmp_path):
     detail = {"bias": [0.04, 0.01, 0.0025], "step_sizes": [0.2, 0.1, 0.05], "measured_order": 2.0}
-    result = Result("gaussian_limit", "law", "pi_h -> pi", "lib/sgld", "pass", "fine", target="gaussian", detail=detail)
-    build(small(tmp_path / "in", result), tmp_path / "out")
+    build(small(tmp_path / "in", result(statement=LIMIT, detail=detail)), tmp_path / "out")
     text = (tmp_path / "out/samplers/lib-sgld.html").read_text()
     assert "gaussian, order 2.0" in text
     assert len(markers(text)) == 3 + 1  # its points, and the key of the legend
@@ -270,8 +293,8 @@ def test_a_bug_is_found_only_where_a_check_failed(tmp_path):
         )
     )
     a, b = bugs(path)
-    assert (a.tiers, a.checks, a.killed) == ({"law": "run", "order": "killed"}, ("c",), True)
-    assert (b.tiers, b.checks, b.killed) == ({"law": "run"}, (), False)
+    assert (a.tiers, a.statements, a.killed) == ({"law": "run", "order": "killed"}, ("c",), True)
+    assert (b.tiers, b.statements, b.killed) == ({"law": "run"}, (), False)
 
 
 def test_every_figure_of_a_paper_leads_to_a_page_or_says_that_it_was_not_run(site):

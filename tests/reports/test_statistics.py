@@ -16,12 +16,13 @@ from reports.site.orders import fitted
 from reports.statistics.multiple_tests import METHODS, adjusted, main
 from reports.statistics.order_fits import LEVEL, fit_order
 from reports.statistics.power import minimum_detectable_mean, power_table
+from tests.helpers.result_lines import result
 
 SIZES = (0.2, 0.1, 0.05, 0.025)
 
 
 def p_values_of(*p_values: float | None) -> list[Result]:
-    return [Result("c", "noise", "1 = 1", f"s{i}", "pass", "fine", p_value=p) for i, p in enumerate(p_values)]
+    return [result(sampler=f"s{i}", p_value=p) for i, p in enumerate(p_values)]
 
 
 def test_a_power_law_has_its_exponent_and_no_error():
@@ -63,14 +64,14 @@ def test_an_order_needs_positive_numbers_one_per_step_size(errors):
 
 
 @pytest.mark.parametrize(
-    ("check", "detail", "power"), [("gaussian_limit", "bias", 2), ("local_weak_order", "errors", 3)]
+    ("statement", "detail", "power"), [("gaussian_limit", "bias", 2), ("local_weak_order", "errors", 3)]
 )
-def test_fitted_orders_are_those_of_the_scheme(check, detail, power):
+def test_fitted_orders_are_those_of_the_scheme(statement, detail, power):
     numbers = {detail: [h**power for h in SIZES], "step_sizes": list(SIZES), "measured_order": 2.0}
-    found = fitted(Result(check, "law", "1 = 1", "s", "pass", "fine", detail=numbers))
+    found = fitted(result(statement=statement, detail=numbers))
     assert found is not None
     assert found.fit.order == pytest.approx(2)
-    assert fitted(Result(check, "law", "1 = 1", "s", "pass", "fine", detail=numbers | {"measured_order": None})) is None
+    assert fitted(result(statement=statement, detail=numbers | {"measured_order": None})) is None
 
 
 def test_holm_by_hand():
@@ -97,7 +98,7 @@ def test_the_command_writes_a_table_and_says_whether_something_is_rejected(tmp_p
     file.write_text("".join(r.to_json() + "\n" for r in p_values_of(1e-9, 0.5)))
     assert main([str(file), "--csv", str(tmp_path / "all.csv")]) == 1
     assert "2 p-values, 1 rejected" in capsys.readouterr().out
-    assert (tmp_path / "all.csv").read_text().startswith("sampler,check,target")
+    assert (tmp_path / "all.csv").read_text().startswith("sampler,statement,target")
     assert main([str(tmp_path / "nothing.jsonl")]) == 4
     file.write_text(p_values_of(None)[0].to_json() + "\n")
     assert json.loads(file.read_text())["p_value"] is None

@@ -21,7 +21,7 @@ def test_cells_are_the_product_of_cases_factors_and_seeds():
     found = few((0.5, 1.0), (3, 4))
     assert len(found) == 4 * len(one) > 0
     assert len({cell.key for cell in found}) == len(found)
-    assert {cell.case.check.name for cell in found} == {"stability"}
+    assert {cell.case.statement.name for cell in found} == {"stability"}
 
 
 @pytest.mark.parametrize(
@@ -38,15 +38,22 @@ def test_mistakes_are_named_before_work_starts(arguments, message):
         list(sweep.cells(**(full | arguments)))
 
 
+def test_a_check_stands_for_its_statements_and_a_former_name_for_its_successor(monkeypatch):
+    names = lambda check: {c.case.statement.name for c in sweep.cells(["sgld"], [], ["law"], [check], [1.0], [3])}
+    assert {"gaussian_limit", "stationary_covariance"} <= names("gaussian_law")
+    monkeypatch.setitem(sweep.SUCCESSORS, "covariance_limit", "gaussian_limit")
+    assert names("covariance_limit") == {"gaussian_limit"}
+
+
 def test_a_sweep_goes_on_where_it_stopped_and_takes_what_another_run_wrote(tmp_path, monkeypatch):
     """The checks themselves are left out: what is computed is counted."""
     path, queue = tmp_path / "sweep.jsonl", few((0.5, 1.0, 2.0), (3, 4))
     computed = []
 
     def line(cell, chains, revision):
-        name, check, target, seed, factor = cell.key
+        name, statement, target, seed, factor = cell.key
         computed.append(cell.key)
-        made = {"sampler": name, "check": check, "target": target, "seed": seed}
+        made = {"sampler": name, "statement": statement, "target": target, "seed": seed}
         return made | {"options": dict(cell.case.subject.options), "detail": {"factor": factor}}
 
     monkeypatch.setattr(sweep, "compute", line)

@@ -13,7 +13,7 @@ import pytest
 from scipy import integrate
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable
+from checks.core.check import Case, OutOfReach
 from checks.exact_laws.claimed_law_quadrature import generic_points, law_rule, position_rule
 from checks.tiers.law.gaussian import stationary_covariance
 from checks.tracing.step_map import step_map
@@ -147,8 +147,8 @@ def test_the_rule_of_a_gaussian_position_has_its_tempered_covariance():
 
 
 def test_a_law_without_a_rule_is_refused():
-    with pytest.raises(NotApplicable, match="temperature 2"):
-        position_rule(target("banana"), 2.0)
+    with pytest.raises(OutOfReach, match="temperature 2"):
+        position_rule(target("gaussian-mixture-2d"), 2.0)
 
 
 def test_generic_points_are_distinct_and_inside_the_space():

@@ -17,7 +17,7 @@ from checks.core.check import Case
 from checks.end_points.error_rates import fraction_of_chains
 from checks.faults.registry import find_defect
 from checks.pytest_plugin.execute import execute
-from checks.registry import CHECKS, find_check
+from checks.registry import STATEMENTS, find_statement
 from checks.tiers.particles.velocity import EPS, particle_rate
 from samplers.dynamics.complete_recipe import row_divergence
 from samplers.dynamics.overdamped import overdamped_dynamics
@@ -286,8 +286,8 @@ def test_a_kernel_is_what_its_option_says_and_not_what_the_code_declares():
         found = []
         for kind, h in ((lambda method: method, 0.5), (as_length, 0.5), (as_length, 1.0)):
             subject = Subject(dataclasses.replace(row, build=build(kind)), {"bandwidth": h})
-            found.append(execute(find_check(check), subject, "gaussian-correlated-2d", 0).verdict)
-            rest = execute(find_check("weighted_fixed_point"), subject, "gaussian-1d-scaled", 0)
+            found.append(execute(find_statement(check), subject, "gaussian-correlated-2d", 0).verdict)
+            rest = execute(find_statement("weighted_fixed_point"), subject, "gaussian-1d-scaled", 0)
             assert rest.verdict == "pass", rest.reason
         assert found == ["pass", "fail", "pass"], check
 
@@ -308,7 +308,7 @@ def test_scaled_steps_have_a_running_mean(method, verdict):
     row = dataclasses.replace(sampler_row("svgd"), build=lambda target, **options: method(**options))
     subject = Subject(row, {"bandwidth": 2.0, "adagrad": True})
     for name in ("gaussian-1d-scaled", "gaussian-correlated-2d"):
-        result = execute(find_check("step_along_velocity"), subject, name, 0)
+        result = execute(find_statement("step_along_velocity"), subject, name, 0)
         assert result.verdict == verdict, result.reason
 
 
@@ -329,7 +329,7 @@ def test_the_size_of_a_ridge_is_seen_where_the_estimate_has_one():
     for name, tried in (("right", row), ("wrong", wrong)):
         for options in ({}, dict(row.variants[-1])):
             subject = Subject(tried, options)
-            check = find_check("density_estimate")
+            check = find_statement("density_estimate")
             found[name, bool(options)] = execute(check, subject, "gaussian-correlated-2d", 0).verdict
     right = {("right", False): "pass", ("right", True): "pass", ("wrong", False): "pass"}
     assert found == {**right, ("wrong", True): "fail"}
@@ -343,12 +343,12 @@ def test_a_metric_that_is_not_positive_is_none(sign, level, verdict):
     metric = DiagonalMetric(lambda x: level + sign * 0.5 * jnp.sin(0.5 * (x + jnp.roll(x, -1))))
     row = dataclasses.replace(sampler_row("rsvgd-diagonal"), build=lambda target: RSVGD(metric, bandwidth=0.5))
     for name in ("gaussian-1d-scaled", "gaussian-correlated-2d"):
-        result = execute(find_check("coordinate_invariance"), Subject(row), name, 0)
+        result = execute(find_statement("coordinate_invariance"), Subject(row), name, 0)
         assert result.verdict == verdict, result.reason
         assert verdict == "pass" or "no metric" in result.reason
     if verdict == "fail":
         for name in ("weighted_fixed_point", "mean_field_fixed_point", "divergence_falls"):
-            assert execute(find_check(name), Subject(row), "gaussian-1d-scaled", 0).verdict == "pass", name
+            assert execute(find_statement(name), Subject(row), "gaussian-1d-scaled", 0).verdict == "pass", name
 
 
 def test_psghmc_moves_by_the_equations_of_the_poster():
@@ -451,7 +451,9 @@ def test_bad_input_is_named(build, words):
 
 
 def test_every_particle_row_is_a_sampler_that_some_check_of_its_law_runs_on():
-    laws = [c for c in CHECKS if c.tier == "law" and c.name not in ("permutation_equivariance", "repulsion_balance")]
+    laws = [
+        c for c in STATEMENTS if c.tier == "law" and c.name not in ("permutation_equivariance", "repulsion_balance")
+    ]
     for row in SAMPLERS:
         sampler = row.build(target(row.targets[0]))
         if ParticleLaw in sampler.claims:

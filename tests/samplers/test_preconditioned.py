@@ -19,7 +19,7 @@ from checks.exact_laws.transfer_operator import GRIDS, discrete_law
 from checks.faults.registry import find_defect
 from checks.numerics.quadrature import neville
 from checks.pytest_plugin.execute import execute
-from checks.registry import find_check
+from checks.registry import find_statement
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.estimators.basic import Exact, KnownNoise, Minibatch
 from samplers.interface.claims import AdaptiveLaw, Diffusion, StationaryLaw, StationaryMoments
@@ -254,11 +254,11 @@ def test_an_adaptive_preconditioner_is_held_to_its_algorithm(method, verdict):
     row = dataclasses.replace(
         sampler_row("psgld-frozen"), build=lambda law: method(0.7, 0.3, np.array([0.5, 2.0]), 4, T), variants=()
     )
-    result = execute(find_check("preconditioner_by_definition"), Subject(row), PLANE.name, 0)
+    result = execute(find_statement("preconditioner_by_definition"), Subject(row), PLANE.name, 0)
     assert result.verdict == verdict, result.reason
 
 
 def test_a_sampler_that_averages_nothing_has_no_preconditioner_to_compare():
-    check, subject = find_check("preconditioner_by_definition"), Subject(sampler_row("sgld"))
+    check, subject = find_statement("preconditioner_by_definition"), Subject(sampler_row("sgld"))
     assert check.targets(subject) == ()
     assert execute(check, subject, PLANE.name, 0).verdict == "not-applicable"

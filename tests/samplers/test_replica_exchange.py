@@ -14,7 +14,7 @@ from scipy import integrate, stats
 from checks.core.candidate import Subject
 from checks.core.check import Inconclusive
 from checks.pytest_plugin.execute import execute
-from checks.registry import find_check
+from checks.registry import find_statement
 from checks.tiers.law.replica_exchange import SHIFT, mean_chance, noise_slopes
 from samplers.estimators.basic import Exact, FromLogDensity, FullEnergy
 from samplers.overdamped.replica_exchange import ENERGY_VARIANCE, ReplicaExchangeSGLD, Replicas
@@ -164,7 +164,7 @@ def test_energies_and_temperatures_that_the_options_do_not_mean_are_found(method
     row = dataclasses.replace(
         sampler_row("resgld-noisy"), build=lambda target, **given: method(energy_variance=ENERGY_VARIANCE, **given)
     )
-    result = execute(find_check(check), Subject(row), "anharmonic", 0)
+    result = execute(find_statement(check), Subject(row), "anharmonic", 0)
     assert result.verdict == "fail", result.reason
 
 

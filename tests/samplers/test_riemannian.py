@@ -223,22 +223,18 @@ def test_recipe_reproduces_sgld(compensate):
     assert close(mine[1], theirs[1], k=2000)
 
 
-@pytest.mark.parametrize("compensate", [False, True])
-def test_recipe_reproduces_explicit_sghmc(compensate):
-    estimator = KnownNoise(TARGET, V)
-    sampler = SGHMC(0.8, T, compensate, scheme="explicit")
-    recipe = Recipe(sampler.dynamics, TARGET, T, compensate)
-    point = (jnp.asarray(THETA), jnp.asarray(MOMENTUM))
-    mine = step_mean_and_covariance(recipe, estimator, AugmentedPoint(*point), H)
-    theirs = step_mean_and_covariance(sampler, estimator, PhasePoint(*point), H)
-    assert close(mine[0], theirs[0])
-    assert close(mine[1], theirs[1], k=2000)
-
-
-def test_recipe_reproduces_explicit_sgrhmc_with_a_full_metric():
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        SGHMC(0.8, T, compensate=False, scheme="explicit"),
+        SGHMC(0.8, T, compensate=True, scheme="explicit"),
+        SGRHMC(NonHessian2D(), T, compensate=True, order="explicit"),
+    ],
+    ids=["sghmc", "compensated sghmc", "sgrhmc with a full metric"],
+)
+def test_recipe_reproduces_explicit_samplers_with_a_momentum(sampler):
     estimator, point = KnownNoise(TARGET, V), (jnp.asarray(THETA), jnp.asarray(MOMENTUM))
-    sampler = SGRHMC(NonHessian2D(), T, compensate=True, order="explicit")
-    recipe = Recipe(sampler.dynamics, TARGET, T, compensate=True)
+    recipe = Recipe(sampler.dynamics, TARGET, T, sampler.compensate)
     mine = step_mean_and_covariance(recipe, estimator, AugmentedPoint(*point), H)
     theirs = step_mean_and_covariance(sampler, estimator, PhasePoint(*point), H)
     assert close(mine[0], theirs[0])

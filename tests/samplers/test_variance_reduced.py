@@ -16,7 +16,7 @@ from checks.exact_laws.affine_chain import end_law, propagate
 from checks.exact_laws.exact_draws import Gaussian, gaussian_start
 from checks.exact_laws.lyapunov import periodic_law, position_law, stationary_law
 from checks.pytest_plugin.execute import execute
-from checks.registry import find_check
+from checks.registry import find_statement
 from checks.tracing.estimator_memory import BATCH, PointMemory
 from checks.tracing.periodic_state import phases
 from checks.tracing.step_map import Affine, step_map
@@ -196,12 +196,12 @@ def test_a_table_of_batches_with_replacement_is_not_that_of_subsets():
         return WithReplacement(right.terms, right.batch_size, replace=False)
 
     row = dataclasses.replace(sampler_row("saga-ld"), estimator=estimator)
-    result = execute(find_check("estimator_recursion"), Subject(row), "tiny-gaussian-data", 0)
+    result = execute(find_statement("estimator_recursion"), Subject(row), "tiny-gaussian-data", 0)
     assert result.verdict == "fail", result.reason
 
 
 def test_estimators_without_memory_have_no_recursion_to_compare():
-    result = execute(find_check("estimator_recursion"), Subject(sampler_row("sgld")), "tiny-gaussian-data", 0)
+    result = execute(find_statement("estimator_recursion"), Subject(sampler_row("sgld")), "tiny-gaussian-data", 0)
     assert result.verdict == "not-applicable"
 
 

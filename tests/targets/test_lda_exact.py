@@ -8,7 +8,7 @@ import pytest
 
 from checks.core.candidate import Subject
 from checks.core.check import Case
-from checks.registry import find_check
+from checks.registry import find_statement
 from checks.statistics.moments import mean_test
 from checks.tiers.workload.lda import NAMES, PHI, STICKY, corpus_of, expectations, mean_after, statistics
 from samplers.entry import Row
@@ -111,7 +111,7 @@ def test_bad_input_of_the_gibbs_sampler_is_named(changes, words):
 @pytest.mark.parametrize("check", ["autodiff_recipe", "generator_of_code"])
 def test_the_code_has_the_dynamics_of_the_enumerated_posterior(check):
     row = Row("sgrld", lambda target: SGRLD(PositiveMetric(), reflect=True), step_size=0.01)
-    found = find_check(check)(Case(Subject(row), TINY.target()), 0)
+    found = find_statement(check)(Case(Subject(row), TINY.target()), 0)
     assert found.verdict == "pass"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from targets.directional.von_mises_fisher import von_mises_fisher
 from targets.euclidean.funnel import funnel
-from targets.euclidean.gaussian import gaussian
+from targets.euclidean.gaussian import LISTED, gaussian
 from targets.euclidean.gaussian_mixture import gaussian_mixture
 from targets.euclidean.student_t import student_t
 from targets.positive.gamma import gamma
@@ -95,7 +95,7 @@ def test_gaussian_moments_follow_from_the_hessian(name):
     nodes, weights = np.polynomial.hermite_e.hermegauss(3)
     weights = weights / weights.sum()
     seen = set()
-    for i in range(law.size):
+    for i in range(min(law.size, LISTED)):
         line = mean[i] + np.sqrt(covariance[i, i]) * nodes
         for name, power in ((f"theta[{i}]", 1), (f"theta[{i}]^2", 2), (f"theta[{i}]^4", 4)):
             bound = 64 * EPS * condition * (weights @ np.abs(line) ** power)

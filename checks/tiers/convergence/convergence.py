@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, check, require_stationary_law
+from checks.core.check import Case, NotApplicable, OutOfReach, require_stationary_law, statement
 from checks.core.finding import Finding
 from checks.core.selection import curved_line, last, several
 from checks.end_points.chains import EndPoints, end_points
@@ -92,7 +92,7 @@ def _prepared(subject: Subject, target: Target) -> JaxStep | HostStep:
     return step
 
 
-@check(
+@statement(
     tier="convergence",
     equation="E f(z_n) from a point = E f(Z_T) of the declared dynamics + O(h^q)",
     targets=last(several),
@@ -136,7 +136,7 @@ def _axis(step: JaxStep | HostStep) -> tuple[np.ndarray, float]:
     return axis, 3 * (axis[1] - axis[0])
 
 
-@check(
+@statement(
     tier="convergence",
     equation="the weight of each mode after n steps is that of the declared dynamics at T = n h",
     targets=last(curved_line),
@@ -187,7 +187,7 @@ def separated_modes(case: Case, seed: int) -> Finding:
     )
 
 
-@check(
+@statement(
     tier="convergence",
     equation="E [s(z_n) k(z_n, v) + grad k(z_n, v)] = 0 at the target",
     targets=last(several),
@@ -243,4 +243,4 @@ def _forgetting(step: JaxStep | HostStep, start: Gaussian, h: float) -> int:
         if np.abs(root @ (law.mean - claimed.mean)).max() < FORGOTTEN:
             return num_steps
         num_steps *= 2
-    raise NotApplicable(f"the start is not forgotten in {LONGEST} steps")
+    raise OutOfReach(f"the start is not forgotten in {LONGEST} steps")

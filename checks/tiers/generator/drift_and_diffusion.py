@@ -4,45 +4,30 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, statement
 from checks.core.finding import Finding, Tolerance
-from checks.core.selection import informative
+from checks.core.obligations import of_target
+from checks.core.selection import and_all, informative
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.numerics.drift_terms import diagnose_drift
-from checks.numerics.geodesic_dynamics import dynamics_of
-from checks.numerics.quadrature import neville
-from checks.tracing.one_step_moments import one_step_moments, step_sizes
+from checks.tracing.code_generator import code_generator
+from checks.tracing.kinds import accepts, is_affine
+from checks.tracing.one_step_moments import step_sizes
 from checks.tracing.step_map import step_map
 from samplers.dynamics.complete_recipe import Dynamics
-from samplers.interface.claims import Composite
-from targets.target import Target
+from samplers.interface.claims import Composite, StochasticEquation
 
 
-def code_generator(subject: Subject, target: Target, points: np.ndarray):
-    """Drift (P, n) and diffusion D (P, n, n) of the code at `points`, each with an error estimate, and the jump.
-
-    (E[z'] - z) / h -> f and E[(z' - z)(z' - z)^T] / h -> 2 D as h -> 0, extrapolated polynomially in h (the
-    expectation over the noise removes the half powers). The jump (P, n) is the limit of E[z'] - z itself, less its
-    error and round-off: zero, unless the step of size 0 is not the identity and no drift exists.
-    """
-    hs, increments, squares = one_step_moments(subject, target, points)
-    drift, drift_error = neville(hs, increments / hs[:, None, None])
-    square, square_error = neville(hs, squares / hs[:, None, None, None])
-    jump, jump_error = neville(hs, increments)
-    roundoff = 100 * np.finfo(float).eps * (1 + np.abs(points).max())
-    return drift, drift_error, square / 2, square_error / 2, np.maximum(np.abs(jump) - 10 * jump_error - roundoff, 0)
-
-
-@check(
+@statement(
     tier="generator",
     equation="(E z' - z) / h -> f and Cov(z') / h -> 2 D as h -> 0",
-    targets=informative,
+    targets=and_all(lambda subject: not is_affine(subject) and not accepts(subject), informative),
     cost=0.8,
     decides="dynamics",
     screening=5,
+    meets=of_target,
 )
-def generator_of_code(case: Case) -> Finding:
+def generator_of_code(case: Case, equation: StochasticEquation) -> Finding:
     """The drift and the diffusion extracted from the step equal those derived from the declared H, D and Q.
 
     Source: the definition of weak consistency, order 1 (talay1990expansion); ma2015complete, equation (2).
@@ -51,7 +36,7 @@ def generator_of_code(case: Case) -> Finding:
     claims = step.sampler.claims
     if Composite in claims:
         raise NotApplicable("a composite step has no generator in the full variable")
-    dynamics = dynamics_of(claims, case.target)
+    dynamics = equation.dynamics(case.target)
     points = generic_points(step)
     drift, drift_error, diffusion, diffusion_error, jump = code_generator(case.subject, case.target, points)
     if jump.max() > 0:
@@ -69,6 +54,7 @@ def generator_of_code(case: Case) -> Finding:
             required_sensitivity=1e-4,
             step_size=float(step_sizes(case.subject, case.target)[0]),
         )
+    points = points[: len(drift)]
     z = jnp.asarray(points)
     declared = np.asarray(jax.jit(jax.vmap(dynamics.drift))(z))
     declared_d = np.asarray(jax.jit(jax.vmap(dynamics.D))(z))

@@ -14,17 +14,18 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import claiming, informative, last, planar
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.numerics.quadrature import neville, noise_rule
-from checks.tracing.noise_tape import Noise
+from checks.tracing.acceptance import accepted_share, decided
 from checks.tracing.one_step_moments import LEVELS, step_sizes
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.embedded import EmbeddedDynamics
 from samplers.interface.claims import Claims, Composite, Diffusion, ExactLaw, HamiltonianProposal
+from samplers.interface.from_step import Completed
 from targets.target import Target
 
 DRAWS = 4
@@ -52,10 +53,9 @@ def proposes(step: JaxStep) -> bool:
     return program.count("uniform") == 1 and not program.unintercepted and all(n == 1 for n in program.ranges)
 
 
-def _moved(step: JaxStep, x, xi, uniform, h):
-    """The variable after a step with one uniform."""
-    integers = jnp.zeros(step.program.count("integer"), int)
-    return step.program(Noise(xi, jnp.reshape(uniform, (1,)), integers), x, h)[0]
+def _moved(step: JaxStep, x, xi, share, h):
+    """The variable after a step, its uniform a share of the way from what accepts (0) to what rejects (1)."""
+    return decided(step, x, xi, jnp.zeros(step.program.count("integer"), int), share, h)
 
 
 def _metropolis(subject: Subject, target: Target) -> tuple[JaxStep, Callable]:
@@ -66,9 +66,9 @@ def _metropolis(subject: Subject, target: Target) -> tuple[JaxStep, Callable]:
     """
     step = step_map(subject, target)
     if not isinstance(step, JaxStep):
-        raise NotApplicable("host samplers are not traced")
+        raise OutOfReach("host samplers are not traced")
     if not proposes(step):
-        raise NotApplicable("not a Metropolis kernel with normal draws: the step draws no single uniform")
+        raise OutOfReach("not a Metropolis kernel with normal draws: the step draws no single uniform")
     return step, functools.partial(_moved, step)
 
 
@@ -89,7 +89,7 @@ def _declared(claims: Claims, target: Target) -> tuple[Dynamics | EmbeddedDynami
 def proposal_limits(step: JaxStep, points: np.ndarray, hs: np.ndarray, times: np.ndarray | None = None):
     """Limits of (E y - x) / t, (P, n), and E (y - x)(y - x)^T / (2 t), (P, n, n), each with its error, at `points`.
 
-    y is what a uniform of 0 accepts; `hs` are the step sizes from which h goes to 0, `times` the times t that pass in
+    y is what is proposed; `hs` are the step sizes from which h goes to 0, `times` the times t that pass in
     a step of these sizes: h itself, if not given.
 
     Raises:
@@ -98,7 +98,7 @@ def proposal_limits(step: JaxStep, points: np.ndarray, hs: np.ndarray, times: np
     try:
         nodes, weights = noise_rule(step.noise_size)
     except ValueError:
-        raise NotApplicable(f"{step.noise_size} normals a step are too many for quadrature") from None
+        raise OutOfReach(f"{step.noise_size} normals a step are too many for quadrature") from None
 
     @jax.jit
     def moments(x, h):
@@ -112,7 +112,7 @@ def proposal_limits(step: JaxStep, points: np.ndarray, hs: np.ndarray, times: np
     return drift, drift_error, square / 2, square_error / 2
 
 
-@check(
+@statement(
     tier="generator",
     equation="(E y - x) / t -> f and Cov(y) / t -> 2 D for the proposal y of a Metropolis kernel, t = h or (L h)^2 / 2",
     targets=claiming(ExactLaw, planar),
@@ -120,7 +120,7 @@ def proposal_limits(step: JaxStep, points: np.ndarray, hs: np.ndarray, times: np
     decides="dynamics",
 )
 def proposal_generator(case: Case, law: ExactLaw) -> Finding:
-    """(E y - x) / t -> f and E (y - x)(y - x)^T / t -> 2 D for the proposal y, which is what a uniform of 0 accepts.
+    """(E y - x) / t -> f and E (y - x)(y - x)^T / t -> 2 D for the proposal y, whatever its acceptance.
 
     t is the step size h, and (L h)^2 / 2 for the end of L steps along a Hamiltonian flow (`HamiltonianProposal`). A
     proposal that is not a step of the declared dynamics, with a gradient of the wrong sign, without Gamma or of
@@ -157,7 +157,7 @@ def proposal_generator(case: Case, law: ExactLaw) -> Finding:
     )
 
 
-@check(
+@statement(
     tier="generator",
     equation="P(accepted | x, xi) -> 1 as h -> 0",
     targets=claiming(ExactLaw, planar),
@@ -182,16 +182,12 @@ def acceptance_limit(case: Case, law: ExactLaw) -> Finding:
     def chance(x, xi, h):
         y, start = move(x, xi, jnp.zeros(()), h)[: case.target.size], x[: case.target.size]
 
-        def halve(bounds, _):
-            low, high = bounds
-            middle = 0.5 * (low + high)
-            end = move(x, xi, middle, h)[: case.target.size]
+        def accepts(share):
+            end = move(x, xi, share, h)[: case.target.size]
             # nearer, not equal: two compilations of a move may differ by round-off; never, if a uniform of 0 stays
-            accepted = jnp.sum(jnp.abs(end - y)) < jnp.sum(jnp.abs(end - start))
-            return (jnp.where(accepted, middle, low), jnp.where(accepted, high, middle)), None
+            return jnp.sum(jnp.abs(end - y)) < jnp.sum(jnp.abs(end - start))
 
-        (low, high), _ = jax.lax.scan(halve, (jnp.zeros(()), jnp.ones(())), None, length=60)
-        return 0.5 * (low + high)
+        return accepted_share(accepts)
 
     draws = 1.3 * np.cos(2.7 * np.arange(DRAWS)[:, None] + 1.9 * np.arange(step.noise_size))
     chances = jax.jit(jax.vmap(jax.vmap(chance, (None, 0, None)), (0, None, None)))
@@ -228,7 +224,7 @@ def beyond_the_wall(subject: Subject, target: Target) -> np.ndarray:
         raise NotApplicable("no exact kernel that asks for the potential")
     free, go = _metropolis(subject, target)
     start, h, n = generic_points(free)[0], subject.step_size(target) / 10, target.size
-    _, move = _metropolis(subject, walled(target, start[:n]))
+    _, move = _metropolis(_as_found(subject, target), walled(target, start[:n]))
     draws = 1.3 * np.cos(2.7 * np.arange(DRAWS)[:, None] + 1.9 * np.arange(free.noise_size))
     back = np.concatenate([start[:n], -start[n:]])  # with the draws and a momentum reversed the step goes the other way
     z, xi = np.repeat([start, back], DRAWS, axis=0), np.concatenate([draws, -draws])
@@ -241,7 +237,15 @@ def beyond_the_wall(subject: Subject, target: Target) -> np.ndarray:
     return np.abs(ends(move)).max(axis=1)
 
 
-@check(
+def _as_found(subject: Subject, target: Target) -> Subject:
+    """The subject with what was found out of its sampler on `target`, where the potential is finite."""
+    sampler = subject.sampler(target)
+    if not isinstance(sampler, Completed):
+        return subject
+    return dataclasses.replace(subject, row=dataclasses.replace(subject.row, build=lambda *_, **__: sampler))
+
+
+@statement(
     tier="law",
     equation="a(x, y) = 0 where U(y) is infinite or not a number",
     targets=claiming(ExactLaw, last(informative)),

@@ -6,18 +6,18 @@ stationary law: no check of the law sees it, and none that compares the code wit
 
 import numpy as np
 
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import informative
 from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.tiers.generator.drift_and_diffusion import code_generator
 from checks.tiers.generator.proposal import proposal_limits, proposes
+from checks.tracing.code_generator import code_generator
 from checks.tracing.one_step_moments import step_sizes
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.interface.claims import Composite
 
 
-@check(
+@statement(
     tier="generator",
     equation="Cov(z') / h -> 2 D as h -> 0 with the D of the method's paper",
     targets=lambda subject: informative(subject) if subject.row.diffusion else (),

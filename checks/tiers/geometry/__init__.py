@@ -1,6 +1,5 @@
 """Constraints and laws on manifolds."""
 
-from checks.core.check import Check
 from checks.tiers.geometry.constraints import geodesic_flow, noise_is_tangent, stays_on_the_manifold
 from checks.tiers.geometry.manifold_law import (
     closed_form_marginals,
@@ -10,13 +9,13 @@ from checks.tiers.geometry.manifold_law import (
     riemannian_stein_discrepancy,
 )
 
-CHECKS: tuple[Check, ...] = (
-    manifold_limit,
-    kinetic_energy,
-    stays_on_the_manifold,
-    geodesic_flow,
-    noise_is_tangent,
-    intrinsic_dimension,
-    closed_form_marginals,
-    riemannian_stein_discrepancy,
-)
+__all__ = [
+    "closed_form_marginals",
+    "geodesic_flow",
+    "intrinsic_dimension",
+    "kinetic_energy",
+    "manifold_limit",
+    "noise_is_tangent",
+    "riemannian_stein_discrepancy",
+    "stays_on_the_manifold",
+]

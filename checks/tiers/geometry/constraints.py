@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import curved
 from checks.exact_laws.claimed_law_quadrature import generic_points
@@ -86,7 +86,7 @@ def _walk(step: JaxStep | HostStep, positions: np.ndarray, h: float, seed: int) 
     return np.array(walks).transpose(1, 0, 2)
 
 
-@check(
+@statement(
     tier="geometry",
     equation="c(x_n) = 0 and P(x_n) v_n = v_n up to round-off",
     targets=curved,
@@ -134,7 +134,7 @@ def stays_on_the_manifold(case: Case, seed: int) -> Finding:
     )
 
 
-@check(
+@statement(
     tier="geometry",
     equation="(I - P) D = 0 and rank D = dim as h -> 0",
     targets=curved,
@@ -184,7 +184,7 @@ def noise_is_tangent(case: Case) -> Finding:
     )
 
 
-@check(
+@statement(
     tier="geometry",
     equation="P x'' = 0, |x'| constant, and the flow runs back",
     targets=curved,

@@ -13,8 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, check, require_stationary_law
+from checks.core.check import Case, NotApplicable, OutOfReach, require_stationary_law, statement
 from checks.core.finding import Finding, Tolerance
+from checks.core.obligations import of_target
 from checks.core.selection import UNIFORM, curved, curved_only
 from checks.end_points.chains import sample
 from checks.end_points.error_rates import (
@@ -68,7 +69,7 @@ STEIN_CHAINS = 1 << 17
 FIXED = ("fixed-step", "exact")
 
 
-@check(
+@statement(
     tier="law",
     equation="pi_h P_h = pi_h on the tangent bundle has a solution that tends to pi as h -> 0",
     targets=curved_only,
@@ -76,6 +77,7 @@ FIXED = ("fixed-step", "exact")
     decides="law",
     once=True,
     charted="bias",
+    meets=of_target,
 )
 def manifold_limit(case: Case) -> Finding:
     """The exact stationary law of the scheme on a curved manifold tends to the claimed one, at the claimed order.
@@ -114,7 +116,7 @@ def manifold_limit(case: Case) -> Finding:
     )
 
 
-@check(
+@statement(
     tier="law",
     equation="E |v|^2 / (m T) has its closed form at every step size for U = 0",
     targets=lambda subject: UNIFORM if curved_only(subject) else (),
@@ -194,7 +196,7 @@ def _prepared(subject: Subject, target: Target) -> tuple[JaxStep | HostStep, flo
     return step, subject.step_size(target)
 
 
-@check(
+@statement(
     tier="geometry",
     equation="s(x_n) has the distribution function of pi_h",
     targets=curved,
@@ -213,7 +215,7 @@ def closed_form_marginals(case: Case, seed: int) -> Finding:
     claims, temperature = step.sampler.claims, step.sampler.claims.temperature
     law_target = at_temperature(case.target, temperature)
     if not law_target.cdfs:
-        raise NotApplicable("no distribution function is known")
+        raise OutOfReach("no distribution function is known")
     levels, names = _levels(law_target), tuple(law_target.cdfs)
     law = None if ExactLaw in claims else _known(step, h)
     if ExactLaw not in claims and law is None:
@@ -264,7 +266,7 @@ def closed_form_marginals(case: Case, seed: int) -> Finding:
     )
 
 
-@check(
+@statement(
     tier="geometry",
     equation="E |v|^2 -> dim T as h -> 0",
     targets=curved,
@@ -319,7 +321,7 @@ def stein_features(target: Target, temperature: float) -> Callable[[np.ndarray],
     return lambda x: np.asarray(every(jnp.asarray(x), locations)) / np.sqrt(LOCATIONS)
 
 
-@check(
+@statement(
     tier="geometry",
     equation="E [Laplace-Beltrami k(x_n, v) + <grad log p, grad k(x_n, v)>] = 0 at the target",
     targets=curved,
@@ -337,7 +339,7 @@ def riemannian_stein_discrepancy(case: Case, seed: int) -> Finding:
     step, h = _prepared(case.subject, case.target)
     claims, d = step.sampler.claims, case.target.size
     if case.target.manifold.dim == d or case.target.manifold.has_boundary:
-        raise NotApplicable("a boundary, where Stein's identity has a boundary term")
+        raise OutOfReach("a boundary, where Stein's identity has a boundary term")
     features = stein_features(case.target, claims.temperature)
     law = _known(step, h)
     exact = draw_variables(step, np.random.default_rng(stage_seed(seed, 99, 1)), 1024)[:, :d]
@@ -355,7 +357,7 @@ def riemannian_stein_discrepancy(case: Case, seed: int) -> Finding:
     null = norm_test("", "", np.zeros(LOCATIONS), covariance, 1 / STEIN_CHAINS, STEIN_CHAINS, allowance)
     seen = detectable([null], ALPHA, POWER, STAGES)
     if seen > DISCREPANCY + allowance:
-        raise NotApplicable(f"the score is large: {STEIN_CHAINS:,} chains would see a discrepancy of {seen:.2g} only")
+        raise OutOfReach(f"the score is large: {STEIN_CHAINS:,} chains would see a discrepancy of {seen:.2g} only")
     count = chains_for(step, STEIN_CHAINS)
 
     def run(stage: int, n: int) -> Sequence[Outcome]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.check import Case, Inconclusive, OutOfReach, statement
 from checks.core.finding import Finding
 from checks.core.selection import informative, last
 from checks.end_points.chains import sample
@@ -63,7 +63,7 @@ def _judge(
     )
 
 
-@check(
+@statement(
     tier="invariance",
     equation="E f(z_n) = pi_h(f) for means, second to fourth moments and waves f",
     targets=informative,
@@ -93,10 +93,10 @@ def fourth_moments(law: NullLaw) -> slice:
 def _require_directions(law: NullLaw) -> None:
     """Raise NotApplicable where no distribution function of a coordinate or projection is known."""
     if not directions(law):
-        raise NotApplicable("no distribution function of a coordinate is known: see closed_form_marginals")
+        raise OutOfReach("no distribution function of a coordinate is known: see closed_form_marginals")
 
 
-@check(
+@statement(
     tier="invariance",
     equation="a . z_n has the distribution function of pi_h",
     targets=informative,
@@ -110,7 +110,7 @@ def end_point_ks(case: Case, seed: int) -> Finding:
     return _judge(case.subject, case.target, seed, ks_tests, Sensitivity(DISTANCE, "KS distance"))
 
 
-@check(
+@statement(
     tier="invariance",
     equation="a . z_n has the distribution function of pi_h, tails included",
     targets=informative,
@@ -135,7 +135,7 @@ def end_point_anderson_darling(case: Case, seed: int) -> Finding:
     return _judge(case.subject, case.target, seed, tests, Sensitivity(WEIGHTED, "weighted L2 distance"))
 
 
-@check(
+@statement(
     tier="invariance",
     equation="E exp(i w . z_n) is that of the joint law pi_h",
     targets=informative,
@@ -159,7 +159,7 @@ def end_point_mmd(case: Case, seed: int) -> Finding:
     return _judge(case.subject, case.target, seed, tests, Sensitivity(DISCREPANCY, "MMD", JOINT))
 
 
-@check(
+@statement(
     tier="invariance",
     equation="E (x_n - x_0)^2 > 0",
     targets=last(informative),

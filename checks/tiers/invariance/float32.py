@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import Case, NotApplicable, check, require_stationary_law
+from checks.core.check import Case, NotApplicable, require_stationary_law, statement
 from checks.core.finding import Finding
 from checks.core.precision import in_dtype
 from checks.core.selection import last, several
@@ -36,7 +36,7 @@ VARIANCE = 0.03
 """Promised: relative change of a variance."""
 
 
-@check(
+@statement(
     tier="invariance",
     equation="E f(z_n) in single precision = E f(z_n) in double precision, up to round-off",
     targets=last(several),

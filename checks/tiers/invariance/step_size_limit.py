@@ -7,7 +7,7 @@ expectations. It needs no exact discrete law, so it covers every target with an 
 can be run; it is the only check of the tier for a law that nothing else is known about.
 """
 
-from checks.core.check import Case, NotApplicable, check, require_stationary_law
+from checks.core.check import Case, NotApplicable, require_stationary_law, statement
 from checks.core.finding import Finding
 from checks.core.selection import informative
 from checks.end_points.step_size_limit import limit_of_chains, order_of
@@ -25,7 +25,7 @@ def known(step: JaxStep | HostStep, h: float) -> bool:
     return True
 
 
-@check(
+@statement(
     tier="invariance",
     equation="E f(z_n) -> pi(f) as h -> 0 at fixed time and everything else fixed",
     targets=informative,

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, statement
 from checks.core.finding import Finding
 from checks.core.selection import structured_targets
 from checks.end_points.chains import end_points
@@ -39,7 +39,7 @@ CORRELATION = 0.05
 UNIT = "correlation"
 
 
-@check(
+@statement(
     tier="invariance",
     equation="noise of chains, seeds, keys, steps and leaves is not correlated",
     targets=structured_targets,

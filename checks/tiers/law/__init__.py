@@ -1,6 +1,5 @@
 """Stationary laws of the code, computed."""
 
-from checks.core.check import Check
 from checks.tiers.law.compensation import compensated_step
 from checks.tiers.law.contour import contour_force, contour_weights
 from checks.tiers.law.cycles import cycle_law
@@ -20,23 +19,23 @@ from checks.tiers.law.skew_balance import skew_detailed_balance
 from checks.tiers.law.successive_noise import noise_of_successive_steps
 from checks.tiers.law.transfer_operator import transfer_operator
 
-CHECKS: tuple[Check, ...] = (
-    stationary_covariance,
-    gaussian_limit,
-    stability,
-    gradient_noise_limit,
-    compensated_step,
-    preconditioner_by_definition,
-    minibatch_limit,
-    estimator_recursion,
-    cycle_law,
-    mirror_at_zero,
-    detailed_balance,
-    contour_force,
-    contour_weights,
-    skew_detailed_balance,
-    exchange_balance,
-    exchange_rate,
-    transfer_operator,
-    noise_of_successive_steps,
-)
+__all__ = [
+    "compensated_step",
+    "contour_force",
+    "contour_weights",
+    "cycle_law",
+    "detailed_balance",
+    "estimator_recursion",
+    "exchange_balance",
+    "exchange_rate",
+    "gaussian_limit",
+    "gradient_noise_limit",
+    "minibatch_limit",
+    "mirror_at_zero",
+    "noise_of_successive_steps",
+    "preconditioner_by_definition",
+    "skew_detailed_balance",
+    "stability",
+    "stationary_covariance",
+    "transfer_operator",
+]

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import last, several
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.tracing.noisy_step import compensates, noisy_step
 
 
-@check(
+@statement(
     tier="law",
     equation="E z' and Cov z' with gradient noise of reported covariance are those of exact gradients",
     targets=last(several),

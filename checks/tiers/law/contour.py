@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import claiming, everywhere
 from checks.tracing.step_map import JaxStep, step_map
@@ -38,7 +38,7 @@ def _contour(case: Case, claim: FlattenedLaw) -> tuple[JaxStep, np.ndarray, np.n
     if not claim.rate:
         raise NotApplicable("no weights of energies are learned")
     if not isinstance(step, JaxStep):
-        raise NotApplicable("host samplers are not traced")
+        raise OutOfReach("host samplers are not traced")
     if target.size != 1:
         raise NotApplicable("for one-dimensional targets")
     step.require_gaussian()
@@ -72,7 +72,7 @@ def _moved(step: JaxStep, points: np.ndarray, log_weights: np.ndarray, h: float)
     return np.asarray(jax.jit(jax.vmap(lambda z: step.run(z, none, jnp.asarray(h))[0]))(jnp.asarray(starts)))
 
 
-@check(
+@statement(
     tier="law",
     equation="theta' - theta = -h tau grad [U / tau + zeta log Psi(U)] + N(0, 2 h tau)",
     targets=claiming(FlattenedLaw, everywhere),
@@ -138,7 +138,7 @@ def resting_weights(claims: FlattenedLaw, weights: np.ndarray, energy: np.ndarra
     return w
 
 
-@check(
+@statement(
     tier="law",
     equation="E [w' - w] = omega E w_J^zeta (e_J - w) under the flattened law, 0 where w_i ~ E w_J^zeta [J = i]",
     targets=claiming(FlattenedLaw, everywhere),

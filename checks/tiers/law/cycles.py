@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import claiming, gaussian
 from checks.exact_laws.affine_chain import propagate
@@ -24,7 +24,7 @@ LENGTH, EXPLORATION, CYCLES = 8, 0.5, 2
 """Steps of a cycle, the share that explores, and how many cycles are followed."""
 
 
-@check(
+@statement(
     tier="law",
     equation="m' = A m + c and S' = A S A^T + [h <= h_0] N(h) through the stages of a cyclical step size",
     targets=claiming(CyclicalSchedule, gaussian),
@@ -42,7 +42,7 @@ def cycle_law(case: Case, cycle: CyclicalSchedule, equation: Diffusion) -> Findi
     if case.target.gaussian is None:
         raise NotApplicable("the target is not Gaussian")
     if not isinstance(step, JaxStep):
-        raise NotApplicable("host samplers are not traced")
+        raise OutOfReach("host samplers are not traced")
     schedule = Cyclical(1.0, LENGTH, EXPLORATION)
     schedule = Cyclical(cycle.explore_above / schedule.explore_above, LENGTH, EXPLORATION)
     numbers = np.arange(CYCLES * LENGTH)
@@ -84,7 +84,7 @@ def laws_of_code(step: JaxStep, hs: np.ndarray, start: Gaussian) -> list[Gaussia
     if program.unintercepted:
         raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
     if program.count("uniform") or any(number > 1 for number in program.ranges):
-        raise NotApplicable("the step draws something else than normals")
+        raise OutOfReach("the step draws something else than normals")
     count = program.count("normal")
     integers = jnp.zeros(program.count("integer"), int)
     run = jax.jit(lambda s, e, h: program(Noise(e, jnp.zeros(0), integers), s, h))

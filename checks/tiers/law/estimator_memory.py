@@ -3,7 +3,7 @@
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, statement
 from checks.core.finding import Finding, Tolerance, absent
 from checks.core.selection import with_data
 from checks.exact_laws.affine_chain import end_law
@@ -16,7 +16,7 @@ NUM_STEPS = 10
 """Steps of a chain whose moments are compared: three epochs of the rows with a snapshot, and one step of the fourth."""
 
 
-@check(
+@statement(
     tier="law",
     equation="E z_n and Cov z_n are those of grad U_0 + (N/n) sum_S (grad U_i(x) - grad U_i(phi_i))"
     " + sum_i grad U_i(phi_i)",

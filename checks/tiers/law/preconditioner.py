@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import claiming, last, several
 from checks.tracing.altered_estimator import Altered
@@ -33,7 +33,7 @@ def told_covariance(target: Target, x: Any) -> Any:
     return target.curvature * (0.5 * jnp.eye(x.shape[0], dtype=x.dtype) + jnp.outer(u, u))
 
 
-@check(
+@statement(
     tier="law",
     equation="E [theta_t - theta_(t-1)] = -M_t g_t and Cov = M_t (2 B / h) M_t, "
     "M_t from all gradients so far; 2 h T G_t",
@@ -66,7 +66,7 @@ def preconditioner_by_definition(case: Case, claim: LearntPreconditioner) -> Fin
     if program.unintercepted:
         raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
     if program.count("uniform") or program.ranges or not count or program.count("normal") % NUM_STEPS:
-        raise NotApplicable("the steps draw something else than as many normals each")
+        raise OutOfReach("the steps draw something else than as many normals each")
     base = np.random.default_rng(0).standard_normal((NUM_STEPS, count))
     # of each step: its noise as drawn, zero, and each unit vector; the last row of a batch is the run itself
     directions = np.concatenate([np.zeros((1, count)), np.eye(count)])

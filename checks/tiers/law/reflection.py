@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, Inconclusive, check
+from checks.core.check import Case, Inconclusive, statement
 from checks.core.finding import Finding, Tolerance
-from checks.core.preflight import start_position
 from checks.core.selection import everywhere, inhabiting
+from checks.core.start_position import start_position
 from samplers.interface.claims import ReflectsAtZero
 
 STATES = 1 << 16
@@ -21,7 +21,7 @@ CROSSINGS = 20
 """Steps that have to cross zero in every coordinate, for the comparison to say something."""
 
 
-@check(
+@statement(
     tier="law",
     equation="theta' = |theta'_free|, and r' = -r'_free where theta'_free < 0",
     targets=inhabiting("positive", everywhere),

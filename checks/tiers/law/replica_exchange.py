@@ -15,10 +15,12 @@ import numpy as np
 from scipy.stats import norm
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
+from checks.core.obligations import of_target
 from checks.core.selection import claiming, everywhere
 from checks.exact_laws.claimed_law_quadrature import generic_points
+from checks.tracing.acceptance import accepted_share
 from checks.tracing.noise_tape import Noise
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.interface.claims import Exchange
@@ -90,7 +92,7 @@ def exchanges(step: JaxStep, h: float) -> Exchanges:
     if program.unintercepted:
         raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
     if program.count("uniform") != 1 or any(number > 1 for number in program.ranges):
-        raise NotApplicable("the step does not decide by a single uniform whether there is an exchange")
+        raise OutOfReach("the step does not decide by a single uniform whether there is an exchange")
     count = program.count("normal")
     integers = jnp.zeros(program.count("integer"), int)
     points = generic_points(step, 4 * POINTS)
@@ -105,15 +107,9 @@ def exchanges(step: JaxStep, h: float) -> Exchanges:
     def chance(z, normals):
         stay = move(z, normals, jnp.ones(()))
 
-        def halve(bounds, _):
-            low, high = bounds
-            middle = 0.5 * (low + high)
-            # two compilations of a move differ by round-off, exchanged positions by their distance
-            moved = jnp.max(jnp.abs(move(z, normals, middle) - stay)) > 1e-9 * (1 + jnp.max(jnp.abs(stay)))
-            return (jnp.where(moved, middle, low), jnp.where(moved, high, middle)), None
-
-        (low, high), _ = jax.lax.scan(halve, (jnp.zeros(()), jnp.ones(())), None, length=60)
-        return 0.5 * (low + high)
+        # two compilations of a move differ by round-off, exchanged positions by their distance
+        least = 1e-9 * (1 + jnp.max(jnp.abs(stay)))
+        return accepted_share(lambda u: jnp.max(jnp.abs(move(z, normals, u) - stay)) > least)
 
     chances = jax.jit(jax.vmap(chance, (None, 0)))
     noise = np.cos(2.3 * np.arange(count) + 0.7)
@@ -187,19 +183,20 @@ def energy_noise(step: JaxStep) -> float:
 def _seen(subject: Subject, target: Target) -> tuple[JaxStep, float, Exchanges]:
     step, h = step_map(subject, target), subject.step_size(target)
     if not isinstance(step, JaxStep):
-        raise NotApplicable("host samplers are not traced")
+        raise OutOfReach("host samplers are not traced")
     found = exchanges(step, h)
     if not found.noisy and step.sampler.claims[Exchange].energy_variance:
         raise Inconclusive("the noise of the potential, whose variance is claimed, does not enter")
     return step, h, found
 
 
-@check(
+@statement(
     tier="law",
     equation="pi(x, y) a(x, y) = pi(y, x) a(y, x) for the chance a of an exchange",
     targets=claiming(Exchange, everywhere),
     cost=1.0,
     decides="law",
+    meets=of_target,
 )
 def exchange_balance(case: Case, claim: Exchange) -> Finding:
     """log a(x, y) - log a(y, x) = log pi(y, x) - log pi(x, y), and an exchange exchanges all that there is.
@@ -235,7 +232,7 @@ def exchange_balance(case: Case, claim: Exchange) -> Finding:
     )
 
 
-@check(
+@statement(
     tier="law",
     equation="a(x, y) = min(1, r h) E min(1, S)",
     targets=claiming(Exchange, everywhere),

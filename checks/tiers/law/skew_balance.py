@@ -17,11 +17,12 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.check import Case, Inconclusive, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
+from checks.core.obligations import of_target
 from checks.core.selection import claiming, everywhere
 from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.tracing.noise_tape import Noise
+from checks.tracing.acceptance import accepted_share, decided
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.estimators.basic import FullEnergy, Minibatch
 from samplers.interface.claims import Diffusion, Reversal
@@ -38,8 +39,7 @@ class Paths:
     def __init__(self, step: JaxStep, h: float, reversal: Reversal):
         self.step, self.h = step, h
         self.reverse = jax.jit(lambda z: ravel_pytree(reversal.map(step.template.unravel(z)))[0])
-        program = step.program
-        move = lambda z, xi, b, u: program(Noise(xi, jnp.reshape(u, (1,)), b), z, jnp.asarray(h))[0]
+        move = lambda z, xi, b, share: decided(step, z, xi, b, share, jnp.asarray(h))
         self.rejected = jax.jit(lambda z, xi, b: move(z, xi, b, jnp.ones(())))
         proposal = lambda z, xi, b: move(z, xi, b, jnp.zeros(()))
         self.proposal = jax.jit(proposal)
@@ -49,15 +49,12 @@ class Paths:
         def acceptance(z, xi, b):
             end, back = proposal(z, xi, b), move(z, xi, b, jnp.ones(()))
 
-            def halve(bounds, _):
-                low, high = bounds
-                middle = 0.5 * (low + high)
-                now = move(z, xi, b, middle)
-                accepted = jnp.sum((now - end) ** 2) < jnp.sum((now - back) ** 2)
-                return (jnp.where(accepted, middle, low), jnp.where(accepted, high, middle)), None
+            def accepts(share):
+                now = move(z, xi, b, share)
+                # what is never rejected ends where it is accepted whatever the uniform
+                return jnp.sum((now - end) ** 2) <= jnp.sum((now - back) ** 2)
 
-            (low, high), _ = jax.lax.scan(halve, (jnp.zeros(()), jnp.ones(())), None, length=60)
-            return 0.5 * (low + high)
+            return accepted_share(accepts)
 
         self.acceptance = jax.jit(acceptance)
 
@@ -91,12 +88,13 @@ def stochastic(subject: Subject, target: Target):
     return FullEnergy(Minibatch(target.terms, 2, replace=False), target)
 
 
-@check(
+@statement(
     tier="law",
     equation="pi(z) k(z, z') = pi(R z') k(R z', R z), stochastic gradients included",
     targets=claiming(Reversal, everywhere),
     cost=1.0,
     decides="law",
+    meets=of_target,
 )
 def skew_detailed_balance(case: Case, reversal: Reversal, equation: Diffusion) -> Finding:
     """pi(z) k(z, z') = pi(R z') k(R z', R z) along paths of noise, and a rejection leads to R z.
@@ -105,15 +103,15 @@ def skew_detailed_balance(case: Case, reversal: Reversal, equation: Diffusion) -
     """
     step = step_map(case.subject, case.target, stochastic(case.subject, case.target))
     if not isinstance(step, JaxStep):
-        raise NotApplicable("host samplers are not traced")
+        raise OutOfReach("host samplers are not traced")
     program = step.program
     if program.unintercepted:
         raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
     normals, h = program.count("normal"), case.step_size
     if program.count("uniform") != 1:
-        raise NotApplicable("not a Metropolis kernel: the step draws no single uniform")
+        raise OutOfReach("not a Metropolis kernel: the step draws no single uniform")
     if normals > step.size:
-        raise NotApplicable(f"{normals} normals lead to {step.size} coordinates: many ways back from one point")
+        raise OutOfReach(f"{normals} normals lead to {step.size} coordinates: many ways back from one point")
     paths, H = Paths(step, h, reversal), jax.jit(equation.dynamics(case.target).H)
     ranges = np.array(program.ranges, int)
     worst, reason, tested, rejecting, scale = 0.0, "all paths balance", 0, 0, 1.0
@@ -121,8 +119,9 @@ def skew_detailed_balance(case: Case, reversal: Reversal, equation: Diffusion) -
         for k in range(DRAWS):
             xi = 1.3 * np.cos(2.7 * k + 1.9 * np.arange(normals) + z.sum())
             b = (7 * i + 3 * k + 5 * np.arange(len(ranges))) % np.maximum(ranges, 1)
-            turned = np.asarray(paths.reverse(z))
-            stay = float(np.abs(np.asarray(paths.rejected(z, xi, b)) - turned).max())
+            turned, forward = np.asarray(paths.reverse(z)), float(paths.acceptance(z, xi, b))
+            # what is accepted for every uniform is never rejected
+            stay = float(np.abs(np.asarray(paths.rejected(z, xi, b)) - turned).max()) if forward < 1 - 1e-9 else 0.0
             if stay > 1e2 * EPS * (1 + np.abs(z).max()) and stay > worst:
                 worst, reason = stay, f"what is rejected is {stay:.3g} away from R z"
             back = np.asarray(paths.reverse(paths.proposal(z, xi, b)))
@@ -130,7 +129,7 @@ def skew_detailed_balance(case: Case, reversal: Reversal, equation: Diffusion) -
             if xi_back is None:
                 continue
             tested += 1
-            forward, reverse = (float(paths.acceptance(*of)) for of in ((z, xi, b), (back, xi_back, b[::-1])))
+            reverse = float(paths.acceptance(back, xi_back, b[::-1]))
             rejecting += forward < 1 - 1e-9 or reverse < 1 - 1e-9
             left = -float(H(z)) - 0.5 * xi @ xi + np.log(forward)
             right = -float(H(back)) - 0.5 * xi_back @ xi_back + np.log(reverse)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.check import Case, Inconclusive, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import claiming, informative
 from checks.tracing.noise_tape import Noise, Program, record
@@ -16,7 +16,7 @@ NUM_STEPS = 8
 """Steps of the history, each of which is compared: what is kept may enter in some of them only."""
 
 
-@check(
+@statement(
     tier="law",
     equation="z_(t+1) = F(z_t, xi_(t+1)) with the draws xi of that step alone",
     targets=claiming(IndependentNoise, informative),
@@ -32,7 +32,7 @@ def noise_of_successive_steps(case: Case, claim: IndependentNoise) -> Finding:
     """
     step = step_map(case.subject, case.target)
     if not isinstance(step, JaxStep) or not isinstance(step.program, Program):
-        raise NotApplicable("steps that are not traced here")
+        raise OutOfReach("steps that are not traced here")
     h, key, sampler = case.step_size, jax.random.key(0), step.sampler
     state = step.template.state
     # the whole state, counts included, which the step map holds fixed

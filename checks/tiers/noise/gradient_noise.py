@@ -8,7 +8,7 @@ extrapolated, which gradient noise must not change.
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, check, require_stationary_law
+from checks.core.check import Case, NotApplicable, OutOfReach, require_stationary_law, statement
 from checks.core.finding import Finding, absent
 from checks.core.selection import last, several, with_data
 from checks.end_points.chains import EndPoints, end_points
@@ -56,7 +56,7 @@ def _enters(first: JaxStep | HostStep, second: JaxStep | HostStep, h: float, see
     return not np.array_equal(ends[0], ends[1])
 
 
-@check(
+@statement(
     tier="noise",
     equation="E f(z_n) = pi_h(f) with gradient noise N(0, V), which is present",
     targets=last(several),
@@ -97,7 +97,7 @@ def gradient_noise_end_points(case: Case, seed: int) -> Finding:
     )
 
 
-@check(
+@statement(
     tier="noise",
     equation="E z_n and E z_n z_n^T are those of the recursion over all minibatches",
     targets=with_data,
@@ -116,7 +116,7 @@ def minibatch_end_points(case: Case, seed: int) -> Finding:
         raise NotApplicable("needs a target that is a sum over data")
     h, clean = case.step_size, step_map(case.subject, case.target)
     if clean.sampler.backend == "host":
-        raise NotApplicable("a host sampler would draw its minibatches one chain at a time in Python")
+        raise OutOfReach("a host sampler would draw its minibatches one chain at a time in Python")
     compensated = "covariance" in clean.sampler.needs
     terms = case.target.terms
     of_size = lambda size: with_energy(
@@ -151,7 +151,7 @@ def _promised(law: NullLaw) -> float:
     return PROMISED * max(1.0, *squares)
 
 
-@check(
+@statement(
     tier="noise",
     equation="E z_n and E z_n z_n^T are those of the recursion of position and table",
     targets=with_data,

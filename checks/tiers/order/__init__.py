@@ -1,15 +1,14 @@
 """Weak order of a step."""
 
-from checks.core.check import Check
 from checks.tiers.order.cir_transition import finite_time_moments, laplace_of_step
 from checks.tiers.order.symplecticity import exact_without_force, force_keeps_volume
 from checks.tiers.order.weak_order import defect, local_weak_order
 
-CHECKS: tuple[Check, ...] = (
-    local_weak_order,
-    defect,
-    force_keeps_volume,
-    laplace_of_step,
-    finite_time_moments,
-    exact_without_force,
-)
+__all__ = [
+    "defect",
+    "exact_without_force",
+    "finite_time_moments",
+    "force_keeps_volume",
+    "laplace_of_step",
+    "local_weak_order",
+]

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.check import Case, Inconclusive, NotApplicable, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.lookup import find_target
 from checks.tracing.host_branching import Unintercepted, branches
@@ -117,7 +117,7 @@ def counting(subject: Subject) -> tuple[str, ...]:
     return names if reads_counts(subject, find_target(names[0])) else ()
 
 
-@check(
+@statement(
     tier="order",
     equation="E exp(-s theta') = (1 + s c)^-a exp(-s theta e^-h / (1 + s c)), c = 1 - e^-h",
     targets=counting,
@@ -162,7 +162,7 @@ def laplace_of_step(case: Case) -> Finding:
     )
 
 
-@check(
+@statement(
     tier="order",
     equation="V' = e^-2h V + c^2 Var a^ + 2 E c e^-h + c^2 E a^ with minibatches, and E' = e^-h E + c E a^",
     targets=counting,

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import claiming, informative, last, several
 from checks.exact_laws.claimed_law_quadrature import generic_points
@@ -34,7 +34,7 @@ def steepened(centre: np.ndarray, slope: np.ndarray) -> Callable[[Any, Any], Any
     return change
 
 
-@check(
+@statement(
     tier="order",
     equation="|det dz' / dz| does not depend on the Hessian of U",
     targets=claiming(ShearingForce, last(informative)),
@@ -52,7 +52,7 @@ def force_keeps_volume(case: Case, claim: ShearingForce) -> Finding:
     """
     step = step_map(case.subject, case.target)
     if not isinstance(step, JaxStep):
-        raise NotApplicable("host samplers are not traced")
+        raise OutOfReach("host samplers are not traced")
     step.require_gaussian()
     h, n = case.step_size, case.target.size
     point = generic_points(step)[0]
@@ -83,7 +83,7 @@ def force_keeps_volume(case: Case, claim: ShearingForce) -> Finding:
     )
 
 
-@check(
+@statement(
     tier="law",
     equation="z' = e^(J h) z + N(0, 2 int_0^h e^(J s) D e^(J^T s) ds) for U = 0, at every step size",
     targets=claiming(ExactFreeMotion, last(several)),
@@ -98,7 +98,7 @@ def exact_without_force(case: Case, claim: ExactFreeMotion, equation: Diffusion)
     free = replace(case.target, potential=lambda x: 0.0 * jnp.sum(ravel_pytree(x)[0]), gaussian=None, terms=None)
     step = step_map(case.subject, free)
     if not isinstance(step, JaxStep):
-        raise NotApplicable("host samplers are not traced")
+        raise OutOfReach("host samplers are not traced")
     n, dynamics, usual = step.size, equation.dynamics(free), case.step_size
     # the block matrix loses what its largest entry times h is to one
     slope = np.abs(np.asarray(jax.jacfwd(dynamics.drift)(jnp.zeros(n)))).sum()

@@ -8,9 +8,10 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
-from checks.core.selection import informative
+from checks.core.obligations import of_target
+from checks.core.selection import and_plane, informative
 from checks.exact_laws.claimed_law_quadrature import generic_points, law_rule
 from checks.numerics.convergence_rate import slope
 from checks.numerics.geodesic_dynamics import dynamics_of, generator_of
@@ -23,10 +24,18 @@ from targets.target import Target
 
 MAX_EVALUATIONS = 1_200_000
 """Largest number of (point, noise node, step size) triples of a defect series."""
+SENSITIVITY = 1e-5
+"""Relative change of an expectation by one step that is seen."""
+COARSER = (-1, -2)
+"""Refinements of a rule that are tried where the usual one is too large a grid; its error tells whether they do."""
 MAX_HOST_POINTS = 2000
 """Largest number of (point, step size) pairs of it for a host sampler, whose paths are run in Python."""
 KINK_POINTS, KINK_REFINE = 20, 3
 """Nodes for a draw, and refinement of the rule for the law, for a host sampler that accepts and rejects."""
+
+
+Rule = tuple[np.ndarray, np.ndarray]
+"""Points and weights."""
 
 
 def taylor_terms(dynamics, points: np.ndarray, order: int) -> list[np.ndarray]:
@@ -55,7 +64,7 @@ def local_errors(subject: Subject, target: Target, order: int, levels: int = 9):
     return hs, np.array(errors)
 
 
-@check(
+@statement(
     tier="order",
     equation="E phi(z_h) = sum_{j <= p} h^j L^j phi / j! + O(h^(p+1))",
     targets=informative,
@@ -64,18 +73,16 @@ def local_errors(subject: Subject, target: Target, order: int, levels: int = 9):
     screening=7,
     charted="errors",
 )
-def local_weak_order(case: Case) -> Finding:
+def local_weak_order(case: Case, equation: StochasticEquation) -> Finding:
     """|E phi(z_h) - sum_{j <= p} h^j L^j phi / j!| = O(h^(p+1)) over a vector of points and test functions.
 
     Source: talay1990expansion; milstein2004stochastic, theorem 2.2.1 (local order p + 1 gives global order p).
     """
     step = step_map(case.subject, case.target)
     claims = step.sampler.claims
-    if claims.weak_order is None:
-        raise NotApplicable("no weak order is claimed")
-    if Composite in claims or StochasticEquation not in claims:
-        raise NotApplicable("no dynamics are declared for one step")
-    p = claims.weak_order
+    p = equation.weak_order
+    if p is None or Composite in claims:
+        raise NotApplicable("no weak order of one step is claimed")
     hs, errors = local_errors(case.subject, case.target, p)
     # Expectations of size 1 carry a few hundred eps; below 1e4 of that floor a slope means nothing.
     floor = 1e4 * np.finfo(float).eps * np.sqrt(errors.size)
@@ -103,13 +110,12 @@ def defect_series(subject: Subject, target: Target, count: int, levels: int = 8)
     The expectation is over the claimed law p of the full variable and over the noise of the step, by quadrature.
     """
     step = step_map(subject, target)
-    points, weights = _affordable_rule(step, levels)
+    (points, weights), finer, coarse = _two_rules(step, levels)
     hs = step_sizes(subject, target, levels)
     delta = lambda x, w, h: w @ (step.moments(x, h).variable - observables(x))
     scale = 1 + weights @ np.abs(observables(points))
     remainder = np.array([delta(points, weights, h) / scale for h in hs])
     # A finer rule for the law changes every delta by its quadrature error, which shrinks with h as delta does.
-    finer = _affordable_rule(step, 1, refine=1)
     quadrature = np.abs(delta(*finer, hs[0]) / scale - remainder[0]).max()
     coefficients = []
     for _ in range(count):
@@ -117,7 +123,7 @@ def defect_series(subject: Subject, target: Target, count: int, levels: int = 8)
         value, error = neville(hs, remainder)
         coefficients.append((value, error))
         remainder = remainder - value
-    return hs, coefficients, float(quadrature)
+    return hs, coefficients, float(quadrature), coarse
 
 
 def _invariance(subject: Subject, target: Target, labels: tuple[str, ...]) -> Finding:
@@ -152,15 +158,26 @@ def _invariance(subject: Subject, target: Target, labels: tuple[str, ...]) -> Fi
 
 
 def _affordable_rule(step: JaxStep | HostStep, levels: int, refine: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """`law_rule` without its negligible nodes; raises NotApplicable if stepping from all of them is too much."""
-    points, weights = law_rule(step, step.sampler.claims, refine)
+    """`law_rule` without its negligible nodes. Raises OutOfReach if stepping from all of them is too much."""
+    points, weights = law_rule(step, step.sampler.claims, refine, assume=True)
     keep = weights > 1e-18
     points, weights = points[keep], weights[keep]
     host = isinstance(step, HostStep)
     nodes = 1 if host else 4**step.noise_size
     if len(points) * nodes * levels > (MAX_HOST_POINTS if host else MAX_EVALUATIONS):
-        raise NotApplicable(f"{len(points)} points times {nodes} noise nodes is too large a grid")
+        raise OutOfReach(f"{len(points)} points times {nodes} noise nodes is too large a grid")
     return points, weights
+
+
+def _two_rules(step: JaxStep | HostStep, levels: int) -> tuple[Rule, Rule, bool]:
+    """A rule for the law and a finer one, and whether they are coarser than usual. Raises OutOfReach."""
+    for refine in (0, *COARSER):
+        try:
+            return _affordable_rule(step, levels, refine), _affordable_rule(step, 1, refine + 1), refine < 0
+        except OutOfReach:
+            if refine == COARSER[-1] or isinstance(step, HostStep):
+                raise
+    raise AssertionError
 
 
 def _reaches_zero(target: Target) -> bool:
@@ -173,34 +190,47 @@ def _reaches_zero(target: Target) -> bool:
     return bool(jnp.any(heights < -np.log(np.finfo(float).eps)))
 
 
-@check(
+def _reads_all(step: JaxStep | HostStep, h: float) -> bool:
+    """True if the position is the full variable, which a post-processed scheme's is not."""
+    if step.size != step.target.size:
+        return False
+    found = step.moments(generic_points(step), h)
+    return np.allclose(found.variable, found.readout, rtol=1e-10, atol=0)
+
+
+@statement(
     tier="order",
     equation="E_{z ~ pi} f(z_h) - pi(f) = c_1 h + c_2 h^2 + .., c_1 = .. = c_p = 0",
-    targets=informative,
+    targets=and_plane(informative),
     cost=1.2,
     decides="order",
     screening=8,
+    meets=of_target,
 )
 def defect(case: Case) -> Finding:
     """c_1 = .. = c_p = 0: started from the claimed law, one step moves no expectation by less than O(h^(p+1)).
 
     c_1 = 0 for every f iff the SDE of the code leaves the claimed law invariant; a scheme of weak order p has
-    c_1 = .. = c_p = 0, because p(L^j f) = 0. An exact kernel has c_j = 0 for every j.
+    c_1 = .. = c_p = 0, because p(L^j f) = 0. The law that the scheme keeps is that of the claim up to O(h^q) iff
+    c_1 = .. = c_q = 0, because (pi - pi_h)(P_h - 1) f = pi(P_h f) - pi(f); p is the larger of the two orders. An
+    exact kernel has c_j = 0 for every j.
     """
     step = step_map(case.subject, case.target)
     claims = step.sampler.claims
     if Composite in claims:
         raise NotApplicable("a composite step is judged by its limit h -> 0")
     if EmbeddedDiffusion in claims and case.target.manifold.has_boundary:
-        raise NotApplicable("reflections at a boundary have kinks: no series in h under the law")
+        raise OutOfReach("reflections at a boundary have kinks: no series in h under the law")
     equation = claims.get(StochasticEquation)
     names = equation.dynamics(case.target).names if equation else tuple(f"z[{i}]" for i in range(step.size))
     if ExactLaw in claims:
         return _invariance(case.subject, case.target, observable_names(names))
     if _reaches_zero(case.target):
-        raise NotApplicable("the density does not vanish at 0, where a step is mirrored or leaves: no series in h")
-    p = max(1, claims.weak_order or 1)
-    hs, coefficients, quadrature = defect_series(case.subject, case.target, p + 1)
+        raise OutOfReach("the density does not vanish at 0, where a step is mirrored or leaves: no series in h")
+    assumed = step.size > case.target.size and StochasticEquation not in claims and case.target.manifold.is_linear
+    # pi_h - pi = O(h^q) for the law of z iff c_1 = .. = c_q = 0; an order of the position alone says less of z
+    p = max(1, claims.weak_order or 1, (claims.invariant_order or 1) if _reads_all(step, case.step_size) else 1)
+    hs, coefficients, quadrature, coarse = defect_series(case.subject, case.target, p + 1)
     labels = observable_names(names)
     effect, worst, numerical = 0.0, "", 0.0
     for j, (value, error) in enumerate(coefficients[:p], start=1):
@@ -212,6 +242,10 @@ def defect(case: Case) -> Finding:
             effect, worst = float(size[k]), f"c_{j} = {value[k]:.3g} for f = {labels[k]}"
     roundoff = 1e3 * np.finfo(float).eps * 2.0 ** (len(hs) * p)
     allowance = 10 * (numerical + quadrature) + roundoff
+    if coarse and not 2 * allowance <= SENSITIVITY:
+        raise OutOfReach("the grid that can be afforded is too coarse")
+    if assumed and not effect <= allowance:
+        raise OutOfReach(f"the law of the auxiliary variables is not declared, and not that on Gaussians ({worst})")
     lead = coefficients[p][0]
     k = int(np.argmax(np.abs(lead)))
     return Finding(
@@ -221,7 +255,7 @@ def defect(case: Case) -> Finding:
         statistic=f"largest of |c_j| h^j, j <= {p}",
         unit="relative to 1 + E|f|, at the usual step size",
         minimum_detectable_effect=2 * allowance,
-        required_sensitivity=1e-5,
+        required_sensitivity=SENSITIVITY,
         step_size=float(hs[0]),
         measurements={"leading_coefficient": float(np.abs(lead).max()), "leading_order": p + 1},
     )

@@ -1,6 +1,5 @@
 """Particle methods."""
 
-from checks.core.check import Check
 from checks.tiers.particles.bandwidth import density_estimate, median_rule
 from checks.tiers.particles.coordinates import coordinate_invariance
 from checks.tiers.particles.flows import divergence_of_flow, gaussian_flow
@@ -14,18 +13,18 @@ from checks.tiers.particles.velocity import (
     weighted_fixed_point,
 )
 
-CHECKS: tuple[Check, ...] = (
-    mean_field_fixed_point,
-    divergence_falls,
-    weighted_fixed_point,
-    kernel_velocity,
-    coordinate_invariance,
-    repulsion_balance,
-    step_along_velocity,
-    median_rule,
-    density_estimate,
-    permutation_equivariance,
-    gaussian_flow,
-    divergence_of_flow,
-    particle_rate,
-)
+__all__ = [
+    "coordinate_invariance",
+    "density_estimate",
+    "divergence_falls",
+    "divergence_of_flow",
+    "gaussian_flow",
+    "kernel_velocity",
+    "mean_field_fixed_point",
+    "median_rule",
+    "particle_rate",
+    "permutation_equivariance",
+    "repulsion_balance",
+    "step_along_velocity",
+    "weighted_fixed_point",
+]

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import optimize
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import claiming, everywhere, last
 from checks.tiers.particles.velocity import EPS, WEIGHTS, gradients_of, median_bandwidth, six_particles, velocity_of
@@ -23,7 +23,7 @@ WIDTH = 0.7
 """Bandwidth of the estimates that are compared."""
 
 
-@check(
+@statement(
     tier="law",
     equation="h = median |x_i - x_j|^2 / (2 log(M + 1)), kappa = log(M - 1) / (p - median tr x_i^T x_j)",
     targets=claiming(ParticleVelocity, last(everywhere)),
@@ -98,7 +98,7 @@ def _apart(subject: Subject, target: Target, sampler: Any, state: Any, blocks: l
     )
 
 
-@check(
+@statement(
     tier="law",
     equation="v = D (grad log p - grad log q^) + Q grad log p + div Q, or (D + Q) grad log (p / q^), "
     "q^ from its definition",

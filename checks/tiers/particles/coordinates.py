@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import claiming, everywhere
 from checks.tiers.particles.velocity import EPS, WEIGHTS, field, gradients_of, kernel_of
@@ -74,7 +74,7 @@ def coordinates_of(manifold: Manifold, size: int) -> tuple[Coordinates, Coordina
         return found[0], found[1]
     charts = [Coordinates(c.name, c.embed, np.asarray(c.centre), c.spread) for c in charts_of(manifold)]
     if len(charts) < 2:
-        raise NotApplicable(f"two charts of {manifold.name} are not at hand")
+        raise OutOfReach(f"two charts of {manifold.name} are not at hand")
     return charts[0], charts[1]
 
 
@@ -133,7 +133,7 @@ def metric_defect(inverse: Callable[[jax.Array], jax.Array], q: np.ndarray) -> f
     return float(np.maximum(skew, negative).max(initial=0.0))
 
 
-@check(
+@statement(
     tier="law",
     equation="X = G^-1 grad f, f = sum_i w_i (1 / p) div(p G^-1 grad k), the same in every chart",
     targets=claiming(RiemannianVelocity, everywhere),

@@ -12,8 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
+from checks.core.obligations import PARTICLES
 from checks.core.selection import claiming, everywhere, gaussian
 from checks.numerics.quadrature import neville
 from checks.tiers.particles.velocity import EPS, gradients_of, velocity_of
@@ -69,7 +70,7 @@ def cloud_of(model: Dynamics, target: Target, independent: bool) -> Cloud:
     """A Gaussian law beside the target: displaced, of another covariance. Raises NotApplicable beyond two variables."""
     n = model.dim
     if n not in GRIDS:
-        raise NotApplicable(f"a grid in {n} variables is too large")
+        raise OutOfReach(f"a grid in {n} variables is too large")
     covariance = (INDEPENDENT if independent else CORRELATED)[:n, :n]
     mean = np.zeros(n)
     if target.gaussian is not None:
@@ -110,7 +111,7 @@ def _limit(values: np.ndarray, expected: np.ndarray, scale: float) -> tuple[floa
     return float(np.abs(limit - expected).max()) / scale, float(np.max(error)) / scale, limit
 
 
-@check(
+@statement(
     tier="law",
     equation="dS/dt = -(D + Q) P S - S P (D - Q) + 2 D as the bandwidth goes to 0",
     targets=claiming(MarginalFlow, gaussian),
@@ -154,12 +155,13 @@ def gaussian_flow(case: Case, flow: MarginalFlow) -> Finding:
     )
 
 
-@check(
+@statement(
     tier="law",
     equation="d KL(q || p) / dt = -E_q [grad log(p / q) . D grad log(p / q)] as the bandwidth goes to 0",
     targets=claiming(MarginalFlow, everywhere),
     cost=0.4,
     decides="law",
+    meets=lambda target: (PARTICLES,),
 )
 def divergence_of_flow(case: Case, flow: MarginalFlow) -> Finding:
     """The divergence of a Gaussian cloud from the target falls at the rate of the SDE, as the bandwidth goes to zero.

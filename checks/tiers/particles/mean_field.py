@@ -9,8 +9,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, statement
 from checks.core.finding import Finding, Tolerance
+from checks.core.obligations import PARTICLES
 from checks.core.selection import line, of_law
 from samplers.interface.claims import AdaGradSteps, DensityEstimate, MarginalFlow, ParticleLaw
 from targets.target import Target
@@ -51,13 +52,14 @@ def require_line(sampler: Any, target: Target) -> None:
         raise NotApplicable("a step is not the velocity times the step size")
 
 
-@check(
+@statement(
     tier="law",
     equation="E_p[k grad log p + grad k] = 0 at the target",
     targets=of_law(ParticleLaw, line),
     cost=5.0,
     decides="law",
     screening=4,
+    meets=lambda target: (PARTICLES,),
 )
 def mean_field_fixed_point(case: Case) -> Finding:
     """With particles that represent the target, the velocity of every particle goes to 0 as their number grows.
@@ -99,7 +101,7 @@ def divergence_rate(subject: Subject, target: Target, particles: np.ndarray, h: 
     return float((drift - spread).mean() / (np.abs(drift).mean() + np.abs(spread).mean()))
 
 
-@check(
+@statement(
     tier="law",
     equation="d KL(q || p) / dt = E_q[v U' - v'] < 0 away from the target",
     targets=of_law(ParticleLaw, line),

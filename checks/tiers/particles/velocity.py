@@ -15,10 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, NotApplicable, check
+from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
-from checks.core.preflight import start_position
+from checks.core.obligations import PARTICLES
 from checks.core.selection import claiming, everywhere, last
+from checks.core.start_position import start_position
 from checks.end_points.error_rates import Sensitivity, current_fraction, decide_statistically, stage_seed
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
@@ -98,7 +99,7 @@ def nodes_of(target: Target) -> int:
             return FRAMES
         return CIRCLES if isinstance(target.manifold, ProductOfSpheres) else SPHERE
     if target.size not in RULES:
-        raise NotApplicable(f"a rule in {target.size} dimensions has too many nodes")
+        raise OutOfReach(f"a rule in {target.size} dimensions has too many nodes")
     return RULES[target.size]
 
 
@@ -108,7 +109,7 @@ def rule_of(target: Target) -> Callable[[int], tuple[np.ndarray, np.ndarray]]:
     if target.quadrature is not None:
         return target.quadrature
     if not (isinstance(manifold, ProductOfSpheres) and manifold.n == 2):
-        raise NotApplicable("no quadrature rule for the target is known")
+        raise OutOfReach("no quadrature rule for the target is known")
 
     def angles(n):
         _, circle = circle_rule(n)
@@ -143,7 +144,7 @@ def _field_at_target(subject: Subject, target: Target, run: Callable[..., Any], 
     weights = np.concatenate([weights, np.zeros(fill)])
     slopes, there = gradients_of(subject.row, target)(nodes), gradients_of(subject.row, target)(places)
     if not (np.isfinite(slopes).all() and np.isfinite(there).all()):
-        raise NotApplicable("the gradient is infinite at a node")
+        raise OutOfReach("the gradient is infinite at a node")
     total = np.zeros((2, *places.shape))
     for start in range(0, len(nodes), CHUNK):
         part = slice(start, start + CHUNK)
@@ -156,12 +157,13 @@ def _field_at_target(subject: Subject, target: Target, run: Callable[..., Any], 
     return float(sizes[0]), float(sizes[1])
 
 
-@check(
+@statement(
     tier="law",
     equation="E_p xi(x, y) = 0 for every y, xi(x, y) the velocity that a particle at x gives one at y",
     targets=claiming(ParticleVelocity, everywhere, without=DensityEstimate),
     cost=1.5,
     decides="law",
+    meets=lambda target: (PARTICLES,),
 )
 def weighted_fixed_point(case: Case) -> Finding:
     """With the weights of a quadrature rule for the target nothing moves: Stein's identity, to round-off.
@@ -204,7 +206,7 @@ SCALED = 4
 """Steps whose running mean is followed: from the third on it is not that of the last two values alone."""
 
 
-@check(
+@statement(
     tier="law",
     equation="sum_j w_j v_j = 0 without a gradient",
     targets=claiming(BalancedVelocity, last(everywhere)),
@@ -229,7 +231,7 @@ def repulsion_balance(case: Case, claim: BalancedVelocity) -> Finding:
     )
 
 
-@check(
+@statement(
     tier="law",
     equation="step(P z) = P step(z) for permutations P of the particles",
     targets=claiming(ParticleVelocity, last(everywhere)),
@@ -264,7 +266,7 @@ def permutation_equivariance(case: Case) -> Finding:
     )
 
 
-@check(
+@statement(
     tier="law",
     equation="d step(z; h) / dh = v(z) at h = 0, with weights 1/M; "
     "with AdaGrad step(z; h) - z = h v / (10^-6 + sqrt(s))",
@@ -363,7 +365,7 @@ def kernel_of(
     return lambda x, y: jnp.sum(jnp.exp(-jnp.sum((x - y) ** 2) / (2 * scales)))
 
 
-@check(
+@statement(
     tier="law",
     equation="v(y) = sum_i w_i [k(x_i, y) grad log p(x_i) + grad_x k(x_i, y)]",
     targets=claiming(SteinVelocity, last(everywhere)),
@@ -427,7 +429,7 @@ def _speeds(subject: Subject, target: Target) -> tuple[float, Callable[[jax.Arra
     return float(weights @ np.asarray(speeds(jnp.asarray(nodes)[:, None]))), speeds
 
 
-@check(
+@statement(
     tier="convergence",
     equation="E |v(y)|^2 = E_p |xi(x, y)|^2 / M for M draws of the target",
     targets=claiming(ParticleVelocity, last(everywhere), without=DensityEstimate),

@@ -18,9 +18,9 @@ import mpmath
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, check
+from checks.core.check import Case, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
-from checks.core.selection import informative, last
+from checks.core.selection import and_plane, informative, last
 from checks.exact_laws.claimed_law_quadrature import within
 from checks.numerics.drift_terms import DRIFT, diagnose_drift, drift_terms, explain_drift, gamma_terms, without_term
 from checks.tiers.recipe.uniqueness import ROUND_OFF, NotStationary, construct_q, residual_at
@@ -37,7 +37,7 @@ from checks.tracing.sympy_proof import (
 )
 from samplers.dynamics.charts import Chart
 from samplers.dynamics.complete_recipe import Dynamics, MatrixField, ScalarField, VectorField
-from samplers.interface.claims import Diffusion, EmbeddedDiffusion
+from samplers.interface.claims import Diffusion, EmbeddedDiffusion, StochasticEquation
 from targets.target import Target
 
 __all__ = [
@@ -120,7 +120,7 @@ def instances(subject: Subject, target: Target) -> list[Instance]:
         return [Instance(c.name, dynamics, partial(chart_points, c, dynamics.dim)) for c, dynamics in charts]
     if charts is None:
         raise NotApplicable("the sampler declares no dynamics (H, D, Q)")
-    raise NotApplicable(f"no charts of {target.manifold.name}: the dynamics are decided in those of spheres")
+    raise OutOfReach(f"no charts of {target.manifold.name}: the dynamics are decided in those of spheres")
 
 
 def _merge(parts: list[tuple[str, dict[str, EquationCheck]]]) -> dict[str, EquationCheck]:
@@ -203,14 +203,14 @@ def given_drift(
 # Autodiff ----------------------------------------------------------------------------------------------------------
 
 
-@check(
+@statement(
     tier="recipe",
     equation="Q = -Q^T, D >= 0, f = -(D + Q) grad H + Gamma, div J = J . grad H",
-    targets=informative,
+    targets=and_plane(informative),
     cost=0.8,
     decides="dynamics",
 )
-def autodiff_recipe(case: Case, seed: int) -> Finding:
+def autodiff_recipe(case: Case, seed: int, equation: StochasticEquation) -> Finding:
     """The recipe's equations in float64 at random points, by autodiff, up to round-off.
 
     Q + Q^T = 0, D = D^T, D >= 0, f = -(D + Q) grad H + Gamma, and the Fokker-Planck residual of the program's drift.
@@ -313,7 +313,7 @@ def _result(findings: dict[str, EquationCheck], allowance: float, how: str) -> F
 # SymPy ------------------------------------------------------------------------------------------------------------
 
 
-@check(
+@statement(
     tier="recipe",
     equation="f = -(D + Q) grad H + Gamma and div J = J . grad H, proved",
     targets=informative,
@@ -321,7 +321,7 @@ def _result(findings: dict[str, EquationCheck], allowance: float, how: str) -> F
     decides="dynamics",
     once=True,
 )
-def symbolic_recipe(case: Case, seed: int) -> Finding:
+def symbolic_recipe(case: Case, seed: int, equation: StochasticEquation) -> Finding:
     """The recipe's equations proved in SymPy for the traced programs of H, D, Q, Gamma and drift.
 
     What SymPy cannot decide is evaluated to 50 digits at 20 random rational points and reported as verified, not as
@@ -392,7 +392,7 @@ def agree(dynamics: Dynamics, symbolic: Symbolic, points: np.ndarray) -> float:
 # Theorem 2 ---------------------------------------------------------------------------------------------------------
 
 
-@check(
+@statement(
     tier="recipe",
     equation="the Q that (f, D, H) determine is the declared one",
     targets=last(informative),
@@ -400,7 +400,7 @@ def agree(dynamics: Dynamics, symbolic: Symbolic, points: np.ndarray) -> float:
     decides="dynamics",
     once=True,
 )
-def completeness(case: Case) -> Finding:
+def completeness(case: Case, equation: StochasticEquation) -> Finding:
     """Q constructed from drift, diffusion and H alone is the declared Q, where it is unique (z in R^2).
 
     Source: ma2015complete, theorem 2.

@@ -13,7 +13,7 @@ from functools import singledispatch
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, check
+from checks.core.check import Case, statement
 from checks.core.finding import Finding
 from checks.core.lookup import find_target
 from checks.end_points.error_rates import Sensitivity, current_fraction, decide_statistically, stage_seed
@@ -85,7 +85,7 @@ def on_trial(name: str) -> Callable[[Subject], tuple[str, ...]]:
     )
 
 
-@check(
+@statement(
     tier="workload",
     equation="E f(z_n) is the sum or integral over the posterior",
     targets=on_trial(LAW),
@@ -98,7 +98,7 @@ def enumerated_law(case: Case, seed: int) -> Finding:
     return run_trial(LAW, case, seed)
 
 
-@check(
+@statement(
     tier="workload",
     equation="E f(z_n) -> its sum or integral over the posterior as h -> 0",
     targets=on_trial(LIMIT),
@@ -111,7 +111,7 @@ def enumerated_limit(case: Case, seed: int) -> Finding:
     return run_trial(LIMIT, case, seed)
 
 
-@check(
+@statement(
     tier="workload",
     equation="E of a gradient or a step, over batches and latent variables, is that of all data",
     targets=on_trial(MEAN),
@@ -124,7 +124,7 @@ def unbiased_estimates(case: Case, seed: int) -> Finding:
     return run_trial(MEAN, case, seed)
 
 
-@check(
+@statement(
     tier="workload",
     equation="E g(theta_n, y_n) = E g(theta, y) under p(theta) p(y | theta)",
     targets=on_trial(JOINT),

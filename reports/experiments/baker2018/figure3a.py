@@ -18,9 +18,8 @@ from typing import Any
 
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Lines
-from reports.experiments.common.lda import Cell, curves, final, measured, title
-from reports.experiments.common.markdown import provenance
-from reports.templates import render
+from reports.experiments.common.lda import Cell, corpora, curves, final, measured, title
+from reports.experiments.common.markdown import experiment_page
 
 NAME = "baker2018-figure3a"
 SCIR_CELL = Cell(
@@ -42,11 +41,6 @@ def cells(corpus: str, label: str) -> list[Cell]:
     cell = dataclasses.replace(CURVES[label], **changes)
     seeds = SEEDS[corpus] if "," not in label else SEEDS[corpus][:1]
     return [dataclasses.replace(cell, seed=seed) for seed in seeds]
-
-
-def corpora(quick: bool) -> tuple[str, ...]:
-    """Model that is sampled."""
-    return ("generated",) if quick else ("wikipedia", "newsgroups")
 
 
 def plan(quick: bool) -> list[Cell]:
@@ -89,13 +83,7 @@ def text(lines: Lines, quick: bool) -> str:
                 f"| {label} | {cell.alpha:g} | {cell.beta:g} | {h:g}, {tau:g}, {kappa:g} | {ends} | {seconds:.2f} |"
             )
         tables += ["", _verdict(found), ""]
-    return render(
-        f"experiments/{NAME}.md.j2",
-        name=NAME,
-        sweeps=SCIR_CELL.sweeps,
-        tables=tables,
-        provenance=provenance(lines),
-    )
+    return experiment_page(NAME, lines, sweeps=SCIR_CELL.sweeps, tables=tables)
 
 
 def _verdict(found: dict[str, list[dict[str, Any]]]) -> str:

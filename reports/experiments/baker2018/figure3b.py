@@ -21,8 +21,7 @@ import numpy as np
 from checks.faults.dp_mixture import OneWeightForBoth
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import new_figure, provenance
-from reports.templates import render
+from reports.experiments.common.markdown import experiment_page, new_figure
 from samplers.positive.gamma_updates import CIRUpdate, ExactGamma, ExpandedMeanUpdate, GammaUpdate
 from samplers.topic_models.dp.run import USUAL, run_dp
 from samplers.topic_models.dp.slice import DPSlice, StepSizes, Users, log_predictive
@@ -301,11 +300,10 @@ def claims(found: dict[Setting, list[dict[str, Any]]]) -> list[tuple[str, str, s
 def text(lines: Lines, quick: bool) -> str:
     """Text of the page."""
     found = results(lines, quick)
-    return render(
-        f"experiments/{NAME}.md.j2",
-        name=NAME,
+    return experiment_page(
+        NAME,
+        lines,
         quick=quick,
-        provenance=provenance(lines),
         claims=[] if quick else claims(found),
         iterations=ITERATIONS,
         first_seed=SEEDS[0],

@@ -29,10 +29,9 @@ from scipy import special
 
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import new_figure, provenance
-from reports.templates import render
+from reports.experiments.common.markdown import experiment_page, new_figure
 from samplers.interface.from_step import PositionState
-from samplers.interface.sampler import Estimate
+from samplers.interface.sampler import Estimate, Stateless
 from samplers.positive.cir_euler import CIREuler
 from samplers.positive.scir import SCIR
 from samplers.riemannian.metrics import PositiveMetric
@@ -116,18 +115,13 @@ def distances(log_theta: np.ndarray, shape: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Multinomial:
+class Multinomial(Stateless):
     """Counts (.., K) of minibatches with replacement, one for each chain, scaled to all data."""
 
     counts: np.ndarray
     batch: int
 
     backend = "host"
-
-    def init(self, key, position):
-        """First state of the estimator."""
-        del key, position
-        return ()
 
     def estimate(self, key, estate, position):
         """Estimate at a position, and the next state of the estimator."""
@@ -136,7 +130,7 @@ class Multinomial:
 
 
 @dataclass(frozen=True, eq=False)
-class ExpandedMean:
+class ExpandedMean(Stateless):
     """The gradient in the expanded-mean parameterisation, with the counts of a minibatch with replacement.
 
         -grad U = (alpha - 1 + n^) / theta - N / theta_. - 1
@@ -146,11 +140,6 @@ class ExpandedMean:
 
     counts: np.ndarray
     batch: int
-
-    def init(self, key, position):
-        """First state of the estimator."""
-        del key, position
-        return ()
 
     def estimate(self, key, estate, position):
         """Estimate at a position, and the next state of the estimator."""
@@ -311,10 +300,9 @@ def text(lines: Lines, quick: bool) -> str:
         tables.append("")
     if not quick:
         tables += comparison(lines, cells)
-    return render(
-        f"experiments/{NAME}.md.j2",
-        name=NAME,
-        provenance=provenance(lines),
+    return experiment_page(
+        NAME,
+        lines,
         quick=quick,
         labels=TOTAL,
         categories=CATEGORIES,

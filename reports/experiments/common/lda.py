@@ -77,6 +77,11 @@ class Cell(Keyed):
     seed: int = 0
 
 
+def corpora(quick: bool) -> tuple[str, ...]:
+    """Names of the corpora of an experiment."""
+    return ("generated",) if quick else ("wikipedia", "newsgroups")
+
+
 @cache
 def documents(name: str) -> tuple[Corpus, Corpus]:
     """(training, held-out) documents; the order of the training documents is random once and for all."""

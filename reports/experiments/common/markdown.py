@@ -1,11 +1,12 @@
 """Parts that the pages and figures of experiments share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from reports.experiments.common.grid import Lines
+from reports.templates import render
 
 
 def mean_and_error(values) -> tuple[float, float]:
@@ -39,6 +40,16 @@ def provenance(lines: Lines) -> str:
         f"Commit {', '.join(revisions)} (+: with uncommitted changes); {', '.join(packages)}; "
         f"{sum(line['seconds'] for line in lines.values()) / 60:.0f} minutes on a shared core."
     )
+
+
+def experiment_page(name: str, lines: Lines, **values: Any) -> str:
+    """The page of an experiment: its template, filled in with its name, the provenance of its lines, and `values`."""
+    return render(f"experiments/{name}.md.j2", name=name, provenance=provenance(lines), **values)
+
+
+def results(lines: Lines, cells: Iterable[Any]) -> dict[Any, dict[str, Any]]:
+    """Results by cells, of those cells that have a line."""
+    return {cell: lines[cell.key]["result"] for cell in cells if cell.key in lines}
 
 
 def new_figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Any, Any]:

@@ -177,3 +177,25 @@ def frame(axis: Any, title: str) -> None:
     axis.set_title(title, fontsize=10)
     axis.grid(alpha=0.25, lw=0.4)
     axis.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
+
+
+def run_row(label: str, result: dict[str, Any]) -> str:
+    """The row of a run in a table: samples, ms a sample, and what the last point has."""
+    last, taken = result["points"][-1], result["samples"]
+    return (
+        f"| {label} | {taken} | {1e3 * last[1] / taken:.0f} | {last[2]:.0f} ± {last[3]:.2f} | "
+        f"{last[4]:.2f} | {last[5]:.0f} | {result['cosine']:.2f} |"
+    )
+
+
+def lowest(found: dict[Any, dict[str, Any]]) -> Any:
+    """The cell of the run that ends lowest."""
+    return min(found, key=lambda cell: found[cell]["points"][-1][2])
+
+
+def plot_run(axis: Any, result: dict[str, Any], style: str, colour: str, width: float, label: str) -> None:
+    """Log-perplexity against seconds, with markers where points are few."""
+    points = result["points"]
+    marker = "o" if len(points) < 15 else None
+    x, y = [p[1] for p in points], [p[2] for p in points]
+    axis.plot(x, y, style, color=colour, lw=width, marker=marker, ms=3, label=label)

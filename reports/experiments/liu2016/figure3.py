@@ -31,8 +31,7 @@ from reports.experiments.common.distances import (
     total_variation,
 )
 from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import mean_and_error, new_figure, number, pair, provenance
-from reports.templates import render
+from reports.experiments.common.markdown import experiment_page, mean_and_error, new_figure, number, pair
 from samplers.estimators.basic import Exact, KnownNoise
 from samplers.geodesic.gmc import GMC
 from samplers.geodesic.gsgnht import GSGNHT
@@ -311,11 +310,10 @@ def text(lines: Lines, quick: bool) -> str:
         shown = [s for s in settings if s in found]
         if shown:
             tables += ["", f"### {title}", "", *head, *(_row(s, found[s]) for s in shown)]
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
+    return experiment_page(
+        NAME,
+        lines,
         claims=(f"| {claim} | **{verdict}** | {measured} |" for claim, verdict, measured in claims(found, base(quick))),
-        name=NAME,
         topics=size[0],
         images=size[1],
         small=SMALL[0],

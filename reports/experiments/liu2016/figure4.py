@@ -31,8 +31,7 @@ from reports.experiments.common.distances import (
     total_variation,
 )
 from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import mean_and_error, new_figure, number, pair, provenance
-from reports.templates import render
+from reports.experiments.common.markdown import experiment_page, mean_and_error, new_figure, number, pair
 from samplers.estimators.basic import Minibatch
 from samplers.geodesic.sggmc import SGGMC
 from samplers.runner.run import run
@@ -290,11 +289,10 @@ def text(lines: Lines, quick: bool) -> str:
         )
     V = exact_variance()
     rates = [rate(*reading) for reading in READINGS]
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
+    return experiment_page(
+        NAME,
+        lines,
         claims=(f"| {claim} | **{verdict}** | {measured} |" for claim, verdict, measured in claims(found, base)),
-        name=NAME,
         size=size[0],
         other_size=size[1],
         small=SMALL[0],

@@ -15,9 +15,8 @@ from typing import Any
 
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Lines
-from reports.experiments.common.markdown import new_figure, provenance
-from reports.experiments.common.sam import Cell, evaluated, frame
-from reports.templates import render
+from reports.experiments.common.markdown import experiment_page, new_figure, results
+from reports.experiments.common.sam import Cell, evaluated, frame, lowest, plot_run, run_row
 
 NAME = "liu2016-figure5"
 SECONDS, QUICK = 40.0, 2.0
@@ -66,28 +65,18 @@ def label(cell: Cell) -> str:
 
 def text(lines: Lines, quick: bool) -> str:
     """Text of the page."""
-    cells = [cell for cell in plan(quick) if cell.key in lines]
-    found = {cell: lines[cell.key]["result"] for cell in cells}
-    rows, seconds = [], cells[0].seconds
-    for cell, r in found.items():
-        last, taken = r["points"][-1], r["samples"]
-        rows.append(
-            f"| {label(cell)} | {taken} | {1e3 * last[1] / taken:.0f} | {last[2]:.0f} ± {last[3]:.2f} | "
-            f"{last[4]:.2f} | {last[5]:.0f} | {r['cosine']:.2f} |"
-        )
-    best = min(found, key=lambda cell: found[cell]["points"][-1][2])
-    words = table_of_words(found[best]["words"])
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
+    found = results(lines, plan(quick))
+    best, seconds = lowest(found), next(iter(found)).seconds
+    return experiment_page(
+        NAME,
+        lines,
         seconds=f"{seconds:g}",
-        name=NAME,
-        rows=rows,
+        rows=[run_row(label(cell), result) for cell, result in found.items()],
         mean_document=f"{MEAN_DOCUMENT:g}",
         first_step=f"{STEP[0]:g}",
         second_step=f"{STEP[1]:g}",
         best=label(best),
-        words=words,
+        words=table_of_words(found[best]["words"]),
     )
 
 
@@ -114,22 +103,10 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
     """Log-perplexity against seconds, one line a method."""
     figure, axes = new_figure(1, 1, (9, 4.8))
     axis = axes[0, 0]
-    for cell in plan(quick):
-        if cell.key not in lines or (cell.step is None and cell.method in ("sggmc", "gsgnht")) or cell.form == "flat":
-            continue
-        points = lines[cell.key]["result"]["points"]
-        colour, style = STYLES[cell.method]
-        mark = "o" if len(points) < 15 else None
-        axis.plot(
-            [p[1] for p in points],
-            [p[2] for p in points],
-            style,
-            color=colour,
-            lw=1.6,
-            marker=mark,
-            ms=3,
-            label=label(cell),
-        )
+    for cell, result in results(lines, plan(quick)).items():
+        if cell.form != "flat" and (cell.step is not None or cell.method not in ("sggmc", "gsgnht")):
+            colour, style = STYLES[cell.method]
+            plot_run(axis, result, style, colour, 1.6, label(cell))
     mark_mean_document(axis)
     frame(axis, "20News-different, K = 20, V = 5,000; reduced: one seed, short runs")
     figure.savefig(path, dpi=110)

@@ -15,10 +15,9 @@ import numpy as np
 
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Lines
-from reports.experiments.common.markdown import new_figure, provenance
+from reports.experiments.common.markdown import experiment_page, new_figure, results
 from reports.experiments.common.sam import Cell, evaluated, frame
 from reports.experiments.liu2016.figure5a import LABELS, MEAN_DOCUMENT, STEP, STYLES, mark_mean_document, table_of_words
-from reports.templates import render
 
 NAME = "liu2016-figure5-seeds"
 SECONDS, QUICK, SEEDS = 120.0, 2.0, 3
@@ -45,9 +44,8 @@ def plan(quick: bool) -> list[Cell]:
 def of_methods(lines: Lines, quick: bool) -> dict[str, list[dict]]:
     """The results of each method, seed by seed."""
     found: dict[str, list[dict]] = {}
-    for cell in plan(quick):
-        if cell.key in lines:
-            found.setdefault(cell.method, []).append(lines[cell.key]["result"])
+    for cell, result in results(lines, plan(quick)).items():
+        found.setdefault(cell.method, []).append(result)
     return found
 
 
@@ -131,11 +129,10 @@ def text(lines: Lines, quick: bool) -> str:
     best = min(ends, key=lambda name: ends[name].mean())
     order = sorted(ends, key=lambda name: ends[name].mean())
     seconds = plan(quick)[0].seconds
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
+    return experiment_page(
+        NAME,
+        lines,
         seconds=f"{seconds:g}",
-        name=NAME,
         rows=rows,
         order=", ".join(LABELS[name] for name in order),
         mean_document=f"{MEAN_DOCUMENT:g}",

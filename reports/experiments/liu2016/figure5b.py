@@ -15,10 +15,20 @@ from pathlib import Path
 
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Lines
-from reports.experiments.common.markdown import new_figure, provenance
-from reports.experiments.common.sam import LARGE_DATA, LARGE_PRIOR, LARGE_TOPICS, SHORTEST, LargeCell, evaluated, frame
+from reports.experiments.common.markdown import experiment_page, new_figure, results
+from reports.experiments.common.sam import (
+    LARGE_DATA,
+    LARGE_PRIOR,
+    LARGE_TOPICS,
+    SHORTEST,
+    LargeCell,
+    evaluated,
+    frame,
+    lowest,
+    plot_run,
+    run_row,
+)
 from reports.experiments.liu2016.figure5a import LABELS, STYLES, table_of_words
-from reports.templates import render
 
 NAME = "liu2016-figure5b"
 SECONDS, QUICK = 240.0, 2.0
@@ -48,19 +58,11 @@ def label(cell: LargeCell) -> str:
 
 def text(lines: Lines, quick: bool) -> str:
     """Text of the page."""
-    found = {cell: lines[cell.key]["result"] for cell in plan(quick) if cell.key in lines}
-    rows = []
-    for cell, r in found.items():
-        last, taken = r["points"][-1], r["samples"]
-        rows.append(
-            f"| {label(cell)} | {taken} | {1e3 * last[1] / taken:.0f} | {last[2]:.0f} ± {last[3]:.2f} | "
-            f"{last[4]:.2f} | {last[5]:.0f} | {r['cosine']:.2f} |"
-        )
-    best = min(found, key=lambda cell: found[cell]["points"][-1][2])
-    first = next(iter(found))
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
+    found = results(lines, plan(quick))
+    best, first = lowest(found), next(iter(found))
+    return experiment_page(
+        NAME,
+        lines,
         seconds=f"{first.seconds:g}",
         documents=f"{first.documents:,}",
         test=f"{first.test:,}",
@@ -69,8 +71,7 @@ def text(lines: Lines, quick: bool) -> str:
         large_prior=f"{LARGE_PRIOR:g}",
         large_data=f"{LARGE_DATA:g}",
         batch=first.batch,
-        name=NAME,
-        rows=rows,
+        rows=[run_row(label(cell), result) for cell, result in found.items()],
         holds=holds(found),
         steps=" and ".join(f"{s:g}" for s in STEPS),
         best=label(best),
@@ -95,22 +96,11 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
     """Log-perplexity against seconds, one line a run."""
     figure, axes = new_figure(1, 1, (9, 4.8))
     axis = axes[0, 0]
-    for cell in plan(quick):
-        if cell.key not in lines:
-            continue
-        points = lines[cell.key]["result"]["points"]
+    for cell, result in results(lines, plan(quick)).items():
         step = cell.step[0] if cell.step else None
-        style = STYLES[cell.method][1] if step in (None, *STEPS) else ":"
-        axis.plot(
-            [p[1] for p in points],
-            [p[2] for p in points],
-            style,
-            color=STYLES[cell.method][0],
-            lw=WIDTHS.get(step, 1.6) if step else 1.6,
-            marker="o" if len(points) < 15 else None,
-            ms=3,
-            label=label(cell),
-        )
+        colour, style = STYLES[cell.method]
+        width = WIDTHS.get(step, 1.6) if step else 1.6
+        plot_run(axis, result, style if step in (None, *STEPS) else ":", colour, width, label(cell))
     frame(axis, "150,000 articles of Wikipedia, K = 50; reduced: one seed, short runs")
     figure.savefig(path, dpi=110)
 

@@ -30,8 +30,7 @@ from checks.numerics.convergence_rate import slope
 from checks.tiers.order.weak_order import local_errors
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import mean_and_error, pair, provenance
-from reports.templates import render
+from reports.experiments.common.markdown import experiment_page, mean_and_error, pair
 from samplers.entry import Row
 from samplers.estimators.basic import Exact, Minibatch
 from samplers.geodesic.chmc import CHMC
@@ -374,14 +373,7 @@ def text(lines: Lines, quick: bool) -> str:
             f"| {name} | {place} | {method.step_size:g} | {values} | {expected} | "
             f"{results['iterations']['count']:.1f} | {degree} |"
         )
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
-        total_agree=sum(agree),
-        num_agree=len(agree),
-        table=table,
-        numbers=numbers,
-    )
+    return experiment_page(NAME, lines, total_agree=sum(agree), num_agree=len(agree), table=table, numbers=numbers)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

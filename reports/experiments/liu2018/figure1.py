@@ -20,8 +20,7 @@ import numpy as np
 
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import new_figure, provenance
-from reports.templates import render
+from reports.experiments.common.markdown import experiment_page, new_figure, results
 from samplers.estimators.basic import Exact
 from samplers.particles.rsvgd import RSVGD
 from samplers.particles.svgd import SVGD
@@ -150,10 +149,9 @@ def plan(quick: bool) -> list[Cell]:
 def curves(lines: Lines, quick: bool) -> dict[tuple[str, str], dict[str, np.ndarray]]:
     """(data, method) -> iterations (k,), seconds, accuracy and log-likelihood (seeds, k)."""
     found: dict[tuple[str, str], dict[str, np.ndarray]] = {}
-    for cell in plan(quick):
-        if cell.key not in lines or cell.method == POSTERIOR:
+    for cell, result in results(lines, plan(quick)).items():
+        if cell.method == POSTERIOR:
             continue
-        result = lines[cell.key]["result"]
         entry = found.setdefault((cell.data, cell.method), {"iterations": np.array(result["iterations"])})
         for name in ("seconds", "accuracy", "log_likelihood"):
             entry[name] = np.vstack([*([entry[name]] if name in entry else []), result[name]])
@@ -229,12 +227,11 @@ def text(lines: Lines, quick: bool) -> str:
                 f"| {d} | {m} | {c['iterations'][-1]} | {c['accuracy'][:, -1].mean():.4f} | "
                 f"{c['log_likelihood'][:, -1].mean():.4f} | {until} | {each:.0f} |"
             )
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
+    return experiment_page(
+        NAME,
+        lines,
         particles=PARTICLES,
         covertype_rows=COVERTYPE_ROWS,
-        name=NAME,
         claims=claims(lines, quick),
         close=f"{CLOSE:g}",
         rows=rows,

@@ -21,9 +21,8 @@ import numpy as np
 from reports.experiments.common import sam
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import new_figure, provenance
+from reports.experiments.common.markdown import experiment_page, new_figure, results
 from reports.experiments.liu2016.figure5a import STEP
-from reports.templates import render
 from samplers.particles.rsvgd_embedded import EmbeddedRSVGD
 from samplers.topic_models.sam.methods import build
 from samplers.topic_models.sam.particles import ParticleTopics
@@ -123,11 +122,9 @@ def plan(quick: bool) -> list[Cell]:
 def curves(lines: Lines, quick: bool) -> dict[tuple[str, int], tuple[np.ndarray, np.ndarray]]:
     """(method, sets of topics) -> (epochs, log-perplexities)."""
     found = {}
-    for cell in plan(quick):
-        if cell.key in lines:
-            result = lines[cell.key]["result"]
-            for n, values in result["log_perplexity"].items():
-                found[cell.method, int(n)] = np.array(result["epochs"]), np.array(values)
+    for cell, result in results(lines, plan(quick)).items():
+        for n, values in result["log_perplexity"].items():
+            found[cell.method, int(n)] = np.array(result["epochs"]), np.array(values)
     return found
 
 
@@ -166,12 +163,11 @@ def text(lines: Lines, quick: bool) -> str:
         for m in METHODS
         if (m, most) in found
     ]
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
+    return experiment_page(
+        NAME,
+        lines,
         epochs=EPOCHS,
         most=most,
-        name=NAME,
         claims=claims(found, most),
         counts=" | ".join(f"{n} sets" for n in counts),
         num_counts="---|" * len(counts),

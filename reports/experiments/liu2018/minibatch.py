@@ -22,9 +22,8 @@ from scipy import linalg
 
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import new_figure, number, provenance
+from reports.experiments.common.markdown import experiment_page, new_figure, number
 from reports.experiments.liu2018.figure1 import KERNELS, RSVGD_STEP, SVGD_STEP, VARIANCE, problem
-from reports.templates import render
 from samplers.estimators.basic import KnownNoise
 from samplers.interface.sampler import Estimate
 from samplers.particles.rsvgd import RSVGD
@@ -299,13 +298,12 @@ def text(lines: Lines, quick: bool) -> str:
         f"| {m} | {ITERATIONS[m]} | " + " | ".join(ends.get((m, n), "as above") for n in batches) + " |"
         for m in ITERATIONS
     ]
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
+    return experiment_page(
+        NAME,
+        lines,
         splice_particles=SPLICE_PARTICLES,
         particles=PARTICLES,
         replicates=REPLICATES,
-        name=NAME,
         last=f"{last:g}",
         naive_end=ends[NAIVE, last],
         whole_end=ends[WHOLE, last],

@@ -23,8 +23,7 @@ import numpy as np
 from checks.statistics.ksd import ksd
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import new_figure, number, provenance
-from reports.templates import render
+from reports.experiments.common.markdown import experiment_page, new_figure, number
 from samplers.estimators.basic import Exact
 from samplers.interface.claims import ParticleLaw
 from samplers.particles.parvi import ParVI
@@ -205,10 +204,9 @@ def text(lines: Lines, quick: bool) -> str:
             points = np.array(last["points"])
             moments = " | ".join(f"{f(points).mean():.3f}" for f in STATISTICS.values())
             after.append(f"| {m} | {moments} | {number(last['KSD'])} |")
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
-        name=NAME,
+    return experiment_page(
+        NAME,
+        lines,
         num_blob=len(found["Blob"]),
         median=number(median),
         most=number(most),

@@ -21,8 +21,7 @@ import numpy as np
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
 from reports.experiments.common.lda import documents as texts
-from reports.experiments.common.markdown import new_figure, provenance
-from reports.templates import render
+from reports.experiments.common.markdown import experiment_page, new_figure
 from samplers.particles.parvi import ParVI
 from samplers.particles.psghmc import PSGHMC
 from samplers.runner.loop import Loop
@@ -237,9 +236,9 @@ def text(lines: Lines, quick: bool) -> str:
     pull = repulsion(cell.particles, size)
     large = METHODS["Blob, step x 10"].step * cell.steps
     gap = last("Blob, step x 10", "perplexity") / last("pSGHMC-det", "perplexity") - 1
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
+    return experiment_page(
+        NAME,
+        lines,
         documents=documents,
         tokens=f"{tokens:,}",
         words=words,
@@ -248,7 +247,6 @@ def text(lines: Lines, quick: bool) -> str:
         sweeps=cell.sweeps,
         seeds=seeds,
         plural="s" * (seeds > 1),
-        name=NAME,
         claims=claims(found),
         middle_step=steps[middle],
         rows=rows,

@@ -23,8 +23,7 @@ import numpy as np
 from checks.faults.registry import find_defect
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import new_figure, number, provenance
-from reports.templates import render
+from reports.experiments.common.markdown import experiment_page, new_figure, number
 from samplers.estimators.basic import KnownNoise
 from samplers.overdamped.sgld import SGLD
 from samplers.particles.particle_flow import as_flow
@@ -261,13 +260,12 @@ def text(lines: Lines, quick: bool) -> str:
         kind = KINDS[cell.kind][cell.method]
         gaps[kind] = max(gaps[kind], lines[cell.key]["result"]["largest difference between shapes of replicates"])
     h = STEP["chains"]
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
+    return experiment_page(
+        NAME,
+        lines,
         chains=CHAINS,
         particles=PARTICLES,
         replicates=REPLICATES,
-        name=NAME,
         noises=f"{NOISES[-1]:g}",
         claims=claims,
         h=f"{h * NOISES[-1] / 2:g}",

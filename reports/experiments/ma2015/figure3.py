@@ -21,10 +21,9 @@ import jax
 from checks.core.candidate import Subject
 from checks.pytest_plugin.execute import versions
 from reports.experiments.common.grid import Lines, append, command_line, load
-from reports.experiments.common.lda import Cell, best, curves, final, measured, title
-from reports.experiments.common.markdown import provenance
+from reports.experiments.common.lda import Cell, best, corpora, curves, final, measured, title
+from reports.experiments.common.markdown import experiment_page
 from reports.records.jsonl import commit
-from reports.templates import render
 from samplers.registry import sampler_row
 
 NAME = "ma2015-figure3"
@@ -42,11 +41,6 @@ BASE = Cell("wikipedia", "SGRLD", topics=50, alpha=0.01, beta=1e-4, schedule=(0.
 QUICK = dataclasses.replace(BASE, corpus="generated", topics=5, alpha=0.1, beta=0.1, steps=20, every=10, batch=10)
 PILOT = 150
 """Steps of the runs that choose a step size."""
-
-
-def corpora(quick: bool) -> tuple[str, ...]:
-    """Model that is sampled."""
-    return ("generated",) if quick else ("wikipedia", "newsgroups")
 
 
 def base(corpus: str) -> Cell:
@@ -85,15 +79,14 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
 def text(lines: Lines, quick: bool) -> str:
     """The page."""
     cell = base(corpora(quick)[0])
-    return render(
-        f"experiments/{NAME}.md.j2",
-        name=NAME,
+    return experiment_page(
+        NAME,
+        lines,
         alpha=f"{cell.alpha:g}",
         beta=f"{cell.beta:g}",
         sweeps=cell.sweeps,
         corpora=(line for corpus in corpora(quick) for line in of_corpus(lines, corpus)),
         heats=(heat(lines, corpus) for corpus in corpora(quick)),
-        provenance=provenance(lines),
     )
 
 

@@ -24,12 +24,11 @@ from typing import Any
 import numpy as np
 
 from checks.core.lookup import resolve
-from checks.exact_laws.lyapunov import CONTRACTING, reduce_constant, stationary_law
+from checks.exact_laws.lyapunov import CONTRACTING, observed, stationary_law
 from checks.tracing.step_map import JaxStep, step_map
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import new_figure, provenance
-from reports.templates import render
+from reports.experiments.common.markdown import experiment_page, new_figure
 from targets.registry import target
 
 NAME = "cost-of-accuracy"
@@ -65,7 +64,7 @@ def coordinates(step: JaxStep, h: float) -> list[tuple[float, float]] | None:
     """(C_0, tau) of each whitened coordinate of the position; None where there is no stationary law."""
     assert step.target.gaussian is not None
     (single,) = step.affine(h)
-    inside, read = reduce_constant([single], step.readout_at(h)[0])
+    inside, read = observed([single], step.readout_at(h)[0])
     law, a = stationary_law(inside), inside[0].matrix
     if not law.radius < CONTRACTING:
         return None
@@ -120,14 +119,13 @@ def text(lines: Lines, quick: bool) -> str:
         costs = [gradients(result, e) for e in EPSILONS]
         shown = ["–" if c is None else f"{c[0]:.2g} (h = {c[1]:.2g})" for c in costs]
         rows.append(f"| {SAMPLERS[cell.sampler][0]} | " + " | ".join(shown) + " |")
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
+    return experiment_page(
+        NAME,
+        lines,
         target=TARGET,
         epsilons=" | ".join(f"ε = {e:g}" for e in EPSILONS),
         num_epsilons="---|" * len(EPSILONS),
         rows=rows,
-        name=NAME,
     )
 
 

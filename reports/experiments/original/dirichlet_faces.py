@@ -27,9 +27,8 @@ from scipy import stats
 
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import new_figure, number, provenance
+from reports.experiments.common.markdown import experiment_page, new_figure, number
 from reports.statistics.order_fits import fit_order
-from reports.templates import render
 from samplers.estimators.basic import Exact
 from samplers.geodesic.gmc import GMC
 from samplers.geodesic.sggmc import SGGMC
@@ -111,9 +110,9 @@ def text(lines: Lines, quick: bool) -> str:
             + f" | {slope(sizes, distances, chance)} | {number(found['GMC', alpha, STEP_SIZES[0]]['KS'])} |"
         )
     lost = sum(result["lost"] for result in found.values())
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
+    return experiment_page(
+        NAME,
+        lines,
         time=f"{TIME:g}",
         chains=cells[0].chains,
         chance=number(chance),
@@ -122,7 +121,6 @@ def text(lines: Lines, quick: bool) -> str:
         step_sizes=f"{STEP_SIZES[0]:g}",
         num_sizes="---|" * (len(sizes) + 2),
         rows=rows,
-        name=NAME,
     )
 
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import new_figure, provenance
-from reports.templates import render
+from reports.experiments.common.markdown import experiment_page, new_figure
 from samplers.positive.gamma_updates import CIRUpdate, ExactGamma, ExpandedMeanUpdate, GammaUpdate
 from samplers.topic_models.dp.slice import DPSlice, Users
 from targets.numerics.ragged import sparse_rows
@@ -143,15 +142,14 @@ def text(lines: Lines, quick: bool) -> str:
             f"{'fixed' if c.fixed else 'random'} | {signed(r['pair'])} | {signed(r['components'])} | {r['TV']:.3f} | "
             f"{signed(r['alpha']) if 'alpha' in r else '–'} |"
         )
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
+    return experiment_page(
+        NAME,
+        lines,
         num_table=len(TABLE),
         concentration=f"{CONCENTRATION:g}",
         blocks=BLOCKS,
         quantile=f"{QUANTILE:g}",
         rows=rows,
-        name=NAME,
     )
 
 

@@ -20,8 +20,7 @@ from scipy import stats
 from checks.tiers.workload.sam import OwnDocuments, vmf, with_documents
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import new_figure, provenance
-from reports.templates import render
+from reports.experiments.common.markdown import experiment_page, new_figure, results
 from samplers.geodesic.gmc import GMC
 from samplers.geodesic.gsgnht import GSGNHT
 from samplers.geodesic.sggmc import SGGMC
@@ -136,10 +135,8 @@ def label(cell: Cell) -> str:
 def text(lines: Lines, quick: bool) -> str:
     """Text of the page."""
     rows, found = [], []
-    for cell in plan(quick):
-        if cell.key not in lines:
-            continue
-        for name, ranks in zip(STATISTICS, np.array(lines[cell.key]["result"]["ranks"]), strict=True):
+    for cell, result in results(lines, plan(quick)).items():
+        for name, ranks in zip(STATISTICS, np.array(result["ranks"]), strict=True):
             inside = [np.mean(np.abs(ranks - 0.5) < level / 2) for level in LEVELS]
             errors = [np.sqrt(level * (1 - level) / len(ranks)) for level in LEVELS]
             bold = ["**" if abs(a - level) > 4 * e else "" for a, level, e in zip(inside, LEVELS, errors, strict=True)]
@@ -148,9 +145,9 @@ def text(lines: Lines, quick: bool) -> str:
             found.append((p, f"{label(cell)}, {name.replace('_', chr(92) + '_')}"))
             rows.append(f"| {label(cell)} | {name.replace('_', chr(92) + '_')} | {' | '.join(cells)} | {p:.2g} |")
     first, found = plan(quick)[0], sorted(found)
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
+    return experiment_page(
+        NAME,
+        lines,
         corpora=first.corpora,
         documents=DOCUMENTS,
         words=WORDS,
@@ -159,7 +156,6 @@ def text(lines: Lines, quick: bool) -> str:
         standard_error=f"{np.sqrt(0.25 / first.corpora):.3f}",
         tail_error=f"{np.sqrt(0.09 / first.corpora):.3f}",
         rows=rows,
-        name=NAME,
         num_found=len(found),
         smallest_p=f"{found[0][0]:.2g}",
         smallest_name=found[0][1],

@@ -28,8 +28,7 @@ from checks.tiers.law.gaussian import whitened_bias
 from checks.tracing.step_map import step_map
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import new_figure, number, provenance
-from reports.templates import render
+from reports.experiments.common.markdown import experiment_page, new_figure, number
 from samplers.estimators.basic import Minibatch
 from targets.registry import target
 
@@ -123,14 +122,7 @@ def text(lines: Lines, quick: bool) -> str:
                     + " |"
                 )
     bugs = "; ".join(f"*{SAMPLERS[name]}*: {find_defect(name).error}" for name in PLANTED)
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
-        name=NAME,
-        parts=" | ".join(PARTS),
-        rows=rows,
-        bugs=bugs,
-    )
+    return experiment_page(NAME, lines, parts=" | ".join(PARTS), rows=rows, bugs=bugs)
 
 
 def draw(lines: Lines, quick: bool, path: Path) -> None:

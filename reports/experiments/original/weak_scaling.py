@@ -21,9 +21,8 @@ from typing import Any
 
 from reports.experiments.common.cli import publish
 from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import new_figure, number, provenance
+from reports.experiments.common.markdown import experiment_page, new_figure, number
 from reports.records.jsonl import ROOT
-from reports.templates import render
 
 NAME = "weak-scaling"
 SHAPES = ((1, 1), (1, 2), (1, 4), (2, 1), (2, 2))
@@ -141,9 +140,9 @@ def text(lines: Lines, quick: bool) -> str:
         f"| {number(r['processor'], 3)} | {r['work']:.2f} |"
         for r in rows
     ]
-    return render(
-        f"experiments/{NAME}.md.j2",
-        provenance=provenance(lines),
+    return experiment_page(
+        NAME,
+        lines,
         dim=DIM,
         chains=cell.chains,
         steps=cell.steps,
@@ -151,7 +150,6 @@ def text(lines: Lines, quick: bool) -> str:
         cores=rows[0]["cores"],
         share=f"{share:.1f}",
         body=body,
-        name=NAME,
     )
 
 

@@ -224,6 +224,18 @@ class Bridged:
         return jax.tree.unflatten(structure, [p.reshape(np.shape(x)) for p, x in zip(parts, leaves, strict=True)])
 
 
+def bridged(
+    environment: str,
+    kernel: str,
+    target: Target,
+    claims: Claims,
+    point: Callable[..., Tree] | None = None,
+    **options: float,
+) -> Bridged:
+    """A `Bridged` with its options by name."""
+    return Bridged(environment, kernel, target, claims, options, point)
+
+
 def gradient_noise(
     target: Target, estimator: Estimator, generator: np.random.Generator, estate: EstimatorState, position: Position
 ) -> tuple[np.ndarray, EstimatorState]:

@@ -21,8 +21,8 @@ from samplers.interface.capabilities import NoisyEstimator, on_host
 from targets.target import Target
 
 ValueAndGradient = tuple[np.ndarray, list[np.ndarray]]
-Change = Callable[[list[np.ndarray]], ValueAndGradient]
-"""Leaves of a position -> value and gradient that are added to U~."""
+Change = Callable[[list[np.ndarray], list[np.ndarray]], ValueAndGradient]
+"""Leaves of a position and of the target's example -> value and gradient that are added to U~."""
 
 
 @dataclass(eq=False)
@@ -93,7 +93,7 @@ class Source:
         estimator: any `Estimator`.
         generator: of the randomness of the estimator.
         estate: state of the estimator.
-        change: position -> (value, gradient) to add to U~, None for nothing.
+        change: (value, gradient) to add to U~, None for nothing.
     """
 
     def __init__(
@@ -104,7 +104,8 @@ class Source:
         estate: EstimatorState,
         change: Change | None = None,
     ) -> None:
-        self.structure = jax.tree.structure(target.example)
+        leaves, self.structure = jax.tree.flatten(target.example)
+        self.centre = [np.asarray(leaf) for leaf in leaves]
         self.estimator, self.generator, self.estate = estimator, generator, estate
         self.change = change
 
@@ -116,15 +117,20 @@ class Source:
         value = np.nan if estimate.potential is None else estimate.potential
         gradient = [np.asarray(g, x.dtype) for g, x in zip(jax.tree.leaves(estimate.gradient), leaves, strict=True)]
         value = np.asarray(value, leaves[0].dtype)
-        return (value, gradient) if self.change is None else _plus((value, gradient), self.change(leaves))
+        return _plus((value, gradient), self.change, leaves, self.centre)
 
     def potential(self, leaves: Sequence[torch.Tensor]) -> torch.Tensor:
         """U~ as a scalar tensor that autograd can go through."""
         return Potential.apply(self, *leaves)[0]  # pyright: ignore[reportReturnType]
 
 
-def _plus(a: ValueAndGradient, b: ValueAndGradient) -> ValueAndGradient:
-    return a[0] + b[0], [x + y for x, y in zip(a[1], b[1], strict=True)]
+def _plus(
+    found: ValueAndGradient, change: Change | None, leaves: list[np.ndarray], centre: list[np.ndarray]
+) -> ValueAndGradient:
+    if change is None:
+        return found
+    value, gradient = change(leaves, centre)
+    return found[0] + value, [x + y for x, y in zip(found[1], gradient, strict=True)]
 
 
 class Batch:
@@ -147,6 +153,7 @@ class Batch:
     ) -> None:
         # an exact estimator draws nothing
         self.generator, self.change = None if is_exact(estimator) else generator, change
+        self.centre = [np.asarray(target.ravel(target.example))]
         self.init, self.estimate = _batched(target, _vectorised(target, estimator), chains)
         self.estate = None
 
@@ -159,8 +166,7 @@ class Batch:
         if self.estate is None:
             self.estate = self.init(self._key(), x)
         value, gradient, self.estate = self.estimate(self._key(), self.estate, x)
-        found = np.asarray(value), [np.asarray(gradient)]
-        return found if self.change is None else _plus(found, self.change(leaves))
+        return _plus((np.asarray(value), [np.asarray(gradient)]), self.change, leaves, self.centre)
 
     def __call__(self, leaves: list[np.ndarray]) -> ValueAndGradient:
         """Sum of U~ over the chains, and its gradient."""

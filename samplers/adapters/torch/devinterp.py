@@ -19,16 +19,15 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-import jax
 import numpy as np
 
 from samplers.adapters.common import Foreign, load, preconditioned_claims, sgld_claims, torch_row
+from samplers.adapters.torch.adapter import ElementwiseMixin, TorchMixin
 from samplers.entry import SAMPLED_TIERS, Row
-from samplers.estimators.host import estimator_key
 from samplers.interface.aliases import Estimator, Position, Tree
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
 from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.target import Target
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class Memory(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Adapter:
+class _Adapter(TorchMixin):
     """Samplers that take one step of an optimiser of the library, with draws from the given generator.
 
     Args:
@@ -63,7 +62,6 @@ class _Adapter:
     target: Target
     nbeta: float = 1.0
 
-    backend = "host"
     needs = frozenset({"gradient"})
     remembers: ClassVar[tuple[str, ...]] = ()
     """Entries of the optimiser's state of a parameter that the next step gets."""
@@ -71,7 +69,7 @@ class _Adapter:
     weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
-        require(self.nbeta > 0, "nbeta: must be positive", self.nbeta)
+        require_positive(self, "nbeta")
         library()
 
     @property
@@ -85,6 +83,7 @@ class _Adapter:
 
     def _prior(self, leaves: list[np.ndarray], centre: list[np.ndarray]) -> tuple[Any, list[np.ndarray]]:
         """(value, gradient) of minus the potential of localisation and weight decay, in units of the loss."""
+        centre = [np.asarray(c, np.float64) for c in centre]
         gamma, decay = self.localization / self.nbeta, self.weight_decay / self.nbeta
         last = [tuple(range(-c.ndim, 0)) for c in centre]
         value = sum(
@@ -93,20 +92,12 @@ class _Adapter:
         )
         return value, [-gamma * (x - c) - decay * x for x, c in zip(leaves, centre, strict=True)]
 
-    def _change(self, centre: list[np.ndarray]) -> "Change | None":
+    def _change(self) -> "Change | None":
         """Function to add to U~ so that the localised law is the target; None for nothing."""
-        if not self.localization and not self.weight_decay:
-            return None
-        centre = [np.asarray(c, np.float64) for c in centre]
-        return lambda leaves: self._prior(leaves, centre)
+        return self._prior if self.localization or self.weight_decay else None
 
     def _advance(
-        self,
-        generator: np.random.Generator,
-        memory: Memory,
-        centre: list[np.ndarray],
-        step_size: float,
-        source: "Gradient | Batch",
+        self, generator: np.random.Generator, memory: Memory, step_size: float, source: "Gradient | Batch"
     ) -> Memory:
         """Take one step of the library from `memory`."""
         import torch
@@ -117,7 +108,7 @@ class _Adapter:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # nbeta = 1, noise_level != 1, deprecated classes
             # the optimiser takes its first parameters as centre of the localisation
-            start = [tensor(np.broadcast_to(c, x.shape)) for c, x in zip(centre, memory.leaves, strict=True)]
+            start = [tensor(np.broadcast_to(c, x.shape)) for c, x in zip(source.centre, memory.leaves, strict=True)]
             parameters = [torch.nn.Parameter(x) for x in start]
             with torch.random.fork_rng(devices=[]):  # a constructor may draw what is replaced below
                 optimizer = self._build(parameters, step_size)
@@ -132,79 +123,16 @@ class _Adapter:
         group = {name: optimizer.param_groups[0][name] for name in memory.group}
         return Memory([p.data for p in parameters], each, group)
 
-    def _centre(self) -> list[np.ndarray]:
-        return [np.asarray(leaf) for leaf in jax.tree.leaves(self.target.example)]
-
     def _fresh(self, leaves: list["torch.Tensor"]) -> Memory:
         """The memory of an optimiser that has made no step."""
         return Memory(leaves, [{} for _ in leaves], {})
 
-    def init(self, key: np.random.Generator, position: Position, estimator: Estimator) -> "TorchState":
-        """Start a chain at a position."""
-        from samplers.adapters.torch.common import TorchState, tensors
-
-        estate = estimator.init(estimator_key(key, estimator), position)
-        return TorchState(self._fresh(list(tensors(position).values())), estate)
-
-    def step(
-        self, key: np.random.Generator, state: "TorchState", step_size: float, estimator: Estimator
-    ) -> "TorchState":
-        """Take one step."""
-        from samplers.adapters.torch.common import Source as Gradient
-        from samplers.adapters.torch.common import TorchState
-
-        centre = self._centre()
-        source = Gradient(self.target, estimator, key, state.estate, self._change(centre))
-        inner = self._advance(key, state.inner, centre, float(step_size), source)
-        return TorchState(inner, source.estate)
-
-    def position(self, state: "TorchState") -> Position:
-        """Position of a state."""
-        from samplers.adapters.torch.common import arrays
-
-        return arrays(self.target, state.inner.leaves)
-
-    def unpack(self, state: "TorchState") -> Tree:
-        """Full variable z of a state."""
-        return self.position(state)
-
-    def pack(self, key: np.random.Generator, z: Tree, estimator: Estimator) -> "TorchState":
-        """State with the full variable z; caches are computed anew."""
-        return self.init(key, z, estimator)
-
-
-class _Elementwise:
-    """Chains at once, for optimisers that act on each coordinate alone."""
-
-    def chains(
-        self: Any,
-        rng: np.random.Generator,
-        positions: np.ndarray,
-        step_size: float,
-        num_steps: int,
-        estimator: Estimator,
-    ) -> np.ndarray:
-        """End positions (N, d) of N independent chains: the library's own step on one parameter of shape (N, d).
-
-        Args:
-            rng: `numpy.random.Generator`, of everything random.
-            positions: (N, d) starts.
-            step_size: as in `step`.
-            num_steps: number of steps.
-            estimator: exact, or one that JAX can vectorise.
-        """
-        from samplers.adapters.torch.common import Batch, tensor
-
-        centre = [np.asarray(self.target.ravel(self.target.example))]
-        source = Batch(self.target, estimator, rng, len(positions), self._change(centre))
-        memory = self._fresh([tensor(np.asarray(positions, np.float64))])
-        for _ in range(num_steps):
-            memory = self._advance(rng, memory, centre, float(step_size), source)
-        return memory.leaves[0].numpy().copy()
+    def _leaves(self, memory: Memory) -> list["torch.Tensor"]:
+        return memory.leaves
 
 
 @dataclass(frozen=True)
-class SGMCMCSGLD(_Elementwise, _Adapter):
+class SGMCMCSGLD(ElementwiseMixin, _Adapter):
     """`devinterp.optim.SGMCMC.sgld`: w' = w - (lr/2) [nbeta grad L + gamma (w - w0) + lambda w] + sqrt(lr) sigma n.
 
     Source: the module `devinterp.optim.sgmcmc`; welling2011bayesian; lau2025local (the localisation).
@@ -220,7 +148,7 @@ class SGMCMCSGLD(_Elementwise, _Adapter):
     weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
-        require(self.noise_level > 0, "noise_level: must be positive", self.noise_level)
+        require_positive(self, "noise_level")
         require(self.localization >= 0, "localization: must not be negative", self.localization)
         require(self.weight_decay >= 0, "weight_decay: must not be negative", self.weight_decay)
         super().__post_init__()
@@ -290,7 +218,7 @@ class SGMCMCRMSprop(SGMCMCSGLD):
 
     def __post_init__(self) -> None:
         require(0 <= self.alpha < 1, "alpha: must lie in [0, 1)", self.alpha)
-        require(self.eps > 0, "eps: must be positive", self.eps)
+        require_positive(self, "eps")
         super().__post_init__()
 
     @property
@@ -326,7 +254,7 @@ class SGMCMCRMSprop(SGMCMCSGLD):
 
 
 @dataclass(frozen=True)
-class SGMCMCSGNHT(_Elementwise, _Adapter):
+class SGMCMCSGNHT(ElementwiseMixin, _Adapter):
     """`devinterp.optim.SGMCMC.sgnht`, offered in place of the deprecated `SGNHT`.
 
         w' = w - (lr/2) nbeta grad L + sqrt(2 A lr) n
@@ -345,7 +273,7 @@ class SGMCMCSGNHT(_Elementwise, _Adapter):
     remembers = ("momentum", "thermostat")
 
     def __post_init__(self) -> None:
-        require(self.diffusion_factor > 0, "diffusion_factor: must be positive", self.diffusion_factor)
+        require_positive(self, "diffusion_factor")
         super().__post_init__()
 
     @property
@@ -383,7 +311,7 @@ class SGNHT(_Adapter):
     remembers = ("momentum",)
 
     def __post_init__(self) -> None:
-        require(self.diffusion > 0, "diffusion: must be positive", self.diffusion)
+        require_positive(self, "diffusion")
         super().__post_init__()
 
     @property
@@ -421,12 +349,7 @@ class SGNHT(_Adapter):
         return state
 
     def _advance(
-        self,
-        generator: np.random.Generator,
-        memory: Memory,
-        centre: list[np.ndarray],
-        step_size: float,
-        source: "Gradient | Batch",
+        self, generator: np.random.Generator, memory: Memory, step_size: float, source: "Gradient | Batch"
     ) -> Memory:
         h = step_size
         scale = lambda m, c: Memory(
@@ -434,7 +357,7 @@ class SGNHT(_Adapter):
             [{"momentum": c * kept["momentum"]} for kept in m.each],
             {"thermostat": c * m.group["thermostat"]},
         )
-        return scale(super()._advance(generator, scale(memory, h), centre, h, source), 1 / h)
+        return scale(super()._advance(generator, scale(memory, h), h, source), 1 / h)
 
     def unpack(self, state: "TorchState") -> ThermostatPoint:
         """Full variable z of a state."""

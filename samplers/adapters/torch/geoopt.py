@@ -7,22 +7,21 @@ manifolds with a reversible retraction only, which of this suite's spaces leaves
 
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from samplers.adapters.common import COMPOSITE, Foreign, load, sgld_claims, torch_row
+from samplers.adapters.common import COMPOSITE, Foreign, composite_claims, load, sgld_claims, torch_row
+from samplers.adapters.torch.adapter import ElementwiseMixin, TorchMixin
 from samplers.entry import SAMPLED_TIERS, Row
-from samplers.estimators.host import estimator_key
-from samplers.interface.aliases import Estimator, Position
-from samplers.interface.claims import Claims, Composite, ExactLaw, Source, StationaryLaw
+from samplers.interface.claims import Claims, ExactLaw, Source
 from samplers.validation import require
 from targets.target import Target
 
 if TYPE_CHECKING:
     import torch
 
-    from samplers.adapters.torch.common import Batch, TorchState
+    from samplers.adapters.torch.common import Batch
     from samplers.adapters.torch.common import Source as Gradient
 
 
@@ -32,12 +31,11 @@ def library() -> ModuleType:
 
 
 @dataclass(frozen=True)
-class _Adapter:
+class _Adapter(TorchMixin):
     """Samplers that take one step of the library with draws from the given generator; the state is the position."""
 
     target: Target
 
-    backend = "host"
     needs = frozenset({"gradient"})
 
     def __post_init__(self) -> None:
@@ -48,81 +46,21 @@ class _Adapter:
         raise NotImplementedError
 
     def _advance(
-        self, generator: np.random.Generator, leaves: list["torch.Tensor"], step_size: float, source: "Gradient | Batch"
+        self, generator: np.random.Generator, memory: list["torch.Tensor"], step_size: float, source: "Gradient | Batch"
     ) -> list["torch.Tensor"]:
-        """Take one step of the library from `leaves`, tensors."""
+        """Take one step of the library from `memory`, tensors."""
         import torch
 
         from samplers.adapters.torch.noise_tape import draws_from, numpy_uniforms_from
 
-        parameters = [torch.nn.Parameter(leaf.clone()) for leaf in leaves]
+        parameters = [torch.nn.Parameter(leaf.clone()) for leaf in memory]
         with draws_from(generator), numpy_uniforms_from(generator):
             self._build(parameters, step_size).step(lambda: -source.potential(parameters))
         return [p.data for p in parameters]
 
-    def init(self, key: np.random.Generator, position: Position, estimator: Estimator) -> "TorchState":
-        """Start a chain at a position."""
-        from samplers.adapters.torch.common import TorchState, tensors
-
-        estate = estimator.init(estimator_key(key, estimator), position)
-        return TorchState(list(tensors(position).values()), estate)
-
-    def step(
-        self, key: np.random.Generator, state: "TorchState", step_size: float, estimator: Estimator
-    ) -> "TorchState":
-        """Take one step."""
-        from samplers.adapters.torch.common import Source as Gradient
-        from samplers.adapters.torch.common import TorchState
-
-        source = Gradient(self.target, estimator, key, state.estate)
-        return TorchState(self._advance(key, state.inner, float(step_size), source), source.estate)
-
-    def position(self, state: "TorchState") -> Position:
-        """Position of a state."""
-        from samplers.adapters.torch.common import arrays
-
-        return arrays(self.target, state.inner)
-
-    def unpack(self, state: "TorchState") -> Position:
-        """Full variable z of a state."""
-        return self.position(state)
-
-    def pack(self, key: np.random.Generator, z: Position, estimator: Estimator) -> "TorchState":
-        """State with the full variable z; caches are computed anew."""
-        return self.init(key, z, estimator)
-
-
-class _Elementwise:
-    """Chains at once, for samplers that act on each coordinate alone."""
-
-    def chains(
-        self: Any,
-        rng: np.random.Generator,
-        positions: np.ndarray,
-        step_size: float,
-        num_steps: int,
-        estimator: Estimator,
-    ) -> np.ndarray:
-        """End positions (N, d) of N independent chains: the library's own step on one parameter of shape (N, d).
-
-        Args:
-            rng: `numpy.random.Generator`, of everything random.
-            positions: (N, d) starts.
-            step_size: as in `step`.
-            num_steps: number of steps.
-            estimator: exact, or one that JAX can vectorise.
-        """
-        from samplers.adapters.torch.common import Batch, tensor
-
-        source = Batch(self.target, estimator, rng, len(positions))
-        leaves = [tensor(np.asarray(positions, np.float64))]
-        for _ in range(num_steps):
-            leaves = self._advance(rng, leaves, float(step_size), source)
-        return leaves[0].numpy().copy()
-
 
 @dataclass(frozen=True)
-class RSGLD(_Elementwise, _Adapter):
+class RSGLD(ElementwiseMixin, _Adapter):
     """`geoopt.samplers.RSGLD`: theta' = theta + (e/2) g + sqrt(e) n with g = -grad U~(theta), in Euclidean space.
 
     Conventions: e = 2 h.
@@ -140,7 +78,7 @@ class RSGLD(_Elementwise, _Adapter):
 
 
 @dataclass(frozen=True)
-class SGRHMC(_Elementwise, _Adapter):
+class SGRHMC(ElementwiseMixin, _Adapter):
     """`geoopt.samplers.SGRHMC`: v ~ N(0, e^2), then n_steps + 1 times, with g = -grad U~ at the *old* theta,
 
         theta <- theta + v,   v <- (1 - alpha) v + e g + sqrt(2 alpha e) n
@@ -167,12 +105,7 @@ class SGRHMC(_Elementwise, _Adapter):
     @property
     def claims(self) -> Claims:
         """Properties that the checks test."""
-        return Claims(
-            Source("chen2014stochastic", "equation (15)"),
-            StationaryLaw(order=1),
-            Composite(),
-            conditions=("exact gradient",),
-        )
+        return composite_claims(Source("chen2014stochastic", "equation (15)"))
 
     def _build(self, parameters: list["torch.nn.Parameter"], step_size: float) -> Foreign:
         return library().SGRHMC(parameters, epsilon=step_size**2, n_steps=self.n_steps, alpha=self.alpha)

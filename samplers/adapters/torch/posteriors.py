@@ -20,6 +20,7 @@ import jax
 import numpy as np
 
 from samplers.adapters.common import Foreign, load, torch_row
+from samplers.adapters.torch.adapter import TorchMixin
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.dynamics.underdamped import PhasePoint, langevin_dynamics
 from samplers.entry import TEMPERATURES, Row
@@ -27,7 +28,7 @@ from samplers.interface.aliases import Estimator, Position, Tree
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
 from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
 from samplers.underdamped.sghmc import SGHMC as ReferenceSGHMC
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.target import Target
 
 if TYPE_CHECKING:
@@ -46,12 +47,11 @@ def library() -> ModuleType:
 
 
 @dataclass(frozen=True)
-class _Adapter:
+class _Adapter(TorchMixin):
     """Samplers that take one step of the library: its `init` and `update` with draws from the given generator."""
 
     target: Target
 
-    backend = "host"
     needs = frozenset({"gradient"})
 
     def __post_init__(self) -> None:
@@ -82,37 +82,21 @@ class _Adapter:
         with draws_from(key):
             return TorchState(self._transform(None, 0.0).init(tensors(position)), estate)
 
-    def step(
-        self, key: np.random.Generator, state: "TorchState", step_size: float, estimator: Estimator
-    ) -> "TorchState":
-        """Take one step."""
-        from samplers.adapters.torch.common import Source as Gradient
-        from samplers.adapters.torch.common import TorchState
+    def _advance(
+        self, generator: np.random.Generator, memory: Foreign, step_size: float, source: "Gradient"
+    ) -> Foreign:
+        """Take one step of the library from its state `memory`."""
         from samplers.adapters.torch.noise_tape import draws_from
 
-        source = Gradient(self.target, estimator, key, state.estate)
-        with draws_from(key):
-            inner, _ = self._transform(source, float(step_size)).update(state.inner, None)
-        return TorchState(inner, source.estate)
+        with draws_from(generator):
+            return self._transform(source, step_size).update(memory, None)[0]
 
-    def position(self, state: "TorchState") -> Position:
-        """Position of a state."""
-        return self._tree(state.inner.params)
+    def _leaves(self, memory: Foreign) -> list["torch.Tensor"]:
+        return self._ordered(memory.params)
 
-    def unpack(self, state: "TorchState") -> Tree:
-        """Full variable z of a state."""
-        return self.position(state)
-
-    def pack(self, key: np.random.Generator, z: Tree, estimator: Estimator) -> "TorchState":
-        """State with the full variable z; caches are computed anew."""
-        return self.init(key, z, estimator)
-
-    def _tree(self, parameters: Mapping[str, "torch.Tensor"], scale: float = 1.0) -> Position:
-        """A pytree like a position from the library's dictionary of tensors, times `scale`."""
-        from samplers.adapters.torch.common import arrays
-
-        leaves = [parameters[name] for name in sorted(parameters.keys(), key=lambda name: int(name[4:]))]
-        return jax.tree.map(lambda leaf: scale * leaf, arrays(self.target, leaves))
+    def _ordered(self, parameters: Mapping[str, "torch.Tensor"]) -> list["torch.Tensor"]:
+        """The library's dictionary of tensors as a list, in the order of the leaves."""
+        return [parameters[name] for name in sorted(parameters.keys(), key=lambda name: int(name[4:]))]
 
     def chains(
         self, rng: np.random.Generator, positions: np.ndarray, step_size: float, num_steps: int, estimator: Estimator
@@ -171,7 +155,7 @@ class SGLD(_Adapter):
 
     def __post_init__(self) -> None:
         require(self.beta >= 0, "beta: must not be negative", self.beta)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "temperature")
         super().__post_init__()
 
     @property
@@ -209,7 +193,7 @@ class SGLRW(_Adapter):
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "temperature")
         super().__post_init__()
 
     @property
@@ -243,9 +227,7 @@ class _Momentum(_Adapter):
     momenta: Foreign = None
 
     def __post_init__(self) -> None:
-        require(self.alpha > 0, "alpha: must be positive", self.alpha)
-        require(self.sigma > 0, "sigma: must be positive", self.sigma)
-        require(self.temperature > 0, "temperature: must be positive", self.temperature)
+        require_positive(self, "alpha", "sigma", "temperature")
         super().__post_init__()
 
     @property
@@ -255,7 +237,10 @@ class _Momentum(_Adapter):
 
     def unpack(self, state: "TorchState") -> Tree:
         """Full variable z of a state."""
-        return PhasePoint(self.position(state), self._tree(state.inner.momenta, 1 / self.sigma))
+        from samplers.adapters.torch.common import arrays
+
+        momentum = arrays(self.target, self._ordered(state.inner.momenta))
+        return PhasePoint(self.position(state), jax.tree.map(lambda m: 1 / self.sigma * m, momentum))
 
     def _momenta(self, r: Tree) -> dict[str, "torch.Tensor"]:
         from samplers.adapters.torch.common import tensors

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.interface.sampler import Estimate, Position, Sampler, State
+from samplers.interface.sampler import Estimate, Position, Sampler, State, Stateless
 from samplers.runner import checkpoint as checkpoints
 from samplers.runner.digests import digest, digest_arrays
 from samplers.runner.loop import Loop, drive, points_of, stream, table_of
@@ -52,7 +52,7 @@ class LDARun:
 
 
 @dataclass(frozen=True)
-class Given:
+class Given(Stateless):
     """An estimator that returns an estimate made before, at the position of the state alone.
 
     Args:
@@ -62,11 +62,6 @@ class Given:
 
     estimate_: Estimate
     position: Position
-
-    def init(self, key: jax.Array, position: Position) -> tuple[()]:
-        """Return the empty state."""
-        del key, position
-        return ()
 
     def estimate(self, key: jax.Array, estate: State, position: Position) -> tuple[Estimate, State]:
         """Return the estimate given, and the state unchanged.

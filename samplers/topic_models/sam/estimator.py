@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.interface.sampler import Estimate
+from samplers.interface.sampler import Estimate, Stateless
 from samplers.topic_models.sam.weights import WeightSettings, sample_weights
 from targets.numerics.ragged import SparseRows
 from targets.topic_models.sam.documents import matrix
@@ -32,7 +32,7 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class BatchEstimator:
+class BatchEstimator(Stateless):
     """Gradient and potential with documents and weights held fixed, whatever the position.
 
         grad_k U~ = -A_V(|mbar|) sigma mbar / |mbar| - kappa D / (S N) sum_sn theta_snk w_sn
@@ -54,11 +54,6 @@ class BatchEstimator:
 
     model: SAM
     batch: Batch
-
-    def init(self, key: jax.Array, position: jax.Array) -> tuple[()]:
-        """Return the empty state."""
-        del key, position
-        return ()
 
     def estimate(self, key: jax.Array | None, estate: tuple[()], position: jax.Array) -> tuple[Estimate, tuple[()]]:
         """Gradient and potential at topics (K, V)."""

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from samplers.validation import require
+from samplers.validation import require, require_positive
 from targets.numerics.bessel import mean_resultant
 from targets.numerics.ragged import SparseRows
 from targets.topic_models.sam.documents import matrix
@@ -257,7 +257,7 @@ class StochasticMeanField:
 
     def __post_init__(self):
         require(1 <= self.batch_size <= self.size, f"batch_size: must lie in 1..{self.size}", self.batch_size)
-        require(self.delay > 0, "delay: must be positive", self.delay)
+        require_positive(self, "delay")
         require(0.5 < self.decay <= 1, "decay: must lie in (0.5, 1]", self.decay)
 
     @property

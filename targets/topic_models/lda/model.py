@@ -1,9 +1,10 @@
 """Latent Dirichlet allocation with topics in the expanded-mean parameterisation."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
+
+from targets.numerics.validation import require_positive, require_some
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,8 @@ class LDA:
     beta: float
 
     def __post_init__(self):
-        for name, count in (("topics", self.topics), ("words", self.words)):
-            if count < 1:
-                raise ValueError(f"{name}: must be at least 1, got {count!r}")
-        for name, value in (("alpha", self.alpha), ("beta", self.beta)):
-            if not 0 < value < math.inf:
-                raise ValueError(f"{name}: must be positive and finite, got {value!r}")
+        require_some(topics=self.topics, words=self.words)
+        require_positive(alpha=self.alpha, beta=self.beta)
 
     def start(self, generator: np.random.Generator) -> np.ndarray:
         """theta (V, K) from Gamma(1, 1), the start of patterson2013stochastic's program."""

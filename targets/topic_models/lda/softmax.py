@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from targets.numerics.validation import require_positive, require_some
+
 
 @dataclass(frozen=True)
 class SoftmaxLDA:
@@ -36,12 +38,8 @@ class SoftmaxLDA:
     variance: float = 1.0
 
     def __post_init__(self):
-        for name, count in (("topics", self.topics), ("words", self.words)):
-            if count < 1:
-                raise ValueError(f"{name}: must be at least 1, got {count!r}")
-        for name, value in (("alpha", self.alpha), ("variance", self.variance)):
-            if not 0 < value < math.inf:
-                raise ValueError(f"{name}: must be positive and finite, got {value!r}")
+        require_some(topics=self.topics, words=self.words)
+        require_positive(alpha=self.alpha, variance=self.variance)
         if not math.isfinite(self.mean):
             raise ValueError(f"mean: must be finite, got {self.mean!r}")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from checks.core.candidate import Subject
-from checks.core.check import NotApplicable
+from checks.core.check import NotApplicable, OutOfReach
 from checks.end_points.chains import end_points
 from checks.exact_laws.exact_draws import draw_variables
 from checks.exact_laws.galerkin import polynomials, require_moments_of_the_force, require_polynomials, stationary_laws
@@ -92,7 +92,7 @@ def test_a_force_without_a_fourth_moment_is_left_to_other_checks():
     At T = 1/2 the least alpha is 2.5, and it is that of y^(5 - 1 - 4).
     """
     law = target("dirichlet-sphere")
-    with pytest.raises(NotApplicable, match="singular"):
+    with pytest.raises(OutOfReach, match="singular"):
         require_moments_of_the_force(law, 1.0)
     require_moments_of_the_force(law, 0.5)
 

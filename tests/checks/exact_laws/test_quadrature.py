@@ -1,11 +1,12 @@
 """Quadrature over noise, and extrapolation to h = 0 with an honest error."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
-from checks.numerics.quadrature import MAX_NODES, gauss_hermite, neville, noise_rule
+from checks.numerics.quadrature import MAX_NODES, gauss_hermite, neville, noise_rule, symmetric_rule
 
 EPS = np.finfo(np.float64).eps
 
@@ -51,9 +52,70 @@ def test_noise_rule_takes_as_many_points_as_stay_moderate_but_never_less_than_fo
     assert noise_rule(dim)[0].shape == (points**dim, dim)
 
 
-def test_noise_rule_gives_up_when_even_four_points_are_too_many():
-    with pytest.raises(ValueError, match="too large"):
-        noise_rule(9)
+def test_noise_rule_is_symmetric_where_four_points_a_normal_are_too_many():
+    nodes, weights = noise_rule(9)
+    assert len(nodes) == len(weights) == 1 + 2 * 9 + 2 * 9 + 2 * 4 * 36 + 8 * 84
+    assert len(noise_rule(37)[0]) <= MAX_NODES
+
+
+def test_noise_rule_gives_up_when_that_is_too_large_as_well():
+    with pytest.raises(ValueError, match="degree 7 in 38 dimensions is too large"):
+        noise_rule(38)
+
+
+def power(nodes, weights, direction, degree):
+    """The rule for (direction . x)^degree, and a bound of its round-off."""
+    terms = weights * (nodes @ direction) ** degree
+    return terms.sum(), 50 * EPS * np.abs(terms).sum()
+
+
+@pytest.mark.parametrize("degree", [5, 7])
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 7, 9, 15, 24])
+def test_symmetric_rule_is_exact_for_all_polynomials_up_to_its_degree(dim, degree):
+    """Powers of linear forms span all polynomials, and E (a . x)^k = |a|^k E X^k."""
+    nodes, weights = symmetric_rule(dim, degree)
+    assert nodes.shape == (len(weights), dim)
+    for direction in np.random.default_rng(dim).standard_normal((12, dim)):
+        direction /= np.linalg.norm(direction)
+        for k in range(degree + 1):
+            value, roundoff = power(nodes, weights, direction, k)
+            assert abs(value - normal_moment(k)) <= roundoff, k
+
+
+@pytest.mark.parametrize("degree", [5, 7])
+@pytest.mark.parametrize("dim", [2, 9, 24])
+def test_symmetric_rule_is_not_exact_beyond_its_degree(dim, degree):
+    nodes, weights = symmetric_rule(dim, degree)
+    direction = np.ones(dim) / np.sqrt(dim)
+    value, roundoff = power(nodes, weights, direction, degree + 1)
+    assert abs(value - normal_moment(degree + 1)) > 1e6 * roundoff
+
+
+@pytest.mark.parametrize("degree", [5, 7])
+def test_symmetric_rule_has_the_moments_of_single_coordinates(degree):
+    """Products of powers of coordinates that are not neighbours, against products of their moments."""
+    nodes, weights = symmetric_rule(6, degree)
+    for exponents in itertools.product(range(degree + 1), repeat=3):
+        if sum(exponents) <= degree:
+            terms = weights * np.prod(nodes[:, [0, 3, 5]] ** exponents, axis=1)
+            expected = math.prod(normal_moment(k) for k in exponents)
+            assert abs(terms.sum() - expected) <= 50 * EPS * np.abs(terms).sum(), exponents
+
+
+def test_symmetric_rule_is_unchanged_by_permutations_and_signs():
+    nodes, weights = symmetric_rule(4, 7)
+    table = {tuple(np.round(x, 9) + 0.0): w for x, w in zip(nodes, weights, strict=True)}
+    assert len(table) == len(nodes)
+    for x, w in list(table.items())[::7]:
+        assert table[(-x[2], x[0], x[3], -x[1])] == w
+
+
+@pytest.mark.parametrize(
+    ("dim", "degree", "words"), [(5, 6, "must be 5 or 7"), (200, 5, "200 dimensions"), (60, 7, "60 dimensions")]
+)
+def test_rules_that_are_not_known_or_too_large_are_refused(dim, degree, words):
+    with pytest.raises(ValueError, match=words):
+        symmetric_rule(dim, degree)
 
 
 SERIES = {

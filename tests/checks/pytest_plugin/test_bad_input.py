@@ -106,7 +106,7 @@ def test_unknown_target_and_tier_have_suggestions():
 def test_a_tier_that_a_row_cannot_have_says_so(name, tier):
     with pytest.raises(BadInput) as error:
         make_plan([name], tiers=[tier])
-    assert f"--sampler {name}: no selected check applies" in message(error)
+    assert f"--sampler {name}: no check of the tiers {tier} applies" in message(error)
 
 
 @pytest.mark.parametrize("pair", ["friction", "=2", "friction=two", "2x=1", "friction="])

@@ -14,7 +14,7 @@ from checks.exact_laws.null_law import null_law_from
 from checks.exact_laws.sde_law import law_on_grid, linear_law
 from checks.faults.registry import find_defect
 from checks.pytest_plugin.execute import execute
-from checks.registry import find_check
+from checks.registry import find_statement
 from checks.tiers.convergence.convergence import start_at
 from checks.tracing.step_map import step_map
 from samplers.dynamics.underdamped import langevin_dynamics
@@ -29,7 +29,7 @@ SEED = 7
 
 def verdict(check, subject, name, fraction):
     with fraction_of_chains(fraction):
-        return execute(find_check(check), subject, name, SEED)
+        return execute(find_statement(check), subject, name, SEED)
 
 
 def ornstein_uhlenbeck(start, time):

@@ -1,29 +1,43 @@
 """Pointwise detailed balance decides Metropolis kernels from their code, whatever the form of the acceptance."""
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, NotApplicable
-from checks.tiers.law.detailed_balance import _kernel, detailed_balance
-from checks.tracing.step_map import JaxStep, step_map
+from checks.core.check import Case, Inconclusive, OutOfReach
+from checks.core.lookup import find_row
+from checks.pytest_plugin.execute import execute
+from checks.registry import find_statement
+from checks.tiers.law.detailed_balance import detailed_balance, pairs_of, step_sizes_of
+from checks.tracing.step_map import HIGHEST, JaxStep, step_map
 from samplers.entry import Row
+from samplers.interface.claims import Claims, ExactLaw, Source, StationaryLaw
 from samplers.interface.from_step import simple_sampler
 from samplers.registry import sampler_row
 from targets.registry import target
 
 CHECK = detailed_balance
 H = 0.25
+RIGHT = Path(__file__).parents[2] / "strangers" / "right"
 
 
-def local(step):
-    return Subject(Row("local", lambda _: simple_sampler(step, needs=("gradient", "potential")), step_size=H))
+EXACT, TENDS = (Claims(Source("", "none"), law) for law in (ExactLaw(), StationaryLaw(order=1)))
 
 
-def langevin(sign=1.0, drift=1.0, barker=False, energy=1.0):
-    """MALA; `sign` of the gradient in the density of the proposal, `energy` the weight of U in the ratio."""
+def local(step, claims=EXACT):
+    made = simple_sampler(step, needs=("gradient", "potential"), claims=claims)
+    return Subject(Row("local", lambda _: made, step_size=H))
+
+
+def langevin(sign=1.0, drift=1.0, barker=False, energy=1.0, push=0.0, guard=jnp.inf, claims=EXACT):
+    """MALA; `sign` of the gradient in the density of the proposal, `energy` the weight of U in the ratio.
+
+    A rejection returns x + `push`; gradients are clipped at `guard` in the density of the way back.
+    """
 
     def step(key, x, h, estimator):
         noise_key, accept_key = jax.random.split(key)
@@ -31,11 +45,12 @@ def langevin(sign=1.0, drift=1.0, barker=False, energy=1.0):
         y = x - drift * h * here.gradient + jnp.sqrt(2 * h) * jax.random.normal(noise_key, x.shape)
         there = estimator.estimate(key, (), y)[0]
         log_q = lambda a, g, b: -jnp.sum((b - a + sign * drift * h * g) ** 2) / (4 * h)
-        ratio = energy * (here.potential - there.potential) + log_q(y, there.gradient, x) - log_q(x, here.gradient, y)
+        back, forth = log_q(y, jnp.clip(there.gradient, -guard, guard), x), log_q(x, here.gradient, y)
+        ratio = energy * (here.potential - there.potential) + back - forth
         probability = jax.nn.sigmoid(ratio) if barker else jnp.exp(jnp.minimum(ratio, 0.0))
-        return jnp.where(jax.random.uniform(accept_key) < probability, y, x)
+        return jnp.where(jax.random.uniform(accept_key) < probability, y, x + push)
 
-    return local(step)
+    return local(step, claims)
 
 
 def hamiltonian(kinetic=1.0):
@@ -86,27 +101,84 @@ def test_kernels_that_are_reversible_for_other_reasons_pass(kernel, on):
     assert result.verdict == "pass", result.reason
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [
+WRONG = {
+    "MALA, gradient flipped in the density of the proposal": (
         langevin(sign=-1.0),
-        hamiltonian(kinetic=0.0),
-        langevin(energy=1.0001),
-    ],
-    ids=[
-        "MALA, gradient flipped in the density of the proposal",
-        "HMC, no kinetic energy",
-        "energy off by 1e-4",
-    ],
-)
-def test_a_wrong_acceptance_fails(kernel):
+        "the gradient has the wrong sign in the density of the proposal",
+    ),
+    "HMC, no kinetic energy": (hamiltonian(kinetic=0.0), ""),
+    "energy off by 1e-4": (langevin(energy=1.0001), ""),
+    # four digits would call the factor 1
+    "energy off by 2e-4": (langevin(energy=1.0002), "the difference of energies has the factor 1.0002"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_acceptance_fails_and_says_of_what_it_is_made(name):
+    kernel, words = WRONG[name]
     result = detailed_balance(Case(kernel, target("anharmonic")))
     assert result.verdict == "fail", result.reason
     assert "log pi(x) k(x, y)" in result.reason
+    assert words in result.measurements.get("diagnosis", {"text": ""})["text"]
 
 
-def test_an_unadjusted_kernel_is_not_applicable():
-    with pytest.raises(NotApplicable, match="no single uniform"):
+def test_a_guard_in_the_acceptance_that_binds_far_out_fails():
+    result = detailed_balance(Case(langevin(guard=40.0), target("gaussian-correlated-2d")))
+    assert result.verdict == "fail", result.reason
+
+
+def test_a_kernel_that_claims_no_exact_law_is_not_held_to_balance():
+    """One of O(h) may reject and lack balance: other statements decide its limit."""
+    with pytest.raises(OutOfReach, match="no balance at this step size, and none is claimed"):
+        detailed_balance(Case(langevin(energy=1.0001, claims=TENDS), target("anharmonic")))
+    # one that balances passes all the same
+    result = detailed_balance(Case(langevin(claims=TENDS), target("anharmonic")))
+    assert result.verdict == "pass", result.reason
+
+
+def test_a_rejection_has_to_return_where_the_chain_was():
+    result = detailed_balance(Case(langevin(push=1e-9), target("anharmonic")))
+    assert result.verdict == "fail", result.reason
+    assert "a rejection returns a point 1e-09 away" in result.reason
+
+
+def test_the_end_of_the_uniform_that_rejects_is_found_where_small_steps_are_all_accepted():
+    def step(key, x, h, estimator):
+        noise_key, accept_key = jax.random.split(key)
+        y = x + jnp.sqrt(2 * h) * jax.random.normal(noise_key, x.shape)
+        return jnp.where(1 - jax.random.uniform(accept_key) < jnp.where(h > 1e-2, 0.5, 1.0), y, x)
+
+    assert step_map(local(step), target("gaussian-1d-scaled")).accepting == (HIGHEST, 0.0)
+
+
+def test_exact_kernels_are_examined_where_they_reject():
+    """At the usual step size, and where 0.9 and 0.5 of the proposals are accepted."""
+    result = detailed_balance(Case(langevin(), target("anharmonic")))
+    sizes = result.reason.split("h = ")[-1].strip(")").split(", ")
+    assert len(sizes) == 3
+
+    def rare(key, x, h, estimator):
+        """Right at step sizes of up to twice the usual one, where hardly anything is rejected."""
+        usual = h <= 2 * H / target("anharmonic").curvature
+        noise_key, accept_key = jax.random.split(key)
+        y = x + jnp.sqrt(2 * h) * jax.random.normal(noise_key, x.shape)
+        U = lambda q: estimator.estimate(key, (), q)[0].potential
+        ratio = jnp.where(usual, 1.0, 0.9) * (U(x) - U(y))
+        return jnp.where(jax.random.uniform(accept_key) < jnp.exp(jnp.minimum(ratio, 0.0)), y, x)
+
+    assert detailed_balance(Case(local(rare), target("anharmonic"))).verdict == "fail"
+
+
+def test_step_sizes_are_those_of_the_mean_acceptance():
+    """exp(-h) is 0.9 at h = 0.105 and 0.5 at h = 0.693, to the 2^(1/64) of six bisections."""
+    usual, *others = step_sizes_of(lambda h: np.exp(-h), 0.05)
+    assert usual == 0.05
+    np.testing.assert_allclose(others, [-np.log(0.9), np.log(2)], rtol=2 ** (1 / 64) - 1)
+    assert step_sizes_of(lambda h: 1.0, 0.05) == [0.05]
+
+
+def test_an_unadjusted_kernel_is_out_of_reach():
+    with pytest.raises(OutOfReach, match="no single uniform"):
         detailed_balance(Case(Subject(sampler_row("sgld")), target("anharmonic")))
 
 
@@ -122,15 +194,50 @@ def test_density_and_acceptance_of_the_proposal_are_those_of_mala_by_hand():
     step = step_map(Subject(sampler_row("mala")), line)
     assert isinstance(step, JaxStep)
     h = 0.3
-    proposal, log_density, acceptance, invert = _kernel(step, h)
     x, xi = np.array([1.3]), np.array([-1.9])
     U, slope = lambda q: 1.25 * (q - 0.7) ** 2, lambda q: 2.5 * (q - 0.7)
     y = x - h * slope(x) + np.sqrt(2 * h) * xi
     log_q = lambda a, b: -((b - a + h * slope(a)) ** 2) / (4 * h)
-    np.testing.assert_allclose(proposal(x, xi), y, rtol=1e-14)
+    found = pairs_of(step)(jnp.asarray(x)[None], jnp.asarray(xi)[None], jnp.asarray(h))
+    np.testing.assert_allclose(found.y[0], y, rtol=1e-14)
+    assert found.gap[0] < 1e-12
+    assert found.stay[0] == 0
     # up to log sqrt(2 pi), the same on both sides of the balance
-    np.testing.assert_allclose(log_density(x, xi), (log_q(x, y) - 0.5 * np.log(2 * h))[0], rtol=1e-13)
-    alpha = np.exp(min(0.0, (U(x) - U(y) + log_q(y, x) - log_q(x, y))[0]))
-    assert alpha < 1
-    np.testing.assert_allclose(acceptance(x, xi), alpha, rtol=1e-13)
-    np.testing.assert_allclose(invert(x, y, np.zeros(1)), xi, rtol=1e-12)
+    both = np.concatenate([log_q(x, y), log_q(y, x)]) - 0.5 * np.log(2 * h)
+    np.testing.assert_allclose(found.density[0], both, rtol=1e-12)
+    ratio = (U(x) - U(y) + log_q(y, x) - log_q(x, y))[0]
+    assert ratio < 0
+    np.testing.assert_allclose(found.acceptance[0], [np.exp(ratio), 1.0], rtol=1e-12)
+
+
+# What strangers write -----------------------------------------------------------------------------------------------
+
+EXACT_KERNELS = {
+    "a long trajectory has another way back": ("metropolis_hamiltonian.py:MassHMC", "detailed_balance", "anharmonic"),
+    "accepted once in a million": ("metropolis_langevin.py:pcn", "detailed_balance", "banana"),
+    "the metric depends on the position": (
+        "metropolis_langevin.py:position_dependent_mala",
+        "detailed_balance",
+        "gaussian-correlated-2d",
+    ),
+    "an exponential decides": ("metropolis_langevin.py:CachedMALA", "detailed_balance", "gaussian-50d"),
+    "an exponential never rejects what is likelier": (
+        "metropolis_langevin.py:CachedMALA",
+        "skew_detailed_balance",
+        "double-well",
+    ),
+    "a cached energy is infinite": ("metropolis_hamiltonian.py:MassHMC", "finite_potential", "double-well"),
+}
+
+
+@pytest.mark.parametrize(("name", "check", "where"), EXACT_KERNELS.values(), ids=EXACT_KERNELS)
+def test_exact_kernels_of_strangers_are_not_charged_with_round_off_or_with_how_they_accept(name, check, where):
+    subject = Subject(find_row(f"{RIGHT}/{name}"))
+    result = execute(find_statement(check), subject, where, 7)
+    assert result.verdict == "pass", result.reason
+
+
+def test_a_kernel_with_a_wrong_ratio_fails_on_a_long_trajectory_too():
+    """Pairs with another way back are left out; those with one way still show an error of the ratio."""
+    result = execute(find_statement("detailed_balance"), hamiltonian(kinetic=0.99), "anharmonic", 7)
+    assert result.verdict == "fail"

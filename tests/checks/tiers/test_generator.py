@@ -10,8 +10,9 @@ from checks.core.check import Case, NotApplicable
 from checks.core.finding import Finding, Tolerance
 from checks.faults.registry import find_defect
 from checks.pytest_plugin.execute import execute
-from checks.registry import find_check
-from checks.tiers.generator.drift_and_diffusion import code_generator, generator_of_code
+from checks.registry import find_statement
+from checks.tiers.generator.drift_and_diffusion import generator_of_code
+from checks.tracing.code_generator import code_generator
 from checks.tracing.one_step_moments import step_sizes
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.dynamics.published import LANGEVIN, PublishedDiffusion
@@ -163,7 +164,7 @@ def test_the_figures_in_the_reason_are_those_of_code_and_equation():
     assert "the code has 0.25, the dynamics 1" in result.reason
 
 
-@pytest.mark.parametrize(("name", "reason"), [("hmc", "composite"), ("mala", "uniform")])
+@pytest.mark.parametrize(("name", "reason"), [("hmc", "claims no StochasticEquation"), ("mala", "uniform")])
 def test_steps_without_a_generator_are_not_applicable(name, reason):
     with pytest.raises(NotApplicable, match=reason):
         generator_of_code(Case(Subject(sampler_row(name)), WELL))
@@ -171,7 +172,7 @@ def test_steps_without_a_generator_are_not_applicable(name, reason):
 
 def test_without_declared_dynamics_there_is_nothing_to_compare():
     subject = Subject(Row("local", lambda _: simple_sampler(lambda key, x, h, estimator: x)))
-    with pytest.raises(NotApplicable, match="no dynamics"):
+    with pytest.raises(NotApplicable, match="claims no StochasticEquation"):
         generator_of_code(Case(subject, WELL))
 
 
@@ -225,9 +226,9 @@ def test_every_row_with_a_generator_names_its_published_diffusion():
 @pytest.mark.parametrize("name", ["recipe-friction-root", "psgld-metric-inside-root"])
 def test_another_diffusion_of_the_same_law_passes_what_compares_code_and_claims_alone(name):
     defect = find_defect(name)
-    passed = [execute(find_check(check), defect.subject, defect.killed_by.target, 0).verdict for check in BESIDE]
+    passed = [execute(find_statement(check), defect.subject, defect.killed_by.target, 0).verdict for check in BESIDE]
     assert passed == ["pass"] * len(BESIDE)
-    result = execute(find_check("published_diffusion"), defect.subject, defect.killed_by.target, 0)
+    result = execute(find_statement("published_diffusion"), defect.subject, defect.killed_by.target, 0)
     assert result.verdict == "fail", result.reason
 
 
@@ -237,16 +238,16 @@ BESIDE = ("generator_of_code", "autodiff_recipe")
 @pytest.mark.parametrize(("temperature", "verdict"), [(1.0, "pass"), (1.001, "fail")])
 def test_a_row_of_ones_own_is_held_to_the_diffusion_that_it_names(temperature, verdict):
     row = Row("mine", lambda target: SGLD(temperature), diffusion=LANGEVIN)
-    assert execute(find_check("published_diffusion"), Subject(row), "anharmonic", 0).verdict == verdict
+    assert execute(find_statement("published_diffusion"), Subject(row), "anharmonic", 0).verdict == verdict
 
 
 def test_a_row_that_names_no_diffusion_is_held_to_none():
-    check, subject = find_check("published_diffusion"), Subject(Row("mine", lambda target: SGLD()))
+    check, subject = find_statement("published_diffusion"), Subject(Row("mine", lambda target: SGLD()))
     assert check.targets(subject) == ()
     assert execute(check, subject, "anharmonic", 0).verdict == "not-applicable"
 
 
 @pytest.mark.parametrize("name", ["mala", "mmala"])
 def test_the_published_diffusion_of_a_metropolis_kernel_is_that_of_its_proposal(name):
-    check, subject = find_check("published_diffusion"), Subject(sampler_row(name), {"temperature": 2.0})
+    check, subject = find_statement("published_diffusion"), Subject(sampler_row(name), {"temperature": 2.0})
     assert execute(check, subject, "gaussian-correlated-2d", 0).verdict == "pass"

@@ -9,12 +9,12 @@ import pytest
 from scipy import stats
 
 from checks.core.candidate import Subject
-from checks.core.check import NotApplicable
+from checks.core.check import OutOfReach
 from checks.end_points.error_rates import fraction_of_chains
 from checks.exact_laws.claimed_law_quadrature import at_temperature, position_rule
 from checks.faults.registry import find_defect
 from checks.pytest_plugin.execute import execute
-from checks.registry import find_check
+from checks.registry import find_statement
 from checks.tiers.geometry.manifold_law import stein_features, stein_operator
 from samplers.estimators.basic import Exact
 from samplers.registry import sampler_row
@@ -37,7 +37,7 @@ NOISE_FREE = ("stays_on_the_manifold", "geodesic_flow", "noise_is_tangent")
 
 def verdict(check, subject, name, fraction=0.02):
     with fraction_of_chains(fraction):
-        return execute(find_check(check), subject, name, SEED)
+        return execute(find_statement(check), subject, name, SEED)
 
 
 @pytest.mark.parametrize("check", [*NOISE_FREE, "manifold_limit"])
@@ -107,7 +107,7 @@ def test_exact_draws_on_the_positive_numbers_have_the_law_of_the_levels():
 
 
 def test_a_law_that_cannot_be_normalised_at_a_temperature_is_left_out():
-    with pytest.raises(NotApplicable, match="cannot be normalised"):
+    with pytest.raises(OutOfReach, match="cannot be normalised"):
         at_temperature(target("dirichlet-sphere-sparse"), 0.5)
 
 

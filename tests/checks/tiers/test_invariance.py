@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from checks.core.candidate import Subject
-from checks.core.check import NotApplicable
+from checks.core.check import OutOfReach
 from checks.core.lookup import adapter_rows, workload_rows
 from checks.end_points.error_rates import (
     ALPHA,
@@ -31,7 +31,7 @@ from checks.exact_laws.exact_draws import draw_positions, draw_variables, line_g
 from checks.exact_laws.null_law import NUM_STEPS, null_law
 from checks.faults.registry import DEFECTS
 from checks.pytest_plugin.execute import execute
-from checks.registry import CHECKS, find_check
+from checks.registry import STATEMENTS, find_statement
 from checks.statistics.distribution import ks_test
 from checks.statistics.moments import mean_test
 from checks.statistics.sequential import decide_sequentially, detectable
@@ -51,7 +51,7 @@ def few_chains():
 
 
 def run(check: str, subject: Subject, on: str, seed: int = 3):
-    return execute(find_check(check), subject, on, seed)
+    return execute(find_statement(check), subject, on, seed)
 
 
 def reference(name: str, **options) -> Subject:
@@ -165,7 +165,7 @@ def test_starts_of_the_whole_variable_follow_the_declared_hamiltonian():
 
 def test_no_exact_start_is_said_and_not_replaced():
     hot = dataclasses.replace(target("banana"), tempered=None)
-    with pytest.raises(NotApplicable):
+    with pytest.raises(OutOfReach, match="temperature 1 only"):
         draw_positions(hot, 2.0, np.random.default_rng(0), 10)
 
 
@@ -264,7 +264,7 @@ def test_verdicts_do_not_flip_over_fifty_seeds_outside_the_detectable_band():
 def test_the_level_of_a_case_covers_every_statistical_case_of_the_full_registry():
     cases = 0
     for row in (*SAMPLERS, *adapter_rows(), *workload_rows()):
-        for check in CHECKS:
+        for check in STATEMENTS:
             if check.tier in STATISTICAL_TIERS and check.tier in row.tiers:
                 cases += (1 if check.once else 1 + len(row.variants)) * (len(row.targets) + 1)
     assert cases <= FAMILY

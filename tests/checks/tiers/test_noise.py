@@ -14,7 +14,7 @@ from checks.exact_laws.affine_chain import end_law, propagate
 from checks.exact_laws.exact_draws import Gaussian, gaussian_start
 from checks.faults.registry import find_defect
 from checks.pytest_plugin.execute import execute
-from checks.registry import find_check
+from checks.registry import find_statement
 from checks.tracing.estimator_memory import PointMemory
 from checks.tracing.step_map import Affine, step_map
 from samplers.estimators.basic import KnownNoise, Minibatch
@@ -29,7 +29,7 @@ SEED = 7
 
 def verdict(check, subject, name, fraction):
     with fraction_of_chains(fraction):
-        return execute(find_check(check), subject, name, SEED)
+        return execute(find_statement(check), subject, name, SEED)
 
 
 def test_variance_of_sgld_with_gradient_noise_follows_its_recursion():

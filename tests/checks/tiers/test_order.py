@@ -192,12 +192,13 @@ def test_local_errors_of_euler_are_its_second_order_term():
 def test_the_defect_series_of_euler_on_a_gaussian_is_the_closed_form():
     """E x'^2 = (1 - h a)^2 / a + 2 h + .. = 1 / a + h^2 a (mean 0 part): c_1 = 0, c_2 = a for x^2."""
     a, m = 2.5, 0.7
-    _, coefficients, quadrature = defect_series(scheme(euler), target("gaussian-1d-scaled"), 2)
+    _, coefficients, quadrature, coarse = defect_series(scheme(euler), target("gaussian-1d-scaled"), 2)
     square = observable_names(("x",)).index("x^2")
     scale = 1 + (1 / a + m * m)
     assert coefficients[0][0][square] == pytest.approx(0, abs=1e-10)
     assert coefficients[1][0][square] == pytest.approx(a / scale, rel=1e-6)
     assert quadrature < 1e-10
+    assert not coarse
 
 
 @pytest.mark.parametrize("on", ["gaussian-1d-scaled", "anharmonic"])

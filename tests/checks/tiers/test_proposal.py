@@ -14,7 +14,7 @@ from checks.core.candidate import Subject
 from checks.core.check import Case, NotApplicable
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.pytest_plugin.execute import cached_target
-from checks.registry import find_check
+from checks.registry import find_statement
 from checks.tiers.generator.proposal import acceptance_limit, finite_potential, proposal_generator
 from checks.tiers.law.detailed_balance import detailed_balance
 from checks.tracing.altered_estimator import Altered
@@ -31,7 +31,7 @@ from samplers.underdamped.hmc import HMC
 
 EPS = float(np.finfo(np.float64).eps)
 PROPOSAL, ACCEPTANCE, FINITE, BALANCE = (
-    find_check(name) for name in ("proposal_generator", "acceptance_limit", "finite_potential", "detailed_balance")
+    find_statement(name) for name in ("proposal_generator", "acceptance_limit", "finite_potential", "detailed_balance")
 )
 
 

@@ -36,7 +36,7 @@ from samplers.underdamped.sghmc import SGHMC
 from targets.registry import target as find_target
 from tests.helpers.dynamics_examples import gsgrhmc, named_dynamics, sghmc, sgrld
 
-CHECKS = tuple(check for check in registry.CHECKS if check.tier == "recipe")
+STATEMENTS = tuple(check for check in registry.STATEMENTS if check.tier == "recipe")
 
 EXAMPLES = named_dynamics()
 
@@ -300,7 +300,7 @@ def test_untranslatable_program_is_no_pass():
 
 def test_checks_do_not_apply_without_dynamics():
     subject = Subject(Row("none", lambda target: _NoClaims(), targets=("double-well",)))
-    for check in CHECKS:
+    for check in STATEMENTS:
         with pytest.raises(NotApplicable):
             check(Case(subject, find_target("double-well")), 0)
 

@@ -8,7 +8,7 @@ from checks.end_points.chains import end_points
 from checks.end_points.error_rates import fraction_of_chains
 from checks.faults.registry import find_defect
 from checks.pytest_plugin.execute import execute
-from checks.registry import find_check
+from checks.registry import find_statement
 from checks.tracing.step_map import step_map
 from samplers.registry import sampler_row
 from targets.registry import target
@@ -29,7 +29,7 @@ SEED = 7
 def test_a_planted_bug_fails_and_its_reference_passes(name, check, on, fraction):
     defect = find_defect(name)
     with fraction_of_chains(fraction):
-        wrong, right = (execute(find_check(check), s, on, SEED) for s in (defect.subject, defect.base_subject))
+        wrong, right = (execute(find_statement(check), s, on, SEED) for s in (defect.subject, defect.base_subject))
     assert wrong.verdict == "fail", wrong.reason
     assert right.verdict == "pass", right.reason
     assert right.detectable is not None

@@ -7,7 +7,7 @@ from checks.core.candidate import Subject
 from checks.core.check import Case
 from checks.core.lookup import find_target
 from checks.pytest_plugin.execute import execute
-from checks.registry import find_check
+from checks.registry import find_statement
 from checks.tiers.order.symplecticity import exact_without_force, force_keeps_volume
 from samplers.interface.claims import Diffusion, ExactFreeMotion, ShearingForce
 from samplers.registry import sampler_row
@@ -16,7 +16,7 @@ EXPLICIT = {"friction": 2.0, "temperature": 0.5}
 
 
 def verdict(name: str, row: str, target: str, **options):
-    return execute(find_check(name), Subject(sampler_row(row), options), target, 1)
+    return execute(find_statement(name), Subject(sampler_row(row), options), target, 1)
 
 
 def test_the_volume_of_explicit_euler_knows_the_hessian():
@@ -38,7 +38,7 @@ def test_the_volume_of_a_step_without_curvature_is_that_of_its_friction():
 
 
 def test_the_explicit_scheme_does_not_claim_to_shear():
-    assert find_check("force_keeps_volume").targets(Subject(sampler_row("sghmc-explicit"))) == ()
+    assert find_statement("force_keeps_volume").targets(Subject(sampler_row("sghmc-explicit"))) == ()
 
 
 @pytest.mark.parametrize("friction", [0.4, 30.0])

@@ -7,7 +7,7 @@ from checks.core.candidate import Subject
 from checks.end_points.error_rates import fraction_of_chains
 from checks.pytest_plugin.execute import execute, run_check
 from checks.pytest_plugin.plan import make_plan
-from checks.registry import find_check
+from checks.registry import find_statement
 from checks.tiers.workload.trial import JOINT, LAW, LIMIT, MEAN, Moments, Trial, trials
 from samplers.entry import TIERS, WORKLOAD
 from samplers.registry import SAMPLERS
@@ -25,15 +25,15 @@ def cases():
     plan = make_plan(tiers=[WORKLOAD])
     for case in plan.cases:
         name, first = case.subject.row.name, case.subject.row.targets[0]
-        mine = case.unsupported is None and not case.subject.options and case.target == first
-        if mine and (name, case.check.name) not in seen:
-            yield pytest.param(case, id=case.id, marks=pytest.mark.xdist_group(name))
+        mine = not case.subject.options and case.target == first
+        if mine and (name, case.statement.name) not in seen:
+            yield pytest.param(case, id=f"{name}-{case.statement.name}", marks=pytest.mark.xdist_group(name))
 
 
 @pytest.mark.parametrize("case", list(cases()))
 def test_a_correct_kernel_passes(case):
     with fraction_of_chains(FRACTION):
-        result = execute(case.check, case.subject, case.target, 1)
+        result = execute(case.statement, case.subject, case.target, 1)
     assert result.verdict == "pass", result.reason
     assert result.allowance_source
     assert result.detectable is not None
@@ -47,15 +47,14 @@ def test_the_tier_alone_is_all_kernels_and_an_ordinary_sampler_does_not_notice_i
     one = make_plan(["sgld"], tiers=["all"])
     assert WORKLOAD not in one.tiers
     assert one.tiers == tuple(t for t in TIERS if t != WORKLOAD)
-    assert {case.check.tier for case in make_plan(["lda/sgrld"], tiers=["all"]).cases} == {WORKLOAD}
+    assert {case.statement.tier for case in make_plan(["lda/sgrld"], tiers=["all"]).cases} == {WORKLOAD}
     assert make_plan(tiers=["deterministic"]).rows == tuple(row.name for row in SAMPLERS)
 
 
 def test_every_kernel_has_a_check_of_its_law_and_every_check_a_kernel():
     found: dict[str, set[str]] = {}
     for case in make_plan(tiers=[WORKLOAD]).cases:
-        if case.unsupported is None:
-            found.setdefault(case.subject.row.name, set()).add(case.check.name)
+        found.setdefault(case.subject.row.name, set()).add(case.statement.name)
     assert all(names & {LAW, LIMIT} for names in found.values())
     assert set.union(*found.values()) == {LAW, LIMIT, MEAN, JOINT}
 
@@ -79,7 +78,7 @@ def test_a_kernel_that_is_too_blunt_for_its_promise_is_inconclusive():
         return {LAW: Trial(real.run, 500, 1e-3, real.unit, real.source, real.steps)}
 
     row = type(WORKLOADS[0])("blunt", lambda posterior: Blunt(), (WORKLOAD,), targets=("lda-tiny",))
-    result = execute(find_check(LAW), Subject(row), "lda-tiny", 2)
+    result = execute(find_statement(LAW), Subject(row), "lda-tiny", 2)
     assert result.verdict == "inconclusive"
     assert "could be seen" in result.reason
 

@@ -14,7 +14,7 @@ from jax.flatten_util import ravel_pytree
 
 from checks.numerics.quadrature import gauss_hermite
 from checks.tracing import noise_tape
-from checks.tracing.noise_tape import INTERCEPTED, Noise, record
+from checks.tracing.noise_tape import INTERCEPTED, Noise, Reader, record
 from samplers.adapters.registry import ADAPTERS
 from samplers.estimators.basic import Exact
 from samplers.registry import sampler_row
@@ -28,10 +28,8 @@ def noise(normal=(), uniform=(), integer=()):
     return Noise(jnp.asarray(normal, float), jnp.asarray(uniform, float), jnp.asarray(integer, int))
 
 
-class Transcript:
+class Transcript(Reader):
     """A tape that lets every draw happen and writes it down in the units of the tape."""
-
-    abstract = False
 
     def __init__(self):
         self.values = {"normal": [], "uniform": [], "integer": []}
@@ -42,7 +40,7 @@ class Transcript:
         self.values[kind].extend(value if kind != "uniform" else value / np.ravel(inputs[2] - inputs[1]))
         return out
 
-    def unknown(self, primitive):
+    def unknown(self, primitive, inputs):
         raise AssertionError(f"{primitive} is not intercepted")
 
 
@@ -50,7 +48,7 @@ def transcribe(function, *args):
     """What `function` draws at `args`, as a `Noise`."""
     jaxpr = jax.make_jaxpr(function)(*args)
     transcript = Transcript()
-    noise_tape._evaluate(jaxpr.jaxpr, jaxpr.consts, jax.tree.leaves(args), transcript)
+    noise_tape.evaluate(jaxpr.jaxpr, jaxpr.consts, jax.tree.leaves(args), transcript)
     return noise(**transcript.values)
 
 

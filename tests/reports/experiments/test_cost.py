@@ -1,4 +1,4 @@
-"""Experiments on what a bias is made of, what an accuracy costs, and weak scaling: closed forms, published pages."""
+"""Experiments on what a bias is made of and what an accuracy costs: closed forms, published lines."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from checks.tracing.step_map import step_map
 from reports.experiments.common.grid import PUBLISHED, load
 from reports.experiments.original import cost_of_accuracy as cost
 from reports.experiments.original import three_biases as biases
-from reports.experiments.original import weak_scaling
 from targets.registry import target
 
 
@@ -48,11 +47,3 @@ def test_the_three_biases_add_up_and_only_the_planted_bug_has_the_third():
     sgld = biases.parts(lines, "sgld", False)[5]
     exact = 1 / (1 - sgld["h"] * largest / 2) - 1
     assert np.all(sgld["discretisation"] <= exact * (1 + 1e-6))
-
-
-@pytest.mark.parametrize("module", [cost, biases, weak_scaling], ids=lambda m: m.NAME)
-def test_the_published_page_is_what_its_lines_say(module):
-    lines = load(PUBLISHED / f"{module.NAME}.jsonl")
-    page = (PUBLISHED / f"{module.NAME}.md").read_text(encoding="utf-8")
-    assert module.text(lines, False) == page
-    assert (PUBLISHED / f"{module.NAME}.png").is_file()

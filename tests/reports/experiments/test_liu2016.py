@@ -1,4 +1,4 @@
-"""Experiments of the SGGMC paper: the circle in its quick version, the parts of all three, and the published pages."""
+"""Experiments of the SGGMC paper: the circle in its quick version, the parts of all three."""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, special, stats
 
 from reports.experiments.common.distances import counts_of, distance, kolmogorov, relaxation_rate, total_variation
-from reports.experiments.common.grid import PUBLISHED, load
+from reports.experiments.common.grid import load
 from reports.experiments.liu2016 import figure3 as circle
 from reports.experiments.liu2016 import figure4 as posterior
 from reports.experiments.liu2016 import table1 as table
@@ -206,16 +206,7 @@ def test_orders_of_energy_errors_are_two_and_a_kick_at_the_wrong_end_is_seen():
     assert table.energy_order(method) == pytest.approx(1.0, abs=0.1)
 
 
-# Pages -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("experiment", [circle, posterior, table])
-def test_the_published_page_is_that_of_the_published_lines(experiment):
-    file = PUBLISHED / f"{experiment.NAME}.jsonl"
-    lines = load(file)
-    assert {cell.key for cell in experiment.plan(False)} == lines.keys()
-    page = experiment.text(lines, False)
-    assert page == file.with_suffix(".md").read_text(encoding="utf-8")
+# Command line --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("experiment", [circle, posterior, table])

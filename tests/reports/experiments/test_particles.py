@@ -1,4 +1,4 @@
-"""The experiments with particles: their reference rule, a cell of each method, and the published page."""
+"""The experiments with particles: their reference rule, a cell of each method."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from reports.experiments.common.grid import PUBLISHED, load
+from reports.experiments.common.grid import load
 from reports.experiments.liu2018 import figure1 as logistic
 from reports.experiments.liu2018 import minibatch
 from reports.experiments.liu2019 import banana, robustness
@@ -34,14 +34,6 @@ def test_particles_start_where_they_should_and_come_nearer_to_the_law(method):
     start = np.array(shots[0]["points"])
     assert np.all(np.abs(start.mean(axis=0) - banana.START) < 5 * banana.SPREAD / np.sqrt(banana.PARTICLES))
     assert shots[1]["KSD"] < shots[0]["KSD"]
-
-
-@pytest.mark.parametrize("module", [banana, logistic, minibatch, robustness], ids=lambda m: m.NAME)
-def test_the_published_page_is_what_its_lines_say(module):
-    lines = load(PUBLISHED / f"{module.NAME}.jsonl")
-    page = (PUBLISHED / f"{module.NAME}.md").read_text(encoding="utf-8")
-    assert module.text(lines, quick=False) == page
-    assert (PUBLISHED / f"{module.NAME}.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.fixture

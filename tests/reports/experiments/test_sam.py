@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from reports.experiments.common import sam
-from reports.experiments.common.grid import PUBLISHED, load
+from reports.experiments.common.grid import load
 from reports.experiments.liu2016 import figure5a as figure
 from reports.experiments.liu2016 import figure5a_seeds as seeds
 from reports.experiments.liu2016 import figure5b as large
@@ -79,13 +79,6 @@ def test_the_figure_of_particles_has_a_perplexity_of_each_method_by_epoch(small,
     assert "Reduced" in (tmp_path / f"{particles.NAME}.md").read_text(encoding="utf-8")
     monkeypatch.setattr(particles, "measured", None)
     assert particles.main(["--quick", "--out", str(tmp_path)]) == 0
-
-
-def test_the_published_page_of_the_particles_is_what_its_lines_say():
-    lines = load(PUBLISHED / f"{particles.NAME}.jsonl")
-    page = (PUBLISHED / f"{particles.NAME}.md").read_text(encoding="utf-8")
-    assert particles.text(lines, quick=False) == page
-    assert (PUBLISHED / f"{particles.NAME}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_claims_on_particles_are_read_off_the_curves():

@@ -15,12 +15,12 @@ from samplers.adapters.registry import ADAPTERS
 from samplers.entry import DETERMINISTIC_TIERS
 from samplers.estimators.basic import Exact, KnownNoise
 from targets.registry import target as find_target
+from tests.helpers.closeness import assert_close
 
 TARGET = find_target("gaussian-correlated-2d")
 ESTIMATOR = Exact(TARGET)
 KEY = jax.random.key(7)
 H = 0.1
-EPS = np.finfo(float).eps
 
 
 def log_density(position, minibatch):
@@ -39,12 +39,6 @@ def one_step(sampler, position, estimator=ESTIMATOR, key=KEY):
 def library_key(key=KEY):
     """The second key of the split that every adapter makes: the first one is the estimator's."""
     return jax.random.split(key)[1]
-
-
-def assert_close(actual, expected):
-    """Equal up to the round-off of a handful of operations."""
-    scale = 1 + np.abs(np.asarray(expected)).max()
-    assert np.abs(np.asarray(actual) - np.asarray(expected)).max() <= 100 * EPS * scale
 
 
 def test_sgld_step_is_the_library_step():

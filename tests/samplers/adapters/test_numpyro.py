@@ -21,6 +21,7 @@ from samplers.adapters.registry import UNSUPPORTED
 from samplers.estimators.basic import Exact, KnownNoise
 from targets.euclidean import enumerable_data
 from targets.registry import target as find_target
+from tests.helpers.closeness import assert_close
 
 KEY = jax.random.key(7)
 EPS = np.finfo(float).eps
@@ -32,12 +33,6 @@ H, STEPS = 0.8, 3
 REFERENCE = (0.1, 0.4)
 SIGNED = enumerable_data.LOGISTIC_FEATURES * enumerable_data.LOGISTIC_LABELS[:, None]
 N = len(SIGNED)
-
-
-def assert_close(actual, expected, factor=100):
-    """Equal up to the round-off of `factor` operations."""
-    scale = 1 + np.abs(np.asarray(expected)).max()
-    assert np.abs(np.asarray(actual) - np.asarray(expected)).max() <= factor * EPS * scale
 
 
 def log_likelihoods(x):

@@ -14,12 +14,12 @@ from samplers.estimators.basic import Exact, KnownNoise
 from samplers.overdamped.mala import MALA
 from samplers.underdamped.hmc import HMC
 from targets.registry import target as find_target
+from tests.helpers.closeness import assert_close
 
 TARGET = find_target("gaussian-correlated-2d")
 ESTIMATOR = Exact(TARGET)
 KEY = jax.random.key(7)
 H = 0.1
-EPS = np.finfo(float).eps
 XI = np.array([0.7, -1.3])
 
 
@@ -30,12 +30,6 @@ def tape(sampler):
     assert program.unintercepted == ()
     run = jax.jit(lambda normal, uniform: program(Noise(normal, uniform, jnp.zeros(0, int)), state))
     return lambda normal, uniform=(): np.asarray(run(jnp.asarray(normal), jnp.asarray(uniform, float)))
-
-
-def assert_close(actual, expected, factor=100):
-    """Equal up to the round-off of `factor` operations."""
-    scale = 1 + np.abs(np.asarray(expected)).max()
-    assert np.abs(np.asarray(actual) - np.asarray(expected)).max() <= factor * EPS * scale
 
 
 def test_langevin_step_is_the_library_step():

@@ -124,7 +124,7 @@ def test_devinterp_sgld_is_the_stated_step(adapter):
 def test_devinterp_localisation_adds_the_documented_prior(monkeypatch):
     gamma, decay = 5.0, 3.0
     sampler = devinterp.SGMCMCSGLD(PLANE, localization=gamma, weight_decay=decay)
-    monkeypatch.setattr(devinterp.SGMCMCSGLD, "_change", lambda self, centre: None)
+    monkeypatch.setattr(devinterp.SGMCMCSGLD, "_change", lambda self: None)
     new, _ = one_step(sampler, X)
     centre = np.asarray(PLANE.example)
     expected = X - H * (gradient(X) + gamma * (X - centre) + decay * X) + math.sqrt(2 * H) * NORMALS[:2]

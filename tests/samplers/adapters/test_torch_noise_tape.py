@@ -7,7 +7,7 @@ import pytest
 
 from checks.core.candidate import Subject
 from checks.pytest_plugin.execute import execute
-from checks.registry import CHECKS
+from checks.registry import STATEMENTS
 from checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
 from samplers.entry import Row
 from samplers.estimators.host import HostExact
@@ -182,6 +182,6 @@ def test_a_step_with_a_draw_that_cannot_be_fed_is_inconclusive():
 
     sampler = simple_sampler(step, backend="host")
     subject = Subject(Row("coin", lambda target: sampler, estimator=HostExact))
-    (movement,) = (check for check in CHECKS if check.name == "movement")
+    (movement,) = (check for check in STATEMENTS if check.name == "movement")
     result = execute(movement, subject, "gaussian-1d-scaled", seed=0)
     assert (result.verdict, "bernoulli" in result.reason) == ("inconclusive", True), result.reason

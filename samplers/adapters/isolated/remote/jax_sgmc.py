@@ -50,7 +50,12 @@ class Kernel:
     """A solver; `advance` is the library's update."""
 
     map_index = 1
-    parts = ()
+    init: Callable[..., State]
+    """Position -> state of the library."""
+    update: Callable[..., tuple]
+    """State and schedules -> state after a step, and statistics."""
+    read: Callable[[State, jax.Array], Z]
+    """State and step size -> full variable z."""
 
     def __init__(self, law: Law, options: Options) -> None:
         self.law, self.options = law, dict(options)
@@ -110,7 +115,7 @@ class Kernel:
 
     def begin(self, key: jax.Array, x: jax.Array) -> State:
         """State of the library at the flat position x."""
-        raise NotImplementedError
+        return self.init(self.tree(x), key=key)
 
     def placed(self, state: State, z: Z) -> State:
         """State with the parts of z beside the position."""
@@ -118,19 +123,11 @@ class Kernel:
 
     def with_eta(self, state: State, eta: jax.Array) -> State:
         """State whose minibatch is eta."""
-        raise NotImplementedError
+        return state._replace(data_state=eta)
 
     def with_key(self, state: State, key: jax.Array) -> State:
         """State with a key."""
-        raise NotImplementedError
-
-    def read(self, state: State, h: jax.Array) -> Z:
-        """Full variable z of a state."""
-        raise NotImplementedError
-
-    def update(self, state: State, *schedules: State) -> tuple:
-        """Take one step of the library: the state and statistics."""
-        raise NotImplementedError
+        return state._replace(key=key)
 
     def advance(self, i: int, key: jax.Array, state: State, h: jax.Array, eta: jax.Array) -> State:
         """Take the library's step number i."""
@@ -161,14 +158,6 @@ class Langevin(Kernel):
         adapt = state.adapt_state
         return state._replace(adapt_state=adapt._replace(state=(z[1], *adapt.state[1:])))
 
-    def with_eta(self, state: State, eta: jax.Array) -> State:
-        """State whose minibatch is eta."""
-        return state._replace(data_state=eta)
-
-    def with_key(self, state: State, key: jax.Array) -> State:
-        """State with a key."""
-        return state._replace(key=key)
-
     def read(self, state: State, h: jax.Array) -> Z:
         """Full variable z of a state."""
         theta = self.flat(state.latent_variables)
@@ -191,21 +180,9 @@ class Hamiltonian(Kernel):
             )
         )
 
-    def begin(self, key: jax.Array, x: jax.Array) -> State:
-        """State of the library at the flat position x."""
-        return self.init(self.tree(x), key=key)
-
     def placed(self, state: State, z: Z) -> State:
         """State with the parts of z beside the position."""
         return state._replace(momentum=self.tree(z[1])) if self.name == "obabo" else state
-
-    def with_eta(self, state: State, eta: jax.Array) -> State:
-        """State whose minibatch is eta."""
-        return state._replace(data_state=eta)
-
-    def with_key(self, state: State, key: jax.Array) -> State:
-        """State with a key."""
-        return state._replace(key=key)
 
     def read(self, state: State, h: jax.Array) -> Z:
         """Full variable z of a state."""
@@ -222,10 +199,6 @@ class Metropolis(Kernel):
         build = {"amagold": self.integrator.reversible_leapfrog, "sggmc": self.integrator.obabo}[name]
         integrator = build(self.potential, self.batch(), steps, friction)
         self.init, self.update, _ = getattr(self.solver, name)(integrator, self.full, self.full_map())
-
-    def begin(self, key: jax.Array, x: jax.Array) -> State:
-        """State of the library at the flat position x."""
-        return self.init(self.tree(x), key=key)
 
     def placed(self, state: State, z: Z) -> State:
         """State with the parts of z beside the position."""

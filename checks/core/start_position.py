@@ -1,0 +1,37 @@
+"""A first position for a sampler on a target."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from samplers.interface.claims import Claims, ParticleLaw
+from targets.target import Target
+
+
+def of_particles(sampler: Any) -> bool:
+    """True if a sampler claims to move particles; a stranger's sampler may have no claims yet."""
+    claims = getattr(sampler, "claims", None)
+    return isinstance(claims, Claims) and ParticleLaw in claims
+
+
+def start_position(sampler: Any, target: Target) -> Any:
+    """A position that `init` takes: the example of the target, or six particles around it for a particle method."""
+    if not of_particles(sampler):
+        return target.example
+    manifold = target.manifold
+    if not manifold.is_linear:
+        # along geodesics of the example, so that the constraint holds
+        along = [
+            jax.tree.map(
+                lambda x, i=i: jnp.cos(i + jnp.arange(x.size)).reshape(x.shape).astype(x.dtype), target.example
+            )
+            for i in range(6)
+        ]
+        ends = [
+            manifold.geodesic(target.example, manifold.tangent(target.example, u), 0.3 * i)[0]
+            for i, u in enumerate(along)
+        ]
+        return jax.tree.map(lambda *x: jnp.stack(x), *map(manifold.project_roundoff, ends))
+    spread = lambda x: jnp.stack([x * (1 + 0.1 * i) + 0.2 * i for i in range(6)]).astype(jnp.result_type(x))
+    return jax.tree.map(spread, target.example)

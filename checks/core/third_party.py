@@ -1,0 +1,223 @@
+"""A sampler of another author as a row: what it does not say is found out, not asked.
+
+Its default z is every number of its state (`samplers.interface.whole_state`), its `needs` are the parts of an estimate
+without which it cannot be traced, and the power with which its steps scale is read off the steps. What it is given is
+sealed: an estimator that has `init` and `estimate`, and nothing else.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from checks.core.bad_input import BadInput
+from checks.core.options import variants
+from checks.core.start_position import of_particles, start_position
+from samplers.entry import Row
+from samplers.estimators.basic import Exact
+from samplers.estimators.host import HostExact
+from samplers.interface.capabilities import on_host
+from samplers.interface.claims import Claims, ParticleLaw, StationaryLaw
+from samplers.interface.from_step import Completed, complete
+from samplers.interface.sampler import Estimate, Estimator, Need, Sampler
+from samplers.interface.trees import EstimatorState, Key, Position
+from samplers.interface.whole_state import whole_state
+from targets.target import Target
+
+NEEDS: tuple[Need, ...] = ("gradient", "potential", "covariance", "statistics")
+FEWEST = tuple(frozenset(chosen) for n in range(5) for chosen in itertools.combinations(NEEDS, n))
+"""Sets of parts of an estimate, the smaller ones first."""
+TINY = 1e-8
+"""Share of the usual step size at which the leading power of a move is read off."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sealed:
+    """An estimator that shows `init` and `estimate` alone, and of an estimate what a sampler says that it needs.
+
+    Args:
+        inner: the estimator.
+        needs: parts of an estimate; the others are None.
+    """
+
+    _inner: Estimator
+    _needs: frozenset[str] = frozenset(NEEDS)
+
+    def init(self, key: Key, position: Position) -> EstimatorState:
+        """First state of the estimator."""
+        return self._inner.init(key, position)
+
+    def estimate(self, key: Key, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
+        """Estimate at a position, and the next state of the estimator."""
+        estimate, estate = self._inner.estimate(key, estate, position)
+        shown = [getattr(estimate, name) if name in self._needs else None for name in NEEDS]
+        return Estimate(*shown), estate
+
+
+def row(reference: str, value: Any, targets: tuple[str, ...], default: Mapping[str, tuple[str, ...]], find: Any) -> Row:
+    """The row of an object that no registry knows: a Sampler, its class, or a function of a Target that returns one.
+
+    Args:
+        reference: value of `--sampler`, for messages.
+        value: the object.
+        targets: names of targets; () for the defaults of the spaces that it claims.
+        default: space -> names of targets.
+        find: name -> target.
+
+    Raises:
+        BadInput: if the object is none of these, or its spaces have no default target.
+    """
+    build = builder(reference, value)
+    first = find((targets or default["euclidean"])[0])
+    try:
+        sampler = build(first)
+        spaces = sampler.claims.spaces if hasattr(sampler, "claims") else ("euclidean",)
+    except BadInput:
+        raise
+    except Exception:
+        return Row(reference, build, targets=targets or default["euclidean"])  # `resolve` reports it
+    if not targets:
+        targets = tuple(name for space in spaces for name in default.get(space, ()))
+    if not targets:
+        raise BadInput(f"--sampler {reference}: no default target for the spaces {spaces}; name one with --target")
+    host = on_host(sampler)
+    estimator = lambda target: _exact(target, host)
+    first = find(targets[0])
+    varied, notes = variants(value, lambda options: takes_a_step(lambda: build(first, **options), first))
+    power = step_power(sampler, first)
+    return Row(reference, build, targets=targets, variants=varied, step_power=power, estimator=estimator, notes=notes)
+
+
+def takes_a_step(build: Callable[[], Any], target: Target) -> bool:
+    """True if a sampler can be built and take a step on a target."""
+    try:
+        sampler = build()
+        host = on_host(sampler)
+        estimator = _exact(target, host)
+        if host:
+            one_step(sampler, target, np.random.default_rng(0), estimator)
+        else:
+            jax.eval_shape(lambda key: one_step(sampler, target, key, estimator), jax.random.key(0))
+    except Exception:
+        return False
+    return True
+
+
+def one_step(sampler: Any, target: Target, key: Key, estimator: Estimator) -> Any:
+    """The state after a small step from the example of a target; `key` is a numpy Generator on the host."""
+    keys = (key, key) if on_host(sampler) else jax.random.split(key)
+    state = sampler.init(keys[0], start_position(sampler, target), estimator)
+    return sampler.step(keys[1], state, 0.01 / target.curvature, estimator)
+
+
+def _exact(target: Target, host: bool) -> Estimator:
+    # a host sampler asks whether an estimator is of its kind
+    return HostExact(target) if host else Sealed(Exact(target))
+
+
+def step_power(sampler: Any, target: Target) -> float:
+    """1 if a small step of size h moves the position like sqrt(h), 1/2 if like h or less.
+
+    Step sizes scale with the curvature to minus this power. A momentum, carried or fresh, moves a position by h times
+    itself.
+    """
+    if of_particles(sampler):
+        return 1.0
+    host = on_host(sampler)
+    estimator = _exact(target, host)
+    key = np.random.default_rng if host else jax.random.key
+    try:
+        state = sampler.init(key(0), target.example, estimator)
+        before = _flat(sampler.position(state))
+        step = sampler.step if host else jax.jit(sampler.step, static_argnums=3)
+        h = TINY * 0.1 / target.curvature
+        moves = [
+            [np.abs(_flat(sampler.position(step(key(1 + i), state, size, estimator))) - before).max() for i in range(5)]
+            for size in (h, 16 * h)
+        ]
+    except Exception:
+        return 1.0  # the preflight says what is wrong with it
+    small, large = np.median(moves, axis=1)
+    return 0.5 if large > 8 * small > 0 else 1.0
+
+
+def _flat(tree: Any) -> np.ndarray:
+    return np.concatenate([np.ravel(np.asarray(leaf, float)) for leaf in jax.tree.leaves(tree)])
+
+
+def builder(reference: str, value: Any) -> Callable[..., Any]:
+    """`(target, **options) -> sampler` for an object of another author, what it lacks filled in."""
+    if isinstance(value, type):
+        if not hasattr(value, "step"):
+            raise BadInput(f"--sampler {reference}: the class has no method `step`")
+        return lambda target, **options: filled_in(complete(value(**options)), target, options)
+    if hasattr(value, "step"):
+        return lambda target, **options: filled_in(complete(_with_options(reference, value, options)), target, options)
+    if callable(value):
+        return lambda target, **options: _if_sampler(value(target, **options), target, options)
+    raise BadInput(
+        f"--sampler {reference}: the object has no method `step` and is not a function of a Target "
+        f"(it is a {type(value).__name__})"
+    )
+
+
+def _if_sampler(value: Any, target: Target, options: Mapping[str, Any]) -> Any:
+    """Filled in if it is a sampler; anything else as it is, for `resolve` to name."""
+    return filled_in(complete(value), target, options) if hasattr(value, "step") else value
+
+
+def _with_options(reference: str, value: Any, options: Mapping[str, Any]) -> Any:
+    if not options:
+        return value
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        raise BadInput(f"--option: {reference} is an object without options; name its class or a function instead")
+    return dataclasses.replace(value, **options)
+
+
+def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any]) -> Sampler:
+    """The sampler with `needs`, `unpack` and `pack` found out where they were not given.
+
+    An option `temperature` is the temperature of the law where no claims were given.
+
+    One that raises is returned as it is: the preflight says what is wrong.
+    """
+    if not isinstance(sampler, Completed) or ParticleLaw in sampler.claims:
+        return sampler
+    if "claims" not in sampler.given and "temperature" in options:
+        law = dataclasses.replace(sampler.claims[StationaryLaw], temperature=float(options["temperature"]))
+        sampler = dataclasses.replace(sampler, claims=Claims(sampler.claims.source, law))
+    found: dict[str, Any] = {}
+    # more than a step reads may be declared: what is not read is nothing that has to matter
+    declared = sampler.needs if "needs" in sampler.given else frozenset()
+    found["needs"] = needs_of(sampler, target) | (declared - {"gradient", "potential"})
+    if not {"unpack", "pack"} <= sampler.given:
+        host = on_host(sampler)
+        make_key = np.random.default_rng if host else jax.random.key
+        try:
+            whole = whole_state(sampler, target.example, _exact(target, host), 1 / target.curvature, make_key)
+        except Exception:
+            return dataclasses.replace(sampler, **found)
+        if whole.rest or whole.position is None or "init" in sampler.given:
+            found |= {"unpack": whole.unpack, "pack": whole.pack}
+    return dataclasses.replace(sampler, **found)
+
+
+def needs_of(sampler: Sampler, target: Target) -> frozenset[str]:
+    """The fewest parts of an estimate with which a step can be taken; the gradient if it cannot be taken at all."""
+    host = on_host(sampler)
+    estimator = HostExact(target) if host else Exact(target)
+
+    for needs in FEWEST:
+        sealed = Sealed(estimator, needs)
+        try:
+            if host:
+                one_step(sampler, target, np.random.default_rng(0), sealed)
+            else:
+                jax.eval_shape(lambda key, s=sealed: one_step(sampler, target, key, s), jax.random.key(0))
+        except Exception:
+            continue
+        return needs
+    return frozenset({"gradient"})

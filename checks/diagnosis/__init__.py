@@ -1,0 +1,6 @@
+"""Diagnosis: what is wrong with a sampler, in the terms of the one who wrote it."""
+
+from checks.diagnosis.cause import FIRST_ORDER, Cause, Diagnosis, explained
+from checks.diagnosis.diagnose import diagnose
+
+__all__ = ["FIRST_ORDER", "Cause", "Diagnosis", "diagnose", "explained"]

@@ -1,0 +1,51 @@
+"""The diagnosis of a sampler whose law or dynamics was found wrong."""
+
+import functools
+
+from checks.core.candidate import Subject
+from checks.core.lookup import find_target
+from checks.diagnosis.cause import Diagnosis
+from checks.diagnosis.data import factors_of_data
+from checks.diagnosis.declared import against_declared
+from checks.diagnosis.evidence import gather
+from checks.diagnosis.powers import power_of_h
+from checks.diagnosis.second_order import leading_bias, order_of_stages
+from checks.diagnosis.undeclared import from_the_code_alone
+from checks.tracing.kinds import accepts
+from samplers.entry import WORKLOAD
+from samplers.interface.claims import ExactLaw
+from targets.target import Target
+
+HYPOTHESES = (power_of_h, factors_of_data, against_declared, from_the_code_alone, order_of_stages, leading_bias)
+"""Evidence -> a diagnosis or None, the simplest explanation first."""
+MOST = 6
+"""Coordinates of a target on which a step is diagnosed: a mistake shows in few of them."""
+
+
+@functools.lru_cache(maxsize=64)
+def diagnose(subject: Subject, target: Target) -> Diagnosis | None:
+    """The simplest explanation that the step on a target bears out, or on the first Gaussian of the row; or None.
+
+    Kernels that accept and reject are left to the check of their balance: they have no drift. A verdict stands without
+    a diagnosis: whatever a sampler raises where the evidence is gathered leaves it without one.
+    """
+    if WORKLOAD in subject.row.tiers:
+        return None
+    found = _diagnose(subject, target)
+    if found is None and target.gaussian is None:
+        others = (find_target(name) for name in subject.row.targets)
+        plain = next((t for t in others if t.gaussian is not None and t.size <= MOST), None)
+        found = None if plain is None else _diagnose(subject, plain)
+    return found
+
+
+def _diagnose(subject: Subject, target: Target) -> Diagnosis | None:
+    if target.size > MOST:
+        return None
+    try:
+        if ExactLaw in subject.sampler(target).claims or accepts(subject):
+            return None
+        evidence = gather(subject, target)
+        return next((found for hypothesis in HYPOTHESES if (found := hypothesis(evidence)) is not None), None)
+    except Exception:
+        return None

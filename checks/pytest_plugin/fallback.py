@@ -1,0 +1,84 @@
+"""Sampling where the deterministic statements leave the law open, in the same command.
+
+Each obligation that is not met has a target on which runs of the sampler meet it. Nothing is sampled where the law is
+decided, where it is violated, or where a premise fails that no run can mend.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from checks.core import obligations as o
+from checks.core.candidate import Subject
+from checks.core.conclusion import Judged, Plan, conclude, unmet
+from checks.core.result import Result
+from checks.core.selection import BANANA, HIGH, MATRIX, NETWORK, PYTREE, runs_on
+from checks.pytest_plugin.execute import execute
+from checks.tiers.invariance import law_of_runs
+from samplers.estimators.basic import Minibatch
+from samplers.estimators.host import HostExact
+from samplers.interface.capabilities import on_host
+from targets.target import Target
+
+TARGETS = {
+    o.GAUSSIAN: ("gaussian-correlated-2d",),
+    o.HIGH_DIMENSION: (HIGH,),
+    o.LINE: ("anharmonic", "half-gaussian"),
+    o.PLANE: (BANANA,),
+    o.PYTREE: (NETWORK, PYTREE, MATRIX),
+    o.DATA: ("tiny-gaussian-data",),
+    o.GRADIENT_NOISE: ("tiny-gaussian-data",),
+    o.MANIFOLD: (),
+    o.BOUNDARY: ("half-gaussian",),
+}
+"""Targets on which runs meet an obligation, the first that suits the sampler; its own first one where there is none."""
+ALWAYS = (o.GAUSSIAN, o.PLANE)
+"""Obligations that are sampled where draws are not known or branches cannot be followed, although others were met."""
+
+
+def pending(subject: Subject, results: Sequence[Judged], plan: Plan) -> list[tuple[Subject, str]]:
+    """The subjects and targets whose runs could decide what is open; none if nothing is, or if no run could."""
+    conclusion = conclude(subject.row.name, results, plan)
+    if conclusion.law != "undecided" or plan.part:
+        return []
+    if any(j.kind == "error" or (j.kind == "fail" and j.result.decides == "premise") for j in results):
+        return []
+    names = unmet(results, plan)
+    wanted = [each for each in TARGETS if each.name in names]
+    if not wanted or {o.KNOWN_DRAWS.name, o.BRANCHES.name} & set(names):
+        due = [each for each in ALWAYS if each.name in plan.due and each not in wanted]
+        wanted += due or [each for each in (o.LINE, o.MANIFOLD) if each.name in plan.due and each not in wanted]
+    return list(dict.fromkeys(pair for each in wanted for pair in _runs(subject, each)))
+
+
+def _runs(subject: Subject, obligation: o.Obligation) -> Iterator[tuple[Subject, str]]:
+    # a sampler on another space may take a step on R^n without belonging there
+    mine = [name for name in TARGETS[obligation] if name in subject.row.targets]
+    names = mine or [name for name in TARGETS[obligation] if runs_on(subject, name)] or list(subject.row.targets)
+    if obligation is o.GRADIENT_NOISE:
+        subject = dataclasses.replace(subject, row=dataclasses.replace(subject.row, estimator=_minibatches(subject)))
+    yield subject, names[0]
+
+
+def _minibatches(subject: Subject) -> Any:
+    """target -> an estimator with minibatches of two data; host samplers keep exact gradients."""
+    own = subject.row.estimator
+
+    def estimator(target: Target) -> Any:
+        exact = own(target)
+        if target.terms is None or on_host(exact) or isinstance(exact, HostExact):
+            return exact
+        return Minibatch(target.terms, 2, replace=False)
+
+    return estimator
+
+
+def sample(subject: Subject, results: Sequence[Judged], plan: Plan, seed: int) -> list[Result]:
+    """The results of the runs that are pending."""
+    found = []
+    for each, name in pending(subject, results, plan):
+        result = execute(law_of_runs, each, name, seed)
+        if each is not subject and result.verdict == "pass":
+            result = dataclasses.replace(result, meets=[*result.meets, o.GRADIENT_NOISE.name])
+        found.append(result)
+    return found

@@ -1,0 +1,27 @@
+"""The first line of a file of results: what was to be run, by which command, on what, and when."""
+
+import datetime
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from checks.core.result import SCHEMA
+from checks.core.revision import commit
+from checks.pytest_plugin.execute import versions_of
+from checks.pytest_plugin.plan import Plan
+
+
+def record_of(plan: Plan, arguments: Sequence[str]) -> dict[str, Any]:
+    """The line: the plan of each sampler, so that a part of a run cannot look like the whole."""
+    return {
+        "plan": {name: asdict(record) for name, record in plan.records.items()},
+        "law_only": plan.law_only,
+        "chains": plan.chains,
+        "command": " ".join(["pytest", *map(str, arguments)]),
+        "commit": commit(),
+        "versions": versions_of(("jax", "jaxlib", "numpy", "scipy")),
+        "platform": platform.platform(),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "schema": SCHEMA,
+    }

@@ -1,0 +1,104 @@
+"""The law of runs: decided by sampling where no other statement reaches, in the same command.
+
+From exact draws of the target independent runs are averaged over time. An exact kernel keeps every expectation at every
+step size, and is run where about half of its proposals are rejected; of any other sampler the averages at three step
+sizes are extrapolated to h = 0, everything else held fixed.
+"""
+
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+
+from checks.core.check import Case, require_stationary_law, statement
+from checks.core.finding import Finding
+from checks.core.obligations import BRANCHES, KNOWN_DRAWS, MANY, of_target
+from checks.core.preflight import signature
+from checks.core.selection import nowhere
+from checks.end_points.error_rates import Sensitivity, decide_statistically, not_finite, stage_seed
+from checks.end_points.runs import PER_VARIANCE, Runs, functions_of, step_size_of
+from checks.end_points.step_size_limit import limit_test, order_of
+from checks.statistics.moments import mean_test
+from checks.statistics.outcome import Outcome
+from samplers.interface.claims import Composite, ExactLaw
+
+RUNS, HOST_RUNS, OF_MANY = 1 << 14, 96, 3 << 10
+"""Runs of the first stage: of compiled steps, of those that Python takes one by one, and in fifty dimensions."""
+STEPS, HOST_STEPS = 200, 60
+"""Steps of a run of the largest size; as many before, where the state holds more than the position."""
+PROMISED, HOST_PROMISED = 0.5, 1.5
+"""Relative error of a variance that is seen; a kernel that is exact shows a tenth of it."""
+
+
+UNIT = "of a characteristic function"
+
+
+@statement(
+    tier="invariance",
+    equation="time averages of f along runs from the target -> pi(f) as h -> 0",
+    targets=nowhere,
+    cost=5.0,
+    decides="law",
+    meets=lambda target: (*of_target(target), KNOWN_DRAWS, BRANCHES),
+    samples=True,
+)
+def law_of_runs(case: Case, seed: int) -> Finding:
+    """Time averages along independent runs from exact draws are the expectations of the target, as h -> 0.
+
+    It runs by itself where an obligation is left that no other statement could meet.
+    """
+    claims = case.subject.sampler(case.target).claims
+    require_stationary_law(claims)
+    functions = functions_of(case.target, claims.temperature)
+    runs = Runs(case.subject, case.target, functions)
+    h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30))
+    count, steps = (HOST_RUNS, HOST_STEPS) if runs.host else (RUNS, STEPS)
+    count = min(count, OF_MANY) if case.target.size >= MANY else count
+    alone = _position_is_all(case, runs)
+    discard = 0 if alone else steps
+    exact = ExactLaw in claims
+    # a momentum that is drawn afresh in every step carries the position by h, hence as a time of h^2 does
+    more = 4 if Composite in claims or (alone and case.subject.row.step_power < 1) else 2
+
+    def run(stage: int, n: int) -> Sequence[Outcome]:
+        values = []
+        for k in range(1 if exact else 3):
+            starts = runs.starts(stage_seed(seed, stage, 10 + k), n)
+            lengths = (steps + discard) * more**k, discard * more**k
+            means, _ = runs.means(stage_seed(seed, stage, 20 + k), starts, h / 2**k, *lengths)
+            if not np.isfinite(means).all():
+                return [not_finite("averages that are not finite", n, UNIT)]
+            values.append(means)
+        columns = np.stack(values).transpose(2, 0, 1)
+        named = zip(columns, functions.expected, functions.names, strict=True)
+        if exact:
+            return [mean_test(v[0], float(mu), name=name, unit=UNIT) for v, mu, name in named]
+        return [limit_test(v, order_of(claims), float(mu), name, unit=UNIT) for v, mu, name in named]
+
+    promised = HOST_PROMISED if runs.host else PROMISED
+    what = f"{rejected:.0%} of the steps rejected, " if rejected else ""
+    return decide_statistically(
+        run,
+        first_n=count,
+        promised=Sensitivity(PER_VARIANCE * promised, chains=count, primary=of_a_variance),
+        allowance_source="nothing" if exact else "the correction of order h^(q+1), extrapolated away last",
+        reason=lambda o: (
+            f"by sampling, {what}the {'average' if exact else 'limit h -> 0'} of {o.name} is "
+            + (f"{o.measured:.5g}, exact {o.expected:.5g}" if o.measured is not None else "not finite")
+        ),
+        steps=steps,
+        step_size=h,
+        detail={"rejected": rejected},
+    )
+
+
+def of_a_variance(outcome: Outcome) -> bool:
+    """True for cos(y) of one coordinate, which moves with its variance."""
+    return outcome.name.startswith("cos(y[") and " " not in outcome.name
+
+
+def _position_is_all(case: Case, runs: Runs) -> bool:
+    """True if z is the position, whose law is that of the start from the first step on."""
+    key = np.random.default_rng(0) if runs.host else jax.random.key(0)
+    state = runs.sampler.init(key, case.target.example, runs.estimator)
+    return signature(runs.sampler.unpack(state)) == signature(runs.sampler.position(state))

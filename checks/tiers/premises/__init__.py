@@ -1,0 +1,19 @@
+"""Premises: the kernel whose law is computed is the kernel that runs."""
+
+from checks.tiers.premises.branches_entered import branches_entered
+from checks.tiers.premises.closed_state import closed_state
+from checks.tiers.premises.coordinates import equal_coordinates
+from checks.tiers.premises.far_field import far_field
+from checks.tiers.premises.fresh_draws import fresh_draws
+from checks.tiers.premises.same_tape import same_tape
+from checks.tiers.premises.step_scale import step_scale
+
+__all__ = [
+    "branches_entered",
+    "closed_state",
+    "equal_coordinates",
+    "far_field",
+    "fresh_draws",
+    "same_tape",
+    "step_scale",
+]

@@ -1,0 +1,217 @@
+"""Branches of a step: both sides of each are entered by the states and draws that are looked at, or it is named.
+
+A step is a different function on each side of a comparison. The laws rest on states in the bulk and on the nodes of
+quadrature rules; a side that none of these takes has been searched for, and where it is found the step there is held to
+what it is elsewhere.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.stats import qmc
+
+from checks.core.candidate import Subject
+from checks.core.check import Case, NotApplicable, OutOfReach, statement
+from checks.core.finding import Finding, Tolerance
+from checks.core.obligations import BRANCHES
+from checks.core.selection import informative
+from checks.exact_laws.claimed_law_quadrature import generic_points
+from checks.tracing.branches import Branch, branches, walkable
+from checks.tracing.noise_tape import Noise, Program
+from checks.tracing.probe import ends_of
+from checks.tracing.step_map import JaxStep, fit_affine, step_map
+from targets.target import Target
+
+BULK, BOX = 3.0, 8.0
+"""Standard deviations within which nodes lie, and within which a side is searched for."""
+SIGMA = 4.9
+"""Largest normal of the search: single precision draws none above 5.42."""
+POINTS = 4096
+"""States, draws and step sizes of a search, quasi-random."""
+SMALL = 16.0
+"""Factor of a second, smaller step size at which a side that does something else has to do so too."""
+TOLERANCE = 1e-8
+"""Relative gap of an affine map beyond round-off, solvers included."""
+ROUNDS = 4
+"""Rounds around the state that came nearest to an untaken side, each closer than the one before."""
+
+
+class Search(NamedTuple):
+    """The fate of the branches of a step.
+
+    Attributes:
+        branches: of the code of the sampler.
+        bulk: whether each has both sides taken in the bulk.
+        entered: branch -> (z, normals, h) where the other side was found, within the box.
+        untaken: branches of which one side was not found.
+        states: (P, n), in the bulk and in the box, those that enter rare sides included.
+        normals: (P, k), the draws there.
+        margins: (z, normals, h) -> smallest and largest margin of each branch, (k, 2).
+    """
+
+    branches: tuple[Branch, ...]
+    bulk: np.ndarray
+    entered: tuple[Branch, ...]
+    untaken: tuple[Branch, ...]
+    states: np.ndarray
+    normals: np.ndarray
+    margins: Callable[[np.ndarray, np.ndarray, float], np.ndarray]
+
+
+def search(step: JaxStep, target: Target, h: float) -> Search:
+    """The branches of a step, and the states that enter their sides."""
+    assert isinstance(step.program, Program)
+    found, margins = branches(step.program, jnp.asarray(step.template.flat), jnp.asarray(h))
+    d, n, k = target.size, step.size, step.noise_size
+    uniforms, ranges = step.program.count("uniform"), np.array(step.program.ranges, int)
+    centre, spread = _bulk(step, target)
+    at = jax.jit(jax.vmap(lambda z, e, u, b, h: margins(Noise(e, u, b), z, h)))
+
+    def run(cube: np.ndarray, width: float, sigma: float) -> tuple[np.ndarray, Sequence[np.ndarray]]:
+        """Margins (P, branches, 2) at points of the unit cube, and the states, draws and step sizes there."""
+        z, e, u, b, t = np.split(cube, np.cumsum([n, k, uniforms, len(ranges)]), axis=1)
+        z = centre + width * spread * (2 * z - 1)
+        z[:, :d] = _inside(target, centre[:d], z[:, :d])
+        e = sigma * (2 * e - 1)
+        b = np.minimum((b * ranges).astype(int), np.maximum(ranges - 1, 0))
+        sizes = h / 128.0 ** t[:, 0]
+        return np.asarray(at(*map(jnp.asarray, (z, e, u, b, sizes)))), (z, e, sizes)
+
+    size = n + k + uniforms + len(ranges) + 1
+    cube = qmc.Sobol(size, rng=0).random(POINTS)
+    bulk, (states, normals, _) = run(cube, BULK, BULK)
+    seen = [(states, normals)]
+    both = (bulk[..., 0].min(axis=0) < 0) & (bulk[..., 1].max(axis=0) > 0)
+    open_branches = [i for i in range(len(found)) if not both[i]]
+    entered: list[Branch] = []
+    generator = np.random.default_rng(0)
+    above = bulk[..., 1].max(axis=0) > 0
+    trial, values = cube, bulk
+    for radius in (None, *(0.25 / 2.0**r for r in range(ROUNDS))):
+        if not open_branches:
+            break
+        if radius is not None:
+            nearest = np.concatenate([trial[_nearest(values[:, i], above[i])] for i in open_branches])
+            noise = radius * (2 * generator.random((POINTS, size)) - 1)
+            trial = np.clip(nearest[np.arange(POINTS) % len(nearest)] + noise, 0, 1 - 1e-9)
+        values, (z, e, _) = run(trial, BOX, SIGMA)
+        seen.append((z, e))
+        for i in list(open_branches):
+            low, high = values[:, i, 0], values[:, i, 1]
+            hit = np.flatnonzero(low < 0 if above[i] else high > 0)
+            if hit.size:
+                entered.append(found[i])
+                open_branches.remove(i)
+    untaken = tuple(dict.fromkeys(found[i] for i in open_branches if found[i] not in entered))
+    fixed = jnp.zeros(uniforms), jnp.zeros(len(ranges), int)
+    one = lambda z, e, h: np.asarray(at(*(jnp.asarray(a)[None] for a in (z, e, *fixed, h))))[0]
+    states, normals = (np.concatenate(column) for column in zip(*seen, strict=True))
+    return Search(tuple(found), both, tuple(entered), untaken, states, normals, one)
+
+
+def _nearest(margins: np.ndarray, above: bool, count: int = 8) -> np.ndarray:
+    """Places of the states that come nearest to the side that is not taken."""
+    distance = margins[:, 0] if above else -margins[:, 1]
+    return np.argsort(np.where(np.isfinite(distance), distance, np.inf))[:count]
+
+
+def _bulk(step: JaxStep, target: Target) -> tuple[np.ndarray, np.ndarray]:
+    """Centre and scale (n,) of z."""
+    points = generic_points(step, 8)
+    centre, spread = points.mean(axis=0), np.maximum(points.std(axis=0), 1e-3)
+    if target.gaussian is not None:
+        d = target.size
+        centre[:d], spread[:d] = target.gaussian.mean, np.sqrt(np.diag(np.linalg.inv(target.gaussian.precision)))
+    return centre, spread
+
+
+def _inside(target: Target, centre: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Points of the space: those of a curved one by its projection, those out of a bounded one left at the centre."""
+    manifold = target.manifold
+    if manifold.is_linear:
+        return points
+    projected = jax.vmap(lambda x: target.ravel(manifold.project_roundoff(target.unravel(x))))(jnp.asarray(points))
+    fine = np.asarray(jax.vmap(lambda x: manifold.contains(target.unravel(x)))(projected))
+    return np.where(fine[:, None], np.asarray(projected), centre)
+
+
+def _targets(subject: Subject) -> tuple[str, ...]:
+    return informative(subject)[:1]
+
+
+@statement(
+    tier="contract",
+    equation="each side of each branch of a step is entered within 8 standard deviations, or named",
+    targets=_targets,
+    cost=0.5,
+    decides="dynamics",
+    once=True,
+    meets=lambda target: (BRANCHES,),
+)
+def branches_entered(case: Case) -> Finding:
+    """The sides of a branch that only states beyond the bulk enter do what the others do, where that can be told.
+
+    On a Gaussian an affine step is held to its affine map at each such state. Sides that no state, draw and step size
+    within reach enters are listed beside the verdict.
+    """
+    step = step_map(case.subject, case.target)
+    if not isinstance(step, JaxStep):
+        raise OutOfReach("host samplers are not traced")
+    step.require_known_draws()
+    if not isinstance(step.program, Program):
+        raise OutOfReach("the step is a map that another process evaluates")
+    if not walkable(step.program.jaxpr.jaxpr):
+        return _finding(case, 0.0, "the step has no branch", ())
+    found = search(step, case.target, case.step_size)
+    worst, where = _deviation(case, step, found)
+    fine = f"{len(found.branches)} branches, {int(found.bulk.sum())} of them with both sides in the bulk"
+    if found.entered:
+        fine += f", {len(set(found.entered))} farther out"
+    return _finding(case, worst, where or fine, tuple(b.text for b in found.untaken))
+
+
+def _finding(case: Case, effect: float, reason: str, untaken: tuple[str, ...]) -> Finding:
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(TOLERANCE, "round-off of an affine map, solvers included"),
+        required_sensitivity=1e-6,
+        reason=reason,
+        statistic="step within the box less the affine map of its middle",
+        unit="relative to the terms of the step",
+        step_size=case.step_size,
+        measurements={"not entered": list(untaken)} if untaken else {},
+    )
+
+
+def _deviation(case: Case, step: JaxStep, found: Search) -> tuple[float, str]:
+    """Largest deviation within the box from the affine map at its centre, at a small step size too, and where.
+
+    A clip that gives way as h -> 0, as tamed schemes have it, is none.
+    """
+    if case.target.gaussian is None or step.program.count("uniform"):
+        return 0.0, ""
+    base = np.asarray(step.template.flat, float)
+    worst, where = 0.0, ""
+    for h in (case.step_size, case.step_size / SMALL):
+        ends = ends_of(step, h)
+        try:
+            bulk = fit_affine(lambda s, e, ends=ends: ends(s[None], e[None])[0], base, step.noise_size, 1.0)
+        except NotApplicable:
+            return 0.0, ""
+        terms = np.abs(bulk.offset) + np.abs(found.states) @ np.abs(bulk.matrix).T
+        terms += np.abs(found.normals) @ np.abs(bulk.noise).T
+        there = ends(found.states, found.normals)
+        predicted = bulk.offset + found.states @ bulk.matrix.T + found.normals @ bulk.noise.T
+        gaps = np.max(np.abs(there - predicted) / np.maximum(terms, 1e-300), axis=1)
+        k = int(np.argmax(np.where(np.isfinite(gaps), gaps, np.inf)))
+        worst = float(gaps[k])
+        if worst <= TOLERANCE:
+            return worst, ""
+        where = f"at z = {np.round(found.states[k], 3).tolist()} the step is not the affine map of the middle"
+    margins = found.margins(base, 0 * found.normals[k], h), found.margins(found.states[k], found.normals[k], h)
+    sides = [np.sign(m).astype(int) for m in margins]
+    turned = [b.text for b, a, c in zip(found.branches, *sides, strict=True) if np.any(a != c)]
+    return worst, where + (f": {', '.join(dict.fromkeys(turned))}" if turned else "")

@@ -1,0 +1,311 @@
+"""The state is closed and has no clock: a step from a state that has lived is the step from pack(unpack(state)).
+
+The exact laws are those of the kernel z -> step(pack(z)). That is the kernel that runs only if nothing else of a state
+enters the next step: no average, no draw, no gradient of a rejected proposal, no count of steps.
+"""
+
+import copy
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from checks.core.candidate import Subject
+from checks.core.check import Case, Inconclusive, statement
+from checks.core.finding import Finding, Tolerance
+from checks.core.obligations import CLOSED_STATE
+from checks.core.selection import informative, structured_targets
+from checks.core.start_position import start_position
+from checks.tracing.callbacks import callbacks
+from samplers.interface.capabilities import MappedSampler, PeriodicEstimator, on_host
+from samplers.interface.claims import CarriedState, CyclicalSchedule, LearntPreconditioner
+from samplers.interface.sampler import Estimator, Sampler
+from samplers.interface.whole_state import is_key
+from targets.target import Target
+
+NUM_STEPS = 12_000
+"""Steps of the run of a traced sampler: past the burn-in and the first cycles of what people write."""
+FEWER_STEPS = 1_000
+"""Steps of its runs at the larger step sizes, where kernels that reject do so in every few steps."""
+HOST_STEPS = 1_200
+"""Steps of the run of a host sampler, which is called from Python; at the larger step sizes `HOST_STEPS` / 20."""
+CONSECUTIVE = 32
+"""First steps of a host sampler, all of which are compared; later on every 1.1th is."""
+STEP_SIZES = (1.0, 4.0, 16.0)
+"""Multiples of the usual step size: at the larger ones exact kernels reject; a run that diverges is left there."""
+ADVANCES = (1, 2, 3, 5, 7, 10, 32, 64, 100, 1_000, 10_000, 100_000, 1_000_000)
+"""Steps by which what counts is put forward."""
+KEYS = 4
+"""Keys under which a state that was put forward is compared."""
+TOLERANCE = 1e-10
+"""Relative gap that two programs of one step may leave: 4e5 units in the last place, for solvers that start afresh."""
+
+
+class Run(NamedTuple):
+    """A run in which every step was compared.
+
+    Attributes:
+        state: at its end, or at the last step that was finite.
+        steps: that were compared.
+        finite: whether all of them were.
+        first: the first step that differs, or -1.
+        gap: its difference relative to the end of the step; else the largest difference.
+    """
+
+    state: Any
+    steps: int
+    finite: bool
+    first: int
+    gap: float
+
+
+def _targets(subject: Subject) -> tuple[str, ...]:
+    names = informative(subject)[-1:]
+    return names if subject.options else tuple(dict.fromkeys((*names, *structured_targets(subject))))
+
+
+@statement(
+    tier="contract",
+    equation="step(key, state) = step(key, pack(unpack(state))) at every time of a run",
+    targets=_targets,
+    cost=1.0,
+    decides="premise",
+    meets=lambda target: (CLOSED_STATE,),
+    about=("hidden-clock", "kept-cache"),
+)
+def closed_state(case: Case) -> Finding:
+    """Along a run each step is the one that starts anew from z = unpack(state), under the same key.
+
+    Compared are z' and the position that is read. The run is taken at 1, 4 and 16 times the usual step size, where
+    Metropolis kernels reject; what its last state counts is then put forward by up to 10^6 steps, which must not
+    matter. Host samplers are compared with a copy of the object that has not run, so that attributes count as state.
+    A step that calls Python back is not decided: the callee may keep anything.
+    """
+    sampler, estimator = case.subject.sampler(case.target), case.subject.estimator(case.target)
+    found, compared, worst = [], 0, 0.0
+    if changed := _changed_by_tracing(sampler, estimator, case):
+        found.append(f"the step changes {changed}, which is no part of the state")
+    if calls := _calls_back(sampler, estimator, case):
+        raise Inconclusive(f"the step calls Python back ({', '.join(calls)}): what that keeps is no part of the state")
+    memory = sampler.claims.get(CarriedState)
+    for factor in STEP_SIZES:
+        run = _run(sampler, estimator, case.target, factor * case.step_size, usual=factor == 1.0)
+        compared += run.steps
+        worst = max(worst, run.gap if run.first < 0 or memory is None else 0.0)
+        if run.first >= 0 and memory is None:
+            found.append(
+                f"from step {run.first + 1} on (step size {factor * case.step_size:.4g}) the next step is not the one "
+                f"that starts from unpack(state): they differ by {run.gap:.3g}; the state holds more than unpack shows"
+            )
+            break
+        if factor == 1.0 and run.finite and (ahead := _clock(sampler, estimator, case.step_size, run.state)):
+            leaf, count, gap = ahead
+            worst = max(worst, gap)
+            found.append(f"{leaf} put forward by {count} changes the step by {gap:.3g}: the kernel depends on time")
+            break
+    declared = "" if memory is None else f", but for {memory.what}, which is declared"
+    return Finding(
+        effect=max(worst, 1.0) if found else worst,
+        tolerance=Tolerance(TOLERANCE, "round-off of two programs of one step, iterative solvers included"),
+        minimum_detectable_effect=2 * TOLERANCE,
+        required_sensitivity=1e-6,
+        reason="; ".join(found) or f"{compared} steps are those from z alone, at any time{declared}",
+        statistic="step of a run less that from z alone",
+        unit="relative to the end of the step",
+        step_size=case.step_size,
+    )
+
+
+def _run(sampler: Sampler, estimator: Estimator, target: Target, h: float, usual: bool) -> Run:
+    if not on_host(sampler):
+        start = sampler.init(jax.random.key(0), start_position(sampler, target), estimator)
+        out = _compiled(sampler, estimator)(start, h, NUM_STEPS if usual else FEWER_STEPS)
+        state, steps, first, gap, size = out
+        return Run(state, int(steps), bool(np.isfinite(size)), int(first), float(gap))
+    return _host_run(sampler, estimator, target, h, usual)
+
+
+def _compiled(sampler: Sampler, estimator: Estimator) -> Callable[..., Any]:
+    """(state, h) -> the run; steps are taken until one differs or is not finite."""
+
+    def advance(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        state, steps, _, _, h, last = carry
+        step_key, pack_key = jax.random.split(jax.random.fold_in(jax.random.key(1), steps))
+        after = sampler.step(step_key, state, h, estimator)
+        anew = sampler.step(step_key, _from_z(sampler, pack_key, state, estimator), h, estimator)
+        ours, fresh = _seen(sampler, after), _seen(sampler, anew)
+        finite = jnp.all(jnp.isfinite(ours))
+        gap = jnp.where(finite, _gap(ours, fresh), 0.0)
+        differs = ~(gap <= TOLERANCE)
+        keep = jax.tree.map(lambda a, b: _where(finite & ~differs, a, b), after, state)
+        return keep, steps + 1, jnp.where(differs, steps, -1), gap, jnp.where(finite, h, jnp.nan), last
+
+    def go_on(carry: tuple[Any, ...]) -> jax.Array:
+        _, steps, first, _, h, last = carry
+        return (steps < last) & (first < 0) & jnp.isfinite(h)
+
+    def run(state: Any, h: float, last: int) -> tuple[Any, ...]:
+        return jax.lax.while_loop(go_on, advance, (state, 0, -1, 0.0, h, last))[:5]
+
+    return jax.jit(run)
+
+
+def _from_z(sampler: Sampler, key: jax.Array, state: Any, estimator: Estimator) -> Any:
+    """`pack(unpack(state))` with the keys that the state holds: a stream of keys is no memory if it is fresh."""
+    packed = sampler.pack(key, sampler.unpack(state), estimator)
+    if jax.tree.structure(packed) != jax.tree.structure(state):
+        return packed
+    return jax.tree.map(lambda new, old: old if is_key(old) else new, packed, state)
+
+
+def _where(condition: jax.Array, a: Any, b: Any) -> jax.Array:
+    return jax.lax.select(jnp.broadcast_to(condition, jnp.shape(a)), jnp.asarray(a), jnp.asarray(b))
+
+
+def _seen(sampler: Sampler, state: Any) -> jax.Array:
+    """z and the position, flat; keys among them by their raw words."""
+    leaves = jax.tree.leaves((sampler.unpack(state), sampler.position(state)))
+    return jnp.concatenate([jnp.ravel(_words(leaf)).astype(float) for leaf in leaves])
+
+
+def _words(leaf: Any) -> Any:
+    return jax.random.key_data(leaf) if jnp.issubdtype(jnp.result_type(leaf), jax.dtypes.prng_key) else leaf
+
+
+def _gap(ours: jax.Array, fresh: jax.Array) -> jax.Array:
+    return jnp.max(jnp.abs(ours - fresh)) / (1e-300 + jnp.max(jnp.abs(ours)))
+
+
+def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tuple[str, int, float] | None:
+    """(leaf, steps, gap) of the first leaf that counts and matters, at a state that has lived.
+
+    Put forward are integers that `unpack` does not show, and numbers that are neither shown nor follow from z.
+    """
+    if on_host(sampler):
+        return None  # a copy that has not run is at another time already
+    if CarriedState in sampler.claims:
+        return None
+    if CyclicalSchedule in sampler.claims or (isinstance(estimator, PeriodicEstimator) and estimator.period != 1):
+        return (
+            None  # a declared clock, each reading of which has its law (`cycle_law`, `checks.tracing.periodic_state`)
+        )
+    leaves, structure = jax.tree.flatten(state)
+    names = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(state)[0]]
+    anew = jax.tree.leaves(sampler.pack(jax.random.key(2), sampler.unpack(state), estimator))
+    shown = _seen(sampler, state)
+    learns = LearntPreconditioner in sampler.claims or bool(
+        jax.tree.leaves(estimator.init(jax.random.key(2), sampler.position(state)))
+    )
+
+    @jax.jit
+    def ends(states: Any, keys: jax.Array) -> jax.Array:
+        step = lambda s, key: _seen(sampler, sampler.step(key, s, h, estimator))
+        return jax.vmap(lambda s: jax.vmap(lambda key: step(s, key))(keys))(states)
+
+    found = None
+    keys = jax.random.split(jax.random.key(3), KEYS)
+    for i, leaf in enumerate(leaves):
+        kind = jnp.result_type(leaf)
+        if jnp.issubdtype(kind, jax.dtypes.prng_key) or jnp.issubdtype(kind, jnp.bool_):
+            continue
+        counts = jnp.issubdtype(kind, jnp.integer)
+        if not counts and (learns or np.allclose(leaf, anew[i], rtol=1e-8, atol=1e-12)):
+            continue  # an average that is claimed, and has checks of its own; a cache, or constant
+        largest = np.iinfo(kind).max if counts else np.inf
+        ahead = [n for n in ADVANCES if n < largest]
+        moved = [[*leaves[:i], leaf + jnp.asarray(n, kind), *leaves[i + 1 :]] for n in (0, *ahead)]
+        states = [jax.tree.unflatten(structure, m) for m in moved]
+        if any(not np.array_equal(_seen(sampler, s), shown) for s in states[1:2]):
+            continue  # a part of z
+        stacked = jax.tree.map(lambda *x: jnp.stack(x), *states)
+        values = np.asarray(ends(stacked, keys))
+        scale = np.abs(values[0]).max()
+        gaps = np.abs(values[1:] - values[0]).max(axis=(1, 2)) / scale
+        worst = np.flatnonzero(~(gaps <= TOLERANCE))
+        if worst.size and found is None:
+            found = (f"state{names[i]}", ahead[worst[0]], float(gaps[worst[0]]))
+    return found
+
+
+def _host_run(sampler: Sampler, estimator: Estimator, target: Target, h: float, usual: bool) -> Run:
+    """The run of a host sampler, against copies of the object as it was before."""
+    key = lambda *numbers: np.random.default_rng([1, *numbers])
+    fresh = copy.deepcopy(sampler) if not isinstance(sampler, MappedSampler) else sampler
+    # of another process, z is all of the state
+    steps = 20 if fresh is sampler else HOST_STEPS if usual else HOST_STEPS // 20
+    state, worst = sampler.init(np.random.default_rng(0), start_position(sampler, target), estimator), 0.0
+    seen = lambda s: np.concatenate(
+        [np.ravel(np.asarray(leaf, float)) for leaf in jax.tree.leaves((sampler.unpack(s), sampler.position(s)))]
+    )
+    compared = 0
+    for i in range(steps):
+        if i >= CONSECUTIVE and i < 1.1 * compared:
+            state = sampler.step(key(i), state, h, estimator)
+            continue
+        compared = i
+        other = copy.deepcopy(fresh) if fresh is not sampler else sampler
+        z = copy.deepcopy(sampler.unpack(state))
+        after = sampler.step(key(i), state, h, estimator)
+        ours = seen(after)
+        if not np.all(np.isfinite(ours)):
+            return Run(state, i, False, -1, worst)
+        anew = seen(other.step(key(i), other.pack(key(i, 1), z, estimator), h, estimator))
+        gap = float(np.max(np.abs(ours - anew)) / (1e-300 + np.max(np.abs(ours))))
+        if not gap <= TOLERANCE:
+            return Run(state, i + 1, True, i, gap)
+        worst, state = max(worst, gap), after
+    return Run(state, steps, True, -1, worst)
+
+
+def _calls_back(sampler: Sampler, estimator: Estimator, case: Case) -> tuple[str, ...]:
+    """Calls back to Python in one step."""
+    if on_host(sampler):
+        return ()
+    state = sampler.init(jax.random.key(0), start_position(sampler, case.target), estimator)
+    return callbacks(lambda key, s: sampler.step(key, s, case.step_size, estimator), jax.random.key(0), state)
+
+
+def _changed_by_tracing(sampler: Sampler, estimator: Estimator, case: Case) -> str | None:
+    """Name of what a traced step of this object changes besides its state: an attribute, or a variable of its code."""
+    if on_host(sampler):
+        return None  # the copy that has not run shows whether it matters
+    before = _surroundings(sampler)
+    state = sampler.init(jax.random.key(0), start_position(sampler, case.target), estimator)
+    for seed in range(2):
+        jax.eval_shape(lambda key: sampler.step(key, state, case.step_size, estimator), jax.random.key(seed))
+    after = _surroundings(sampler)
+    return next((name for name, value in before.items() if name in after and after[name] is not value), None)
+
+
+def _surroundings(sampler: Sampler) -> dict[str, Any]:
+    """Everything that a step could write to: attributes, variables of enclosing functions, numbers of its module.
+
+    Containers are compared by the numbers in them.
+    """
+    found: dict[str, Any] = {}
+    method = inspect.ismethod(sampler.step)  # of the object that a completed sampler was made from
+    owner, function = (sampler.step.__self__, sampler.step.__func__) if method else (sampler, sampler.step)
+    for name, value in (vars(owner) if hasattr(owner, "__dict__") else {}).items():
+        found[f"the attribute {name}"] = value
+    function = inspect.unwrap(function)
+    if inspect.isfunction(function):
+        code = function.__code__
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            try:
+                found[f"the variable {name}"] = cell.cell_contents
+            except ValueError:
+                continue
+        for name in code.co_names:
+            value = function.__globals__.get(name)
+            if isinstance(value, int | float | list | dict | np.ndarray):
+                found[f"the variable {name} of its module"] = value
+    for name, value in list(found.items()):
+        if isinstance(value, list | dict) or (dataclasses.is_dataclass(value) and hasattr(value, "__dict__")):
+            items = value if isinstance(value, list) else dict(value if isinstance(value, dict) else vars(value))
+            pairs = enumerate(items) if isinstance(items, list) else items.items()
+            found |= {f"{name}[{key!r}]": item for key, item in pairs}
+    return found

@@ -1,0 +1,207 @@
+"""Dimension: many equal coordinates are treated alike, whatever their number.
+
+On a product of equal laws, at a state whose coordinates are all equal, a method that treats coordinates alike has a
+derivative that commutes with their permutations: a multiple of the identity and of the matrix of ones. A vector w with
+sum 0 is therefore an eigenvector of the drift and of the covariance of the noise, block by block. Two products with a
+matrix show that of thousands of coordinates; no law is needed, and no number of draws is too many.
+"""
+
+import itertools
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from checks.core.candidate import Subject
+from checks.core.check import Case, NotApplicable, OutOfReach, statement
+from checks.core.error_origin import one_line
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import claims_of
+from checks.tiers.premises.fresh_draws import repeated
+from checks.tracing.key_lineage import consumed_keys
+from checks.tracing.noise_tape import Noise, record, subjaxprs
+from samplers.interface.capabilities import on_host
+from samplers.interface.claims import ParticleLaw
+from targets.manifolds.euclidean import Euclidean
+from targets.target import DataTerms, Target
+
+FEW, MANY, WITH_MATRICES = (5, 17), 4099, 257
+"""Numbers of coordinates: primes, so that no block, row or tile fits; the last for methods with dense matrices."""
+SMALL = 64.0
+"""Share of the usual step size that is taken: what depends on h times the norm of a gradient gives way."""
+TOLERANCE = 1e-9
+"""Relative residual: 4e6 units in the last place, of sums over the coordinates and of solvers."""
+
+
+class Response(NamedTuple):
+    """Linear response of a step at a state of equal coordinates.
+
+    Attributes:
+        residual: largest part of a response to w that is not along w, relative to the largest response.
+        factors: of w in all pairs of blocks, of the noise and of the drift.
+        where: coordinates in which the residual is large.
+        dense: whether the step makes matrices of the size of the coordinates squared.
+    """
+
+    residual: float
+    factors: np.ndarray
+    where: np.ndarray
+    dense: bool
+
+
+def product(size: int) -> Target:
+    """`size` equal coordinates with U = sum x^2 / 2 + x^4 / 12: no law of it is asked for but its gradient.
+
+    The quartic part is the sum over five equal data, for samplers that have data.
+    """
+    datum = lambda x, weight: weight * jnp.sum(x**4 / 12)
+    return Target(
+        name=f"product-{size}",
+        manifold=Euclidean(size),
+        example=jnp.full(size, 0.7),
+        potential=lambda x: jnp.sum(x**2 / 2 + x**4 / 12),
+        curvature=2.0,
+        terms=DataTerms(lambda x: jnp.sum(x**2 / 2), datum, jnp.full(5, 0.2), 5),
+    )
+
+
+def response(subject: Subject, size: int) -> Response:
+    """The response of a step on `product(size)`. Raises NotApplicable where the tape cannot feed its draws."""
+    target = product(size)
+    sampler, estimator, h = subject.sampler(target), subject.estimator(target), subject.step_size(target) / SMALL
+    start = sampler.init(jax.random.key(0), target.example, estimator)
+    z0, unravel = ravel_pytree(sampler.unpack(start))
+    # blocks of z that have one number per coordinate, made equal within each
+    shapes = [jnp.size(leaf) for leaf in jax.tree.leaves(sampler.unpack(start))]
+    ends = np.cumsum([0, *shapes])
+    blocks = [slice(int(a), int(b)) for a, b in itertools.pairwise(ends) if b - a == size]
+    if not blocks:
+        raise NotApplicable("z has no part with a number per coordinate")
+    for i, block in enumerate(blocks):
+        z0 = z0.at[block].set(0.7 - 0.4 * i)
+
+    def move(z: jax.Array) -> jax.Array:
+        pack_key, step_key = jax.random.split(jax.random.key(0))
+        after = sampler.step(step_key, sampler.pack(pack_key, unravel(z), estimator), h, estimator)
+        return jnp.concatenate(
+            [*(ravel_pytree(sampler.unpack(after))[0][b] for b in blocks), ravel_pytree(sampler.position(after))[0]]
+        )
+
+    program = record(move, z0)
+    if program.unintercepted:
+        raise OutOfReach(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
+    uniforms = jnp.zeros(program.count("uniform"))
+    integers = jnp.zeros(program.count("integer"), int)
+    at = lambda z, e: program(Noise(e, uniforms, integers), z)
+
+    @jax.jit
+    def answers(z: jax.Array, e: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
+        out, back = jax.vjp(partial(at, z), e)
+        rows = out.reshape(-1, size)
+        units = jnp.eye(len(rows))[:, :, None] * w  # w in one block of the result
+        noise = jax.vmap(lambda u: jax.jvp(partial(at, z), (e,), back(u.ravel()))[1])(units)
+        pushes = jnp.stack([jnp.zeros_like(z).at[b].set(w) for b in blocks])
+        drift = jax.vmap(lambda v: jax.jvp(lambda y: at(y, e), (z,), (v,))[1])(pushes)
+        return noise.reshape(-1, size), drift.reshape(-1, size)
+
+    w = np.cos(2.0 * np.arange(size) + 0.3)
+    w -= w.mean()
+    noise, drift = (np.asarray(a) for a in answers(z0, jnp.zeros(program.count("normal")), jnp.asarray(w)))
+    both = np.concatenate([noise / max(np.abs(noise).max(), 1e-300), drift / max(np.abs(drift).max(), 1e-300)])
+    # the median over the coordinates, which those that are treated otherwise do not move
+    gaps = np.abs(both - np.median(both / w, axis=1)[:, None] * w)
+    raw = np.median(np.concatenate([noise, drift]) / w, axis=1)
+    dense = largest(program.jaxpr.jaxpr) >= size**2
+    return Response(float(gaps.max()), raw, np.flatnonzero(gaps.max(axis=0) > TOLERANCE), dense)
+
+
+def largest(jaxpr: Any) -> int:
+    """Number of entries of the largest array of a program."""
+    made = [v.aval for e in jaxpr.eqns for v in e.outvars] + [v.aval for v in jaxpr.constvars]
+    sizes = [int(np.prod(aval.shape)) for aval in made if hasattr(aval, "shape")]
+    return max([*sizes, *(largest(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params))], default=0)
+
+
+def _targets(subject: Subject) -> tuple[str, ...]:
+    return subject.row.targets[:1] if "euclidean" in claims_of(subject).spaces else ()
+
+
+@statement(
+    tier="contract",
+    equation="the derivative of a step commutes with permutations of equal coordinates, for 5, 17 and 4099 of them",
+    targets=_targets,
+    cost=1.0,
+    decides="dynamics",
+    once=True,
+    about=("first-coordinates",),
+)
+def equal_coordinates(case: Case) -> Finding:
+    """Drift and noise treat equal coordinates alike, and thousands of them as they treat a few.
+
+    The factors of drift and noise have to be the same for 4099 coordinates if they are for 5 and 17.
+    """
+    if on_host(case.subject.sampler(case.target)) or ParticleLaw in claims_of(case.subject):
+        raise OutOfReach("host samplers and particles are not differentiated")
+    found: dict[int, Response] = {}
+    for size in FEW:
+        found[size] = _response(case.subject, size)
+        if found[FEW[0]].residual > TOLERANCE:
+            raise OutOfReach("the method does not treat coordinates alike")
+    many = WITH_MATRICES if found[FEW[-1]].dense else MANY
+    found[many] = _response(case.subject, many)
+    if repeated := shared_keys(case.subject, many):
+        return _finding(case, 1.0, f"in {many} dimensions {repeated}")
+    worst, reason = 0.0, f"the same for {', '.join(map(str, found))} coordinates"
+    few, more = (found[size] for size in FEW)
+    scale = max(np.abs(few.factors).max(), 1e-300)
+    for size, each in found.items():
+        if each.residual > max(worst, TOLERANCE):
+            where = each.where
+            places = f"{where[0]} to {where[-1]}" if len(where) > 1 else ", ".join(map(str, where))
+            worst, reason = (
+                each.residual,
+                f"{len(where)} of {size} coordinates ({places}) are not treated as the others",
+            )
+        gap = _gap(few, each) / scale
+        if _gap(few, more) <= TOLERANCE * scale and gap > max(worst, TOLERANCE):
+            worst, reason = gap, f"drift and noise of a coordinate are others when there are {size} of them"
+    return _finding(case, worst, reason)
+
+
+def _finding(case: Case, effect: float, reason: str) -> Finding:
+    return Finding(
+        effect=effect,
+        tolerance=Tolerance(TOLERANCE, "round-off of sums over the coordinates"),
+        required_sensitivity=1e-6,
+        reason=reason,
+        statistic="part of the response to w that is not along w",
+        unit="relative to the largest response",
+        step_size=case.step_size,
+    )
+
+
+def shared_keys(subject: Subject, size: int) -> str:
+    """The draws of a step in many dimensions that share a key, in words; empty if none do."""
+    target = product(size)
+    sampler, estimator, h = subject.sampler(target), subject.estimator(target), subject.step_size(target)
+    state = sampler.init(jax.random.key(7), target.example, estimator)
+    # one step: a key that the state holds is the same for all of them
+    keys = jax.random.split(jax.random.key(8), 1)
+    calls, _ = consumed_keys(lambda key: sampler.step(key, state, h, estimator), keys)
+    return "; ".join(repeated(calls, [])[:2])
+
+
+def _response(subject: Subject, size: int) -> Response:
+    try:
+        return response(subject, size)
+    except NotApplicable:
+        raise
+    except Exception as error:
+        raise OutOfReach(f"the sampler does not run in {size} dimensions ({one_line(error, 120)})") from None
+
+
+def _gap(a: Response, b: Response) -> float:
+    return float(np.abs(a.factors - b.factors).max()) if a.factors.shape == b.factors.shape else np.inf

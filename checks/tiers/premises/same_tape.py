@@ -1,0 +1,95 @@
+"""Single precision: the same draws lead to the same states in float32 and in float64, for fifty steps."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from checks.core.check import Case, NotApplicable, OutOfReach, statement
+from checks.core.error_origin import one_line
+from checks.core.finding import Finding, Tolerance
+from checks.core.precision import in_dtype
+from checks.core.selection import informative
+from checks.tracing.noise_tape import Noise, record
+from checks.tracing.step_map import ravel_floats
+from samplers.interface.capabilities import on_host
+from samplers.interface.claims import Claims, ParticleLaw
+from targets.target import Target
+
+STEPS = 50
+"""Steps of the longer comparison."""
+UNITS = 256.0
+"""Units in the last place of a state that a step may lose: sums over data and coordinates, solvers, exponentials."""
+
+
+@statement(
+    tier="contract",
+    equation="z_t in float32 = z_t in float64 at the same draws, to round-off",
+    targets=lambda subject: informative(subject)[-1:],
+    cost=0.7,
+    decides="dynamics",
+    once=True,
+    about=("half-in-single",),
+)
+def same_tape(case: Case) -> Finding:
+    """At the same values of all draws a run in float32 is the run in float64, to the round-off of single precision."""
+    sampler = case.subject.sampler(case.target)
+    if on_host(sampler):
+        raise OutOfReach("host samplers are not traced")
+    if isinstance(sampler.claims, Claims) and ParticleLaw in sampler.claims:
+        raise NotApplicable("a particle method draws no noise")
+    start = sampler.init(jax.random.key(0), case.target.example, case.subject.estimator(case.target))
+    single, double = (_run(case, in_dtype(case.target, name), name, start) for name in ("float32", "float64"))
+    if not np.all(np.isfinite(double)):
+        raise OutOfReach("the run in float64 is not finite")
+    scale = 1 + np.abs(double).max(axis=1)
+    gaps = np.abs(single - double).max(axis=1) / scale
+    eps = float(np.finfo(np.float32).eps)
+    steps = np.arange(1, STEPS + 1)
+    excess = gaps / (UNITS * eps * (1 + steps))
+    k = int(np.argmax(np.where(np.isfinite(excess), excess, np.inf)))
+    tolerance = UNITS * eps * (1 + steps[k])
+    return Finding(
+        effect=float(gaps[k]),
+        tolerance=Tolerance(float(tolerance), f"{UNITS:.0f} units of single precision a step"),
+        required_sensitivity=0.1,
+        reason=f"after {steps[k]} steps float32 and float64 differ by {gaps[k]:.3g}",
+        statistic="difference of z and position at the same draws",
+        unit="relative to 1 + the largest entry",
+        step_size=case.step_size,
+    )
+
+
+def _cast(tree: Any, like: Any) -> Any:
+    """The leaves in the dtypes of `like`, or all numbers among them in one dtype."""
+    if isinstance(like, str):
+        real = lambda leaf: jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf, like) if real(leaf) else leaf, tree)
+    return jax.tree.map(lambda leaf, other: leaf.astype(other.dtype) if hasattr(leaf, "astype") else leaf, tree, like)
+
+
+def _run(case: Case, target: Target, dtype: str, start: Any) -> np.ndarray:
+    """(STEPS, n + d): z and position along a run from a state, at given draws."""
+    sampler, estimator = case.subject.sampler(target), case.subject.estimator(target)
+    try:
+        state = jax.tree.map(jnp.asarray, _cast(start, dtype))
+        h = jnp.asarray(case.step_size, dtype)
+        program = record(lambda s: sampler.step(jax.random.key(0), s, h, estimator), state)
+    except Exception as error:
+        raise OutOfReach(f"the step cannot be traced in this precision ({one_line(error, 120)})") from None
+    if program.unintercepted:
+        raise OutOfReach(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
+    draws = np.random.default_rng(0)
+    tape = Noise(
+        jnp.asarray(draws.standard_normal((STEPS, program.count("normal")))),
+        jnp.asarray(draws.uniform(size=(STEPS, program.count("uniform")))),
+        jnp.asarray(draws.integers(0, np.maximum(program.ranges, 1), (STEPS, len(program.ranges))), int),
+    )
+    step = jax.jit(lambda s, noise: _cast(program(noise, s), s))
+    rows = []
+    for t in range(STEPS):
+        state = step(state, jax.tree.map(lambda a, t=t: a[t], tape))
+        z = ravel_floats(sampler.unpack(state))[0]
+        rows.append(np.concatenate([np.asarray(z, float), np.asarray(ravel_floats(sampler.position(state))[0], float)]))
+    return np.stack(rows)

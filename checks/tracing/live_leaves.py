@@ -1,0 +1,39 @@
+"""Leaves of a state that the position of a later step can depend on; the others are kept for the record only.
+
+A running average, a norm of gradients or a count of acceptances that no step reads changes no law. Which leaves these
+are is read off the program: those that dead-code elimination removes when all that is asked for is the position.
+"""
+
+from typing import Any
+
+import jax
+from jax.interpreters import partial_eval
+
+from samplers.interface.sampler import Estimator, Sampler
+
+
+def live_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: float) -> list[bool]:
+    """For each leaf of the state whether some later position depends on it.
+
+    Args:
+        sampler: that is traced.
+        state: of it.
+        estimator: of the gradients.
+        h: step size.
+    """
+    leaves, structure = jax.tree.flatten(state)
+    step = jax.make_jaxpr(lambda key, *held: _leaves(sampler, structure, held, key, h, estimator))
+    jaxpr = step(jax.random.key(0), *leaves).jaxpr
+    read = jax.make_jaxpr(lambda *held: jax.tree.leaves(sampler.position(jax.tree.unflatten(structure, held))))
+    shown = read(*leaves).jaxpr
+    live = partial_eval.dce_jaxpr(shown, [True] * len(shown.outvars))[1]
+    while True:
+        more = partial_eval.dce_jaxpr(jaxpr, live)[1][1:]
+        both = [a or b for a, b in zip(live, more, strict=True)]
+        if both == live:
+            return live
+        live = both
+
+
+def _leaves(sampler: Sampler, structure: Any, held: Any, key: Any, h: float, estimator: Estimator) -> list[Any]:
+    return jax.tree.leaves(sampler.step(key, jax.tree.unflatten(structure, held), h, estimator))

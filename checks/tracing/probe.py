@@ -1,0 +1,50 @@
+"""Ends of one step from many states, with many values of its normal draws, at one size of the step."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from checks.core.check import OutOfReach
+from checks.tracing.host_branching import ScriptedGenerator, Unintercepted
+from checks.tracing.noise_tape import Noise
+from checks.tracing.step_map import HostStep, JaxStep
+
+Ends = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""States (P, n) and normals (P, k) -> (z', position') (P, n + d)."""
+
+
+def quiet(step: JaxStep) -> Callable[[jax.Array], Noise]:
+    """Normals -> these; integers are the first of their values, uniforms accept a proposal and exchange no chains."""
+    accept = 1.0 if step.exchanging else step.accepting[0] if step.program.count("uniform") == 1 else 0.0
+    uniforms = jnp.full(step.program.count("uniform"), accept)
+    integers = jnp.zeros(step.program.count("integer"), int)
+    return lambda normals: Noise(normals, uniforms, integers)
+
+
+def normals_of(step: JaxStep | HostStep) -> int:
+    """Number of normals that a step draws. Raises NotApplicable for a host step that draws something else."""
+    if isinstance(step, JaxStep):
+        return step.noise_size
+    counter = ScriptedGenerator(np.zeros(0))
+    try:
+        step.once(counter, step.template.flat, 1e-3)
+    except Unintercepted as error:
+        raise OutOfReach(f"the step draws from a law that is not normal: {error}") from None
+    return counter.used
+
+
+def ends_of(step: JaxStep | HostStep, h: float) -> Ends:
+    """The ends of steps of size h; all draws but the normals are those of `quiet`."""
+    if isinstance(step, HostStep):
+
+        def host(states: np.ndarray, normals: np.ndarray) -> np.ndarray:
+            pairs = zip(states, normals, strict=True)
+            return np.stack([np.concatenate(step.once(ScriptedGenerator(e), z, h)) for z, e in pairs])
+
+        return host
+    noise = quiet(step)
+    one = lambda z, e: jnp.concatenate(step.program(noise(e), z, jnp.asarray(h)))
+    many = jax.jit(jax.vmap(one))
+    return lambda states, normals: np.asarray(many(jnp.asarray(states), jnp.asarray(normals)))

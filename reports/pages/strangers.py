@@ -1,0 +1,177 @@
+"""False alarms and misses: verdicts on the reference samplers, and on right and wrong samplers of strangers.
+
+    python -m reports.pages.strangers [--only TEXT] [--limit SECONDS] [--out FILE.jsonl]
+
+Those of strangers are in `tests/strangers/right` and `tests/strangers/wrong`, each with a catalogue that says what they
+are and how that was made sure of without the suite. Each is put to all that `pytest checks --sampler NAME` decides. A
+line is appended as soon as it is there, a run that is started again goes on where it stopped, and a page is written
+beside the lines.
+"""
+
+import argparse
+import json
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import pandas as pd
+from tqdm import tqdm
+
+from checks.core.bad_input import BadInput
+from checks.execute import verify
+from reports.pages.out_file import publish, require_lines
+from reports.records.frames import markdown
+from reports.records.jsonl import ROOT, appended, commit, read
+from reports.templates import render
+from samplers.registry import SAMPLERS
+
+PUBLISHED = ROOT / "reports" / "published" / "strangers.jsonl"
+FOLDER = ROOT / "tests" / "strangers"
+STRANGE = ("right", "wrong")
+KINDS = ("reference", *STRANGE)
+CLASSES = {
+    "01": "memory outside of z", "02": "counters and clocks", "03": "dimension", "04": "pytrees", "05": "branches",
+    "06": "scale of the step size", "07": "data", "08": "precision", "09": "laws of draws", "10": "keys",
+    "11": "claims", "12": "curved spaces", "13": "options", "14": "Metropolis", "15": "thermostats", "16": "hosts",
+    "17": "what Python hides", "18": "particles, positive numbers, spheres, simplex", "19": "classics",
+}  # fmt: skip
+"""Number in the name of a file of wrong samplers -> what is wrong in it."""
+
+
+class Entry(NamedTuple):
+    """A sampler of a catalogue."""
+
+    kind: str
+    file: str
+    name: str
+
+    @property
+    def reference(self) -> str:
+        """For `--sampler`."""
+        return self.name if self.kind == "reference" else f"{FOLDER / self.kind / self.file}:{self.name}"
+
+
+def entries() -> list[Entry]:
+    """The reference samplers, and those of both catalogues."""
+    found = [Entry("reference", "samplers", row.name) for row in SAMPLERS]
+    for kind in STRANGE:
+        table = pd.read_csv(FOLDER / kind / "CATALOGUE.tsv", sep="\t", quoting=3, dtype=str, keep_default_na=False)
+        found += [Entry(kind, file, name) for file, name in zip(table["file"], table["object"], strict=True)]
+    return found
+
+
+class OutOfTime(BaseException):
+    """Raised by the alarm; no statement takes it for an error of the sampler."""
+
+
+def _out_of_time(*_: object) -> None:
+    raise OutOfTime
+
+
+def decide(entry: Entry, revision: str, limit: int = 0) -> dict[str, Any]:
+    """The line of a sampler; after `limit` seconds, if there is one, it is left undecided."""
+    began = time.perf_counter()
+    line: dict[str, Any] = {**entry._asdict(), "commit": revision}
+    if limit:
+        signal.signal(signal.SIGALRM, _out_of_time)
+        signal.alarm(limit)
+    try:
+        found = verify(entry.reference)
+    except BadInput as error:
+        line |= {"word": "refused", "open": [str(error).replace(str(ROOT), ".")]}
+    except OutOfTime:
+        line |= {"word": "out of time", "open": [f"not decided in {limit} s"]}
+    else:
+        line |= {
+            "word": found.word,
+            "law": found.law,
+            "violated": [name for name, _ in found.violated],
+            "open": list(found.open),
+            "faults": [fault.statement for fault in found.faults],
+            "diagnosis": found.diagnosis,
+            "not examined": list(found.not_examined),
+        }
+    finally:
+        if limit:
+            signal.alarm(0)
+    return line | {"seconds": round(time.perf_counter() - began, 1)}
+
+
+def run(path: Path, only: str = "", limit: int = 0) -> None:
+    """Decide what the file lacks and append it."""
+    done = {(line["kind"], line["file"], line["name"]) for line in read(path)}
+    revision = commit()
+    with appended(path) as append:
+        queue = [e for e in entries() if tuple(e) not in done and only in f"{e.kind}/{e.file}:{e.name}"]
+        for entry in tqdm(queue, unit="sampler", disable=not sys.stderr.isatty()):
+            append(json.dumps(decide(entry, revision, limit), sort_keys=True))
+            jax.clear_caches()
+
+
+def page(lines: Sequence[dict[str, Any]]) -> str:
+    """The Markdown page of a file of results."""
+    all_of = Counter(entry.kind for entry in entries())
+    reference, right, wrong = ([line for line in lines if line["kind"] == kind] for kind in KINDS)
+    return render(
+        "strangers.md.j2",
+        lines=lines,
+        reference=_table(reference, lambda _: "samplers.registry", "registry"),
+        right=_table(right, lambda line: line["file"].removesuffix(".py"), "file"),
+        wrong=_table(wrong, lambda line: CLASSES[line["file"][1:3]], "what is wrong"),
+        untried={k: all_of[k] - len(some) for k, some in zip(KINDS, (reference, right, wrong), strict=True)},
+        named=sum(bool(line.get("diagnosis")) for line in wrong),
+        tried=len(wrong),
+        failed=sum(line["word"] == "fail" for line in wrong),
+        missed=_named(wrong, ("pass", "part", "known")),
+        alarms=_named([*reference, *right], ("fail", "error", "refused")),
+        left=_named([*reference, *right], ("inconclusive", "fault", "out of time")),
+    )
+
+
+def _table(lines: Sequence[dict[str, Any]], group: Any, title: str) -> list[str]:
+    words = list(dict.fromkeys(line["word"] for line in sorted(lines, key=lambda line: line["word"])))
+    rows: dict[str, Counter[str]] = {}
+    for line in lines:
+        rows.setdefault(group(line), Counter())[line["word"]] += 1
+    body = [[name, *(str(found[word]) for word in words), str(found.total())] for name, found in rows.items()]
+    total = Counter(line["word"] for line in lines)
+    body.append(["all", *(str(total[word]) for word in words), str(total.total())])
+    return markdown([title, *words, "tried"], body)
+
+
+def _named(lines: Sequence[dict[str, Any]], words: Sequence[str]) -> list[str]:
+    return [
+        f"`{line['file']}:{line['name']}`: {line['word']}" + f" ({'; '.join(_why(line))[:300]})"
+        for line in lines
+        if line["word"] in words
+    ]
+
+
+def _why(line: dict[str, Any]) -> Sequence[str]:
+    """Statements that are violated, else what is open, else the faults, else what was not examined."""
+    if line["word"] == "pass":
+        return [f"not examined: {'; '.join(line['not examined'])}"]
+    return line.get("violated") or line.get("open") or line.get("faults") or ()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m reports.pages.strangers", description="Verdicts on samplers of strangers, right and wrong."
+    )
+    parser.add_argument("--only", default="", metavar="TEXT", help="those with this in KIND/FILE:NAME")
+    parser.add_argument("--limit", type=int, default=0, metavar="SECONDS", help="for one sampler; default: none")
+    parser.add_argument("--out", type=Path, default=PUBLISHED, metavar="FILE.jsonl", help="default: the published file")
+    given = parser.parse_args(arguments)
+    require_lines(parser, given.out)
+    run(given.out, given.only, given.limit)
+    return publish(page(read(given.out)), given.out)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

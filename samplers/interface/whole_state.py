@@ -1,0 +1,209 @@
+"""The full variable of a sampler that shows none: what of its state the next steps read.
+
+A sampler of another author may carry a momentum, an average or a cache, and write no `unpack`. Its state is a Markov
+chain all the same. z = (position, every other number that a later position depends on) has a law, which is the one to
+be computed. No part of it are numbers that nothing reads (records), that follow from the position (caches, which `init`
+makes anew), that never change, and that change by themselves (clocks: whether they matter is a question of its own).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.interpreters.partial_eval import dce_jaxpr
+from jax.typing import ArrayLike
+
+from samplers.interface.capabilities import on_host
+from samplers.interface.sampler import Estimator, Sampler
+from samplers.interface.trees import Key, Position, State, Tree
+
+STEPS = 8
+"""Steps after which a cache still has to follow from the position, at each of two step sizes."""
+STEP_SIZES = (0.02, 0.5)
+"""In units of one over the curvature: at the larger one exact kernels reject."""
+ROUNDOFF = 0.6
+"""Power of the unit in the last place up to which a cache that is computed again may differ: 4e-10, 7e-5 in float32."""
+
+
+class Whole(NamedTuple):
+    """z: the leaves of the position, and the other leaves that a later position depends on, in their order."""
+
+    position: Tree
+    rest: tuple[ArrayLike, ...]
+
+
+def is_key(leaf: ArrayLike) -> bool:
+    """True for typed keys, and for the two words of a raw one."""
+    kind = jnp.result_type(leaf)
+    return bool(jnp.issubdtype(kind, jax.dtypes.prng_key) or (kind == jnp.uint32 and np.shape(leaf)[-1:] == (2,)))
+
+
+def fresh_key(key: Key, leaf: ArrayLike) -> jax.Array:
+    """Keys of the shape and kind of `leaf`, from `key`."""
+    if not jnp.issubdtype(jnp.result_type(leaf), jax.dtypes.prng_key):
+        return jax.random.key_data(jax.random.split(key, np.shape(leaf)[:-1]))
+    return jax.random.split(key, np.shape(leaf)) if np.shape(leaf) else jax.random.fold_in(key, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class WholeState:
+    """`unpack` and `pack` of a sampler whose z is found in its state.
+
+    Attributes:
+        sampler: whose `init` makes a state.
+        structure: of its states.
+        leaves: of a state of `init`; what is no part of z keeps these values.
+        position: structure of a position, whose leaves stand at `places` of the state; None if the position is
+            computed from the state.
+        places: of the leaves of the position among those of the state.
+        rest: places of the other leaves of z.
+        caches: places of leaves that follow from the position.
+    """
+
+    sampler: Sampler
+    structure: Any
+    leaves: tuple[ArrayLike, ...]
+    position: Any
+    places: tuple[int, ...]
+    rest: tuple[int, ...]
+    caches: tuple[int, ...]
+
+    def unpack(self, state: State) -> Tree:
+        """Position and the rest; the position alone if there is none."""
+        leaves = jax.tree.leaves(state)
+        others = tuple(leaves[i] for i in self.rest)
+        if self.position is None:
+            return others
+        position = jax.tree.unflatten(self.position, [leaves[i] for i in self.places])
+        return Whole(position, others) if others else position
+
+    def pack(self, key: Key, z: Tree, estimator: Estimator) -> State:
+        """The state with these leaves; caches are computed anew, and keys among the leaves are new ones."""
+        values = jax.tree.leaves(z)
+        leaves = list(self.leaves)
+        if self.caches:
+            position = jax.tree.unflatten(self.position, values[: len(self.places)])
+            leaves = jax.tree.leaves(self.sampler.init(key, position, estimator))
+        if not on_host(self.sampler):
+            leaves = [fresh_key(key, leaf) if is_key(leaf) else leaf for leaf in leaves]
+        for i, value in zip((*self.places, *self.rest), values, strict=True):
+            leaves[i] = value
+        return jax.tree.unflatten(self.structure, leaves)
+
+
+def whole_state(
+    sampler: Sampler, position: Position, estimator: Estimator, step_size: float, make_key: Callable[[int], Key]
+) -> WholeState:
+    """The whole state of a sampler that starts at `position`; raises whatever its `init` or `step` raises.
+
+    Args:
+        sampler: any.
+        position: in the bulk.
+        estimator: of its gradients.
+        step_size: the step size in units of which `STEP_SIZES` are.
+        make_key: number -> key, or generator of a host sampler.
+    """
+    start = sampler.init(make_key(0), position, estimator)
+    leaves, structure = jax.tree.flatten(start)
+    read = jax.tree.structure(sampler.position(start))
+    places = _places(sampler, structure, leaves)
+    needed = set(_needed(sampler, start, estimator, step_size, places))
+    others = [i for i in _inexact(leaves) if i in needed and i not in (places or ())]
+    caches = _caches(sampler, start, estimator, step_size, others, make_key) if places and others else ()
+    rest = tuple(i for i in others if i not in caches)
+    return WholeState(
+        sampler, structure, tuple(leaves), None if places is None else read, places or (), rest, tuple(caches)
+    )
+
+
+def _inexact(leaves: Iterable[ArrayLike]) -> list[int]:
+    return [i for i, leaf in enumerate(leaves) if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)]
+
+
+def _places(sampler: Sampler, structure: Any, leaves: list[ArrayLike]) -> tuple[int, ...] | None:
+    """Places of the leaves of the position in the state; None if one of them is computed.
+
+    Each inexact leaf is given numbers of its own, by which it is known again.
+    """
+    marked, inexact = list(leaves), _inexact(leaves)
+    make = np.asarray if on_host(sampler) else jnp.asarray
+    for number, i in enumerate(inexact):
+        size = int(np.size(leaves[i]))
+        values = (number + 1 + np.arange(1, size + 1) / (size + 2)).reshape(np.shape(leaves[i]))
+        marked[i] = make(values, jnp.result_type(leaves[i]))
+    places = []
+    for leaf in jax.tree.leaves(sampler.position(jax.tree.unflatten(structure, marked))):
+        same = [i for i in inexact if np.shape(marked[i]) == np.shape(leaf) and np.array_equal(marked[i], leaf)]
+        if not same:
+            return None
+        places.append(same[0])
+    return tuple(places)
+
+
+def _needed(
+    sampler: Sampler, start: State, estimator: Estimator, h: float, places: tuple[int, ...] | None
+) -> Iterable[int]:
+    """Places that a later position depends on, but for constants and clocks; all of them for a host sampler."""
+    leaves, structure = jax.tree.flatten(start)
+    if on_host(sampler):
+        return range(len(leaves))
+    key = jax.random.key(0)
+    step = lambda key, *s: jax.tree.leaves(sampler.step(key, jax.tree.unflatten(structure, s), h, estimator))
+    traced = jax.make_jaxpr(step)(key, *leaves)
+    inputs = lambda outputs: dce_jaxpr(traced.jaxpr, [i in outputs for i in range(len(leaves))])[1]
+    if places is None:
+        read = jax.make_jaxpr(lambda *s: jax.tree.leaves(sampler.position(jax.tree.unflatten(structure, s))))(*leaves)
+        places = tuple(np.flatnonzero(dce_jaxpr(read.jaxpr, [True] * len(read.jaxpr.outvars))[1]).tolist())
+
+    def closure(first: set[int]) -> tuple[set[int], bool]:
+        """All places that later values of these depend on, and whether the key is among what they depend on."""
+        found, keyed = set(first), False
+        while True:
+            used = inputs(found)
+            grown = found | {i for i, u in enumerate(used[1:]) if u}
+            keyed = keyed or bool(used[0])
+            if grown == found:
+                return found, keyed
+            found = grown
+
+    needed, _ = closure(set(places))
+    moving = set(places) or needed
+    by_themselves = set()
+    for i in needed - set(places):
+        sources, keyed = closure({i})
+        if not keyed and not sources & moving:
+            by_themselves.add(i)
+    return needed - by_themselves
+
+
+def _caches(
+    sampler: Sampler,
+    start: State,
+    estimator: Estimator,
+    h: float,
+    others: list[int],
+    make_key: Callable[[int], Key],
+) -> list[int]:
+    """Those of the leaves that `init` makes from the position of a state that has moved."""
+    host = on_host(sampler)
+    step = sampler.step if host else jax.jit(sampler.step, static_argnums=3)
+    kept = set(others)
+    for size in STEP_SIZES:
+        state = start
+        for i in range(STEPS):
+            state = step(make_key(1 + i), state, size * h, estimator)
+            anew = sampler.init(make_key(100 + i), sampler.position(state), estimator)
+            pairs = zip(jax.tree.leaves(state), jax.tree.leaves(anew), strict=True)
+            kept &= {j for j, (ours, fresh) in enumerate(pairs) if j in kept and _equal(ours, fresh)}
+            if not kept:
+                return []
+    return sorted(kept)
+
+
+def _equal(ours: ArrayLike, fresh: ArrayLike) -> bool:
+    a, b = np.asarray(ours), np.asarray(fresh)
+    tolerance = float(np.finfo(a.dtype).eps) ** ROUNDOFF if np.issubdtype(a.dtype, np.floating) else 0.0
+    return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance))

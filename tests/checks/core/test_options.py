@@ -1,0 +1,106 @@
+"""Options of samplers that no registry knows."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from checks.core.lookup import find_target
+from checks.core.options import options_of, others, variants
+from checks.core.third_party import row
+from samplers.interface.claims import StationaryLaw
+
+
+@dataclass(frozen=True)
+class Langevin:
+    """SGLD with options of every kind that can be varied, and some that cannot."""
+
+    temperature: float = 1.0
+    repeats: int = 1
+    heavy: bool = False
+    order: Literal["ab", "ba"] = "ab"
+    shift: float = 0.0
+    num_data: int = 100
+    name: str = "x"
+    hook: Any = None
+    counted: int = field(default=3, init=False)
+
+    def step(self, key, x, h, estimator):
+        for one in jax.random.split(key, self.repeats):
+            gradient = estimator.estimate(one, (), x)[0].gradient
+            noise = jnp.sqrt(2 * h * self.temperature) * jax.random.normal(one, x.shape)
+            x = x - h * gradient + noise
+        return x
+
+
+def of_target(target, rate=2.0, *, clip=None, bound: float = 1e6):
+    return Langevin(temperature=rate + bound * target.size)
+
+
+class Plain:
+    def __init__(self, scale=0.5, seed=3):
+        self.scale, self.seed = scale, seed
+
+    def step(self, key, x, h, estimator):
+        return x
+
+
+def test_options_of_a_class_an_object_and_a_function():
+    assert "counted" not in options_of(Langevin)
+    assert options_of(Langevin)["temperature"][0] == 1.0
+    assert options_of(Langevin(temperature=3.0))["temperature"][0] == 3.0
+    assert {k: v[0] for k, v in options_of(of_target).items()} == {"rate": 2.0, "clip": None, "bound": 1e6}
+    assert list(options_of(Plain)) == ["scale", "seed"]
+    assert options_of(Plain()) == {}  # an object that is no dataclass shows no options
+    assert options_of(3) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "default", "hint", "values"),
+    [
+        ("rate", 0.5, float, (1.0, 0.25)),
+        ("steps", 3, int, (5, 4)),
+        ("flag", False, bool, (True,)),
+        ("kind", "a", Literal["a", "b", "c", "d"], ("b", "c")),
+        ("shift", 0.0, float, ()),
+        ("clip", float("inf"), float, ()),
+        ("num_data", 100, int, ()),
+        ("seed", 1, int, ()),
+        ("text", "x", str, ()),
+        ("nothing", None, None, ()),
+    ],
+)
+def test_other_values(name, default, hint, values):
+    assert others(name, default, hint) == values
+
+
+def test_two_sets_move_every_option_and_the_rest_is_named():
+    found, notes = variants(Langevin, lambda options: True)
+    assert found == (
+        {"temperature": 2.0, "repeats": 3, "heavy": True, "order": "ba"},
+        {"temperature": 0.5, "repeats": 2, "heavy": True, "order": "ba"},
+    )
+    assert [note.split()[2] for note in notes] == ["shift", "num_data", "name", "hook"]
+
+
+def test_what_does_not_work_is_left_out_and_named():
+    found, notes = variants(Langevin, lambda options: "heavy" not in options)
+    assert all("heavy" not in each for each in found)
+    assert any(" heavy " in note for note in notes)
+
+
+def test_sets_that_do_not_work_together_are_tried_alone():
+    found, _ = variants(Plain, lambda options: len(options) < 2)
+    assert found == ({"scale": 1.0}, {"scale": 0.25})
+    two = dataclass(frozen=True)(type("Two", (), {"__annotations__": {"a": float, "b": float}, "a": 1.0, "b": 2.0}))
+    assert variants(two, lambda options: len(options) < 2)[0] == ({"a": 2.0}, {"b": 4.0})
+
+
+def test_a_temperature_is_that_of_the_law_unless_claims_say_otherwise():
+    default = {"euclidean": ("gaussian-1d-scaled",)}
+    mine = row("file.py:Langevin", Langevin, (), default, find_target)
+    target = find_target("gaussian-1d-scaled")
+    assert [mine.build(target, **o).claims[StationaryLaw].temperature for o in ({}, *mine.variants)] == [1.0, 2.0, 0.5]
+    assert any("shift" in note for note in mine.notes)

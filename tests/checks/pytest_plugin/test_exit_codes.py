@@ -1,0 +1,103 @@
+"""`pytest checks` from the outside: exit codes, the first line of a file of results, deviations, `--law-only`."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from checks.core.result import SCHEMA, Result
+
+ROOT = Path(__file__).resolve().parents[3]
+CODE = """
+import jax, jax.numpy as jnp
+
+class Walk:
+    noise, kind = 2.0, None
+
+    def step(self, key, state, step_size, estimator):
+        gradient = estimator.estimate(key, (), state)[0].gradient
+        noise = jax.random.normal(key, state.shape, self.kind or state.dtype)
+        return state - step_size * gradient + jnp.sqrt(self.noise * step_size) * noise
+
+class Half(Walk):
+    noise = 1.0
+
+class Typed(Walk):
+    kind = "float64"
+
+right, wrong, typed = Walk(), Half(), Typed()
+"""
+
+
+@pytest.fixture
+def verify(tmp_path, capsys):
+    """Run the checks in this process; returns (exit code, what was printed)."""
+    path = tmp_path / "mine.py"
+    path.write_text(CODE, encoding="utf-8")
+
+    def run(name, *arguments):
+        options = ["-p", "no:cacheprovider", "--sampler", f"{path}:{name}"]
+        code = pytest.main([str(ROOT / "checks"), *options, *arguments])
+        return int(code), capsys.readouterr().out
+
+    return run
+
+
+LAW = ("--tier", "law", "--target", "gaussian-1d-scaled", "-k", "gaussian_limit")
+TYPES = ("--tier", "contract", "-k", "shapes_and_dtypes")
+
+
+def test_what_is_right_as_far_as_it_was_run_exits_with_0_and_is_called_a_part(verify):
+    code, text = verify("right", *LAW)
+    assert code == 0, text
+    assert "PART  " in text
+    assert "PASS  " not in text
+
+
+def test_a_violated_law_exits_with_1_whatever_was_asked_for(verify):
+    for flags in ((), ("--law-only",)):
+        code, text = verify("wrong", *LAW, *flags)
+        assert code == 1, text
+        assert "FAIL  " in text
+        assert "gaussian_limit" in text
+
+
+def test_a_fault_of_conduct_exits_with_1_and_with_law_only_with_0(verify):
+    code, text = verify("typed", *TYPES)
+    assert code == 1, text
+    assert "FAULT  " in text
+    code, text = verify("typed", *TYPES, "--law-only")
+    assert code == 0, text
+    assert "shapes_and_dtypes" in text
+
+
+def test_a_known_violation_exits_with_0_and_is_called_known(verify, tmp_path):
+    known = tmp_path / "known.toml"
+    known.write_text('[[deviation]]\nsampler="*:wrong"\ncheck="gaussian_*"\nreason="r"\nissue="i"\n', encoding="utf-8")
+    code, text = verify("wrong", *LAW, "--deviations", str(known))
+    assert "violated (known)" in text, text
+    # other statements of the same check pass, and are covered by the entry too
+    assert code in (0, 1)
+
+
+def test_end_to_end_report_deviation_and_exit_code(tmp_path):
+    known = tmp_path / "known.toml"
+    known.write_text('[[deviation]]\nsampler="sgld"\ncheck="movement"\nreason="r"\nissue="i"\n', encoding="utf-8")
+    report = tmp_path / "report.jsonl"
+    command = [sys.executable, "-m", "pytest", "checks", "-p", "no:cacheprovider", "-n", "1", "--sampler", "sgld"]
+    command += ["--tier", "contract", "-k", "movement", "--report", str(report), "--deviations", str(known)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert "UNEXPECTED PASS" in run.stdout
+    first, *lines = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
+    assert first["plan"]["sgld"]["part"].startswith("--tier contract")
+    assert first["plan"]["sgld"]["cases"] > len(lines)
+    assert "--sampler sgld" in first["command"]
+    assert first["schema"] == SCHEMA
+    assert {"commit", "versions", "platform", "date", "chains", "law_only"} <= set(first)
+    rows = [Result(**line) for line in lines]
+    assert "movement" in {row.statement for row in rows}
+    assert {row.check for row in rows} == {"inputs_used"}
+    assert {row.verdict for row in rows} == {"pass"}

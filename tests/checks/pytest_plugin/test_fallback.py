@@ -1,0 +1,148 @@
+"""Sampling fills in what the deterministic statements leave open, and nothing else is sampled."""
+
+import dataclasses
+
+import jax
+import pytest
+
+from checks.core.candidate import Subject
+from checks.core.conclusion import Judged, Plan, conclude
+from checks.core.due import due
+from checks.core.obligations import OBLIGATIONS, obligation
+from checks.core.result import Result
+from checks.core.selection import BANANA
+from checks.pytest_plugin import fallback
+from checks.pytest_plugin.fallback import TARGETS, pending, sample
+from checks.tiers.invariance import law_of_runs
+from samplers.estimators.basic import Exact, Minibatch
+from samplers.registry import SAMPLERS, sampler_row
+from targets.registry import target
+
+SGLD, HMC = Subject(sampler_row("sgld")), Subject(sampler_row("hmc"))
+DUE = tuple(o.name for o in due(SGLD))
+
+
+def judged(verdict="pass", decides="law", name="gaussian_limit", meets=(), **facts):
+    line = Result(name, "a_check", "law", "an equation", "sgld", verdict, "because", decides=decides, meets=list(meets))
+    return Judged(dataclasses.replace(line, **facts), verdict)
+
+
+def without(*names):
+    """Results that meet all but these obligations, and their plan."""
+    return [judged(meets=[n for n in DUE if n not in names])], Plan(1, DUE, order=1)
+
+
+def test_nothing_is_sampled_where_the_law_is_decided():
+    results, plan = without()
+    assert conclude("sgld", results, plan).law == "holds"
+    assert pending(SGLD, results, plan) == []
+
+
+def test_trees_are_sampled_on_one_that_has_matrices_and_leaves_of_equal_shape():
+    """Rows that share their noise show in a matrix alone."""
+    results, plan = without("pytree")
+    ((_, name),) = pending(SGLD, results, plan)
+    shapes = [leaf.shape for leaf in jax.tree.leaves(target(name).example)]
+    assert any(len(shape) > 1 for shape in shapes)
+    assert len(set(shapes)) < len(shapes)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        judged("fail", "law", "other"),
+        judged("fail", "premise", "closed_state"),
+        judged("error", "law", "other"),
+        judged("error", "conduct", "other"),
+    ],
+    ids=lambda j: f"{j.result.decides} {j.kind}",
+)
+def test_nothing_is_sampled_where_a_law_is_violated_a_premise_fails_or_something_raises(other):
+    results, plan = without("plane")
+    assert pending(SGLD, results, plan)
+    assert pending(SGLD, [*results, other], dataclasses.replace(plan, cases=2)) == []
+
+
+def test_nothing_is_sampled_in_a_part_of_a_run():
+    results, plan = without("plane")
+    assert pending(SGLD, results, dataclasses.replace(plan, part="--tier law")) == []
+    assert pending(SGLD, results, dataclasses.replace(plan, cases=2)) == []
+
+
+@pytest.mark.parametrize("each", [o for o in TARGETS if o.name in DUE], ids=lambda o: o.name)
+def test_an_open_obligation_is_sampled_on_a_target_that_meets_it(each):
+    results, plan = without(each.name)
+    ((_, name),) = pending(SGLD, results, plan)
+    assert name in TARGETS[each]
+    if each.name != "gradient-noise":
+        assert each in law_of_runs.meets(target(name))
+
+
+@pytest.mark.parametrize("name", ["known-draws", "branches"])
+def test_draws_and_branches_that_are_not_known_are_sampled_on_a_gaussian_and_in_the_plane(name):
+    results, plan = without(name)
+    assert [where for _, where in pending(SGLD, results, plan)] == ["gaussian-correlated-2d", BANANA]
+
+
+def test_a_statement_that_could_not_decide_is_decided_by_runs_although_all_is_met():
+    results, plan = without()
+    blunt = [*results, judged("inconclusive", "law", "transfer_operator")]
+    found = pending(SGLD, blunt, dataclasses.replace(plan, cases=2))
+    assert [where for _, where in found] == ["gaussian-correlated-2d", BANANA]
+
+
+def test_noise_of_the_gradient_is_sampled_with_minibatches_of_the_row_and_meets_its_obligation(monkeypatch):
+    seen = []
+
+    def run(statement, subject, name, seed):
+        seen.append((subject, name, seed))
+        return judged("pass", name=statement.name, meets=["data"]).result
+
+    monkeypatch.setattr(fallback, "execute", run)
+    results, plan = without("gradient-noise", "plane")
+    plane, noisy = sample(SGLD, results, plan, 17)
+    assert [(name, seed) for _, name, seed in seen] == [(BANANA, 17), ("tiny-gaussian-data", 17)]
+    assert "gradient-noise" not in plane.meets
+    assert "gradient-noise" in noisy.meets
+    data = target("tiny-gaussian-data")
+    assert isinstance(seen[1][0].estimator(data), Minibatch)
+    assert isinstance(seen[0][0].estimator(data), Exact)
+    # a target without data keeps exact gradients
+    assert isinstance(seen[1][0].estimator(target("anharmonic")), Exact)
+
+
+def test_runs_that_fail_meet_nothing(monkeypatch):
+    run = lambda statement, subject, name, seed: judged("fail", name=statement.name).result
+    monkeypatch.setattr(fallback, "execute", run)
+    results, plan = without("gradient-noise")
+    (result,) = sample(SGLD, results, plan, 1)
+    assert result.meets == []
+
+
+# What is due ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_due_depends_on_claims_and_spaces():
+    names = lambda row: {o.name for o in due(Subject(sampler_row(row)))}
+    flat = {"gaussian", "high-dimension", "line", "plane", "pytree", "data", "closed-state", "known-draws", "branches"}
+    assert names("sgld") == flat | {"gradient-noise"}
+    assert names("hmc") == flat
+    assert names("svgd") == {"closed-state", "known-draws", "particles"}  # branches of particles are not followed
+    assert "manifold" in names("gsgnht")
+    assert not names("gsgnht") & {"line", "plane", "pytree", "data"}
+    assert not names("host-sgld") & {"known-draws", "branches"}
+
+
+def test_every_reference_sampler_has_something_due_and_every_due_obligation_can_be_met():
+    known = {o.name for o in OBLIGATIONS}
+    for row in SAMPLERS:
+        names = [o.name for o in due(Subject(row))]
+        assert len(set(names)) == len(names)
+        assert set(names) <= known
+    assert obligation("plane") in TARGETS
+
+
+def test_a_law_of_runs_that_passes_decides_in_the_conclusion():
+    results, plan = without("plane")
+    runs = judged("pass", name="law_of_runs", meets=["plane"])
+    assert conclude("sgld", [*results, runs], plan).law == "holds"

@@ -1,0 +1,153 @@
+"""A memory outside of z and a clock are found, where they begin; what is part of z, caches, counts and records pass."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from checks.core.third_party import builder
+from checks.tiers.premises.closed_state import closed_state
+from targets.registry import target
+from tests.helpers.strangers import Kept, Langevin, decide, gradient, normal
+
+WELL = "double-well"
+
+
+@dataclass
+class Hidden(Langevin):
+    """Its author says that z is the position, and that `init` makes a state of it."""
+
+    def unpack(self, state):
+        return state.position
+
+    def pack(self, key, z, estimator):
+        return self.init(key, z, estimator)
+
+
+def until(n):
+    return lambda key, x, count, g: (jnp.where(count < n, 1.0, 0.5) * normal(key, x), count + 1)
+
+
+class StaleMALA:
+    """MALA that keeps the gradient of the last proposal, accepted or not."""
+
+    def __init__(self, fresh):
+        self.fresh = fresh
+
+    def init(self, key, position, estimator):
+        return Kept(position, gradient(estimator, position))
+
+    def step(self, key, state, step_size, estimator):
+        a, b = jax.random.split(key)
+        x, g, h = state.position, state.kept, step_size
+        y = x - h * g + jnp.sqrt(2 * h) * normal(a, x)
+        at = lambda z: estimator.estimate(key, (), z)[0]
+        gy = gradient(estimator, y)
+        forth, back = jnp.sum((y - x + h * g) ** 2), jnp.sum((x - y + h * gy) ** 2)
+        accept = jnp.log(jax.random.uniform(b)) < at(x).potential - at(y).potential + (forth - back) / (4 * h)
+        kept = jnp.where(accept, gy, g) if self.fresh else gy
+        return Kept(jnp.where(accept, y, x), kept)
+
+    needs = ("gradient", "potential")
+
+
+class HostWalk:
+    """SGLD in NumPy, with a number of steps as an attribute."""
+
+    backend = "host"
+
+    def __init__(self, stop):
+        self.stop, self.steps = stop, 0
+
+    def step(self, rng, x, step_size, estimator):
+        self.steps += 1
+        g = np.asarray(estimator.estimate(jax.random.key(0), (), x)[0].gradient)
+        return x - step_size * g + np.sqrt(2 * step_size) * (self.steps < self.stop) * rng.standard_normal(np.shape(x))
+
+
+class Counting:
+    """SGLD whose object counts the calls of its step, and adds no noise in the second."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def step(self, key, x, step_size, estimator):
+        self.calls += 1
+        scale = 0.0 if self.calls == 2 else 1.0
+        return x - step_size * gradient(estimator, x) + scale * jnp.sqrt(2 * step_size) * normal(key, x)
+
+
+def rms(key, x, average, g):
+    average = 0.9 * average + 0.1 * g**2
+    return normal(key, x) / jnp.sqrt(0.1 + average), average
+
+
+def antithetic(key, x, last, g):
+    """A draw, then its negative."""
+    second = jnp.any(last != 0)
+    noise = jnp.where(second, -last, normal(key, x))
+    return noise, jnp.where(second, 0 * noise, noise)
+
+
+MEMORY = {
+    "noise halves at step 500": Langevin(until(500)),
+    "noise halves at step 20000, beyond the run": Langevin(until(20_000)),
+    "a cycle of 64 steps": Langevin(lambda k, x, n, g: (jnp.where(n % 64 < 32, 1.2, 0.8) * normal(k, x), n + 1)),
+    "a count in floats": Langevin(
+        lambda k, x, n, g: (jnp.where(n < 9e4, 1.0, 0.0) * normal(k, x), n + 1.0), lambda x: jnp.zeros(())
+    ),
+    "an average of squared gradients that is not shown": Hidden(rms, lambda x: jnp.ones(jnp.shape(x))),
+    "antithetic noise that is not shown": Hidden(antithetic, lambda x: jnp.zeros(jnp.shape(x))),
+    "the gradient of a rejected proposal": StaleMALA(fresh=False),
+    "an attribute of a host sampler": HostWalk(200),
+    "an attribute that a traced step changes": Counting(),
+}
+CLOSED = {
+    "a count that is not used": Langevin(lambda k, x, n, g: (normal(k, x), n + 1)),
+    "an average that is not used": Langevin(
+        lambda k, x, mean, g: (normal(k, x), 0.9 * mean + 0.1 * x), lambda x: jnp.zeros(jnp.shape(x))
+    ),
+    "MALA with a cache of its gradient": StaleMALA(fresh=True),
+    "a host sampler that counts to no end": HostWalk(10**9),
+    "the last noise, for plots": Langevin(
+        lambda k, x, last, g: ((e := normal(k, x)), e), lambda x: jnp.zeros(jnp.shape(x))
+    ),
+    "a count in floats that is not used": Langevin(lambda k, x, n, g: (normal(k, x), n + 1.0), lambda x: jnp.zeros(())),
+}
+
+
+# What no `unpack` leaves out is part of z.
+SHOWN = {
+    "an average of squared gradients": Langevin(rms, lambda x: jnp.ones(jnp.shape(x))),
+    "antithetic noise": Langevin(antithetic, lambda x: jnp.zeros(jnp.shape(x))),
+}
+
+
+@pytest.mark.parametrize("name", MEMORY)
+def test_what_a_state_hides_is_found(name):
+    finding = decide(closed_state, MEMORY[name])
+    assert finding.verdict == "fail", finding.reason
+
+
+@pytest.mark.parametrize("name", CLOSED | SHOWN)
+def test_caches_counts_records_and_what_is_part_of_z_are_no_memory(name):
+    finding = decide(closed_state, (CLOSED | SHOWN)[name])
+    assert finding.verdict == "pass", finding.reason
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_a_later_position_depends_on_is_part_of_z(name):
+    sampler = builder("a stranger", SHOWN[name])(target(WELL))
+    state = sampler.init(jax.random.key(0), target(WELL).example, None)
+    assert [np.shape(leaf) for leaf in jax.tree.leaves(sampler.unpack(state))] == [(1,), (1,)]
+
+
+def test_the_first_step_that_differs_is_named():
+    assert "from step 501 on" in decide(closed_state, MEMORY["noise halves at step 500"]).reason
+
+
+def test_a_count_that_matters_later_is_named_with_the_leaf():
+    reason = decide(closed_state, MEMORY["noise halves at step 20000, beyond the run"]).reason
+    assert "state.kept put forward by" in reason

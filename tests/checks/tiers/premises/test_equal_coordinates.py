@@ -1,0 +1,135 @@
+"""Thousands of coordinates: what is left out, tiled or treated otherwise is found; what is alike for all passes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from checks.core.check import NotApplicable, OutOfReach
+from checks.tiers.premises.coordinates import equal_coordinates
+from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal
+
+LINE = "gaussian-1d-scaled"
+
+
+@dataclass
+class Drawn:
+    """SGLD whose noise is `draw(key, number of coordinates)`."""
+
+    draw: Any
+
+    def step(self, key, x, step_size, estimator):
+        return x - step_size * gradient(estimator, x) + jnp.sqrt(2 * step_size) * self.draw(key, x.size)
+
+
+@dataclass
+class Directed:
+    """SGLD along `move(g)`."""
+
+    move: Any
+
+    def step(self, key, x, step_size, estimator):
+        return x - step_size * self.move(gradient(estimator, x)) + jnp.sqrt(2 * step_size) * normal(key, x)
+
+
+def tiled(key, size, tile=64):
+    return jnp.resize(jax.random.normal(key, (tile,)), (size,))
+
+
+def by_keys(number):
+    """One key a coordinate, folded with what `number` makes of its index."""
+    return lambda key, size: jax.vmap(lambda i: jax.random.normal(jax.random.fold_in(key, number(i))))(jnp.arange(size))
+
+
+class Dense:
+    """SGLD with the preconditioner (I + 1 1^T / d)^-1, as a matrix, and its square root for the noise."""
+
+    def step(self, key, x, step_size, estimator):
+        matrix = jnp.linalg.inv(jnp.eye(x.size) + jnp.ones((x.size, x.size)) / x.size)
+        root = jnp.linalg.cholesky(matrix)
+        return x - step_size * matrix @ gradient(estimator, x) + jnp.sqrt(2 * step_size) * root @ normal(key, x)
+
+
+UNEQUAL = {
+    "noise for the first 10 coordinates only": Drawn(lambda k, d: jax.random.normal(k, (d,)) * (jnp.arange(d) < 10)),
+    "noise in tiles of 64": Drawn(tiled),
+    "keys folded with a byte": Drawn(by_keys(lambda i: i % 256)),
+    "no drift in coordinate 1000": Directed(lambda g: jnp.where(jnp.arange(g.size) == 1000, 0.0, g)),
+    "the drift of blocks of 128, the rest forgotten": Directed(
+        lambda g: jnp.where(jnp.arange(g.size) < max(g.size // 128 * 128, 17), g, 0.0)
+    ),
+    "a drift that is summed in half precision for many": Directed(
+        lambda g: g.astype(jnp.float16).astype(g.dtype) if g.size > 1000 else g
+    ),
+    "noise divided by the square root of the dimension beyond 100": Drawn(
+        lambda k, d: jax.random.normal(k, (d,)) / np.sqrt(d if d > 100 else 1)
+    ),
+}
+ALIKE = {
+    "Euler": Euler(),
+    "a momentum": Underdamped(),
+    "MALA": MALA(),
+    "keys folded with the index": Drawn(by_keys(lambda i: i)),
+    "the norm of the gradient": Directed(lambda g: g * jnp.minimum(1, 1e3 / jnp.linalg.norm(g))),
+    "noise whose mean is taken out, and put back": Drawn(
+        lambda k, d: (e := jax.random.normal(k, (d,))) - e.mean() + e.mean()
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNEQUAL)
+def test_coordinates_that_are_treated_otherwise_fail(name):
+    finding = decide(equal_coordinates, UNEQUAL[name], LINE)
+    assert finding.verdict == "fail", finding.reason
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_coordinates_that_are_treated_alike_pass(name):
+    finding = decide(equal_coordinates, ALIKE[name], LINE)
+    assert finding.verdict == "pass", finding.reason
+    assert "4099" in finding.reason
+
+
+def test_the_coordinates_are_named():
+    assert (
+        "1 of 4099 coordinates (1000)" in decide(equal_coordinates, UNEQUAL["no drift in coordinate 1000"], LINE).reason
+    )
+    assert "(10 to " in decide(equal_coordinates, UNEQUAL["noise for the first 10 coordinates only"], LINE).reason
+
+
+def test_a_method_with_dense_matrices_is_looked_at_in_fewer_dimensions():
+    """Its covariance commutes with permutations, although the Cholesky factor of it does not."""
+    finding = decide(equal_coordinates, Dense(), LINE)
+    assert finding.verdict == "pass", finding.reason
+    assert "257" in finding.reason
+    assert "4099" not in finding.reason
+
+
+def test_a_method_that_breaks_the_symmetry_by_design_is_out_of_reach():
+    with pytest.raises(OutOfReach, match="does not treat coordinates alike"):
+        decide(equal_coordinates, Directed(lambda g: (1 + jnp.arange(g.size) / g.size) * g), LINE)
+
+
+def test_a_method_for_a_fixed_dimension_is_out_of_reach():
+    with pytest.raises(OutOfReach, match="does not run in 5 dimensions"):
+        decide(equal_coordinates, Directed(lambda g: jnp.eye(1) @ g), LINE)
+
+
+def test_a_state_without_a_number_per_coordinate_is_not_applicable():
+    class Sum:
+        """Its position is computed from one number, whatever the dimension."""
+
+        def init(self, key, position, estimator):
+            return jnp.sum(position)
+
+        def position(self, state):
+            return jnp.full((1,), state)
+
+        def step(self, key, state, step_size, estimator):
+            return state + step_size * jax.random.normal(key)
+
+    with pytest.raises(NotApplicable, match="no part with a number per coordinate"):
+        decide(equal_coordinates, Sum(), LINE)

@@ -1,0 +1,90 @@
+"""A step that bends far from the bulk is found, with the distance; one that is the same everywhere passes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from checks.core.check import NotApplicable, OutOfReach
+from checks.tiers.premises.far_field import far_field
+from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal
+
+PLANE = "gaussian-correlated-2d"
+
+
+class HostWalk:
+    """SGLD in NumPy, its gradients bounded."""
+
+    backend = "host"
+
+    def __init__(self, bound):
+        self.bound = bound
+
+    def step(self, rng, x, step_size, estimator):
+        g = np.clip(np.asarray(estimator.estimate(rng, (), x)[0].gradient), -self.bound, self.bound)
+        return x - step_size * g + np.sqrt(2 * step_size) * rng.standard_normal(np.shape(x))
+
+
+BENT = {
+    "gradients clipped at 20": Euler(lambda g, h: jnp.clip(g, -20, 20)),
+    "gradients scaled to a norm of 50": Euler(lambda g, h: g * jnp.minimum(1, 50 / jnp.linalg.norm(g))),
+    "positions kept in a box of 30": Euler(end=lambda x: jnp.clip(x, -30, 30)),
+    "no gradient beyond 60": Euler(lambda g, h: jnp.where(jnp.linalg.norm(g) > 60, 0.0, g)),
+    "noise clipped at 4 sigma": Euler(noise=lambda e: jnp.clip(e, -4, 4)),
+    "a momentum clipped at 10": Underdamped(change=lambda p: jnp.clip(p, -10, 10)),
+    "proposals beyond 12 rejected": MALA(lambda y: jnp.all(jnp.abs(y) < 12)),
+    "a host sampler that clips at 40": HostWalk(40.0),
+    "a quadratic term that is cut off": Euler(noise=lambda e: e + 0.1 * jnp.minimum(e**2, 9.0) - 0.1),
+}
+STRAIGHT = {
+    "Euler": Euler(),
+    "a momentum": Underdamped(),
+    "MALA": MALA(),
+    "a host sampler": HostWalk(np.inf),
+    "a term quadratic in the noise": Euler(noise=lambda e: e + 0.1 * e**2 - 0.1),
+    "a clip that gives way as h -> 0": Euler(lambda g, h: g * jnp.minimum(1, 0.1 / (h * jnp.linalg.norm(g)))),
+    "a tamed drift": Euler(lambda g, h: g / (1 + h * jnp.linalg.norm(g))),
+    "a guard against what is not finite": Euler(end=lambda x: jnp.where(jnp.isfinite(x), x, 0.0)),
+}
+
+
+@pytest.mark.parametrize("name", BENT)
+def test_a_step_that_is_another_one_far_away_fails(name):
+    finding = decide(far_field, BENT[name], PLANE)
+    assert finding.verdict == "fail", finding.reason
+    assert "is not what it is in the bulk" in finding.reason
+
+
+@pytest.mark.parametrize("name", STRAIGHT)
+def test_a_step_that_is_the_same_everywhere_passes(name):
+    finding = decide(far_field, STRAIGHT[name], PLANE)
+    assert finding.verdict == "pass", finding.reason
+    assert "not examined" not in finding.measurements
+
+
+def test_the_distance_of_the_bend_is_named():
+    """Noise that is clipped at 4 sigma differs at the next size that is tried."""
+    assert "from 4.5 sigma on" in decide(far_field, BENT["noise clipped at 4 sigma"], PLANE).reason
+
+
+def test_a_bend_farther_than_gradients_of_data_reach_is_named_and_does_not_fail():
+    finding = decide(far_field, Euler(lambda g, h: jnp.clip(g, -1e6, 1e6)), PLANE)
+    assert finding.verdict == "pass", finding.reason
+    assert "a clip" in finding.measurements["not examined"]
+
+
+def test_a_step_that_is_no_polynomial_is_out_of_reach():
+    def step(key, x, h, estimator):
+        return jnp.sinh(jnp.arcsinh(x) - h * gradient(estimator, x) + jnp.sqrt(2 * h) * jax.nn.softplus(normal(key, x)))
+
+    class Warped:
+        def step(self, key, x, step_size, estimator):
+            return step(key, x, step_size, estimator)
+
+    with pytest.raises(OutOfReach, match="no polynomial"):
+        decide(far_field, Warped(), PLANE)
+
+
+def test_a_target_that_is_not_gaussian_has_no_lines():
+    with pytest.raises(NotApplicable, match="Gaussian target"):
+        decide(far_field, Euler(), "double-well")

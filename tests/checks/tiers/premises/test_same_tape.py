@@ -1,0 +1,97 @@
+"""Single precision: a step that is another one in float32 is found, one that loses only digits passes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from checks.core.check import OutOfReach
+from checks.tiers.premises.same_tape import same_tape
+from tests.helpers.strangers import MALA, Euler, Kept, Underdamped, decide, gradient, normal
+
+single = lambda x: x.dtype == jnp.float32
+WELL = "double-well"
+
+
+class Summed:
+    """SGLD with a running sum of 1e8 and more in its state, from which the position is taken back."""
+
+    def init(self, key, position, estimator):
+        return Kept(position, position + 1e8)
+
+    def step(self, key, state, step_size, estimator):
+        x = state.kept - 1e8
+        move = -step_size * gradient(estimator, x) + jnp.sqrt(2 * step_size) * normal(key, x)
+        return Kept(x + move, state.kept + move)
+
+
+OTHER = {
+    "half of the noise in float32": Euler(noise=lambda e: (0.5 if single(e) else 1.0) * e),
+    "positions kept in bfloat16 where they are in float32": Euler(
+        end=lambda x: x.astype(jnp.bfloat16).astype(x.dtype) if single(x) else x
+    ),
+    "a momentum kept in bfloat16 where it is in float32": Underdamped(
+        change=lambda p: p.astype(jnp.bfloat16).astype(p.dtype) if single(p) else p
+    ),
+    "squares that overflow": Euler(lambda g, h: g / jnp.sqrt(jnp.sum((1e25 * g) ** 2)) * jnp.sum(1e25 * jnp.abs(g))),
+    "digits that cancel": Summed(),
+    "an epsilon below the least float32": Euler(lambda g, h: g * (1e-60 + 0 * g) / (1e-60 + 0 * g)),
+    "normals of their own in float32, without tails": Euler(noise=lambda e: jnp.clip(e, -1.5, 1.5) if single(e) else e),
+}
+SAME = {
+    "Euler": Euler(),
+    "a momentum": Underdamped(),
+    "MALA": MALA(),
+    "a gradient summed in float64 where there is one": Euler(
+        lambda g, h: jnp.sum(g[None].astype(float), axis=0).astype(g.dtype)
+    ),
+    "an exponential of the step size": Euler(lambda g, h: g * (1 - jnp.exp(-h)) / h),
+}
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_a_step_that_is_another_one_in_float32_fails(name):
+    finding = decide(same_tape, OTHER[name], WELL)
+    assert finding.verdict == "fail", finding.reason
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_a_step_that_loses_digits_only_passes(name):
+    finding = decide(same_tape, SAME[name], WELL)
+    assert finding.verdict == "pass", finding.reason
+    assert finding.effect < 1e-4
+
+
+def test_the_effect_is_the_difference_of_two_runs():
+    """x' = x - h 0.5 in float64 alone: after n steps the runs are h n / 2 apart, relative to 1 + |x|."""
+
+    class Drifting:
+        def step(self, key, x, step_size, estimator):
+            return x if single(x) else x - 0.5 * step_size
+
+    finding = decide(same_tape, Drifting(), "gaussian-1d-scaled", step_size=0.1)
+    start, h = 0.7 + 0.2 * np.sqrt(2.5), 0.1 / 2.5  # the example of the target, and its curvature
+    x = start - 0.5 * h * np.arange(1, 51)
+    gaps = (start - x) / (1 + x)
+    assert np.isclose(finding.effect, gaps, rtol=1e-6).any()
+    assert finding.effect > 0.1
+
+
+def test_a_step_that_cannot_be_traced_in_float32_is_out_of_reach():
+    class Picky:
+        def step(self, key, x, step_size, estimator):
+            if single(x):
+                raise TypeError("float64 only")
+            return x - step_size * gradient(estimator, x) + jnp.sqrt(2 * step_size) * normal(key, x)
+
+    with pytest.raises(OutOfReach, match="cannot be traced in this precision"):
+        decide(same_tape, Picky(), WELL)
+
+
+def test_draws_that_the_tape_cannot_feed_are_out_of_reach():
+    class Gamma:
+        def step(self, key, x, step_size, estimator):
+            return x + step_size * (jax.random.gamma(key, 2.0, x.shape) - 2.0)
+
+    with pytest.raises(OutOfReach, match="cannot feed"):
+        decide(same_tape, Gamma(), WELL)

@@ -1,0 +1,241 @@
+"""Runs decide what no step can be followed for: right kernels pass, wrong ones fail, by averages along runs.
+
+Oracles: closed forms of the characteristic functions of a Gaussian; SciPy's quadrature for a law that is none.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import integrate
+
+from checks.core.check import NotApplicable, OutOfReach
+from checks.end_points.runs import FACTORS, Runs, functions_of, step_size_of
+from checks.tiers.invariance import law_of_runs
+from samplers.interface.claims import AdaptiveLaw, Claims, ExactLaw, Source, StationaryLaw
+from targets.registry import target
+from tests.helpers.strangers import Euler, Kept, Langevin, decide, gradient, normal, potential, subject
+
+SOURCE = Source("", "none")
+EXACT, TENDS = Claims(SOURCE, ExactLaw()), Claims(SOURCE, StationaryLaw(order=1))
+ANHARMONIC, PLANE = "anharmonic", "gaussian-correlated-2d"
+
+
+class Slice:
+    """Slice sampling along a random line: stepping out, then shrinking; its number of draws is not fixed."""
+
+    claims = EXACT
+
+    def step(self, key, x, step_size, estimator):
+        a, b, c, d = jax.random.split(key, 4)
+        line = normal(a, x)
+        line = line / jnp.linalg.norm(line)
+        width = 10 * jnp.sqrt(step_size)
+        level = potential(estimator, x) - jnp.log(jax.random.uniform(b))
+        inside = lambda t: potential(estimator, x + t * line) <= level
+        low = -width * jax.random.uniform(c)
+        low, high = (
+            jax.lax.while_loop(inside, lambda t, s=sign: t + s * width, end)
+            for sign, end in ((-1.0, low), (1.0, low + width))
+        )
+
+        def shrink(carry):
+            key, low, high, t, _ = carry
+            key, draw = jax.random.split(key)
+            t = low + (high - low) * jax.random.uniform(draw)
+            return key, jnp.where(t < 0, t, low), jnp.where(t < 0, high, t), t, inside(t)
+
+        found = jax.lax.while_loop(lambda carry: ~carry[4], shrink, (d, low, high, 0.0 * low, jnp.array(False)))
+        return x + found[3] * line
+
+
+class Multinomial:
+    """HMC that draws one of the states of a trajectory, which is placed around the start at random."""
+
+    claims = EXACT
+    steps = 4
+
+    def __init__(self, kinetic=True):
+        self.kinetic = kinetic
+
+    def step(self, key, x, step_size, estimator):
+        a, b, c = jax.random.split(key, 3)
+        p, h = normal(a, x), step_size
+        behind = jax.random.randint(b, (), 0, self.steps + 1)
+
+        def leap(z, direction):
+            y, q = z
+            q = q - direction * h / 2 * gradient(estimator, y)
+            y = y + direction * h * q
+            return y, q - direction * h / 2 * gradient(estimator, y)
+
+        start = jax.lax.fori_loop(0, behind, lambda i, z: leap(z, -1.0), (x, p))
+        _, (ys, qs) = jax.lax.scan(lambda z, _: (leap(z, 1.0), z), start, None, length=self.steps + 1)
+        energy = jax.vmap(lambda y: potential(estimator, y))(ys) + self.kinetic * jnp.sum(qs**2, axis=-1) / 2
+        return ys[jax.random.categorical(c, -energy)]
+
+
+class HMC:
+    """HMC of three leapfrog steps, with or without the kinetic energy in its ratio."""
+
+    claims = EXACT
+
+    def __init__(self, kinetic=True):
+        self.kinetic = kinetic
+
+    def step(self, key, x, step_size, estimator):
+        a, b = jax.random.split(key)
+        y, p, h = x, normal(a, x), step_size
+        q = p - h / 2 * gradient(estimator, x)
+        for i in range(3):
+            y = y + h * q
+            q = q - (h if i < 2 else h / 2) * gradient(estimator, y)
+        energy = lambda z, r: potential(estimator, z) + self.kinetic * jnp.sum(r**2) / 2
+        return jnp.where(jnp.log(jax.random.uniform(b)) < energy(x, p) - energy(y, q), y, x)
+
+
+def antithetic(key, x, last, g):
+    """A draw, then its negative."""
+    second = jnp.any(last != 0)
+    noise = jnp.where(second, -last, normal(key, x))
+    return noise, jnp.where(second, 0 * noise, noise)
+
+
+zeros = lambda x: jnp.zeros_like(x)
+RIGHT = {
+    "slice sampling": (Slice(), ANHARMONIC),
+    "slice sampling in the plane": (Slice(), PLANE),
+    "multinomial HMC": (Multinomial(), PLANE),
+    "HMC": (HMC(), ANHARMONIC),
+    "Euler": (Euler(), ANHARMONIC),
+}
+WRONG = {
+    "half of the variance of the noise": (Euler(noise=lambda e: e / np.sqrt(2)), ANHARMONIC),
+    "HMC without the kinetic energy in its ratio": (HMC(kinetic=False), PLANE),
+    "multinomial HMC without the kinetic energy": (Multinomial(kinetic=False), PLANE),
+    "a force of 0.7": (Euler(lambda g, h: 0.7 * g), PLANE),
+    "noise that takes itself back": (Langevin(antithetic, zeros), ANHARMONIC),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_kernel_passes(name):
+    finding = decide(law_of_runs, *RIGHT[name])
+    assert finding.verdict == "pass", finding.reason
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_kernel_fails(name):
+    finding = decide(law_of_runs, *WRONG[name])
+    assert finding.verdict == "fail", finding.reason
+    assert finding.significance.p_value < finding.significance.alpha
+    assert "by sampling" in finding.reason
+
+
+def test_exact_kernels_are_run_where_they_reject_and_others_at_their_usual_step_size():
+    rejecting, smooth = decide(law_of_runs, *RIGHT["HMC"]), decide(law_of_runs, *RIGHT["Euler"])
+    assert 0.01 < rejecting.measurements["rejected"] <= 0.5
+    usual = 0.05 / target(ANHARMONIC).curvature
+    assert rejecting.step_size > usual
+    assert smooth.measurements["rejected"] == 0
+    assert smooth.step_size == pytest.approx(usual)
+
+
+def test_a_law_that_is_not_fixed_is_not_applicable_and_runs_that_explode_are_out_of_reach():
+    class Learning(Euler):
+        claims = Claims(SOURCE, AdaptiveLaw())
+
+    with pytest.raises(NotApplicable, match="no law at a fixed step size"):
+        decide(law_of_runs, Learning(), ANHARMONIC)
+    with pytest.raises(OutOfReach, match="not finite"):
+        decide(law_of_runs, Euler(end=lambda x: x / 0), ANHARMONIC)
+
+
+# Runs and their functions ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+def test_expectations_of_a_gaussian_are_characteristic_functions(temperature):
+    """y is standard normal in every direction: E cos(w.y) = exp(-|w|^2 / 2), by draws and 6 standard errors."""
+    law = target(PLANE)
+    functions = functions_of(law, temperature)
+    covariance = temperature * np.linalg.inv(law.gaussian.precision)
+    draws = np.random.default_rng(0).multivariate_normal(law.gaussian.mean, covariance, 200_000)
+    values = np.asarray(jax.vmap(functions.values)(jnp.asarray(draws)))
+    error = values.std(axis=0) / np.sqrt(len(draws))
+    assert np.abs(values.mean(axis=0) - functions.expected).max() < (6 * error).max()
+    assert len(functions.names) == len(functions.expected) == values.shape[1]
+
+
+def test_expectations_on_a_line_are_those_of_quadrature():
+    law = target(ANHARMONIC)
+    functions = functions_of(law, 1.0)
+    density = lambda x: np.exp(-float(law.flat_potential(jnp.array([x]))))
+    ends = dict(zip(functions.names, functions.expected, strict=True))
+    total, mean, square = (integrate.quad(lambda x, k=k: x**k * density(x), *law.interval)[0] for k in range(3))
+    mean, square = mean / total, square / total
+    standard = lambda x: (x - mean) / np.sqrt(square - mean**2)
+    for name, f in (("cos(y[0])", np.cos), ("sin(2 y[0])", lambda y: np.sin(2 * y))):
+        expected = integrate.quad(lambda x, f=f: f(standard(x)) * density(x), *law.interval)[0] / total
+        assert ends[name] == pytest.approx(expected, abs=1e-7)
+
+
+def test_averages_are_those_of_the_steps_after_the_discarded_ones():
+    """x' = x + 1, by hand; the share of steps that stand still is that of x' = x in half of them."""
+
+    class Counting:
+        def init(self, key, position, estimator):
+            return Kept(position, jnp.zeros((), int))
+
+        def step(self, key, state, step_size, estimator):
+            moves = state.kept % 2
+            return Kept(state.position + moves, state.kept + 1)
+
+    law = target(ANHARMONIC)
+    functions = functions_of(law, 1.0)
+    runs = Runs(subject(Counting(), ANHARMONIC), law, functions)
+    start = np.array([[0.25], [-1.0]])
+    means, still = runs.means(3, start, 0.1, 7, 4)
+    for x, mean in zip(start, means, strict=True):
+        walked = [x + 2, x + 3, x + 3]  # after steps 5, 6 and 7
+        np.testing.assert_allclose(mean, np.mean([functions.values(np.asarray(w)) for w in walked], axis=0), rtol=1e-12)
+    np.testing.assert_allclose(still, 4 / 7)
+
+
+def test_a_host_sampler_is_run_in_the_same_way():
+    class Host:
+        backend = "host"
+
+        def step(self, rng, x, step_size, estimator):
+            return np.asarray(x) + 1
+
+    law = target(ANHARMONIC)
+    functions = functions_of(law, 1.0)
+    runs = Runs(subject(Host(), ANHARMONIC), law, functions)
+    (mean,), (still,) = runs.means(3, np.array([[0.25]]), 0.1, 4, 2)
+    np.testing.assert_allclose(mean, (functions.values(np.array([3.25])) + functions.values(np.array([4.25]))) / 2)
+    assert still == 0
+
+
+def test_the_step_size_is_the_largest_at_which_half_of_the_steps_move():
+    """A kernel that stands still with probability min(1, h / 0.64): 0.4 at h = 0.256, 0.8 at twice that."""
+
+    class Lazy:
+        def step(self, key, x, step_size, estimator):
+            return jnp.where(jax.random.uniform(key) < step_size / 0.64, x, x + 1e-6)
+
+    law = target(ANHARMONIC)
+    h, share = step_size_of(Runs(subject(Lazy(), ANHARMONIC), law, functions_of(law, 1.0)), 0.008, 5)
+    assert h == pytest.approx(0.008 * 32)
+    assert h in 0.008 * FACTORS
+    # 256 runs of 16 steps: six standard errors
+    assert share == pytest.approx(0.4, abs=6 * np.sqrt(0.24 / 4096))
+
+
+def test_draws_of_the_starts_are_those_of_the_target_at_the_temperature_that_is_claimed():
+    class Hot(Euler):
+        claims = Claims(SOURCE, StationaryLaw(order=1, temperature=4.0))
+
+    law = target(PLANE)
+    starts = Runs(subject(Hot(), PLANE), law, functions_of(law, 4.0)).starts(1, 100_000)
+    np.testing.assert_allclose(np.cov(starts.T), 4 * np.linalg.inv(law.gaussian.precision), atol=0.1)

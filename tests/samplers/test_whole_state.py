@@ -1,0 +1,277 @@
+"""z of a state that shows none: position and what later positions depend on, without records, caches, clocks and keys.
+
+Oracles: which numbers these are is known of each example, and a step from `pack(unpack(state))` is the step itself.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from checks.core.precision import in_dtype
+from samplers.estimators.basic import Exact
+from samplers.interface.from_step import complete
+from samplers.interface.whole_state import Whole, fresh_key, is_key, whole_state
+from targets.registry import target
+from tests.helpers.strangers import Langevin, Underdamped, gradient, normal, potential
+
+PLANE = target("gaussian-correlated-2d")
+H = 0.01
+
+
+class State(NamedTuple):
+    """What a stranger keeps; `position` does not come first."""
+
+    count: Any
+    key: Any
+    kept: Any
+    position: Any
+
+
+class Kept:
+    """SGLD with `kept' = update(kept, x, g, e)`, whose noise is `noise(kept, e)`."""
+
+    def __init__(self, first, update, noise=lambda kept, e: e):
+        self.first, self.update, self.noise = first, update, noise
+
+    def init(self, key, position, estimator):
+        return State(0, jax.random.key(5), self.first(position, estimator), position)
+
+    def step(self, key, state, step_size, estimator):
+        x, e = state.position, normal(key, state.position)
+        g = gradient(estimator, x)
+        moved = x - step_size * g + jnp.sqrt(2 * step_size) * self.noise(state.kept, e)
+        kept = self.update(state.kept, x, g, e)
+        return State(state.count + 1, jax.random.fold_in(state.key, 1), kept, moved)
+
+
+class CachedMALA:
+    """MALA with energy and gradient of the state, or of the last proposal if `stale`."""
+
+    def __init__(self, stale):
+        self.stale = stale
+
+    def init(self, key, position, estimator):
+        return {"U": potential(estimator, position), "g": gradient(estimator, position), "x": position}
+
+    def position(self, state):
+        return state["x"]
+
+    def step(self, key, state, step_size, estimator):
+        a, b = jax.random.split(key)
+        x, g, h = state["x"], state["g"], step_size
+        y = x - h * g + jnp.sqrt(2 * h) * normal(a, x)
+        new = self.init(key, y, estimator)
+        forth, back = jnp.sum((y - x + h * g) ** 2), jnp.sum((x - y + h * new["g"]) ** 2)
+        accept = jnp.log(jax.random.uniform(b)) < state["U"] - new["U"] + (forth - back) / (4 * h)
+        chosen = jax.tree.map(lambda p, q: jnp.where(accept, p, q), new, state)
+        return chosen | ({"g": new["g"]} if self.stale else {})
+
+
+class Delayed:
+    """SGLD with the gradient of the position before."""
+
+    def init(self, key, position, estimator):
+        return {"g": gradient(estimator, position), "x": position}
+
+    def position(self, state):
+        return state["x"]
+
+    def step(self, key, state, step_size, estimator):
+        x = state["x"]
+        moved = x - step_size * state["g"] + jnp.sqrt(2 * step_size) * normal(key, x)
+        return {"g": gradient(estimator, x), "x": moved}
+
+
+class Computed:
+    """SGLD in y = log(x) + c of a positive x, with c kept, where the position is computed from both."""
+
+    def init(self, key, position, estimator):
+        return {"shift": jnp.ones_like(position), "y": position + 1.0}
+
+    def position(self, state):
+        return state["y"] - state["shift"]
+
+    def step(self, key, state, step_size, estimator):
+        x = self.position(state)
+        y = state["y"] - step_size * gradient(estimator, x) + jnp.sqrt(2 * step_size) * normal(key, x)
+        return {"shift": 0.9 * state["shift"] + 0.01 * x, "y": y}
+
+
+zeros = lambda x, estimator: jnp.zeros_like(x)
+RECORD = Kept(zeros, lambda kept, x, g, e: 0.9 * kept + 0.1 * x)
+CACHE = Kept(lambda x, estimator: gradient(estimator, x), lambda kept, x, g, e: g)
+AVERAGE = Kept(
+    lambda x, estimator: jnp.ones_like(x),
+    lambda kept, x, g, e: 0.9 * kept + 0.1 * g**2,
+    lambda kept, e: e / jnp.sqrt(1 + kept),
+)
+CONSTANT = Kept(lambda x, estimator: jnp.full_like(x, 2.0), lambda kept, x, g, e: kept, lambda kept, e: kept * e)
+CLOCK = Kept(lambda x, estimator: jnp.zeros(()), lambda kept, x, g, e: kept + 1.0, lambda kept, e: e / (1 + kept))
+LAST = Kept(zeros, lambda kept, x, g, e: e, lambda kept, e: (e + kept) / np.sqrt(2))
+
+
+def whole(candidate, law=PLANE, size=1.0):
+    return whole_state(complete(candidate), law.example, Exact(law), size / law.curvature, jax.random.key)
+
+
+def lived(candidate, law=PLANE, steps=3):
+    """A state after a few steps."""
+    sampler, estimator = complete(candidate), Exact(law)
+    state = sampler.init(jax.random.key(9), law.example, estimator)
+    step = jax.jit(lambda key, s: sampler.step(key, s, jnp.asarray(H, law.example.dtype), estimator))
+    for i in range(steps):
+        state = step(jax.random.key(10 + i), state)
+    return state, step
+
+
+@pytest.mark.parametrize(
+    ("candidate", "rest"),
+    [
+        (Underdamped(), 1),
+        (AVERAGE, 1),
+        (LAST, 1),
+        (Delayed(), 1),
+        (RECORD, 0),
+        (CACHE, 0),
+        (CONSTANT, 0),
+        (CLOCK, 0),
+        (CachedMALA(stale=False), 0),
+        (Langevin(lambda key, x, count, g: (normal(key, x), count + 1)), 0),
+        (Langevin(lambda key, x, count, g: (normal(key, x), count + 1.0), lambda x: jnp.zeros(())), 0),
+    ],
+    ids=[
+        "momentum",
+        "average",
+        "last draw",
+        "gradient of the position before",
+        "record",
+        "cache never read",
+        "constant",
+        "clock",
+        "cache of MALA",
+        "count",
+        "float count",
+    ],
+)
+def test_z_is_the_position_and_what_later_positions_depend_on(candidate, rest):
+    found = whole(candidate)
+    state, _ = lived(candidate)
+    z = found.unpack(state)
+    if not rest:
+        assert np.array_equal(z, complete(candidate).position(state))
+        return
+    assert isinstance(z, Whole)
+    assert np.array_equal(z.position, complete(candidate).position(state))
+    assert [leaf.shape for leaf in z.rest] == [(2,)] * rest
+
+
+@pytest.mark.parametrize(
+    "candidate",
+    [Underdamped(), AVERAGE, LAST, RECORD, CONSTANT, Delayed(), CachedMALA(stale=False), Computed()],
+    ids=lambda c: type(c).__name__,
+)
+def test_a_state_that_is_packed_from_z_takes_the_same_step(candidate):
+    found = whole(candidate)
+    state, step = lived(candidate)
+    again = found.pack(jax.random.key(77), found.unpack(state), Exact(PLANE))
+    assert jax.tree.structure(again) == jax.tree.structure(state)
+    for ours, theirs in zip(*(jax.tree.leaves(found.unpack(s)) for s in (again, state)), strict=True):
+        assert np.array_equal(ours, theirs)
+    ends = [complete(candidate).position(step(jax.random.key(1), s)) for s in (state, again)]
+    np.testing.assert_allclose(*ends, rtol=1e-13)
+
+
+def test_a_momentum_that_sorts_first_is_not_taken_for_the_position():
+    state, _ = lived(Underdamped())
+    assert list(state) == ["momentum", "position"]
+    z = whole(Underdamped()).unpack(state)
+    assert np.array_equal(z.position, state["position"])
+    assert np.array_equal(z.rest[0], state["momentum"])
+    moved = whole(Underdamped()).pack(jax.random.key(0), Whole(z.position + 1, z.rest), Exact(PLANE))
+    np.testing.assert_array_equal(moved["position"], state["position"] + 1)
+    np.testing.assert_array_equal(moved["momentum"], state["momentum"])
+
+
+def test_a_cache_is_computed_anew_from_the_position_that_is_packed():
+    found = whole(CachedMALA(stale=False))
+    state = found.pack(jax.random.key(0), jnp.array([3.0, -2.0]), Exact(PLANE))
+    # the gradient of the Gaussian, by hand
+    expected = PLANE.gaussian.precision @ (np.array([3.0, -2.0]) - PLANE.gaussian.mean)
+    np.testing.assert_allclose(state["g"], expected, rtol=1e-12)
+
+
+def test_a_cache_that_a_rejection_leaves_stale_is_part_of_z_once_a_rejection_is_met():
+    assert len(whole(CachedMALA(stale=False), size=8.0).rest) == 0
+    found = whole(CachedMALA(stale=True), size=8.0)
+    state = {"U": jnp.array(3.0), "g": jnp.array([9.0, 8.0]), "x": jnp.array([1.0, 2.0])}
+    assert np.array_equal(found.unpack(state).rest[0], state["g"])
+
+
+def test_a_position_that_is_computed_from_the_state_leaves_the_numbers_themselves_as_z():
+    found = whole(Computed())
+    state, _ = lived(Computed())
+    assert found.position is None
+    shift, y = found.unpack(state)
+    assert np.array_equal(shift, state["shift"])
+    assert np.array_equal(y, state["y"])
+
+
+def test_counts_and_keys_keep_no_memory():
+    found = whole(LAST)
+    state, _ = lived(LAST)
+    a, b = (found.pack(jax.random.key(i), found.unpack(state), Exact(PLANE)) for i in range(2))
+    assert (int(state.count), int(a.count)) == (3, 0)
+    words = [jax.random.key_data(s.key).tobytes() for s in (state, a, b)]
+    assert len(set(words)) == 3
+
+
+def test_raw_and_typed_keys_are_told_from_other_numbers():
+    typed, raw = jax.random.key(3), jax.random.PRNGKey(3)
+    assert is_key(typed)
+    assert is_key(raw)
+    assert not is_key(jnp.arange(2))
+    assert not is_key(jnp.zeros(2))
+    many = jax.random.split(typed, 3)
+    for leaf in (typed, raw, many, jax.random.split(raw, 3)):
+        new = fresh_key(jax.random.key(8), leaf)
+        assert (new.shape, new.dtype) == (leaf.shape, leaf.dtype)
+        data = lambda k: np.asarray(jax.random.key_data(k) if jnp.issubdtype(k.dtype, jax.dtypes.prng_key) else k)
+        assert not np.array_equal(data(new), data(leaf))
+
+
+@pytest.mark.parametrize("candidate", [Underdamped(), CachedMALA(stale=False), RECORD], ids=lambda c: type(c).__name__)
+def test_single_precision_stays_single_and_has_the_same_z(candidate):
+    law = in_dtype(PLANE, "float32")
+    double, single = whole(candidate), whole(candidate, law)
+    assert (single.places, single.rest, single.caches) == (double.places, double.rest, double.caches)
+    state, _ = lived(candidate, law)
+    assert {leaf.dtype for leaf in jax.tree.leaves(single.unpack(state))} == {np.dtype("float32")}
+    again = single.pack(jax.random.key(0), single.unpack(state), Exact(law))
+    assert [getattr(a, "dtype", None) for a in jax.tree.leaves(again)] == [
+        getattr(a, "dtype", None)
+        for a in jax.tree.leaves(complete(candidate).init(jax.random.key(0), law.example, Exact(law)))
+    ]
+
+
+def test_every_number_of_a_host_sampler_is_part_of_z():
+    """Nothing of it is traced, so nothing can be left out; integers are no numbers with a law."""
+
+    class Host:
+        backend = "host"
+
+        def init(self, rng, position, estimator):
+            return {"count": 0, "mean": np.zeros(2), "position": np.asarray(position)}
+
+        def step(self, rng, state, step_size, estimator):
+            x = state["position"] + np.sqrt(2 * step_size) * rng.normal(size=2)
+            return {"count": state["count"] + 1, "mean": 0.9 * state["mean"] + 0.1 * x, "position": x}
+
+    sampler = complete(Host())
+    found = whole_state(sampler, PLANE.example, Exact(PLANE), 1.0, np.random.default_rng)
+    state = sampler.step(np.random.default_rng(1), sampler.init(None, PLANE.example, None), 0.1, None)
+    z = found.unpack(state)
+    assert np.array_equal(z.position, state["position"])
+    assert np.array_equal(z.rest[0], state["mean"])
