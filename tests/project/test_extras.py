@@ -29,7 +29,7 @@ MODULES = {
 OF_EXTRAS = (
     *MODULES.values(),
     *("torch", "tensordict", "gensim", "sklearn", "tomotopy", "pooch", "requests", "filelock", "jinja2", "markdown_it"),
-    *("msgspec", "pandas", "statsmodels", "dask", "distributed", "arviz", "hypothesis", "matplotlib", "pymanopt"),
+    *("msgspec", "pandas", "statsmodels", "dask", "distributed", "arviz_stats", "hypothesis", "matplotlib", "pymanopt"),
 )
 """Modules that the core dependencies do not bring."""
 WITHOUT = """
