@@ -88,26 +88,29 @@ def evaluate(functions, draws: np.ndarray) -> Statistics:
 
 def summarise(statistics: Statistics) -> dict[str, dict[str, float]]:
     """Mean, standard error, R-hat and effective sample sizes of each statistic [vehtari2021rank], by ArviZ."""
-    from arviz_stats.base import array_stats
-
     rows = {}
     for name, values in statistics.items():
         rows[name] = {
             "value": float(values.mean()),
             "mcse": _standard_error(values),
             "sd": float(values.std(ddof=1)),
-            "rhat": float(array_stats.rhat(values, chain_axis=0, draw_axis=1, method="rank")),
-            "ess_bulk": float(array_stats.ess(values, chain_axis=0, draw_axis=1, method="bulk")),
-            "ess_tail": float(array_stats.ess(values, chain_axis=0, draw_axis=1, method="tail", prob=(0.05, 0.95))),
+            "rhat": _of_chains("rhat", values, method="rank"),
+            "ess_bulk": _of_chains("ess", values, method="bulk"),
+            "ess_tail": _of_chains("ess", values, method="tail", prob=(0.05, 0.95)),
         }
     return rows
 
 
-def _standard_error(values: np.ndarray) -> float:
-    """Monte Carlo standard error of the mean of (chains, draws), by ArviZ."""
+def _of_chains(name: str, values: np.ndarray, **options: Any) -> float:
+    """A diagnostic of ArviZ of (chains, draws)."""
     from arviz_stats.base import array_stats
 
-    return float(array_stats.mcse(values, chain_axis=0, draw_axis=1, method="mean"))
+    return float(getattr(array_stats, name)(values, chain_axis=0, draw_axis=1, **options))
+
+
+def _standard_error(values: np.ndarray) -> float:
+    """Monte Carlo standard error of the mean of (chains, draws), by ArviZ."""
+    return _of_chains("mcse", values, method="mean")
 
 
 def importance(functions, workload: Workload, law: GaussianLaw, n: int, seed: int) -> tuple[dict, float]:
