@@ -1,4 +1,8 @@
-"""Tests of the suite itself: double precision throughout, and arguments checked against their annotated shapes."""
+"""Tests of the suite itself: double precision throughout, compiled programs kept, and arguments checked against their
+annotated shapes.
+"""
+
+from collections.abc import Generator
 
 import jax
 import pytest
@@ -10,6 +14,24 @@ jax.config.update("jax_enable_x64", True)
 
 CHECKED = ("targets.numerics", "targets.manifolds", "samplers.numerics", "samplers.dynamics", "checks.statistics")
 install_import_hook(CHECKED, f"{type_check.__name__}.checked")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile as `pytest checks` does."""
+    from checks.core.compilation import configure
+
+    configure(config.option.compilation_cache, first=not hasattr(config, "workerinput"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """Skip a test for want of a library, with the command that installs it."""
+    from samplers.adapters.common import MissingLibrary  # after the import hook
+
+    try:
+        return (yield)
+    except MissingLibrary as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture

@@ -79,6 +79,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME=VALUE",
         help="an option of the sampler, a Python literal; repeatable",
     )
+    add(
+        "--compilation-cache",
+        default=None,
+        metavar="FOLDER",
+        help="where compiled programs are kept, or off (default: SGMCMC_COMPILATION_CACHE, or the user's cache folder)",
+    )
     add("--law-only", action="store_true", help="faults of conduct (dtypes, keys, options) do not fail the run")
     add("--report", default=None, metavar="FILE.jsonl", help="write every result as a JSON line, as it finishes")
     add("--deviations", default=None, metavar="FILE.toml", help="known failures, with reason and issue; they still run")
@@ -124,7 +130,10 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     import jax
 
+    from checks.core.compilation import configure
+
     jax.config.update("jax_enable_x64", True)
+    configure(config.option.compilation_cache, first=not _is_worker(config))
     from checks.core.bad_input import BadInput
     from checks.pytest_plugin.plan import make_plan
 

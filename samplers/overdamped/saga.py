@@ -59,8 +59,10 @@ class SAGA(AnchoredMinibatch):
         scale = self.terms.size / self.batch_size
         prior = jax.grad(self.terms.prior)(position)
         gradient = jax.tree.map(lambda p, c, total: p + scale * jnp.sum(c, axis=0) + total, prior, change, estate.total)
-        total = jax.tree.map(lambda t, c: t + jnp.tensordot(first.astype(c.dtype), c, axes=1), estate.total, change)
-        table = jax.tree.map(lambda old, new: old.at[indices].set(new), estate.gradients, fresh)
+        once = jax.tree.map(lambda c: jnp.where(first.reshape(-1, *[1] * (c.ndim - 1)), c, 0), change)
+        total = jax.tree.map(lambda t, c: t + jnp.sum(c, axis=0), estate.total, once)
+        # added, not set: a table that is only added to is updated in place inside of a loop, one that is set is copied
+        table = jax.tree.map(lambda old, c: old.at[indices].add(c), estate.gradients, once)
         return Estimate(gradient), SAGATable(table, total)
 
     def estimate(self, key: jax.Array, estate: SAGATable, position: Position) -> tuple[Estimate, SAGATable]:

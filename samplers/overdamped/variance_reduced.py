@@ -34,15 +34,24 @@ class AnchoredMinibatch:
         return Minibatch(self.terms, self.batch_size, self.replace)
 
 
+def _data(terms: DataTerms, indices: jax.Array | None) -> Tree:
+    """The data of `indices` (n,), all if None."""
+    return jax.tree.map(lambda a: jnp.asarray(a) if indices is None else jnp.asarray(a)[indices], terms.data)
+
+
 def datum_gradients(terms: DataTerms, position: Position, indices: jax.Array | None = None) -> Tree:
     """grad U_i for i in `indices` (n,), all data if None: a pytree like the position with a leading axis."""
-    data = jax.tree.map(lambda a: jnp.asarray(a) if indices is None else jnp.asarray(a)[indices], terms.data)
-    return jax.vmap(jax.grad(terms.datum), (None, 0))(position, data)
+    return jax.vmap(jax.grad(terms.datum), (None, 0))(position, _data(terms, indices))
 
 
-def total_gradient(terms: DataTerms, position: Position) -> Tree:
-    """sum_i grad U_i over all data, a pytree like the position."""
-    return jax.tree.map(lambda g: jnp.sum(g, axis=0), datum_gradients(terms, position))
+def total_gradient(terms: DataTerms, position: Position, indices: jax.Array | None = None) -> Tree:
+    """sum of grad U_i over i in `indices` (n,), all data if None: a pytree like the position.
+
+    It is the gradient of the sum: one transposed product with the data, where a gradient for each datum would write
+    n of them first.
+    """
+    data = _data(terms, indices)
+    return jax.grad(lambda x: jnp.sum(jax.vmap(terms.datum, (None, 0))(x, data)))(position)
 
 
 def corrected_gradient(terms: DataTerms, indices: jax.Array, position: Position, anchor: Position, total: Tree) -> Tree:
@@ -60,9 +69,9 @@ def corrected_gradient(terms: DataTerms, indices: jax.Array, position: Position,
         total: see above, like x.
     """
     scale = terms.size / indices.shape[0]
-    new, old = (datum_gradients(terms, at, indices) for at in (position, anchor))
+    new, old = (total_gradient(terms, at, indices) for at in (position, anchor))
     return jax.tree.map(
-        lambda prior, full, x, a: prior + full + scale * jnp.sum(x - a, axis=0),
+        lambda prior, full, x, a: prior + full + scale * (x - a),
         jax.grad(terms.prior)(position),
         total,
         new,

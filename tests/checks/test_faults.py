@@ -133,6 +133,7 @@ def test_naive_sghmc_gains_energy_at_the_predicted_rate():
 PUBLISHED = Path(__file__).resolve().parents[2] / "reports" / "published" / "kill-matrix.jsonl"
 
 
+@pytest.mark.release
 def test_published_kill_matrix_has_every_row_of_the_registry_and_its_kill():
     lines = kill_matrix.read(PUBLISHED)
     kills = {(r["sampler"].split("[")[0], r["statement"], r["target"]) for r in lines if r["verdict"] == "fail"}
@@ -168,6 +169,7 @@ def test_kill_matrix_resumes_and_counts_a_kill_only_for_the_verdict_fail(tmp_pat
     assert f"Survivors: `{other.name}`" in text
 
 
+@pytest.mark.release
 def test_every_check_kills_two_bugs_alone_or_says_why_it_stands():
     lines = kill_matrix.read(kill_matrix.PUBLISHED)
     tried = [bug for bug in kill_matrix.by_defect(lines, DEFECTS) if bug.lines]

@@ -182,6 +182,7 @@ def published() -> list[dict]:
     return mutation_scores.read(mutation_scores.PUBLISHED)
 
 
+@pytest.mark.release
 def test_published_result_has_every_sampler_and_its_page_is_the_one_that_the_lines_make():
     lines = published()
     assert {row.name for row in SAMPLERS} - {line["sampler"] for line in lines} == set()
@@ -189,11 +190,13 @@ def test_published_result_has_every_sampler_and_its_page_is_the_one_that_the_lin
     assert mutation_scores.PUBLISHED.with_suffix(".md").read_text(encoding="utf-8") == mutation_scores.page(lines)
 
 
+@pytest.mark.release
 def test_every_published_survivor_has_its_reason():
     survivors = {r["change"] for r in mutation_scores.merge(published()).values() if r["status"] == "survived"}
     assert survivors - set(mutation_scores.REASONS) == set()
 
 
+@pytest.mark.release
 def test_published_equivalents_are_proved_again():
     """A sample that is cheap to prove; `python -m reports.pages.mutation_scores --prove` runs all of them."""
     claimed = [r for r in mutation_scores.merge(published()).values() if r["status"] == "equivalent"]

@@ -1,6 +1,7 @@
 """Numbers that may only go one way: annotations, `Any`, formatting by hand, strict folders, exceptions to lint."""
 
 import ast
+import importlib.util
 import re
 import tomllib
 from collections.abc import Iterator
@@ -11,6 +12,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
 ENVIRONMENTS = TOOL["pyright"]["executionEnvironments"]
+_spec = importlib.util.spec_from_file_location("skips", ROOT / ".ci" / "skips.py")
+assert _spec is not None
+assert _spec.loader is not None
+skips = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(skips)
 STRICT = {
     "samplers/numerics",
     "samplers/dynamics",
@@ -100,3 +106,21 @@ def test_docstrings_begin_with_a_noun_or_an_imperative():
 def test_a_parameter_without_annotation_is_seen():
     tree = ast.parse("def f(a, *, b: int): ...\nclass C:\n    def g(self, c): ...\n    def _h(self, d): ...")
     assert [(arg.arg, arg.annotation is None) for arg in parameters(tree)] == [("a", True), ("b", False), ("c", True)]
+
+
+MOST_SKIPPED = 25
+"""Tests that CI may skip, over all entries of `.ci/skips.txt`."""
+
+
+def test_ci_may_skip_no_more_tests_and_fails_where_more_are_skipped(tmp_path):
+    assert sum(skips.allowed().values()) <= MOST_SKIPPED
+    case = '<testcase classname="{}" name="test_x"><skipped type="pytest.skip" message="needs torch"/></testcase>'
+    file = tmp_path / "tests.xml"
+    file.write_text(f"<testsuite>{case.format('tests.reports.test_site')}</testsuite>", encoding="utf-8")
+    assert skips.main(str(file)) == 0
+    file.write_text(f"<testsuite>{case.format('tests.reports.test_site') * 2}</testsuite>", encoding="utf-8")
+    assert skips.main(str(file)) == 1
+    file.write_text(f"<testsuite>{case.format('tests.samplers.test_claims')}</testsuite>", encoding="utf-8")
+    assert skips.main(str(file)) == 1
+    file.write_text('<testsuite><testcase classname="tests.x" name="test_y"/></testsuite>', encoding="utf-8")
+    assert skips.main(str(file)) == 0

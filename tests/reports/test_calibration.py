@@ -21,6 +21,7 @@ def test_every_statistical_statement_is_calibrated_on_some_sampler():
     assert set(STATISTICAL) <= planned
 
 
+@pytest.mark.release
 def test_published_calibration_has_every_test_tail_and_statement():
     done = {(line["kind"], line["case"]) for line in PUBLISHED}
     assert {("primitive", name) for name in calibration.PRIMITIVES} <= done

@@ -9,6 +9,7 @@ from reports.records.jsonl import read
 LINES = read(diagnoses.PUBLISHED)
 
 
+@pytest.mark.release
 def test_every_planted_bug_of_law_order_and_dynamics_was_diagnosed_once():
     assert sorted(line["defect"] for line in LINES) == sorted(defect.name for defect in diagnoses.concerned())
 

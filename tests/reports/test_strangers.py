@@ -34,12 +34,14 @@ FALSE_ALARMS = {
 
 
 @pytest.mark.parametrize(("kind", "least"), [("reference", 79), ("right", 60)])
+@pytest.mark.release
 def test_published_right_samplers_raise_no_other_false_alarm(kind, least):
     right = [line for line in LINES if line["kind"] == kind]
     assert len(right) >= least
     assert {line["name"] for line in right if line["word"] in ("fail", "error", "refused")} == FALSE_ALARMS[kind]
 
 
+@pytest.mark.release
 def test_no_published_wrong_sampler_passes():
     wrong = [line for line in LINES if line["kind"] == "wrong"]
     assert len(wrong) >= 10

@@ -1,0 +1,106 @@
+"""Compilation, and where compiled programs are kept: said once for `pytest checks`, the tests and CI.
+
+JAX keeps compiled programs in a folder under a key of its own, which covers the program, its flags and the version of
+jaxlib. Anything that differs between two runs, even a space in XLA_FLAGS, is another key: so the flags are set here,
+for all, and none in the environment. A folder serves one version of jaxlib on processors of one kind, since a program
+that was compiled for another one may use instructions that this one lacks. JAX takes what it cannot decompress for
+absent: a damaged entry costs a compilation and nothing else.
+
+The folder, by what is said first:
+
+    --compilation-cache FOLDER, or `off`
+    SGMCMC_COMPILATION_CACHE, likewise
+    JAX_COMPILATION_CACHE_DIR: JAX's own, used as it is
+    compiled/, in SGMCMC_CACHE_DIR or the user's cache folder
+"""
+
+import hashlib
+import os
+import platform
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+from targets.datasets.files import cache_directory
+
+VARIABLE = "SGMCMC_COMPILATION_CACHE"
+OFF = "off"
+MOST_BYTES = 2**30
+"""Size that a folder is brought back to at the start of a run; what was used last stays. All tests need a tenth."""
+
+
+def machine() -> str:
+    """Name of a folder for this version of jaxlib and this kind of processor."""
+    features = [platform.machine(), platform.processor()]
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        features += sorted({line for line in text.splitlines() if line.startswith(("flags", "Features", "model name"))})
+    except OSError:
+        pass  # no Linux: the name of the processor has to do
+    return f"jaxlib-{version('jaxlib')}-{hashlib.sha256('|'.join(features).encode()).hexdigest()[:12]}"
+
+
+def cache_folder(option: str | None) -> Path | None:
+    """The folder of compiled programs; None for none, or if JAX has been given its own.
+
+    Args:
+        option: value of `--compilation-cache`, None if it was not given.
+    """
+    given = option or os.environ.get(VARIABLE)
+    if given == OFF or (not given and os.environ.get("JAX_COMPILATION_CACHE_DIR")):
+        return None
+    return Path(given or cache_directory() / "compiled") / machine()
+
+
+def prune(folder: Path, most: int = MOST_BYTES) -> None:
+    """Remove the entries of a folder that were used longest ago until it has no more than `most` bytes.
+
+    Other processes may read and write there: what is gone already is left alone.
+    """
+    entries = []
+    for entry in os.scandir(folder):
+        try:
+            facts = entry.stat()
+        except FileNotFoundError:
+            continue
+        if entry.is_file():
+            entries.append((max(facts.st_atime, facts.st_mtime), facts.st_size, entry.path))
+    size = sum(bytes_ for _, bytes_, _ in entries)
+    for _, bytes_, path in sorted(entries):
+        if size <= most:
+            return
+        Path(path).unlink(missing_ok=True)
+        size -= bytes_
+
+
+def configure(option: str | None = None, first: bool = True) -> Path | None:
+    """Set how JAX compiles in this process, before it compiles anything; returns the folder of compiled programs.
+
+    Programs are compiled without the costly passes of LLVM: nearly all of them run for milliseconds once. A folder that
+    cannot be written to is not used.
+
+    Args:
+        option: value of `--compilation-cache`.
+        first: bring the folder back to its size; one process of a run does so.
+    """
+    import jax
+
+    jax.config.update("jax_disable_most_optimizations", True)
+    jax.config.update("jax_traceback_in_locations_limit", 0)  # places of the source in lowered programs take time
+    folder = cache_folder(option)
+    if option == OFF or os.environ.get(VARIABLE) == OFF:
+        jax.config.update("jax_enable_compilation_cache", False)
+    if folder is None:
+        return None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"0")
+    except OSError:
+        return None
+    if first:
+        prune(folder)
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    return folder
