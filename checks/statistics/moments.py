@@ -4,8 +4,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy import special, stats
+from scipy import special
 from scipy.optimize import root_scalar
 
 from checks.statistics.outcome import Outcome, checked_allowance, checked_sample, normal_quantile
@@ -185,4 +186,4 @@ def _log_student(z: float, nu: int) -> float:
     # With r = -f'/f = (nu + 1) z/(nu + z^2) of the density f, two integrations by parts give P = (f/r)/(1 - (1/r)') but
     # for a relative error of (1/r)''/r, which is below 2 (nu + z^2)/(nu z^4).
     rate = (nu + 1) * z / (nu + z * z)
-    return float(stats.t.logpdf(z, nu)) - math.log(rate) - math.log1p(-(1 - nu / (z * z)) / (nu + 1))
+    return float(scipy.stats.t.logpdf(z, nu)) - math.log(rate) - math.log1p(-(1 - nu / (z * z)) / (nu + 1))

@@ -2,7 +2,7 @@
 
 import math
 
-from scipy import stats
+import scipy
 
 from checks.statistics.outcome import Outcome
 
@@ -28,7 +28,7 @@ def proportion_test(successes: int, n: int, expected: float, *, name: str = "pro
         raise ValueError(f"successes is {successes} of {n}: give 0 <= successes <= n, n >= 1")
     if not 0 < expected < 1:
         raise ValueError(f"expected is {expected}: give a probability in (0, 1)")
-    law = stats.binom(n, expected)
+    law = scipy.stats.binom(n, expected)
     log_tail = min(float(law.logcdf(successes)), float(law.logsf(successes - 1)))
 
     def threshold(alpha: float) -> float:

@@ -5,8 +5,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jax.flatten_util import ravel_pytree
-from scipy import fft, special, stats
+from scipy import fft, special
 
 from targets.entry import TargetRow
 from targets.manifolds.euclidean import Euclidean
@@ -70,7 +71,7 @@ def gaussian(mean: Any, covariance: Any, name: str, structure: Any = None) -> Ta
         return mean + points @ root.T, weights
 
     cdfs = {f"theta[{i}]": Cdf(_flat(i), _normal_cdf(mean[i], scales[i])) for i in range(min(dim, LISTED))}
-    cdfs["squared distance"] = Cdf(squared_distance, lambda x: stats.chi2.cdf(np.asarray(x), dim))
+    cdfs["squared distance"] = Cdf(squared_distance, lambda x: scipy.stats.chi2.cdf(np.asarray(x), dim))
     return Target(
         name=name,
         manifold=Euclidean(dim),

@@ -5,7 +5,7 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import stats
+import scipy
 
 from targets.entry import TargetRow
 from targets.manifolds.euclidean import Euclidean
@@ -56,7 +56,7 @@ def student_t(freedom: float = 5.0, location: float = 0.5, scale: float = 2.0) -
         moments["theta[0]"] = Moment(coordinate(0), location)
     if freedom > 4:
         moments["theta[0]^2"] = Moment(power(0, 2), location**2 + scale**2 * freedom / (freedom - 2))
-    law = stats.t(freedom, location, scale)
+    law = scipy.stats.t(freedom, location, scale)
     return Target(
         name="student-t",
         manifold=Euclidean(1),

@@ -4,7 +4,8 @@ Thinned draws are nearly independent, but that is found here, not assumed.
 """
 
 import numpy as np
-from scipy import special, stats
+import scipy
+from scipy import special
 
 
 def effective_sample_size(values: np.ndarray) -> float:
@@ -73,7 +74,7 @@ def _split(values: np.ndarray) -> np.ndarray:
 
 
 def _normal_scores(values: np.ndarray) -> np.ndarray:
-    return special.ndtri((stats.rankdata(values, axis=None).reshape(values.shape) - 0.375) / (values.size + 0.25))
+    return special.ndtri((scipy.stats.rankdata(values, axis=None).reshape(values.shape) - 0.375) / (values.size + 0.25))
 
 
 def _rhat(values: np.ndarray) -> float:

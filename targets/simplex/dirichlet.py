@@ -7,7 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from targets.entry import TargetRow
 from targets.manifolds.simplex import Simplex
@@ -253,7 +254,7 @@ def _curvature(powers: np.ndarray, alpha: np.ndarray, order: int) -> float:
     It is powers_k / theta_k^order at the quantile of each theta_k; `order` is 2 on the simplex and 1 on the sphere.
     """
     convex = powers > 0
-    edge = stats.beta.ppf(0.01 / len(alpha), alpha[convex], alpha.sum() - alpha[convex])
+    edge = scipy.stats.beta.ppf(0.01 / len(alpha), alpha[convex], alpha.sum() - alpha[convex])
     return float(np.max(powers[convex] / edge**order, initial=0.0)) or 1.0
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.stats import norm
+import scipy
 
 from checks.core.candidate import Subject
 from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
@@ -82,7 +82,9 @@ def mean_chance(log_ratio: np.ndarray, variance: float) -> np.ndarray:
     if not variance:
         return np.exp(np.minimum(log_ratio, 0.0))
     s = np.sqrt(variance)
-    return norm.cdf(log_ratio / s - s / 2) + np.exp(log_ratio) * norm.cdf(-log_ratio / s - s / 2)
+    return scipy.stats.norm.cdf(log_ratio / s - s / 2) + np.exp(log_ratio) * scipy.stats.norm.cdf(
+        -log_ratio / s - s / 2
+    )
 
 
 @lru_cache(maxsize=8)
@@ -134,11 +136,11 @@ def exchanges(step: JaxStep, h: float) -> Exchanges:
         if any(np.ptp(np.asarray(chances(jnp.asarray(z), jnp.asarray(still)))) > LINEAR for z in pairs):
             raise Inconclusive("the noise of the energies does not enter by one linear combination alone")
         nodes = np.linspace(-REACH, REACH, NODES)
-        weights = norm.pdf(nodes)
+        weights = scipy.stats.norm.pdf(nodes)
         weights /= weights.sum()
         tapes = probe + nodes[:, None] * along
         # a kink of slope s leaves s density dx^2 / 8; the slope is at most that of S in the noise
-        error = steepness * norm.pdf(0) * (nodes[1] - nodes[0]) ** 2 / 8
+        error = steepness * scipy.stats.norm.pdf(0) * (nodes[1] - nodes[0]) ** 2 / 8
     else:
         tapes, weights, error = probe[None], np.ones(1), 0.0
     average = lambda z: float(weights @ np.asarray(chances(jnp.asarray(z), jnp.asarray(tapes))))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.stats import qmc
+import scipy
 
 from checks.core.candidate import Subject
 from checks.core.check import Case, NotApplicable, OutOfReach, statement
@@ -81,7 +81,7 @@ def search(step: JaxStep, target: Target, h: float) -> Search:
         return np.asarray(at(*map(jnp.asarray, (z, e, u, b, sizes)))), (z, e, sizes)
 
     size = n + k + uniforms + len(ranges) + 1
-    cube = qmc.Sobol(size, rng=0).random(POINTS)
+    cube = scipy.stats.qmc.Sobol(size, rng=0).random(POINTS)
     bulk, (states, normals, _) = run(cube, BULK, BULK)
     seen = [(states, normals)]
     both = (bulk[..., 0].min(axis=0) < 0) & (bulk[..., 1].max(axis=0) > 0)
