@@ -41,10 +41,6 @@ CHECKS: tuple[Check, ...] = (
         "step = step o pack o unpack, at any time",
         "",
         (premises.closed_state, law.noise_of_successive_steps),
-        stands=(
-            "memory beside z is in no law that starts from z: nothing else sees a counter or an average that "
-            "takes effect after a thousand steps"
-        ),
     ),
     Check(
         "draws",
@@ -82,7 +78,6 @@ CHECKS: tuple[Check, ...] = (
         "many coordinates are treated as few are",
         "",
         (premises.equal_coordinates,),
-        stands="nothing else says for 4099 coordinates what the laws say for fifty",
     ),
     Check("precision", PROGRAM, "float32 = float64 to round-off", "", (premises.same_tape, invariance.float32_law)),
     Check(

@@ -158,4 +158,4 @@ def test_continuous_integration_runs_the_test_command_of_the_readme():
     command = re.search(r"pip install (-e '\.\[dev,peers,bridges\]') && \.venv/bin/(pytest tests)", README)
     assert command
     assert f"{command.group(1)}\n" in script
-    assert f"\n{command.group(2)} " in script
+    assert re.search(rf'^run "[^"]+" {command.group(2)} -n', script, re.MULTILINE)
