@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from checks.core.compilation import OPTIMISED
 from checks.end_points.error_rates import stage_seed
 from checks.exact_laws.exact_draws import draw_variables
 from checks.tracing.step_map import HostStep, JaxStep, host_ravel
@@ -83,7 +84,7 @@ def _compiled_chains(step: JaxStep, width: int):
         keys = jax.random.split(key, len(starts))
         return jax.vmap(chain, (0, 0, None, None))(keys, starts, h, num_steps)
 
-    return jax.jit(chains)
+    return jax.jit(chains, compiler_options=OPTIMISED)
 
 
 def _host_end_points(

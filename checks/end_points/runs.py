@@ -15,6 +15,7 @@ from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
 from checks.core.check import OutOfReach
+from checks.core.compilation import OPTIMISED
 from checks.exact_laws.claimed_law_quadrature import position_rule
 from checks.exact_laws.exact_draws import draw_positions
 from checks.tracing.step_map import host_ravel
@@ -105,7 +106,8 @@ class Runs:
         self.sampler, self.estimator = subject.sampler(target), subject.estimator(target)
         self.temperature = self.sampler.claims.temperature
         self.host = on_host(self.sampler)
-        self._compiled = None if self.host else jax.jit(jax.vmap(self._one, (0, 0, None, None, None)))
+        many = jax.vmap(self._one, (0, 0, None, None, None))
+        self._compiled = None if self.host else jax.jit(many, compiler_options=OPTIMISED)
 
     def starts(self, seed: int, count: int) -> np.ndarray:
         """Exact draws (count, d). Raises NotApplicable if none can be had."""

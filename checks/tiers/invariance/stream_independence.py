@@ -14,6 +14,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.core.check import Case, NotApplicable, statement
+from checks.core.compilation import OPTIMISED
 from checks.core.finding import Finding
 from checks.core.selection import structured_targets
 from checks.end_points.chains import end_points
@@ -155,7 +156,7 @@ def _one_step(step: JaxStep):
             state = step.sampler.init(fixed, step.target.unravel(start), step.estimator)
         return ravel_pytree(step.sampler.unpack(step.sampler.step(key, state, h, step.estimator)))[0]
 
-    return jax.jit(jax.vmap(one, (0, None, None)))
+    return jax.jit(jax.vmap(one, (0, None, None)), compiler_options=OPTIMISED)
 
 
 def _tape_cannot(step: JaxStep | HostStep, start: np.ndarray) -> str | None:
@@ -185,4 +186,5 @@ def _through_the_tape(step: JaxStep, start: np.ndarray, h: float, seed: int, n: 
 
 @lru_cache(maxsize=4)
 def _taped(step: JaxStep):
-    return jax.jit(jax.vmap(lambda z, e, u, k, h: step.program(Noise(e, u, k), z, h)[0], (0, 0, 0, 0, None)))
+    move = jax.vmap(lambda z, e, u, k, h: step.program(Noise(e, u, k), z, h)[0], (0, 0, 0, 0, None))
+    return jax.jit(move, compiler_options=OPTIMISED)
