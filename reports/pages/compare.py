@@ -3,9 +3,10 @@
     python -m reports compare OLD.jsonl NEW.jsonl [--part]
 
 Prints Markdown, for a pull request or a terminal. The exit code is 1 if something became worse: the conclusion of a
-sampler; a statement that passed or did not apply fails, errs or does not decide any more, or is not there any more, be
-it for want of its sampler. With --part nothing is lost by what NEW set out to leave out: samplers that it does not
-name, and statements of those that its plan has in part. What an interrupted run did not reach is lost.
+sampler; a statement that passed or did not apply fails, errs or does not decide any more; one that said something is
+not there any more, be it for want of its sampler. With --part nothing is lost by what NEW set out to leave out:
+samplers that it does not name, tiers that it has nothing of, and statements of those that its plan has in part. What an
+interrupted run did not reach is lost.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -55,14 +56,19 @@ def worst_seeds(results: pd.DataFrame) -> pd.DataFrame:
     return ranked.sort_values(["place", "rank", "size"], ascending=[True, False, False]).drop_duplicates("key")
 
 
-def changes(old: pd.DataFrame, new: pd.DataFrame, left_out: Collection[str] = ()) -> pd.DataFrame:
+def changes(
+    old: pd.DataFrame, new: pd.DataFrame, left_out: Collection[str] = (), tiers: Collection[str] = ()
+) -> pd.DataFrame:
     """Join of two frames of results: every key with the `kind` of its change and a `note`, the worse ones first.
 
-    What did not apply and is out of reach now has lost nothing: files of schema 1 do not tell the two apart.
+    What did not apply and is out of reach now, or is not there, has lost nothing: files of schema 1 do not tell the two
+    apart, and have a line for each claim that is not made.
 
     Args:
         old, new: the two.
-        left_out: samplers whose results `new` need not have: they are `left out` instead of `lost`.
+        left_out: samplers whose results `new` need not have: they are `left out` instead of `lost`, as is what did not
+            apply before.
+        tiers: of which `new` need not have anything, likewise.
     """
     before, after = worst_seeds(old), worst_seeds(new)
     both = before.merge(after, on="key", how="left", suffixes=("_old", "_new"))
@@ -73,7 +79,12 @@ def changes(old: pd.DataFrame, new: pd.DataFrame, left_out: Collection[str] = ()
     apart = (found.verdict_old == "not-applicable") & (found.verdict_new == "out-of-reach")
     cases = {
         "new": found.verdict_old.isna(),
-        "left out": found.verdict_new.isna() & found.row_old.isin(list(left_out)),
+        "left out": found.verdict_new.isna()
+        & (
+            found.row_old.isin(list(left_out))
+            | found.tier_old.isin(list(tiers))
+            | (found.verdict_old == "not-applicable")
+        ),
         "lost": found.verdict_new.isna(),
         "worse": (found.rank_new > found.rank_old) & ~apart,
         "better": found.rank_new < found.rank_old,
@@ -187,6 +198,8 @@ def compare(old: Path, new: Path, part: bool = False) -> tuple[str, bool]:
     parts = [(row, why) for row in after.by_row if (why := after.part(row))]
     chosen = {row for row in after.by_row if (plan := after.plan_of(row)) and plan.part} if part else set()
     left_out = chosen | (set(before.by_row) - set(after.by_row)) if part else set()
-    found = changes(frame(before.results), frame(after.results), left_out)
+    whole = part and after.header is not None and not parts  # what was cut off has left out nothing
+    tiers = {r.tier for r in before.results} - {r.tier for r in after.results} if whole else set()
+    found = changes(frame(before.results), frame(after.results), left_out, tiers)
     conclusions = [change for change in turned(before, after) if change.new.sampler not in chosen]
     return report(found, conclusions, parts), worsened(found, conclusions)

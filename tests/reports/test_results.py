@@ -285,6 +285,17 @@ def test_a_part_is_said_to_be_one_and_loses_only_what_it_set_out_to_leave_out(tm
     assert "lib/sgld defect on gaussian | was pass, is not there" in shown
 
 
+def test_a_tier_that_a_finished_run_left_out_and_what_did_not_apply_are_not_lost(tmp_path):
+    law, contract = result(statement="defect"), result(statement="key_discipline")
+    old = written(tmp_path / "old.jsonl", header(lib_sgld=Plan(2)), law, contract)
+    new = written(tmp_path / "new.jsonl", header(lib_sgld=Plan(1)), law)
+    assert main(["compare", str(old), str(new)]) == 1
+    assert main(["compare", str(old), str(new), "--part"]) == 0
+    silent = result("not-applicable", statement="key_discipline")
+    silent = written(tmp_path / "silent.jsonl", header(lib_sgld=Plan(2)), law, silent)
+    assert main(["compare", str(silent), str(new)]) == 0
+
+
 def test_a_sampler_that_an_interrupted_run_did_not_reach_is_lost(tmp_path):
     plan = header(lib_sgld=Plan(1), lib_sghmc=Plan(1))
     old = written(tmp_path / "old.jsonl", plan, result(), result(sampler="lib/sghmc"))
