@@ -213,8 +213,32 @@ class Applied(Function):
         return f"{self.name}({self.argument.text(3)})"
 
 
-OPAQUE = (HalfPower, InverseRoot, RationalPower, Applied)
-"""Generators that are functions of others."""
+@dataclass(frozen=True)
+class Abbreviation(Function):
+    """A long polynomial under a name: equal ones are the same generator, and products with it are not multiplied out."""
+
+    meaning: Polynomial
+
+    @property
+    def arguments(self) -> tuple[Polynomial, ...]:
+        """The polynomial."""
+        return (self.meaning,)
+
+    def reduced(self, ring: Ring, number: int, exponent: int) -> Polynomial | None:
+        """Every power is normal."""
+        del ring, number, exponent
+
+    def derivative(self, ring: Ring, number: int, variable: int) -> Polynomial:
+        """The derivative of the polynomial."""
+        del ring, number
+        return self.meaning.derivative(variable)
+
+    def value(self, at: Values) -> mpf | None:
+        """Its value."""
+        return at(self.meaning)
+
+    def __str__(self) -> str:
+        return f"({self.meaning.text(2)})"
 
 
 def positive(value: mpf) -> mpf:
@@ -321,10 +345,11 @@ def exponential(p: Polynomial) -> Polynomial:
         generator = ring.generators[factors[0][0]] if len(factors) == 1 and factors[0][1] == 1 else None
         if isinstance(generator, Applied) and generator.name == "log":
             result = result * power(generator.argument, value)
+        elif value.denominator <= 2:  # one generator for exp(m), exp(-m), exp(m / 2), so that they are related
+            result = result * power(ring.generator(Applied("exp", ring.monomial(factors))), value)
         else:
-            # |value|, so that exp(-a) is the inverse of exp(a)
-            argument = ring.monomial(factors, abs(value))
-            result = result * ring.generator(Applied("exp", argument), 1 if value > 0 else -1)
+            argument = ring.monomial(factors, Fraction(1, value.denominator))
+            result = result * ring.generator(Applied("exp", argument), value.numerator)
     return result
 
 

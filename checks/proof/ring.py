@@ -14,6 +14,7 @@ have to be left and entered again for every reduction such as r^2 = 2 or R(p)^2 
 400 generators a monomial of three of them is a vector of 400 numbers in a dense representation.
 """
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
@@ -21,8 +22,12 @@ from typing import Literal, Protocol
 
 from mpmath import mpf
 
+from checks.proof.errors import Unreadable
+
 Kind = Literal["state", "draw", "function", "number"]
 """What a generator stands for: a number of the state, a draw, a function of its arguments, or a number."""
+MOST_WORK = 4_000_000
+"""Products of two terms in one ring: half a minute. A proof that needs more is given up, on any machine alike."""
 Monomial = tuple[tuple[int, int], ...]
 """Pairs (number of a generator, exponent other than 0), in the order of the numbers."""
 
@@ -93,6 +98,7 @@ class Ring:
         self._products: dict[tuple[int, int], tuple[int, Polynomial | None]] = {}
         self._derivatives: dict[tuple[int, int], Polynomial] = {}
         self._atoms: dict[int, frozenset[int]] = {}
+        self._work, self._most_work = 0, MOST_WORK
         self.one_monomial = self._intern(())
         self.zero = Polynomial(self, {}, 1)
         self.one = Polynomial(self, {self.one_monomial: 1}, 1)
@@ -153,6 +159,22 @@ class Ring:
             known = self._products[key] = self._multiplied(self._monomials[m], self._monomials[n])
         return known
 
+    def spend(self, work: int) -> None:
+        """Count products of terms. Raises Unreadable if they are too many."""
+        self._work += work
+        if self._work > self._most_work:
+            raise Unreadable(f"polynomials that take more than {MOST_WORK:.0e} products of terms")
+
+    @contextlib.contextmanager
+    def limited(self, work: int) -> Iterator[None]:
+        """A context in which only so many products of terms may be made; they do not count afterwards."""
+        before = self._work, self._most_work
+        self._most_work = min(self._most_work, self._work + work)
+        try:
+            yield
+        finally:
+            self._work, self._most_work = before
+
     def derivative(self, p: "Polynomial", variable: int) -> "Polynomial":
         """The derivative of a polynomial by the generator of a number."""
         result = self.zero
@@ -160,7 +182,8 @@ class Ring:
             for place, (number, exponent) in enumerate(factors):
                 inner = self._inner_derivative(number, variable)
                 if inner:
-                    rest = (*factors[:place], *(((number, exponent - 1),) if exponent != 1 else ()), *factors[place + 1 :])
+                    lower = ((number, exponent - 1),) if exponent != 1 else ()
+                    rest = (*factors[:place], *lower, *factors[place + 1 :])
                     result = result + self.monomial(rest, coefficient * exponent) * inner
         return result
 
@@ -277,6 +300,7 @@ class Polynomial:
         result: dict[int, int] = {}
         rewritten: list[Polynomial] = []
         product = self.ring.product
+        self.ring.spend(len(self) * len(other))
         for m, a in self.numerators.items():
             for n, b in other.numerators.items():
                 monomial, instead = product(m, n)

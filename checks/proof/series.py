@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from checks.proof.errors import PrecisionLost, Unreadable
-from checks.proof.functions import derivatives, power
+from checks.proof.functions import Abbreviation, derivatives, power
 from checks.proof.ring import Polynomial, Ring
 
 EXACT = 10**6
@@ -24,10 +24,11 @@ class Space:
     Args:
         ring: of the coefficients.
         order: the highest power of s that is kept.
+        longest: number of terms from which on a coefficient is abbreviated (`functions.Abbreviation`); None: never.
     """
 
-    def __init__(self, ring: Ring, order: int) -> None:
-        self.ring, self.order = ring, order
+    def __init__(self, ring: Ring, order: int, longest: int | None = None) -> None:
+        self.ring, self.order, self.longest = ring, order, longest
         self.zero = Series(self, {})
         self.one = Series(self, {0: ring.one})
 
@@ -38,6 +39,12 @@ class Space:
     def lift(self, p: Polynomial) -> "Series":
         """A polynomial as a series."""
         return Series(self, {0: p})
+
+    def shortened(self, p: Polynomial) -> Polynomial:
+        """The polynomial itself, or a name for it if it is long."""
+        if self.longest is None or len(p) <= self.longest:
+            return p
+        return self.ring.generator(Abbreviation(p))
 
     def power_of_step(self, k: int) -> "Series":
         """s^k."""
@@ -59,7 +66,7 @@ class Series:
         if any(k > space.order and a for k, a in coefficients.items()):
             precision = min(precision, space.order + 1)
         self.space, self.precision = space, precision
-        self.coefficients = {k: a for k, a in coefficients.items() if a and k < precision}
+        self.coefficients = {k: space.shortened(a) for k, a in coefficients.items() if a and k < precision}
 
     def __bool__(self) -> bool:
         """True unless it is zero as far as it is known."""

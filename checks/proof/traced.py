@@ -1,5 +1,6 @@
 """The programs of a sampler: how it packs z into a state, its step, and what it reads out of a state."""
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from jax.flatten_util import ravel_pytree
 
 from checks.proof.draws import History
 from checks.proof.errors import Unreadable
+from checks.proof.potential import Coordinate
 from checks.proof.reader.interpreter import Reader, unknown
 from checks.proof.reader.values import Array, is_discrete, is_key_type, objects, scalar
 from checks.proof.ring import Polynomial
@@ -87,6 +89,9 @@ class Traced:
         self._structure = jax.tree.structure(shape)
         self._position = jax.make_jaxpr(lambda *parts: readout(jax.tree.unflatten(structure, parts))[1])(*leaves)
         self._types = [leaf.dtype for leaf in leaves]
+        self._shapes = [leaf.shape for leaf in leaves]
+        repack = lambda k, *parts: pack(k, readout(jax.tree.unflatten(structure, parts))[0])
+        self._repack = jax.make_jaxpr(repack)(key, *leaves)
 
     def packed(self, reader: Reader, z: Sequence[Series]) -> list[Any]:
         """The state of z; integers of a state may be anything after a few steps, so they are unknown."""
@@ -95,6 +100,24 @@ class Traced:
             unknown(aval) if is_discrete(aval.dtype) else value
             for value, aval in zip(leaves, self._pack.out_avals, strict=True)
         ]
+
+    def repacked(self, reader: Reader, leaves: Sequence[Any]) -> list[Series]:
+        """The inexact numbers of the state that is packed from the z of a state."""
+        return self.inexact(reader, reader.closed(self._repack, [scalar(History("repack")), *leaves]))
+
+    def any_state(self, reader: Reader) -> list[Any]:
+        """A state of which nothing is known: a symbol for every inexact number."""
+        leaves, count = [], itertools.count()
+        for shape, dtype in zip(self._shapes, self._types, strict=True):
+            size = math.prod(shape)
+            if is_discrete(dtype):
+                leaves.append(unknown(jax.ShapeDtypeStruct(shape, dtype)))
+            elif is_key_type(dtype):
+                leaves.append(objects([History(f"of the state {next(count)}") for _ in range(size)], shape))
+            else:
+                symbols = [Coordinate(f"state {i}", i) for i in itertools.islice(count, size)]
+                leaves.append(objects([reader.space.lift(reader.ring.generator(g)) for g in symbols], shape))
+        return leaves
 
     def stepped(self, reader: Reader, leaves: Sequence[Any], step_size: Series) -> Stepped:
         """One step from a state."""

@@ -53,24 +53,88 @@ def _iota(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any
     return [reader.constant(np.broadcast_to(line, shape).astype(equation.params["dtype"]))]
 
 
-def _of_positions(data: Sequence[int]) -> Handler:
-    """A handler that runs the primitive on the positions of its entries; `data` are the operands with entries."""
+def _of_positions(data: Sequence[int], move: Callable[[Equation, list[Array]], Array]) -> Handler:
+    """A handler that moves the positions of entries; `data` are the operands with entries, the others are indices."""
 
     def handler(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
         if any(is_symbolic(value) for i, value in enumerate(inputs) if i not in data):
             raise Unreadable(f"{equation.primitive.name} with an index that depends on the state or on draws")
-        pool: list[Any] = [reader.space.zero]  # position 0: what is filled in where there is no entry
+        pool: list[Any] = []
         operands = list(inputs)
         for i in data:
             array = reader.symbols(inputs[i])
             operands[i] = np.arange(len(pool), len(pool) + array.size).reshape(array.shape)
             pool.extend(array.ravel())
-        with jax.ensure_compile_time_eval():
-            where = np.asarray(bind(equation, operands))
-        items = [pool[i] if 0 < i < len(pool) else pool[0] for i in where.ravel()]
-        return [objects(items, where.shape)]
+        where = move(equation, [np.asarray(value) for value in operands])
+        return [objects([pool[i] for i in where.ravel()], where.shape)]
 
     return handler
+
+
+def _clamped(starts: Sequence[Any], shape: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
+    """The slice of some sizes nearest to the starts that lies inside, as JAX takes it."""
+    inside = [min(max(int(i), 0), n - m) for i, n, m in zip(starts, shape, sizes, strict=True)]
+    return tuple(slice(i, i + m) for i, m in zip(inside, sizes, strict=True))
+
+
+def _dynamic_slice(equation: Equation, operands: list[Array]) -> Array:
+    array, *starts = operands
+    return array[_clamped(starts, array.shape, equation.params["slice_sizes"])]
+
+
+def _dynamic_update_slice(equation: Equation, operands: list[Array]) -> Array:
+    del equation
+    array, update, *starts = operands
+    out = array.copy()
+    out[_clamped(starts, array.shape, update.shape)] = update
+    return out
+
+
+def _pad(equation: Equation, operands: list[Array]) -> Array:
+    array, filling = operands
+    for axis, (low, high, inner) in enumerate(equation.params["padding_config"]):
+        rows = np.moveaxis(array, axis, 0)
+        size = max(len(rows) + max(len(rows) - 1, 0) * inner + low + high, 0)
+        out = np.full((size, *rows.shape[1:]), filling)
+        for i, row in enumerate(rows):
+            if 0 <= (place := low + i * (inner + 1)) < size:
+                out[place] = row
+        array = np.moveaxis(out, 0, axis)
+    return array
+
+
+def _gather(equation: Equation, operands: list[Array]) -> Array:
+    """The slices of the operand at a table of starts, one for each entry of the batch of indices."""
+    array, starts = operands
+    numbers, sizes = equation.params["dimension_numbers"], tuple(equation.params["slice_sizes"])
+    batch = starts.shape[:-1]
+    batched = tuple(numbers.operand_batching_dims)
+    dropped = (*numbers.collapsed_slice_dims, *batched)
+    kept = [size for axis, size in enumerate(sizes) if axis not in dropped]
+    out = np.empty((*batch, *kept), int)
+    for place in np.ndindex(*batch):
+        start = [0] * array.ndim
+        for axis, index in zip(numbers.start_index_map, starts[place], strict=True):
+            start[axis] = int(index)
+        for axis, source in zip(batched, numbers.start_indices_batching_dims, strict=True):
+            start[axis] = place[source]
+        window = _clamped(start, array.shape, sizes)
+        clips = equation.params["mode"] == jax.lax.GatherScatterMode.CLIP
+        if not clips and [part.start for part in window] != start:
+            raise Unreadable("gather out of bounds")
+        out[place] = array[window].reshape(kept)
+    # the axes of the slices go to the places that the equation names, those of the batch stay in order
+    rank = len(batch) + len(kept)
+    rest = [axis for axis in range(rank) if axis not in numbers.offset_dims]
+    order = np.empty(rank, int)
+    order[rest], order[list(numbers.offset_dims)] = range(len(batch)), range(len(batch), rank)
+    return out.transpose(order)
+
+
+def _bound(equation: Equation, operands: list[Array]) -> Array:
+    """The primitive itself on positions."""
+    with jax.ensure_compile_time_eval():
+        return np.asarray(bind(equation, operands))
 
 
 def _scatter_add(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
@@ -111,11 +175,11 @@ _ARRAYS: dict[str, Callable[[Equation, list[Array]], Any]] = {
 MOVES: dict[str, Handler] = {
     **{name: _of_arrays(function) for name, function in _ARRAYS.items()},
     "iota": _iota,
-    "dynamic_slice": _of_positions((0,)),
-    "gather": _of_positions((0,)),
-    "pad": _of_positions((0, 1)),
-    "dynamic_update_slice": _of_positions((0, 1)),
-    "scatter": _of_positions((0, 2)),
+    "dynamic_slice": _of_positions((0,), _dynamic_slice),
+    "gather": _of_positions((0,), _gather),
+    "pad": _of_positions((0, 1), _pad),
+    "dynamic_update_slice": _of_positions((0, 1), _dynamic_update_slice),
+    "scatter": _of_positions((0, 2), _bound),
     "scatter-add": _scatter_add,
     "scatter_add": _scatter_add,
 }

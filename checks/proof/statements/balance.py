@@ -38,6 +38,8 @@ BALANCE, REJECTION = "balance", "rejected move"
 EQUATION = "log a = -(H(z') - H(z)) + log q(z' -> z) - log q(z -> z') + log |Jacobian|"
 MOST_TRIES = 64
 """Guesses at the point that a draw of the reverse move leads to."""
+LONGEST = 400
+"""Terms from which on a polynomial is a name, and an identity is verified at points where it could be proved."""
 LARGEST_JACOBIAN = 400
 """Terms of a Jacobian matrix beyond which its determinant is evaluated at points only."""
 
@@ -99,7 +101,7 @@ class _Kernel:
 
     def __post_init__(self) -> None:
         self.traced = Traced(self.sampler, self.estimator, self.target)
-        self.space = finite_space()
+        self.space = finite_space(LONGEST)
         self.ring = self.space.ring
         positive = self.target.manifold.is_positive
         self.z = coordinates(self.ring, self.traced.size, self.traced.dimension, positive)
