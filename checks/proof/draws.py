@@ -14,7 +14,7 @@ import mpmath
 from mpmath import mpf
 
 from checks.proof.errors import Unreadable
-from checks.proof.ring import Free, Kind, Monomial, Polynomial, Ring
+from checks.proof.ring import Free, Kind, Monomial, Polynomial, Ring, Value
 
 QUADRATURE_DIGITS = 25
 
@@ -27,13 +27,13 @@ class Law:
         with mpmath.workdps(QUADRATURE_DIGITS):
             return rounded(mpmath.quad(lambda x: x**order * self.density(x), self.support))
 
-    def density(self, x: mpf) -> mpf:
+    def density(self, x: Value) -> Value:
         """The density at a point. Raises Unreadable for a law without one."""
         del x
         raise Unreadable(f"a function of a draw of the law {self}")
 
     @property
-    def support(self) -> list[mpf]:
+    def support(self) -> list[Value]:
         """Points between which the density is smooth, all mass to 25 digits between the first and the last."""
         return [mpf(-1), mpf(1)]
 
@@ -49,12 +49,12 @@ class Normal(Law):
         """(order - 1)!! for even orders."""
         return Fraction(0) if order % 2 else Fraction(math.prod(range(1, order, 2)))
 
-    def density(self, x: mpf) -> mpf:
+    def density(self, x: Value) -> Value:
         """The density at a point."""
         return mpmath.npdf(x)
 
     @property
-    def support(self) -> list[mpf]:
+    def support(self) -> list[Value]:
         """Twelve standard deviations."""
         return [mpf(v) for v in (-12, -4, 0, 4, 12)]
 
@@ -67,13 +67,13 @@ class Uniform(Law):
         """1 / (order + 1)."""
         return Fraction(1, order + 1)
 
-    def density(self, x: mpf) -> mpf:
+    def density(self, x: Value) -> Value:
         """One."""
         del x
         return mpf(1)
 
     @property
-    def support(self) -> list[mpf]:
+    def support(self) -> list[Value]:
         """[0, 1]."""
         return [mpf(0), mpf(1) / 4, mpf(1) / 2, mpf(1)]
 
@@ -95,12 +95,12 @@ class Exponential(Law):
         """order!."""
         return Fraction(math.factorial(order))
 
-    def density(self, x: mpf) -> mpf:
+    def density(self, x: Value) -> Value:
         """exp(-x)."""
         return mpmath.exp(-x)
 
     @property
-    def support(self) -> list[mpf]:
+    def support(self) -> list[Value]:
         """The positive half line, cut at 120."""
         return [mpf(v) for v in (0, 2, 20, 120)]
 
@@ -113,12 +113,12 @@ class Laplace(Law):
         """order! for even orders."""
         return Fraction(0) if order % 2 else Fraction(math.factorial(order))
 
-    def density(self, x: mpf) -> mpf:
+    def density(self, x: Value) -> Value:
         """exp(-|x|) / 2."""
         return mpmath.exp(-abs(x)) / 2
 
     @property
-    def support(self) -> list[mpf]:
+    def support(self) -> list[Value]:
         """The line, cut at 100."""
         return [mpf(v) for v in (-100, -10, 0, 10, 100)]
 
@@ -132,7 +132,9 @@ class StudentT(Law):
     def moment(self, order: int) -> Fraction:
         """nu^k (2 k - 1)!! / ((nu - 2) (nu - 4) .. (nu - 2 k)) for order = 2 k."""
         if order >= self.freedom:
-            raise Unreadable(f"moment {order} of Student's t with {self.freedom} degrees of freedom, which does not exist")
+            raise Unreadable(
+                f"moment {order} of Student's t with {self.freedom} degrees of freedom, which does not exist"
+            )
         if order % 2:
             return Fraction(0)
         pairs = range(1, order // 2 + 1)
@@ -147,13 +149,13 @@ class TruncatedNormal(Law):
     low: Fraction
     high: Fraction
 
-    def density(self, x: mpf) -> mpf:
+    def density(self, x: Value) -> Value:
         """The density at a point."""
         low, high = self.support[0], self.support[-1]
         return mpmath.npdf(x) / (mpmath.ncdf(high) - mpmath.ncdf(low))
 
     @property
-    def support(self) -> list[mpf]:
+    def support(self) -> list[Value]:
         """Between the bounds."""
         low, high = (mpf(v.numerator) / v.denominator for v in (self.low, self.high))
         return [low, (low + high) / 2, high]
@@ -163,12 +165,12 @@ class TruncatedNormal(Law):
 class Gumbel(Law):
     """The standard law of Gumbel."""
 
-    def density(self, x: mpf) -> mpf:
+    def density(self, x: Value) -> Value:
         """exp(-x - exp(-x))."""
         return mpmath.exp(-x - mpmath.exp(-x))
 
     @property
-    def support(self) -> list[mpf]:
+    def support(self) -> list[Value]:
         """The line, cut where less than 1e-25 is left."""
         return [mpf(v) for v in (-6, 0, 10, 100)]
 
@@ -230,8 +232,8 @@ class DrawFunction(Free):
 
     name: str
     inputs: tuple[Polynomial, ...]
-    function: Callable[[Sequence[mpf]], mpf] = field(compare=False)
-    breaks: tuple[mpf, ...] = ()
+    function: Callable[[Sequence[Value]], Value] = field(compare=False)
+    breaks: tuple[Value, ...] = ()
 
     @property
     def kind(self) -> Kind:
@@ -243,7 +245,7 @@ class DrawFunction(Free):
         """Its arguments."""
         return self.inputs
 
-    def value(self, at: Callable[[Polynomial], mpf]) -> mpf | None:
+    def value(self, at: Callable[[Polynomial], Value]) -> Value | None:
         """Its value."""
         return self.function([at(p) for p in self.inputs])
 
@@ -339,7 +341,7 @@ class Expectation:
         breaks = [b for n, _ in group for b in getattr(self.ring.generators[n], "breaks", ())]
         with mpmath.workdps(QUADRATURE_DIGITS):
 
-            def integrand(x: mpf) -> mpf:
+            def integrand(x: Value) -> Value:
                 value = evaluator(self.ring, {draws[0]: x})
                 product = mpmath.fprod(value(self.ring.power(n, 1)) ** e for n, e in group)
                 return product * generator.law.density(x)
@@ -348,8 +350,8 @@ class Expectation:
 
 
 def evaluator(
-    ring: Ring, values: Mapping[int, mpf], free: Callable[[int], mpf] | None = None
-) -> Callable[[Polynomial], mpf]:
+    ring: Ring, values: Mapping[int, Value], free: Callable[[int], Value] | None = None
+) -> Callable[[Polynomial], Value]:
     """The value of a polynomial where those of its free generators are given.
 
     Args:
@@ -359,7 +361,7 @@ def evaluator(
     """
     known = dict(values)
 
-    def of_generator(number: int) -> mpf:
+    def of_generator(number: int) -> Value:
         if number not in known:
             value = ring.generators[number].value(of)
             if value is None:
@@ -369,7 +371,7 @@ def evaluator(
             known[number] = value
         return known[number]
 
-    def of(p: Polynomial) -> mpf:
+    def of(p: Polynomial) -> Value:
         parts = (a * mpmath.fprod(of_generator(g) ** e for g, e in ring.factors(m)) for m, a in p.numerators.items())
         return mpmath.fsum(parts) / p.denominator
 

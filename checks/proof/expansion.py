@@ -202,7 +202,9 @@ class _Expander:
         noise = [a - b for a, b in zip(step.position, step.z, strict=True)]
         if not any(noise):
             return None
-        used, own = (frozenset().union(*(draws_in(p) for a in part for p in a.polynomials())) for part in (increment, noise))
+        used, own = (
+            frozenset().union(*(draws_in(p) for a in part for p in a.polynomials())) for part in (increment, noise)
+        )
         if used & own or any(p.has("state") for a in noise for p in a.polynomials()):
             raise Unreadable("a position that is z and a part that depends on the step")
         return moments(noise, self.order, self.expectation)
@@ -212,9 +214,13 @@ def _require_small(increment: Sequence[Series]) -> None:
     """Raises Unreadable if the step does not tend to the identity as h -> 0."""
     for change in increment:
         if change and change.valuation < 0:
-            raise Unreadable(f"the step does not tend to the identity as h -> 0: it has a term h^{Fraction(change.valuation, 2)}")
+            raise Unreadable(
+                f"the step does not tend to the identity as h -> 0: it has a term h^{Fraction(change.valuation, 2)}"
+            )
         if change and change.valuation == 0:
-            raise Unreadable(f"the step does not tend to the identity as h -> 0: z' - z = {change.constant_term.text(3)}")
+            raise Unreadable(
+                f"the step does not tend to the identity as h -> 0: z' - z = {change.constant_term.text(3)}"
+            )
 
 
 def _require_fresh(increment: Sequence[Series], path: Path) -> None:

@@ -17,10 +17,10 @@ import mpmath
 from mpmath import mpf
 
 from checks.proof.errors import NotReal, Unreadable
-from checks.proof.ring import Free, Generator, Kind, Polynomial, Ring
+from checks.proof.ring import Free, Generator, Kind, Polynomial, Ring, Value
 
 HALF = Fraction(1, 2)
-Values = Callable[[Polynomial], mpf]
+Values = Callable[[Polynomial], Value]
 """The value of a polynomial at a point."""
 
 
@@ -41,6 +41,10 @@ class Function:
         """A function."""
         return "function"
 
+    def reduced(self, ring: Ring, number: int, exponent: int) -> Polynomial | None:
+        """Every power is normal."""
+        del ring, number, exponent
+
 
 @dataclass(frozen=True)
 class Root(Numeric):
@@ -55,7 +59,7 @@ class Root(Numeric):
         whole, left = divmod(exponent, 2)
         return ring.power(number, left).scaled(Fraction(self.radicand) ** whole)
 
-    def value(self, at: Values) -> mpf | None:
+    def value(self, at: Values) -> Value | None:
         """Its value."""
         del at
         return mpmath.sqrt(self.radicand)
@@ -71,7 +75,7 @@ class Constant(Numeric):
     name: str
     positive: bool = True
 
-    def value(self, at: Values) -> mpf | None:
+    def value(self, at: Values) -> Value | None:
         """Its value."""
         del at
         return +mpmath.pi if self.name == "pi" else mpmath.inf
@@ -104,7 +108,7 @@ class HalfPower(Function):
         (inner,) = self.base.numbers()
         return (ring.power(number, 1) * ring.power(inner, -1) * self.base.derivative(variable)).scaled(-HALF)
 
-    def value(self, at: Values) -> mpf | None:
+    def value(self, at: Values) -> Value | None:
         """Its value."""
         return 1 / mpmath.sqrt(positive(at(self.base)))
 
@@ -134,7 +138,7 @@ class InverseRoot(Function):
         """-R^3 p' / 2."""
         return (ring.power(number, 3) * self.base.derivative(variable)).scaled(-HALF)
 
-    def value(self, at: Values) -> mpf | None:
+    def value(self, at: Values) -> Value | None:
         """Its value."""
         return 1 / mpmath.sqrt(positive(at(self.base)))
 
@@ -156,6 +160,7 @@ class RationalPower(Function):
 
     def reduced(self, ring: Ring, number: int, exponent: int) -> Polynomial | None:
         """Whole powers of p are taken out."""
+        del ring, number
         if exponent == 1:
             return None
         total = self.exponent * exponent
@@ -166,7 +171,7 @@ class RationalPower(Function):
         inner = self.base.derivative(variable)
         return (ring.power(number, 1) * power(self.base, Fraction(-1)) * inner).scaled(self.exponent)
 
-    def value(self, at: Values) -> mpf | None:
+    def value(self, at: Values) -> Value | None:
         """Its value."""
         exponent = mpf(self.exponent.numerator) / self.exponent.denominator
         return positive(at(self.base)) ** exponent
@@ -177,7 +182,7 @@ class RationalPower(Function):
 
 @dataclass(frozen=True)
 class Applied(Function):
-    """A function by name of a polynomial: exp, log, sin, cos, tanh, logistic, atan, erf, or min0, which is min(p, 0)."""
+    """A function by name: exp, log, sin, cos, tanh, logistic, atan, erf, or min0, which is min(p, 0)."""
 
     name: str
     argument: Polynomial
@@ -187,16 +192,13 @@ class Applied(Function):
         """What the function is applied to."""
         return (self.argument,)
 
-    def reduced(self, ring: Ring, number: int, exponent: int) -> Polynomial | None:
-        """Every power is normal; sin^2 + cos^2 = 1 is left to the test for zero."""
-        del ring, number, exponent
-
     def derivative(self, ring: Ring, number: int, variable: int) -> Polynomial:
         """The chain rule."""
+        del number
         inner = self.argument.derivative(variable)
         return derivatives(self.name, self.argument, 1)[1] * inner if inner else ring.zero
 
-    def value(self, at: Values) -> mpf | None:
+    def value(self, at: Values) -> Value | None:
         """Its value."""
         argument = at(self.argument)
         match self.name:
@@ -215,7 +217,7 @@ class Applied(Function):
 
 @dataclass(frozen=True)
 class Abbreviation(Function):
-    """A long polynomial under a name: equal ones are the same generator, and products with it are not multiplied out."""
+    """A long polynomial under a name: equal ones are the same, and products with it are not multiplied out."""
 
     meaning: Polynomial
 
@@ -224,16 +226,12 @@ class Abbreviation(Function):
         """The polynomial."""
         return (self.meaning,)
 
-    def reduced(self, ring: Ring, number: int, exponent: int) -> Polynomial | None:
-        """Every power is normal."""
-        del ring, number, exponent
-
     def derivative(self, ring: Ring, number: int, variable: int) -> Polynomial:
         """The derivative of the polynomial."""
         del ring, number
         return self.meaning.derivative(variable)
 
-    def value(self, at: Values) -> mpf | None:
+    def value(self, at: Values) -> Value | None:
         """Its value."""
         return at(self.meaning)
 
@@ -241,7 +239,7 @@ class Abbreviation(Function):
         return f"({self.meaning.text(2)})"
 
 
-def positive(value: mpf) -> mpf:
+def positive(value: Value) -> Value:
     """A value that has to be positive. Raises NotReal if it is not."""
     if not value > 0:
         raise NotReal
@@ -271,7 +269,11 @@ def square_root(ring: Ring, value: Fraction) -> Polynomial:
             result, left = result * ring.generator(Root(factor)), left // factor
         factor += 1
     whole = math.isqrt(left)
-    return result.scaled(outside * whole) if whole * whole == left else (result * ring.generator(Root(left))).scaled(outside)
+    return (
+        result.scaled(outside * whole)
+        if whole * whole == left
+        else (result * ring.generator(Root(left))).scaled(outside)
+    )
 
 
 def power(p: Polynomial, exponent: Fraction | int) -> Polynomial:

@@ -1,4 +1,4 @@
-"""Differential operators with polynomial coefficients: the expansion of a step, its adjoint, and the generator of an SDE.
+"""Differential operators with polynomial coefficients: the expansion of a step, its adjoint, the generator of an SDE.
 
 An operator sum_a c_a d^a is a map from multi-indices to polynomials. A step z -> z' has the expansion
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.core
 import jax.numpy as jnp
 from jax.extend import core
 from jax.interpreters import ad, batching
@@ -121,7 +122,7 @@ class Jet(Free):
             indices = "".join(str(i + 1) * b for i, b in enumerate(self.orders))
             text = self.name + (f"_{indices}" if indices else "")
         place = [p.text(3) for p in self.point]
-        plain = all(word.startswith("x") and word[1:].isdigit() or word == "x" for word in place)
+        plain = all((word.startswith("x") and word[1:].isdigit()) or word == "x" for word in place)
         return text if plain else f"{text}[{', '.join(place)}]"
 
 

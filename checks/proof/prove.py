@@ -8,14 +8,14 @@ every region and nothing is hidden. Everything else is undecided, with the place
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 
 from checks.proof.errors import Unreadable
 from checks.proof.expansion import Expansion, Region, expand
 from checks.proof.potential import any_target
-from checks.proof.statements.balance import BALANCE, balance
+from checks.proof.statements.balance import balance
 from checks.proof.statements.closure import closed_state
 from checks.proof.statements.orders import described, generator, invariant_order, recipe, weak_order
 from checks.proof.statements.reach import noise_reaches
@@ -195,6 +195,3 @@ def prove_dimensions(
 ) -> Mapping[int, Proof]:
     """A proof a dimension."""
     return {d: prove(sampler, d, estimator) for d in dimensions}
-
-
-__all__ = ["BALANCE", "Proof", "prove", "prove_dimensions"]

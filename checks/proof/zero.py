@@ -17,7 +17,7 @@ from mpmath import mpf
 from checks.proof.draws import evaluator
 from checks.proof.errors import NotReal, Unreadable
 from checks.proof.functions import Applied, InverseRoot, Values, is_positive
-from checks.proof.ring import Polynomial, Ring
+from checks.proof.ring import Polynomial, Ring, Value
 
 Status = Literal["proved", "verified", "round-off", "single", "nonzero"]
 """Ranks of a zero, the best first; `single`: to the round-off of a constant in single precision."""
@@ -40,14 +40,21 @@ def status(p: Polynomial) -> Status:
         return "proved"
     worst = max(relative_size(p, seed) for seed in range(POINTS))
     if worst < mpf(10) ** (20 - DIGITS):
-        return "proved" if _proved(p) else "verified"
+        known = _proved(p)
+        return "proved" if known else "verified"
     eps, single = (OPERATIONS * float(np.finfo(kind).eps) for kind in (np.float64, np.float32))
-    return "round-off" if worst < eps else "single" if worst < single else "nonzero"
+    if worst < eps:
+        return "round-off"
+    return "single" if worst < single else "nonzero"
 
 
 def worst_status(polynomials: Iterable[Polynomial]) -> Status:
     """The least sure status of several polynomials."""
-    return max((status(p) for p in polynomials), key=RANKS.index, default="proved")
+    worst: Status = "proved"
+    for p in polynomials:
+        found = status(p)
+        worst = found if RANKS.index(found) > RANKS.index(worst) else worst
+    return worst
 
 
 def is_zero(p: Polynomial) -> bool:
@@ -55,7 +62,7 @@ def is_zero(p: Polynomial) -> bool:
     return status(p) in ("proved", "verified")
 
 
-def relative_size(p: Polynomial, seed: int) -> mpf:
+def relative_size(p: Polynomial, seed: int) -> Value:
     """|p| over the sum of its terms' sizes (or 1, if that is smaller) at a random point.
 
     Raises:
@@ -82,7 +89,7 @@ def random_point(p: Polynomial, seed: int, spread: Fraction = Fraction(4, 3)) ->
 def at_random(ring: Ring, seed: str, spread: Fraction = Fraction(4, 3)) -> Values:
     """The values of polynomials at a random point; a positive generator has a positive value."""
 
-    def free(number: int) -> mpf:
+    def free(number: int) -> Value:
         source = random.Random(f"{seed} {number}")
         size = mpf(source.getrandbits(180)) / 2**180 * spread.numerator / spread.denominator + mpf(1) / 3
         return size if is_positive(ring.generators[number]) else size * source.choice((-1, 1))
@@ -163,7 +170,7 @@ def witness(assumed: Mapping[Polynomial, bool]) -> bool:
         for attempt in range(WITNESSES):
             source = random.Random(attempt)
 
-            def free(number: int, source: random.Random = source) -> mpf:
+            def free(number: int, source: random.Random = source) -> Value:
                 size = mpf(source.gauss(0, 3) * 10 ** source.choice((-1, 0, 0, 1, 2, 4, 7)))
                 return abs(size) if is_positive(ring.generators[number]) else size
 

@@ -25,7 +25,7 @@ from checks.proof.reader.values import (
     objects,
 )
 from checks.proof.ring import Polynomial, Ring
-from checks.proof.series import Series, Space
+from checks.proof.series import Space
 from checks.tracing.noise_tape import short_place, source_place
 
 Handler = Callable[["Reader", Equation, list[Any]], Sequence[Any]]
@@ -206,5 +206,7 @@ STRUCTURAL = frozenset(
     }
 )
 """Primitives that their handler reads whatever the inputs are: calls, keys, and what NumPy does on any array."""
-KEEPS_UNKNOWN = frozenset({"select_n", "gather", "dynamic_slice", "dynamic_update_slice", "scatter", "pad", "not", "eq"})
+KEEPS_UNKNOWN = frozenset(
+    {"select_n", "gather", "dynamic_slice", "dynamic_update_slice", "scatter", "pad", "not", "eq"}
+)
 """Primitives whose handler knows what to do with an integer of the state."""

@@ -32,7 +32,7 @@ from checks.proof.reader.values import (
     is_symbolic,
     objects,
 )
-from checks.proof.ring import Polynomial
+from checks.proof.ring import Polynomial, Value
 from checks.proof.series import EXACT, Series
 
 Truth = bool | Predicate
@@ -151,7 +151,7 @@ def _uniform_outcome(reader: Reader, number: int, slope: Fraction, cut: Fraction
 
 
 def function_of_draws(
-    reader: Reader, name: str, inputs: Sequence[Polynomial], function: Callable[[Sequence[mpf]], mpf]
+    reader: Reader, name: str, inputs: Sequence[Polynomial], function: Callable[[Sequence[Value]], Value]
 ) -> Series:
     """A function of one draw by its moments; its breaks are the zeros of the first argument."""
     breaks = _breaks(inputs[0])
@@ -159,7 +159,7 @@ def function_of_draws(
     return reader.space.lift(reader.ring.generator(generator))
 
 
-def _breaks(p: Polynomial) -> tuple[mpf, ...]:
+def _breaks(p: Polynomial) -> tuple[Value, ...]:
     """The zeros of a polynomial in one draw, in the support of its law."""
     draws = draws_in(p)
     if len(draws) != 1:
@@ -307,13 +307,16 @@ def _selected(reader: Reader, index: Any, values: list[Any], equation: Equation)
     if all(isinstance(v, Series) for v in values):
         if first.same(second):
             return Series(first.space, first.coefficients, min(first.precision, second.precision))
-        if isinstance(index, Predicate) and index.of_draws and index.probability is None:
-            if all(map(draws_only, values)):
-                return _selected_by_draw(reader, index, first, second)
-    elif isinstance(index, Unknown) or index.difference is None:
-        if not any(isinstance(v, Predicate) for v in values):
-            return UNKNOWN if first is not second else first
+        random = isinstance(index, Predicate) and index.of_draws and index.probability is None
+        if isinstance(index, Predicate) and random and all(map(draws_only, values)):
+            return _selected_by_draw(reader, index, first, second)
+    elif _is_unknown(index) and not any(isinstance(v, Predicate) for v in values):
+        return UNKNOWN if first is not second else first
     return values[int(decided(reader, index, equation))]
+
+
+def _is_unknown(index: Predicate | Unknown) -> bool:
+    return isinstance(index, Unknown) or index.difference is None
 
 
 def _selected_by_draw(reader: Reader, index: Predicate, first: Series, second: Series) -> Series:

@@ -73,7 +73,9 @@ def drawn(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any
     if shape[: keys.ndim] != keys.shape:
         raise Unreadable("draws of several keys whose axes come last")
     inner = shape[keys.ndim :]
-    parameters = [value for value, v in zip(inputs[1:], equation.invars[1:], strict=True) if not is_key_type(v.aval.dtype)]
+    parameters = [
+        value for value, v in zip(inputs[1:], equation.invars[1:], strict=True) if not is_key_type(v.aval.dtype)
+    ]
     if keys.ndim and any(np.ndim(value) for value in parameters):
         raise Unreadable("draws of several keys with parameters of their own")
     parts = [_of_one_key(reader, equation, key, inner, parameters) for key in keys.ravel()]
@@ -82,9 +84,7 @@ def drawn(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any
     return [objects([item for part in parts for item in part.ravel()], shape)]
 
 
-def _of_one_key(
-    reader: Reader, equation: Equation, key: Any, shape: tuple[int, ...], parameters: list[Any]
-) -> Array:
+def _of_one_key(reader: Reader, equation: Equation, key: Any, shape: tuple[int, ...], parameters: list[Any]) -> Array:
     name = equation.params["name"]
     if not isinstance(key, History):
         raise Unreadable("a draw from a key that is not known")
@@ -127,9 +127,7 @@ def _rational(value: Array) -> Fraction:
     return number
 
 
-def _integers(
-    reader: Reader, equation: Equation, key: History, shape: tuple[int, ...], bounds: list[Any]
-) -> Array:
+def _integers(reader: Reader, equation: Equation, key: History, shape: tuple[int, ...], bounds: list[Any]) -> Array:
     """Integers of a range, one path for each outcome."""
     if any(is_symbolic(bound) or len(set(np.ravel(bound))) != 1 for bound in bounds[:2]):
         raise Unreadable("integers between bounds that are no numbers")

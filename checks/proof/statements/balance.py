@@ -2,9 +2,9 @@
 
     log a = -(H(z') - H(z)) + log q(z' -> z) - log q(z -> z') + log |det d(z', xi') / d(z, xi)|,
 
-where z' = F(z, xi) is the proposal with normal draws xi, and xi' are the draws that undo it: F(R z', xi') = R z. They are
-solved for; U and its derivatives at each point that the program visits are symbols of their own. With normal draws the
-difference of the log densities is (|xi|^2 - |xi'|^2) / 2. A rejected proposal has to leave z, or R z if there is an R.
+where z' = F(z, xi) is the proposal with normal draws xi, and xi' are the draws that undo it: F(R z', xi') = R z. They
+are solved for; U and its derivatives at each point that the program visits are symbols of their own. With normal draws
+the difference of the log densities is (|xi|^2 - |xi'|^2) / 2. A rejected proposal has to leave z, or R z if there is an R.
 
 Source: metropolis1953equation; hastings1970monte; lelievre2019hybrid for the form with an involution R.
 """
@@ -113,7 +113,9 @@ class _Kernel:
         accepted, rejected = self._two_ways()
         ratio = log_ratio(accepted.acceptances[0])
         still = self._reversed(self.z) if self.reversal else self.z
-        changes = [(f"z'_{i + 1} - (R z)_{i + 1}", a - b) for i, (a, b) in enumerate(zip(rejected.z, still, strict=True))]
+        changes = [
+            (f"z'_{i + 1} - (R z)_{i + 1}", a - b) for i, (a, b) in enumerate(zip(rejected.z, still, strict=True))
+        ]
         rejection = of_polynomials(REJECTION, "z' = R z where the proposal is rejected", changes)
         reverse = self._reverse_draws(accepted)
         return self._acceptance(accepted, ratio, reverse), rejection
@@ -174,7 +176,9 @@ class _Kernel:
         back, goal = self._reversed(accepted.z), self._reversed(self.z)
         keys = [key for key, draws in accepted.normals.items() if self._is_used(accepted, draws)]
         given = {
-            key: [self.ring.generator(Draw(Normal(), key.child("reverse"), i)) for i in range(len(accepted.normals[key]))]
+            key: [
+                self.ring.generator(Draw(Normal(), key.child("reverse"), i)) for i in range(len(accepted.normals[key]))
+            ]
             for key in keys
         }
         goals = [goal, *(list(point) for point in reversed(accepted.visited))]
@@ -235,7 +239,8 @@ class _Kernel:
         if volume is None:
             return self._at_points(ratio - wanted, rows)
         found = of_polynomials(BALANCE, EQUATION, [("log a less what it should be", ratio - wanted)])
-        outcome = max(found.outcome, volume, key=OUTCOMES.index)
+        outcomes: list[Outcome] = [found.outcome, volume]
+        outcome = max(outcomes, key=OUTCOMES.index)
         return Result(BALANCE, EQUATION, outcome, found.reason, found.polynomial)
 
     def _volume(self, rows: list[list[Polynomial]]) -> Outcome | None:
@@ -276,7 +281,8 @@ def _without(p: Polynomial, numbers: Sequence[int]) -> Polynomial:
 def log_ratio(acceptance: Acceptance) -> Polynomial:
     """log of the probability with which a comparison accepts, without its cut at 1.
 
-    Known are u < a, log u < log a, -e < log a, u > 1 - a, with a = exp(..) or min(1, exp(..)); u uniform, e exponential.
+    Known are u < a, log u < log a, -e < log a, u > 1 - a, with a = exp(..) or min(1, exp(..)), where u is uniform and e
+    exponential.
 
     Raises:
         Unreadable: for any other rule.

@@ -8,8 +8,8 @@ With A_k as in `operators`, and c_k = e^H A_k^* e^-H at h^k, k = 1/2, 1, 3/2, ..
     invariant order q c_k = 0 for all k <= q + 1/2
 
 The last one is for every smooth U at once: pi_h(f) = pi(f) + O(h^q) iff the c_k up to q vanish, by the expansion
-pi_h = e^-H (1 + h rho_1 + ..), L^* rho_k = -c_(k + 1) + ..; c_(q + 1/2) adds a term in h^(q - 1/2). A position that is z
-and an independent noise with the operators B_k has order 2 iff c_2 = e^H L^* (b_1 e^-H) with b_1 = e^H B_1^* e^-H.
+pi_h = e^-H (1 + h rho_1 + ..), L^* rho_k = -c_(k + 1) + ..; c_(q + 1/2) adds a term in h^(q - 1/2). A position that is
+z and an independent noise with the operators B_k has order 2 iff c_2 = e^H L^* (b_1 e^-H) with b_1 = e^H B_1^* e^-H.
 
 Source: talay1990expansion; vollmer2016exploration, section 3; leimkuhler2014long for the noise of the readout;
 ma2015complete for the recipe.
@@ -101,7 +101,9 @@ def _named_terms(operator: Operator, expansion: Expansion, k: str = "1/2") -> li
     def derivative(index: Sequence[int]) -> str:
         return " ".join(f"d/d{name}" + (f"^{e}" if e > 1 else "") for name, e in zip(names, index, strict=True) if e)
 
-    return [(f"the coefficient of {derivative(index)} in A_{k}, less what it should be", c) for index, c in operator.items()]
+    return [
+        (f"the coefficient of {derivative(index)} in A_{k}, less what it should be", c) for index, c in operator.items()
+    ]
 
 
 def drift_and_covariance(expansion: Expansion, region: Region) -> tuple[list[Polynomial], list[list[Polynomial]]]:

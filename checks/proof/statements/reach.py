@@ -24,7 +24,7 @@ REACHES = "noise reaches all"
 LEVELS = 4
 """Brackets of brackets that are tried."""
 SMALL = 1e-10
-"""A singular value below this share of the largest is zero: entries are exact to 50 digits, the singular values to 1e-16."""
+"""A singular value below this share of the largest is zero: entries are exact, singular values good to 1e-16."""
 
 Field = Sequence[Polynomial]
 
