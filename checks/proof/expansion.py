@@ -9,7 +9,7 @@ import jax
 
 from checks.proof.draws import Expectation, draws_in
 from checks.proof.errors import PrecisionLost, Unreadable
-from checks.proof.operators import Density, Index, moments
+from checks.proof.operators import Density, Index, Moments, moments
 from checks.proof.potential import Coordinate, Jet
 from checks.proof.reader.interpreter import Reader
 from checks.proof.reader.paths import Path, every_path
@@ -48,10 +48,10 @@ class Region:
     """
 
     conditions: tuple[str, ...]
-    moments: Mapping[Index, Sequence[Polynomial]]
+    moments: Moments
     density: Density
     recipe: Recipe | None
-    readout: Mapping[Index, Sequence[Polynomial]] | None
+    readout: Moments | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +69,7 @@ class Expansion:
     Attributes:
         order: the highest power of s that is known.
         variables: numbers of the coordinates z in the ring.
+        potential: U / T of the position.
         regions: where it could be read.
         unread: where it could not.
         notes: on keys that are shared and on rounding.
@@ -77,6 +78,7 @@ class Expansion:
     order: int
     ring: Ring
     variables: tuple[int, ...]
+    potential: Polynomial
     regions: tuple[Region, ...]
     unread: tuple[Unread, ...]
     notes: tuple[str, ...]
@@ -143,6 +145,13 @@ class _Expander:
         self.z = coordinates(self.ring, self.traced.size, self.traced.dimension, positive)
         self.variables = tuple(next(iter(p.numbers())) for p in self.z)
 
+    @property
+    def potential(self) -> Polynomial:
+        """U / T of the position."""
+        dimension = self.traced.dimension
+        inverse = 1 / Fraction(self.temperature).limit_denominator(1000)
+        return self.ring.generator(Jet("U", (0,) * dimension, tuple(self.z[:dimension]))).scaled(inverse)
+
     def expansion(self) -> Expansion:
         """All regions, the outcomes of finite draws averaged over."""
         regions: dict[tuple[str, ...], Region | Unreadable] = {}
@@ -160,7 +169,8 @@ class _Expander:
         read = tuple(region for region in real.values() if isinstance(region, Region))
         if not read:
             raise unread[0].error if unread else Unreadable("no region of the state space with a point in it")
-        return Expansion(self.order, self.ring, self.variables, read, tuple(unread), tuple(sorted(self.notes)))
+        notes = tuple(sorted(self.notes))
+        return Expansion(self.order, self.ring, self.variables, self.potential, read, tuple(unread), notes)
 
     def _one_path(self, path: Path) -> Region | Unreadable:
         reader = new_reader(self.space, path)
@@ -191,11 +201,9 @@ class _Expander:
             return Density(H, self.variables), Recipe(D, Q)
         if size != dimension:
             raise Unreadable(f"no Hamiltonian is declared for the {size} numbers of z")
-        potential = self.ring.generator(Jet("U", (0,) * dimension, tuple(self.z)))
-        inverse = 1 / Fraction(self.temperature).limit_denominator(1000)
-        return Density(potential.scaled(inverse), self.variables), None
+        return Density(self.potential, self.variables), None
 
-    def _readout(self, step: Stepped, increment: Sequence[Series]) -> Mapping[Index, Sequence[Polynomial]] | None:
+    def _readout(self, step: Stepped, increment: Sequence[Series]) -> Moments | None:
         """The moments of position' - z' where z is the position without a noise that is drawn for it alone."""
         if self.traced.size != self.traced.dimension:
             return None
@@ -232,9 +240,18 @@ def _require_fresh(increment: Sequence[Series], path: Path) -> None:
 
 def _averaged(before: Region | None, found: Region, weight: Fraction, key: tuple[str, ...]) -> Region:
     """The average over the outcomes of finite draws so far."""
-    weighted = {index: [p.scaled(weight) for p in row] for index, row in found.moments.items()}
-    if before is not None:
-        for index, row in before.moments.items():
-            mine = weighted.get(index)
-            weighted[index] = list(row) if mine is None else [a + b for a, b in zip(row, mine, strict=True)]
-    return Region(key, weighted, found.density, found.recipe, found.readout)
+    own = _added({} if before is None else before.moments, found.moments, weight)
+    known = before is not None and before.readout is not None
+    readout = None
+    if known or found.readout is not None:
+        readout = _added((before.readout if before is not None else None) or {}, found.readout or {}, weight)
+    return Region(key, own, found.density, found.recipe, readout)
+
+
+def _added(sum_so_far: Moments, more: Moments, weight: Fraction) -> dict[Index, list[Polynomial]]:
+    """Moments and the weighted moments of one more outcome."""
+    total = {index: list(row) for index, row in sum_so_far.items()}
+    for index, row in more.items():
+        scaled = [p.scaled(weight) for p in row]
+        total[index] = [a + b for a, b in zip(total[index], scaled, strict=True)] if index in total else scaled
+    return total

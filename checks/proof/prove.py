@@ -8,6 +8,7 @@ every region and nothing is hidden. Everything else is undecided, with the place
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 import jax
@@ -17,7 +18,7 @@ from checks.proof.expansion import Expansion, Region, expand
 from checks.proof.potential import any_target
 from checks.proof.statements.balance import balance
 from checks.proof.statements.closure import closed_state
-from checks.proof.statements.orders import described, generator, invariant_order, recipe, weak_order
+from checks.proof.statements.orders import described, generator, invariant_order, marginal, recipe, weak_order
 from checks.proof.statements.reach import noise_reaches
 from checks.proof.statements.result import Result
 from samplers.estimators.basic import Exact
@@ -141,8 +142,9 @@ def _scheme(sampler: Sampler, target: Target, estimator: Estimator) -> _Found:
     claims = sampler.claims
     equation = claims.get(Diffusion)
     dynamics = None if equation is None or Composite in claims else equation.dynamics(target)
-    order, weak = claims.invariant_order or 1, claims.weak_order
-    powers = max(2 * order + 1, 2 * (weak or 0))
+    # without a claimed order the law has to be right in the limit
+    order, weak = claims.invariant_order or Fraction(1, 2), claims.weak_order
+    powers = max(int(2 * order + 1), 2 * (weak or 0))
     expansion = expand(sampler, target, estimator, powers, dynamics, claims.temperature)
     results = [closed_state(sampler, target, estimator)]
     for region in expansion.regions:
@@ -150,6 +152,7 @@ def _scheme(sampler: Sampler, target: Target, estimator: Estimator) -> _Found:
         results.append(noise_reaches(expansion, region))
         if region.recipe is not None:
             results += [generator(expansion, region), recipe(expansion, region)]
+            results.append(marginal(expansion, region, expansion.potential, target.size))
             if weak:
                 results.append(weak_order(expansion, region, weak))
     results += [
@@ -163,6 +166,8 @@ def _with_words(result: Result, expansion: Expansion, region: Region) -> Result:
     if result.outcome != "violated":
         return result
     reason = f"{result.reason}; {described(expansion, region)}"
+    if result.reason.startswith("c_3/2"):
+        reason += "; the law is right in the limit, at the rate h^(1/2)"
     return Result(result.statement, result.equation, result.outcome, reason, result.polynomial, result.region)
 
 

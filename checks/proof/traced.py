@@ -93,6 +93,11 @@ class Traced:
         repack = lambda k, *parts: pack(k, readout(jax.tree.unflatten(structure, parts))[0])
         self._repack = jax.make_jaxpr(repack)(key, *leaves)
 
+    @property
+    def keeps_keys(self) -> bool:
+        """True if a random key is in the state."""
+        return any(map(is_key_type, self._types))
+
     def packed(self, reader: Reader, z: Sequence[Series]) -> list[Any]:
         """The state of z; integers of a state may be anything after a few steps, so they are unknown."""
         leaves = reader.closed(self._pack, [scalar(History("pack")), objects(list(z), (self.size,))])

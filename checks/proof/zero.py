@@ -6,7 +6,7 @@
 """
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Literal
 
@@ -46,15 +46,6 @@ def status(p: Polynomial) -> Status:
     if worst < eps:
         return "round-off"
     return "single" if worst < single else "nonzero"
-
-
-def worst_status(polynomials: Iterable[Polynomial]) -> Status:
-    """The least sure status of several polynomials."""
-    worst: Status = "proved"
-    for p in polynomials:
-        found = status(p)
-        worst = found if RANKS.index(found) > RANKS.index(worst) else worst
-    return worst
 
 
 def is_zero(p: Polynomial) -> bool:

@@ -13,7 +13,7 @@ import mpmath
 import numpy as np
 from mpmath import mpf
 
-from checks.proof.draws import Draw, DrawFunction, Uniform, draws_in, evaluator
+from checks.proof.draws import Draw, DrawFunction, Rademacher, Uniform, draws_in, evaluator
 from checks.proof.errors import PrecisionLost, Unreadable
 from checks.proof.functions import Applied
 from checks.proof.reader.interpreter import Handler, Reader
@@ -221,11 +221,22 @@ def _comparison(swapped: bool, or_equal: bool) -> Handler:
     return handler
 
 
+def _is_two_valued(p: Polynomial) -> bool:
+    """True if a draw that takes two values only is in a polynomial, so that an equation may hold by chance."""
+    generators = (p.ring.generators[number] for number in draws_in(p))
+    return any(isinstance(g, Draw) and g.law == Rademacher() for g in generators)
+
+
 def _equality(equal: bool) -> Handler:
     def entry(a: Any, b: Any) -> Truth:
-        if isinstance(a, Series) and isinstance(b, Series):
-            return a.same(b) == equal
-        return Predicate(None)
+        if not isinstance(a, Series) or not isinstance(b, Series):
+            return Predicate(None)
+        difference = a - b
+        if not difference and difference.precision < EXACT:
+            raise PrecisionLost
+        if any(_is_two_valued(p) for p in difference.polynomials()):
+            raise Unreadable("a draw of two values that is compared")
+        return (not difference) == equal
 
     def handler(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
         del equation

@@ -4,7 +4,8 @@
 
 where z' = F(z, xi) is the proposal with normal draws xi, and xi' are the draws that undo it: F(R z', xi') = R z. They
 are solved for; U and its derivatives at each point that the program visits are symbols of their own. With normal draws
-the difference of the log densities is (|xi|^2 - |xi'|^2) / 2. A rejected proposal has to leave z, or R z if there is an R.
+the difference of the log densities is (|xi|^2 - |xi'|^2) / 2. A rejected proposal has to leave z,
+or R z if there is an R.
 
 Source: metropolis1953equation; hastings1970monte; lelievre2019hybrid for the form with an involution R.
 """
@@ -19,10 +20,11 @@ import jax
 import mpmath
 from jax.flatten_util import ravel_pytree
 
-from checks.proof.draws import Draw, Exponential, History, Normal, Uniform
+from checks.proof.draws import Draw, Exponential, History, Normal, Uniform, draws_in
 from checks.proof.errors import NotReal, PrecisionLost, Unreadable
 from checks.proof.expansion import coordinates
-from checks.proof.functions import Applied, power
+from checks.proof.functions import Applied
+from checks.proof.matrices import determinant, solution
 from checks.proof.potential import uninterpreted
 from checks.proof.reader.paths import Acceptance, Path, every_path
 from checks.proof.reader.primitives import new_reader
@@ -111,6 +113,7 @@ class _Kernel:
     def results(self) -> tuple[Result, Result]:
         """The two results."""
         accepted, rejected = self._two_ways()
+        self._require_normal(accepted)
         ratio = log_ratio(accepted.acceptances[0])
         still = self._reversed(self.z) if self.reversal else self.z
         changes = [
@@ -134,6 +137,16 @@ class _Kernel:
                 raise Unreadable("which of two moves is the accepted one")
             accepted = moves[draws.index(True)]
         return accepted, moves[1 - moves.index(accepted)]
+
+    def _require_normal(self, accepted: Move) -> None:
+        """Raises Unreadable if a draw moves the proposal that is not normal, or the one that decides moves it too."""
+        moving = frozenset().union(
+            *(draws_in(p) for p in (*accepted.z, *(c for point in accepted.visited for c in point)))
+        )
+        normal = {next(iter(p.numbers())) for draws in accepted.normals.values() for p in draws}
+        if moving - normal:
+            names = ", ".join(str(self.ring.generators[number]) for number in sorted(moving - normal))
+            raise Unreadable(f"a proposal moved by draws that are not normal, {names}")
 
     def _moves(self, start: Vector, given: Mapping[History, Vector]) -> Iterator[Move]:
         def run(path: Path) -> Move:
@@ -329,20 +342,3 @@ def uncut(p: Polynomial) -> Polynomial:
         if isinstance(generator, Applied) and generator.name == "min0":
             return generator.argument
     return p
-
-
-def determinant(rows: Sequence[Sequence[Polynomial]]) -> Polynomial:
-    """By expansion along the first row; for the small matrices of a few draws."""
-    if len(rows) == 1:
-        return rows[0][0]
-    ring = rows[0][0].ring
-    minor = lambda j: determinant([[*row[:j], *row[j + 1 :]] for row in rows[1:]])
-    return ring.sum((a * minor(j)).scaled((-1) ** j) for j, a in enumerate(rows[0]) if a)
-
-
-def solution(matrix: Sequence[Sequence[Polynomial]], side: Sequence[Polynomial]) -> Vector:
-    """x with matrix x = side, by Cramer's rule. Raises Unreadable if the determinant is zero."""
-    inverse = power(determinant(matrix), -1)
-    n = range(len(side))
-    replaced = lambda j: [[side[i] if k == j else matrix[i][k] for k in n] for i in n]
-    return [inverse * determinant(replaced(j)) for j in n]

@@ -51,6 +51,8 @@ def closed_state(sampler: Sampler, target: Target, estimator: Estimator) -> Resu
     """Whether the next step depends on z alone."""
     with jax.enable_x64(True):
         traced = Traced(sampler, estimator, target)
+        if traced.keeps_keys:
+            return Result(CLOSED, EQUATION, "undecided", "hidden state: a random key in the state")
         if _is_all_of_the_state(traced):
             return Result(CLOSED, "pack(unpack(state)) = state", "proved")
         space, points = finite_space(LONGEST), []

@@ -8,40 +8,61 @@ With A_k as in `operators`, and c_k = e^H A_k^* e^-H at h^k, k = 1/2, 1, 3/2, ..
     invariant order q c_k = 0 for all k <= q + 1/2
 
 The last one is for every smooth U at once: pi_h(f) = pi(f) + O(h^q) iff the c_k up to q vanish, by the expansion
-pi_h = e^-H (1 + h rho_1 + ..), L^* rho_k = -c_(k + 1) + ..; c_(q + 1/2) adds a term in h^(q - 1/2). A position that is
-z and an independent noise with the operators B_k has order 2 iff c_2 = e^H L^* (b_1 e^-H) with b_1 = e^H B_1^* e^-H.
+pi_h = e^-H (1 + h rho_1 + ..), L^* rho_k = -c_(k + 1) + ..; c_(q + 1/2) adds a term in h^(q - 1/2). If the position is
+z and an independent noise with the operators B_k, it has the law e^-H where z has e^-H sum_k r_k h^k with
+r_k = -sum_(j > 0) B_j^* r_(k - j), r_0 = 1, and c_k = sum_(j > 0) e^H A_j^* (r_(k - j) e^-H).
 
 Source: talay1990expansion; vollmer2016exploration, section 3; leimkuhler2014long for the noise of the readout;
 ma2015complete for the recipe.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from checks.proof.expansion import Expansion, Region
+from checks.proof.functions import power, substituted
+from checks.proof.matrices import determinant
 from checks.proof.operators import Operator, coefficient, composed, generator_of, sum_of, unit
 from checks.proof.ring import Polynomial
 from checks.proof.statements.result import Result, of_polynomials, power_of_step
 
 GENERATOR, RECIPE, WEAK, INVARIANT = "generator", "recipe", "weak order", "invariant order"
+MARGINAL = "law of the position"
 
 
 def invariant_coefficients(expansion: Expansion, region: Region) -> list[Polynomial]:
     """c_k of the law of the position for k = 1/2, 1, .., as far as the expansion goes."""
-    density = region.density
-    found = [density.adjoint(coefficient(region.moments, k)) for k in range(1, expansion.order + 1)]
-    if region.readout is not None and expansion.order >= 4:
-        first = density.adjoint(coefficient(region.readout, 2))
-        found[3] = found[3] - density.adjoint(coefficient(region.moments, 2), first)
+    density, orders = region.density, range(1, expansion.order + 1)
+    steps = {k: coefficient(region.moments, k) for k in orders}
+    weights = _weights(expansion, region)
+    return [
+        expansion.ring.sum(density.adjoint(steps[j], weights[k - j]) for j in range(1, k + 1) if weights[k - j])
+        for k in orders
+    ]
+
+
+def _weights(expansion: Expansion, region: Region) -> list[Polynomial]:
+    """r_0, r_1/2, r_1, .. of the law e^-H sum_k r_k h^k of z with which the position has the law e^-H exactly."""
+    ring, found = expansion.ring, [expansion.ring.one]
+    if region.readout is None:
+        return found + [ring.zero] * expansion.order
+    for k in range(1, expansion.order + 1):
+        parts = (region.density.adjoint(coefficient(region.readout, j), found[k - j]) for j in range(1, k + 1))
+        found.append(-ring.sum(parts))
     return found
 
 
-def invariant_order(expansion: Expansion, region: Region, order: int) -> Result:
-    """Whether the law of the positions is exp(-H) up to O(h^order), for every smooth potential."""
-    named = _named_coefficients(invariant_coefficients(expansion, region)[: 2 * order + 1])
-    equation = f"e^H A_k^* e^-H = 0 for k <= {power_of_step(2 * order + 1)}"
+def invariant_order(expansion: Expansion, region: Region, order: int | Fraction) -> Result:
+    """Whether the law of the positions is exp(-H) up to O(h^order), for every smooth potential.
+
+    With order 1/2 it is asked whether the law is right in the limit h -> 0.
+    """
+    count = int(2 * order + 1)
+    named = _named_coefficients(invariant_coefficients(expansion, region)[:count])
+    equation = f"e^H A_k^* e^-H = 0 for k <= {power_of_step(count)}"
     return of_polynomials(f"{INVARIANT} {order}", equation, named, region.conditions)
 
 
@@ -71,6 +92,36 @@ def recipe(expansion: Expansion, region: Region) -> Result:
     named += [(f"D_{i + 1}{j + 1} - D_{j + 1}{i + 1}", D[i, j] - D[j, i]) for i, j in pairs]
     named.append(("the residual of Fokker and Planck", region.density.adjoint(generator_of(region.density, D, Q))))
     return of_polynomials(RECIPE, equation, named, region.conditions)
+
+
+def marginal(expansion: Expansion, region: Region, potential: Polynomial, dimension: int) -> Result:
+    """Whether the position has the law exp(-U / T) where z has exp(-H), for an H that is quadratic in the rest of z.
+
+    With W = H - U / T = b(x) + p^T A(x) p / 2 it has iff b - log |A| / 2 is constant.
+    """
+    equation = "d/dx_i log of the integral of exp(U / T - H) over the rest of z = 0"
+    rest = region.density.hamiltonian - potential
+    positions, others = expansion.variables[:dimension], expansion.variables[dimension:]
+    names = [str(expansion.ring.generators[number]) for number in positions]
+    slopes = [rest.derivative(v) for v in positions]
+    if not any(slopes):
+        return Result(MARGINAL, equation, "proved", region=region.conditions)
+    A = [[rest.derivative(u).derivative(v) for v in others] for u in others]
+    if not others or any(entry.derivative(w) for row in A for entry in row for w in others):
+        named = [(f"dH/d{name} - dU/d{name} / T", p) for name, p in zip(names, slopes, strict=True)]
+        found = of_polynomials(MARGINAL, equation, named, region.conditions)
+        if found.holds or not others:
+            return found
+        return Result(MARGINAL, equation, "undecided", "H is not quadratic in the rest of z", region=region.conditions)
+    volume = determinant(A)
+    inverse = power(volume, -1)
+    at_zero = lambda p: functools.reduce(lambda q, v: substituted(q, v, expansion.ring.zero), others, p)
+    named = [
+        (f"d/d{name} (b - log |A| / 2)", at_zero(p) - (inverse * volume.derivative(v)).scaled(Fraction(1, 2)))
+        for name, p, v in zip(names, slopes, positions, strict=True)
+    ]
+    named += [("dH/dp at p = 0", at_zero(rest.derivative(v))) for v in others]
+    return of_polynomials(MARGINAL, equation, named, region.conditions)
 
 
 def weak_order(expansion: Expansion, region: Region, order: int) -> Result:
