@@ -325,18 +325,19 @@ def _root_power(ring: Ring, value: Fraction, exponent: Fraction) -> Polynomial:
 
 
 def _opaque_power(p: Polynomial, exponent: Fraction) -> Polynomial:
-    """A power as an opaque generator of the base with a leading coefficient of +-1."""
-    ring, size = p.ring, abs(p.leading())
+    """A power as an opaque generator; of a root and an inverse the base has a leading coefficient of +-1."""
+    ring = p.ring
+    if exponent.denominator > 2:
+        whole = math.floor(exponent)
+        return power(p, whole) * ring.generator(RationalPower(p, exponent - whole))
+    size = abs(p.leading())
     base = p.scaled(1 / size)
     if exponent.denominator == 1:
         return ring.generator(InverseRoot(base), int(-2 * exponent)).scaled(size ** int(exponent))
     scale = ring.one if size == 1 else power(ring.constant(size), exponent)
-    if exponent.denominator == 2 and exponent < 0:
+    if exponent < 0:
         return scale * ring.generator(InverseRoot(base), int(-2 * exponent))
-    if exponent.denominator == 2:
-        return scale * base ** int(exponent + HALF) * ring.generator(InverseRoot(base))
-    whole = math.floor(exponent)
-    return scale * power(base, whole) * ring.generator(RationalPower(base, exponent - whole))
+    return scale * base ** int(exponent + HALF) * ring.generator(InverseRoot(base))
 
 
 def exponential(p: Polynomial) -> Polynomial:

@@ -18,7 +18,7 @@ microseconds on one core (in the first column monomials are multiplied for the f
 
 A proof multiplies the same monomials over and over and meets up to a few hundred terms. python-flint would be eight
 times faster, and would be one more compiled dependency; it needs all generators beforehand, has no negative exponents,
-keeps a number for each generator in every monomial, and would be left and entered again for every reduction such as r^2 = 2
+keeps a number for each generator in every monomial, and would be left and entered again for reductions such as r^2 = 2
 or R(p)^2 = 1/p. Generators appear here while a program is read.
 """
 

@@ -160,15 +160,18 @@ class Series:
 
 
 def composed(taylor: Sequence[Polynomial], delta: Series) -> Series:
-    """sum_k taylor[k] delta^k / k! for a series delta without a constant term."""
+    """sum_k taylor[k] delta^k / k! for a series delta without a constant term, up to the order of the space."""
     space = delta.space
+    if delta.is_zero:
+        return space.lift(taylor[0])
     total, factor = space.lift(taylor[0]), space.one
     for k in range(1, len(taylor)):
         factor = factor * delta
         if not factor:
             break
         total = total + factor * space.lift(taylor[k].scaled(Fraction(1, math.factorial(k))))
-    return Series(space, total.coefficients, min(total.precision, delta.precision))
+    # what comes after the last term is O(s^(order + 1)), also where all terms that were kept are exact
+    return Series(space, total.coefficients, min(total.precision, delta.precision, space.order + 1))
 
 
 def apply(name: str, a: Series) -> Series:

@@ -48,7 +48,7 @@ def derivatives_at(reader: Reader, x: Sequence[Series], name: str, order: int) -
     reader.visited.append(point)
     delta = [a.without_constant() for a in x]
     monomials = _monomials(reader, delta)
-    precision = min((a.precision for a in delta), default=EXACT)
+    precision = EXACT if all(a.is_zero for a in delta) else min(reader.space.order + 1, *(a.precision for a in delta))
     entries = {
         index: _expanded(reader, Jet(name, index, point), monomials, precision)
         for index in multi_indices(dimension, order)
