@@ -1,7 +1,7 @@
 """The expansion of a step in s = sqrt(h), on each region of the state space that its branches make."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -45,6 +45,7 @@ class Region:
         density: exp(-H).
         recipe: the declared D and Q; None if nothing is declared.
         readout: moments of position' - z', if the position is z' and an independent noise; None where it is z'.
+        assumed: the conditions as polynomials, and whether each is negative.
     """
 
     conditions: tuple[str, ...]
@@ -52,6 +53,7 @@ class Region:
     density: Density
     recipe: Recipe | None
     readout: Moments | None
+    assumed: Mapping[Polynomial, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +168,8 @@ class _Expander:
                 regions[key] = _averaged(before, found, path.weight, key)
         real = {key: region for key, region in regions.items() if not key or witness(assumed[key])}
         unread = [Unread(key, error) for key, error in real.items() if isinstance(error, Unreadable)]
-        read = tuple(region for region in real.values() if isinstance(region, Region))
+        known = ((region, assumed[key]) for key, region in real.items() if isinstance(region, Region))
+        read = tuple(replace(region, assumed=dict(conditions)) for region, conditions in known)
         if not read:
             raise unread[0].error if unread else Unreadable("no region of the state space with a point in it")
         notes = tuple(sorted(self.notes))

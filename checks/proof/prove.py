@@ -17,6 +17,7 @@ from checks.proof.errors import Unreadable
 from checks.proof.expansion import Expansion, Region, expand
 from checks.proof.potential import any_target
 from checks.proof.statements.balance import balance
+from checks.proof.statements.boundaries import continuous
 from checks.proof.statements.closure import closed_state
 from checks.proof.statements.orders import described, generator, invariant_order, marginal, recipe, weak_order
 from checks.proof.statements.reach import noise_reaches
@@ -155,6 +156,7 @@ def _scheme(sampler: Sampler, target: Target, estimator: Estimator) -> _Found:
             results.append(marginal(expansion, region, expansion.potential, target.size))
             if weak:
                 results.append(weak_order(expansion, region, weak))
+    results += continuous(expansion)
     results += [
         Result("reading", "", "undecided", str(part.error), region=part.conditions) for part in expansion.unread
     ]

@@ -72,6 +72,7 @@ class Reader:
         self.notes: set[str] = set()
         self.drawn: dict[History, Drawn] = {}
         self.visited: list[tuple[Polynomial, ...]] = []
+        self._around: list[Equation] = []
 
     @property
     def ring(self) -> Ring:
@@ -132,20 +133,26 @@ class Reader:
         return objects(items, array.shape)
 
     def place(self, equation: Equation) -> str:
-        """File and line of an equation."""
-        return short_place(source_place(equation))
+        """File and line of an equation, or of the innermost call around it that has one."""
+        for around in (equation, *reversed(self._around)):
+            if found := short_place(source_place(around)):
+                return found
+        return ""
 
     def is_positive(self, number: int) -> bool:
         """True for a generator that is positive on all of the state space."""
         return is_positive(self.ring.generators[number])
 
     def _applied(self, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+        self._around.append(equation)
         try:
             return self._handled(equation, inputs)
         except Unreadable as error:
             if error.place:
                 raise
             raise Unreadable(error.reason, self.place(equation)) from None
+        finally:
+            self._around.pop()
 
     def _handled(self, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
         name = equation.primitive.name

@@ -49,10 +49,11 @@ def less(reader: Reader, a: Any, b: Any, or_equal: bool = False) -> Truth:
         if difference.precision < EXACT:
             raise PrecisionLost
         return or_equal
-    sign = known_sign(reader, difference.leading)
+    lead = difference.leading
+    # -e < s a is true with a probability of 1 - O(s), not 1: a draw decides alone or not at all
+    sign = None if lead.has("draw") and not difference.is_constant else known_sign(reader, lead)
     if sign is not None:
         return sign < 0
-    lead = difference.leading
     if not lead.has("state") and difference.is_constant:
         return Predicate(lead, probability=_probability(lead), of_draws=True)
     return Predicate(lead)

@@ -98,7 +98,9 @@ def _memory(traced: Traced, target: Target, reader: Reader) -> set[int]:
     entries = [space.lift(symbols[i]) if i in symbols else a for i, a in enumerate(step.before)]
     again = traced.stepped(reader, traced.with_inexact(leaves, entries), finite_step(space))
     read = [*again.z, *again.position, *(a for i, a in enumerate(again.after) if i not in symbols)]
-    atoms = frozenset().union(*(p.atoms() for a in read for p in a.polynomials()))
+    # what decides a branch or an acceptance is read too: a stale cache shows nowhere else
+    decisions = [*reader.path.assumed, *(decision.difference for decision in reader.path.acceptances)]
+    atoms = frozenset().union(*(p.atoms() for p in (*decisions, *(p for a in read for p in a.polynomials()))))
     # A number that only goes into itself, as a step count does, is never read; one that goes into another is kept.
     inner = {i: frozenset().union(*(p.atoms() for p in again.after[i].polynomials())) for i in open_places}
     number = {i: next(iter(p.numbers())) for i, p in symbols.items()}

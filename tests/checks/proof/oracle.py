@@ -80,5 +80,3 @@ class SmoothPotential:
 
         of = evaluator(ring, values, free)
         return of
-
-

@@ -53,9 +53,7 @@ def test_sgld_has_the_defect_of_euler():
 
 
 def test_noise_of_half_the_variance_shows_at_first_order():
-    c = coefficients(
-        lambda key, y, h, estimator: y - h * gradient(estimator, y) + jnp.sqrt(h) * normal(key, y), 1
-    )
+    c = coefficients(lambda key, y, h, estimator: y - h * gradient(estimator, y) + jnp.sqrt(h) * normal(key, y), 1)
     assert_equal(c[1], (sp.diff(U, x, 2) - sp.diff(U, x) ** 2) / 2)
 
 
