@@ -14,7 +14,7 @@ import mpmath
 from mpmath import mpf
 
 from checks.proof.errors import Unreadable
-from checks.proof.ring import Free, Kind, Monomial, Polynomial, Ring, Value
+from checks.proof.ring import EVALUATION, Free, Kind, Monomial, Polynomial, Ring, Value
 
 QUADRATURE_DIGITS = 25
 
@@ -372,6 +372,7 @@ def evaluator(
         return known[number]
 
     def of(p: Polynomial) -> Value:
+        ring.spend(EVALUATION * len(p))
         parts = (a * mpmath.fprod(of_generator(g) ** e for g, e in ring.factors(m)) for m, a in p.numerators.items())
         return mpmath.fsum(parts) / p.denominator
 

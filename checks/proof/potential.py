@@ -14,9 +14,12 @@ import jax
 import jax.core
 import jax.numpy as jnp
 from jax.extend import core
+from jax.flatten_util import ravel_pytree
 from jax.interpreters import ad, batching
 
 from checks.proof.ring import Free, Polynomial, Ring
+from samplers.interface.aliases import EstimatorState
+from samplers.interface.sampler import Estimate, Stateless
 from targets.manifolds.euclidean import Euclidean
 from targets.manifolds.orthant import Positive
 from targets.target import Target
@@ -131,3 +134,26 @@ def any_target(dimension: int, positive: bool = False) -> Target:
     manifold = Positive(dimension) if positive else Euclidean(dimension)
     example = jnp.ones(dimension) if positive else jnp.zeros(dimension)
     return Target("any", manifold, example, lambda x: uninterpreted(jnp.ravel(x)))
+
+
+def target_of_tree() -> Target:
+    """A target whose positions are a pytree: two leaves of one shape, a number, and a matrix that is larger."""
+    example = {"a": jnp.zeros(2), "b": {"w": jnp.zeros(2), "c": jnp.zeros(())}, "m": jnp.zeros((2, 2))}
+    flat, _ = ravel_pytree(example)
+    return Target("any", Euclidean(flat.size), example, lambda x: uninterpreted(ravel_pytree(x)[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class UninterpretedNoise(Stateless):
+    """grad U + N(0, diag V(x)) with variances V_1(x), .., V_d(x) that are not interpreted."""
+
+    target: Target
+
+    def estimate(self, key: jax.Array, estate: EstimatorState, position: Any) -> tuple[Estimate, EstimatorState]:
+        """Estimate at a position, and the next state of the estimator."""
+        value, gradient = jax.value_and_grad(self.target.potential)(position)
+        flat, unravel = ravel_pytree(gradient)
+        place = ravel_pytree(position)[0]
+        variance = jnp.stack([uninterpreted(place, f"V{i + 1}") for i in range(flat.size)])
+        noisy = flat + jnp.sqrt(variance) * jax.random.normal(key, flat.shape, flat.dtype)
+        return Estimate(unravel(noisy), value), estate

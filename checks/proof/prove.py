@@ -6,28 +6,38 @@ every region and nothing is hidden. Everything else is undecided, with the place
 """
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
 import jax
 
-from checks.proof.errors import Unreadable
+from checks.proof.errors import NotReal, Unreadable
 from checks.proof.expansion import Expansion, Region, expand
-from checks.proof.potential import any_target
+from checks.proof.potential import UninterpretedNoise, any_target, target_of_tree
+from checks.proof.reader.predicates import NOT_SMOOTH
+from checks.proof.ring import MOST_WORK
 from checks.proof.statements.balance import balance
 from checks.proof.statements.boundaries import continuous
 from checks.proof.statements.closure import closed_state
 from checks.proof.statements.orders import described, generator, invariant_order, marginal, recipe, weak_order
 from checks.proof.statements.reach import noise_reaches
-from checks.proof.statements.result import Result
+from checks.proof.statements.result import Outcome, Result
+from checks.proof.traced import Traced
+from samplers.dynamics.complete_recipe import Dynamics
 from samplers.estimators.basic import Exact
 from samplers.interface.claims import Composite, Diffusion, ExactLaw, ParticleLaw, Reversal, StationaryLaw
 from samplers.interface.sampler import Estimator, Sampler
 from targets.target import Target
 
 Verdict = Literal["pass", "fail", "undecided"]
+Builder = Callable[[Target], Sampler]
+HIDDEN = "closed state"
+SOME_WORK = 100_000
+"""Products of terms (`ring.MOST_WORK`) for a kernel with many coordinates: one or two seconds, enough for walks."""
+LARGE = 34
+"""A dimension beyond the sizes (10, 16, 32) at which programs cut arrays into blocks."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,8 @@ class Proof:
         results: of the statements.
         notes: what was noted while reading, with file and line.
         seconds: that it took.
-        dimension: of the position.
+        setting: the positions that it is about.
+        left_out: positions that the sampler refused, or at which it could not be read, with the reason.
     """
 
     verdict: Verdict
@@ -48,7 +59,8 @@ class Proof:
     results: tuple[Result, ...]
     notes: tuple[str, ...]
     seconds: float
-    dimension: int
+    setting: str
+    left_out: tuple[str, ...] = ()
 
     @property
     def is_proved(self) -> bool:
@@ -56,7 +68,7 @@ class Proof:
         return self.verdict == "pass" and all(result.outcome == "proved" for result in self.results)
 
     def __str__(self) -> str:
-        lines = [f"{self.verdict}{': ' + self.reason if self.reason else ''}"]
+        lines = [f"{self.verdict} ({self.setting})" + (f": {self.reason}" if self.reason else "")]
         for r in self.results:
             where = f" where {' and '.join(r.region)}" if r.region else ""
             more = f": {r.reason}" if r.reason else ""
@@ -64,89 +76,209 @@ class Proof:
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """The positions that a sampler is read for.
+
+    Attributes:
+        name: for readers.
+        target: whether positions are positive -> a target with an uninterpreted potential.
+        in_the_limit: ask for the law in the limit h -> 0 only, and not for orders: for many coordinates.
+        noisy: with gradient noise N(0, V(x)), of which c_1 must be free.
+    """
+
+    name: str
+    target: Callable[[bool], Target]
+    in_the_limit: bool = False
+    noisy: bool = False
+
+
+def of_dimension(dimension: int) -> Setting:
+    """Vectors (d,)."""
+    return Setting(f"d = {dimension}", lambda positive: any_target(dimension, positive))
+
+
+SETTINGS = (
+    of_dimension(1),
+    of_dimension(2),
+    Setting("d = 2 with gradient noise", lambda positive: any_target(2, positive), in_the_limit=True, noisy=True),
+    Setting("a pytree of four leaves", lambda positive: target_of_tree(), in_the_limit=True),
+    Setting(f"d = {LARGE}", lambda positive: any_target(LARGE, positive), in_the_limit=True),
+)
+"""The settings of a full proof."""
+
+
+class NotForThese(Exception):
+    """A sampler that refuses positions of a shape, or an error of its code at them."""
+
+
 def prove(
-    sampler: Sampler | Callable[[Target], Sampler],
-    dimension: int = 2,
+    sampler: Sampler | Builder,
+    setting: int | Setting = 2,
     estimator: Callable[[Target], Estimator] = Exact,
-    positive: bool | None = None,
 ) -> Proof:
-    """All that a sampler claims, for every smooth potential in a dimension.
+    """All that a sampler claims, for every smooth potential and positions of one kind.
 
     Args:
         sampler: a sampler, or a builder of one for a target.
-        dimension: d of the position.
+        setting: the positions; a number d stands for vectors (d,).
         estimator: target -> estimator of its gradient.
-        positive: whether positions are positive; default: as the claims of a sampler that runs there only say.
 
     Returns:
         A proof; a sampler that cannot be read has one that is undecided, with the place.
     """
+    setting = of_dimension(setting) if isinstance(setting, int) else setting
     start = time.perf_counter()
+    found: _Found
     with jax.enable_x64(True):
         try:
-            found = _proved(sampler, dimension, estimator, positive)
-        except Unreadable as error:
+            found = _proved(sampler, setting, estimator)
+        except (Unreadable, NotForThese) as error:
             found = "undecided", str(error), (), ()
-        except Exception as error:
-            # of the author's code: a sampler for other shapes, another number of coordinates, a potential with data
-            found = "undecided", f"{type(error).__name__}: {error}".splitlines()[0], (), ()
+    return _made(found, setting.name, time.perf_counter() - start)
+
+
+def prove_everywhere(
+    sampler: Sampler | Builder, estimator: Callable[[Target], Estimator] = Exact, settings: Sequence[Setting] = SETTINGS
+) -> Proof:
+    """One proof for several kinds of positions.
+
+    It fails if one of them does, and passes if all of them do that could be read, one that asks for orders among them.
+    Positions that the sampler refuses are left out, and those beyond two coordinates at which it has more branches or
+    larger matrices than are read.
+    """
+    start = time.perf_counter()
+    proofs: list[tuple[Setting, Proof]] = []
+    left_out: list[str] = []
+    for setting in settings:
+        began = time.perf_counter()
+        try:
+            with jax.enable_x64(True):
+                found = _proved(sampler, setting, estimator)
+        except NotForThese as error:
+            left_out.append(f"{setting.name}: {error}")
+            continue
+        except Unreadable as error:
+            if setting.in_the_limit:
+                left_out.append(f"{setting.name}: {error}")
+                continue
+            found = "undecided", str(error), (), ()
+        proofs.append((setting, _made(found, setting.name, time.perf_counter() - began)))
+    verdict, reason = _joined(proofs, left_out)
+    results = tuple(result for _, proof in proofs for result in proof.results)
+    notes = tuple(dict.fromkeys(note for _, proof in proofs for note in proof.notes))
+    names = ", ".join(setting.name for setting, _ in proofs)
+    return Proof(verdict, reason, results, notes, time.perf_counter() - start, names, tuple(left_out))
+
+
+def _made(found: "_Found", name: str, seconds: float) -> Proof:
     verdict, reason, results, notes = found
-    return Proof(verdict, reason, results, notes, time.perf_counter() - start, dimension)
+    named = tuple(replace(result, setting=name) for result in results)
+    return Proof(verdict, reason, named, notes, seconds, name)
+
+
+def _joined(proofs: Sequence[tuple[Setting, Proof]], left_out: Sequence[str]) -> tuple[Verdict, str]:
+    order: tuple[Verdict, ...] = ("fail", "undecided")
+    for verdict in order:
+        for setting, proof in proofs:
+            if proof.verdict == verdict:
+                return verdict, f"{setting.name}: {proof.reason}"
+    if not any(not setting.in_the_limit for setting, _ in proofs):
+        return "undecided", left_out[0] if left_out else "no positions that the sampler takes"
+    return "pass", ""
 
 
 _Found = tuple[Verdict, str, tuple[Result, ...], tuple[str, ...]]
 
 
-def _proved(
-    sampler: Sampler | Callable[[Target], Sampler],
-    dimension: int,
-    estimator: Callable[[Target], Estimator],
-    positive: bool | None,
-) -> _Found:
-    built = _built(sampler, any_target(dimension))
-    spaces = built.claims.spaces
-    if positive is None:
-        positive = "positive" in spaces and "euclidean" not in spaces
-    if not {"euclidean", "positive"} & set(spaces):
-        raise Unreadable(f"a sampler on {' and '.join(spaces)}")
-    target = any_target(dimension, positive)
-    built = _built(sampler, target)
-    law = built.claims.law
+def _proved(sampler: Sampler | Builder, setting: Setting, estimator: Callable[[Target], Estimator]) -> _Found:
+    target, built, oracle = _prepared(sampler, setting, estimator)
+    try:
+        if setting.noisy:
+            return _under_noise(built, target)
+        return _by_law(built, target, oracle, setting.in_the_limit)
+    except (Unreadable, NotForThese):
+        raise
+    except NotReal:
+        raise Unreadable("no point was found at which the step is real") from None
+    except Exception as error:
+        # what the reader does not know of must not end a run: the proof is undecided and says why
+        raise Unreadable(f"the reader failed with {type(error).__name__}: {error}".splitlines()[0]) from error
+
+
+def _prepared(
+    sampler: Sampler | Builder, setting: Setting, estimator: Callable[[Target], Estimator]
+) -> tuple[Target, Sampler, Estimator]:
+    """The target, the sampler and the estimator, which can be traced.
+
+    Raises:
+        NotForThese: if the sampler refuses such positions, or fails at them.
+    """
+    try:
+        built = _built(sampler, setting.target(False))
+        spaces = built.claims.spaces
+        if not {"euclidean", "positive"} & set(spaces):
+            raise Unreadable(f"a sampler on {' and '.join(spaces)}")
+        target = setting.target("positive" in spaces and "euclidean" not in spaces)
+        built, oracle = _built(sampler, target), estimator(target)
+        if not isinstance(built.claims.law, ParticleLaw):
+            Traced(built, oracle, target)
+        return target, built, oracle
+    except Unreadable:
+        raise
+    except Exception as error:
+        # of the author's code: a sampler for other shapes, another number of coordinates, a potential with data
+        raise NotForThese(f"{type(error).__name__}: {error}".splitlines()[0]) from error
+
+
+def _by_law(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit: bool) -> _Found:
+    """A proof of the kind that the claimed law asks for."""
+    law = sampler.claims.law
     if isinstance(law, ParticleLaw):
         raise Unreadable("interacting particles")
     if isinstance(law, ExactLaw):
-        return _kernel(built, target, estimator(target))
+        found = _kernel(sampler, target, estimator, SOME_WORK if in_the_limit else MOST_WORK)
+        if in_the_limit and found[0] == "undecided":
+            raise Unreadable(found[1])
+        return found
     if not isinstance(law, StationaryLaw):
         raise Unreadable(f"a law of the kind {law.kind}, which is not that of a fixed step")
-    return _scheme(built, target, estimator(target))
+    try:
+        return _scheme(sampler, target, estimator, in_the_limit)
+    except Unreadable as error:
+        if error.reason != NOT_SMOOTH:
+            raise
+        found = _kernel(sampler, target, estimator)  # it keeps its law at every step size, and did not say so
+        if found[0] != "pass":
+            raise
+        return found
 
 
-def _built(sampler: Sampler | Callable[[Target], Sampler], target: Target) -> Sampler:
+def _built(sampler: Sampler | Builder, target: Target) -> Sampler:
     return sampler if isinstance(sampler, Sampler) else sampler(target)
 
 
-def _kernel(sampler: Sampler, target: Target, estimator: Estimator) -> _Found:
+def _kernel(sampler: Sampler, target: Target, estimator: Estimator, work: int = MOST_WORK) -> _Found:
     """A kernel that keeps its law at every step size."""
     claims = sampler.claims
     equation, reversal = claims.get(Diffusion), claims.get(Reversal)
     hamiltonian = equation.dynamics(target).H if equation is not None and reversal is not None else None
     flip = None if reversal is None else reversal.map
     results = (
-        *balance(sampler, target, estimator, claims.temperature, hamiltonian, flip),
+        *balance(sampler, target, estimator, claims.temperature, hamiltonian, flip, work),
         closed_state(sampler, target, estimator),
     )
     return (*_concluded(results, ()), results, ())
 
 
-def _scheme(sampler: Sampler, target: Target, estimator: Estimator) -> _Found:
+def _scheme(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit: bool) -> _Found:
     """A discretisation of an SDE."""
     claims = sampler.claims
-    equation = claims.get(Diffusion)
-    dynamics = None if equation is None or Composite in claims else equation.dynamics(target)
     # without a claimed order the law has to be right in the limit
-    order, weak = claims.invariant_order or Fraction(1, 2), claims.weak_order
-    powers = max(int(2 * order + 1), 2 * (weak or 0))
-    expansion = expand(sampler, target, estimator, powers, dynamics, claims.temperature)
+    order: int | Fraction = Fraction(1, 2) if in_the_limit else claims.invariant_order or Fraction(1, 2)
+    weak = min(claims.weak_order or 0, 1) if in_the_limit else claims.weak_order or 0
+    powers = max(int(2 * order + 1), 2 * weak)
+    expansion = expand(sampler, target, estimator, powers, _dynamics(sampler, target), claims.temperature)
     results = [closed_state(sampler, target, estimator)]
     for region in expansion.regions:
         results.append(_with_words(invariant_order(expansion, region, order), expansion, region))
@@ -163,6 +295,33 @@ def _scheme(sampler: Sampler, target: Target, estimator: Estimator) -> _Found:
     return (*_concluded(tuple(results), expansion.notes), tuple(results), expansion.notes)
 
 
+def _under_noise(sampler: Sampler, target: Target) -> _Found:
+    """The law in the limit under gradient noise of any variance: it must not show before O(h).
+
+    A sampler may do with a gradient what is right for exact ones only, so that a violation leaves the proof undecided.
+    """
+    claims = sampler.claims
+    if not isinstance(claims.law, StationaryLaw) or "covariance" in sampler.needs:
+        raise NotForThese("a sampler for exact gradients, or one that reads their covariance")
+    dynamics = _dynamics(sampler, target)
+    expansion = expand(sampler, target, UninterpretedNoise(target), 2, dynamics, claims.temperature)
+    found = [invariant_order(expansion, region, Fraction(1, 2)) for region in expansion.regions]
+    results = tuple(
+        replace(result, statement="law in the limit", outcome=_softened(result.outcome)) for result in found
+    )
+    return (*_concluded(results, expansion.notes), results, expansion.notes)
+
+
+def _softened(outcome: Outcome) -> Outcome:
+    return "undecided" if outcome == "violated" else outcome
+
+
+def _dynamics(sampler: Sampler, target: Target) -> Dynamics | None:
+    """The declared SDE of z; that of a composite step is one of another time."""
+    equation = sampler.claims.get(Diffusion)
+    return None if equation is None or Composite in sampler.claims else equation.dynamics(target)
+
+
 def _with_words(result: Result, expansion: Expansion, region: Region) -> Result:
     """A violated order with the drift and the covariance of the step beside it."""
     if result.outcome != "violated":
@@ -170,22 +329,22 @@ def _with_words(result: Result, expansion: Expansion, region: Region) -> Result:
     reason = f"{result.reason}; {described(expansion, region)}"
     if result.reason.startswith("c_3/2"):
         reason += "; the law is right in the limit, at the rate h^(1/2)"
-    return Result(result.statement, result.equation, result.outcome, reason, result.polynomial, result.region)
+    return replace(result, reason=reason)
 
 
 def _concluded(results: tuple[Result, ...], notes: tuple[str, ...]) -> tuple[Verdict, str]:
     """The verdict; see the module."""
     undecided = [r for r in results if r.outcome == "undecided"]
     violated = [r for r in results if r.outcome == "violated"]
-    hidden = [r for r in undecided if not r.region and r.statement == "closed state"]
     if not violated and not undecided and not notes:
         return "pass", ""
     unconditional = [r for r in violated if _everywhere(r, results)]
+    hidden = any(r.statement == HIDDEN for r in undecided)
     if unconditional and not hidden and not notes:
         first = unconditional[0]
         return "fail", f"{first.statement}: {first.reason}: {first.polynomial}"
-    open_ones = [*(f"{r.statement}: {r.reason}" for r in (*undecided, *violated)), *notes]
-    return "undecided", open_ones[0]
+    reasons = [*(f"{r.statement}: {r.reason}" for r in (*undecided, *violated)), *notes]
+    return "undecided", reasons[0]
 
 
 def _everywhere(result: Result, results: tuple[Result, ...]) -> bool:
@@ -193,12 +352,3 @@ def _everywhere(result: Result, results: tuple[Result, ...]) -> bool:
     same = [r for r in results if r.statement == result.statement]
     unread = any(r.statement == "reading" for r in results)
     return not unread and all(r.outcome == "violated" for r in same)
-
-
-def prove_dimensions(
-    sampler: Sampler | Callable[[Target], Sampler],
-    dimensions: tuple[int, ...] = (1, 2),
-    estimator: Callable[[Target], Estimator] = Exact,
-) -> Mapping[int, Proof]:
-    """A proof a dimension."""
-    return {d: prove(sampler, d, estimator) for d in dimensions}

@@ -36,6 +36,8 @@ Kind = Literal["state", "draw", "function", "number"]
 """What a generator stands for: a number of the state, a draw, a function of its arguments, or a number."""
 MOST_WORK = 4_000_000
 """Products of two terms in one ring: half a minute. A proof that needs more is given up, on any machine alike."""
+EVALUATION = 2
+"""Products of terms that take as long as the value of one term to 50 digits."""
 Monomial = tuple[tuple[int, int], ...]
 """Pairs (number of a generator, exponent other than 0), in the order of the numbers."""
 
@@ -96,9 +98,13 @@ class Free:
 
 
 class Ring:
-    """Generators and monomials of one proof, and the tables of what was computed with them."""
+    """Generators and monomials of one proof, and the tables of what was computed with them.
 
-    def __init__(self) -> None:
+    Args:
+        most_work: products of terms after which a proof is given up.
+    """
+
+    def __init__(self, most_work: int = MOST_WORK) -> None:
         self.generators: list[Generator] = []
         self._numbers: dict[Generator, int] = {}
         self._monomials: list[Monomial] = []
@@ -106,7 +112,7 @@ class Ring:
         self._products: dict[tuple[int, int], tuple[int, Polynomial | None]] = {}
         self._derivatives: dict[tuple[int, int], Polynomial] = {}
         self._atoms: dict[int, frozenset[int]] = {}
-        self._work, self._most_work = 0, MOST_WORK
+        self._work, self._most_work = 0, most_work
         self.one_monomial = self._intern(())
         self.zero = Polynomial(self, {}, 1)
         self.one = Polynomial(self, {self.one_monomial: 1}, 1)
@@ -171,7 +177,7 @@ class Ring:
         """Count products of terms. Raises Unreadable if they are too many."""
         self._work += work
         if self._work > self._most_work:
-            raise Unreadable(f"polynomials that take more than {MOST_WORK:.0e} products of terms")
+            raise Unreadable(f"polynomials that take more than {self._most_work:.0e} products of terms")
 
     @contextlib.contextmanager
     def limited(self, work: int) -> Iterator[None]:

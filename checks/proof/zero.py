@@ -22,7 +22,6 @@ from checks.proof.ring import Polynomial, Ring, Value
 Status = Literal["proved", "verified", "round-off", "single", "nonzero"]
 """Ranks of a zero, the best first; `single`: to the round-off of a constant in single precision."""
 RANKS: tuple[Status, ...] = ("proved", "verified", "round-off", "single", "nonzero")
-ZERO: tuple[Status, ...] = ("proved", "verified", "round-off")
 
 DIGITS = 50
 POINTS = 3

@@ -36,6 +36,8 @@ from checks.proof.ring import Polynomial, Value
 from checks.proof.series import EXACT, Series
 
 Truth = bool | Predicate
+NOT_SMOOTH = "a comparison of draws and state, which is not smooth"
+"""The reason why a Metropolis kernel has no expansion in h."""
 GRID = 200
 """Intervals in which a break of a function of a draw is looked for."""
 
@@ -127,7 +129,7 @@ def _chosen(reader: Reader, truth: Predicate, equation: Equation) -> bool:
         return _uniform_outcome(reader, *uniform)
     if difference.has("draw"):
         if not reader.finite:
-            raise Unreadable("a comparison of draws and state, which is not smooth", place)
+            raise Unreadable(NOT_SMOOTH, place)
         holds = reader.path.choose([Option(True, None, "accept"), Option(False, None, "reject")])
         reader.path.acceptances.append(Acceptance(difference, holds, place))
         return holds

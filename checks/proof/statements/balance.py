@@ -28,7 +28,7 @@ from checks.proof.matrices import determinant, solution
 from checks.proof.potential import uninterpreted
 from checks.proof.reader.paths import Acceptance, Path, every_path
 from checks.proof.reader.primitives import new_reader
-from checks.proof.ring import Polynomial
+from checks.proof.ring import MOST_WORK, Polynomial
 from checks.proof.statements.closure import finite_space, finite_step
 from checks.proof.statements.result import OUTCOMES, Outcome, Result, of_polynomials
 from checks.proof.traced import Traced, evaluated
@@ -72,6 +72,7 @@ def balance(
     temperature: float = 1.0,
     hamiltonian: Callable[[Any], Any] | None = None,
     reversal: Callable[[Any], Any] | None = None,
+    work: int = MOST_WORK,
 ) -> tuple[Result, Result]:
     """Whether a kernel keeps exp(-H) at every step size: its acceptance, and what it does with a rejected proposal.
 
@@ -82,10 +83,11 @@ def balance(
         temperature: T of exp(-U / T), if no Hamiltonian is given.
         hamiltonian: H as a function of flat z.
         reversal: the involution R on z.
+        work: products of terms after which it is given up.
     """
     with jax.enable_x64(True):
         try:
-            return _Kernel(sampler, target, estimator, temperature, hamiltonian, reversal).results()
+            return _Kernel(sampler, target, estimator, temperature, hamiltonian, reversal, work).results()
         except (Unreadable, PrecisionLost, NotReal) as error:
             reason = str(error) or "no real point was found"
             return Result(BALANCE, EQUATION, "undecided", reason), Result(REJECTION, "z' = R z", "undecided", reason)
@@ -99,11 +101,12 @@ class _Kernel:
     temperature: float
     hamiltonian: Callable[[Any], Any] | None
     reversal: Callable[[Any], Any] | None
+    work: int
     points: list[tuple[Polynomial, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.traced = Traced(self.sampler, self.estimator, self.target)
-        self.space = finite_space(LONGEST)
+        self.space = finite_space(LONGEST, self.work)
         self.ring = self.space.ring
         positive = self.target.manifold.is_positive
         self.z = coordinates(self.ring, self.traced.size, self.traced.dimension, positive)
@@ -229,9 +232,12 @@ class _Kernel:
         move = self._accepted(start, given, like)
         points = [*(list(point) for point in move.visited), move.z]
         first = next((p for p in points if any(set(unknowns) & c.atoms() for c in p)), None)
-        if first is None or len(first) < len(unknowns) or len(goal) < len(unknowns):
+        if first is None or len(goal) < len(first):
             return None
-        rows = first[: len(unknowns)]
+        places = [i for i, p in enumerate(first) if set(unknowns) & p.atoms()]
+        if len(places) != len(unknowns):
+            return None
+        rows, goal = [first[i] for i in places], [goal[i] for i in places]
         matrix = [[p.derivative(g) for g in unknowns] for p in rows]
         if any(set(unknowns) & c.atoms() for row in matrix for c in row):
             return None  # not linear

@@ -23,7 +23,7 @@ from checks.proof.potential import Coordinate, StepRoot
 from checks.proof.reader.interpreter import Reader
 from checks.proof.reader.paths import Path, every_path
 from checks.proof.reader.primitives import new_reader
-from checks.proof.ring import Polynomial, Ring
+from checks.proof.ring import MOST_WORK, Polynomial, Ring
 from checks.proof.series import Series, Space
 from checks.proof.statements.result import Result
 from checks.proof.traced import Stepped, Traced
@@ -37,9 +37,9 @@ CLOSED = "closed state"
 EQUATION = "step(pack(z)) = pack(unpack(step(pack(z))))"
 
 
-def finite_space(longest: int) -> Space:
+def finite_space(longest: int, work: int = MOST_WORK) -> Space:
     """Constant series: at finite h nothing is expanded; long polynomials are abbreviated."""
-    return Space(Ring(), 0, longest)
+    return Space(Ring(work), 0, longest)
 
 
 def finite_step(space: Space) -> Series:

@@ -32,6 +32,7 @@ class Result:
         reason: why it is undecided, or what is wrong.
         polynomial: the first one that is not zero, in words.
         region: the part of the state space that it is about, with file and line of the branch; empty for all of it.
+        setting: the positions that it was asked for, such as `d = 2`.
     """
 
     statement: str
@@ -40,6 +41,7 @@ class Result:
     reason: str = ""
     polynomial: str = ""
     region: tuple[str, ...] = ()
+    setting: str = ""
 
     @property
     def holds(self) -> bool:
