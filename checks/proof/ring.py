@@ -159,11 +159,17 @@ class Ring:
         return self._monomials[monomial]
 
     def sum(self, terms: Iterable["Polynomial"]) -> "Polynomial":
-        """The sum of polynomials."""
-        total = self.zero
-        for term in terms:
-            total = total + term
-        return total
+        """The sum of polynomials, in one pass over their terms."""
+        parts = [term for term in terms if term]
+        if len(parts) < 2:
+            return parts[0] if parts else self.zero
+        denominator = math.lcm(*(part.denominator for part in parts))
+        total: dict[int, int] = {}
+        for part in parts:
+            scale = denominator // part.denominator
+            for m, a in part.numerators.items():
+                total[m] = total.get(m, 0) + a * scale
+        return Polynomial(self, {m: a for m, a in total.items() if a}, denominator)
 
     def product(self, m: int, n: int) -> "tuple[int, Polynomial | None]":
         """The product of two monomials: a monomial, or (of reduced powers) a polynomial in its place."""
@@ -191,15 +197,15 @@ class Ring:
 
     def derivative(self, p: "Polynomial", variable: int) -> "Polynomial":
         """The derivative of a polynomial by the generator of a number."""
-        result = self.zero
+        parts = []
         for factors, coefficient in p.terms():
             for place, (number, exponent) in enumerate(factors):
                 inner = self._inner_derivative(number, variable)
                 if inner:
                     lower = ((number, exponent - 1),) if exponent != 1 else ()
                     rest = (*factors[:place], *lower, *factors[place + 1 :])
-                    result = result + self.monomial(rest, coefficient * exponent) * inner
-        return result
+                    parts.append(self.monomial(rest, coefficient * exponent) * inner)
+        return self.sum(parts)
 
     def _inner_derivative(self, number: int, variable: int) -> "Polynomial":
         if number == variable:
@@ -322,12 +328,11 @@ class Polynomial:
                     result[monomial] = result.get(monomial, 0) + a * b
                 else:
                     rewritten.append(instead.scaled(a * b))
-        plain = {m: a for m, a in result.items() if a}
-        total = Polynomial(self.ring, plain, self.denominator * other.denominator)
-        scale = Fraction(1, self.denominator * other.denominator)
-        for term in rewritten:
-            total = total + term.scaled(scale)
-        return total
+        denominator = self.denominator * other.denominator
+        plain = Polynomial(self.ring, {m: a for m, a in result.items() if a}, denominator)
+        if not rewritten:
+            return plain
+        return self.ring.sum([plain, *(term.scaled(Fraction(1, denominator)) for term in rewritten)])
 
     def __pow__(self, exponent: int) -> "Polynomial":
         if exponent < 0:

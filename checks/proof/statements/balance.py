@@ -73,8 +73,8 @@ def balance(
     hamiltonian: Callable[[Any], Any] | None = None,
     reversal: Callable[[Any], Any] | None = None,
     work: int = MOST_WORK,
-) -> tuple[Result, Result]:
-    """Whether a kernel keeps exp(-H) at every step size: its acceptance, and what it does with a rejected proposal.
+) -> tuple[tuple[Result, Result], tuple[str, ...]]:
+    """Whether a kernel keeps exp(-H) at every step size: its acceptance and its rejected proposals; and notes.
 
     Args:
         sampler: the kernel.
@@ -87,10 +87,12 @@ def balance(
     """
     with jax.enable_x64(True):
         try:
-            return _Kernel(sampler, target, estimator, temperature, hamiltonian, reversal, work).results()
+            kernel = _Kernel(sampler, target, estimator, temperature, hamiltonian, reversal, work)
+            return kernel.results(), tuple(sorted(kernel.notes))
         except (Unreadable, PrecisionLost, NotReal) as error:
             reason = str(error) or "no real point was found"
-            return Result(BALANCE, EQUATION, "undecided", reason), Result(REJECTION, "z' = R z", "undecided", reason)
+            both = Result(BALANCE, EQUATION, "undecided", reason), Result(REJECTION, "z' = R z", "undecided", reason)
+            return both, ()
 
 
 @dataclass(eq=False)
@@ -103,6 +105,7 @@ class _Kernel:
     reversal: Callable[[Any], Any] | None
     work: int
     points: list[tuple[Polynomial, ...]] = field(default_factory=list)
+    notes: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.traced = Traced(self.sampler, self.estimator, self.target)
@@ -157,6 +160,7 @@ class _Kernel:
             leaves = self.traced.packed(reader, [self.space.lift(p) for p in start])
             reader.visited.clear()
             step = self.traced.stepped(reader, leaves, finite_step(self.space))
+            self.notes |= reader.notes
             z = [a.constant_term for a in step.z]
             normals = {
                 key: [self.ring.generator(Draw(Normal(), key, i)) for i in range(_size(use.shape))]

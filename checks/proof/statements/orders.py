@@ -31,6 +31,8 @@ from checks.proof.statements.result import Result, of_polynomials, power_of_step
 
 GENERATOR, RECIPE, WEAK, INVARIANT = "generator", "recipe", "weak order", "invariant order"
 MARGINAL = "law of the position"
+FEW = 4
+"""Coordinates of which drift and covariance are told."""
 
 
 def invariant_coefficients(expansion: Expansion, region: Region) -> list[Polynomial]:
@@ -168,6 +170,8 @@ def described(expansion: Expansion, region: Region) -> str:
     """Drift and covariance of a step at order h in words."""
     drift, covariance = drift_and_covariance(expansion, region)
     n = len(drift)
+    if n > FEW:
+        return f"of {n} coordinates the first has the drift {drift[0].text(3)} and the variance {covariance[0][0].text(3)} h"
     means = ", ".join(p.text(3) for p in drift)
     spread = ", ".join(covariance[i][j].text(3) for i in range(n) for j in range(i, n))
     return f"drift {means}; covariance over h {spread}"

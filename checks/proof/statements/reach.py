@@ -15,14 +15,16 @@ import numpy as np
 
 from checks.proof.errors import NotReal
 from checks.proof.expansion import Expansion, Region
-from checks.proof.ring import Polynomial
+from checks.proof.ring import Polynomial, Ring
 from checks.proof.statements.orders import drift_and_covariance
 from checks.proof.statements.result import Result
-from checks.proof.zero import random_point
+from checks.proof.zero import ATTEMPTS, at_random
 
 REACHES = "noise reaches all"
 LEVELS = 4
 """Brackets of brackets that are tried."""
+FEW = 8
+"""Coordinates beyond which only [f, v_i], which momenta need, and [v_i, [f, v_i]], which thermostats need, are tried."""
 SMALL = 1e-10
 """A singular value below this share of the largest is zero: entries are exact, singular values good to 1e-16."""
 
@@ -38,11 +40,14 @@ def noise_reaches(expansion: Expansion, region: Region) -> Result:
     fields, newest = list(noise), list(noise)
     try:
         rank, missing = _rank(fields, expansion)
-        for _ in range(LEVELS):
+        for level in range(LEVELS if n <= FEW else 2):
             if rank == n or not newest:
                 break
-            newest = [bracket(f, v, variables) for v in newest for f in (drift, *noise) if f is not v]
-            newest = [field for field in newest if any(field)]
+            if n <= FEW:
+                pairs = [(f, v) for v in newest for f in (drift, *noise) if f is not v]
+            else:
+                pairs = [(drift, v) for v in newest] if not level else list(zip(noise, newest, strict=False))
+            newest = [field for f, v in pairs if any(field := bracket(f, v, variables))]
             fields += newest
             rank, missing = _rank(fields, expansion)
     except NotReal:
@@ -65,11 +70,8 @@ def _rank(fields: Sequence[Field], expansion: Expansion) -> tuple[int, list[int]
     n = len(expansion.variables)
     if not fields:
         return 0, list(range(n))
-    ring = expansion.ring
     with mpmath.workdps(30):
-        everything = ring.sum(p * p for field in fields for p in field)
-        value = random_point(everything, 0)
-        rows = np.array([[float(value(p)) for p in field] for field in fields])
+        rows = np.array(_values(fields, expansion.ring))
     sizes = np.abs(rows).max(axis=1, keepdims=True)
     rows = rows / np.where(sizes == 0, 1, sizes)
     _, singular, directions = np.linalg.svd(rows)
@@ -77,3 +79,14 @@ def _rank(fields: Sequence[Field], expansion: Expansion) -> tuple[int, list[int]
     spanned = directions[:rank]
     missing = [i for i in range(n) if np.sum(spanned[:, i] ** 2) < 1 - 1e-6]
     return rank, missing
+
+
+def _values(fields: Sequence[Field], ring: Ring) -> list[list[float]]:
+    """The values of fields at a random point. Raises NotReal if none is found at which they are real."""
+    for attempt in range(ATTEMPTS):
+        value = at_random(ring, str(attempt))
+        try:
+            return [[float(value(p)) for p in field] for field in fields]
+        except (NotReal, ZeroDivisionError):
+            continue
+    raise NotReal
