@@ -66,9 +66,18 @@ def _cond(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any
     return reader.closed(branches[min(max(chosen, 0), len(branches) - 1)], inputs[1:])
 
 
+def _linear_solve(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+    """`custom_linear_solve`: its own program for the solution of a x = b."""
+    lengths, programs = equation.params["const_lengths"], equation.params["jaxprs"]
+    before = lengths.matvec + lengths.vecmat
+    constants, sides = inputs[before : before + lengths.solve], inputs[sum(lengths) :]
+    return reader.closed(programs.solve, [*constants, *sides])
+
+
 _CALLS = ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr")
 CONTROL: dict[str, Handler] = {
     **dict.fromkeys((*_CALLS, "checkpoint", "remat", "remat2"), _call),
+    "custom_linear_solve": _linear_solve,
     "scan": _scan,
     "while": _while,
     "cond": _cond,

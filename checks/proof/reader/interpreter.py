@@ -206,7 +206,7 @@ _NUMPY: dict[str, Callable[..., Any]] = {
 STRUCTURAL = frozenset(
     {
         *("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
-        *("checkpoint", "remat", "remat2", "scan", "while", "cond", "uninterpreted"),
+        *("checkpoint", "remat", "remat2", "scan", "while", "cond", "custom_linear_solve", "uninterpreted"),
         *("random_split", "random_fold_in", "random_wrap", "random_unwrap", "random_clone", "random_seed"),
         *("broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "slice", "concatenate", "split"),
         *("stack", "unstack", "rev", "iota", "convert_element_type"),

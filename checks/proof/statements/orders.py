@@ -171,7 +171,8 @@ def described(expansion: Expansion, region: Region) -> str:
     drift, covariance = drift_and_covariance(expansion, region)
     n = len(drift)
     if n > FEW:
-        return f"of {n} coordinates the first has the drift {drift[0].text(3)} and the variance {covariance[0][0].text(3)} h"
+        first = f"the drift {drift[0].text(3)} and the variance {covariance[0][0].text(3)} h"
+        return f"of {n} coordinates the first has {first}"
     means = ", ".join(p.text(3) for p in drift)
     spread = ", ".join(covariance[i][j].text(3) for i in range(n) for j in range(i, n))
     return f"drift {means}; covariance over h {spread}"

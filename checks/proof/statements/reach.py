@@ -24,7 +24,7 @@ REACHES = "noise reaches all"
 LEVELS = 4
 """Brackets of brackets that are tried."""
 FEW = 8
-"""Coordinates beyond which only [f, v_i], which momenta need, and [v_i, [f, v_i]], which thermostats need, are tried."""
+"""Coordinates beyond which only [f, v_i], which momenta need, and [v_i, [f, v_i]], for thermostats, are tried."""
 SMALL = 1e-10
 """A singular value below this share of the largest is zero: entries are exact, singular values good to 1e-16."""
 
