@@ -1,4 +1,4 @@
-"""What a reader of a step can run into."""
+"""Errors of a reader: a step that it cannot read, terms that it has dropped, points that are not real."""
 
 
 class Unreadable(Exception):

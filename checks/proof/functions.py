@@ -124,7 +124,7 @@ class InverseRoot(Function):
 
     @property
     def arguments(self) -> tuple[Polynomial, ...]:
-        """What is under the root."""
+        """The polynomial under the root."""
         return (self.base,)
 
     def reduced(self, ring: Ring, number: int, exponent: int) -> Polynomial | None:
@@ -189,7 +189,7 @@ class Applied(Function):
 
     @property
     def arguments(self) -> tuple[Polynomial, ...]:
-        """What the function is applied to."""
+        """The argument."""
         return (self.argument,)
 
     def derivative(self, ring: Ring, number: int, variable: int) -> Polynomial:

@@ -42,7 +42,7 @@ LARGE = 34
 
 @dataclass(frozen=True)
 class Proof:
-    """What is known of a step for every smooth potential.
+    """All that is known of a step for every smooth potential.
 
     Attributes:
         verdict: `pass`, `fail` or `undecided`.

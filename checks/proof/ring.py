@@ -33,7 +33,7 @@ from checks.proof.errors import Unreadable
 Value = Any
 """A real number of mpmath, which has no types."""
 Kind = Literal["state", "draw", "function", "number"]
-"""What a generator stands for: a number of the state, a draw, a function of its arguments, or a number."""
+"""The role of a generator: a number of the state, a draw, a function of its arguments, or a number."""
 MOST_WORK = 4_000_000
 """Products of two terms in one ring: half a minute. A proof that needs more is given up, on any machine alike."""
 EVALUATION = 2
@@ -47,7 +47,7 @@ class Generator(Protocol):
 
     @property
     def kind(self) -> Kind:
-        """What it stands for."""
+        """The role it has."""
         ...
 
     @property

@@ -24,7 +24,7 @@ from targets.target import Target
 
 @dataclass(frozen=True, eq=False)
 class Stepped:
-    """What one step from z makes.
+    """One step from z.
 
     Attributes:
         z: the full variable after the step.

@@ -34,7 +34,7 @@ OPERATIONS = 64
 
 
 def status(p: Polynomial) -> Status:
-    """How surely, if at all, a polynomial is zero."""
+    """The rank of a polynomial as a zero."""
     if not p:
         return "proved"
     worst = max(relative_size(p, seed) for seed in range(POINTS))

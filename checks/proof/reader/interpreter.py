@@ -33,7 +33,7 @@ Handler = Callable[["Reader", Equation, list[Any]], Sequence[Any]]
 
 
 class Drawn(NamedTuple):
-    """What a key has been used for."""
+    """The use that was made of a key."""
 
     law: Law | str
     shape: tuple[int, ...]

@@ -121,7 +121,7 @@ def decided(reader: Reader, truth: Any, equation: Equation) -> bool:
 
 
 def _chosen(reader: Reader, truth: Predicate, equation: Equation) -> bool:
-    """Whether truth.difference < 0 on the present path."""
+    """True if truth.difference < 0 on the present path."""
     difference, place = truth.difference, reader.place(equation)
     assert difference is not None
     uniform = _uniform(difference) if truth.probability is not None else None
@@ -140,7 +140,7 @@ def _chosen(reader: Reader, truth: Predicate, equation: Equation) -> bool:
 
 
 def _uniform_outcome(reader: Reader, number: int, slope: Fraction, cut: Fraction) -> bool:
-    """Whether slope (u - cut) < 0, given the interval that u has been found in so far."""
+    """True if slope (u - cut) < 0, given the interval that u has been found in so far."""
     low, high = reader.path.intervals.get(number, (Fraction(0), Fraction(1)))
     inside = min(max(cut, low), high)
     below = (inside - low) / (high - low)

@@ -74,7 +74,7 @@ def balance(
     reversal: Callable[[Any], Any] | None = None,
     work: int = MOST_WORK,
 ) -> tuple[tuple[Result, Result], tuple[str, ...]]:
-    """Whether a kernel keeps exp(-H) at every step size: its acceptance and its rejected proposals; and notes.
+    """Decide if a kernel keeps exp(-H) at every step size: its acceptance and its rejected proposals; and notes.
 
     Args:
         sampler: the kernel.
@@ -267,7 +267,7 @@ class _Kernel:
         return Result(BALANCE, EQUATION, outcome, found.reason, found.polynomial)
 
     def _volume(self, rows: list[list[Polynomial]]) -> Outcome | None:
-        """How surely |det| = 1; None if it is not, or too large to tell."""
+        """The outcome for |det| = 1; None if it is not, or too large to tell."""
         if len(rows) > 4 or sum(len(p) for row in rows for p in row) > LARGEST_JACOBIAN:
             return None
         d = determinant(rows)

@@ -1,4 +1,4 @@
-"""Whether a step is continuous where its regions meet.
+"""Continuity of a step where its regions meet.
 
 exp(-H) may be kept on each side of a boundary and not across it: a step that is a hundred times slower in one region
 has c_k = 0 in both, and a law of its own. With D and Q continuous there is no flux through a boundary that the other

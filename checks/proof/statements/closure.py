@@ -1,4 +1,4 @@
-"""Whether a state is z and nothing else that matters.
+"""Closedness of the state: it is z, and nothing else that matters.
 
 A proof starts from `pack(z)`. It is one about a run only if every later state is as good as a packed one. That is so
 for any step if pack(unpack(state)) = state for every state. Else a number of the state is harmless if, at finite h and
@@ -48,7 +48,7 @@ def finite_step(space: Space) -> Series:
 
 
 def closed_state(sampler: Sampler, target: Target, estimator: Estimator) -> Result:
-    """Whether the next step depends on z alone."""
+    """Decide if the next step depends on z alone."""
     with jax.enable_x64(True):
         traced = Traced(sampler, estimator, target)
         if traced.keeps_keys:

@@ -58,7 +58,7 @@ def _weights(expansion: Expansion, region: Region) -> list[Polynomial]:
 
 
 def invariant_order(expansion: Expansion, region: Region, order: int | Fraction) -> Result:
-    """Whether the law of the positions is exp(-H) up to O(h^order), for every smooth potential.
+    """Decide if the law of the positions is exp(-H) up to O(h^order), for every smooth potential.
 
     With order 1/2 it is asked whether the law is right in the limit h -> 0.
     """
@@ -73,7 +73,7 @@ def _named_coefficients(coefficients: Sequence[Polynomial]) -> Iterator[tuple[st
 
 
 def generator(expansion: Expansion, region: Region) -> Result:
-    """Whether the step discretises the declared SDE."""
+    """Decide if the step discretises the declared SDE."""
     equation = "A_1/2 = 0 and A_1 = L"
     if region.recipe is None:
         return Result(GENERATOR, equation, "undecided", "no dynamics is declared", region=region.conditions)
@@ -83,7 +83,7 @@ def generator(expansion: Expansion, region: Region) -> Result:
 
 
 def recipe(expansion: Expansion, region: Region) -> Result:
-    """Whether the declared SDE keeps exp(-H)."""
+    """Decide if the declared SDE keeps exp(-H)."""
     equation = "e^H L^* e^-H = 0, Q + Q^T = 0, D - D^T = 0"
     if region.recipe is None:
         return Result(RECIPE, equation, "undecided", "no dynamics is declared", region=region.conditions)
@@ -97,7 +97,7 @@ def recipe(expansion: Expansion, region: Region) -> Result:
 
 
 def marginal(expansion: Expansion, region: Region, potential: Polynomial, dimension: int) -> Result:
-    """Whether the position has the law exp(-U / T) where z has exp(-H), for an H that is quadratic in the rest of z.
+    """Decide if the position has the law exp(-U / T) where z has exp(-H), for an H that is quadratic in the rest of z.
 
     With W = H - U / T = b(x) + p^T A(x) p / 2 it has iff b - log |A| / 2 is constant.
     """
@@ -127,7 +127,7 @@ def marginal(expansion: Expansion, region: Region, potential: Polynomial, dimens
 
 
 def weak_order(expansion: Expansion, region: Region, order: int) -> Result:
-    """Whether one step is the semigroup of the declared SDE up to O(h^(order + 1)), for every smooth potential."""
+    """Decide if one step is the semigroup of the declared SDE up to O(h^(order + 1)), for every smooth potential."""
     statement, equation = f"{WEAK} {order}", f"A_j = L^j / j! for j <= {order}"
     if region.recipe is None:
         return Result(statement, equation, "undecided", "no dynamics is declared", region=region.conditions)

@@ -1,4 +1,4 @@
-"""Whether the noise of a step reaches every coordinate: Hoermander's condition at a generic point.
+"""Noise that reaches every coordinate: Hoermander's condition at a generic point.
 
 Every c_k of the identity map is zero. An order says something only if the law exp(-H) is the only one that the SDE
 keeps, for which it is enough that the noise spreads: that the fields
@@ -32,7 +32,7 @@ Field = Sequence[Polynomial]
 
 
 def noise_reaches(expansion: Expansion, region: Region) -> Result:
-    """Whether the noise of a step spreads to all coordinates."""
+    """Decide if the noise of a step spreads to all coordinates."""
     drift, covariance = drift_and_covariance(expansion, region)
     n, variables = len(drift), expansion.variables
     equation = f"rank of the brackets of noise and drift = {n}"

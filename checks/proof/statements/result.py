@@ -22,7 +22,7 @@ _OF_STATUS: dict[Status, Outcome] = {
 
 @dataclass(frozen=True)
 class Result:
-    """What was found of one statement.
+    """The finding on one statement.
 
     Attributes:
         statement: its name.

@@ -37,7 +37,7 @@ PROGRAMS = {
     "exponentials": lambda z: jnp.exp(z) + jnp.expm1(z) + jnp.log(2.0 + z**2) + jnp.log1p(z**2) + jnp.exp2(z),
     "hyperbolic": lambda z: jnp.tanh(z) + jnp.sinh(z) + jnp.cosh(z) + jax.nn.sigmoid(z),
     "circular": lambda z: jnp.sin(z) + jnp.cos(z) + jnp.tan(z) + jnp.arctan(z) + jax.lax.erf(z),
-    "branches": lambda z: jnp.where(z[0] > 0.5, z, 2 * z) + jnp.maximum(z[1], 0.1) + jnp.abs(z[1]) + jnp.clip(z[2], -0.3, 0.9),
+    "branches": lambda z: jnp.where(z[0] > 0.5, z, 2 * z) + jnp.maximum(z[1], 0.1) + abs(z[1]) + jnp.clip(z[2], -1, 1),
     "sums": lambda z: jnp.stack([jnp.sum(z), jnp.prod(z), jnp.max(z), jnp.mean(z), z @ z]),
     "cumulative": lambda z: jnp.cumsum(z) + jnp.cumprod(z),
     "scan": _scan,
