@@ -9,6 +9,7 @@ import jax
 
 from checks.proof.draws import Expectation, draws_in
 from checks.proof.errors import PrecisionLost, Unreadable
+from checks.proof.kinetic import solved_hamiltonian
 from checks.proof.operators import Density, Index, Moments, moments
 from checks.proof.potential import Coordinate, Jet
 from checks.proof.reader.interpreter import Reader
@@ -191,20 +192,34 @@ class _Expander:
         increment = [after - before for after, before in zip(step.z, start, strict=True)]
         _require_small(increment)
         _require_fresh(increment, path=reader.path)
-        density, recipe = self._law(reader)
         own = moments(increment, self.order, self.expectation)
+        density, recipe = self._law(reader, step, own)
         return Region((), own, density, recipe, self._readout(step, increment))
 
-    def _law(self, reader: Reader) -> tuple[Density, Recipe | None]:
-        """The Hamiltonian, declared or that of a position alone, and the declared D and Q."""
+    def _law(self, reader: Reader, step: Stepped, own: Moments) -> tuple[Density, Recipe | None]:
+        """The Hamiltonian, declared, that of a position alone, or solved for, and the declared D and Q."""
         size, dimension = self.traced.size, self.traced.dimension
         if self.dynamics is not None and self.dynamics.dim == size:
             H = evaluated(reader, self.dynamics.H, self.z).item()
             D, Q = (evaluated(reader, lambda y, m=m: dense(m(y)), self.z) for m in (self.dynamics.D, self.dynamics.Q))
             return Density(H, self.variables), Recipe(D, Q)
-        if size != dimension:
-            raise Unreadable(f"no Hamiltonian is declared for the {size} numbers of z")
-        return Density(self.potential, self.variables), None
+        if size == dimension:
+            return Density(self.potential, self.variables), None
+        hamiltonian = self._solved(step, own) if size == 2 * dimension else None
+        if hamiltonian is None:
+            raise Unreadable(f"no Hamiltonian is declared for the {size} numbers of z, and none was found for them")
+        return Density(hamiltonian, self.variables), None
+
+    def _solved(self, step: Stepped, own: Moments) -> Polynomial | None:
+        """U / T + sum_i a_i p_i^2 / 2 where the position is one half of z and p the other; None if there is none."""
+        place = [next((p for p in self.z if a.is_constant and a.constant_term == p), None) for a in step.start]
+        if None in place:
+            return None
+        positions = [p for p in place if p is not None]
+        inverse = 1 / Fraction(self.temperature).limit_denominator(1000)
+        potential = self.ring.generator(Jet("U", (0,) * len(positions), tuple(positions))).scaled(inverse)
+        taken = {number for p in positions for number in p.numbers()}
+        return solved_hamiltonian(own, potential, self.variables, [v for v in self.variables if v not in taken])
 
     def _readout(self, step: Stepped, increment: Sequence[Series]) -> Moments | None:
         """The moments of position' - z' where z is the position without a noise that is drawn for it alone."""
