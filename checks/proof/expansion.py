@@ -76,6 +76,7 @@ class Expansion:
         regions: where it could be read.
         unread: where it could not.
         notes: on keys that are shared and on rounding.
+        limits: what holds for small h only, and was taken to hold.
     """
 
     order: int
@@ -85,6 +86,7 @@ class Expansion:
     regions: tuple[Region, ...]
     unread: tuple[Unread, ...]
     notes: tuple[str, ...]
+    limits: tuple[str, ...]
 
 
 def coordinates(ring: Ring, size: int, dimension: int, positive: bool) -> list[Polynomial]:
@@ -139,6 +141,7 @@ class _Expander:
     dynamics: Dynamics | None
     temperature: float
     notes: set[str] = field(default_factory=set)
+    limits: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.ring = Ring()
@@ -173,8 +176,8 @@ class _Expander:
         read = tuple(replace(region, assumed=dict(conditions)) for region, conditions in known)
         if not read:
             raise unread[0].error if unread else Unreadable("no region of the state space with a point in it")
-        notes = tuple(sorted(self.notes))
-        return Expansion(self.order, self.ring, self.variables, self.potential, read, tuple(unread), notes)
+        said = tuple(sorted(self.notes)), tuple(sorted(self.limits))
+        return Expansion(self.order, self.ring, self.variables, self.potential, read, tuple(unread), *said)
 
     def _one_path(self, path: Path) -> Region | Unreadable:
         reader = new_reader(self.space, path)
@@ -184,6 +187,7 @@ class _Expander:
             return error
         finally:
             self.notes |= reader.notes
+            self.limits |= reader.limits
 
     def _region(self, reader: Reader) -> Region:
         start = [self.space.lift(p) for p in self.z]

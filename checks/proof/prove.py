@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import jax
 
@@ -51,6 +51,8 @@ class Proof:
         notes: what was noted while reading, with file and line.
         seconds: that it took.
         setting: the positions that it is about.
+        limits: comparisons of the step size with numbers, which were read for small h: what binds at a finite h is not
+            seen here.
         left_out: positions that the sampler refused, or at which it could not be read, with the reason.
     """
 
@@ -60,6 +62,7 @@ class Proof:
     notes: tuple[str, ...]
     seconds: float
     setting: str
+    limits: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
     @property
@@ -73,7 +76,8 @@ class Proof:
             where = f" where {' and '.join(r.region)}" if r.region else ""
             more = f": {r.reason}" if r.reason else ""
             lines.append(f"  {r.outcome} {r.statement}{where}{more}" + (f": {r.polynomial}" if r.polynomial else ""))
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+        lines += [f"  note: {note}" for note in self.notes] + [f"  for small h: {limit}" for limit in self.limits]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +138,7 @@ def prove(
         try:
             found = _proved(sampler, setting, estimator)
         except (Unreadable, NotForThese) as error:
-            found = "undecided", str(error), (), ()
+            found = _Found("undecided", str(error))
     return _made(found, setting.name, time.perf_counter() - start)
 
 
@@ -162,19 +166,19 @@ def prove_everywhere(
             if setting.in_the_limit:
                 left_out.append(f"{setting.name}: {error}")
                 continue
-            found = "undecided", str(error), (), ()
+            found = _Found("undecided", str(error))
         proofs.append((setting, _made(found, setting.name, time.perf_counter() - began)))
     verdict, reason = _joined(proofs, left_out)
     results = tuple(result for _, proof in proofs for result in proof.results)
     notes = tuple(dict.fromkeys(note for _, proof in proofs for note in proof.notes))
+    limits = tuple(dict.fromkeys(limit for _, proof in proofs for limit in proof.limits))
     names = ", ".join(setting.name for setting, _ in proofs)
-    return Proof(verdict, reason, results, notes, time.perf_counter() - start, names, tuple(left_out))
+    return Proof(verdict, reason, results, notes, time.perf_counter() - start, names, limits, tuple(left_out))
 
 
 def _made(found: "_Found", name: str, seconds: float) -> Proof:
-    verdict, reason, results, notes = found
-    named = tuple(replace(result, setting=name) for result in results)
-    return Proof(verdict, reason, named, notes, seconds, name)
+    named = tuple(replace(result, setting=name) for result in found.results)
+    return Proof(found.verdict, found.reason, named, found.notes, seconds, name, found.limits)
 
 
 def _joined(proofs: Sequence[tuple[Setting, Proof]], left_out: Sequence[str]) -> tuple[Verdict, str]:
@@ -188,7 +192,12 @@ def _joined(proofs: Sequence[tuple[Setting, Proof]], left_out: Sequence[str]) ->
     return "pass", ""
 
 
-_Found = tuple[Verdict, str, tuple[Result, ...], tuple[str, ...]]
+class _Found(NamedTuple):
+    verdict: Verdict
+    reason: str
+    results: tuple[Result, ...] = ()
+    notes: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
 
 
 def _proved(sampler: Sampler | Builder, setting: Setting, estimator: Callable[[Target], Estimator]) -> _Found:
@@ -238,8 +247,8 @@ def _by_law(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit
         raise Unreadable("interacting particles")
     if isinstance(law, ExactLaw):
         found = _kernel(sampler, target, estimator, SOME_WORK if in_the_limit else MOST_WORK)
-        if in_the_limit and found[0] == "undecided":
-            raise Unreadable(found[1])
+        if in_the_limit and found.verdict == "undecided":
+            raise Unreadable(found.reason)
         return found
     if not isinstance(law, StationaryLaw):
         raise Unreadable(f"a law of the kind {law.kind}, which is not that of a fixed step")
@@ -249,7 +258,7 @@ def _by_law(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit
         if error.reason != NOT_SMOOTH:
             raise
         found = _kernel(sampler, target, estimator)  # it keeps its law at every step size, and did not say so
-        if found[0] != "pass":
+        if found.verdict != "pass":
             raise
         return found
 
@@ -266,7 +275,7 @@ def _kernel(sampler: Sampler, target: Target, estimator: Estimator, work: int = 
     flip = None if reversal is None else reversal.map
     found, notes = balance(sampler, target, estimator, claims.temperature, hamiltonian, flip, work)
     results = (*found, closed_state(sampler, target, estimator))
-    return (*_concluded(results, notes), results, notes)
+    return _Found(*_concluded(results, notes), results, notes)
 
 
 def _scheme(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit: bool) -> _Found:
@@ -290,7 +299,8 @@ def _scheme(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit
     results += [
         Result("reading", "", "undecided", str(part.error), region=part.conditions) for part in expansion.unread
     ]
-    return (*_concluded(tuple(results), expansion.notes), tuple(results), expansion.notes)
+    concluded = _concluded(tuple(results), expansion.notes)
+    return _Found(*concluded, tuple(results), expansion.notes, expansion.limits)
 
 
 def _under_noise(sampler: Sampler, target: Target) -> _Found:
@@ -305,7 +315,7 @@ def _under_noise(sampler: Sampler, target: Target) -> _Found:
     expansion = expand(sampler, target, UninterpretedNoise(target), 3, dynamics, claims.temperature)
     found = [invariant_order(expansion, region, 1) for region in expansion.regions]
     results = tuple(replace(result, outcome=_softened(result.outcome)) for result in found)
-    return (*_concluded(results, expansion.notes), results, expansion.notes)
+    return _Found(*_concluded(results, expansion.notes), results, expansion.notes, expansion.limits)
 
 
 def _softened(outcome: Outcome) -> Outcome:

@@ -155,6 +155,11 @@ class Series:
         """True if both have the same terms, as far as they are known."""
         return not (self - other).coefficients
 
+    def text(self) -> str:
+        """This series for readers, in powers of h."""
+        parts = [f"({p.text(3)})" + (f" h^{Fraction(k, 2)}" if k else "") for k, p in sorted(self.coefficients.items())]
+        return " + ".join(parts) or "0"
+
     def __repr__(self) -> str:
         return f"Series({ {k: a.text(3) for k, a in sorted(self.coefficients.items())} }, O(s^{self.precision}))"
 

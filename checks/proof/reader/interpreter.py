@@ -53,6 +53,7 @@ class Reader:
 
     Attributes:
         notes: what a verdict has to be weighed with, such as a key that is used twice.
+        limits: comparisons of the step size with numbers, which were decided for small h.
         drawn: what each key was used for.
         visited: the points at which the potential was asked for, in order.
     """
@@ -70,6 +71,7 @@ class Reader:
         self.given = given or {}
         self.points: list[tuple[Polynomial, ...]] = [] if points is None else points
         self.notes: set[str] = set()
+        self.limits: set[str] = set()
         self.drawn: dict[History, Drawn] = {}
         self.visited: list[tuple[Polynomial, ...]] = []
         self._around: list[Equation] = []
@@ -138,6 +140,11 @@ class Reader:
             if found := short_place(source_place(around)):
                 return found
         return ""
+
+    @property
+    def here(self) -> str:
+        """File and line of what is being read."""
+        return self.place(self._around[-1]) if self._around else ""
 
     def is_positive(self, number: int) -> bool:
         """True for a generator that is positive on all of the state space."""

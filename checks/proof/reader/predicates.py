@@ -55,6 +55,8 @@ def less(reader: Reader, a: Any, b: Any, or_equal: bool = False) -> Truth:
     # -e < s a is true with a probability of 1 - O(s), not 1: a draw decides alone or not at all
     sign = None if lead.has("draw") and not difference.is_constant else known_sign(reader, lead)
     if sign is not None:
+        if not difference.is_constant and not any(p.has("state") for p in difference.polynomials()):
+            reader.limits.add(f"{difference.text()} {'<' if sign < 0 else '>'} 0 ({reader.here})")
         return sign < 0
     if not lead.has("state") and difference.is_constant:
         return Predicate(lead, probability=_probability(lead), of_draws=True)

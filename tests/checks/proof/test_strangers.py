@@ -188,3 +188,13 @@ def test_a_sampler_that_cannot_be_read_is_undecided_with_the_place():
     assert proof.verdict == "undecided"
     assert "sort" in proof.reason
     assert "test_strangers.py:" in proof.reason
+
+
+def test_a_limit_that_binds_at_a_finite_step_size_is_told_and_not_judged():
+    def step(key, x, h, estimator):
+        noise = jnp.sqrt(2 * jnp.minimum(h, 0.01)) * jax.random.normal(key, x.shape, x.dtype)
+        return x - h * gradient(estimator, x) + noise
+
+    proof = prove(simple_sampler(step), 1)
+    assert proof.verdict == "pass"
+    assert any("1/100" in limit and "test_strangers.py:" in limit for limit in proof.limits)
