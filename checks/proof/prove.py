@@ -15,9 +15,10 @@ import jax
 
 from checks.proof.errors import NotReal, Unreadable
 from checks.proof.expansion import Expansion, Region, expand
-from checks.proof.potential import UninterpretedNoise, any_target, target_of_tree
+from checks.proof.potential import UninterpretedNoise
 from checks.proof.reader.predicates import NOT_SMOOTH
 from checks.proof.ring import MOST_WORK
+from checks.proof.settings import SETTINGS, Setting, of_dimension
 from checks.proof.statements.balance import balance
 from checks.proof.statements.boundaries import continuous
 from checks.proof.statements.closure import closed_state
@@ -36,8 +37,6 @@ Builder = Callable[[Target], Sampler]
 HIDDEN = "closed state"
 SOME_WORK = 100_000
 """Products of terms (`ring.MOST_WORK`) for a kernel with many coordinates: one or two seconds, enough for walks."""
-LARGE = 34
-"""A dimension beyond the sizes (10, 16, 32) at which programs cut arrays into blocks."""
 
 
 @dataclass(frozen=True)
@@ -78,38 +77,6 @@ class Proof:
             lines.append(f"  {r.outcome} {r.statement}{where}{more}" + (f": {r.polynomial}" if r.polynomial else ""))
         lines += [f"  note: {note}" for note in self.notes] + [f"  for small h: {limit}" for limit in self.limits]
         return "\n".join(lines)
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """The positions that a sampler is read for.
-
-    Attributes:
-        name: for readers.
-        target: whether positions are positive -> a target with an uninterpreted potential.
-        in_the_limit: ask for the law in the limit h -> 0 only, and not for orders: for many coordinates.
-        noisy: with gradient noise N(0, V(x)), of which c_1 and c_3/2 must be free.
-    """
-
-    name: str
-    target: Callable[[bool], Target]
-    in_the_limit: bool = False
-    noisy: bool = False
-
-
-def of_dimension(dimension: int) -> Setting:
-    """Vectors (d,)."""
-    return Setting(f"d = {dimension}", lambda positive: any_target(dimension, positive))
-
-
-SETTINGS = (
-    of_dimension(1),
-    of_dimension(2),
-    Setting("d = 2 with gradient noise", lambda positive: any_target(2, positive), in_the_limit=True, noisy=True),
-    Setting("a pytree of four leaves", lambda positive: target_of_tree(), in_the_limit=True),
-    Setting(f"d = {LARGE}", lambda positive: any_target(LARGE, positive), in_the_limit=True),
-)
-"""The settings of a full proof."""
 
 
 class NotForThese(Exception):
@@ -290,6 +257,10 @@ def _scheme(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit
     for region in expansion.regions:
         results.append(_with_words(invariant_order(expansion, region, order), expansion, region))
         results.append(noise_reaches(expansion, region))
+        if region.recipe is None and len(expansion.variables) > target.size:
+            results.append(
+                Result("Hamiltonian", "c_1 = 0", "proved", f"solved for: {region.density.hamiltonian.text()}")
+            )
         if region.recipe is not None:
             results += [generator(expansion, region), recipe(expansion, region)]
             results.append(marginal(expansion, region, expansion.potential, target.size))

@@ -39,7 +39,9 @@ def test_the_mass_is_found(mass):
     H = region.density.hamiltonian
     assert H.derivative(p).derivative(p).rational == pytest.approx(1 / mass)
     assert str(H.derivative(x)).startswith("U'")
-    assert prove(sampler(mass), 2).verdict == "pass"
+    proof = prove(sampler(mass), 2)
+    assert proof.verdict == "pass", str(proof)
+    assert any(result.statement == "Hamiltonian" and "solved for" in result.reason for result in proof.results)
 
 
 def test_what_keeps_no_such_law_is_undecided_and_does_not_fail():

@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from checks.proof.prove import LARGE, prove, prove_everywhere
+from checks.proof.prove import prove, prove_everywhere
+from checks.proof.settings import LARGE
 from samplers.registry import sampler_row
 from samplers.simple import simple_sampler
 
