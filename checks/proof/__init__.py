@@ -1,0 +1,1 @@
+"""Proofs for every smooth potential, read from the code of a step."""

@@ -1,0 +1,279 @@
+"""The expansion of a step in s = sqrt(h), on each region of the state space that its branches make."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import jax
+
+from checks.proof.draws import Expectation, draws_in
+from checks.proof.errors import PrecisionLost, Unreadable
+from checks.proof.kinetic import solved_hamiltonian
+from checks.proof.operators import Density, Index, Moments, moments
+from checks.proof.potential import Coordinate, Jet
+from checks.proof.reader.interpreter import Reader
+from checks.proof.reader.paths import Path, every_path
+from checks.proof.reader.primitives import new_reader
+from checks.proof.ring import Polynomial, Ring
+from checks.proof.series import Series, Space
+from checks.proof.traced import Stepped, Traced, evaluated
+from checks.proof.zero import witness
+from samplers.dynamics.complete_recipe import Dynamics
+from samplers.interface.sampler import Estimator, Sampler
+from samplers.riemannian.metrics import dense
+from targets.target import Target
+
+SLACKS = (0, 2, 4)
+"""Powers of s beyond those asked for that are tried, as divisions by s lose some."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """The declared SDE on a region: D and Q, object arrays (n, n) of polynomials."""
+
+    D: Any
+    Q: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A step on a part of the state space.
+
+    Attributes:
+        conditions: what is assumed there, in words with file and line; empty for all of the space.
+        moments: of z' - z, see `operators.moments`.
+        density: exp(-H).
+        recipe: the declared D and Q; None if nothing is declared.
+        readout: moments of position' - z', if the position is z' and an independent noise; None where it is z'.
+        assumed: the conditions as polynomials, and whether each is negative.
+    """
+
+    conditions: tuple[str, ...]
+    moments: Moments
+    density: Density
+    recipe: Recipe | None
+    readout: Moments | None
+    assumed: Mapping[Polynomial, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Unread:
+    """A part of the state space where the step could not be read."""
+
+    conditions: tuple[str, ...]
+    error: Unreadable
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """A step as a series.
+
+    Attributes:
+        order: the highest power of s that is known.
+        variables: numbers of the coordinates z in the ring.
+        potential: U / T of the position.
+        regions: where it could be read.
+        unread: where it could not.
+        notes: on keys that are shared and on rounding.
+        limits: what holds for small h only, and was taken to hold.
+    """
+
+    order: int
+    ring: Ring
+    variables: tuple[int, ...]
+    potential: Polynomial
+    regions: tuple[Region, ...]
+    unread: tuple[Unread, ...]
+    notes: tuple[str, ...]
+    limits: tuple[str, ...]
+
+
+def coordinates(ring: Ring, size: int, dimension: int, positive: bool) -> list[Polynomial]:
+    """The numbers of z as generators: positions x, then momenta p or whatever there is."""
+    single = dimension == 1
+    names = ["x"] if single else [f"x{i + 1}" for i in range(dimension)]
+    if size >= 2 * dimension:
+        names += ["p"] if single else [f"p{i + 1}" for i in range(dimension)]
+    names += [f"y{i + 1}" for i in range(size - len(names))]
+    return [ring.generator(Coordinate(names[i], i, positive and i < dimension)) for i in range(size)]
+
+
+def expand(
+    sampler: Sampler,
+    target: Target,
+    estimator: Estimator,
+    order: int,
+    dynamics: Dynamics | None = None,
+    temperature: float = 1.0,
+) -> Expansion:
+    """The expansion of a step up to s^order.
+
+    Args:
+        sampler: whose step it is.
+        target: with an uninterpreted potential.
+        estimator: of its gradient.
+        order: highest power of s.
+        dynamics: the declared SDE; without one the law of z has to be that of the position alone, exp(-U / T).
+        temperature: T.
+
+    Raises:
+        Unreadable: if no part of the step can be read.
+    """
+    with jax.enable_x64(True):
+        traced = Traced(sampler, estimator, target)
+        for slack in SLACKS:
+            try:
+                return _Expander(traced, target, order, slack, dynamics, temperature).expansion()
+            except PrecisionLost:
+                continue
+    raise Unreadable(f"more than {SLACKS[-1]} powers of sqrt(h) are lost in divisions by h")
+
+
+@dataclass(eq=False)
+class _Expander:
+    """One attempt at an expansion, with a ring of its own."""
+
+    traced: Traced
+    target: Target
+    order: int
+    slack: int
+    dynamics: Dynamics | None
+    temperature: float
+    notes: set[str] = field(default_factory=set)
+    limits: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.ring = Ring()
+        self.space = Space(self.ring, self.order + self.slack)
+        self.expectation = Expectation(self.ring)
+        positive = self.target.manifold.is_positive
+        self.z = coordinates(self.ring, self.traced.size, self.traced.dimension, positive)
+        self.variables = tuple(next(iter(p.numbers())) for p in self.z)
+
+    @property
+    def potential(self) -> Polynomial:
+        """U / T of the position."""
+        dimension = self.traced.dimension
+        inverse = 1 / Fraction(self.temperature).limit_denominator(1000)
+        return self.ring.generator(Jet("U", (0,) * dimension, tuple(self.z[:dimension]))).scaled(inverse)
+
+    def expansion(self) -> Expansion:
+        """All regions, the outcomes of finite draws averaged over."""
+        regions: dict[tuple[str, ...], Region | Unreadable] = {}
+        assumed: dict[tuple[str, ...], Mapping[Polynomial, bool]] = {}
+        for path, found in every_path(self._one_path):
+            key = tuple(path.region)
+            assumed[key] = path.assumed
+            before = regions.get(key)
+            if isinstance(found, Unreadable) or isinstance(before, Unreadable):
+                regions[key] = found if isinstance(found, Unreadable) else before  # type: ignore[assignment]
+            else:
+                regions[key] = _averaged(before, found, path.weight, key)
+        real = {key: region for key, region in regions.items() if not key or witness(assumed[key])}
+        unread = [Unread(key, error) for key, error in real.items() if isinstance(error, Unreadable)]
+        known = ((region, assumed[key]) for key, region in real.items() if isinstance(region, Region))
+        read = tuple(replace(region, assumed=dict(conditions)) for region, conditions in known)
+        if not read:
+            raise unread[0].error if unread else Unreadable("no region of the state space with a point in it")
+        said = tuple(sorted(self.notes)), tuple(sorted(self.limits))
+        return Expansion(self.order, self.ring, self.variables, self.potential, read, tuple(unread), *said)
+
+    def _one_path(self, path: Path) -> Region | Unreadable:
+        reader = new_reader(self.space, path)
+        try:
+            return self._region(reader)
+        except Unreadable as error:
+            return error
+        finally:
+            self.notes |= reader.notes
+            self.limits |= reader.limits
+
+    def _region(self, reader: Reader) -> Region:
+        start = [self.space.lift(p) for p in self.z]
+        leaves = self.traced.packed(reader, start)
+        step = self.traced.stepped(reader, leaves, self.space.power_of_step(2))
+        increment = [after - before for after, before in zip(step.z, start, strict=True)]
+        _require_small(increment)
+        _require_fresh(increment, path=reader.path)
+        own = moments(increment, self.order, self.expectation)
+        density, recipe = self._law(reader, step, own)
+        return Region((), own, density, recipe, self._readout(step, increment))
+
+    def _law(self, reader: Reader, step: Stepped, own: Moments) -> tuple[Density, Recipe | None]:
+        """The Hamiltonian, declared, that of a position alone, or solved for, and the declared D and Q."""
+        size, dimension = self.traced.size, self.traced.dimension
+        if self.dynamics is not None and self.dynamics.dim == size:
+            H = evaluated(reader, self.dynamics.H, self.z).item()
+            D, Q = (evaluated(reader, lambda y, m=m: dense(m(y)), self.z) for m in (self.dynamics.D, self.dynamics.Q))
+            return Density(H, self.variables), Recipe(D, Q)
+        if size == dimension:
+            return Density(self.potential, self.variables), None
+        hamiltonian = self._solved(step, own) if size == 2 * dimension else None
+        if hamiltonian is None:
+            raise Unreadable(f"no Hamiltonian is declared for the {size} numbers of z, and none was found for them")
+        return Density(hamiltonian, self.variables), None
+
+    def _solved(self, step: Stepped, own: Moments) -> Polynomial | None:
+        """U / T + sum_i a_i p_i^2 / 2 where the position is one half of z and p the other; None if there is none."""
+        place = [next((p for p in self.z if a.is_constant and a.constant_term == p), None) for a in step.start]
+        if None in place:
+            return None
+        positions = [p for p in place if p is not None]
+        inverse = 1 / Fraction(self.temperature).limit_denominator(1000)
+        potential = self.ring.generator(Jet("U", (0,) * len(positions), tuple(positions))).scaled(inverse)
+        taken = {number for p in positions for number in p.numbers()}
+        return solved_hamiltonian(own, potential, self.variables, [v for v in self.variables if v not in taken])
+
+    def _readout(self, step: Stepped, increment: Sequence[Series]) -> Moments | None:
+        """The moments of position' - z' where z is the position without a noise that is drawn for it alone."""
+        if self.traced.size != self.traced.dimension:
+            return None
+        noise = [a - b for a, b in zip(step.position, step.z, strict=True)]
+        if not any(noise):
+            return None
+        used, own = (
+            frozenset().union(*(draws_in(p) for a in part for p in a.polynomials())) for part in (increment, noise)
+        )
+        if used & own or any(p.has("state") for a in noise for p in a.polynomials()):
+            raise Unreadable("a position that is z and a part that depends on the step")
+        return moments(noise, self.order, self.expectation)
+
+
+def _require_small(increment: Sequence[Series]) -> None:
+    """Raises Unreadable if the step does not tend to the identity as h -> 0."""
+    for change in increment:
+        if change and change.valuation < 0:
+            raise Unreadable(
+                f"the step does not tend to the identity as h -> 0: it has a term h^{Fraction(change.valuation, 2)}"
+            )
+        if change and change.valuation == 0:
+            raise Unreadable(
+                f"the step does not tend to the identity as h -> 0: z' - z = {change.constant_term.text(3)}"
+            )
+
+
+def _require_fresh(increment: Sequence[Series], path: Path) -> None:
+    """Raises Unreadable if a uniform draw that has decided a branch is used for its value too."""
+    used = frozenset().union(*(draws_in(p) for change in increment for p in change.polynomials()))
+    if used & set(path.intervals):
+        raise Unreadable("a uniform draw that decides and is used again")
+
+
+def _averaged(before: Region | None, found: Region, weight: Fraction, key: tuple[str, ...]) -> Region:
+    """The average over the outcomes of finite draws so far."""
+    own = _added({} if before is None else before.moments, found.moments, weight)
+    known = before is not None and before.readout is not None
+    readout = None
+    if known or found.readout is not None:
+        readout = _added((before.readout if before is not None else None) or {}, found.readout or {}, weight)
+    return Region(key, own, found.density, found.recipe, readout)
+
+
+def _added(sum_so_far: Moments, more: Moments, weight: Fraction) -> dict[Index, list[Polynomial]]:
+    """Moments and the weighted moments of one more outcome."""
+    total = {index: list(row) for index, row in sum_so_far.items()}
+    for index, row in more.items():
+        scaled = [p.scaled(weight) for p in row]
+        total[index] = [a + b for a, b in zip(total[index], scaled, strict=True)] if index in total else scaled
+    return total

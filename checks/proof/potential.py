@@ -1,0 +1,159 @@
+"""The uninterpreted potential: a JAX primitive whose derivative is the next one of its kind.
+
+    U_k(x) = the tensor of the derivatives of order k of U at x,   d U_k = U_(k+1) dx
+
+U_0 is an ordinary function of JAX inside an ordinary `Target`. Exact gradients, Hessians, metrics and the declared
+dynamics are made of it by the code that makes them of any other potential, and a jaxpr of them holds U_k and nothing
+that is known of U. A reader puts a `Jet` in the place of each entry.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.core
+import jax.numpy as jnp
+from jax.extend import core
+from jax.flatten_util import ravel_pytree
+from jax.interpreters import ad, batching
+
+from checks.proof.ring import Free, Polynomial, Ring
+from samplers.interface.aliases import EstimatorState
+from samplers.interface.sampler import Estimate, Stateless
+from targets.manifolds.euclidean import Euclidean
+from targets.manifolds.orthant import Positive
+from targets.target import Target
+
+primitive = core.Primitive("uninterpreted")
+"""(d,) -> (d,) * order: all derivatives of one order of the function of a name; it has no values."""
+
+
+def uninterpreted(x: jax.Array, name: str = "U", order: int = 0) -> jax.Array:
+    """The derivatives of an order of the function of a name, at a flat point (d,)."""
+    return primitive.bind(x, name=name, order=order)
+
+
+def _abstract(x: Any, *, name: str, order: int) -> Any:
+    del name
+    return jax.core.ShapedArray((x.shape[0],) * order, x.dtype)
+
+
+def _derivative(primals: Any, tangents: Any, *, name: str, order: int) -> tuple[jax.Array, jax.Array]:
+    (x,), (dx,) = primals, tangents
+    slope = uninterpreted(x, name, order + 1)
+    return uninterpreted(x, name, order), jnp.tensordot(slope, ad.instantiate_zeros(dx), 1)
+
+
+def _batched(args: Any, dims: Any, *, name: str, order: int) -> tuple[jax.Array, int]:
+    (x,), (axis,) = args, dims
+    rows = jnp.moveaxis(x, axis, 0)
+    return jnp.stack([uninterpreted(row, name, order) for row in rows]), 0
+
+
+primitive.def_abstract_eval(_abstract)
+ad.primitive_jvps[primitive] = _derivative
+batching.primitive_batchers[primitive] = _batched
+
+
+@dataclass(frozen=True)
+class Coordinate(Free):
+    """A number of the state.
+
+    Attributes:
+        name: for readers.
+        index: its place in z, or a number of its own for one outside of z.
+        positive: whether it is positive on all of the state space.
+    """
+
+    name: str
+    index: int
+    positive: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class StepRoot(Free):
+    """s = sqrt(h) as an element of the ring, where a step is read at finite h."""
+
+    positive = True
+
+    def __str__(self) -> str:
+        return "s"
+
+
+@dataclass(frozen=True)
+class Jet(Free):
+    """A derivative of the uninterpreted function at a point.
+
+    Attributes:
+        name: of the function.
+        orders: how often it is derived by each coordinate.
+        point: the point, a polynomial a coordinate.
+    """
+
+    name: str
+    orders: tuple[int, ...]
+    point: tuple[Polynomial, ...]
+
+    @property
+    def arguments(self) -> tuple[Polynomial, ...]:
+        """The point."""
+        return self.point
+
+    def derivative(self, ring: Ring, number: int, variable: int) -> Polynomial:
+        """The chain rule: sum_j U_(b + e_j) d point_j."""
+        del number
+        total = ring.zero
+        for j, coordinate in enumerate(self.point):
+            inner = coordinate.derivative(variable)
+            if inner:
+                total = total + ring.generator(self.raised(j)) * inner
+        return total
+
+    def raised(self, j: int) -> "Jet":
+        """Derived once more by coordinate j."""
+        orders = tuple(b + (i == j) for i, b in enumerate(self.orders))
+        return Jet(self.name, orders, self.point)
+
+    def __str__(self) -> str:
+        count = sum(self.orders)
+        if len(self.orders) == 1:
+            text = self.name + ("'" * count if count < 4 else f"({count})")
+        else:
+            indices = "".join(str(i + 1) * b for i, b in enumerate(self.orders))
+            text = self.name + (f"_{indices}" if indices else "")
+        place = [p.text(3) for p in self.point]
+        plain = all((word.startswith("x") and word[1:].isdigit()) or word == "x" for word in place)
+        return text if plain else f"{text}[{', '.join(place)}]"
+
+
+def any_target(dimension: int, positive: bool = False) -> Target:
+    """A target whose potential is not interpreted, on R^d or on the positive orthant."""
+    manifold = Positive(dimension) if positive else Euclidean(dimension)
+    example = jnp.ones(dimension) if positive else jnp.zeros(dimension)
+    return Target("any", manifold, example, lambda x: uninterpreted(jnp.ravel(x)))
+
+
+def target_of_tree() -> Target:
+    """A target whose positions are a pytree: two leaves of one shape, a number, and a matrix that is larger."""
+    example = {"a": jnp.zeros(2), "b": {"w": jnp.zeros(2), "c": jnp.zeros(())}, "m": jnp.zeros((2, 2))}
+    flat, _ = ravel_pytree(example)
+    return Target("any", Euclidean(flat.size), example, lambda x: uninterpreted(ravel_pytree(x)[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class UninterpretedNoise(Stateless):
+    """grad U + N(0, diag V(x)) with variances V_1(x), .., V_d(x) that are not interpreted."""
+
+    target: Target
+
+    def estimate(self, key: jax.Array, estate: EstimatorState, position: Any) -> tuple[Estimate, EstimatorState]:
+        """Estimate at a position, and the next state of the estimator."""
+        value, gradient = jax.value_and_grad(self.target.potential)(position)
+        flat, unravel = ravel_pytree(gradient)
+        place = ravel_pytree(position)[0]
+        variance = jnp.stack([uninterpreted(place, f"V{i + 1}") for i in range(flat.size)])
+        noisy = flat + jnp.sqrt(variance) * jax.random.normal(key, flat.shape, flat.dtype)
+        return Estimate(unravel(noisy), value), estate

@@ -1,0 +1,1 @@
+"""A reader of jaxprs over truncated series."""

@@ -1,0 +1,226 @@
+"""The interpreter: a jaxpr evaluated over arrays of series, each primitive by the handler of its name."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.extend import core
+
+from checks.proof.draws import History, Law
+from checks.proof.errors import Unreadable
+from checks.proof.functions import is_positive
+from checks.proof.reader.paths import Path
+from checks.proof.reader.values import (
+    UNKNOWN,
+    Array,
+    Equation,
+    Predicate,
+    bind,
+    has_unknown,
+    is_discrete,
+    is_key_type,
+    is_symbolic,
+    meant,
+    objects,
+)
+from checks.proof.ring import Polynomial, Ring
+from checks.proof.series import Space
+from checks.tracing.noise_tape import short_place, source_place
+
+Handler = Callable[["Reader", Equation, list[Any]], Sequence[Any]]
+"""(reader, equation, inputs) -> outputs."""
+
+
+class Drawn(NamedTuple):
+    """The use that was made of a key."""
+
+    law: Law | str
+    shape: tuple[int, ...]
+
+
+class Reader:
+    """The state of one reading of a program.
+
+    Args:
+        space: of the series.
+        handlers: primitive -> how it is read.
+        path: through the branches.
+        finite: the step size is a generator of the ring and no limit h -> 0 is taken; then a comparison of a draw with
+            the state is an acceptance, and not unreadable.
+        given: key -> the values that take the place of its draws.
+        points: points at which functions were met at finite h, to know them again in another form.
+
+    Attributes:
+        notes: what a verdict has to be weighed with, such as a key that is used twice.
+        limits: comparisons of the step size with numbers, which were decided for small h.
+        drawn: what each key was used for.
+        visited: the points at which the potential was asked for, in order.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        handlers: Mapping[str, Handler],
+        path: Path,
+        finite: bool = False,
+        given: Mapping[History, Sequence[Polynomial]] | None = None,
+        points: list[tuple[Polynomial, ...]] | None = None,
+    ) -> None:
+        self.space, self.handlers, self.path, self.finite = space, handlers, path, finite
+        self.given = given or {}
+        self.points: list[tuple[Polynomial, ...]] = [] if points is None else points
+        self.notes: set[str] = set()
+        self.limits: set[str] = set()
+        self.drawn: dict[History, Drawn] = {}
+        self.visited: list[tuple[Polynomial, ...]] = []
+        self._around: list[Equation] = []
+
+    @property
+    def ring(self) -> Ring:
+        """The ring of the coefficients."""
+        return self.space.ring
+
+    def evaluate(self, jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        """The outputs of a jaxpr.
+
+        Raises:
+            Unreadable: with the primitive, file and line.
+        """
+        environment: dict[Any, Any] = {}
+
+        def read(variable: Any) -> Any:
+            return self.constant(variable.val) if isinstance(variable, core.Literal) else environment[variable]
+
+        for variable, value in zip(jaxpr.constvars, consts, strict=True):
+            environment[variable] = self.constant(value)
+        for variable, value in zip(jaxpr.invars, args, strict=True):
+            environment[variable] = value
+        for equation in jaxpr.eqns:
+            outputs = self._applied(equation, [read(v) for v in equation.invars])
+            for variable, value in zip(equation.outvars, outputs, strict=True):
+                environment[variable] = value
+        return [read(v) for v in jaxpr.outvars]
+
+    def closed(self, program: Any, args: Sequence[Any]) -> list[Any]:
+        """The outputs of a closed jaxpr, or of one without constants."""
+        if isinstance(program, core.ClosedJaxpr):
+            return self.evaluate(program.jaxpr, program.consts, args)
+        return self.evaluate(program, (), args)
+
+    def constant(self, value: Any) -> Any:
+        """A constant of the program: floats as their author meant them, integers and booleans as they are."""
+        if is_symbolic(value):
+            return value
+        if hasattr(value, "dtype") and is_key_type(value.dtype):
+            words = np.asarray(jax.random.key_data(value))
+            rows = words.reshape(-1, words.shape[-1])
+            return objects([History(tuple(map(int, row))) for row in rows], value.shape)
+        array = np.asarray(value)
+        return self.symbols(array) if array.dtype.kind == "f" else array
+
+    def symbols(self, value: Any) -> Array:
+        """An array of series; numbers become constant ones.
+
+        Raises:
+            Unreadable: for an integer of the state in the place of a number.
+        """
+        array = np.asarray(value)
+        if array.dtype == object:
+            return array
+        if array.dtype.kind not in "iubf":
+            raise Unreadable(f"numbers of type {array.dtype}")
+        exact = array.dtype.kind == "f"
+        items = [self.space.lift(meant(self.ring, v)) if exact else self.space.constant(int(v)) for v in array.ravel()]
+        return objects(items, array.shape)
+
+    def place(self, equation: Equation) -> str:
+        """File and line of an equation, or of the innermost call around it that has one."""
+        for around in (equation, *reversed(self._around)):
+            if found := short_place(source_place(around)):
+                return found
+        return ""
+
+    @property
+    def here(self) -> str:
+        """File and line of what is being read."""
+        return self.place(self._around[-1]) if self._around else ""
+
+    def is_positive(self, number: int) -> bool:
+        """True for a generator that is positive on all of the state space."""
+        return is_positive(self.ring.generators[number])
+
+    def _applied(self, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+        self._around.append(equation)
+        try:
+            return self._handled(equation, inputs)
+        except Unreadable as error:
+            if error.place:
+                raise
+            raise Unreadable(error.reason, self.place(equation)) from None
+        finally:
+            self._around.pop()
+
+    def _handled(self, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+        name = equation.primitive.name
+        handler = self.handlers.get(name)
+        if handler is not None and name in STRUCTURAL:
+            return handler(self, equation, inputs)
+        discrete = all(is_discrete(v.aval.dtype) for v in equation.outvars)
+        if discrete and any(map(has_unknown, inputs)) and name not in KEEPS_UNKNOWN:
+            return [unknown(v.aval) for v in equation.outvars]
+        if discrete and not any(map(is_symbolic, inputs)):
+            return numbers(equation, inputs)
+        if handler is None:
+            raise Unreadable(f"primitive {name}")
+        return handler(self, equation, inputs)
+
+
+def unknown(aval: Any) -> Array:
+    """Integers or predicates of which nothing is known."""
+    item = Predicate(None) if np.dtype(aval.dtype).kind == "b" else UNKNOWN
+    return objects([item] * int(np.prod(aval.shape, dtype=int)), aval.shape)
+
+
+def numbers(equation: Equation, inputs: list[Any]) -> list[Any]:
+    """A primitive on integers and booleans of the program."""
+    function = _NUMPY.get(equation.primitive.name)
+    if function is not None:
+        return [np.asarray(function(*inputs))]
+    with jax.ensure_compile_time_eval():
+        out = bind(equation, inputs)
+    return [np.asarray(o) for o in out] if equation.primitive.multiple_results else [np.asarray(out)]
+
+
+# The common ones, which would otherwise be compiled one by one.
+_NUMPY: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "not": np.logical_not,
+}
+
+STRUCTURAL = frozenset(
+    {
+        *("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
+        *("checkpoint", "remat", "remat2", "scan", "while", "cond", "custom_linear_solve", "uninterpreted"),
+        *("random_split", "random_fold_in", "random_wrap", "random_unwrap", "random_clone", "random_seed"),
+        *("broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "slice", "concatenate", "split"),
+        *("stack", "unstack", "rev", "iota", "convert_element_type"),
+    }
+)
+"""Primitives that their handler reads whatever the inputs are: calls, keys, and what NumPy does on any array."""
+KEEPS_UNKNOWN = frozenset(
+    {"select_n", "gather", "dynamic_slice", "dynamic_update_slice", "scatter", "pad", "not", "eq"}
+)
+"""Primitives whose handler knows what to do with an integer of the state."""

@@ -1,0 +1,157 @@
+"""Factorisations of small matrices of series, by the elimination of textbooks.
+
+Pivots are the first entries that are not zero: which one is taken changes the rounding of a program and none of its
+values. Eigenvectors of a 2 x 2 matrix are those of the closed form; a larger one has to be diagonal.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from checks.proof.errors import PrecisionLost, Unreadable
+from checks.proof.reader.arithmetic import inner_product
+from checks.proof.reader.interpreter import Handler, Reader
+from checks.proof.reader.values import Array, Equation, objects
+from checks.proof.series import raised
+
+HALF = Fraction(1, 2)
+
+
+def _matrices(reader: Reader, value: Any) -> tuple[list[Array], tuple[int, ...]]:
+    """The matrices of a batch, and the shape of the batch."""
+    array = reader.symbols(value)
+    batch = array.shape[:-2]
+    return list(array.reshape(-1, *array.shape[-2:])), batch
+
+
+def _batched(parts: Sequence[Array], batch: tuple[int, ...]) -> Array:
+    return np.stack(list(parts)).reshape(*batch, *parts[0].shape)
+
+
+def _cholesky(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+    del equation
+    matrices, batch = _matrices(reader, inputs[0])
+    return [_batched([_lower_root(reader, a) for a in matrices], batch)]
+
+
+def _lower_root(reader: Reader, a: Array) -> Array:
+    n = len(a)
+    root = objects([reader.space.zero] * n**2, (n, n))
+    for j in range(n):
+        root[j, j] = raised(a[j, j] - inner_product(reader, root[j, :j], root[j, :j]), HALF)
+        for i in range(j + 1, n):
+            root[i, j] = (a[i, j] - inner_product(reader, root[i, :j], root[j, :j])) * raised(root[j, j], -1)
+    return root
+
+
+def _triangular_solve(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+    parameters = equation.params
+    factors, batch = _matrices(reader, inputs[0])
+    sides, _ = _matrices(reader, inputs[1])
+    solved = []
+    for a, b in zip(factors, sides, strict=True):
+        matrix = a.T if parameters["transpose_a"] else a
+        lower = parameters["lower"] != parameters["transpose_a"]
+        if not parameters["left_side"]:  # x a = b is a^T x^T = b^T
+            matrix, lower = matrix.T, not lower
+        x = _substituted(reader, matrix, b if parameters["left_side"] else b.T, lower, parameters["unit_diagonal"])
+        solved.append(x if parameters["left_side"] else x.T)
+    return [_batched(solved, batch)]
+
+
+def _substituted(reader: Reader, a: Array, b: Array, lower: bool, unit: bool) -> Array:
+    """x with a x = b, forwards or backwards."""
+    n, x = len(a), b.copy()
+    for i in range(n) if lower else reversed(range(n)):
+        known = range(i) if lower else range(i + 1, n)
+        scale = reader.space.one if unit else raised(a[i, i], -1)
+        for k in range(b.shape[1]):
+            left = b[i, k]
+            for j in known:
+                left = left - a[i, j] * x[j, k]
+            x[i, k] = left * scale
+    return x
+
+
+def _lu(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+    matrices, batch = _matrices(reader, inputs[0])
+    parts = [_eliminated(a) for a in matrices]
+    types = [v.aval.dtype for v in equation.outvars]
+    rows = [np.array(row, types[2]) for _, _, row in parts]
+    pivots = [np.array(pivot, types[1]) for _, pivot, _ in parts]
+    return [_batched([a for a, _, _ in parts], batch), _batched(pivots, batch), _batched(rows, batch)]
+
+
+def _eliminated(a: Array) -> tuple[Array, list[int], list[int]]:
+    """L and U in one matrix, the rows that were exchanged, and the order of the rows."""
+    n, a = len(a), a.copy()
+    rows, pivots = list(range(n)), []
+    for k in range(n):
+        pivot = next((i for i in range(k, n) if a[i, k]), k)
+        if not a[pivot, k].is_zero and not a[pivot, k]:
+            raise PrecisionLost
+        pivots.append(pivot)
+        if pivot != k:
+            a[[k, pivot]] = a[[pivot, k]]
+            rows[k], rows[pivot] = rows[pivot], rows[k]
+        for i in range(k + 1, n):
+            if not a[i, k].is_zero:
+                a[i, k] = a[i, k] * raised(a[k, k], -1)
+                for j in range(k + 1, n):
+                    a[i, j] = a[i, j] - a[i, k] * a[k, j]
+    return a, pivots, rows
+
+
+def _eigh(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+    matrices, batch = _matrices(reader, inputs[0])
+    parts = [_eigen(reader, a) for a in matrices]
+    values, vectors = _batched([w for w, _ in parts], batch), _batched([v for _, v in parts], batch)
+    return [vectors, values] if equation.outvars[0].aval.ndim > equation.outvars[1].aval.ndim else [values, vectors]
+
+
+def _eigen(reader: Reader, a: Array) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors (in columns), in any order."""
+    n, space = len(a), reader.space
+    if all(a[i, j].is_zero for i in range(n) for j in range(n) if i != j):
+        unit = [space.one if i == j else space.zero for i in range(n) for j in range(n)]
+        return objects([a[i, i] for i in range(n)], (n,)), objects(unit, (n, n))
+    if n != 2:
+        raise Unreadable("eigh of a matrix of more than two rows that is not diagonal")
+    b = (a[0, 1] + a[1, 0]).scaled(HALF)
+    mean, half = (a[0, 0] + a[1, 1]).scaled(HALF), (a[0, 0] - a[1, 1]).scaled(HALF)
+    # both are often of a high order, as in 2 h I - h^2 V: what they share is taken out before they are squared
+    shared = min(b.valuation, half.valuation)
+    if shared > space.order:
+        raise PrecisionLost
+    b, half = b.shifted(-shared), half.shifted(-shared)
+    root = raised(half * half + b * b, HALF)
+    # (b, root - half) and (half - root, b) are orthogonal, of the same length, and not zero as long as b is not
+    other = root - half
+    scale = raised(b * b + other * other, -HALF)
+    spread = root.shifted(shared)
+    values = objects([mean + spread, mean - spread], (2,))
+    return values, objects([b * scale, -other * scale, other * scale, b * scale], (2, 2))
+
+
+def _permutation(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+    """`lu_pivots_to_permutation`."""
+    del reader
+    pivots, size = np.asarray(inputs[0]), equation.params["permutation_size"]
+    rows = []
+    for row in pivots.reshape(-1, pivots.shape[-1]):
+        order = list(range(size))
+        for i, j in enumerate(row):
+            order[i], order[j] = order[j], order[i]
+        rows.append(order)
+    return [np.array(rows, equation.outvars[0].aval.dtype).reshape(*pivots.shape[:-1], size)]
+
+
+LINEAR_ALGEBRA: dict[str, Handler] = {
+    "cholesky": _cholesky,
+    "triangular_solve": _triangular_solve,
+    "lu": _lu,
+    "lu_pivots_to_permutation": _permutation,
+    "eigh": _eigh,
+}

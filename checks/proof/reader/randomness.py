@@ -1,0 +1,214 @@
+"""Keys as histories, and draws as the laws that `jax.random` gives them.
+
+The functions of `jax.random` are known by the names of their inner calls and by the file of their code, as on the noise
+tape; what they do with the bits of a key is not read.
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from checks.proof.draws import (
+    Draw,
+    Exponential,
+    Gumbel,
+    History,
+    Laplace,
+    Law,
+    Normal,
+    Rademacher,
+    StudentT,
+    TruncatedNormal,
+    Uniform,
+)
+from checks.proof.errors import Unreadable
+from checks.proof.reader.interpreter import Drawn, Handler, Reader
+from checks.proof.reader.paths import Option
+from checks.proof.reader.predicates import less
+from checks.proof.reader.values import (
+    Array,
+    Equation,
+    RawKey,
+    Unknown,
+    booleans,
+    is_key_type,
+    is_symbolic,
+    objects,
+    scalar,
+)
+from checks.proof.series import Series
+from checks.tracing.noise_tape import JAX_RANDOM, file_of
+
+MOST_OUTCOMES = 16
+"""Values of one integer draw that are followed."""
+PLAIN: dict[str, Law] = {
+    "_normal": Normal(),
+    "_normal_real": Normal(),
+    "_uniform": Uniform(),
+    "_exponential": Exponential(),
+    "_laplace": Laplace(),
+    "_rademacher": Rademacher(),
+    "_gumbel": Gumbel(),
+}
+"""Inner calls of `jax.random` whose law has no parameter but location and scale."""
+
+
+def is_draw(equation: Equation) -> bool:
+    """True for a call of `jax.random` that draws, and not of another author under such a name."""
+    known = equation.params["name"] in (*PLAIN, "_truncated_normal", "_t", "_bernoulli", "_randint")
+    return known and str(file_of(equation)) == JAX_RANDOM
+
+
+def drawn(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+    """The draws of one call, or of one for each key of an array of keys.
+
+    Raises:
+        Unreadable: if the key is not known, or the parameters are no numbers.
+    """
+    keys = np.asarray(inputs[0], object)
+    shape = tuple(equation.outvars[0].aval.shape)
+    if shape[: keys.ndim] != keys.shape:
+        raise Unreadable("draws of several keys whose axes come last")
+    inner = shape[keys.ndim :]
+    parameters = [
+        value for value, v in zip(inputs[1:], equation.invars[1:], strict=True) if not is_key_type(v.aval.dtype)
+    ]
+    if keys.ndim and any(np.ndim(value) for value in parameters):
+        raise Unreadable("draws of several keys with parameters of their own")
+    parts = [_of_one_key(reader, equation, key, inner, parameters) for key in keys.ravel()]
+    if all(part.dtype != object for part in parts):
+        return [np.concatenate([part.ravel() for part in parts]).reshape(shape)]
+    return [objects([item for part in parts for item in part.ravel()], shape)]
+
+
+def _of_one_key(reader: Reader, equation: Equation, key: Any, shape: tuple[int, ...], parameters: list[Any]) -> Array:
+    name = equation.params["name"]
+    if not isinstance(key, History):
+        raise Unreadable("a draw from a key that is not known")
+    if key.is_constant:
+        reader.notes.add(f"draws from a key that is the same in every step ({reader.place(equation)})")
+    if name == "_randint":
+        return _integers(reader, equation, key, shape, parameters)
+    numbers = [reader.symbols(value) for value in parameters]
+    law = _law(name, numbers)
+    use = Drawn(law, shape)
+    if reader.drawn.setdefault(key, use) != use:
+        reader.notes.add(f"one key for two kinds of draws ({reader.place(equation)})")
+    size = math.prod(shape)
+    if key in reader.given:
+        return objects([reader.space.lift(p) for p in reader.given[key]], shape)
+    draws = [reader.space.lift(reader.ring.generator(Draw(law, key, i))) for i in range(size)]
+    if name == "_uniform":
+        low, high = (np.broadcast_to(bound, shape).ravel() for bound in numbers[:2])
+        draws = [a + u * (b - a) for u, a, b in zip(draws, low, high, strict=True)]
+    if name == "_bernoulli":
+        chance = np.broadcast_to(numbers[0] if numbers else reader.symbols(0.5), shape).ravel()
+        return booleans(objects([less(reader, u, p) for u, p in zip(draws, chance, strict=True)], shape))
+    return objects(draws, shape)
+
+
+def _law(name: str, parameters: list[Array]) -> Law:
+    if name == "_truncated_normal":
+        return TruncatedNormal(*(_rational(value) for value in parameters[:2]))
+    if name == "_t":
+        return StudentT(_rational(parameters[0]))
+    return PLAIN.get(name, Uniform())
+
+
+def _rational(value: Array) -> Fraction:
+    """The one number that an array holds."""
+    series = {entry.constant_term.rational if isinstance(entry, Series) else None for entry in value.ravel()}
+    (number,) = series if len(series) == 1 else (None,)
+    if number is None:
+        raise Unreadable("a law with a parameter that is no number")
+    return number
+
+
+def _integers(reader: Reader, equation: Equation, key: History, shape: tuple[int, ...], bounds: list[Any]) -> Array:
+    """Integers of a range, one path for each outcome."""
+    if any(is_symbolic(bound) or len(set(np.ravel(bound))) != 1 for bound in bounds[:2]):
+        raise Unreadable("integers between bounds that are no numbers")
+    low, high = (int(np.ravel(bound)[0]) for bound in bounds[:2])
+    count, size = high - low, math.prod(shape)
+    if count**size > MOST_OUTCOMES**2 or count > MOST_OUTCOMES:
+        raise Unreadable(f"{size} integers of {count} values each")
+    if reader.drawn.setdefault(key, Drawn(f"integers below {count}", shape)).shape != shape:
+        reader.notes.add(f"one key for two kinds of draws ({reader.place(equation)})")
+    outcomes = reader.path.outcomes
+    if key not in outcomes:
+        options = [Option(value, Fraction(1, count)) for value in range(low, high)]
+        outcomes[key] = [reader.path.choose(options) for _ in range(size)]
+    return np.array(outcomes[key], equation.outvars[0].aval.dtype).reshape(shape)
+
+
+# Keys -----------------------------------------------------------------------------------------------------------------
+
+
+def _split(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+    del reader
+    keys, shape = np.asarray(inputs[0], object), tuple(equation.params["shape"])
+    children = [_history(key).child(i) for key in keys.ravel() for i in range(math.prod(shape))]
+    return [objects(children, (*keys.shape, *shape))]
+
+
+def _fold_in(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+    del reader, equation
+    keys, data = np.asarray(inputs[0], object), np.asarray(inputs[1], object)
+    if any(isinstance(x, Series) for x in data.ravel()):
+        raise Unreadable("a key that depends on the state or on draws")
+    shape = np.broadcast_shapes(keys.shape, data.shape)
+    pairs = zip(np.broadcast_to(keys, shape).ravel(), np.broadcast_to(data, shape).ravel(), strict=True)
+    children = [_history(key).child("counter" if isinstance(x, Unknown) else int(x)) for key, x in pairs]
+    return [objects(children, shape)]
+
+
+def _unwrap(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+    del reader
+    keys, words = np.asarray(inputs[0], object), equation.outvars[0].aval.shape[-1]
+    return [objects([RawKey(key, i) for key in keys.ravel() for i in range(words)], (*keys.shape, words))]
+
+
+def _wrap(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+    del reader, equation
+    rows = np.asarray(inputs[0])
+    flat = rows.reshape(-1, rows.shape[-1])
+    if rows.dtype != object:
+        return [objects([History(tuple(map(int, row))) for row in flat], rows.shape[:-1])]
+    keys = []
+    for row in flat:
+        whole = all(isinstance(word, RawKey) and word.word == i for i, word in enumerate(row))
+        if not whole or len({word.key for word in row}) != 1:
+            raise Unreadable("a key made of the bits of another")
+        keys.append(row[0].key)
+    return [objects(keys, rows.shape[:-1])]
+
+
+def _seed(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+    del reader, equation
+    if is_symbolic(inputs[0]):
+        raise Unreadable("a key seeded by the state or by the bits of another key")
+    return [scalar(History((int(inputs[0]),)))]
+
+
+def _clone(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+    del reader, equation
+    return [inputs[0]]
+
+
+def _history(key: Any) -> History:
+    if not isinstance(key, History):
+        raise Unreadable("a key that is not known")
+    return key
+
+
+KEYS: dict[str, Handler] = {
+    "random_split": _split,
+    "random_fold_in": _fold_in,
+    "random_unwrap": _unwrap,
+    "random_wrap": _wrap,
+    "random_seed": _seed,
+    "random_clone": _clone,
+}

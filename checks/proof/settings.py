@@ -1,0 +1,42 @@
+"""Kinds of positions that a step is read for: what is right for two numbers may be wrong for a pytree, or for many."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from checks.proof.potential import any_target, target_of_tree
+from targets.target import Target
+
+LARGE = 34
+"""A dimension beyond the sizes (10, 16, 32) at which programs cut arrays into blocks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """The positions that a sampler is read for.
+
+    Attributes:
+        name: for readers.
+        target: whether positions are positive -> a target with an uninterpreted potential.
+        in_the_limit: ask for the law in the limit h -> 0 only, and not for orders: for many coordinates.
+        noisy: with gradient noise N(0, V(x)), of which c_1 and c_3/2 must be free.
+    """
+
+    name: str
+    target: Callable[[bool], Target]
+    in_the_limit: bool = False
+    noisy: bool = False
+
+
+def of_dimension(dimension: int) -> Setting:
+    """Vectors (d,)."""
+    return Setting(f"d = {dimension}", lambda positive: any_target(dimension, positive))
+
+
+SETTINGS = (
+    of_dimension(1),
+    of_dimension(2),
+    Setting("d = 2 with gradient noise", lambda positive: any_target(2, positive), in_the_limit=True, noisy=True),
+    Setting("a pytree of four leaves", lambda positive: target_of_tree(), in_the_limit=True),
+    Setting(f"d = {LARGE}", lambda positive: any_target(LARGE, positive), in_the_limit=True),
+)
+"""The settings of a full proof."""

@@ -1,0 +1,1 @@
+"""Statements that a proof decides."""

@@ -1,0 +1,354 @@
+"""The balance of a Metropolis kernel at finite h, for every smooth potential.
+
+    log a = -(H(z') - H(z)) + log q(z' -> z) - log q(z -> z') + log |det d(z', xi') / d(z, xi)|,
+
+where z' = F(z, xi) is the proposal with normal draws xi, and xi' are the draws that undo it: F(R z', xi') = R z. They
+are solved for; U and its derivatives at each point that the program visits are symbols of their own. With normal draws
+the difference of the log densities is (|xi|^2 - |xi'|^2) / 2. A rejected proposal has to leave z,
+or R z if there is an R.
+
+Source: metropolis1953equation; hastings1970monte; lelievre2019hybrid for the form with an involution R.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import jax
+import mpmath
+from jax.flatten_util import ravel_pytree
+
+from checks.proof.draws import Draw, Exponential, History, Normal, Uniform, draws_in
+from checks.proof.errors import NotReal, PrecisionLost, Unreadable
+from checks.proof.expansion import coordinates
+from checks.proof.functions import Applied
+from checks.proof.matrices import determinant, solution
+from checks.proof.potential import uninterpreted
+from checks.proof.reader.paths import Acceptance, Path, every_path
+from checks.proof.reader.primitives import new_reader
+from checks.proof.ring import MOST_WORK, Polynomial
+from checks.proof.statements.closure import finite_space, finite_step
+from checks.proof.statements.result import OUTCOMES, Outcome, Result, of_polynomials
+from checks.proof.traced import Traced, evaluated
+from checks.proof.zero import DIGITS, POINTS, is_zero, random_point
+from samplers.interface.sampler import Estimator, Sampler
+from targets.target import Target
+
+BALANCE, REJECTION = "balance", "rejected move"
+EQUATION = "log a = -(H(z') - H(z)) + log q(z' -> z) - log q(z -> z') + log |Jacobian|"
+MOST_TRIES = 64
+"""Guesses at the point that a draw of the reverse move leads to."""
+LONGEST = 400
+"""Terms from which on a polynomial is a name, and an identity is verified at points where it could be proved."""
+LARGEST_JACOBIAN = 400
+"""Terms of a Jacobian matrix beyond which its determinant is evaluated at points only."""
+
+Vector = list[Polynomial]
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """One path of a step from a point.
+
+    Attributes:
+        z: after it.
+        visited: the points at which the potential was asked for.
+        acceptances: comparisons of draws with the state on the path.
+        normals: key -> the normal draws that were made of it, in order.
+    """
+
+    z: Vector
+    visited: tuple[tuple[Polynomial, ...], ...]
+    acceptances: tuple[Acceptance, ...]
+    normals: Mapping[History, Vector]
+
+
+def balance(
+    sampler: Sampler,
+    target: Target,
+    estimator: Estimator,
+    temperature: float = 1.0,
+    hamiltonian: Callable[[Any], Any] | None = None,
+    reversal: Callable[[Any], Any] | None = None,
+    work: int = MOST_WORK,
+) -> tuple[tuple[Result, Result], tuple[str, ...]]:
+    """Decide if a kernel keeps exp(-H) at every step size: its acceptance and its rejected proposals; and notes.
+
+    Args:
+        sampler: the kernel.
+        target: with an uninterpreted potential.
+        estimator: of the potential and its gradient.
+        temperature: T of exp(-U / T), if no Hamiltonian is given.
+        hamiltonian: H as a function of flat z.
+        reversal: the involution R on z.
+        work: products of terms after which it is given up.
+    """
+    with jax.enable_x64(True):
+        try:
+            kernel = _Kernel(sampler, target, estimator, temperature, hamiltonian, reversal, work)
+            return kernel.results(), tuple(sorted(kernel.notes))
+        except (Unreadable, PrecisionLost, NotReal) as error:
+            reason = str(error) or "no real point was found"
+            both = Result(BALANCE, EQUATION, "undecided", reason), Result(REJECTION, "z' = R z", "undecided", reason)
+            return both, ()
+
+
+@dataclass(eq=False)
+class _Kernel:
+    sampler: Sampler
+    target: Target
+    estimator: Estimator
+    temperature: float
+    hamiltonian: Callable[[Any], Any] | None
+    reversal: Callable[[Any], Any] | None
+    work: int
+    points: list[tuple[Polynomial, ...]] = field(default_factory=list)
+    notes: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.traced = Traced(self.sampler, self.estimator, self.target)
+        self.space = finite_space(LONGEST, self.work)
+        self.ring = self.space.ring
+        positive = self.target.manifold.is_positive
+        self.z = coordinates(self.ring, self.traced.size, self.traced.dimension, positive)
+        if self.hamiltonian is None and self.traced.size != self.traced.dimension:
+            raise Unreadable(f"no Hamiltonian is declared for the {self.traced.size} numbers of z")
+
+    def results(self) -> tuple[Result, Result]:
+        """The two results."""
+        accepted, rejected = self._two_ways()
+        self._require_normal(accepted)
+        ratio = log_ratio(accepted.acceptances[0])
+        still = self._reversed(self.z) if self.reversal else self.z
+        changes = [
+            (f"z'_{i + 1} - (R z)_{i + 1}", a - b) for i, (a, b) in enumerate(zip(rejected.z, still, strict=True))
+        ]
+        rejection = of_polynomials(REJECTION, "z' = R z where the proposal is rejected", changes)
+        reverse = self._reverse_draws(accepted)
+        return self._acceptance(accepted, ratio, reverse), rejection
+
+    def _two_ways(self) -> tuple[Move, Move]:
+        """The accepted and the rejected move. Raises Unreadable if there is not exactly one decision."""
+        moves = list(self._moves(self.z, {}))
+        if len(moves) != 2 or any(len(move.acceptances) != 1 for move in moves):
+            raise Unreadable(f"{len(moves)} paths through the step, not one decision to accept")
+        moved = [any(a - b for a, b in zip(move.z, self.z, strict=True)) for move in moves]
+        if moved[0] != moved[1]:
+            accepted = moves[moved.index(True)]
+        else:  # a rejected move that is reversed: the accepted one is that with the draws of the proposal in it
+            draws = [any(p.has("draw") for p in move.z) for move in moves]
+            if draws[0] == draws[1]:
+                raise Unreadable("which of two moves is the accepted one")
+            accepted = moves[draws.index(True)]
+        return accepted, moves[1 - moves.index(accepted)]
+
+    def _require_normal(self, accepted: Move) -> None:
+        """Raises Unreadable if a draw moves the proposal that is not normal, or the one that decides moves it too."""
+        moving = frozenset().union(
+            *(draws_in(p) for p in (*accepted.z, *(c for point in accepted.visited for c in point)))
+        )
+        normal = {next(iter(p.numbers())) for draws in accepted.normals.values() for p in draws}
+        if moving - normal:
+            names = ", ".join(str(self.ring.generators[number]) for number in sorted(moving - normal))
+            raise Unreadable(f"a proposal moved by draws that are not normal, {names}")
+
+    def _moves(self, start: Vector, given: Mapping[History, Vector]) -> Iterator[Move]:
+        def run(path: Path) -> Move:
+            reader = new_reader(self.space, path, finite=True, given=given, points=self.points)
+            leaves = self.traced.packed(reader, [self.space.lift(p) for p in start])
+            reader.visited.clear()
+            step = self.traced.stepped(reader, leaves, finite_step(self.space))
+            self.notes |= reader.notes
+            z = [a.constant_term for a in step.z]
+            normals = {
+                key: [self.ring.generator(Draw(Normal(), key, i)) for i in range(_size(use.shape))]
+                for key, use in reader.drawn.items()
+                if use.law == Normal()
+            }
+            return Move(z, tuple(dict.fromkeys(reader.visited)), tuple(path.acceptances), normals)
+
+        return (move for _, move in every_path(run))
+
+    def _reversed(self, z: Vector) -> Vector:
+        """R z."""
+        if self.reversal is None:
+            return z
+        reversal = self.reversal
+        reader = new_reader(self.space, finite=True, points=self.points)
+        return list(evaluated(reader, lambda y: ravel_pytree(reversal(self.traced.unravel(y)))[0], z).ravel())
+
+    def _energy(self, z: Vector) -> Polynomial:
+        """H(z), of U at the points that have been met."""
+        reader = new_reader(self.space, finite=True, points=self.points)
+        if self.hamiltonian is not None:
+            return evaluated(reader, self.hamiltonian, z).item()
+        inverse = 1 / Fraction(self.temperature).limit_denominator(1000)
+        return evaluated(reader, uninterpreted, z).item().scaled(inverse)
+
+    def _reverse_draws(self, accepted: Move) -> dict[History, Vector]:
+        """The draws with which the step leads from R z' to R z.
+
+        Raises:
+            Unreadable: if none are found.
+        """
+        back, goal = self._reversed(accepted.z), self._reversed(self.z)
+        keys = [key for key, draws in accepted.normals.items() if self._is_used(accepted, draws)]
+        given = {
+            key: [
+                self.ring.generator(Draw(Normal(), key.child("reverse"), i)) for i in range(len(accepted.normals[key]))
+            ]
+            for key in keys
+        }
+        goals = [goal, *(list(point) for point in reversed(accepted.visited))]
+        tries = itertools.islice(itertools.product(goals, repeat=len(keys)), MOST_TRIES)
+        for choice in tries:
+            solved = dict(given)
+            for key, target in zip(keys, choice, strict=True):
+                found = self._solved(back, solved, key, target, accepted)
+                if found is None:
+                    break
+                solved[key] = found
+            else:
+                if all(is_zero(a - b) for a, b in zip(self._accepted(back, solved, accepted).z, goal, strict=True)):
+                    return solved
+        raise Unreadable("no draws were found that undo the proposal")
+
+    def _is_used(self, move: Move, draws: Vector) -> bool:
+        numbers = {next(iter(p.numbers())) for p in draws}
+        read = [*move.z, move.acceptances[0].difference, *(p for point in move.visited for p in point)]
+        return any(numbers & p.atoms() for p in read)
+
+    def _accepted(self, start: Vector, given: Mapping[History, Vector], like: Move) -> Move:
+        """The move that is decided as `like` is."""
+        holds = like.acceptances[0].holds
+        for move in self._moves(start, given):
+            if move.acceptances and move.acceptances[0].holds == holds:
+                return move
+        raise Unreadable("a reverse move without a decision to accept")
+
+    def _solved(
+        self, start: Vector, given: Mapping[History, Vector], key: History, goal: Vector, like: Move
+    ) -> Vector | None:
+        """The draws of one key with which the first point that depends on them is `goal`; None if there are none."""
+        unknowns = [next(iter(p.numbers())) for p in given[key]]
+        move = self._accepted(start, given, like)
+        points = [*(list(point) for point in move.visited), move.z]
+        first = next((p for p in points if any(set(unknowns) & c.atoms() for c in p)), None)
+        if first is None or len(goal) < len(first):
+            return None
+        places = [i for i, p in enumerate(first) if set(unknowns) & p.atoms()]
+        if len(places) != len(unknowns):
+            return None
+        rows, goal = [first[i] for i in places], [goal[i] for i in places]
+        matrix = [[p.derivative(g) for g in unknowns] for p in rows]
+        if any(set(unknowns) & c.atoms() for row in matrix for c in row):
+            return None  # not linear
+        free = [_without(p, unknowns) for p in rows]
+        try:
+            return solution(matrix, [a - b for a, b in zip(goal, free, strict=False)])
+        except Unreadable:
+            return None
+
+    def _acceptance(self, accepted: Move, ratio: Polynomial, reverse: Mapping[History, Vector]) -> Result:
+        forward = [p for key in reverse for p in accepted.normals[key]]
+        backward = [p for draws in reverse.values() for p in draws]
+        weight = self.ring.sum(p * p for p in forward) - self.ring.sum(p * p for p in backward)
+        wanted = self._energy(self.z) - self._energy(accepted.z) + weight.scaled(Fraction(1, 2))
+        variables = [next(iter(p.numbers())) for p in (*self.z, *forward)]
+        rows = [[p.derivative(v) for v in variables] for p in (*accepted.z, *backward)]
+        volume = self._volume(rows)
+        if volume is None:
+            return self._at_points(ratio - wanted, rows)
+        found = of_polynomials(BALANCE, EQUATION, [("log a less what it should be", ratio - wanted)])
+        outcomes: list[Outcome] = [found.outcome, volume]
+        outcome = max(outcomes, key=OUTCOMES.index)
+        return Result(BALANCE, EQUATION, outcome, found.reason, found.polynomial)
+
+    def _volume(self, rows: list[list[Polynomial]]) -> Outcome | None:
+        """The outcome for |det| = 1; None if it is not, or too large to tell."""
+        if len(rows) > 4 or sum(len(p) for row in rows for p in row) > LARGEST_JACOBIAN:
+            return None
+        d = determinant(rows)
+        found = of_polynomials("volume", "det^2 = 1", [("det^2 - 1", d * d - self.ring.one)])
+        return found.outcome if found.holds else None
+
+    def _at_points(self, difference: Polynomial, rows: list[list[Polynomial]]) -> Result:
+        """log a - wanted - log |det| at random points, to 50 digits."""
+        everything = self.ring.sum((difference, *(p for row in rows for p in row)))
+        worst = mpmath.mpf(0)
+        with mpmath.workdps(DIGITS):
+            for seed in range(POINTS):
+                value = random_point(everything, seed)
+                matrix = mpmath.matrix([[value(p) for p in row] for row in rows])
+                worst = max(worst, abs(value(difference) - mpmath.log(abs(mpmath.det(matrix)))))
+        if worst < mpmath.mpf(10) ** (20 - DIGITS):
+            return Result(BALANCE, EQUATION, "verified")
+        return Result(BALANCE, EQUATION, "violated", "log a is not what it should be", difference.text())
+
+
+def _size(shape: Sequence[int]) -> int:
+    size = 1
+    for n in shape:
+        size *= n
+    return size
+
+
+def _without(p: Polynomial, numbers: Sequence[int]) -> Polynomial:
+    """The terms of a polynomial in which some generators do not occur."""
+    kept = (p.ring.monomial(f, a) for f, a in p.terms() if not any(g in numbers for g, _ in f))
+    return p.ring.sum(kept)
+
+
+def log_ratio(acceptance: Acceptance) -> Polynomial:
+    """log of the probability with which a comparison accepts, without its cut at 1.
+
+    Known are u < a, log u < log a, -e < log a, u > 1 - a, with a = exp(..) or min(1, exp(..)), where u is uniform and e
+    exponential.
+
+    Raises:
+        Unreadable: for any other rule.
+    """
+    # accepted where g < 0
+    g = acceptance.difference if acceptance.holds else -acceptance.difference
+    for factors, value in g.terms():
+        if len(factors) != 1 or factors[0][1] != 1 or abs(value) != 1:
+            continue
+        rest = g - g.ring.monomial(factors, value)
+        match g.ring.generators[factors[0][0]]:
+            case Draw(law=Exponential()) if value == -1:
+                return uncut(-rest)
+            case Applied("log", argument) if value == 1 and _is_uniform(argument):
+                return uncut(-rest)
+            case Draw(law=Uniform()):
+                return uncut(_log_of_exponential(-rest if value == 1 else g.ring.one - rest))
+            case _:
+                continue
+    raise Unreadable(f"a rule of acceptance that is not known, {g.text()} < 0", acceptance.place)
+
+
+def _is_uniform(p: Polynomial) -> bool:
+    numbers = p.numbers()
+    (number,) = numbers if len(numbers) == 1 else (None,)
+    generator = p.ring.generators[number] if number is not None else None
+    return isinstance(generator, Draw) and generator.law == Uniform() and p == p.ring.generator(generator)
+
+
+def _log_of_exponential(p: Polynomial) -> Polynomial:
+    terms = list(p.terms())
+    if len(terms) == 1 and terms[0][1] == 1:
+        parts = [(p.ring.generators[g], e) for g, e in terms[0][0]]
+        if all(isinstance(part, Applied) and part.name == "exp" for part, _ in parts):
+            return p.ring.sum(part.argument.scaled(e) for part, e in parts if isinstance(part, Applied))
+    raise Unreadable(f"a probability that is no exponential, {p.text()}")
+
+
+def uncut(p: Polynomial) -> Polynomial:
+    """a where p is min(a, 0), else p."""
+    terms = list(p.terms())
+    if len(terms) == 1 and terms[0][1] == 1 and len(terms[0][0]) == 1 and terms[0][0][0][1] == 1:
+        generator = p.ring.generators[terms[0][0][0][0]]
+        if isinstance(generator, Applied) and generator.name == "min0":
+            return generator.argument
+    return p

@@ -1,0 +1,134 @@
+"""Closedness of the state: it is z, and nothing else that matters.
+
+A proof starts from `pack(z)`. It is one about a run only if every later state is as good as a packed one. That is so
+for any step if pack(unpack(state)) = state for every state. Else a number of the state is harmless if, at finite h and
+on all paths,
+
+    the step makes what `pack` makes of the new z (a cache), or
+    nothing that is read later depends on it, or
+    it is a fresh draw of the law that `pack` draws it from (a draw that is made ahead).
+
+Everything else is memory, and invalidates a verdict either way. The step is read at finite h, so that an error of a
+cache that is small in h does not pass for none.
+"""
+
+from collections.abc import Sequence
+
+import jax
+
+from checks.proof.draws import Draw
+from checks.proof.errors import PrecisionLost, Unreadable
+from checks.proof.expansion import coordinates
+from checks.proof.potential import Coordinate, StepRoot
+from checks.proof.reader.interpreter import Reader
+from checks.proof.reader.paths import Path, every_path
+from checks.proof.reader.primitives import new_reader
+from checks.proof.ring import MOST_WORK, Polynomial, Ring
+from checks.proof.series import Series, Space
+from checks.proof.statements.result import Result
+from checks.proof.traced import Stepped, Traced
+from checks.proof.zero import is_zero
+from samplers.interface.sampler import Estimator, Sampler
+from targets.target import Target
+
+LONGEST = 50
+"""Terms from which on a polynomial is a name: whether two numbers are the same does not depend on what they are."""
+CLOSED = "closed state"
+EQUATION = "step(pack(z)) = pack(unpack(step(pack(z))))"
+
+
+def finite_space(longest: int, work: int = MOST_WORK) -> Space:
+    """Constant series: at finite h nothing is expanded; long polynomials are abbreviated."""
+    return Space(Ring(work), 0, longest)
+
+
+def finite_step(space: Space) -> Series:
+    """The step size h = s^2 as an element of the ring."""
+    return space.lift(space.ring.generator(StepRoot(), 2))
+
+
+def closed_state(sampler: Sampler, target: Target, estimator: Estimator) -> Result:
+    """Decide if the next step depends on z alone."""
+    with jax.enable_x64(True):
+        traced = Traced(sampler, estimator, target)
+        if traced.keeps_keys:
+            return Result(CLOSED, EQUATION, "undecided", "hidden state: a random key in the state")
+        if _is_all_of_the_state(traced):
+            return Result(CLOSED, "pack(unpack(state)) = state", "proved")
+        space, points = finite_space(LONGEST), []
+        memory: set[int] = set()
+
+        def one_path(path: Path) -> None:
+            memory.update(_memory(traced, target, new_reader(space, path, finite=True, points=points)))
+
+        try:
+            for _ in every_path(one_path):
+                pass
+        except (Unreadable, PrecisionLost) as error:
+            return Result(CLOSED, EQUATION, "undecided", f"a state that could not be followed: {error}")
+    if memory:
+        count = len(memory)
+        return Result(CLOSED, EQUATION, "undecided", f"hidden state: {count} number{'s' * (count > 1)} beyond z")
+    return Result(CLOSED, EQUATION, "proved")
+
+
+def _is_all_of_the_state(traced: Traced) -> bool:
+    """True if z is all of every state, so that nothing can be carried beside it."""
+    space = finite_space(LONGEST)
+    reader = new_reader(space, finite=True)
+    state = traced.any_state(reader)
+    try:
+        pairs = zip(traced.inexact(reader, state), traced.repacked(reader, state), strict=True)
+        return all(_equal(a, b) for a, b in pairs)
+    except (Unreadable, PrecisionLost):
+        return False
+
+
+def _memory(traced: Traced, target: Target, reader: Reader) -> set[int]:
+    """The inexact numbers of a state that a later step depends on and that z does not determine, on one path."""
+    space = reader.space
+    z = coordinates(reader.ring, traced.size, traced.dimension, target.manifold.is_positive)
+    leaves = traced.packed(reader, [space.lift(p) for p in z])
+    step = traced.stepped(reader, leaves, finite_step(space))
+    open_places = [i for i, (a, b) in enumerate(zip(step.after, step.repacked, strict=True)) if not _equal(a, b)]
+    open_places = [i for i in open_places if not _is_fresh_draw(step, i)]
+    if not open_places:
+        return set()
+    symbols = {i: reader.ring.generator(Coordinate(f"memory {i}", -1 - i)) for i in open_places}
+    entries = [space.lift(symbols[i]) if i in symbols else a for i, a in enumerate(step.before)]
+    again = traced.stepped(reader, traced.with_inexact(leaves, entries), finite_step(space))
+    read = [*again.z, *again.position, *(a for i, a in enumerate(again.after) if i not in symbols)]
+    # what decides a branch or an acceptance is read too: a stale cache shows nowhere else
+    decisions = [*reader.path.assumed, *(decision.difference for decision in reader.path.acceptances)]
+    atoms = frozenset().union(*(p.atoms() for p in (*decisions, *(p for a in read for p in a.polynomials()))))
+    # A number that only goes into itself, as a step count does, is never read; one that goes into another is kept.
+    inner = {i: frozenset().union(*(p.atoms() for p in again.after[i].polynomials())) for i in open_places}
+    number = {i: next(iter(p.numbers())) for i, p in symbols.items()}
+    return {i for i in open_places if number[i] in atoms or any(number[i] in inner[j] for j in open_places if j != i)}
+
+
+def _equal(a: Series, b: Series) -> bool:
+    return a.same(b) or all(is_zero(p) for p in (a - b).polynomials())
+
+
+def _is_fresh_draw(step: Stepped, place: int) -> bool:
+    """True if a number of the new state is a draw of its own, and `pack` draws it from the same law."""
+    new, packed = _single_draw(step.after[place]), _single_draw(step.repacked[place])
+    if new is None or packed is None:
+        return False
+    ring = step.after[place].space.ring
+    laws = [generator.law if isinstance(generator := ring.generators[g], Draw) else None for g in (new, packed)]
+    others = [*step.z, *(a for i, a in enumerate(step.after) if i != place)]
+    return laws[0] == laws[1] and not any(new in p.atoms() for a in others for p in a.polynomials())
+
+
+def _single_draw(a: Series) -> int | None:
+    """The number of the draw that a series is; None if it is anything else."""
+    polynomials: Sequence[Polynomial] = a.polynomials()
+    if not a.is_constant or len(polynomials) != 1:
+        return None
+    numbers = polynomials[0].numbers()
+    (number,) = numbers if len(numbers) == 1 else (None,)
+    generator = a.space.ring.generators[number] if number is not None else None
+    whole = isinstance(generator, Draw) and polynomials[0] == a.space.ring.generator(generator)
+    return number if whole else None

@@ -1,0 +1,173 @@
+"""The test for zero: what is proved, what holds to 50 digits only, and what is round-off of the constants of a program.
+
+`proved` is the zero polynomial, after p R(p)^2 = 1 and sin^2 + cos^2 = 1 have been used; `verified` vanishes to
+50 digits at random points of the domain. An opaque function that obeys a relation which the ring does not know gives
+`verified` where it should give `proved`, and never the other way round: generators that are not related are free.
+"""
+
+import random
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Literal
+
+import mpmath
+import numpy as np
+from mpmath import mpf
+
+from checks.proof.draws import evaluator
+from checks.proof.errors import NotReal, Unreadable
+from checks.proof.functions import Applied, InverseRoot, Values, is_positive
+from checks.proof.ring import Polynomial, Ring, Value
+
+Status = Literal["proved", "verified", "round-off", "single", "nonzero"]
+"""Ranks of a zero, the best first; `single`: to the round-off of a constant in single precision."""
+RANKS: tuple[Status, ...] = ("proved", "verified", "round-off", "single", "nonzero")
+
+DIGITS = 50
+POINTS = 3
+ATTEMPTS = 200
+WITNESSES = 300
+WORK = 300_000
+"""Products of terms that a proof by relations may take; two seconds."""
+OPERATIONS = 64
+"""Roundings that a constant of a program went through, at the most: products and roots of a few literals."""
+
+
+def status(p: Polynomial) -> Status:
+    """The rank of a polynomial as a zero."""
+    if not p:
+        return "proved"
+    worst = max(relative_size(p, seed) for seed in range(POINTS))
+    if worst < mpf(10) ** (20 - DIGITS):
+        known = _proved(p)
+        return "proved" if known else "verified"
+    eps, single = (OPERATIONS * float(np.finfo(kind).eps) for kind in (np.float64, np.float32))
+    if worst < eps:
+        return "round-off"
+    return "single" if worst < single else "nonzero"
+
+
+def is_zero(p: Polynomial) -> bool:
+    """True if a polynomial is zero, proved or to 50 digits."""
+    return status(p) in ("proved", "verified")
+
+
+def relative_size(p: Polynomial, seed: int) -> Value:
+    """|p| over the sum of its terms' sizes (or 1, if that is smaller) at a random point.
+
+    Raises:
+        NotReal: if no point was found at which all functions of p are real.
+    """
+    with mpmath.workdps(DIGITS):
+        value = random_point(p, seed)
+        sizes = mpmath.fsum(abs(value(p.ring.monomial(factors, a))) for factors, a in p.terms())
+        return abs(value(p)) / max(sizes, mpf(1))
+
+
+def random_point(p: Polynomial, seed: int, spread: Fraction = Fraction(4, 3)) -> Values:
+    """The values of polynomials at a random point at which p is real, of either sign where that is possible."""
+    for attempt in range(ATTEMPTS):
+        value = at_random(p.ring, f"{seed} {attempt}", spread)
+        try:
+            value(p)
+        except (NotReal, ZeroDivisionError):
+            continue
+        return value
+    raise NotReal
+
+
+def at_random(ring: Ring, seed: str, spread: Fraction = Fraction(4, 3)) -> Values:
+    """The values of polynomials at a random point; a positive generator has a positive value."""
+
+    def free(number: int) -> Value:
+        source = random.Random(f"{seed} {number}")
+        size = mpf(source.getrandbits(180)) / 2**180 * spread.numerator / spread.denominator + mpf(1) / 3
+        return size if is_positive(ring.generators[number]) else size * source.choice((-1, 1))
+
+    return evaluator(ring, {}, free)
+
+
+def _proved(p: Polynomial) -> bool:
+    """True if a polynomial is shown to vanish with moderate work."""
+    try:
+        with p.ring.limited(WORK):
+            return vanishes(p)
+    except Unreadable:
+        return False
+
+
+def vanishes(p: Polynomial) -> bool:
+    """True if a polynomial is zero by the relations p R(p)^2 = 1 and sin^2 + cos^2 = 1.
+
+    p is sorted by the powers of the root that was met last; even and odd powers are apart, and each sum
+    sum_k q_k R^k with k of one parity is zero iff sum_k q_k base^((K - k) / 2) is, K the largest k.
+    """
+    if not p:
+        return True
+    ring = p.ring
+    for number in sorted(p.numbers(), reverse=True):
+        match ring.generators[number]:
+            case InverseRoot(base):
+                return all(vanishes(part) for part in _cleared(p, number, base))
+            case Applied("sin", argument):
+                rewritten = _without_squares(p, number, ring.generator(Applied("cos", argument)))
+                if rewritten is not None:
+                    return vanishes(rewritten)
+            case _:
+                continue
+    return False
+
+
+def _by_power(p: Polynomial, number: int) -> dict[int, Polynomial]:
+    """p as a polynomial in one generator: exponent -> coefficient."""
+    parts: dict[int, Polynomial] = {}
+    for factors, value in p.terms():
+        exponent = dict(factors).get(number, 0)
+        rest = p.ring.monomial(tuple(f for f in factors if f[0] != number), value)
+        parts[exponent] = parts.get(exponent, p.ring.zero) + rest
+    return parts
+
+
+def _cleared(p: Polynomial, number: int, base: Polynomial) -> list[Polynomial]:
+    """The even and the odd part of p in a root R, multiplied by powers of its base so that no R is left."""
+    parts, cleared = _by_power(p, number), []
+    for parity in (0, 1):
+        exponents = [k for k in parts if k % 2 == parity]
+        top = max(exponents, default=0)
+        cleared.append(p.ring.sum(parts[k] * base ** ((top - k) // 2) for k in exponents))
+    return cleared
+
+
+def _without_squares(p: Polynomial, number: int, cosine: Polynomial) -> Polynomial | None:
+    """p with sin^2 replaced by 1 - cos^2; None if there is none."""
+    parts = _by_power(p, number)
+    if not any(k > 1 for k in parts):
+        return None
+    square = p.ring.one - cosine * cosine
+    return p.ring.sum(q * square ** (k // 2) * p.ring.power(number, k % 2) for k, q in parts.items() if k >= 0)
+
+
+def witness(assumed: Mapping[Polynomial, bool]) -> bool:
+    """True if a point is found at which each polynomial is negative as assumed; predicates on draws are left out.
+
+    Coordinates and derivatives of the potential are drawn with sizes from 0.1 to 1e7, since thresholds have any size.
+    """
+    conditions = [(p, negative) for p, negative in assumed.items() if not p.has("draw")]
+    if not conditions:
+        return True
+    ring = conditions[0][0].ring
+    with mpmath.workdps(15):
+        for attempt in range(WITNESSES):
+            source = random.Random(attempt)
+
+            def free(number: int, source: random.Random = source) -> Value:
+                size = mpf(source.gauss(0, 3) * 10 ** source.choice((-1, 0, 0, 1, 2, 4, 7)))
+                return abs(size) if is_positive(ring.generators[number]) else size
+
+            value = evaluator(ring, {}, free)
+            try:
+                if all((value(p) < 0) == negative for p, negative in conditions):
+                    return True
+            except (NotReal, ZeroDivisionError):
+                continue
+    return False

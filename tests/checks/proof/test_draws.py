@@ -1,0 +1,95 @@
+"""Moments against quadrature and known formulas; the independence of draws."""
+
+from fractions import Fraction
+
+import mpmath
+import pytest
+from scipy import stats
+
+from checks.proof.draws import (
+    Draw,
+    DrawFunction,
+    Expectation,
+    Exponential,
+    Gumbel,
+    History,
+    Laplace,
+    Normal,
+    Rademacher,
+    StudentT,
+    TruncatedNormal,
+    Uniform,
+)
+from checks.proof.errors import Unreadable
+from checks.proof.functions import Applied
+from checks.proof.potential import Coordinate
+from checks.proof.ring import Ring
+
+KEY = History("step")
+LAWS = {
+    Normal(): stats.norm(),
+    Uniform(): stats.uniform(),
+    Exponential(): stats.expon(),
+    Laplace(): stats.laplace(),
+    Gumbel(): stats.gumbel_r(),
+    StudentT(Fraction(9)): stats.t(9),
+    TruncatedNormal(Fraction(-1), Fraction(2)): stats.truncnorm(-1, 2),
+}
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("order", range(6))
+def test_moments_are_those_of_scipy(law, order):
+    want = 1.0 if order == 0 else LAWS[law].moment(order)
+    assert float(law.moment(order)) == pytest.approx(want, rel=1e-9, abs=1e-9)
+
+
+def test_rademacher_moments():
+    assert [Rademacher().moment(k) for k in range(5)] == [1, 0, 1, 0, 1]
+
+
+def test_a_moment_that_does_not_exist_is_refused():
+    with pytest.raises(Unreadable, match="does not exist"):
+        StudentT(Fraction(3)).moment(4)
+
+
+def draw(ring, place=0, law=None, key=KEY):
+    return ring.generator(Draw(law or Normal(), key, place))
+
+
+def test_draws_of_different_keys_are_independent_and_of_one_key_the_same():
+    ring = Ring()
+    mean = Expectation(ring)
+    a, b = draw(ring), draw(ring, key=KEY.child(1))
+    assert mean(a * a * b * b).rational == 1
+    assert mean(a * a * draw(ring) * draw(ring)).rational == 3
+    assert mean(a * b).rational == 0
+    x = ring.generator(Coordinate("x", 0))
+    assert mean(a * a * x + a) == x
+
+
+def test_a_smooth_function_of_a_draw_is_integrated():
+    ring = Ring()
+    xi = draw(ring)
+    got = Expectation(ring)(ring.generator(Applied("exp", xi)) * xi).rational
+    with mpmath.workdps(30):
+        want = mpmath.exp(mpmath.mpf(1) / 2)  # E xi e^xi = e^(1/2)
+        assert abs(mpmath.mpf(got.numerator) / got.denominator - want) < 1e-20
+
+
+def test_a_function_that_is_not_smooth_is_integrated_between_its_breaks():
+    ring = Ring()
+    xi = draw(ring)
+    size = ring.generator(DrawFunction("max", (xi,), lambda v: abs(v[0]), (mpmath.mpf(0),)))
+    got = Expectation(ring)(size).rational
+    assert float(got) == pytest.approx((2 / 3.141592653589793) ** 0.5, rel=1e-15)
+    assert float(Expectation(ring)(size * size).rational) == pytest.approx(1, rel=1e-15)
+
+
+def test_functions_of_draws_and_state_are_refused():
+    ring = Ring()
+    x = ring.generator(Coordinate("x", 0))
+    with pytest.raises(Unreadable, match="of draws and of the state"):
+        Expectation(ring)(ring.generator(Applied("tanh", x * draw(ring))))
+    with pytest.raises(Unreadable, match="negative power"):
+        Expectation(ring)(ring.power(next(iter(draw(ring).numbers())), -1))

@@ -1,0 +1,80 @@
+"""Pytrees, many coordinates and gradient noise: what is right for two coordinates and wrong for others."""
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from checks.proof.prove import prove, prove_everywhere
+from checks.proof.settings import LARGE
+from samplers.registry import sampler_row
+from samplers.simple import simple_sampler
+
+
+def gradient(estimator, x, key=None):
+    return estimator.estimate(jax.random.key(0) if key is None else key, (), x)[0].gradient
+
+
+def sampler(noise):
+    """SGLD on any pytree with the noise `noise(key, x)`."""
+
+    def step(key, x, h, estimator):
+        other, key = jax.random.split(key)
+        g = gradient(estimator, x, other)
+        return jax.tree.map(lambda a, b, n: a - h * b + jnp.sqrt(2 * h) * n, x, g, noise(key, x))
+
+    return simple_sampler(step)
+
+
+def flat_noise(key, x):
+    flat, unravel = ravel_pytree(x)
+    return unravel(jax.random.normal(key, flat.shape, flat.dtype))
+
+
+def shared_by_leaves(key, x):
+    return jax.tree.map(lambda a: jax.random.normal(key, a.shape, a.dtype), x)
+
+
+def first_ten(key, x):
+    flat, unravel = ravel_pytree(x)
+    return unravel(jnp.where(jnp.arange(flat.size) < 10, jax.random.normal(key, flat.shape, flat.dtype), 0.0))
+
+
+def test_a_right_sampler_passes_everywhere():
+    proof = prove_everywhere(sampler(flat_noise))
+    assert proof.verdict == "pass", str(proof)
+    assert f"d = {LARGE}" in proof.setting
+    assert "pytree" in proof.setting
+    assert not proof.left_out
+
+
+def test_what_is_wrong_for_many_coordinates_fails_there():
+    assert prove(sampler(first_ten), 2).verdict == "pass"
+    proof = prove_everywhere(sampler(first_ten))
+    assert proof.verdict == "fail", str(proof)
+    assert proof.reason.startswith(f"d = {LARGE}")
+
+
+def test_a_key_for_all_leaves_does_not_pass():
+    """Leaves of one shape get the same draws; what those of other shapes have in common is not known."""
+    assert prove(sampler(shared_by_leaves), 2).verdict == "pass"
+    proof = prove_everywhere(sampler(shared_by_leaves))
+    assert proof.verdict == "undecided", str(proof)
+    assert any(result.outcome == "violated" and "pytree" in result.setting for result in proof.results)
+
+
+def test_a_key_that_is_shared_with_the_gradient_shows_under_noise_only():
+    def step(key, x, h, estimator):
+        noise = jax.random.normal(key, x.shape, x.dtype)
+        return x - h * gradient(estimator, x, key) + jnp.sqrt(2 * h) * noise
+
+    assert prove(simple_sampler(step), 2).verdict == "pass"
+    proof = prove_everywhere(simple_sampler(step))
+    assert proof.verdict == "undecided"
+    assert "gradient noise" in proof.reason
+
+
+def test_positions_that_a_sampler_refuses_are_left_out():
+    row = sampler_row("sgrld-non-hessian")  # for two coordinates
+    proof = prove_everywhere(row.build, row.estimator)
+    assert proof.verdict == "pass", str(proof)
+    assert any("2 coordinates" in reason for reason in proof.left_out)
