@@ -349,6 +349,8 @@ def test_killed_process_leaves_a_checkpoint_that_resumes(tmp_path):
     program = f"""
 import os, jax
 jax.config.update("jax_enable_x64", True)
+from checks.core.compilation import configure
+configure()  # compiled as here: other passes round in another way
 from samplers.runner import checkpoint
 from samplers.run import run
 from samplers.runner.schedules import decreasing
