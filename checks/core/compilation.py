@@ -50,14 +50,16 @@ def machine() -> str:
     return f"jaxlib-{version('jaxlib')}-{hashlib.sha256('|'.join(features).encode()).hexdigest()[:12]}"
 
 
-def cache_folder(option: str | None) -> Path | None:
-    """The folder of compiled programs; None for none, or if JAX has been given its own.
+def cache_folder(option: str | None) -> Path | str | None:
+    """Where compiled programs are kept: the folder, OFF for nowhere, None for the folder that JAX has been given.
 
     Args:
         option: value of `--compilation-cache`, None if it was not given.
     """
     given = option or os.environ.get(VARIABLE)
-    if given == OFF or (not given and os.environ.get("JAX_COMPILATION_CACHE_DIR")):
+    if given == OFF:
+        return OFF
+    if not given and os.environ.get("JAX_COMPILATION_CACHE_DIR"):
         return None
     return Path(given or cache_directory() / "compiled") / machine()
 
@@ -100,9 +102,9 @@ def configure(option: str | None = None, first: bool = True) -> Path | None:
     jax.config.update("jax_disable_most_optimizations", True)
     jax.config.update("jax_traceback_in_locations_limit", 0)  # places of the source in lowered programs take time
     folder = cache_folder(option)
-    if option == OFF or os.environ.get(VARIABLE) == OFF:
+    if folder == OFF:
         jax.config.update("jax_enable_compilation_cache", False)
-    if folder is None:
+    if not isinstance(folder, Path):
         return None
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -48,9 +48,10 @@ def test_the_folder_is_the_option_then_the_variable_then_jaxs_own_then_the_users
     monkeypatch.setenv(VARIABLE, str(tmp_path / "named"))
     assert cache_folder(None) == tmp_path / "named" / machine()
     assert cache_folder(str(tmp_path / "given")) == tmp_path / "given" / machine()
-    assert cache_folder(OFF) is None
+    assert cache_folder(OFF) == OFF
     monkeypatch.setenv(VARIABLE, OFF)
-    assert cache_folder(None) is None
+    assert cache_folder(None) == OFF
+    assert cache_folder(str(tmp_path / "given")) == tmp_path / "given" / machine()
 
 
 def test_a_second_process_finds_what_the_first_compiled_and_damage_costs_a_compilation_only(tmp_path):
@@ -84,6 +85,8 @@ def test_a_folder_that_cannot_be_written_to_and_off_leave_the_result_as_it_is(tm
     assert compiled(OFF, JAX_COMPILATION_CACHE_DIR=str(tmp_path / "jax")) == ("None", value, 0)
     assert not (tmp_path / "jax").exists()
     assert compiled(**{VARIABLE: OFF}) == ("None", value, 0)
+    kept = compiled(str(tmp_path / "good"), **{VARIABLE: OFF})  # the option is said first
+    assert kept[1:] == (value, len(list((tmp_path / "good" / machine()).glob("*-cache"))))
 
 
 def test_a_full_disk_leaves_the_result_as_it_is(tmp_path):
