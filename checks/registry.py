@@ -14,6 +14,7 @@ from checks.tiers import (
     order,
     particles,
     premises,
+    proofs,
     recipe,
     workload,
 )
@@ -93,19 +94,26 @@ CHECKS: tuple[Check, ...] = (
         "A_1 = L: drift and diffusion of the code, of the paper, of the proposal",
         "talay1990expansion",
         (
+            proofs.generator_for_every_potential,
             generator.generator_of_code,
             generator.published_diffusion,
             generator.proposal_generator,
             geometry.noise_is_tangent,
         ),
     ),
-    Check("weak_order", WEAK_ERROR, "A_j = L^j / j!, j <= p", "milstein2004stochastic", (order.local_weak_order,)),
+    Check(
+        "weak_order",
+        WEAK_ERROR,
+        "A_j = L^j / j!, j <= p",
+        "milstein2004stochastic",
+        (proofs.weak_order_for_every_potential, order.local_weak_order),
+    ),
     Check(
         "invariant_order",
         INVARIANT,
         "integral of A_j f dpi = 0, j <= q",
         "vollmer2016exploration",
-        (order.defect,),
+        (proofs.invariant_law_for_every_potential, order.defect),
         stands=(
             "the only statement about laws that are not Gaussian in two dimensions, and of exact kernels "
             "without a density"
@@ -148,7 +156,12 @@ CHECKS: tuple[Check, ...] = (
         GRADIENTS,
         "pi_h -> pi with noise N(0, V) and with all minibatches; compensated noise leaves no trace",
         "vollmer2016exploration",
-        (law.gradient_noise_limit, law.minibatch_limit, law.compensated_step),
+        (
+            proofs.gradient_noise_for_every_potential,
+            law.gradient_noise_limit,
+            law.minibatch_limit,
+            law.compensated_step,
+        ),
         stands=(
             "the premise of all stochastic-gradient methods; what it sees of factors in the drift the laws "
             "without noise see too"
@@ -167,6 +180,7 @@ CHECKS: tuple[Check, ...] = (
         "pi(z) k(z, z') = pi(R z') k(R z', R z), a rejection gives R z, the acceptance tends to 1",
         "hastings1970monte",
         (
+            proofs.balance_for_every_potential,
             law.detailed_balance,
             law.skew_detailed_balance,
             law.exchange_balance,

@@ -97,6 +97,7 @@ class Statement:
         once: True if it is run for the default options only (option variants add nothing).
         screening: place in the order in which mutants meet them; those without one follow, the cheapest first.
         about: modules and mutation operators whose changes this statement is meant for.
+        stands_for: statements that need not run where a proof of this one covers the target.
         charted: detail of the result with a number per step size, for charts: `errors` of a step, `bias` of the law.
     """
 
@@ -113,6 +114,7 @@ class Statement:
     once: bool = False
     screening: int | None = None
     about: tuple[str, ...] = ()
+    stands_for: tuple[str, ...] = ()
     charted: Literal["errors", "bias"] | None = None
 
     @cached_property

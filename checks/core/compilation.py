@@ -51,7 +51,7 @@ def machine() -> str:
 
 
 def cache_folder(option: str | None) -> Path | str | None:
-    """Where compiled programs are kept: the folder, OFF for nowhere, None for the folder that JAX has been given.
+    """The folder of compiled programs; OFF for none, None for the one that JAX has been given.
 
     Args:
         option: value of `--compilation-cache`, None if it was not given.

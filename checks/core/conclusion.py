@@ -26,6 +26,10 @@ PASS: Word = "pass"
 GOOD: tuple[Word, ...] = ("pass", "known", "part")
 """Words that do not fail a run."""
 ABOUT_LAW = ("law", "order", "dynamics")
+SHOWN = "shown"
+"""Detail of a proof: the positions for which it was finished."""
+CONTRADICTS = "contradicts"
+"""Detail of a result that fails although a proof says that it cannot: the name of the proof."""
 RUNS = "law_of_runs"
 """Statement that decides by sampling what the others leave open."""
 
@@ -77,6 +81,8 @@ class Conclusion:
         excused: names of statements whose faults a deviations file covers.
         not_examined: branches, options, far points, dimensions.
         smallest: check -> the smallest effect that its passes would have seen, with its unit.
+        proved: positions for which the law was proved, for every smooth potential.
+        disagreements: numbers that contradict a proof: an error of the suite, whatever the sampler is.
         diagnosis: what is wrong in the user's terms; empty where nothing is, or nothing simple explains it.
     """
 
@@ -92,6 +98,8 @@ class Conclusion:
     excused: tuple[str, ...] = ()
     not_examined: tuple[str, ...] = ()
     smallest: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+    proved: tuple[str, ...] = ()
+    disagreements: tuple[str, ...] = ()
     diagnosis: str = ""
 
     @property
@@ -175,6 +183,8 @@ def conclude(sampler: str, results: Sequence[Judged], plan: Plan | None = None, 
         tuple(dict.fromkeys(j.result.statement for j in of(("known",), ("conduct",)))),
         (*_not_examined(results, plan), *_values_not_examined(untried)),
         _smallest(results),
+        tuple(dict.fromkeys(name for j in of(("pass",), ("law", "order")) for name in j.result.detail.get(SHOWN, ()))),
+        _disagreements(results),
         _diagnosis(results),
     )
 
@@ -241,6 +251,11 @@ def _not_examined(results: Sequence[Judged], plan: Plan | None) -> tuple[str, ..
     return tuple(found)
 
 
+def _disagreements(results: Sequence[Judged]) -> tuple[str, ...]:
+    failed = [j.result for j in results if j.kind in ("fail", "known") and CONTRADICTS in j.result.detail]
+    return tuple(f"{r.statement} on {r.target} contradicts {r.detail[CONTRADICTS]}" for r in failed)
+
+
 ROOTS = ("closed_state", "fresh_draws")
 """Premises in the order of their diagnosis: where one fails, whatever else fails is its consequence."""
 
@@ -263,6 +278,8 @@ def _smallest(results: Sequence[Judged]) -> dict[str, tuple[float, str]]:
     for j in results:
         r = j.result
         if j.kind != "pass" or r.decides not in ("law", "order") or r.detectable is None or not r.unit:
+            continue
+        if SHOWN in r.detail:  # a proof sees every violation
             continue
         if r.check not in found or r.detectable > found[r.check][0]:
             found[r.check] = (r.detectable, r.unit)

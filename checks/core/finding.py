@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from checks.core.obligations import Obligation
 from checks.core.result import Verdict
 
 EPS = float(np.finfo(float).eps)
@@ -88,6 +89,7 @@ class Finding:
         equation: what is violated, where that is narrower than the equation of the check.
         violated: of a check that decides otherwise than by the size of the effect (a proof); None for others.
         significance: of a statistical test; None for a deterministic one.
+        meets: obligations that a pass meets beside those of its statement, where they depend on more than the target.
         minor: of a failure of conduct that is a matter of form, where the statement's failures as a rule are not.
     """
 
@@ -106,6 +108,7 @@ class Finding:
     equation: str | None = None
     violated: bool | None = None
     significance: Significance | None = None
+    meets: tuple[Obligation, ...] = ()
     minor: bool = False
 
     def __post_init__(self) -> None:

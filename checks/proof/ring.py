@@ -25,6 +25,7 @@ or R(p)^2 = 1/p. Generators appear here while a program is read.
 import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, Literal, Protocol
 
@@ -36,10 +37,21 @@ Kind = Literal["state", "draw", "function", "number"]
 """The role of a generator: a number of the state, a draw, a function of its arguments, or a number."""
 MOST_WORK = 4_000_000
 """Products of two terms in one ring: half a minute. A proof that needs more is given up, on any machine alike."""
+_limit: ContextVar[int] = ContextVar("limit", default=MOST_WORK)
 EVALUATION = 2
 """Products of terms that take as long as the value of one term to 50 digits."""
 Monomial = tuple[tuple[int, int], ...]
 """Pairs (number of a generator, exponent other than 0), in the order of the numbers."""
+
+
+@contextlib.contextmanager
+def rings_limited(work: int) -> Iterator[None]:
+    """A context in which the rings that are made allow only so many products of terms."""
+    token = _limit.set(work)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
 
 
 class Generator(Protocol):
@@ -101,7 +113,7 @@ class Ring:
     """Generators and monomials of one proof, and the tables of what was computed with them.
 
     Args:
-        most_work: products of terms after which a proof is given up.
+        most_work: products of terms after which a proof is given up, if `rings_limited` does not allow fewer.
     """
 
     def __init__(self, most_work: int = MOST_WORK) -> None:
@@ -112,7 +124,7 @@ class Ring:
         self._products: dict[tuple[int, int], tuple[int, Polynomial | None]] = {}
         self._derivatives: dict[tuple[int, int], Polynomial] = {}
         self._atoms: dict[int, frozenset[int]] = {}
-        self._work, self._most_work = 0, most_work
+        self._work, self._most_work = 0, min(most_work, _limit.get())
         self.one_monomial = self._intern(())
         self.zero = Polynomial(self, {}, 1)
         self.one = Polynomial(self, {self.one_monomial: 1}, 1)

@@ -32,11 +32,10 @@ def of_dimension(dimension: int) -> Setting:
     return Setting(f"d = {dimension}", lambda positive: any_target(dimension, positive))
 
 
-SETTINGS = (
-    of_dimension(1),
-    of_dimension(2),
-    Setting("d = 2 with gradient noise", lambda positive: any_target(2, positive), in_the_limit=True, noisy=True),
-    Setting("a pytree of four leaves", lambda positive: target_of_tree(), in_the_limit=True),
-    Setting(f"d = {LARGE}", lambda positive: any_target(LARGE, positive), in_the_limit=True),
-)
+LINE, PLANE = of_dimension(1), of_dimension(2)
+NOISY = Setting("d = 2 with gradient noise", lambda positive: any_target(2, positive), in_the_limit=True, noisy=True)
+TREE = Setting("a pytree of four leaves", lambda positive: target_of_tree(), in_the_limit=True)
+MANY = Setting(f"d = {LARGE}", lambda positive: any_target(LARGE, positive), in_the_limit=True)
+
+SETTINGS = (LINE, PLANE, NOISY, TREE, MANY)
 """The settings of a full proof."""

@@ -120,12 +120,12 @@ def vanishes(p: Polynomial) -> bool:
 
 def _by_power(p: Polynomial, number: int) -> dict[int, Polynomial]:
     """p as a polynomial in one generator: exponent -> coefficient."""
-    parts: dict[int, Polynomial] = {}
+    parts: dict[int, list[Polynomial]] = {}
     for factors, value in p.terms():
-        exponent = dict(factors).get(number, 0)
         rest = p.ring.monomial(tuple(f for f in factors if f[0] != number), value)
-        parts[exponent] = parts.get(exponent, p.ring.zero) + rest
-    return parts
+        parts.setdefault(dict(factors).get(number, 0), []).append(rest)
+    p.ring.spend(len(p.numerators))  # sorting takes time too, and no product may follow
+    return {exponent: p.ring.sum(terms) for exponent, terms in parts.items()}
 
 
 def _cleared(p: Polynomial, number: int, base: Polynomial) -> list[Polynomial]:

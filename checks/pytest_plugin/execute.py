@@ -27,6 +27,8 @@ from samplers.estimators.host import Unintercepted
 from samplers.interface.capabilities import IsolatedSampler, on_host
 from targets.target import Target
 
+PROVED = "proved for every smooth potential"
+"""Begins the reason of a statement for which a proof stands; the name of the proof follows."""
 RANK = {"not-applicable": 0, "pass": 1, "out-of-reach": 2, "inconclusive": 3, "error": 4, "fail": 5}
 """Verdicts of several statements: the largest stands for all."""
 
@@ -131,6 +133,7 @@ def execute(
     target: str | None,
     seed: int,
     step_size: float | None = None,
+    proved_by: str = "",
 ) -> Result:
     """Run a statement and fill in what every result has: seconds, versions, dtype, backend, seed, reproduction.
 
@@ -143,12 +146,15 @@ def execute(
         target: name of the target, None for a result about no target.
         seed: seed of everything random in it.
         step_size: a step size that the caller forced, for the reproduction.
+        proved_by: name of a statement whose proof stands for this one, which then does not run.
     """
     began = time.perf_counter()
     blank = _blank(statement, subject, target)
     backend = dtype = None
     found = versions(subject)
     try:
+        if proved_by:
+            raise NotApplicable(f"{PROVED}: {proved_by}")
         law = cached_target(target or subject.row.targets[0])
         if statement.tier != WORKLOAD:
             preflight(subject, law)
@@ -157,8 +163,9 @@ def execute(
         if isinstance(sampler, IsolatedSampler):
             found |= sampler.library_versions
         dtype = dtype_of(law)
-        result = recorded(blank, statement(Case(subject, law), seed), law.name)
-        result = dataclasses.replace(result, meets=[o.name for o in statement.meets(law)])
+        finding = statement(Case(subject, law), seed)
+        result = recorded(blank, finding, law.name)
+        result = dataclasses.replace(result, meets=[o.name for o in (*statement.meets(law), *finding.meets)])
         # what a premise says of the code is its own diagnosis
         of_law = result.decides in ABOUT_LAW and statement.tier != "contract"
         if result.verdict == "fail" and of_law and "diagnosis" not in result.detail:

@@ -92,6 +92,7 @@ class Plan:
         step_size: forced by the caller, or None.
         chains: fraction of the chains of the checks that sample.
         law_only: faults of conduct do not fail the run.
+        numerics: statements for which a proof stands run as well.
         strangers: the default subjects that no registry knows, for the preflight.
     """
 
@@ -104,6 +105,7 @@ class Plan:
     chains: float = 1.0
     strangers: tuple[Subject, ...] = ()
     law_only: bool = False
+    numerics: bool = False
 
     @property
     def rows(self) -> tuple[str, ...]:

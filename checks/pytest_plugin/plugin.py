@@ -86,6 +86,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="where compiled programs are kept, or off (default: SGMCMC_COMPILATION_CACHE, or the user's cache folder)",
     )
     add("--law-only", action="store_true", help="faults of conduct (dtypes, keys, options) do not fail the run")
+    add(
+        "--numerics",
+        action="store_true",
+        help="run the numerical statements for which a proof stands as well, not its witnesses alone",
+    )
     add("--report", default=None, metavar="FILE.jsonl", help="write every result as a JSON line, as it finishes")
     add("--deviations", default=None, metavar="FILE.toml", help="known failures, with reason and issue; they still run")
 
@@ -100,7 +105,8 @@ def _selected(config: pytest.Config) -> bool:
 
 
 def _given(config: pytest.Config) -> list[str]:
-    flags = ("sampler", "target", "tier", "seed", "step_size", "chains", "option", "law_only", "report", "deviations")
+    flags = ("sampler", "target", "tier", "seed", "step_size", "chains", "option", "law_only", "numerics", "report")
+    flags = (*flags, "deviations")
     return [f"--{flag.replace('_', '-')}" for flag in flags if config.getoption(flag)]
 
 
@@ -149,7 +155,7 @@ def pytest_configure(config: pytest.Config) -> None:
             given.deviations,
             given.chains,
         )
-        plan = dataclasses.replace(plan, law_only=given.law_only)
+        plan = dataclasses.replace(plan, law_only=given.law_only, numerics=given.numerics)
         if not _is_worker(config):
             plan.preflight()
     except BadInput as error:
@@ -226,14 +232,16 @@ def run_case(request: pytest.FixtureRequest) -> Callable[[Any], None]:
     def run(case: Any) -> None:
         from checks.core.conclusion import Judged
         from checks.end_points.error_rates import fraction_of_chains
-        from checks.pytest_plugin.execute import execute
         from checks.pytest_plugin.fallback import sample
+        from checks.pytest_plugin.proved import decide
         from checks.pytest_plugin.terminal import worst
 
         plan, row = _plan(request.config), case.subject.row.name
         so_far = request.config.stash[SO_FAR].setdefault(row, [])
         with fraction_of_chains(plan.chains):
-            results = [execute(c.statement, c.subject, c.target, c.seed, plan.step_size) for c in case.cases]
+            results = [
+                decide(c.statement, c.subject, c.target, c.seed, plan.step_size, plan.numerics) for c in case.cases
+            ]
             if not case.cases:
                 results = sample(case.subject, so_far, plan.records[row], case.seed)
         if not results:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from checks.core.conclusion import PASS, ROOTS, WORDS, Conclusion, Judged, conclude
+from checks.core.conclusion import Plan as Record
 from checks.core.obligations import obligation
 from checks.core.result import VERDICTS, Result
 from checks.pytest_plugin.known_failures import Deviation
@@ -66,12 +67,7 @@ def report(conclusion: Conclusion, plan: Plan, outcomes: Sequence[Outcome]) -> l
     if conclusion.diagnosis:
         lines += _wrapped("diagnosis", conclusion.diagnosis)[:3]
     record = plan.records[conclusion.sampler]
-    law = conclusion.law_in_words(record.temperature)
-    if conclusion.law == "holds" and conclusion.met:
-        law += ": " + ", ".join(obligation(name).text for name in conclusion.met)
-    if conclusion.law == "not examined" and record.part:
-        law += f" as a whole ({record.part})"
-    lines += _wrapped("law", law)
+    lines += _law(conclusion, record)
     lines += [f"              {name}: {equation}"[:WIDTH] for name, equation in conclusion.violated[:8]]
     lines += _more(len(conclusion.violated) - 8, "violated statements")
     # what is violated is decided: what else could not be is of no interest then
@@ -95,6 +91,20 @@ def report(conclusion: Conclusion, plan: Plan, outcomes: Sequence[Outcome]) -> l
     if conclusion.good:
         return lines[:MOST_LINES]
     return lines + _findings(outcomes, MOST_FAILING - len(lines))
+
+
+def _law(conclusion: Conclusion, record: Record) -> list[str]:
+    law = conclusion.law_in_words(record.temperature)
+    if conclusion.law == "holds" and conclusion.met:
+        law += ": " + ", ".join(obligation(name).text for name in conclusion.met)
+    if conclusion.law == "not examined" and record.part:
+        law += f" as a whole ({record.part})"
+    lines = _wrapped("law", law)
+    if conclusion.law == "holds" and conclusion.proved:
+        lines += _wrapped("proved", f"for every smooth potential: {', '.join(conclusion.proved)}")[:2]
+    if conclusion.disagreements:
+        lines += _wrapped("SUITE ERROR", f"{'; '.join(conclusion.disagreements)}: please report this")[:3]
+    return lines
 
 
 def _conduct(conclusion: Conclusion) -> list[str]:

@@ -3,9 +3,9 @@
 import jax
 
 from checks.core.conclusion import Conclusion, Judged, conclude
-from checks.pytest_plugin.execute import execute
 from checks.pytest_plugin.fallback import sample
 from checks.pytest_plugin.plan import make_plan
+from checks.pytest_plugin.proved import decide
 
 
 def verify(reference: str) -> Conclusion:
@@ -22,7 +22,7 @@ def verify(reference: str) -> Conclusion:
     jax.config.update("jax_enable_x64", True)
     plan = make_plan([reference])
     plan.preflight()
-    results = [execute(case.statement, case.subject, case.target, case.seed) for case in plan.cases]
+    results = [decide(case.statement, case.subject, case.target, case.seed) for case in plan.cases]
     judged = [Judged(result, result.verdict) for result in results]
     row, first = plan.rows[0], plan.cases[0]
     more = sample(first.subject, judged, plan.records[row], first.seed)

@@ -1,0 +1,53 @@
+"""Proofs of a sampler under test: made once, and asked by every statement that they decide or stand for."""
+
+from collections.abc import Mapping
+
+import jax
+
+from checks.core.candidate import Subject
+from checks.proof.prove import Proof, prove
+from checks.proof.ring import rings_limited
+from checks.proof.settings import LINE, NOISY, PLANE, TREE
+from samplers.entry import Row
+from targets.target import Target
+
+ASKED = (LINE, PLANE, NOISY, TREE)
+"""Positions that a run reads a step for; many coordinates take seconds here, and numbers decide them at once."""
+BY_SIZE = {1: LINE.name, 2: PLANE.name}
+
+
+MOST_WORK = 100_000
+"""Products of terms in one proof, about a second: what takes longer is decided by numbers, as fast as that."""
+
+_known: dict[tuple[Row, str], Mapping[str, Proof]] = {}
+
+
+def proofs_of(subject: Subject) -> Mapping[str, Proof]:
+    """Name of a setting -> the proof for positions of that kind, up to the first one that fails."""
+    key = subject.row, repr(sorted(subject.options.items()))  # subjects are made anew, rows are not
+    if key not in _known:
+        _known[key] = _proofs(subject)
+    return _known[key]
+
+
+def _proofs(subject: Subject) -> Mapping[str, Proof]:
+    found: dict[str, Proof] = {}
+    for setting in ASKED:
+        with rings_limited(MOST_WORK):
+            found[setting.name] = prove(subject.sampler, setting, subject.row.estimator)
+        if found[setting.name].verdict == "fail":
+            break
+    return found
+
+
+def setting_of(subject: Subject, target: Target) -> str | None:
+    """Name of the setting whose potentials include that of a target; None where there is none.
+
+    Those are vectors of one or two numbers, without data: R^n, or positive ones for samplers that know no others.
+    """
+    leaves = jax.tree.leaves(target.example)
+    if target.terms is not None or len(leaves) != 1 or leaves[0].ndim != 1:
+        return None
+    flat = "euclidean" in subject.sampler(target).claims.spaces
+    fits = target.manifold.is_linear if flat else target.manifold.is_positive
+    return BY_SIZE.get(target.size) if fits else None

@@ -1,0 +1,270 @@
+"""Proofs as statements of a run: what they decide, what they stand for, and that numbers are asked all the same."""
+
+import dataclasses
+
+import pytest
+
+from checks.core.candidate import Subject
+from checks.core.conclusion import CONTRADICTS, Judged, Plan, conclude
+from checks.core.lookup import resolve
+from checks.proof import of_subject
+from checks.proof.prove import Proof
+from checks.proof.statements.result import Result
+from checks.pytest_plugin import proved
+from checks.pytest_plugin.execute import PROVED, execute
+from checks.pytest_plugin.plan import make_plan
+from checks.pytest_plugin.proved import WITNESSES, decide, is_witness, proof_for
+from checks.registry import STATEMENTS, find_statement
+from checks.tiers.proofs.for_every_potential import part_of_proof
+from samplers.registry import sampler_row
+
+PROOFS = [statement for statement in STATEMENTS if statement.stands_for]
+LAW = "invariant_law_for_every_potential"
+
+STRANGERS = """
+import jax, jax.numpy as jnp
+from samplers.types import Claims, Source, StationaryLaw
+
+
+def gradient(estimator, x):
+    return estimator.estimate(jax.random.key(0), (), x)[0].gradient
+
+
+def noise(key, x):
+    return jax.random.normal(key, x.shape, x.dtype)
+
+
+class langevin:
+    def step(self, key, x, h, estimator):
+        return x - h * gradient(estimator, x) + jnp.sqrt(2 * h) * noise(key, x)
+
+
+class Precise:
+    "Draws and gradient in a form of their own, an option, and a state that is a dictionary."
+
+    def __init__(self, scale: float = 1.0):
+        self.scale = scale
+
+    def init(self, key, position, estimator):
+        return {"x": position, "count": jnp.zeros((), int)}
+
+    def step(self, key, state, h, estimator):
+        pull = jax.tree.map(lambda g: self.scale * g, gradient(estimator, state["x"]))
+        xi = jax.random.normal(key, state["x"].shape, state["x"].dtype)
+        new = state["x"] - h * pull + jnp.sqrt(2 * self.scale * h) * xi
+        return {"x": new, "count": state["count"] + 1}
+
+    def position(self, state):
+        return state["x"]
+
+
+class temperature_of_two:
+    def step(self, key, x, h, estimator):
+        return x - h * gradient(estimator, x) + 2 * jnp.sqrt(h) * noise(key, x)
+
+
+class metric_without_its_divergence:
+    def step(self, key, x, h, estimator):
+        d = 1 + x**2 / 8
+        return x - h * d * gradient(estimator, x) + jnp.sqrt(2 * h * d) * noise(key, x)
+
+
+class force_of_the_neighbour:
+    def step(self, key, x, h, estimator):
+        return x - h * jnp.roll(gradient(estimator, x), 1) + jnp.sqrt(2 * h) * noise(key, x)
+
+
+class explicit_midpoint:
+    def step(self, key, x, h, estimator):
+        xi = jnp.sqrt(2 * h) * noise(key, x)
+        return x - h * gradient(estimator, x + xi) + xi
+
+
+class claims_order_two(explicit_midpoint):
+    claims = Claims(Source("", "none"), StationaryLaw(order=2))
+
+
+class noise_shared:
+    def step(self, key, x, h, estimator):
+        return x - h * gradient(estimator, x) + jnp.sqrt(2 * h) * jax.random.normal(key, (), x.dtype)
+"""
+WRONG = ("temperature_of_two", "metric_without_its_divergence", "force_of_the_neighbour", "noise_shared")
+
+
+@pytest.fixture(scope="module")
+def strangers(tmp_path_factory):
+    """name -> the sampler as a subject, from a file as a user has it."""
+    path = tmp_path_factory.mktemp("strangers") / "theirs.py"
+    path.write_text(STRANGERS, encoding="utf-8")
+    return lambda name: resolve(f"{path}:{name}")[0]
+
+
+def results_of(subject: Subject) -> dict:
+    """Statement -> result of all proofs about a subject."""
+    return {p.name: execute(p, subject, p.targets(subject)[0], 0) for p in PROOFS if p.tier in subject.row.tiers}
+
+
+def test_what_a_proof_stands_for_exists_is_of_the_same_rows_and_is_no_proof_itself():
+    names = {statement.name for statement in STATEMENTS}
+    assert len(PROOFS) == 5
+    for proof in PROOFS:
+        assert set(proof.stands_for) <= names
+        assert not set(proof.stands_for) & {p.name for p in PROOFS}
+        assert not proof.samples
+    assert set(WITNESSES) <= {name for proof in PROOFS for name in proof.stands_for}
+
+
+@pytest.mark.parametrize("name", ["sgld", "baoab", "sgnht"])
+def test_the_law_of_a_scheme_is_proved_on_lines_planes_and_trees_at_all_options(name):
+    subject = Subject(sampler_row(name))
+    found = results_of(subject)
+    verdicts = {n: r.verdict for n, r in found.items()}
+    balance = verdicts.pop("balance_for_every_potential")
+    assert set(verdicts.values()) == {"pass"}, {n: r.reason for n, r in found.items()}
+    assert balance == "not-applicable"
+    assert {"line", "gaussian", "plane", "pytree"} <= set(found[LAW].meets)
+    assert found["gradient_noise_for_every_potential"].meets == ["gradient-noise"]
+    assert {"line", "plane"} & set(found["generator_for_every_potential"].meets)
+    for options in subject.row.variants:
+        other = dataclasses.replace(subject, options=options)
+        assert results_of(other)[LAW].verdict == "pass"
+
+
+def test_the_balance_of_a_metropolis_kernel_is_proved_and_has_no_order():
+    found = results_of(Subject(sampler_row("mala")))
+    assert found["balance_for_every_potential"].verdict == "pass"
+    assert {"line", "gaussian", "plane"} <= set(found["balance_for_every_potential"].meets)
+    assert found[LAW].verdict == "not-applicable"
+
+
+@pytest.mark.parametrize("name", ["langevin", "Precise"])
+def test_a_strangers_right_sampler_is_proved_without_a_claim_of_its_own(strangers, name):
+    assert results_of(strangers(name))[LAW].verdict == "pass"
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_strangers_wrong_sampler_fails_and_numbers_are_asked_as_well(strangers, name):
+    subject = strangers(name)
+    result = results_of(subject)[LAW]
+    assert result.verdict == "fail", result.reason
+    assert not any(proof_for(s, subject, t) for s in STATEMENTS for t in ("anharmonic", "gaussian-correlated-2d"))
+
+
+def test_a_scheme_fails_at_the_order_that_it_claims_and_passes_without_one(strangers):
+    """x - h grad U(x + xi) + xi: the force of a point that the noise has moved, right as h -> 0 only."""
+    assert results_of(strangers("explicit_midpoint"))[LAW].verdict == "pass"
+    result = results_of(strangers("claims_order_two"))[LAW]
+    assert result.verdict == "fail"
+    assert "c_2 is not zero" in result.reason
+
+
+def test_a_host_and_what_cannot_be_read_are_out_of_reach_and_nothing_is_replaced():
+    for name in ("host-sgld", "csgld"):
+        subject = Subject(sampler_row(name))
+        found = results_of(subject)
+        assert {r.verdict for r in found.values()} <= {"out-of-reach", "not-applicable"}, found
+        assert not any(proof_for(s, subject, t) for s in STATEMENTS for t in subject.row.targets)
+
+
+def test_a_proof_stands_on_one_and_two_numbers_and_never_on_data_trees_or_many_coordinates():
+    subject = Subject(sampler_row("sgld"))
+    defect = find_statement("defect")
+    assert proof_for(defect, subject, "anharmonic") == LAW
+    assert proof_for(defect, subject, "banana") == LAW
+    for target in ("gaussian-50d", "gaussian-pytree", "gaussian-matrix", "tiny-gaussian-data"):
+        assert proof_for(defect, subject, target) == ""
+    assert proof_for(find_statement("closed_state"), subject, "anharmonic") == ""
+
+
+def test_witnesses_run_at_the_default_options_on_a_gaussian_and_on_another_target():
+    plan = make_plan(["sgld"])
+    for name in WITNESSES:
+        ran = [c for c in plan.cases if c.statement.name == name and is_witness(c.statement, c.subject, c.target)]
+        assert {bool(c.subject.options) for c in ran} == {False}
+        assert len(ran) == len({proved.cached_target(c.target).gaussian is None for c in ran})
+    witnesses = {
+        (c.statement.name, proved.cached_target(c.target).gaussian is None)
+        for c in plan.cases
+        if is_witness(c.statement, c.subject, c.target)
+    }
+    assert {("gaussian_limit", False), ("defect", True)} <= witnesses
+
+
+def test_what_a_proof_stands_for_does_not_run_and_says_so_unless_numbers_are_asked_for():
+    subject = Subject(sampler_row("sgld"))
+    order = find_statement("local_weak_order")
+    result = decide(order, subject, "anharmonic", 0)
+    assert result.verdict == "not-applicable"
+    assert result.reason == f"{PROVED}: weak_order_for_every_potential"
+    assert decide(order, subject, "anharmonic", 0, numerics=True).verdict == "pass"
+
+
+def test_numbers_that_contradict_a_proof_are_an_error_of_the_suite(strangers, monkeypatch):
+    """A reader that is wrong says pass; the witness still fails, and the conclusion names both."""
+    subject = strangers("temperature_of_two")
+
+    def lie(subject):
+        names = [setting.name for setting in of_subject.ASKED]
+        shown = (Result("invariant order 1/2", "", "proved"),)
+        return {name: Proof("pass", "", shown, (), 0.0, name) for name in names}
+
+    monkeypatch.setattr("checks.tiers.proofs.for_every_potential.proofs_of", lie)
+    proved.settled.cache_clear()
+    try:
+        law = execute(find_statement(LAW), subject, "gaussian-1d-scaled", 0)
+        target = next(
+            t for t in find_statement("defect").targets(subject) if proof_for(find_statement("defect"), subject, t)
+        )
+        witness = decide(find_statement("defect"), subject, target, 0)
+    finally:
+        proved.settled.cache_clear()
+    assert (law.verdict, witness.verdict) == ("pass", "fail")
+    assert witness.detail[CONTRADICTS] == LAW
+    conclusion = conclude("mine", [Judged(law, "pass"), Judged(witness, "fail")], Plan(2))
+    assert conclusion.law == "violated"
+    assert conclusion.disagreements == (f"defect on {target} contradicts {LAW}",)
+
+
+HIDDEN, OTHER = Result("closed state", "", "undecided"), Result("generator", "", "proved")
+BROKEN = Result("invariant order 1", "", "violated", "c_1 is not zero", "x")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "results", "word"),
+    [
+        ("pass", (OTHER,), "pass"),
+        ("undecided", (OTHER,), "undecided"),
+        ("fail", (OTHER, BROKEN), "pass"),
+        ("fail", (OTHER, BROKEN, HIDDEN), "undecided"),
+        ("fail", (BROKEN,), "nothing"),
+    ],
+)
+def test_a_part_of_a_proof_passes_only_if_nothing_is_hidden_and_fails_by_itself_alone(verdict, results, word):
+    proof = Proof(verdict, "because", results, (), 0.0, "d = 1")
+    assert part_of_proof(proof, lambda r: r.statement == "generator")[0] == word
+
+
+def test_an_unfinished_proof_raises_with_its_reason(strangers):
+    subject = strangers("langevin")
+    statement = find_statement(LAW)
+    case_of = lambda found: lambda subject: {s.name: found for s in of_subject.ASKED}
+    with pytest.MonkeyPatch.context() as patch:
+        unread = Proof("undecided", "while at my.py:3", (), (), 0.0, "d = 1")
+        patch.setattr("checks.tiers.proofs.for_every_potential.proofs_of", case_of(unread))
+        result = execute(statement, subject, "gaussian-1d-scaled", 0)
+    assert result.verdict == "out-of-reach"
+    assert result.reason == "d = 1: while at my.py:3"
+
+
+@pytest.mark.release
+def test_no_planted_bug_is_lost_to_a_proof():
+    """Each is killed by a statement that runs by default: one that no proof stands for, or a witness."""
+    from checks.faults.registry import DEFECTS
+
+    lost = []
+    for defect in DEFECTS:
+        statement, target = find_statement(defect.killed_by.check), defect.killed_by.target
+        subject = defect.subject
+        if proof_for(statement, subject, target) and not is_witness(statement, subject, target):
+            lost.append(defect.name)
+    assert lost == []
