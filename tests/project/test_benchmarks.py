@@ -82,7 +82,7 @@ def test_asv_finds_the_benchmark_with_unit_version_and_timeout(name):
 
 def test_no_benchmark_is_left_out_of_this_file():
     modules = ["order", "bias", "steps", "compiling", "memory", "checks_cost", "kills", "subjects", "workload"]
-    modules += ["sam_sample"]
+    modules += ["sam_sample", "loops"]
     programs = {"lda", "particles", "peers", "sam", "stein"}  # run by themselves, without asv
     files = {p.stem for p in (ROOT / "benchmarks").glob("*.py")} - {"__init__"} - programs
     assert {f for f in files if not f.startswith("test_")} == set(modules)
