@@ -252,7 +252,7 @@ def _flatten(jaxpr: Value) -> Flat:
 
 
 def _signature(eqn: Value, inputs: Sequence) -> Value:
-    """What two equations must share to have the same results; of its own where that is not known."""
+    """A value that equations with the same results share; one of its own where that is not known."""
     if eqn.effects or eqn.primitive.name not in ELEMENTWISE | REINDEXING | {"gather"}:
         return object()
     atoms = tuple((str(a.aval), np.asarray(a.val).tobytes()) if isinstance(a, jex.Literal) else a for a in inputs)
