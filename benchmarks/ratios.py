@@ -37,7 +37,7 @@ Pair = tuple[Turn, Turn]
 
 
 class Case(NamedTuple):
-    """What is timed, and the peer, on a logistic regression.
+    """A pair of loops on a logistic regression: what is timed, and its peer.
 
     Attributes:
         pair: (terms, chains, steps) -> ours and the peer's.
