@@ -200,8 +200,21 @@ class _Segment:
         """Steps per draw: `thin`, but not known to the compiler."""
         return self.stretch.steps // self.draws
 
+    @property
+    def axes(self) -> Tree:
+        """The axis of the chains of each array of the state inside of the loops."""
+        # a single chain is not batched: its axis is anywhere, and last outside
+        return self.parts.axes if self.chains > 1 else jax.tree.map(lambda _: -1, self.parts.axes)
+
     def run(self, carry: Carry) -> tuple[Carry, Tree]:
         """All steps; the carry after them, and the samples with the chains first, None if there are none."""
+        inwards = jax.tree.map(lambda a, axis: jnp.moveaxis(a, -1, axis), carry.state, self.axes)
+        carry, samples = self.loop(carry._replace(state=inwards))
+        outwards = jax.tree.map(lambda a, axis: jnp.moveaxis(a, axis, -1), carry.state, self.axes)
+        return carry._replace(state=outwards), samples
+
+    def loop(self, carry: Carry) -> tuple[Carry, Tree]:
+        """As `run`, for a state with the chains on `axes`."""
         steps, thin = self.stretch.steps, self.layout.thin
         if not self.draws:
             return carry._replace(state=self.walk(carry.state, 0, steps)), None
@@ -275,7 +288,7 @@ class _Segment:
 
     def value(self, state: State) -> Tree:
         """The values that are kept, chains on the last axis."""
-        return lanes(self.kernel.value, self.chains, (-1,))(state)
+        return lanes(self.kernel.value, self.chains, (self.axes,))(state)
 
     def keep(self, carry: Carry, samples: Tree, state: State, k: Scalar) -> tuple[Carry, Tree]:
         """Put the value of draw k among the samples, or add it to the average."""
@@ -310,8 +323,8 @@ def strong(tree: Tree) -> Tree:
     )
 
 
-def lanes(function: Builder, chains: int, in_axes: tuple[int | None, ...]) -> Builder:
-    """Batch over chains on the last axis; a single chain is not batched but has the axis all the same."""
+def lanes(function: Builder, chains: int, in_axes: tuple[Tree, ...]) -> Builder:
+    """Batch over chains, which come out on the last axis; a single chain is not batched but has that axis."""
     if chains > 1:
         return jax.vmap(function, in_axes, -1)
 

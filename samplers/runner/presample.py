@@ -67,7 +67,9 @@ class Parts(NamedTuple):
         draw: `(consts, k0, k1) -> list of arrays`: the draws for many keys, of which k0 and k1, uint32 (lanes,), are
             the words; lanes last. None if the step is not split: then `update` takes a key for its draws.
         update: `(consts, draws, state, h) -> state`, for one lane.
-        update_lanes: the same for many lanes, on the last axis of every array of `draws` and `state`.
+        update_lanes: the same for many lanes, on the last axis of every array of `draws`, and on `axes` of `state`.
+        axes: a pytree like the state, the axis of the lanes of each array in `update_lanes`: the last (-1), or the
+            first (0) of a table, of which each lane reads and writes other rows.
         draw_bytes: memory of the draws of one lane.
         jaxpr: the traced step.
     """
@@ -76,6 +78,7 @@ class Parts(NamedTuple):
     draw: Callable[[list, jax.Array, jax.Array], list] | None
     update: Callable[[list, Tree, Tree, Value], Tree]
     update_lanes: Callable[[list, Tree, Tree, Value], Tree]
+    axes: Tree
     draw_bytes: int
     jaxpr: Value
 
@@ -94,7 +97,9 @@ def whole(step: Callable, key: Value, state: Tree, step_size: Value) -> Parts:
         leaves = jax.tree.leaves((draws, state, h))
         return jax.tree.unflatten(structure, jax.core.eval_jaxpr(closed.jaxpr, consts, *leaves))
 
-    return Parts(list(closed.consts), None, update, jax.vmap(update, (None, -1, -1, None), -1), 0, closed.jaxpr)
+    axes = _axes_of(_flatten(closed.jaxpr), state)
+    update_lanes = jax.vmap(update, (None, -1, axes, None), axes)
+    return Parts(list(closed.consts), None, update, update_lanes, axes, 0, closed.jaxpr)
 
 
 def split(step: Callable, key: Value, state: Tree, step_size: Value) -> Parts:
@@ -117,17 +122,19 @@ def split(step: Callable, key: Value, state: Tree, step_size: Value) -> Parts:
             _evaluate_lanes(equation, env)
         return [env[v].value if isinstance(env[v], Lanes) else env[v] for v in residuals]
 
+    axes = jax.tree.leaves(one.axes)
+
     def given(consts, draws, state, h, mark):
         """The variables that `update` starts from; `mark` is for those that differ from lane to lane."""
         env: dict = dict(zip(flat.constvars, consts, strict=True))
-        leaves = [*map(mark, jax.tree.leaves(state)), *jax.tree.leaves(h)]
+        leaves = [*map(mark, jax.tree.leaves(state), axes), *jax.tree.leaves(h)]
         env.update(zip(flat.invars[1:], leaves, strict=True))
         for v, value in zip(residuals, draws, strict=True):
             env[v] = mark(_wrap(value) if _is_key(v) else value)
         return env
 
     def update(consts, draws, state, h):
-        env = given(consts, draws, state, h, lambda value: value)
+        env = given(consts, draws, state, h, lambda value, axis=-1: value)
         for equation in kept:
             _bind(equation, env)
         return jax.tree.unflatten(structure, [_read(env, v) for v in flat.outvars])
@@ -137,10 +144,11 @@ def split(step: Callable, key: Value, state: Tree, step_size: Value) -> Parts:
         env = given(consts, draws, state, h, Lanes)
         for equation in kept:
             _bind_in_lanes(equation, env)
-        count = jax.tree.leaves((draws, state))[0].shape[-1]
-        return jax.tree.unflatten(structure, [_in_lanes(_read(env, v), count) for v in flat.outvars])
+        count = jax.tree.leaves(draws)[0].shape[-1]
+        out = [_in_lanes(_read(env, v), count, axis) for v, axis in zip(flat.outvars, axes, strict=True)]
+        return jax.tree.unflatten(structure, out)
 
-    return Parts(one.consts, draw, update, update_lanes, words, one.jaxpr)
+    return Parts(one.consts, draw, update, update_lanes, one.axes, words, one.jaxpr)
 
 
 def lane_keys(keys: jax.Array, numbers: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -206,8 +214,13 @@ class Name:
 
 
 def _flatten(jaxpr: Value) -> Flat:
-    """Inline the inner calls, giving every variable a name of its own."""
+    """Inline the inner calls, giving every value a name of its own.
+
+    What is computed twice has one name: indices that pick rows of several arrays would otherwise pass from `draw` to
+    `update` once for each of them, and shorten the blocks by so much.
+    """
     equations: list[Equation] = []
+    known: dict[Value, list[Name]] = {}
 
     def inline(inner, consts: Sequence, arguments: Sequence) -> list:
         names = dict(zip([*inner.constvars, *inner.invars], [*consts, *arguments], strict=True))
@@ -224,14 +237,49 @@ def _flatten(jaxpr: Value) -> Flat:
                 else:
                     outputs = inline(called, [], inputs)
             else:
-                outputs = [Name(v.aval) for v in eqn.outvars]
-                equations.append(Equation(eqn.primitive, eqn.params, inputs, outputs))
+                signature = _signature(eqn, inputs)
+                outputs = known.get(signature)
+                if outputs is None:
+                    outputs = [Name(v.aval) for v in eqn.outvars]
+                    equations.append(Equation(eqn.primitive, eqn.params, inputs, outputs))
+                    known[signature] = outputs
             names.update(zip(eqn.outvars, outputs, strict=True))
         return [look(a) for a in inner.outvars]
 
     constvars = [Name(v.aval) for v in jaxpr.constvars]
     invars = [Name(v.aval) for v in jaxpr.invars]
     return Flat(constvars, invars, equations, inline(jaxpr, constvars, invars))
+
+
+def _signature(eqn: Value, inputs: Sequence) -> Value:
+    """A value that equations with the same results share; one of its own where that is not known."""
+    if eqn.effects or eqn.primitive.name not in ELEMENTWISE | REINDEXING | {"gather"}:
+        return object()
+    atoms = tuple((str(a.aval), np.asarray(a.val).tobytes()) if isinstance(a, jex.Literal) else a for a in inputs)
+    signature = (eqn.primitive, atoms, tuple(sorted(eqn.params.items())))
+    try:
+        hash(signature)
+    except TypeError:
+        return object()
+    return signature
+
+
+def _axes_of(flat: Flat, state: Tree) -> Tree:
+    """The axis of the lanes for each array of a state, see `Parts.axes`.
+
+    A table with the lanes last would be transposed, whole, before and after its rows are picked by every lane.
+    """
+    leaves, structure = jax.tree.flatten(state)
+    variables = flat.invars[1 : 1 + len(leaves)]
+    indexed = {e.inputs[0] for e in flat.equations if _by_rows(e) and isinstance(e.inputs[0], Name)}
+    table = lambda v: v in indexed and math.prod(v.aval.shape) > MAX_CONSTANT
+    return jax.tree.unflatten(structure, [0 if table(v) else -1 for v in variables])
+
+
+def _by_rows(e: Equation) -> bool:
+    """Decide if an equation reads or writes the places of its first input that another one names."""
+    name = e.primitive.name
+    return name in ("gather", "dynamic_slice", "dynamic_update_slice") or name.startswith("scatter")
 
 
 def _divide(flat: Flat) -> tuple[list[Equation], list[Equation], list[Name]]:
@@ -317,9 +365,10 @@ def _assign(env: dict, e: Equation, out: Value, mark: Callable[[Value], Value] =
 
 
 class Lanes(NamedTuple):
-    """An array with the lanes on its last axis; others are the same in all lanes."""
+    """An array with the lanes on its last axis, or another; arrays without are the same in all lanes."""
 
     value: jax.Array
+    axis: int = -1
 
 
 class Words(NamedTuple):
@@ -368,24 +417,29 @@ def _bind_in_lanes(e: Equation, env: dict) -> None:
     """Evaluate an equation of `update` in all lanes."""
     inputs = [_read(env, v) for v in e.inputs]
     if any(isinstance(v, Lanes) for v in inputs):
-        _assign(env, e, _bind_lanes(e, inputs), Lanes)
+        # Rows of data are picked lane by lane. They are left so: XLA would move whole batches in memory to put the
+        # lanes last, and back again for a product with a vector.
+        source = inputs[0]
+        data = not isinstance(source, Lanes) and e.outputs[0].aval.ndim > 1
+        axis = 0 if _by_rows(e) and (data or (isinstance(source, Lanes) and source.axis == 0)) else -1
+        _assign(env, e, _bind_lanes(e, inputs, axis), lambda value: Lanes(value, axis))
     else:
         _bind(e, env)
 
 
-def _bind_lanes(e: Equation, inputs: list) -> Value:
-    """One equation, batched over the last axis of its `Lanes`.
+def _bind_lanes(e: Equation, inputs: list, axis: int = -1) -> Value:
+    """One equation, batched over the lanes of its `Lanes`, which come out on an axis, the last unless told.
 
     Equation by equation, since `jax.vmap` of them all would put the lanes first wherever a scalar meets a vector, and
     XLA would transpose from the one layout to the other in every pass.
     """
-    axes = tuple(-1 if isinstance(v, Lanes) else None for v in inputs)
+    axes = tuple(v.axis if isinstance(v, Lanes) else None for v in inputs)
     values = [v.value if isinstance(v, Lanes) else v for v in inputs]
-    if _is_inner_product(e) and all(isinstance(v, Lanes) for v in inputs):
+    if _is_inner_product(e) and axes == (-1, -1):
         rows, lanes = values[0].shape
         if rows <= MAX_ROWS and lanes >= MIN_LANES:
             return _inner_product(*values)
-    return jax.vmap(functools.partial(_apply, e), axes, -1)(*values)
+    return jax.vmap(functools.partial(_apply, e), axes, axis)(*values)
 
 
 def _is_inner_product(e: Equation) -> bool:
@@ -408,11 +462,11 @@ def _inner_product(a: jax.Array, b: jax.Array) -> jax.Array:
     return lax.fori_loop(0, len(a), add, jnp.zeros(a.shape[1:], a.dtype))
 
 
-def _in_lanes(value: Value, count: int) -> Value:
-    """An array with `count` lanes on its last axis."""
+def _in_lanes(value: Value, count: int, axis: int) -> Value:
+    """An array with `count` lanes on an axis, the first or the last."""
     if isinstance(value, Lanes):
-        return value.value
-    return jnp.broadcast_to(jnp.asarray(value)[..., None], (*jnp.shape(value), count))
+        return jnp.moveaxis(value.value, value.axis, axis)
+    return jnp.moveaxis(jnp.broadcast_to(jnp.asarray(value), (count, *jnp.shape(value))), 0, axis)
 
 
 def _insert(keys: Words, count: int) -> tuple[jax.Array, jax.Array]:

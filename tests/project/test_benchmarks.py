@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from asv_runner.discovery import disc_modules, get_benchmark_from_name
 
-from benchmarks import checks_cost, compiling, kills, peers, subjects
+from benchmarks import checks_cost, compiling, kills, peers, ratios, subjects
 from benchmarks.bias import EXACT, Bias, budget_bias, gradients_a_step
 from benchmarks.checks_cost import CheckCost, Compilation, check_cost
 from benchmarks.compiling import Compiling, compile_seconds
+from benchmarks.loops import logistic_terms
 from benchmarks.memory import Memory
 from benchmarks.order import RESOLUTION, Defect, Order, defect_coefficient, order_deficit
 from benchmarks.steps import SLOW, Steps
@@ -39,6 +40,7 @@ BENCHMARKS = {
     "steps.Steps.time_step": "seconds",
     "compiling.Compiling.track_compile_seconds": "seconds",
     "memory.Memory.peakmem_step": "bytes",
+    "ratios.Ratios.track_time_ratio": "times the peer's",
     "sam_sample.Sample.time_samples": "seconds",
     "checks_cost.CheckCost.track_compile_seconds": "seconds",
     "checks_cost.CheckCost.track_run_seconds": "seconds",
@@ -77,12 +79,13 @@ def test_asv_finds_the_benchmark_with_unit_version_and_timeout(name):
     # asv hashes the source where no version is set, so that every edit would lose the history.
     assert benchmark.version == "1"
     assert 0 < benchmark.timeout <= 600
-    assert benchmark.param_names == ["hidden_by" if name.startswith("kills.") else "sampler"]
+    params = {"kills": "hidden_by", "ratios": "case"}
+    assert benchmark.param_names == [params.get(name.split(".")[0], "sampler")]
 
 
 def test_no_benchmark_is_left_out_of_this_file():
     modules = ["order", "bias", "steps", "compiling", "memory", "checks_cost", "kills", "subjects", "workload"]
-    modules += ["sam_sample"]
+    modules += ["sam_sample", "loops", "ratios"]
     programs = {"lda", "particles", "peers", "sam", "stein"}  # run by themselves, without asv
     files = {p.stem for p in (ROOT / "benchmarks").glob("*.py")} - {"__init__"} - programs
     assert {f for f in files if not f.startswith("test_")} == set(modules)
@@ -203,6 +206,27 @@ def test_a_turn_takes_the_step_of_the_library():
         x = jax.tree.leaves(x)[0]
         assert x.shape == (chains, peers.DIM), name
         assert float(jnp.var(x)) == pytest.approx(exact, rel=error), name
+
+
+@pytest.mark.parametrize("name", ratios.CASES)
+def test_both_of_a_ratio_take_their_steps(name):
+    chains, steps = 2, 3
+    with jax.enable_x64(False):
+        both = ratios.CASES[name].pair(logistic_terms(200, ratios.COLUMNS), chains, steps)
+        ours, peer = (np.asarray(turn()) for turn in both)
+    for x in (ours, peer):
+        assert x.shape == (chains, ratios.COLUMNS)
+        # N(0, 2 h steps): a gradient of 200 data, of about 20 a coordinate, moves a fiftieth of that
+        spread = math.sqrt(2 * ratios.STEP_SIZE * steps)
+        assert float(x.std()) == pytest.approx(spread, rel=4.9 / math.sqrt(2 * x.size))
+    if name.startswith("runner"):  # the same random numbers; fewer than 50 operations a step
+        np.testing.assert_allclose(ours, peer, rtol=0, atol=50 * steps * np.finfo(np.float32).eps * np.abs(peer).max())
+
+
+def test_a_ratio_is_that_of_medians():
+    turns = iter([9.0, 1.0, 2.0, 6.0, 1.0, 1.0, 4.0, 1.0])  # ours, the peer's, ...; the first of both compiles
+    turn = lambda: (0.0, next(turns))
+    assert ratios.ratio(turn, turn, rounds=3) == 2.0
 
 
 def test_nested_and_overlapping_spans_are_counted_once():

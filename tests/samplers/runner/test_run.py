@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from samplers.estimators.basic import Exact, FromLogDensity, KnownNoise, Minibatch
+from samplers.overdamped.control_variates import SGLDCV, ControlVariates
 from samplers.overdamped.host_sgld import HostSGLD
+from samplers.overdamped.saga import SAGA, SAGALD
 from samplers.overdamped.sgld import SGLD
 from samplers.runner import checkpoint as checkpoints
 from samplers.runner import presample
@@ -27,11 +29,16 @@ PAIR = gaussian([0.5, -1.0], [[1.0, 0.6], [0.6, 2.0]], "pair")
 TREE = gaussian([0.0, 1.0, 2.0], np.eye(3), "tree", {"a": jnp.zeros(2), "b": jnp.zeros(())})
 
 
+def logistic_terms(count=40):
+    """A logistic regression in two dimensions, as informative as one of 40 data."""
+    rows = np.random.default_rng(3).normal(size=(count, 2))
+    datum = lambda x, row: 40 / count * jax.nn.softplus(-(row @ x))
+    return DataTerms(lambda x: 0.5 * jnp.sum(x * x), datum, rows, count)
+
+
 def logistic():
-    """A minibatch gradient of a logistic regression in two dimensions."""
-    rows = np.random.default_rng(3).normal(size=(40, 2))
-    datum = lambda x, row: jax.nn.softplus(-(row @ x))
-    return Minibatch(DataTerms(lambda x: 0.5 * jnp.sum(x * x), datum, rows, 40), 5)
+    """A minibatch gradient of it."""
+    return Minibatch(logistic_terms(), 5)
 
 
 def by_hand(sampler, estimator, key, position, sizes):
@@ -65,10 +72,15 @@ CASES = {
     "sgld-float32": Case(SGLD(), Exact(PAIR), jnp.zeros(2, jnp.float32)),
     "sghmc-noise": Case(SGHMC(compensate=True), KnownNoise(PAIR, 0.5 * np.eye(2)), jnp.zeros(2)),
     "sghmc-tree": Case(SGHMC(), Exact(TREE), TREE.example),
+    # the rows of the batch meet a vector that all chains share, and a table that is large enough to be kept by chain
+    "control-variates": Case(SGLDCV(), ControlVariates(logistic_terms(), 5, jnp.array([0.3, -0.2])), jnp.zeros(2)),
+    "table": Case(SAGALD(), SAGA(logistic_terms(presample.MAX_CONSTANT), 5), jnp.zeros(2)),
 }
 
 
-@pytest.mark.parametrize("name", ["sgld-exact", "sgld-minibatch", "sghmc-noise", "sghmc-tree"])
+@pytest.mark.parametrize(
+    "name", ["sgld-exact", "sgld-minibatch", "sghmc-noise", "sghmc-tree", "control-variates", "table"]
+)
 def test_chain_is_the_documented_loop_over_steps(name):
     sampler, estimator, position = CASES[name]
     got = run(sampler, estimator, KEY, step_size=0.1, num_steps=12, num_chains=3, position=position).samples
@@ -78,7 +90,7 @@ def test_chain_is_the_documented_loop_over_steps(name):
         assert np.abs(a[2] - b).max() <= rounding(want, 12)
 
 
-@pytest.mark.parametrize("name", ["sgld-minibatch", "sgld-float32", "sghmc-noise", "sghmc-tree"])
+@pytest.mark.parametrize("name", ["sgld-minibatch", "sgld-float32", "sghmc-noise", "sghmc-tree", "table"])
 def test_samples_do_not_depend_on_the_block_size(name):
     sampler, estimator, position = CASES[name]
     results = [
@@ -109,12 +121,11 @@ def test_chain_alone_is_the_chain_among_others():
     assert len({float(c[-1, 0]) for c in many}) == 5
 
 
-def test_draws_in_the_loop_and_in_blocks_agree_to_rounding():
-    sampler, estimator, position = CASES["sgld-minibatch"]
-    both = [
-        run(sampler, estimator, KEY, step_size=0.1, num_steps=20, position=position, hoisted=hoisted).samples
-        for hoisted in (True, False)
-    ]
+@pytest.mark.parametrize(("name", "chains"), [("sgld-minibatch", 1), ("table", 3)])
+def test_draws_in_the_loop_and_in_blocks_agree_to_rounding(name, chains):
+    sampler, estimator, position = CASES[name]
+    options = {"step_size": 0.1, "num_steps": 20, "num_chains": chains, "position": position}
+    both = [run(sampler, estimator, KEY, **options, hoisted=hoisted).samples for hoisted in (True, False)]
     assert np.abs(both[0] - both[1]).max() <= rounding(both[0], 20)
 
 
@@ -203,6 +214,36 @@ def test_rows_of_data_are_not_drawn_in_bulk():
     parts = presample.split(step, KEY, jnp.zeros(30), 1.0)
     assert parts.draw is not None
     assert parts.draw_bytes <= 50 * 8
+
+
+def test_what_is_computed_twice_is_drawn_once():
+    data, labels = jnp.ones((10_000, 30)), jnp.ones(10_000)
+    terms = DataTerms(lambda x: 0.0 * jnp.sum(x), lambda x, row: row[1] * (row[0] @ x), (data, labels), 10_000)
+    estimator = Minibatch(terms, 50)
+    step = lambda key, state, h: state - h * estimator.estimate(key, (), state)[0].gradient
+    # 50 indices, which pick from two arrays
+    assert presample.split(step, KEY, jnp.zeros(30), 1.0).draw_bytes == 50 * np.dtype(np.int32).itemsize
+
+
+def test_equal_functions_of_two_keys_are_drawn_twice():
+    def step(key, state, h):
+        first, second = jax.random.split(key)
+        return state + h * (jax.random.normal(first, (3,)) - jax.random.normal(second, (3,)))
+
+    parts = presample.split(step, KEY, jnp.zeros(3), 1.0)
+    assert parts.draw is not None
+    draws = parts.draw(parts.consts, *presample.lane_keys(KEY[None], jnp.uint32(4)[None]))
+    got = parts.update(parts.consts, jax.tree.map(lambda a: a[..., 0], draws), jnp.zeros(3), jnp.float64(1.0))
+    np.testing.assert_allclose(got, step(jax.random.fold_in(KEY, 4), jnp.zeros(3), 1.0), rtol=0, atol=10 * EPS)
+
+
+def test_a_table_has_its_chains_first_and_all_else_last():
+    sampler, estimator, position = CASES["table"]
+    state = sampler.init(KEY, position, estimator)
+    for divide in (presample.split, presample.whole):
+        parts = divide(lambda k, s, h: sampler.step(k, s, h, estimator), KEY, state, jnp.float64(0.1))
+        assert parts.axes.estate.gradients == 0
+        assert {parts.axes.position, parts.axes.estate.total} == {-1}
 
 
 def test_loops_over_keys_stay_in_the_loop_over_steps():
