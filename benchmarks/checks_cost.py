@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import jax
 import jax.monitoring
 
-from checks.pytest_plugin.execute import execute
+from checks.pytest_plugin.proved import decide
 from checks.pytest_plugin.plan import make_plan
 
 COMPILING = (
@@ -67,7 +67,7 @@ def check_cost(sampler: str) -> tuple[float, float]:
     with compiling() as compilation:
         began = time.perf_counter()
         for case in cases:
-            result = execute(case.statement, case.subject, case.target, case.seed)
+            result = decide(case.statement, case.subject, case.target, case.seed)
             if result.verdict == "error":
                 raise RuntimeError(f"{sampler}, {case.statement.name} on {case.target}: {result.reason}")
         wall = time.perf_counter() - began
