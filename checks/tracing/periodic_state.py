@@ -41,4 +41,4 @@ def _at(step: JaxStep, state) -> JaxStep:
         return ravel_floats(step.sampler.step(jax.random.key(0), restore(s), h, step.estimator))[0]
 
     program = record(from_state, flat, jnp.asarray(0.1, flat.dtype))
-    return dataclasses.replace(step, template=step.template._replace(state=state), state_program=program)
+    return dataclasses.replace(step, template=step.template._replace(state=state), recursion=lambda: program)

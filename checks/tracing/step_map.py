@@ -1,6 +1,7 @@
 """One step of a sampler as a deterministic function of state, noise and step size, and its exact expectations."""
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -83,15 +84,23 @@ def _moments_of(z, new_z, x):
 
 @dataclass(frozen=True, eq=False)
 class JaxStep:
-    """The step of a JAX sampler under the noise tape, or of one whose one-step map another process evaluates."""
+    """The step of a JAX sampler under the noise tape, or of one whose one-step map another process evaluates.
+
+    `recursion` makes the step of the whole state, which is traced when a check first asks for it: most do not.
+    """
 
     target: Target
     sampler: Any
     estimator: Any
     template: Any
     program: Program | MappedProgram
-    state_program: Program | MappedRecursion
+    recursion: Callable[[], Program | MappedRecursion]
     subject: Subject | None = None
+
+    @functools.cached_property
+    def state_program(self) -> Program | MappedRecursion:
+        """The step as a map of the floats of its whole state."""
+        return self.recursion()
 
     @property
     def size(self) -> int:
@@ -448,7 +457,7 @@ def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep
         if isinstance(sampler, MappedSampler):  # the map itself is to be had from where the sampler runs
             program = mapped_program(target, sampler, estimator)
             template = _Template(state, flat, ravel_pytree(jax.tree.map(jnp.asarray, sampler.unpack(state)))[1])
-            return JaxStep(target, sampler, estimator, template, program, MappedRecursion(program), subject)
+            return JaxStep(target, sampler, estimator, template, program, lambda: MappedRecursion(program), subject)
         return HostStep(target, sampler, estimator, _Template(state, flat, unravel), subject=subject)
     example = jax.tree.map(jnp.asarray, target.example)
     state = sampler.init(jax.random.key(0), example, estimator)
@@ -460,16 +469,20 @@ def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep
         new = sampler.step(step_key, sampler.pack(pack_key, unravel(z), estimator), h, estimator)
         return ravel_pytree(sampler.unpack(new))[0], ravel_pytree(sampler.position(new))[0]
 
-    # what no step reads is left as it is: a logged square of gradients makes no step nonlinear
-    live = _live_floats(sampler, state, estimator)
-
-    def from_state(s, h):
-        new = ravel_floats(sampler.step(jax.random.key(0), restore(s), h, estimator))[0]
-        return jnp.where(live, new, flat_state)
-
     h = jnp.asarray(0.1, z.dtype)
-    program, state_program = record(from_variable, z, h), record(from_state, flat_state, h)
-    return JaxStep(target, sampler, estimator, _Template(state, z, unravel), program, state_program, subject)
+
+    def recursion():
+        # what no step reads is left as it is: a logged square of gradients makes no step nonlinear
+        live = _live_floats(sampler, state, estimator)
+
+        def from_state(s, h):
+            new = ravel_floats(sampler.step(jax.random.key(0), restore(s), h, estimator))[0]
+            return jnp.where(live, new, flat_state)
+
+        return record(from_state, flat_state, h)
+
+    program = record(from_variable, z, h)
+    return JaxStep(target, sampler, estimator, _Template(state, z, unravel), program, recursion, subject)
 
 
 @lru_cache(maxsize=16)

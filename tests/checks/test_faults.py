@@ -34,10 +34,16 @@ NAMES = [defect.name for defect in DEFECTS]
 
 
 @cache
+def reference(base: str, options: tuple) -> Subject:
+    """One subject for all checks of a reference sampler, which trace and compile it once then."""
+    return Subject(find_row(base), dict(options))
+
+
+@cache
 def reference_verdict(base: str, options: tuple, check: str, name: str):
     """Verdict and reason of a check on a reference sampler."""
     with fraction_of_chains(FRACTIONS.get(find_statement(check).tier, 1.0)):
-        result = execute(find_statement(check), Subject(find_row(base), dict(options)), name, SEED)
+        result = execute(find_statement(check), reference(base, options), name, SEED)
     return result.verdict, result.reason
 
 
@@ -51,6 +57,13 @@ def of_reference(defect, check: str):
 CASES = [pytest.param(d, id=d.name, marks=pytest.mark.xdist_group(f"{d.killed_by.check}-{d.base}")) for d in DEFECTS]
 
 
+@pytest.fixture
+def undiagnosed(monkeypatch):
+    """A verdict stands without its diagnosis, which takes a fifth of the time."""
+    monkeypatch.setattr("checks.pytest_plugin.execute.diagnose", lambda subject, law: None)
+
+
+@pytest.mark.usefixtures("undiagnosed")
 @pytest.mark.parametrize("defect", CASES)
 def test_planted_bug_fails_the_named_check_that_its_reference_passes(defect):
     kill = defect.killed_by

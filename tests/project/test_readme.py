@@ -13,7 +13,6 @@ from checks.core.result import VERDICTS
 from checks.pytest_plugin import plugin
 from checks.pytest_plugin.known_failures import read
 from checks.registry import STATEMENTS
-from reports.__main__ import parser as reports_parser
 from samplers.entry import TIERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -136,6 +135,8 @@ def test_options_are_those_of_the_plugin():
         "--python",
         "--no-deps",
     }
+    from reports.__main__ import parser as reports_parser  # it loads pandas
+
     commands = next(a for a in reports_parser()._actions if isinstance(a.choices, dict)).choices
     of_reports = {flag for command in commands.values() for a in command._actions for flag in a.option_strings}
     of_reports |= {"--method"}  # of reports.statistics.multiple_tests

@@ -59,12 +59,13 @@ class Pairs(NamedTuple):
 def _moves(step: JaxStep) -> Callable[..., jax.Array]:
     """(x, xi, h, share) -> y, the uniform a share of the way from the one that accepts (0) to the one that rejects."""
     integers = jnp.zeros(step.program.count("integer"), int)
-    return lambda x, xi, h, share: decided(step, x, xi, integers, share, h)
+    # compiled, so that a program with many moves in it traces one: a trajectory is long
+    return jax.jit(lambda x, xi, h, share: decided(step, x, xi, integers, share, h))
 
 
 def _inverse(proposal: Callable[..., jax.Array], steps: int) -> Callable[..., tuple[jax.Array, jax.Array]]:
     """(x, y, h, start) -> xi with F(x, xi) = y by Newton's method, and the sign of det dF/dxi there."""
-    slope = jax.jacfwd(proposal, 1)
+    slope = jax.jit(jax.jacfwd(proposal, 1))
 
     def invert(x, y, h, start):
         newton = lambda xi, _: (xi - jnp.linalg.solve(slope(x, xi, h), proposal(x, xi, h) - y), None)
@@ -98,7 +99,7 @@ def pairs_of(step: JaxStep) -> Callable[..., Pairs]:
     """(x (P, d), xi (P, d), h) -> pairs, compiled: proposals F(x, xi), their acceptance, and the way back from each."""
     move = _moves(step)
     proposal = lambda x, xi, h: move(x, xi, h, jnp.zeros(()))
-    slope, invert = jax.jacfwd(proposal, 1), _inverse(proposal, 6)
+    slope, invert = jax.jit(jax.jacfwd(proposal, 1)), _inverse(proposal, 6)
 
     def log_density(x, xi, h):
         return -0.5 * xi @ xi - jnp.linalg.slogdet(slope(x, xi, h))[1]

@@ -4,6 +4,7 @@ Oracles: the closed form of the kinetic energy without a potential; moments of t
 """
 
 import math
+from functools import cache
 
 import jax.numpy as jnp
 import numpy as np
@@ -22,10 +23,14 @@ from targets.registry import target
 
 pytestmark = pytest.mark.xdist_group("manifold-law")
 
-SPHERE = target("vmf-s2")
-STEP = step_map(Subject(sampler_row("sggmc")), SPHERE)
 H = 0.2
 ALPHA = 1e-9
+
+
+@cache
+def on_sphere():
+    """The step of all tests here."""
+    return step_map(Subject(sampler_row("sggmc")), target("vmf-s2"))
 
 
 def energies(laws):
@@ -42,14 +47,14 @@ def test_without_a_potential_the_kinetic_energy_is_its_closed_form():
 
 
 def test_the_basis_is_orthonormal_under_the_claimed_law_and_has_the_constant():
-    basis = polynomials(STEP, 1)
+    basis = polynomials(on_sphere(), 1)
     gram = (basis.values * basis.weights[:, None]).T @ basis.values
     np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e3 * np.finfo(float).eps * len(gram))
     np.testing.assert_allclose(basis.values @ basis.one, 1.0, rtol=1e-9)
 
 
 def test_the_stationary_law_tends_to_the_target_at_second_order():
-    laws = stationary_laws(STEP, H, 1)
+    laws = stationary_laws(on_sphere(), H, 1)
     mu = np.array([2.0, -1.0, 2.0]) / 3
     heights = laws.basis.nodes[:, :3] @ mu
     exact = 1 / math.tanh(3.0) - 1 / 3.0
@@ -62,9 +67,9 @@ def test_the_stationary_law_tends_to_the_target_at_second_order():
 
 def test_independent_chains_end_in_it():
     count, steps = 300_000, 20
-    starts = draw_variables(STEP, np.random.default_rng(3), count)
-    ends = end_points(STEP, starts, H, steps, 4).variable
-    laws = stationary_laws(STEP, H, 1)
+    starts = draw_variables(on_sphere(), np.random.default_rng(3), count)
+    ends = end_points(on_sphere(), starts, H, steps, 4).variable
+    laws = stationary_laws(on_sphere(), H, 1)
     law = laws.basis.one @ np.linalg.matrix_power(laws.first, steps)
     for name, f in {"|v|^2": lambda z: np.sum(z[:, 3:] ** 2, axis=1), "x[0] v[1]": lambda z: z[:, 0] * z[:, 4]}.items():
         expected = float(laws.basis.expectation(law, f(laws.basis.nodes)))
@@ -75,7 +80,7 @@ def test_independent_chains_end_in_it():
 
 
 def test_what_is_granted_vanishes_with_the_step_size():
-    large, small = (null_law(STEP, h) for h in (H, H / 4))
+    large, small = (null_law(on_sphere(), h) for h in (H, H / 4))
     assert large.granted == pytest.approx(16 * small.granted, rel=0.2)  # h^2, and 50 steps of each
     assert large.limit <= large.error
     assert small.limit <= small.error
@@ -98,6 +103,6 @@ def test_a_force_without_a_fourth_moment_is_left_to_other_checks():
 
 
 def test_an_identity_step_keeps_the_claimed_law():
-    laws = stationary_laws(STEP, 1e-9, 0)
+    laws = stationary_laws(on_sphere(), 1e-9, 0)
     np.testing.assert_allclose(laws.first, np.eye(len(laws.first)), atol=1e-4)
     assert bool(jnp.isfinite(laws.stationary).all())

@@ -5,6 +5,7 @@ Oracles: formulas written out in NumPy, closed forms, and the library called pla
 
 import dataclasses
 import math
+from importlib.util import find_spec
 
 import jax
 import numpy as np
@@ -22,10 +23,15 @@ from samplers.estimators.basic import KnownNoise
 from samplers.estimators.host import HostExact
 from targets.registry import target as find_target
 
-torch = pytest.importorskip("torch", reason="needs torch: pip install 'sgmcmc-verification[torch]'")
-for module in ("posteriors", "geoopt"):
-    pytest.importorskip(module, reason=f"needs {module}: pip install 'sgmcmc-verification[{module}]'")
-pytest.importorskip("devinterp", reason="needs devinterp: pip install --no-deps devinterp==2.0.1")
+# Found, not loaded: that takes seconds, in every worker that collects this file.
+for module, command in {
+    "torch": "'sgmcmc-verification[torch]'",
+    "posteriors": "'sgmcmc-verification[posteriors]'",
+    "geoopt": "'sgmcmc-verification[geoopt]'",
+    "devinterp": "--no-deps devinterp==2.0.1",
+}.items():
+    if find_spec(module) is None:
+        pytest.skip(f"needs {module}: pip install {command}", allow_module_level=True)
 
 LINE, PLANE = find_target("gaussian-1d-scaled"), find_target("gaussian-correlated-2d")
 LAMBDA = float(LINE.gaussian.precision[0, 0])
@@ -292,6 +298,8 @@ def test_an_estimator_of_the_host_that_is_not_exact_serves_no_chains_at_once():
 
 def test_an_in_place_update_of_posteriors_is_the_other_one_but_counts_in_a_shared_default():
     """The counter of a state made afterwards starts where the in-place one stands; see reports/findings."""
+    import torch
+
     sgmcmc = posteriors.library()
     log_posterior = lambda p, batch: (-0.5 * (p**2).sum(), torch.tensor([]))
     transform = sgmcmc.sghmc.build(log_posterior, lr=0.1, alpha=1.0)
