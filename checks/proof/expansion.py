@@ -10,6 +10,7 @@ import jax
 from checks.proof.draws import Expectation, draws_in
 from checks.proof.errors import PrecisionLost, Unreadable
 from checks.proof.kinetic import solved_hamiltonian
+from checks.proof.memory import require_one_state
 from checks.proof.operators import Density, Index, Moments, moments
 from checks.proof.potential import Coordinate, Jet
 from checks.proof.reader.interpreter import Reader
@@ -192,7 +193,9 @@ class _Expander:
     def _region(self, reader: Reader) -> Region:
         start = [self.space.lift(p) for p in self.z]
         leaves = self.traced.packed(reader, start)
+        before = len(reader.visited)
         step = self.traced.stepped(reader, leaves, self.space.power_of_step(2))
+        require_one_state(reader.visited, before)
         increment = [after - before for after, before in zip(step.z, start, strict=True)]
         _require_small(increment)
         _require_fresh(increment, path=reader.path)

@@ -15,6 +15,7 @@ import jax
 
 from checks.proof.errors import NotReal, Unreadable
 from checks.proof.expansion import Expansion, Region, expand
+from checks.proof.memory import Remembering, remembers
 from checks.proof.potential import UninterpretedNoise
 from checks.proof.reader.predicates import NOT_SMOOTH
 from checks.proof.ring import MOST_WORK
@@ -22,6 +23,7 @@ from checks.proof.settings import SETTINGS, Setting, of_dimension
 from checks.proof.statements.balance import balance
 from checks.proof.statements.boundaries import continuous
 from checks.proof.statements.closure import closed_state
+from checks.proof.statements.data import data_statements, forgotten
 from checks.proof.statements.orders import described, generator, invariant_order, marginal, recipe, weak_order
 from checks.proof.statements.reach import noise_reaches
 from checks.proof.statements.result import Outcome, Result
@@ -217,6 +219,8 @@ def _by_law(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit
         if in_the_limit and found.verdict == "undecided":
             raise Unreadable(found.reason)
         return found
+    if isinstance(law, StationaryLaw) and remembers(estimator, target):
+        return _with_memory(sampler, target, estimator, in_the_limit)
     if not isinstance(law, StationaryLaw):
         raise Unreadable(f"a law of the kind {law.kind}, which is not that of a fixed step")
     try:
@@ -245,8 +249,10 @@ def _kernel(sampler: Sampler, target: Target, estimator: Estimator, work: int = 
     return _Found(*_concluded(results, notes), results, notes)
 
 
-def _scheme(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit: bool) -> _Found:
-    """A discretisation of an SDE."""
+def _scheme(
+    sampler: Sampler, target: Target, estimator: Estimator, in_the_limit: bool, remembers: bool = False
+) -> _Found:
+    """A discretisation of an SDE; with an estimator that remembers, what depends on its state decides nothing."""
     claims = sampler.claims
     # without a claimed order the law has to be right in the limit
     order: int | Fraction = Fraction(1, 2) if in_the_limit else claims.invariant_order or Fraction(1, 2)
@@ -270,8 +276,24 @@ def _scheme(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit
     results += [
         Result("reading", "", "undecided", str(part.error), region=part.conditions) for part in expansion.unread
     ]
+    if remembers:
+        free = forgotten(expansion, max(order, Fraction(weak)))
+        results.append(free)
+        if not free.holds:
+            results = [replace(result, outcome=_softened(result.outcome)) for result in results]
     concluded = _concluded(tuple(results), expansion.notes)
     return _Found(*concluded, tuple(results), expansion.notes, expansion.limits)
+
+
+def _with_memory(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit: bool) -> _Found:
+    """A discretisation of an SDE whose gradients come from an estimator with a memory, at every state of it."""
+    results, family, notes = data_statements(estimator, target)
+    if family is None:
+        return _Found(*_concluded(results, notes), results, notes)
+    found = _scheme(sampler, target, Remembering(estimator, family), in_the_limit, remembers=True)
+    results = (*results, *found.results)
+    notes = (*notes, *found.notes)
+    return _Found(*_concluded(results, notes), results, notes, found.limits)
 
 
 def _under_noise(sampler: Sampler, target: Target) -> _Found:

@@ -13,7 +13,7 @@ PROVED = {
     "sgnht-splitting", "msgnht", "msgnht-splitting", "badodab", "sgrld", "sgrld-expanded-mean",
     "sgrld-expanded-natural", "sgrld-non-hessian", "sgrhmc", "sgld-reflected", "sghmc-reflected",
     "sgrhmc-expanded-mean", "sgrhmc-non-hessian", "mala", "recipe-sghmc", "psgld-frozen", "psgld-gamma",
-    "sggmc", "gsgnht",
+    "sggmc", "gsgnht", "saga-ld", "sgld-cv", "svrg-ld",
 }
 # fmt: on
 """Every statement is proved in two dimensions."""
