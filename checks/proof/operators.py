@@ -19,7 +19,8 @@ from typing import Any
 
 from checks.proof.draws import Expectation
 from checks.proof.errors import PrecisionLost
-from checks.proof.ring import Polynomial
+from checks.proof.functions import Abbreviation
+from checks.proof.ring import Monomial, Polynomial
 from checks.proof.series import Series
 
 Index = tuple[int, ...]
@@ -28,13 +29,21 @@ Moments = Mapping[Index, Sequence[Polynomial]]
 """a -> E[(z' - z)^a] at s^0, s^1, .., s^order."""
 
 
+LONG = 30
+"""Terms from which on the factor of a product of draws has a name in the moments."""
+
+
 def moments(increment: Sequence[Series], order: int, expectation: Expectation) -> dict[Index, list[Polynomial]]:
     """E[increment^a] up to s^order, for all multi-indices a for which it may not vanish.
+
+    Where the factors of the draws are long, as those of a matrix root are, they have names (`functions.Abbreviation`)
+    until the expectation is taken.
 
     Raises:
         PrecisionLost: if the increment is not known to that order.
     """
     found: dict[Index, list[Polynomial]] = {}
+    increment = [_abbreviated(change, expectation) for change in increment]
 
     def extend(place: int, index: Index, product: Series) -> None:
         if place == len(increment):
@@ -50,6 +59,30 @@ def moments(increment: Sequence[Series], order: int, expectation: Expectation) -
 
     extend(0, (), increment[0].space.one)
     return found
+
+
+def _abbreviated(change: Series, expectation: Expectation) -> Series:
+    """A series whose coefficients are short polynomials in the draws."""
+    short = {k: _shortened(p, expectation) for k, p in change.coefficients.items()}
+    return Series(change.space, short, change.precision)
+
+
+def _shortened(p: Polynomial, expectation: Expectation) -> Polynomial:
+    if len(p) < LONG:
+        return p
+    parts: dict[Monomial, list[Polynomial]] = {}
+    for factors, value in p.terms():
+        random = tuple(f for f in factors if expectation.draws(f[0]))
+        kept = tuple(f for f in factors if not expectation.draws(f[0]))
+        parts.setdefault(random, []).append(p.ring.monomial(kept, value))
+    if not any(parts.keys()):
+        return p
+    terms = []
+    for random, factor in parts.items():
+        total = p.ring.sum(factor)
+        named = total if not random or len(total) < LONG else p.ring.generator(Abbreviation(total))
+        terms.append(p.ring.monomial(random) * named)
+    return p.ring.sum(terms)
 
 
 def coefficient(moments_of: Moments, k: int) -> dict[Index, Polynomial]:

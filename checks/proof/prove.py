@@ -24,9 +24,17 @@ from checks.proof.statements.balance import balance
 from checks.proof.statements.boundaries import continuous
 from checks.proof.statements.closure import closed_state
 from checks.proof.statements.data import data_statements, forgotten
-from checks.proof.statements.orders import described, generator, invariant_order, marginal, recipe, weak_order
+from checks.proof.statements.orders import (
+    described,
+    generator,
+    in_terms_of_recipe,
+    invariant_order,
+    marginal,
+    recipe,
+    weak_order,
+)
 from checks.proof.statements.reach import noise_reaches
-from checks.proof.statements.result import Outcome, Result
+from checks.proof.statements.result import OUTCOMES, Outcome, Result
 from checks.proof.traced import Traced
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.estimators.basic import Exact
@@ -261,14 +269,21 @@ def _scheme(
     expansion = expand(sampler, target, estimator, powers, _dynamics(sampler, target), claims.temperature)
     results = [closed_state(sampler, target, estimator)]
     for region in expansion.regions:
-        results.append(_with_words(invariant_order(expansion, region, order), expansion, region))
-        results.append(noise_reaches(expansion, region))
+        declared, simple = None, region
+        if region.recipe is not None:
+            declared = generator(expansion, region)
+            simple = in_terms_of_recipe(region) if declared.holds else region
+        found = invariant_order(expansion, simple, order)
+        if simple is not region and declared is not None:  # it rests on A_1 = L
+            found = replace(found, outcome=max(found.outcome, declared.outcome, key=OUTCOMES.index))
+        results.append(_with_words(found, expansion, simple))
+        results.append(noise_reaches(expansion, simple))
         if region.recipe is None and len(expansion.variables) > target.size:
             results.append(
                 Result("Hamiltonian", "c_1 = 0", "proved", f"solved for: {region.density.hamiltonian.text()}")
             )
-        if region.recipe is not None:
-            results += [generator(expansion, region), recipe(expansion, region)]
+        if declared is not None:
+            results += [declared, recipe(expansion, region)]
             results.append(marginal(expansion, region, expansion.potential, target.size))
             if weak:
                 results.append(weak_order(expansion, region, weak))

@@ -221,6 +221,6 @@ STRUCTURAL = frozenset(
 )
 """Primitives that their handler reads whatever the inputs are: calls, keys, and what NumPy does on any array."""
 KEEPS_UNKNOWN = frozenset(
-    {"select_n", "gather", "dynamic_slice", "dynamic_update_slice", "scatter", "pad", "not", "eq"}
+    {"select_n", "gather", "dynamic_slice", "dynamic_update_slice", "scatter", "pad", "not", "eq", "and", "or"}
 )
 """Primitives whose handler knows what to do with an integer of the state."""

@@ -1,7 +1,7 @@
 """Factorisations of small matrices of series, by the elimination of textbooks.
 
 Pivots are the first entries that are not zero: which one is taken changes the rounding of a program and none of its
-values. Eigenvectors of a 2 x 2 matrix are those of the closed form; a larger one has to be diagonal.
+values. Eigenvectors of a 2 x 2 matrix are those of the closed form; a larger one has to fall into such blocks.
 """
 
 from collections.abc import Sequence
@@ -112,13 +112,35 @@ def _eigh(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any
 
 
 def _eigen(reader: Reader, a: Array) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors (in columns), in any order."""
+    """Eigenvalues and eigenvectors (in columns), in any order, of a matrix that falls into small blocks."""
     n, space = len(a), reader.space
-    if all(a[i, j].is_zero for i in range(n) for j in range(n) if i != j):
-        unit = [space.one if i == j else space.zero for i in range(n) for j in range(n)]
-        return objects([a[i, i] for i in range(n)], (n,)), objects(unit, (n, n))
-    if n != 2:
-        raise Unreadable("eigh of a matrix of more than two rows that is not diagonal")
+    values, vectors = objects([space.zero] * n, (n,)), objects([space.zero] * n**2, (n, n))
+    for block in _blocks(a):
+        if len(block) == 1:
+            values[block[0]], vectors[block[0], block[0]] = a[block[0], block[0]], space.one
+        elif len(block) == 2:
+            values[block], vectors[np.ix_(block, block)] = _eigen_of_two(reader, a[np.ix_(block, block)])
+        else:
+            raise Unreadable(f"eigh of a matrix with a block of {len(block)} rows")
+    return values, vectors
+
+
+def _blocks(a: Array) -> list[list[int]]:
+    """Places that hang together through entries that are not zero; between blocks all entries are."""
+    left, found = set(range(len(a))), []
+    while left:
+        block, new = set[int](), {min(left)}
+        while new:
+            block |= new
+            new = {j for i in block for j in left - block if not a[i, j].is_zero or not a[j, i].is_zero}
+        left -= block
+        found.append(sorted(block))
+    return found
+
+
+def _eigen_of_two(reader: Reader, a: Array) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of a matrix of two rows whose other diagonal is not zero."""
+    space = reader.space
     b = (a[0, 1] + a[1, 0]).scaled(HALF)
     mean, half = (a[0, 0] + a[1, 1]).scaled(HALF), (a[0, 0] - a[1, 1]).scaled(HALF)
     # both are often of a high order, as in 2 h I - h^2 V: what they share is taken out before they are squared

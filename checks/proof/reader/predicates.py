@@ -270,11 +270,17 @@ def _connective(conjunction: bool) -> Handler:
         for a, b in ((p, q), (q, p)):
             if isinstance(a, bool | np.bool_):
                 return b if bool(a) == conjunction else not conjunction
+        if any(isinstance(a, Unknown) for a in (p, q)):
+            return UNKNOWN
+        if any(a.difference is None for a in (p, q)):
+            return Predicate(None)
         if decided(reader, p, equation) != conjunction:
             return not conjunction
         return decided(reader, q, equation)
 
     def handler(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+        if np.dtype(equation.outvars[0].aval.dtype).kind != "b":
+            raise Unreadable(f"the bits of an integer ({equation.primitive.name})")
         arrays = [np.asarray(value, object) for value in inputs]
         return [booleans(each(lambda p, q: entry(reader, p, q, equation), *arrays))]
 
