@@ -27,7 +27,8 @@ from jax.flatten_util import ravel_pytree
 
 from checks.proof.draws import History
 from checks.proof.errors import Unreadable
-from checks.proof.potential import Coordinate, Jet, uninterpreted
+from checks.proof.growth import grows
+from checks.proof.potential import MEMORY, Coordinate, uninterpreted
 from checks.proof.reader.interpreter import Reader, unknown
 from checks.proof.reader.paths import Path, every_path
 from checks.proof.reader.primitives import new_reader
@@ -37,9 +38,6 @@ from checks.proof.series import Space
 from checks.proof.zero import is_zero
 from samplers.interface.sampler import Estimate, Estimator
 from targets.target import Target
-
-MEMORY = "memory"
-"""The name of the symbols s."""
 
 Vector = list[Polynomial]
 
@@ -219,6 +217,10 @@ def _linear(estimation: Estimation) -> tuple[Family, Callable[[str], Vector]]:
             if not is_zero(found.after[i] - _applied(estimation.ring, relation, found.after))
         }
         if not broken:
+            symbols = {i: p for i, p in enumerate(state("s")) if i not in relations}
+            for _, found in estimation.estimates(state("s"), x):
+                if grows({i: found.after[i] for i in symbols}, symbols):
+                    raise Unreadable("a state of the estimator that may grow without bound")
             return _as_family(estimation, count, relations), state
         relations = {i: relation for i, relation in relations.items() if i not in broken}
     raise Unreadable("relations between the numbers of the estimator's state that no state keeps")
@@ -333,12 +335,6 @@ def remembers(estimator: Estimator, target: Target) -> bool:
     """True if there are numbers in the state of an estimator."""
     state = jax.eval_shape(lambda x: estimator.init(jax.random.key(0), x), target.example)
     return any(not is_discrete(leaf.dtype) and not is_key_type(leaf.dtype) for leaf in jax.tree.leaves(state))
-
-
-def is_memory(p: Polynomial) -> bool:
-    """True if the state of an estimator is in a polynomial."""
-    generators = (p.ring.generators[number] for number in p.atoms())
-    return any(isinstance(g, Jet) and g.name.startswith(MEMORY) for g in generators)
 
 
 def short_runs(estimation: Estimation) -> Iterator[Vector]:

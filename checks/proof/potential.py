@@ -37,6 +37,8 @@ DATA = 3
 """N, the number of data: 2 would hide a factor N - 1, and all batches of 3 can be enumerated."""
 DATUM = "L"
 """The name of the terms of the data."""
+MEMORY = "memory"
+"""The name of the numbers in the state of an estimator (`memory.Remembering`)."""
 
 
 def uninterpreted(x: jax.Array, name: str = "U", order: int = 0, *number: Any) -> jax.Array:
@@ -82,6 +84,27 @@ class Coordinate(Free):
     name: str
     index: int
     positive: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Memory(Free):
+    """A number of the state that is not in z, or a counter, of which nothing is known but a bound.
+
+    Attributes:
+        name: for readers.
+        least: a bound from below; None if none is known.
+    """
+
+    name: str
+    least: int | None = None
+
+    @property
+    def positive(self) -> bool:
+        """True if the bound is positive."""
+        return self.least is not None and self.least > 0
 
     def __str__(self) -> str:
         return self.name
@@ -141,6 +164,12 @@ class Jet(Free):
         place = [p.text(3) for p in self.point]
         plain = all((word.startswith("x") and word[1:].isdigit()) or word == "x" for word in place)
         return text if plain else f"{text}[{', '.join(place)}]"
+
+
+def is_memory(p: Polynomial) -> bool:
+    """True if memory is in a polynomial: of the sampler, a counter, or the state of an estimator."""
+    generators = (p.ring.generators[number] for number in p.atoms())
+    return any(isinstance(g, Memory) or (isinstance(g, Jet) and g.name.startswith(MEMORY)) for g in generators)
 
 
 def uninterpreted_terms() -> DataTerms:

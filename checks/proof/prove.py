@@ -16,13 +16,13 @@ import jax
 from checks.proof.errors import NotReal, Unreadable
 from checks.proof.expansion import Expansion, Region, expand
 from checks.proof.memory import Remembering, remembers
-from checks.proof.potential import UninterpretedNoise
+from checks.proof.potential import Memory, UninterpretedNoise
 from checks.proof.reader.predicates import NOT_SMOOTH
 from checks.proof.ring import MOST_WORK
 from checks.proof.settings import SETTINGS, Setting, of_dimension
 from checks.proof.statements.balance import balance
 from checks.proof.statements.boundaries import continuous
-from checks.proof.statements.closure import closed_state
+from checks.proof.statements.closure import closed_state, closure
 from checks.proof.statements.data import data_statements, forgotten
 from checks.proof.statements.orders import (
     described,
@@ -266,8 +266,9 @@ def _scheme(
     order: int | Fraction = Fraction(1, 2) if in_the_limit else claims.invariant_order or Fraction(1, 2)
     weak = min(claims.weak_order or 0, 1) if in_the_limit else claims.weak_order or 0
     powers = max(int(2 * order + 1), 2 * weak)
-    expansion = expand(sampler, target, estimator, powers, _dynamics(sampler, target), claims.temperature)
-    results = [closed_state(sampler, target, estimator)]
+    closed, memory = closure(sampler, target, estimator)
+    expansion = expand(sampler, target, estimator, powers, _dynamics(sampler, target), claims.temperature, memory)
+    results = [closed]
     for region in expansion.regions:
         declared, simple = None, region
         if region.recipe is not None:
@@ -291,9 +292,11 @@ def _scheme(
     results += [
         Result("reading", "", "undecided", str(part.error), region=part.conditions) for part in expansion.unread
     ]
-    if remembers:
+    if remembers or memory or any(isinstance(g, Memory) for g in expansion.ring.generators):
         free = forgotten(expansion, max(order, Fraction(weak)))
         results.append(free)
+        if free.holds and memory:
+            results[0] = replace(closed, outcome="proved", equation=f"{free.equation}, {closed.reason}", reason="")
         if not free.holds:
             results = [replace(result, outcome=_softened(result.outcome)) for result in results]
     concluded = _concluded(tuple(results), expansion.notes)

@@ -397,7 +397,7 @@ def _converted_to_real(reader: Reader, value: Any, equation: Equation, new: np.d
         if isinstance(x, Series):
             return x
         if isinstance(x, Unknown):
-            raise Unreadable("a counter of the state in the arithmetic")
+            return reader.counter(x)
         return reader.space.constant(int(decided(reader, x, equation)))
 
     return each(entry, value)

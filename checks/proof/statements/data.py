@@ -16,8 +16,8 @@ from fractions import Fraction
 from checks.proof.draws import Expectation
 from checks.proof.errors import PrecisionLost, Unreadable
 from checks.proof.expansion import Expansion
-from checks.proof.memory import Estimation, Family, Vector, family_of, is_memory, short_runs
-from checks.proof.potential import Jet
+from checks.proof.memory import Estimation, Family, Vector, family_of, short_runs
+from checks.proof.potential import Jet, is_memory
 from checks.proof.reader.taylor import multi_indices
 from checks.proof.ring import Polynomial
 from checks.proof.statements.result import Result, of_polynomials, power_of_step
@@ -28,7 +28,7 @@ UNBIASED, COVARIANCE, STATES, FORGOTTEN = (
     "unbiased gradient",
     "covariance of the gradient",
     "states of the estimator",
-    "memory of the estimator",
+    "memory",
 )
 MOST_STATES = 30
 """States of short runs at which a refutation is looked for."""
@@ -112,17 +112,17 @@ def _expected(
 
 
 def forgotten(expansion: Expansion, order: int | Fraction) -> Result:
-    """Decide if the memory of the estimator is in no operator A_k that an order rests on.
+    """Decide if memory, of the estimator or of the sampler, is in no operator A_k that an order rests on.
 
-    One step changes E f(x) by sum_k h^k E[(A_k f)(x, e)]. If A_k f does not depend on e for all k <= order + 1/2, only
-    the law of x enters, however it hangs together with e, and c_k = 0 decides as it does without a memory.
+    One step changes E f(z) by sum_k h^k E[(A_k f)(z, e)]. If A_k f does not depend on e for all k <= order + 1/2, only
+    the law of z enters, however it hangs together with e, and c_k = 0 decides as it does without a memory.
     """
     count = int(2 * order + 1)
-    equation = f"A_k does not depend on the state of the estimator for k <= {power_of_step(count)}"
+    equation = f"A_k does not depend on what is beyond z for k <= {power_of_step(count)}"
     for region in expansion.regions:
         for row in region.moments.values():
             for k, p in enumerate(row[: count + 1]):
                 if is_memory(p):
-                    reason = f"A_{power_of_step(k)} depends on the state of the estimator"
-                    return Result(FORGOTTEN, equation, "undecided", reason, p.text(), region.conditions)
+                    reason = f"A_{power_of_step(k)} depends on memory: {p.text(3)}"
+                    return Result(FORGOTTEN, equation, "undecided", reason, region=region.conditions)
     return Result(FORGOTTEN, equation, "proved")

@@ -268,7 +268,7 @@ def test_an_order_beyond_what_gradient_noise_leaves_is_not_proved():
 
     proof = prove(Two(), 2, lambda t: SAGA(terms_of(t), 1))
     assert proof.verdict == "undecided", str(proof)
-    assert any("depends on the state of the estimator" in result.reason for result in proof.results)
+    assert any("depends on memory" in result.reason for result in proof.results)
 
 
 def test_several_estimates_in_a_step_are_not_taken_for_one():
