@@ -24,6 +24,7 @@ from checks.proof.statements.balance import balance
 from checks.proof.statements.boundaries import continuous
 from checks.proof.statements.closure import closed_state, closure
 from checks.proof.statements.data import data_statements, forgotten
+from checks.proof.statements.exchange import with_jumps
 from checks.proof.statements.orders import (
     described,
     generator,
@@ -38,7 +39,7 @@ from checks.proof.statements.result import OUTCOMES, Outcome, Result
 from checks.proof.traced import Traced
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.estimators.basic import Exact
-from samplers.interface.claims import Composite, Diffusion, ExactLaw, ParticleLaw, Reversal, StationaryLaw
+from samplers.interface.claims import Composite, Diffusion, ExactLaw, Exchange, ParticleLaw, Reversal, StationaryLaw
 from samplers.interface.sampler import Estimator, Sampler
 from targets.target import Target
 
@@ -266,9 +267,17 @@ def _scheme(
     order: int | Fraction = Fraction(1, 2) if in_the_limit else claims.invariant_order or Fraction(1, 2)
     weak = min(claims.weak_order or 0, 1) if in_the_limit else claims.weak_order or 0
     powers = max(int(2 * order + 1), 2 * weak)
+    dynamics, exchange = _dynamics(sampler, target), claims.get(Exchange)
     closed, memory = closure(sampler, target, estimator)
-    expansion = expand(sampler, target, estimator, powers, _dynamics(sampler, target), claims.temperature, memory)
     results = [closed]
+    if exchange is not None and dynamics is not None:
+        if remembers or memory:
+            raise Unreadable("jumps in a step with memory")
+        arguments = sampler, target, estimator, powers, dynamics, claims.temperature, exchange.rate
+        expansion, balanced = with_jumps(*arguments)
+        results.append(balanced)
+    else:
+        expansion = expand(sampler, target, estimator, powers, dynamics, claims.temperature, memory)
     for region in expansion.regions:
         declared, simple = None, region
         if region.recipe is not None:

@@ -58,6 +58,7 @@ class Reader:
         limits: comparisons of the step size with numbers, which were decided for small h.
         drawn: what each key was used for.
         reads_counters: whether an integer of the state may enter the arithmetic, as a number of which nothing is known.
+        small_steps: whether comparisons of the step size with numbers are decided for small h at finite h too.
         visited: the points at which the potential was asked for, in order.
     """
 
@@ -78,6 +79,7 @@ class Reader:
         self.drawn: dict[History, Drawn] = {}
         self.visited: list[tuple[Polynomial, ...]] = []
         self.reads_counters = False
+        self.small_steps = False
         self._counters = 0
         self._around: list[Equation] = []
 

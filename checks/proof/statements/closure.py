@@ -40,7 +40,7 @@ CLOSED = "closed state"
 EQUATION = "step(pack(z)) = pack(unpack(step(pack(z))))"
 
 
-def finite_space(longest: int, work: int = MOST_WORK) -> Space:
+def finite_space(longest: int | None, work: int = MOST_WORK) -> Space:
     """Constant series: at finite h nothing is expanded; long polynomials are abbreviated."""
     return Space(Ring(work), 0, longest)
 
