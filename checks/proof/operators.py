@@ -19,8 +19,8 @@ from typing import Any
 
 from checks.proof.draws import Expectation
 from checks.proof.errors import PrecisionLost
-from checks.proof.functions import Abbreviation
-from checks.proof.ring import Monomial, Polynomial
+from checks.proof.functions import shortened
+from checks.proof.ring import Polynomial
 from checks.proof.series import Series
 
 Index = tuple[int, ...]
@@ -63,26 +63,9 @@ def moments(increment: Sequence[Series], order: int, expectation: Expectation) -
 
 def _abbreviated(change: Series, expectation: Expectation) -> Series:
     """A series whose coefficients are short polynomials in the draws."""
-    short = {k: _shortened(p, expectation) for k, p in change.coefficients.items()}
+    random = lambda number: bool(expectation.draws(number))
+    short = {k: shortened(p, LONG, random, whole=False) for k, p in change.coefficients.items()}
     return Series(change.space, short, change.precision)
-
-
-def _shortened(p: Polynomial, expectation: Expectation) -> Polynomial:
-    if len(p) < LONG:
-        return p
-    parts: dict[Monomial, list[Polynomial]] = {}
-    for factors, value in p.terms():
-        random = tuple(f for f in factors if expectation.draws(f[0]))
-        kept = tuple(f for f in factors if not expectation.draws(f[0]))
-        parts.setdefault(random, []).append(p.ring.monomial(kept, value))
-    if not any(parts.keys()):
-        return p
-    terms = []
-    for random, factor in parts.items():
-        total = p.ring.sum(factor)
-        named = total if not random or len(total) < LONG else p.ring.generator(Abbreviation(total))
-        terms.append(p.ring.monomial(random) * named)
-    return p.ring.sum(terms)
 
 
 def coefficient(moments_of: Moments, k: int) -> dict[Index, Polynomial]:

@@ -6,7 +6,7 @@
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Literal
 
@@ -66,21 +66,29 @@ def relative_size(p: Polynomial, seed: int) -> Value:
     Raises:
         NotReal: if no point was found at which all functions of p are real.
     """
+    monomials = [p.ring.monomial(factors, a) for factors, a in p.terms()]
     with mpmath.workdps(DIGITS):
-        value = random_point(p, seed)
-        sizes = mpmath.fsum(abs(value(p.ring.monomial(factors, a))) for factors, a in p.terms())
-        return abs(value(p)) / max(sizes, mpf(1))
+        for value in _points(p.ring, seed):
+            try:
+                parts = [value(monomial) for monomial in monomials]
+            except (NotReal, ZeroDivisionError):
+                continue
+            return abs(mpmath.fsum(parts)) / max(mpmath.fsum(parts, absolute=True), mpf(1))
+    raise NotReal
+
+
+def _points(ring: Ring, seed: int, spread: Fraction = Fraction(4, 3)) -> Iterator[Values]:
+    """Random points; the values of generators there are kept for all polynomials that are asked for."""
+    for attempt in range(ATTEMPTS):
+        name = (seed, attempt, spread, mpmath.mp.dps)
+        if name not in ring.points:
+            ring.points[name] = at_random(ring, f"{seed} {attempt}", spread)
+        yield ring.points[name]
 
 
 def random_point(p: Polynomial, seed: int, spread: Fraction = Fraction(4, 3)) -> Values:
     """The values of polynomials at a random point at which p is real, of either sign where that is possible."""
-    points = p.ring.points
-    for attempt in range(ATTEMPTS):
-        # the values of generators at a point are kept for all polynomials that are asked for there
-        name = (seed, attempt, spread, mpmath.mp.dps)
-        if name not in points:
-            points[name] = at_random(p.ring, f"{seed} {attempt}", spread)
-        value = points[name]
+    for value in _points(p.ring, seed, spread):
         try:
             value(p)
         except (NotReal, ZeroDivisionError):

@@ -1,5 +1,7 @@
 """Exchanges between two chains: those that are balanced, and errors in them as strangers make them."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -27,10 +29,10 @@ class Stranger(ReplicaExchangeSGLD):
     def swapped(self, x, y):
         return y, x
 
-    def scales(self, h):
+    def scales(self, h) -> Any:
         return jnp.sqrt(2 * self.temperatures[0] * h), jnp.sqrt(2 * self.temperatures[1] * h)
 
-    def keys(self, key):
+    def keys(self, key) -> Any:
         return jax.random.split(key, 5)
 
     def step(self, key, state, step_size, estimator):
