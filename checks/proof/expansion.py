@@ -10,8 +10,9 @@ import jax
 from checks.proof.draws import Expectation, draws_in
 from checks.proof.errors import PrecisionLost, Unreadable
 from checks.proof.kinetic import solved_hamiltonian
+from checks.proof.memory import require_one_state
 from checks.proof.operators import Density, Index, Moments, moments
-from checks.proof.potential import Coordinate, Jet
+from checks.proof.potential import Coordinate, Jet, Memory
 from checks.proof.reader.interpreter import Reader
 from checks.proof.reader.paths import Path, every_path
 from checks.proof.reader.primitives import new_reader
@@ -106,6 +107,7 @@ def expand(
     order: int,
     dynamics: Dynamics | None = None,
     temperature: float = 1.0,
+    memory: frozenset[int] = frozenset(),
 ) -> Expansion:
     """The expansion of a step up to s^order.
 
@@ -116,6 +118,7 @@ def expand(
         order: highest power of s.
         dynamics: the declared SDE; without one the law of z has to be that of the position alone, exp(-U / T).
         temperature: T.
+        memory: places of the inexact numbers of a state of which nothing is known (`closure`).
 
     Raises:
         Unreadable: if no part of the step can be read.
@@ -124,7 +127,7 @@ def expand(
         traced = Traced(sampler, estimator, target)
         for slack in SLACKS:
             try:
-                return _Expander(traced, target, order, slack, dynamics, temperature).expansion()
+                return _Expander(traced, target, order, slack, dynamics, temperature, memory).expansion()
             except PrecisionLost:
                 continue
     raise Unreadable(f"more than {SLACKS[-1]} powers of sqrt(h) are lost in divisions by h")
@@ -140,6 +143,7 @@ class _Expander:
     slack: int
     dynamics: Dynamics | None
     temperature: float
+    memory: frozenset[int]
     notes: set[str] = field(default_factory=set)
     limits: set[str] = field(default_factory=set)
 
@@ -181,6 +185,7 @@ class _Expander:
 
     def _one_path(self, path: Path) -> Region | Unreadable:
         reader = new_reader(self.space, path)
+        reader.reads_counters = True
         try:
             return self._region(reader)
         except Unreadable as error:
@@ -191,14 +196,24 @@ class _Expander:
 
     def _region(self, reader: Reader) -> Region:
         start = [self.space.lift(p) for p in self.z]
-        leaves = self.traced.packed(reader, start)
+        leaves = self._with_memory(reader, self.traced.packed(reader, start))
+        before = len(reader.visited)
         step = self.traced.stepped(reader, leaves, self.space.power_of_step(2))
+        require_one_state(reader.visited, before)
         increment = [after - before for after, before in zip(step.z, start, strict=True)]
         _require_small(increment)
         _require_fresh(increment, path=reader.path)
         own = moments(increment, self.order, self.expectation)
         density, recipe = self._law(reader, step, own)
         return Region((), own, density, recipe, self._readout(step, increment))
+
+    def _with_memory(self, reader: Reader, leaves: list[Any]) -> list[Any]:
+        """A state with symbols at the places of which nothing is known."""
+        if not self.memory:
+            return leaves
+        symbol = lambda i: self.space.lift(self.ring.generator(Memory(f"memory {i + 1}")))
+        entries = enumerate(self.traced.inexact(reader, leaves))
+        return self.traced.with_inexact(leaves, [symbol(i) if i in self.memory else a for i, a in entries])
 
     def _law(self, reader: Reader, step: Stepped, own: Moments) -> tuple[Density, Recipe | None]:
         """The Hamiltonian, declared, that of a position alone, or solved for, and the declared D and Q."""

@@ -17,7 +17,7 @@ import mpmath
 from mpmath import mpf
 
 from checks.proof.errors import NotReal, Unreadable
-from checks.proof.ring import Free, Generator, Kind, Polynomial, Ring, Value
+from checks.proof.ring import Free, Generator, Kind, Monomial, Polynomial, Ring, Value
 
 HALF = Fraction(1, 2)
 Values = Callable[[Polynomial], Value]
@@ -237,6 +237,32 @@ class Abbreviation(Function):
 
     def __str__(self) -> str:
         return f"({self.meaning.text(2)})"
+
+
+def shortened(p: Polynomial, longest: int, random: Callable[[int], bool], whole: bool = True) -> Polynomial:
+    """The same polynomial in draws, with names for their factors that are long.
+
+    Args:
+        p: to shorten.
+        longest: terms from which on a polynomial has a name.
+        random: whether a generator is a draw, or a function of draws.
+        whole: if it is still long it has a name itself, which is then a function of the draws.
+    """
+    if len(p) <= longest:
+        return p
+    ring = p.ring
+    is_random = {number: random(number) for number in p.numbers()}
+    parts: dict[Monomial, list[Polynomial]] = {}
+    for factors, value in p.terms():
+        outer = tuple(f for f in factors if is_random[f[0]])
+        inner = tuple(f for f in factors if not is_random[f[0]])
+        parts.setdefault(outer, []).append(ring.monomial(inner, value))
+    terms = []
+    for outer, factor in parts.items():
+        total = ring.sum(factor)
+        terms.append(ring.monomial(outer) * (total if len(total) <= longest else ring.generator(Abbreviation(total))))
+    short = ring.sum(terms)
+    return short if len(short) <= longest or not whole else ring.generator(Abbreviation(p))
 
 
 def positive(value: Value) -> Value:

@@ -19,6 +19,7 @@ from typing import Any
 
 from checks.proof.draws import Expectation
 from checks.proof.errors import PrecisionLost
+from checks.proof.functions import shortened
 from checks.proof.ring import Polynomial
 from checks.proof.series import Series
 
@@ -28,13 +29,21 @@ Moments = Mapping[Index, Sequence[Polynomial]]
 """a -> E[(z' - z)^a] at s^0, s^1, .., s^order."""
 
 
+LONG = 30
+"""Terms from which on the factor of a product of draws has a name in the moments."""
+
+
 def moments(increment: Sequence[Series], order: int, expectation: Expectation) -> dict[Index, list[Polynomial]]:
     """E[increment^a] up to s^order, for all multi-indices a for which it may not vanish.
+
+    Where the factors of the draws are long, as those of a matrix root are, they have names (`functions.Abbreviation`)
+    until the expectation is taken.
 
     Raises:
         PrecisionLost: if the increment is not known to that order.
     """
     found: dict[Index, list[Polynomial]] = {}
+    increment = [_abbreviated(change, expectation) for change in increment]
 
     def extend(place: int, index: Index, product: Series) -> None:
         if place == len(increment):
@@ -50,6 +59,13 @@ def moments(increment: Sequence[Series], order: int, expectation: Expectation) -
 
     extend(0, (), increment[0].space.one)
     return found
+
+
+def _abbreviated(change: Series, expectation: Expectation) -> Series:
+    """A series whose coefficients are short polynomials in the draws."""
+    random = lambda number: bool(expectation.draws(number))
+    short = {k: shortened(p, LONG, random, whole=False) for k, p in change.coefficients.items()}
+    return Series(change.space, short, change.precision)
 
 
 def coefficient(moments_of: Moments, k: int) -> dict[Index, Polynomial]:

@@ -5,6 +5,9 @@
 U_0 is an ordinary function of JAX inside an ordinary `Target`. Exact gradients, Hessians, metrics and the declared
 dynamics are made of it by the code that makes them of any other potential, and a jaxpr of them holds U_k and nothing
 that is known of U. A reader puts a `Jet` in the place of each entry.
+
+U is a sum over data at the same time, with uninterpreted terms L_1, .., L_N and the prior U - sum_i L_i. That is no
+restriction: any U and any terms have a prior of this form, and who never asks for the terms meets U alone.
 """
 
 from dataclasses import dataclass
@@ -13,6 +16,7 @@ from typing import Any
 import jax
 import jax.core
 import jax.numpy as jnp
+import numpy as np
 from jax.extend import core
 from jax.flatten_util import ravel_pytree
 from jax.interpreters import ad, batching
@@ -22,32 +26,44 @@ from samplers.interface.aliases import EstimatorState
 from samplers.interface.sampler import Estimate, Stateless
 from targets.manifolds.euclidean import Euclidean
 from targets.manifolds.orthant import Positive
-from targets.target import Target
+from targets.target import DataTerms, Target
 
 primitive = core.Primitive("uninterpreted")
-"""(d,) -> (d,) * order: all derivatives of one order of the function of a name; it has no values."""
+"""(d,) -> (d,) * order: all derivatives of one order of the function of a name; it has no values.
+
+A second operand (), a whole number, is part of the name: it tells the functions of a family apart.
+"""
+DATA = 3
+"""N, the number of data: 2 would hide a factor N - 1, and all batches of 3 can be enumerated."""
+DATUM = "L"
+"""The name of the terms of the data."""
+MEMORY = "memory"
+"""The name of the numbers in the state of an estimator (`memory.Remembering`)."""
 
 
-def uninterpreted(x: jax.Array, name: str = "U", order: int = 0) -> jax.Array:
+def uninterpreted(x: jax.Array, name: str = "U", order: int = 0, *number: Any) -> jax.Array:
     """The derivatives of an order of the function of a name, at a flat point (d,)."""
-    return primitive.bind(x, name=name, order=order)
+    return primitive.bind(x, *number, name=name, order=order)
 
 
-def _abstract(x: Any, *, name: str, order: int) -> Any:
-    del name
+def _abstract(x: Any, *number: Any, name: str, order: int) -> Any:
+    del name, number
     return jax.core.ShapedArray((x.shape[0],) * order, x.dtype)
 
 
 def _derivative(primals: Any, tangents: Any, *, name: str, order: int) -> tuple[jax.Array, jax.Array]:
-    (x,), (dx,) = primals, tangents
-    slope = uninterpreted(x, name, order + 1)
-    return uninterpreted(x, name, order), jnp.tensordot(slope, ad.instantiate_zeros(dx), 1)
+    (x, *number), (dx, *others) = primals, tangents
+    if any(not isinstance(t, ad.Zero) for t in others):
+        raise TypeError("a derivative by a datum")
+    slope = uninterpreted(x, name, order + 1, *number)
+    return uninterpreted(x, name, order, *number), jnp.tensordot(slope, ad.instantiate_zeros(dx), 1)
 
 
 def _batched(args: Any, dims: Any, *, name: str, order: int) -> tuple[jax.Array, int]:
-    (x,), (axis,) = args, dims
-    rows = jnp.moveaxis(x, axis, 0)
-    return jnp.stack([uninterpreted(row, name, order) for row in rows]), 0
+    size = next(a.shape[axis] for a, axis in zip(args, dims, strict=True) if axis is not None)
+    pairs = zip(args, dims, strict=True)
+    columns = [[a] * size if axis is None else list(jnp.moveaxis(a, axis, 0)) for a, axis in pairs]
+    return jnp.stack([uninterpreted(x, name, order, *number) for x, *number in zip(*columns, strict=True)]), 0
 
 
 primitive.def_abstract_eval(_abstract)
@@ -68,6 +84,27 @@ class Coordinate(Free):
     name: str
     index: int
     positive: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Memory(Free):
+    """A number of the state that is not in z, or a counter, of which nothing is known but a bound.
+
+    Attributes:
+        name: for readers.
+        least: a bound from below; None if none is known.
+    """
+
+    name: str
+    least: int | None = None
+
+    @property
+    def positive(self) -> bool:
+        """True if the bound is positive."""
+        return self.least is not None and self.least > 0
 
     def __str__(self) -> str:
         return self.name
@@ -129,18 +166,36 @@ class Jet(Free):
         return text if plain else f"{text}[{', '.join(place)}]"
 
 
+def is_memory(p: Polynomial) -> bool:
+    """True if memory is in a polynomial: of the sampler, a counter, or the state of an estimator."""
+    generators = (p.ring.generators[number] for number in p.atoms())
+    return any(isinstance(g, Memory) or (isinstance(g, Jet) and g.name.startswith(MEMORY)) for g in generators)
+
+
+def uninterpreted_terms() -> DataTerms:
+    """U as a sum over data: the terms L_1, .., L_N and the prior U - sum_i L_i."""
+    flat = lambda x: ravel_pytree(x)[0]
+    data = np.arange(1.0, DATA + 1)
+
+    def prior(x: Any) -> jax.Array:
+        return uninterpreted(flat(x)) - sum(uninterpreted(flat(x), DATUM, 0, datum) for datum in data)
+
+    return DataTerms(prior, lambda x, datum: uninterpreted(flat(x), DATUM, 0, datum), data, DATA)
+
+
 def any_target(dimension: int, positive: bool = False) -> Target:
     """A target whose potential is not interpreted, on R^d or on the positive orthant."""
     manifold = Positive(dimension) if positive else Euclidean(dimension)
     example = jnp.ones(dimension) if positive else jnp.zeros(dimension)
-    return Target("any", manifold, example, lambda x: uninterpreted(jnp.ravel(x)))
+    return Target("any", manifold, example, lambda x: uninterpreted(jnp.ravel(x)), terms=uninterpreted_terms())
 
 
 def target_of_tree() -> Target:
     """A target whose positions are a pytree: two leaves of one shape, a number, and a matrix that is larger."""
     example = {"a": jnp.zeros(2), "b": {"w": jnp.zeros(2), "c": jnp.zeros(())}, "m": jnp.zeros((2, 2))}
     flat, _ = ravel_pytree(example)
-    return Target("any", Euclidean(flat.size), example, lambda x: uninterpreted(ravel_pytree(x)[0]))
+    potential = lambda x: uninterpreted(ravel_pytree(x)[0])
+    return Target("any", Euclidean(flat.size), example, potential, terms=uninterpreted_terms())
 
 
 @dataclass(frozen=True, eq=False)

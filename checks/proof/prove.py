@@ -15,20 +15,31 @@ import jax
 
 from checks.proof.errors import NotReal, Unreadable
 from checks.proof.expansion import Expansion, Region, expand
-from checks.proof.potential import UninterpretedNoise
+from checks.proof.memory import Remembering, remembers
+from checks.proof.potential import Memory, UninterpretedNoise
 from checks.proof.reader.predicates import NOT_SMOOTH
 from checks.proof.ring import MOST_WORK
 from checks.proof.settings import SETTINGS, Setting, of_dimension
 from checks.proof.statements.balance import balance
 from checks.proof.statements.boundaries import continuous
-from checks.proof.statements.closure import closed_state
-from checks.proof.statements.orders import described, generator, invariant_order, marginal, recipe, weak_order
+from checks.proof.statements.closure import closed_state, closure
+from checks.proof.statements.data import data_statements, forgotten
+from checks.proof.statements.exchange import with_jumps
+from checks.proof.statements.orders import (
+    described,
+    generator,
+    in_terms_of_recipe,
+    invariant_order,
+    marginal,
+    recipe,
+    weak_order,
+)
 from checks.proof.statements.reach import noise_reaches
-from checks.proof.statements.result import Outcome, Result
+from checks.proof.statements.result import OUTCOMES, Outcome, Result
 from checks.proof.traced import Traced
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.estimators.basic import Exact
-from samplers.interface.claims import Composite, Diffusion, ExactLaw, ParticleLaw, Reversal, StationaryLaw
+from samplers.interface.claims import Composite, Diffusion, ExactLaw, Exchange, ParticleLaw, Reversal, StationaryLaw
 from samplers.interface.sampler import Estimator, Sampler
 from targets.target import Target
 
@@ -217,6 +228,8 @@ def _by_law(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit
         if in_the_limit and found.verdict == "undecided":
             raise Unreadable(found.reason)
         return found
+    if isinstance(law, StationaryLaw) and remembers(estimator, target):
+        return _with_memory(sampler, target, estimator, in_the_limit)
     if not isinstance(law, StationaryLaw):
         raise Unreadable(f"a law of the kind {law.kind}, which is not that of a fixed step")
     try:
@@ -245,24 +258,42 @@ def _kernel(sampler: Sampler, target: Target, estimator: Estimator, work: int = 
     return _Found(*_concluded(results, notes), results, notes)
 
 
-def _scheme(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit: bool) -> _Found:
-    """A discretisation of an SDE."""
+def _scheme(
+    sampler: Sampler, target: Target, estimator: Estimator, in_the_limit: bool, remembers: bool = False
+) -> _Found:
+    """A discretisation of an SDE; with an estimator that remembers, what depends on its state decides nothing."""
     claims = sampler.claims
     # without a claimed order the law has to be right in the limit
     order: int | Fraction = Fraction(1, 2) if in_the_limit else claims.invariant_order or Fraction(1, 2)
     weak = min(claims.weak_order or 0, 1) if in_the_limit else claims.weak_order or 0
     powers = max(int(2 * order + 1), 2 * weak)
-    expansion = expand(sampler, target, estimator, powers, _dynamics(sampler, target), claims.temperature)
-    results = [closed_state(sampler, target, estimator)]
+    dynamics, exchange = _dynamics(sampler, target), claims.get(Exchange)
+    closed, memory = closure(sampler, target, estimator)
+    results = [closed]
+    if exchange is not None and dynamics is not None:
+        if remembers or memory:
+            raise Unreadable("jumps in a step with memory")
+        arguments = sampler, target, estimator, powers, dynamics, claims.temperature, exchange.rate
+        expansion, balanced = with_jumps(*arguments)
+        results.append(balanced)
+    else:
+        expansion = expand(sampler, target, estimator, powers, dynamics, claims.temperature, memory)
     for region in expansion.regions:
-        results.append(_with_words(invariant_order(expansion, region, order), expansion, region))
-        results.append(noise_reaches(expansion, region))
+        declared, simple = None, region
+        if region.recipe is not None:
+            declared = generator(expansion, region)
+            simple = in_terms_of_recipe(region) if declared.holds else region
+        found = invariant_order(expansion, simple, order)
+        if simple is not region and declared is not None:  # it rests on A_1 = L
+            found = replace(found, outcome=max(found.outcome, declared.outcome, key=OUTCOMES.index))
+        results.append(_with_words(found, expansion, simple))
+        results.append(noise_reaches(expansion, simple))
         if region.recipe is None and len(expansion.variables) > target.size:
             results.append(
                 Result("Hamiltonian", "c_1 = 0", "proved", f"solved for: {region.density.hamiltonian.text()}")
             )
-        if region.recipe is not None:
-            results += [generator(expansion, region), recipe(expansion, region)]
+        if declared is not None:
+            results += [declared, recipe(expansion, region)]
             results.append(marginal(expansion, region, expansion.potential, target.size))
             if weak:
                 results.append(weak_order(expansion, region, weak))
@@ -270,8 +301,26 @@ def _scheme(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit
     results += [
         Result("reading", "", "undecided", str(part.error), region=part.conditions) for part in expansion.unread
     ]
+    if remembers or memory or any(isinstance(g, Memory) for g in expansion.ring.generators):
+        free = forgotten(expansion, max(order, Fraction(weak)))
+        results.append(free)
+        if free.holds and memory:
+            results[0] = replace(closed, outcome="proved", equation=f"{free.equation}, {closed.reason}", reason="")
+        if not free.holds:
+            results = [replace(result, outcome=_softened(result.outcome)) for result in results]
     concluded = _concluded(tuple(results), expansion.notes)
     return _Found(*concluded, tuple(results), expansion.notes, expansion.limits)
+
+
+def _with_memory(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit: bool) -> _Found:
+    """A discretisation of an SDE whose gradients come from an estimator with a memory, at every state of it."""
+    results, family, notes = data_statements(estimator, target)
+    if family is None:
+        return _Found(*_concluded(results, notes), results, notes)
+    found = _scheme(sampler, target, Remembering(estimator, family), in_the_limit, remembers=True)
+    results = (*results, *found.results)
+    notes = (*notes, *found.notes)
+    return _Found(*_concluded(results, notes), results, notes, found.limits)
 
 
 def _under_noise(sampler: Sampler, target: Target) -> _Found:

@@ -114,6 +114,11 @@ class Ring:
 
     Args:
         most_work: products of terms after which a proof is given up, if `rings_limited` does not allow fewer.
+
+    Attributes:
+        generators: by their numbers.
+        statuses: what is known of polynomials as zeros (`zero.status`).
+        points: the values of polynomials at points that are used again (`zero.random_point`).
     """
 
     def __init__(self, most_work: int = MOST_WORK) -> None:
@@ -124,6 +129,8 @@ class Ring:
         self._products: dict[tuple[int, int], tuple[int, Polynomial | None]] = {}
         self._derivatives: dict[tuple[int, int], Polynomial] = {}
         self._atoms: dict[int, frozenset[int]] = {}
+        self.statuses: dict[Polynomial, Any] = {}
+        self.points: dict[Any, Callable[[Polynomial], Value]] = {}
         self._work, self._most_work = 0, min(most_work, _limit.get())
         self.one_monomial = self._intern(())
         self.zero = Polynomial(self, {}, 1)

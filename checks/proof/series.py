@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from checks.proof.errors import PrecisionLost, Unreadable
-from checks.proof.functions import Abbreviation, derivatives, power
+from checks.proof.functions import derivatives, power, shortened
 from checks.proof.ring import Polynomial, Ring
 
 EXACT = 10**6
@@ -41,10 +41,11 @@ class Space:
         return Series(self, {0: p})
 
     def shortened(self, p: Polynomial) -> Polynomial:
-        """The polynomial itself, or a name for it if it is long."""
-        if self.longest is None or len(p) <= self.longest:
-            return p
-        return self.ring.generator(Abbreviation(p))
+        """The polynomial itself, or names in it if it is long (`functions.shortened`)."""
+        return p if self.longest is None else shortened(p, self.longest, self._is_random)
+
+    def _is_random(self, number: int) -> bool:
+        return any(self.ring.generators[inner].kind == "draw" for inner in self.ring.atoms(number))
 
     def power_of_step(self, k: int) -> "Series":
         """s^k."""

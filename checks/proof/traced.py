@@ -14,7 +14,7 @@ from jax.flatten_util import ravel_pytree
 from checks.proof.draws import History
 from checks.proof.errors import Unreadable
 from checks.proof.potential import Coordinate
-from checks.proof.reader.interpreter import Reader, unknown
+from checks.proof.reader.interpreter import Reader, least, unknown
 from checks.proof.reader.values import Array, is_discrete, is_key_type, objects, scalar
 from checks.proof.ring import Polynomial
 from checks.proof.series import Series
@@ -99,10 +99,13 @@ class Traced:
         return any(map(is_key_type, self._types))
 
     def packed(self, reader: Reader, z: Sequence[Series]) -> list[Any]:
-        """The state of z; integers of a state may be anything after a few steps, so they are unknown."""
+        """The state of z; integers of a state may be anything after a few steps, so they are unknown.
+
+        Those that a step does not make smaller are at least what they are at first; `stepped` sees to that.
+        """
         leaves = reader.closed(self._pack, [scalar(History("pack")), objects(list(z), (self.size,))])
         return [
-            unknown(aval) if is_discrete(aval.dtype) else value
+            unknown(aval, least(value)) if is_discrete(aval.dtype) else value
             for value, aval in zip(leaves, self._pack.out_avals, strict=True)
         ]
 
@@ -125,10 +128,15 @@ class Traced:
         return leaves
 
     def stepped(self, reader: Reader, leaves: Sequence[Any], step_size: Series) -> Stepped:
-        """One step from a state."""
+        """One step from a state. Raises Unreadable if an integer that enters the arithmetic may go down."""
         keys = scalar(History("step")), scalar(History("repack"))
         out = reader.closed(self._step, [*keys, scalar(step_size), *leaves])
         z, position, after, repacked = jax.tree.unflatten(self._structure, out)
+        if reader.has_counters:
+            pairs = zip(leaves, after, self._types, strict=True)
+            integers = [(least(a), least(b)) for a, b, dtype in pairs if is_discrete(dtype) and dtype.kind != "b"]
+            if any(a is not None and (b is None or b < a) for a, b in integers):
+                raise Unreadable("a counter of the state in the arithmetic, which may go down")
         (start,) = reader.closed(self._position, leaves)
         flat = lambda value: list(reader.symbols(value).ravel())
         return Stepped(

@@ -6,7 +6,7 @@
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Literal
 
@@ -16,7 +16,7 @@ from mpmath import mpf
 
 from checks.proof.draws import evaluator
 from checks.proof.errors import NotReal, Unreadable
-from checks.proof.functions import Applied, InverseRoot, Values, is_positive
+from checks.proof.functions import Abbreviation, Applied, InverseRoot, Values, is_positive
 from checks.proof.ring import Polynomial, Ring, Value
 
 Status = Literal["proved", "verified", "round-off", "single", "nonzero"]
@@ -27,8 +27,8 @@ DIGITS = 50
 POINTS = 3
 ATTEMPTS = 200
 WITNESSES = 300
-WORK = 300_000
-"""Products of terms that a proof by relations may take; two seconds."""
+WORK = 30_000
+"""Products of terms that a proof by relations may take; a fifth of a second."""
 OPERATIONS = 64
 """Roundings that a constant of a program went through, at the most: products and roots of a few literals."""
 
@@ -37,14 +37,22 @@ def status(p: Polynomial) -> Status:
     """The rank of a polynomial as a zero."""
     if not p:
         return "proved"
-    worst = max(relative_size(p, seed) for seed in range(POINTS))
-    if worst < mpf(10) ** (20 - DIGITS):
-        known = _proved(p)
-        return "proved" if known else "verified"
+    known = p.ring.statuses.get(p)
+    if known is None:
+        known = p.ring.statuses[p] = _found_status(p)
+    return known
+
+
+def _found_status(p: Polynomial) -> Status:
     eps, single = (OPERATIONS * float(np.finfo(kind).eps) for kind in (np.float64, np.float32))
-    if worst < eps:
-        return "round-off"
-    return "single" if worst < single else "nonzero"
+    worst = mpf(0)
+    for seed in range(POINTS):
+        worst = max(worst, relative_size(p, seed))
+        if worst >= single:
+            return "nonzero"
+    if worst < mpf(10) ** (20 - DIGITS):
+        return "proved" if _proved(p) else "verified"
+    return "round-off" if worst < eps else "single"
 
 
 def is_zero(p: Polynomial) -> bool:
@@ -58,16 +66,29 @@ def relative_size(p: Polynomial, seed: int) -> Value:
     Raises:
         NotReal: if no point was found at which all functions of p are real.
     """
+    monomials = [p.ring.monomial(factors, a) for factors, a in p.terms()]
     with mpmath.workdps(DIGITS):
-        value = random_point(p, seed)
-        sizes = mpmath.fsum(abs(value(p.ring.monomial(factors, a))) for factors, a in p.terms())
-        return abs(value(p)) / max(sizes, mpf(1))
+        for value in _points(p.ring, seed):
+            try:
+                parts = [value(monomial) for monomial in monomials]
+            except (NotReal, ZeroDivisionError):
+                continue
+            return abs(mpmath.fsum(parts)) / max(mpmath.fsum(parts, absolute=True), mpf(1))
+    raise NotReal
+
+
+def _points(ring: Ring, seed: int, spread: Fraction = Fraction(4, 3)) -> Iterator[Values]:
+    """Random points; the values of generators there are kept for all polynomials that are asked for."""
+    for attempt in range(ATTEMPTS):
+        name = (seed, attempt, spread, mpmath.mp.dps)
+        if name not in ring.points:
+            ring.points[name] = at_random(ring, f"{seed} {attempt}", spread)
+        yield ring.points[name]
 
 
 def random_point(p: Polynomial, seed: int, spread: Fraction = Fraction(4, 3)) -> Values:
     """The values of polynomials at a random point at which p is real, of either sign where that is possible."""
-    for attempt in range(ATTEMPTS):
-        value = at_random(p.ring, f"{seed} {attempt}", spread)
+    for value in _points(p.ring, seed, spread):
         try:
             value(p)
         except (NotReal, ZeroDivisionError):
@@ -109,6 +130,9 @@ def vanishes(p: Polynomial) -> bool:
         match ring.generators[number]:
             case InverseRoot(base):
                 return all(vanishes(part) for part in _cleared(p, number, base))
+            case Abbreviation(meaning):
+                parts = _by_power(p, number)
+                return vanishes(ring.sum(q * meaning**k for k, q in parts.items()))
             case Applied("sin", argument):
                 rewritten = _without_squares(p, number, ring.generator(Applied("cos", argument)))
                 if rewritten is not None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from checks.proof.errors import Unreadable
 from checks.proof.reader.interpreter import Handler, Reader
+from checks.proof.reader.linear_algebra import exponential, is_exponential
 from checks.proof.reader.moves import as_array
 from checks.proof.reader.predicates import decided
 from checks.proof.reader.randomness import drawn, is_draw
@@ -17,9 +18,12 @@ MOST_TRIPS = 200
 
 
 def _call(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
-    """A function that is called, or a draw."""
-    if equation.primitive.name in ("jit", "pjit") and is_draw(equation):
+    """A function that is called, a draw, or the exponential of a matrix."""
+    named = equation.primitive.name in ("jit", "pjit")
+    if named and is_draw(equation):
         return drawn(reader, equation, inputs)
+    if named and is_exponential(equation):
+        return exponential(reader, equation, inputs)
     parameters = equation.params
     inner = next((parameters[key] for key in ("jaxpr", "call_jaxpr", "fun_jaxpr") if key in parameters), None)
     if inner is None:

@@ -10,12 +10,14 @@ from jax.extend import core
 from checks.proof.draws import History, Law
 from checks.proof.errors import Unreadable
 from checks.proof.functions import is_positive
+from checks.proof.potential import Memory
 from checks.proof.reader.paths import Path
 from checks.proof.reader.values import (
     UNKNOWN,
     Array,
     Equation,
     Predicate,
+    Unknown,
     bind,
     has_unknown,
     is_discrete,
@@ -25,7 +27,7 @@ from checks.proof.reader.values import (
     objects,
 )
 from checks.proof.ring import Polynomial, Ring
-from checks.proof.series import Space
+from checks.proof.series import Series, Space
 from checks.tracing.noise_tape import short_place, source_place
 
 Handler = Callable[["Reader", Equation, list[Any]], Sequence[Any]]
@@ -55,6 +57,8 @@ class Reader:
         notes: what a verdict has to be weighed with, such as a key that is used twice.
         limits: comparisons of the step size with numbers, which were decided for small h.
         drawn: what each key was used for.
+        reads_counters: whether an integer of the state may enter the arithmetic, as a number of which nothing is known.
+        small_steps: whether comparisons of the step size with numbers are decided for small h at finite h too.
         visited: the points at which the potential was asked for, in order.
     """
 
@@ -74,6 +78,9 @@ class Reader:
         self.limits: set[str] = set()
         self.drawn: dict[History, Drawn] = {}
         self.visited: list[tuple[Polynomial, ...]] = []
+        self.reads_counters = False
+        self.small_steps = False
+        self._counters = 0
         self._around: list[Equation] = []
 
     @property
@@ -142,6 +149,18 @@ class Reader:
         return ""
 
     @property
+    def has_counters(self) -> bool:
+        """True if an integer of the state has entered the arithmetic."""
+        return self._counters > 0
+
+    def counter(self, integer: Unknown) -> Series:
+        """A number of its own for an integer of the state. Raises Unreadable where that is not asked for."""
+        if not self.reads_counters:
+            raise Unreadable("a counter of the state in the arithmetic")
+        self._counters += 1
+        return self.space.lift(self.ring.generator(Memory(f"counter {self._counters}", integer.least)))
+
+    @property
     def here(self) -> str:
         """File and line of what is being read."""
         return self.place(self._around[-1]) if self._around else ""
@@ -168,7 +187,8 @@ class Reader:
             return handler(self, equation, inputs)
         discrete = all(is_discrete(v.aval.dtype) for v in equation.outvars)
         if discrete and any(map(has_unknown, inputs)) and name not in KEEPS_UNKNOWN:
-            return [unknown(v.aval) for v in equation.outvars]
+            bound = _least_sum(inputs) if name == "add" else None
+            return [unknown(v.aval, bound) for v in equation.outvars]
         if discrete and not any(map(is_symbolic, inputs)):
             return numbers(equation, inputs)
         if handler is None:
@@ -176,10 +196,22 @@ class Reader:
         return handler(self, equation, inputs)
 
 
-def unknown(aval: Any) -> Array:
-    """Integers or predicates of which nothing is known."""
-    item = Predicate(None) if np.dtype(aval.dtype).kind == "b" else UNKNOWN
+def unknown(aval: Any, least: int | None = None) -> Array:
+    """Integers or predicates of which nothing is known, or a bound from below."""
+    item = Predicate(None) if np.dtype(aval.dtype).kind == "b" else UNKNOWN if least is None else Unknown(least)
     return objects([item] * int(np.prod(aval.shape, dtype=int)), aval.shape)
+
+
+def least(value: Any) -> int | None:
+    """The least that integers of the program may be; None if no bound is known."""
+    bounds = [x.least if isinstance(x, Unknown) else x for x in np.ravel(np.asarray(value))]
+    known = [int(x) for x in bounds if isinstance(x, int | np.integer)]
+    return min(known) if known and len(known) == len(bounds) else None
+
+
+def _least_sum(inputs: Sequence[Any]) -> int | None:
+    bounds = [least(value) for value in inputs]
+    return None if None in bounds else sum(bound for bound in bounds if bound is not None)
 
 
 def numbers(equation: Equation, inputs: list[Any]) -> list[Any]:
@@ -221,6 +253,6 @@ STRUCTURAL = frozenset(
 )
 """Primitives that their handler reads whatever the inputs are: calls, keys, and what NumPy does on any array."""
 KEEPS_UNKNOWN = frozenset(
-    {"select_n", "gather", "dynamic_slice", "dynamic_update_slice", "scatter", "pad", "not", "eq"}
+    {"select_n", "gather", "dynamic_slice", "dynamic_update_slice", "scatter", "pad", "not", "eq", "and", "or"}
 )
 """Primitives whose handler knows what to do with an integer of the state."""

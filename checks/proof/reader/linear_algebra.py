@@ -1,22 +1,29 @@
 """Factorisations of small matrices of series, by the elimination of textbooks.
 
 Pivots are the first entries that are not zero: which one is taken changes the rounding of a program and none of its
-values. Eigenvectors of a 2 x 2 matrix are those of the closed form; a larger one has to be diagonal.
+values. Eigenvectors of a 2 x 2 matrix are those of the closed form; a larger one has to fall into such blocks. The
+exponential of a matrix that vanishes with h is its series, sum_k a^k / k!; it is known by its name and file, as draws
+are, since its program chooses an approximation by the size of the matrix.
 """
 
+import inspect
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import jax.scipy.linalg
 import numpy as np
 
 from checks.proof.errors import PrecisionLost, Unreadable
 from checks.proof.reader.arithmetic import inner_product
 from checks.proof.reader.interpreter import Handler, Reader
 from checks.proof.reader.values import Array, Equation, objects
-from checks.proof.series import raised
+from checks.proof.series import Series, raised
+from checks.tracing.noise_tape import file_of
 
 HALF = Fraction(1, 2)
+JAX_LINEAR_ALGEBRA = str(Path(inspect.getsourcefile(inspect.unwrap(jax.scipy.linalg.expm)) or "").resolve())
 
 
 def _matrices(reader: Reader, value: Any) -> tuple[list[Array], tuple[int, ...]]:
@@ -112,13 +119,35 @@ def _eigh(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any
 
 
 def _eigen(reader: Reader, a: Array) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors (in columns), in any order."""
+    """Eigenvalues and eigenvectors (in columns), in any order, of a matrix that falls into small blocks."""
     n, space = len(a), reader.space
-    if all(a[i, j].is_zero for i in range(n) for j in range(n) if i != j):
-        unit = [space.one if i == j else space.zero for i in range(n) for j in range(n)]
-        return objects([a[i, i] for i in range(n)], (n,)), objects(unit, (n, n))
-    if n != 2:
-        raise Unreadable("eigh of a matrix of more than two rows that is not diagonal")
+    values, vectors = objects([space.zero] * n, (n,)), objects([space.zero] * n**2, (n, n))
+    for block in _blocks(a):
+        if len(block) == 1:
+            values[block[0]], vectors[block[0], block[0]] = a[block[0], block[0]], space.one
+        elif len(block) == 2:
+            values[block], vectors[np.ix_(block, block)] = _eigen_of_two(reader, a[np.ix_(block, block)])
+        else:
+            raise Unreadable(f"eigh of a matrix with a block of {len(block)} rows")
+    return values, vectors
+
+
+def _blocks(a: Array) -> list[list[int]]:
+    """Places that hang together through entries that are not zero; between blocks all entries are."""
+    left, found = set(range(len(a))), []
+    while left:
+        block, new = set[int](), {min(left)}
+        while new:
+            block |= new
+            new = {j for i in block for j in left - block if not a[i, j].is_zero or not a[j, i].is_zero}
+        left -= block
+        found.append(sorted(block))
+    return found
+
+
+def _eigen_of_two(reader: Reader, a: Array) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of a matrix of two rows whose other diagonal is not zero."""
+    space = reader.space
     b = (a[0, 1] + a[1, 0]).scaled(HALF)
     mean, half = (a[0, 0] + a[1, 1]).scaled(HALF), (a[0, 0] - a[1, 1]).scaled(HALF)
     # both are often of a high order, as in 2 h I - h^2 V: what they share is taken out before they are squared
@@ -133,6 +162,33 @@ def _eigen(reader: Reader, a: Array) -> tuple[Array, Array]:
     spread = root.shifted(shared)
     values = objects([mean + spread, mean - spread], (2,))
     return values, objects([b * scale, -other * scale, other * scale, b * scale], (2, 2))
+
+
+def is_exponential(equation: Equation) -> bool:
+    """True for a call of `jax.scipy.linalg.expm`, and not of another author's function of this name."""
+    return equation.params["name"] == "expm" and str(file_of(equation)) == JAX_LINEAR_ALGEBRA
+
+
+def exponential(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+    """exp of each matrix of a batch. Raises Unreadable if one does not vanish as h -> 0."""
+    del equation
+    matrices, batch = _matrices(reader, inputs[0])
+    return [_batched([_exponential(reader, a) for a in matrices], batch)]
+
+
+def _exponential(reader: Reader, a: Array) -> Array:
+    n, space = len(a), reader.space
+    if any(not entry.is_zero and entry.valuation < 1 for entry in a.ravel()):
+        raise Unreadable("expm of a matrix that does not vanish as h -> 0")
+    term = objects([space.one if i == j else space.zero for i in range(n) for j in range(n)], (n, n))
+    total = term
+    for k in range(1, space.order + 2):
+        term = objects([inner_product(reader, row, column) for row in term for column in a.T], (n, n))
+        term = objects([entry.scaled(Fraction(1, k)) for entry in term.ravel()], (n, n))
+        total = objects([x + y for x, y in zip(total.ravel(), term.ravel(), strict=True)], (n, n))
+    zero = all(entry.is_zero for entry in a.ravel())
+    known = lambda entry: entry if zero else Series(space, entry.coefficients, min(entry.precision, space.order + 1))
+    return objects([known(entry) for entry in total.ravel()], (n, n))
 
 
 def _permutation(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:

@@ -16,6 +16,7 @@ from mpmath import mpf
 from checks.proof.draws import Draw, DrawFunction, Rademacher, Uniform, draws_in, evaluator
 from checks.proof.errors import PrecisionLost, Unreadable
 from checks.proof.functions import Applied
+from checks.proof.potential import StepRoot
 from checks.proof.reader.interpreter import Handler, Reader
 from checks.proof.reader.paths import Acceptance, Option
 from checks.proof.reader.values import (
@@ -69,12 +70,41 @@ def known_sign(reader: Reader, p: Polynomial) -> int | None:
         return next(1 if value > 0 else -1 for factors, value in p.terms() if is_infinite(p.ring.monomial(factors)))
     if not p.has("state") and not p.has("draw"):
         return 1 if evaluator(p.ring, {})(p) > 0 else -1
+    if reader.small_steps and (sign := _sign_of_small_steps(reader, p)) is not None:
+        return sign
     terms = list(p.terms())
     signs = {value > 0 for _, value in terms}
     definite = all(e % 2 == 0 or reader.is_positive(g) for factors, _ in terms for g, e in factors)
     if definite and len(signs) == 1:
         return 1 if signs == {True} else -1
     return None
+
+
+def _sign_of_small_steps(reader: Reader, p: Polynomial) -> int | None:
+    """The sign for small h of a polynomial in s, and of a sum of log h and min(.., 0); None of another polynomial."""
+    terms, generators = dict(p.terms()), p.ring.generators
+    if all(isinstance(generators[number], StepRoot) for number in p.atoms()):
+        lowest = min(terms, key=lambda factors: factors[0][1] if factors else 0)
+        sign = -1 if terms[lowest] < 0 else 1
+        if len(terms) > 1:
+            reader.limits.add(f"{p.text()} {'<' if sign < 0 else '>'} 0 ({reader.here})")
+        return sign
+    single = [generators[f[0][0]] if len(f) == 1 and f[0][1] == 1 else None for f in terms]
+    falls = [isinstance(g, Applied) and g.name == "log" and _vanishes(g.argument) for g in single]
+    cut = [isinstance(g, Applied) and g.name == "min0" for g in single]
+    signs = {value > 0 for value in terms.values()}
+    if any(falls) and all(a or b for a, b in zip(falls, cut, strict=True)) and len(signs) == 1:
+        reader.limits.add(f"{p.text()} {'<' if signs == {True} else '>'} 0 ({reader.here})")
+        return -1 if signs == {True} else 1
+    return None
+
+
+def _vanishes(p: Polynomial) -> bool:
+    """True for a positive number times a power of s, which is below one for small h."""
+    terms = list(p.terms())
+    if len(terms) != 1 or terms[0][1] <= 0 or not terms[0][0]:
+        return False
+    return all(isinstance(p.ring.generators[number], StepRoot) and exponent > 0 for number, exponent in terms[0][0])
 
 
 def _probability(p: Polynomial) -> Fraction | None:
@@ -270,11 +300,17 @@ def _connective(conjunction: bool) -> Handler:
         for a, b in ((p, q), (q, p)):
             if isinstance(a, bool | np.bool_):
                 return b if bool(a) == conjunction else not conjunction
+        if any(isinstance(a, Unknown) for a in (p, q)):
+            return UNKNOWN
+        if any(a.difference is None for a in (p, q)):
+            return Predicate(None)
         if decided(reader, p, equation) != conjunction:
             return not conjunction
         return decided(reader, q, equation)
 
     def handler(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+        if np.dtype(equation.outvars[0].aval.dtype).kind != "b":
+            raise Unreadable(f"the bits of an integer ({equation.primitive.name})")
         arrays = [np.asarray(value, object) for value in inputs]
         return [booleans(each(lambda p, q: entry(reader, p, q, equation), *arrays))]
 
@@ -391,7 +427,7 @@ def _converted_to_real(reader: Reader, value: Any, equation: Equation, new: np.d
         if isinstance(x, Series):
             return x
         if isinstance(x, Unknown):
-            raise Unreadable("a counter of the state in the arithmetic")
+            return reader.counter(x)
         return reader.space.constant(int(decided(reader, x, equation)))
 
     return each(entry, value)

@@ -4,6 +4,7 @@ The functions of `jax.random` are known by the names of their inner calls and by
 tape; what they do with the bits of a key is not read.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -44,6 +45,8 @@ from checks.tracing.noise_tape import JAX_RANDOM, file_of
 
 MOST_OUTCOMES = 16
 """Values of one integer draw that are followed."""
+MOST_ORDERS = 24
+"""Orders of a shuffled array that are followed."""
 PLAIN: dict[str, Law] = {
     "_normal": Normal(),
     "_normal_real": Normal(),
@@ -58,7 +61,7 @@ PLAIN: dict[str, Law] = {
 
 def is_draw(equation: Equation) -> bool:
     """True for a call of `jax.random` that draws, and not of another author under such a name."""
-    known = equation.params["name"] in (*PLAIN, "_truncated_normal", "_t", "_bernoulli", "_randint")
+    known = equation.params["name"] in (*PLAIN, "_truncated_normal", "_t", "_bernoulli", "_randint", "_shuffle")
     return known and str(file_of(equation)) == JAX_RANDOM
 
 
@@ -76,6 +79,8 @@ def drawn(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any
     parameters = [
         value for value, v in zip(inputs[1:], equation.invars[1:], strict=True) if not is_key_type(v.aval.dtype)
     ]
+    if equation.params["name"] == "_shuffle" and keys.ndim:
+        raise Unreadable("several keys that shuffle")
     if keys.ndim and any(np.ndim(value) for value in parameters):
         raise Unreadable("draws of several keys with parameters of their own")
     parts = [_of_one_key(reader, equation, key, inner, parameters) for key in keys.ravel()]
@@ -92,6 +97,8 @@ def _of_one_key(reader: Reader, equation: Equation, key: Any, shape: tuple[int, 
         reader.notes.add(f"draws from a key that is the same in every step ({reader.place(equation)})")
     if name == "_randint":
         return _integers(reader, equation, key, shape, parameters)
+    if name == "_shuffle":
+        return _shuffled(reader, equation, key, parameters[0])
     numbers = [reader.symbols(value) for value in parameters]
     law = _law(name, numbers)
     use = Drawn(law, shape)
@@ -135,13 +142,30 @@ def _integers(reader: Reader, equation: Equation, key: History, shape: tuple[int
     count, size = high - low, math.prod(shape)
     if count**size > MOST_OUTCOMES**2 or count > MOST_OUTCOMES:
         raise Unreadable(f"{size} integers of {count} values each")
-    if reader.drawn.setdefault(key, Drawn(f"integers below {count}", shape)).shape != shape:
+    use = Drawn(f"integers from {low} to {high - 1}", shape)
+    if reader.drawn.setdefault(key, use) != use:
         reader.notes.add(f"one key for two kinds of draws ({reader.place(equation)})")
     outcomes = reader.path.outcomes
     if key not in outcomes:
         options = [Option(value, Fraction(1, count)) for value in range(low, high)]
         outcomes[key] = [reader.path.choose(options) for _ in range(size)]
     return np.array(outcomes[key], equation.outvars[0].aval.dtype).reshape(shape)
+
+
+def _shuffled(reader: Reader, equation: Equation, key: History, rows: Any) -> Array:
+    """An array in any order of its first axis, one path for each order."""
+    rows = np.asarray(rows)
+    count = len(rows)
+    if rows.ndim != 1 or math.factorial(count) > MOST_ORDERS:
+        raise Unreadable(f"{count} numbers, or rows of numbers, in any order")
+    use = Drawn(f"an order of {count}", rows.shape)
+    if reader.drawn.setdefault(key, use) != use:
+        reader.notes.add(f"one key for two kinds of draws ({reader.place(equation)})")
+    outcomes, name = reader.path.outcomes, (key, "order")
+    if name not in outcomes:
+        orders = list(itertools.permutations(range(count)))
+        outcomes[name] = list(reader.path.choose([Option(order, Fraction(1, len(orders))) for order in orders]))
+    return rows[outcomes[name]]
 
 
 # Keys -----------------------------------------------------------------------------------------------------------------

@@ -32,7 +32,17 @@ def multi_indices(dimension: int, order: int) -> tuple[Index, ...]:
 
 
 def _uninterpreted(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
-    return [derivatives_at(reader, list(reader.symbols(inputs[0])), equation.params["name"], equation.params["order"])]
+    point, *numbers = (reader.symbols(value) for value in inputs)
+    name = equation.params["name"] + "".join(_label(entry) for number in numbers for entry in number.ravel())
+    return [derivatives_at(reader, list(point), name, equation.params["order"])]
+
+
+def _label(number: Series) -> str:
+    """The number of a function of a family."""
+    value = number.constant_term.rational if number.is_constant else None
+    if value is None or value.denominator != 1:
+        raise Unreadable("a datum that is none of the data")
+    return str(value)
 
 
 def derivatives_at(reader: Reader, x: Sequence[Series], name: str, order: int) -> Any:

@@ -27,7 +27,14 @@ Array = np.ndarray[Any, Any]
 
 
 class Unknown:
-    """An integer or flag of the state, of which no value is known."""
+    """An integer or flag of the state, of which no value is known.
+
+    Args:
+        least: a bound from below, if one is known.
+    """
+
+    def __init__(self, least: int | None = None) -> None:
+        self.least = least
 
     def __repr__(self) -> str:
         return "unknown"

@@ -23,12 +23,13 @@ from jax.flatten_util import ravel_pytree
 from checks.proof.draws import Draw, Exponential, History, Normal, Uniform, draws_in
 from checks.proof.errors import NotReal, PrecisionLost, Unreadable
 from checks.proof.expansion import coordinates
-from checks.proof.functions import Applied
+from checks.proof.functions import Abbreviation, Applied
 from checks.proof.matrices import determinant, solution
 from checks.proof.potential import uninterpreted
 from checks.proof.reader.paths import Acceptance, Path, every_path
 from checks.proof.reader.primitives import new_reader
 from checks.proof.ring import MOST_WORK, Polynomial
+from checks.proof.slopes import Gradients
 from checks.proof.statements.closure import finite_space, finite_step
 from checks.proof.statements.result import OUTCOMES, Outcome, Result, of_polynomials
 from checks.proof.traced import Traced, evaluated
@@ -40,7 +41,7 @@ BALANCE, REJECTION = "balance", "rejected move"
 EQUATION = "log a = -(H(z') - H(z)) + log q(z' -> z) - log q(z -> z') + log |Jacobian|"
 MOST_TRIES = 64
 """Guesses at the point that a draw of the reverse move leads to."""
-LONGEST = 400
+LONGEST = 100
 """Terms from which on a polynomial is a name, and an identity is verified at points where it could be proved."""
 LARGEST_JACOBIAN = 400
 """Terms of a Jacobian matrix beyond which its determinant is evaluated at points only."""
@@ -257,31 +258,36 @@ class _Kernel:
         weight = self.ring.sum(p * p for p in forward) - self.ring.sum(p * p for p in backward)
         wanted = self._energy(self.z) - self._energy(accepted.z) + weight.scaled(Fraction(1, 2))
         variables = [next(iter(p.numbers())) for p in (*self.z, *forward)]
-        rows = [[p.derivative(v) for v in variables] for p in (*accepted.z, *backward)]
-        volume = self._volume(rows)
+        image = [*accepted.z, *backward]
+        volume = self._volume(image, variables)
         if volume is None:
-            return self._at_points(ratio - wanted, rows)
+            return self._at_points(ratio - wanted, image, variables)
         found = of_polynomials(BALANCE, EQUATION, [("log a less what it should be", ratio - wanted)])
         outcomes: list[Outcome] = [found.outcome, volume]
         outcome = max(outcomes, key=OUTCOMES.index)
         return Result(BALANCE, EQUATION, outcome, found.reason, found.polynomial)
 
-    def _volume(self, rows: list[list[Polynomial]]) -> Outcome | None:
+    def _volume(self, image: Vector, variables: Sequence[int]) -> Outcome | None:
         """The outcome for |det| = 1; None if it is not, or too large to tell."""
-        if len(rows) > 4 or sum(len(p) for row in rows for p in row) > LARGEST_JACOBIAN:
+        atoms = frozenset().union(*(p.atoms() for p in image))
+        if len(image) > 4 or any(isinstance(self.ring.generators[g], Abbreviation) for g in atoms):
+            return None
+        rows = [[p.derivative(v) for v in variables] for p in image]
+        if sum(len(p) for row in rows for p in row) > LARGEST_JACOBIAN:
             return None
         d = determinant(rows)
         found = of_polynomials("volume", "det^2 = 1", [("det^2 - 1", d * d - self.ring.one)])
         return found.outcome if found.holds else None
 
-    def _at_points(self, difference: Polynomial, rows: list[list[Polynomial]]) -> Result:
+    def _at_points(self, difference: Polynomial, image: Vector, variables: Sequence[int]) -> Result:
         """log a - wanted - log |det| at random points, to 50 digits."""
-        everything = self.ring.sum((difference, *(p for row in rows for p in row)))
+        everything = self.ring.sum((difference, *image))
         worst = mpmath.mpf(0)
         with mpmath.workdps(DIGITS):
             for seed in range(POINTS):
                 value = random_point(everything, seed)
-                matrix = mpmath.matrix([[value(p) for p in row] for row in rows])
+                slopes = Gradients(self.ring, value, variables)
+                matrix = mpmath.matrix([slopes(p) for p in image])
                 worst = max(worst, abs(value(difference) - mpmath.log(abs(mpmath.det(matrix)))))
         if worst < mpmath.mpf(10) ** (20 - DIGITS):
             return Result(BALANCE, EQUATION, "verified")

@@ -19,6 +19,7 @@ import jax
 from checks.proof.draws import Draw
 from checks.proof.errors import PrecisionLost, Unreadable
 from checks.proof.expansion import coordinates
+from checks.proof.growth import grows
 from checks.proof.potential import Coordinate, StepRoot
 from checks.proof.reader.interpreter import Reader
 from checks.proof.reader.paths import Path, every_path
@@ -33,11 +34,13 @@ from targets.target import Target
 
 LONGEST = 50
 """Terms from which on a polynomial is a name: whether two numbers are the same does not depend on what they are."""
+ROUNDS = 4
+"""Times that a state is followed with more numbers of which nothing is known."""
 CLOSED = "closed state"
 EQUATION = "step(pack(z)) = pack(unpack(step(pack(z))))"
 
 
-def finite_space(longest: int, work: int = MOST_WORK) -> Space:
+def finite_space(longest: int | None, work: int = MOST_WORK) -> Space:
     """Constant series: at finite h nothing is expanded; long polynomials are abbreviated."""
     return Space(Ring(work), 0, longest)
 
@@ -49,27 +52,48 @@ def finite_step(space: Space) -> Series:
 
 def closed_state(sampler: Sampler, target: Target, estimator: Estimator) -> Result:
     """Decide if the next step depends on z alone."""
+    return closure(sampler, target, estimator)[0]
+
+
+def closure(sampler: Sampler, target: Target, estimator: Estimator) -> tuple[Result, frozenset[int]]:
+    """Decide if the next step depends on z alone; else the places of the numbers that it may depend on too.
+
+    A state with anything at these places and the rest as `pack` makes it of z is followed by another such state. There
+    are none where no such places are known.
+    """
+    none = frozenset[int]()
     with jax.enable_x64(True):
         traced = Traced(sampler, estimator, target)
         if traced.keeps_keys:
-            return Result(CLOSED, EQUATION, "undecided", "hidden state: a random key in the state")
+            return Result(CLOSED, EQUATION, "undecided", "hidden state: a random key in the state"), none
         if _is_all_of_the_state(traced):
-            return Result(CLOSED, "pack(unpack(state)) = state", "proved")
-        space, points = finite_space(LONGEST), []
-        memory: set[int] = set()
-
-        def one_path(path: Path) -> None:
-            memory.update(_memory(traced, target, new_reader(space, path, finite=True, points=points)))
-
+            return Result(CLOSED, "pack(unpack(state)) = state", "proved"), none
+        memory, open_places, points = set[int](), set[int](), []
+        space = finite_space(LONGEST)
         try:
-            for _ in every_path(one_path):
-                pass
+            for _ in range(ROUNDS):
+                before = len(open_places)
+
+                def one_path(path: Path) -> None:
+                    reader = new_reader(space, path, finite=True, points=points)
+                    reader.reads_counters = True
+                    read, opened = _memory(traced, target, reader, frozenset(open_places))
+                    memory.update(read)
+                    open_places.update(opened)
+
+                for _ in every_path(one_path):
+                    pass
+                if len(open_places) == before:
+                    break
+            else:
+                raise Unreadable("numbers that hang together in too many ways")
         except (Unreadable, PrecisionLost) as error:
-            return Result(CLOSED, EQUATION, "undecided", f"a state that could not be followed: {error}")
+            return Result(CLOSED, EQUATION, "undecided", f"a state that could not be followed: {error}"), none
     if memory:
         count = len(memory)
-        return Result(CLOSED, EQUATION, "undecided", f"hidden state: {count} number{'s' * (count > 1)} beyond z")
-    return Result(CLOSED, EQUATION, "proved")
+        reason = f"hidden state: {count} number{'s' * (count > 1)} beyond z"
+        return Result(CLOSED, EQUATION, "undecided", reason), frozenset(open_places)
+    return Result(CLOSED, EQUATION, "proved"), none
 
 
 def _is_all_of_the_state(traced: Traced) -> bool:
@@ -84,16 +108,27 @@ def _is_all_of_the_state(traced: Traced) -> bool:
         return False
 
 
-def _memory(traced: Traced, target: Target, reader: Reader) -> set[int]:
-    """The inexact numbers of a state that a later step depends on and that z does not determine, on one path."""
+def _memory(traced: Traced, target: Target, reader: Reader, known: frozenset[int]) -> tuple[set[int], set[int]]:
+    """The inexact numbers of a state that a later step depends on and that z does not determine, on one path.
+
+    Args:
+        traced: the programs.
+        target: with the potential.
+        reader: of the path.
+        known: places of which it is known that they are not what `pack` makes of z.
+
+    Returns:
+        The places that are read, and all places that `pack` would fill otherwise after a step.
+    """
     space = reader.space
     z = coordinates(reader.ring, traced.size, traced.dimension, target.manifold.is_positive)
     leaves = traced.packed(reader, [space.lift(p) for p in z])
     step = traced.stepped(reader, leaves, finite_step(space))
     open_places = [i for i, (a, b) in enumerate(zip(step.after, step.repacked, strict=True)) if not _equal(a, b)]
     open_places = [i for i in open_places if not _is_fresh_draw(step, i)]
+    open_places = sorted({*open_places, *known})
     if not open_places:
-        return set()
+        return set(), set()
     symbols = {i: reader.ring.generator(Coordinate(f"memory {i}", -1 - i)) for i in open_places}
     entries = [space.lift(symbols[i]) if i in symbols else a for i, a in enumerate(step.before)]
     again = traced.stepped(reader, traced.with_inexact(leaves, entries), finite_step(space))
@@ -104,7 +139,14 @@ def _memory(traced: Traced, target: Target, reader: Reader) -> set[int]:
     # A number that only goes into itself, as a step count does, is never read; one that goes into another is kept.
     inner = {i: frozenset().union(*(p.atoms() for p in again.after[i].polynomials())) for i in open_places}
     number = {i: next(iter(p.numbers())) for i, p in symbols.items()}
-    return {i for i in open_places if number[i] in atoms or any(number[i] in inner[j] for j in open_places if j != i)}
+    found = {i for i in open_places if number[i] in atoms or any(number[i] in inner[j] for j in open_places if j != i)}
+    if not found:
+        return found, set()
+    if grows({i: p for i in open_places for p in again.after[i].polynomials()}, symbols):
+        raise Unreadable("hidden state: numbers beyond z that may grow without bound")
+    later = zip(again.after, again.repacked, strict=True)
+    opened = {i for i, (a, b) in enumerate(later) if i not in symbols and not _equal(a, b)}
+    return found, {*open_places, *(i for i in opened if not _is_fresh_draw(again, i))}
 
 
 def _equal(a: Series, b: Series) -> bool:

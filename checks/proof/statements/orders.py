@@ -20,6 +20,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from checks.proof.expansion import Expansion, Region
@@ -80,6 +81,19 @@ def generator(expansion: Expansion, region: Region) -> Result:
     L = generator_of(region.density, region.recipe.D, region.recipe.Q)
     terms = [*_named_terms(coefficient(region.moments, 1), expansion), *_difference(region, L, 1, expansion)]
     return of_polynomials(GENERATOR, equation, terms, region.conditions)
+
+
+def in_terms_of_recipe(region: Region) -> Region:
+    """A region on which A_1 = L with the coefficients of A_1 as D and Q give them: they are equal, and shorter."""
+    assert region.recipe is not None
+    L = generator_of(region.density, region.recipe.D, region.recipe.Q)
+    zero = region.density.hamiltonian.ring.zero
+    found = {index: list(row) for index, row in region.moments.items()}
+    for index in L.keys() - found.keys():
+        found[index] = [zero] * max(map(len, region.moments.values()))
+    for index, row in found.items():
+        row[2] = L.get(index, zero).scaled(math.prod(map(math.factorial, index)))
+    return replace(region, moments=found)
 
 
 def recipe(expansion: Expansion, region: Region) -> Result:
