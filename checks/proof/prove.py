@@ -22,7 +22,7 @@ from checks.proof.ring import MOST_WORK
 from checks.proof.settings import SETTINGS, Setting, of_dimension
 from checks.proof.statements.balance import balance
 from checks.proof.statements.boundaries import continuous
-from checks.proof.statements.closure import closed_state, closure
+from checks.proof.statements.closure import NOT_FOLLOWED, closed_state, closure
 from checks.proof.statements.data import data_statements, forgotten
 from checks.proof.statements.exchange import with_jumps
 from checks.proof.statements.orders import (
@@ -267,17 +267,11 @@ def _scheme(
     order: int | Fraction = Fraction(1, 2) if in_the_limit else claims.invariant_order or Fraction(1, 2)
     weak = min(claims.weak_order or 0, 1) if in_the_limit else claims.weak_order or 0
     powers = max(int(2 * order + 1), 2 * weak)
-    dynamics, exchange = _dynamics(sampler, target), claims.get(Exchange)
-    closed, memory = closure(sampler, target, estimator)
-    results = [closed]
-    if exchange is not None and dynamics is not None:
-        if remembers or memory:
-            raise Unreadable("jumps in a step with memory")
-        arguments = sampler, target, estimator, powers, dynamics, claims.temperature, exchange.rate
-        expansion, balanced = with_jumps(*arguments)
-        results.append(balanced)
-    else:
-        expansion = expand(sampler, target, estimator, powers, dynamics, claims.temperature, memory)
+    closed, memory = closure(sampler, target, estimator, SOME_WORK if in_the_limit else MOST_WORK)
+    if in_the_limit and closed.reason.startswith(NOT_FOLLOWED):
+        raise Unreadable(closed.reason)
+    expansion, jumps = _expansion(sampler, target, estimator, powers, memory, remembers)
+    results = [closed, *jumps]
     for region in expansion.regions:
         declared, simple = None, region
         if region.recipe is not None:
@@ -331,11 +325,30 @@ def _under_noise(sampler: Sampler, target: Target) -> _Found:
     claims = sampler.claims
     if not isinstance(claims.law, StationaryLaw) or "covariance" in sampler.needs:
         raise NotForThese("a sampler for exact gradients, or one that reads their covariance")
-    dynamics = _dynamics(sampler, target)
-    expansion = expand(sampler, target, UninterpretedNoise(target), 3, dynamics, claims.temperature)
+    expansion, _ = _expansion(sampler, target, UninterpretedNoise(target), 3)
     found = [invariant_order(expansion, region, 1) for region in expansion.regions]
     results = tuple(replace(result, outcome=_softened(result.outcome)) for result in found)
     return _Found(*_concluded(results, expansion.notes), results, expansion.notes, expansion.limits)
+
+
+def _expansion(
+    sampler: Sampler,
+    target: Target,
+    estimator: Estimator,
+    powers: int,
+    memory: frozenset[int] = frozenset(),
+    remembers: bool = False,
+) -> tuple[Expansion, tuple[Result, ...]]:
+    """The series of a step, without the jumps of an exchange; what is decided about these."""
+    claims, dynamics = sampler.claims, _dynamics(sampler, target)
+    exchange = claims.get(Exchange)
+    arguments = sampler, target, estimator, powers
+    if exchange is None or dynamics is None:
+        return expand(*arguments, dynamics, claims.temperature, memory), ()
+    if remembers or memory:
+        raise Unreadable("jumps in a step with memory")
+    expansion, balanced = with_jumps(*arguments, dynamics, claims.temperature, exchange.rate)
+    return expansion, (balanced,)
 
 
 def _softened(outcome: Outcome) -> Outcome:

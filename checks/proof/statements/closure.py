@@ -36,7 +36,7 @@ LONGEST = 50
 """Terms from which on a polynomial is a name: whether two numbers are the same does not depend on what they are."""
 ROUNDS = 4
 """Times that a state is followed with more numbers of which nothing is known."""
-CLOSED = "closed state"
+CLOSED, NOT_FOLLOWED = "closed state", "a state that could not be followed"
 EQUATION = "step(pack(z)) = pack(unpack(step(pack(z))))"
 
 
@@ -55,11 +55,13 @@ def closed_state(sampler: Sampler, target: Target, estimator: Estimator) -> Resu
     return closure(sampler, target, estimator)[0]
 
 
-def closure(sampler: Sampler, target: Target, estimator: Estimator) -> tuple[Result, frozenset[int]]:
+def closure(
+    sampler: Sampler, target: Target, estimator: Estimator, work: int = MOST_WORK
+) -> tuple[Result, frozenset[int]]:
     """Decide if the next step depends on z alone; else the places of the numbers that it may depend on too.
 
     A state with anything at these places and the rest as `pack` makes it of z is followed by another such state. There
-    are none where no such places are known.
+    are none where no such places are known. It is given up after `work` products of terms.
     """
     none = frozenset[int]()
     with jax.enable_x64(True):
@@ -69,7 +71,7 @@ def closure(sampler: Sampler, target: Target, estimator: Estimator) -> tuple[Res
         if _is_all_of_the_state(traced):
             return Result(CLOSED, "pack(unpack(state)) = state", "proved"), none
         memory, open_places, points = set[int](), set[int](), []
-        space = finite_space(LONGEST)
+        space = finite_space(LONGEST, work)
         try:
             for _ in range(ROUNDS):
                 before = len(open_places)
@@ -88,7 +90,7 @@ def closure(sampler: Sampler, target: Target, estimator: Estimator) -> tuple[Res
             else:
                 raise Unreadable("numbers that hang together in too many ways")
         except (Unreadable, PrecisionLost) as error:
-            return Result(CLOSED, EQUATION, "undecided", f"a state that could not be followed: {error}"), none
+            return Result(CLOSED, EQUATION, "undecided", f"{NOT_FOLLOWED}: {error}"), none
     if memory:
         count = len(memory)
         reason = f"hidden state: {count} number{'s' * (count > 1)} beyond z"

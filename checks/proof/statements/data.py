@@ -37,7 +37,7 @@ Named = tuple[str, Polynomial]
 
 
 def data_statements(estimator: Estimator, target: Target) -> tuple[tuple[Result, ...], Family | None, tuple[str, ...]]:
-    """What is decided of an estimator; the family of its states, None if it has no memory or none was found; notes."""
+    """Decide if an estimator is unbiased. Returns the results, the family of its states if one was found, and notes."""
     estimation = Estimation(estimator, target)
     x = estimation.point("x")
     if not estimation.remembers:
@@ -68,7 +68,7 @@ def _decided(estimation: Estimation, state: Vector, x: Vector) -> tuple[Result, 
 
 
 def _softened(result: Result) -> Result:
-    """What fails at a symbol may be at a state that no run reaches."""
+    """Leave open what fails with symbols: it may fail at a state that no run reaches."""
     if result.outcome != "violated":
         return result
     reason = "not for all states of the family, of which a run may not reach all"
