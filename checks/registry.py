@@ -172,7 +172,7 @@ CHECKS: tuple[Check, ...] = (
         GRADIENTS,
         "estimators and preconditioners with a memory are what their definitions say",
         "",
-        (law.estimator_recursion, law.preconditioner_by_definition),
+        (proofs.estimator_for_every_potential, law.estimator_recursion, law.preconditioner_by_definition),
     ),
     Check(
         "balance",

@@ -2,6 +2,7 @@
 
 from checks.tiers.proofs.for_every_potential import (
     balance_for_every_potential,
+    estimator_for_every_potential,
     generator_for_every_potential,
     gradient_noise_for_every_potential,
     invariant_law_for_every_potential,
@@ -10,6 +11,7 @@ from checks.tiers.proofs.for_every_potential import (
 
 __all__ = [
     "balance_for_every_potential",
+    "estimator_for_every_potential",
     "generator_for_every_potential",
     "gradient_noise_for_every_potential",
     "invariant_law_for_every_potential",

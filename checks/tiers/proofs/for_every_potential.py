@@ -18,6 +18,7 @@ from checks.core.selection import claims_of
 from checks.proof.of_subject import proofs_of
 from checks.proof.prove import HIDDEN, Proof
 from checks.proof.settings import LINE, NOISY, PLANE, TREE
+from checks.proof.statements.data import COVARIANCE, FORGOTTEN, STATES, UNBIASED
 from checks.proof.statements.result import Result
 from samplers.interface.capabilities import on_host
 from samplers.interface.claims import ExactLaw, StochasticEquation
@@ -160,7 +161,15 @@ def invariant_law_for_every_potential(case: Case) -> Finding:
     require_stationary_law(claims)
     if ExactLaw in claims:
         raise NotApplicable("an exact kernel has its balance instead")
-    own = ("invariant order", "law of the position", "noise reaches", "continuity", "Hamiltonian")
+    own = (
+        "invariant order",
+        "law of the position",
+        "noise reaches",
+        "continuity",
+        "Hamiltonian",
+        "exchange",
+        FORGOTTEN,
+    )
     return finding(case, USUAL, _about(*own))
 
 
@@ -197,3 +206,18 @@ def balance_for_every_potential(case: Case) -> Finding:
     if ExactLaw not in claims_of(case.subject):
         raise NotApplicable("no law that is exact at a finite step size is claimed")
     return finding(case, USUAL, lambda result: True)
+
+
+@statement(
+    tier="law",
+    equation="E g(x, e) = grad U(x) for all data, batches and states e of the estimator, for every smooth U_0, L_i",
+    targets=once,
+    cost=0.0,
+    decides="dynamics",
+)
+def estimator_for_every_potential(case: Case) -> Finding:
+    """The gradient of an estimator is unbiased over all batches, at every state that a run can leave it in.
+
+    Source: welling2011bayesian, equation (3); dubey2016variance; baker2019control.
+    """
+    return finding(case, (LINE.name, PLANE.name), _about(UNBIASED, COVARIANCE, STATES))
