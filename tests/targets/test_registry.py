@@ -17,7 +17,11 @@ from targets.registry import TARGETS, target
 
 EPS = np.finfo(np.float64).eps
 NAMES = [row.name for row in TARGETS]
-WITH_TERMS = [name for name in NAMES if target(name).terms is not None]
+WITH_TERMS = ("tiny-gaussian-data", "tiny-regression", "tiny-logistic")
+WITH_TERMS += ("circle-posterior-mean-e1", "circle-posterior-pair-e2")
+ON_MANIFOLDS = ("uniform", "vmf", "bingham", "matrix-langevin", "circle-posterior", "dirichlet")
+"""Beginnings of the names of laws with more coordinates than dimensions."""
+FLAT = [name for name in NAMES if not name.startswith(ON_MANIFOLDS)]
 GAUSSIANS = [name for name in NAMES if name.startswith("gaussian") and "mixture" not in name]
 GAUSSIANS += ["tiny-gaussian-data", "tiny-regression"]
 
@@ -117,6 +121,12 @@ def test_the_pytree_target_has_two_leaves_of_equal_shape_and_is_jointly_correlat
     assert abs(covariance[0, 1]) > 0.1
 
 
+def test_the_lists_of_laws_are_complete():
+    """They are written down so that no law is built before a test asks for it."""
+    assert set(WITH_TERMS) == {name for name in NAMES if target(name).terms is not None}
+    assert set(FLAT) == {name for name in NAMES if target(name).manifold.dim == target(name).size}
+
+
 @pytest.mark.parametrize("name", WITH_TERMS)
 def test_the_terms_sum_to_the_potential(name):
     law = target(name)
@@ -149,7 +159,7 @@ def test_the_logistic_potential_is_the_textbook_one():
         assert abs(float(law.potential(jnp.array(x))) - reference(x)) <= 16 * EPS * reference(x)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if target(name).manifold.dim == target(name).size])
+@pytest.mark.parametrize("name", FLAT)
 def test_the_curvature_bounds_the_hessian_on_nearly_all_of_the_mass(name):
     law = target(name)
     draws = np.asarray(jax.vmap(law.ravel)(law.sample(jax.random.key(11), 2000)))

@@ -216,24 +216,24 @@ def test_the_null_law_does_not_grant_the_limit_of_a_chain_that_moves_by_h_square
 
 
 MANY = {
-    "posteriors/sgld": posteriors.SGLD(LINE, beta=0.2, temperature=T),
-    "posteriors/sglrw": posteriors.SGLRW(LINE, temperature=T),
-    "posteriors/sghmc": posteriors.SGHMC(LINE, alpha=1.0, sigma=1.3, temperature=T),
-    "posteriors/baoa": posteriors.BAOA(LINE, alpha=1.0, sigma=1.3, temperature=T),
-    "posteriors/sgnht": posteriors.SGNHT(LINE, alpha=1.0, sigma=1.3, temperature=T),
-    "geoopt/rsgld": geoopt.RSGLD(LINE),
-    "geoopt/sgrhmc": geoopt.SGRHMC(LINE, n_steps=1),
-    "devinterp/sgmcmc-sgld": devinterp.SGMCMCSGLD(LINE, localization=2.0, weight_decay=1.0),
-    "devinterp/sgmcmc-rmsprop": devinterp.SGMCMCRMSprop(LINE),
-    "devinterp/sgmcmc-sgnht": devinterp.SGMCMCSGNHT(LINE),
-    "devinterp/sgld": devinterp.SGLD(LINE),
+    "posteriors/sgld": lambda: posteriors.SGLD(LINE, beta=0.2, temperature=T),
+    "posteriors/sglrw": lambda: posteriors.SGLRW(LINE, temperature=T),
+    "posteriors/sghmc": lambda: posteriors.SGHMC(LINE, alpha=1.0, sigma=1.3, temperature=T),
+    "posteriors/baoa": lambda: posteriors.BAOA(LINE, alpha=1.0, sigma=1.3, temperature=T),
+    "posteriors/sgnht": lambda: posteriors.SGNHT(LINE, alpha=1.0, sigma=1.3, temperature=T),
+    "geoopt/rsgld": lambda: geoopt.RSGLD(LINE),
+    "geoopt/sgrhmc": lambda: geoopt.SGRHMC(LINE, n_steps=1),
+    "devinterp/sgmcmc-sgld": lambda: devinterp.SGMCMCSGLD(LINE, localization=2.0, weight_decay=1.0),
+    "devinterp/sgmcmc-rmsprop": lambda: devinterp.SGMCMCRMSprop(LINE),
+    "devinterp/sgmcmc-sgnht": lambda: devinterp.SGMCMCSGNHT(LINE),
+    "devinterp/sgld": lambda: devinterp.SGLD(LINE),
 }
 
 
 @pytest.mark.parametrize("name", MANY)
 def test_chains_at_once_are_independent_and_have_the_law_of_chains_one_at_a_time(name):
     """Exact moments of two chains over all paths of a quadrature, against those of two single ones."""
-    sampler, estimator, starts = MANY[name], HostExact(LINE), np.array([[0.3], [-0.8]])
+    sampler, estimator, starts = MANY[name](), HostExact(LINE), np.array([[0.3], [-0.8]])
     steps = 2 if name == "posteriors/sgnht" else 1  # its thermostats show in the second step
 
     def alone(generator, start):
@@ -256,7 +256,7 @@ def test_chains_at_once_are_independent_and_have_the_law_of_chains_one_at_a_time
 
 @pytest.mark.parametrize("name", ["posteriors/sghmc", "posteriors/baoa", "posteriors/sgnht"])
 def test_chains_from_given_variables_have_the_law_of_the_step(name):
-    sampler, estimator = MANY[name], HostExact(LINE)
+    sampler, estimator = MANY[name](), HostExact(LINE)
     step = step_of(sampler, LINE, points=2)
     z = np.array([[0.3, -1.1, 0.4], [-0.8, 0.6, 1.7]])[:, : step.size]
     pairs = list(branches(lambda g: sampler.chain_variables(g, z, H, 1, estimator), points=2))
@@ -274,14 +274,15 @@ def test_gradient_noise_reaches_the_step_and_differs_between_chains(name):
     noisy = KnownNoise(LINE, covariance)
     for estimator in (HostExact(LINE), noisy, HostNoise(LINE, covariance)):
         rng = np.random.default_rng(3)
-        ends = MANY[name].chains(rng, np.full((400, 1), 0.3), H, 1, estimator)
+        ends = MANY[name]().chains(rng, np.full((400, 1), 0.3), H, 1, estimator)
         variances.append(ends.var())
         assert len(np.unique(ends)) == 400
     assert variances[0] < 0.12
     assert 2 < variances[1] < 8
     assert 2 < variances[2] < 8
-    state = MANY[name].init(rng, np.array([0.3]), noisy)
-    moves = [np.ravel(MANY[name].position(MANY[name].step(rng, state, H, noisy)))[0] for _ in range(20)]
+    sampler = MANY[name]()
+    state = sampler.init(rng, np.array([0.3]), noisy)
+    moves = [np.ravel(sampler.position(sampler.step(rng, state, H, noisy)))[0] for _ in range(20)]
     assert 0.5 < np.var(moves) < 20
 
 
@@ -290,7 +291,7 @@ def test_an_estimator_of_the_host_that_is_not_exact_serves_no_chains_at_once():
         backend = "host"
 
     with pytest.raises(ValueError, match="one chain at a time"):
-        MANY["geoopt/rsgld"].chains(np.random.default_rng(0), np.zeros((2, 1)), H, 1, Stub())
+        MANY["geoopt/rsgld"]().chains(np.random.default_rng(0), np.zeros((2, 1)), H, 1, Stub())
 
 
 # -------------------------------------------------------------------------------------------------- the plain library
