@@ -166,14 +166,19 @@ class _Expander:
         """All regions, the outcomes of finite draws averaged over."""
         regions: dict[tuple[str, ...], Region | Unreadable] = {}
         assumed: dict[tuple[str, ...], Mapping[Polynomial, bool]] = {}
+        weights: dict[tuple[str, ...], Fraction] = {}
         for path, found in every_path(self._one_path):
             key = tuple(path.region)
+            weights[key] = weights.get(key, Fraction(0)) + path.weight
             assumed[key] = path.assumed
             before = regions.get(key)
             if isinstance(found, Unreadable) or isinstance(before, Unreadable):
                 regions[key] = found if isinstance(found, Unreadable) else before  # type: ignore[assignment]
             else:
                 regions[key] = _averaged(before, found, path.weight, key)
+        for key, weight in weights.items():
+            if weight != 1:  # an average over some of the outcomes is none
+                regions[key] = Unreadable("a branch on the state that the outcome of a draw has chosen")
         real = {key: region for key, region in regions.items() if not key or witness(assumed[key])}
         unread = [Unread(key, error) for key, error in real.items() if isinstance(error, Unreadable)]
         known = ((region, assumed[key]) for key, region in real.items() if isinstance(region, Region))

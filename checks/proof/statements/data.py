@@ -94,11 +94,16 @@ def _expected(
     ring, expectation = estimation.ring, Expectation(estimation.ring)
     n = range(len(x))
     sums: dict[tuple[str, ...], list[list[Polynomial]]] = {}
+    weights: dict[tuple[str, ...], Fraction] = {}
     for path, found in estimation.estimates(state, x):
         g = found.gradient
         entries = [*g, *(g[i] * g[j] for i in n for j in n), *(p for row in found.covariance for p in row)]
         weighted = [expectation(p).scaled(path.weight) for p in entries]
-        sums.setdefault(tuple(path.region), []).append(weighted)
+        region = tuple(path.region)
+        sums.setdefault(region, []).append(weighted)
+        weights[region] = weights.get(region, Fraction(0)) + path.weight
+    if any(weight != 1 for weight in weights.values()):
+        raise Unreadable("a branch on the state that the outcome of a draw has chosen")
     for region, rows in sums.items():
         total = [ring.sum(column) for column in zip(*rows, strict=True)]
         mean, squares, reported = total[: len(n)], total[len(n) : len(n) + len(n) ** 2], total[len(n) + len(n) ** 2 :]

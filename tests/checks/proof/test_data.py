@@ -131,6 +131,21 @@ def test_a_key_for_the_batch_and_for_the_noise_does_not_pass():
     assert prove(simple_sampler(step), 2, build).verdict == "undecided"
 
 
+def test_a_branch_that_hangs_on_the_batch_is_undecided():
+    """Each side is met for some batches only; their average is not the expectation, and nothing is refuted by it."""
+    rule = lambda terms, prior, rows: (
+        prior + terms.size * jnp.where(rows[0, 0] > 0, 1.0, 1.0 + 0 * rows[0, 0]) * rows[0]
+    )
+    clipped = lambda terms, prior, rows: prior + terms.size * jnp.where(rows[0, 0] > 0, rows[0], 2 * rows[0])
+    one = lambda key: jax.random.randint(key, (1,), 0, DATA)
+    for made in (rule, clipped):
+        build = lambda t, made=made: Batch(t, made, one)
+        assert "violated" not in outcomes(build)
+    build = lambda t: Batch(t, clipped, one)
+    assert outcomes(build) == {"undecided"}
+    assert prove(SGLD(), 2, build).verdict == "undecided"
+
+
 def test_data_that_are_changed_are_no_data():
     class Scaled(Stateless):
         def __init__(self, target):
