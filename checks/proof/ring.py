@@ -107,6 +107,7 @@ class Ring:
         generators: by their numbers.
         statuses: what is known of polynomials as zeros (`zero.status`).
         points: the values of polynomials at points that are used again (`zero.random_point`).
+        values: those at the first of them (`zero.surely_differ`).
     """
 
     def __init__(self, most_work: int = MOST_WORK) -> None:
@@ -119,6 +120,7 @@ class Ring:
         self._atoms: dict[int, frozenset[int]] = {}
         self.statuses: dict[Polynomial, Any] = {}
         self.points: dict[Any, Callable[[Polynomial], Value]] = {}
+        self.values: dict[Polynomial, Value] = {}
         self._work, self._most_work = 0, most_work
         self.one_monomial = self._intern(())
         self.zero = Polynomial(self, {}, 1)
