@@ -119,6 +119,7 @@ class Ring:
         generators: by their numbers.
         statuses: what is known of polynomials as zeros (`zero.status`).
         points: the values of polynomials at points that are used again (`zero.random_point`).
+        values: those at the first of them (`zero.surely_differ`).
     """
 
     def __init__(self, most_work: int = MOST_WORK) -> None:
@@ -131,7 +132,12 @@ class Ring:
         self._atoms: dict[int, frozenset[int]] = {}
         self.statuses: dict[Polynomial, Any] = {}
         self.points: dict[Any, Callable[[Polynomial], Value]] = {}
+<<<<<<< HEAD
         self._work, self._most_work = 0, min(most_work, _limit.get())
+=======
+        self.values: dict[Polynomial, Value] = {}
+        self._work, self._most_work = 0, most_work
+>>>>>>> proof
         self.one_monomial = self._intern(())
         self.zero = Polynomial(self, {}, 1)
         self.one = Polynomial(self, {self.one_monomial: 1}, 1)

@@ -27,6 +27,8 @@ DIGITS = 50
 POINTS = 3
 ATTEMPTS = 200
 WITNESSES = 300
+FAR = mpf(10) ** -3
+"""Relative difference above which values differ, whatever was rounded."""
 WORK = 30_000
 """Products of terms that a proof by relations may take; a fifth of a second."""
 OPERATIONS = 64
@@ -58,6 +60,25 @@ def _found_status(p: Polynomial) -> Status:
 def is_zero(p: Polynomial) -> bool:
     """True if a polynomial is zero, proved or to 50 digits."""
     return status(p) in ("proved", "verified")
+
+
+def surely_differ(a: Polynomial, b: Polynomial) -> bool:
+    """True if two polynomials differ by more than round-off at one point: cheaper than to ask if a - b = 0."""
+    with mpmath.workdps(DIGITS):
+        value = next(_points(a.ring, 0))
+        try:
+            left, right = (_kept(p, value) for p in (a, b))
+        except (NotReal, ZeroDivisionError):
+            return False
+        return abs(left - right) > FAR * (1 + abs(left) + abs(right))
+
+
+def _kept(p: Polynomial, value: Values) -> Value:
+    """The value at the first point, which is kept for each polynomial."""
+    values = p.ring.values
+    if p not in values:
+        values[p] = value(p)
+    return values[p]
 
 
 def relative_size(p: Polynomial, seed: int) -> Value:

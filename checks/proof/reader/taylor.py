@@ -19,7 +19,7 @@ from checks.proof.reader.interpreter import Handler, Reader
 from checks.proof.reader.values import Equation, objects
 from checks.proof.ring import Polynomial
 from checks.proof.series import EXACT, Series
-from checks.proof.zero import is_zero
+from checks.proof.zero import is_zero, surely_differ
 
 Index = tuple[int, ...]
 
@@ -99,7 +99,9 @@ def _known_point(reader: Reader, point: tuple[Polynomial, ...]) -> tuple[Polynom
         return point
     if reader.finite:
         for other in reader.points:
-            if len(other) == len(point) and all(is_zero(a - b) for a, b in zip(point, other, strict=True)):
+            if len(other) != len(point) or any(surely_differ(a, b) for a, b in zip(point, other, strict=True)):
+                continue
+            if all(is_zero(a - b) for a, b in zip(point, other, strict=True)):
                 return other
     reader.points.append(point)
     return point

@@ -18,7 +18,7 @@ from checks.proof.reader.values import objects
 from checks.proof.ring import Ring
 from checks.proof.series import Space
 from checks.proof.slopes import Gradients
-from checks.proof.zero import at_random, is_zero
+from checks.proof.zero import at_random, is_zero, surely_differ
 from samplers.registry import sampler_row
 
 C = ((1.0, 0.5), (0.5, 2.0))
@@ -141,3 +141,13 @@ def test_long_factors_of_draws_have_names_and_the_same_value():
         value = at_random(ring, "names")
         assert abs(value(short - p)) < 1e-35
     assert is_zero(short - p)
+
+
+def test_polynomials_that_surely_differ_are_not_those_that_are_equal_in_another_form():
+    ring = Ring()
+    p = ring.generator(Coordinate("x", 0, True))
+    root = functions.power(ring.one + p, functions.HALF)
+    assert not surely_differ(root * root, ring.one + p)
+    assert not surely_differ(p, p + ring.constant(functions.Fraction(1, 10**15)))
+    assert surely_differ(root, ring.one + p)
+    assert surely_differ(p, p.scaled(2))
