@@ -132,12 +132,8 @@ class Ring:
         self._atoms: dict[int, frozenset[int]] = {}
         self.statuses: dict[Polynomial, Any] = {}
         self.points: dict[Any, Callable[[Polynomial], Value]] = {}
-<<<<<<< HEAD
-        self._work, self._most_work = 0, min(most_work, _limit.get())
-=======
         self.values: dict[Polynomial, Value] = {}
-        self._work, self._most_work = 0, most_work
->>>>>>> proof
+        self._work, self._most_work = 0, min(most_work, _limit.get())
         self.one_monomial = self._intern(())
         self.zero = Polynomial(self, {}, 1)
         self.one = Polynomial(self, {self.one_monomial: 1}, 1)
