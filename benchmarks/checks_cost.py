@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import jax
 import jax.monitoring
 
-from checks.pytest_plugin.plan import make_plan
-from checks.pytest_plugin.proved import decide
+from checks.runner.plan import make_plan
+from checks.runner.proved import decide
 
 COMPILING = (
     "/jax/core/compile/jaxpr_trace_duration",

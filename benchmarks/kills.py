@@ -12,8 +12,8 @@ import jax
 
 from checks.faults.fault import CLASSES, Defect
 from checks.faults.registry import DEFECTS
-from checks.pytest_plugin.execute import default_seed, execute
 from checks.registry import find_statement
+from checks.runner.execute import default_seed, execute
 from samplers.entry import DETERMINISTIC_TIERS
 
 LEAST = 0.001

@@ -12,8 +12,8 @@ from benchmarks.subjects import SMALL_LAWS, WITH_DEFECT, WITH_ORDER, preferred
 from checks.core.candidate import Subject
 from checks.core.check import Statement
 from checks.core.result import Result
-from checks.pytest_plugin.execute import default_seed, execute
 from checks.registry import find_statement
+from checks.runner.execute import default_seed, execute
 from samplers.entry import Row
 from samplers.registry import sampler_row
 

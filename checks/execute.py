@@ -1,6 +1,6 @@
-"""Checks from Python, as users import them; defined in `checks.pytest_plugin`."""
+"""Checks from Python, as users import them; defined in `checks.runner`."""
 
-from checks.pytest_plugin.execute import execute, run_check
-from checks.pytest_plugin.verify import verify
+from checks.runner.execute import execute, run_check
+from checks.runner.verify import verify
 
 __all__ = ["execute", "run_check", "verify"]

@@ -27,7 +27,7 @@ from checks.core.check import Inconclusive, NotApplicable, Statement
 from checks.mutation.catalogue import Mutant
 from checks.mutation.operators import HIDDEN
 from checks.mutation.program import Setting, settings, start
-from checks.pytest_plugin.execute import cached_target, execute
+from checks.runner.execute import cached_target, execute
 from checks.tiers.contract.interface import Shifted, key_reuse
 from checks.tiers.generator.proposal import beyond_the_wall
 from checks.tiers.premises import closed_state, fresh_draws

@@ -16,7 +16,7 @@ from checks.core.noisy_gradient import with_noise
 from checks.core.precision import in_dtype
 from checks.core.selection import structured_targets, wide
 from checks.core.start_position import start_position
-from checks.pytest_plugin.execute import cached_target
+from checks.runner.execute import cached_target
 from checks.tiers.contract.interface import Shifted
 from samplers.entry import Row
 from targets.target import Target

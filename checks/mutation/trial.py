@@ -14,8 +14,8 @@ from checks.core.result import Result
 from checks.mutation.catalogue import Mutant
 from checks.mutation.equivalence import proof
 from checks.mutation.program import Setting, fingerprint, further_settings, settings
-from checks.pytest_plugin.execute import default_seed, execute
 from checks.registry import STATEMENTS
+from checks.runner.execute import default_seed, execute
 from samplers.entry import Row
 
 Status = Literal["stillborn", "identical", "duplicate", "equivalent", "killed", "survived", "open"]

@@ -141,7 +141,7 @@ def pytest_configure(config: pytest.Config) -> None:
     jax.config.update("jax_enable_x64", True)
     configure(config.option.compilation_cache, first=not _is_worker(config))
     from checks.core.bad_input import BadInput
-    from checks.pytest_plugin.plan import make_plan
+    from checks.runner.plan import make_plan
 
     given = config.option
     try:
@@ -166,7 +166,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not _is_worker(config):
         config.pluginmanager.register(Collector(config), "verification-collector")
     if given.report and not _is_worker(config):
-        from checks.pytest_plugin.record import record_of
+        from checks.runner.record import record_of
 
         try:
             stream = Path(given.report).open("w", encoding="utf-8")  # noqa: SIM115 (closed at the end of the run)
@@ -232,9 +232,9 @@ def run_case(request: pytest.FixtureRequest) -> Callable[[Any], None]:
     def run(case: Any) -> None:
         from checks.core.conclusion import Judged
         from checks.end_points.error_rates import fraction_of_chains
-        from checks.pytest_plugin.fallback import sample
-        from checks.pytest_plugin.proved import decide
         from checks.pytest_plugin.terminal import worst
+        from checks.runner.fallback import sample
+        from checks.runner.proved import decide
 
         plan, row = _plan(request.config), case.subject.row.name
         so_far = request.config.stash[SO_FAR].setdefault(row, [])

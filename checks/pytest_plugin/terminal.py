@@ -7,8 +7,8 @@ from checks.core.conclusion import PASS, ROOTS, WORDS, Conclusion, Judged, concl
 from checks.core.conclusion import Plan as Record
 from checks.core.obligations import obligation
 from checks.core.result import VERDICTS, Result
-from checks.pytest_plugin.known_failures import Deviation
-from checks.pytest_plugin.plan import Plan
+from checks.runner.known_failures import Deviation
+from checks.runner.plan import Plan
 
 WIDTH = 118
 MOST_FAILING, MOST_LINES = 40, 12

@@ -33,8 +33,8 @@ from tqdm import tqdm
 from checks.core.candidate import Subject
 from checks.core.check import Case, Inconclusive, NotApplicable, Statement
 from checks.end_points.error_rates import ALPHA, STAGES, decide_statistically
-from checks.pytest_plugin.execute import cached_target, versions
 from checks.registry import STATEMENTS, find_statement
+from checks.runner.execute import cached_target, versions
 from checks.statistics.distribution import anderson_darling_test, ks_test, ks_two_sample_test
 from checks.statistics.geweke import joint_test
 from checks.statistics.ksd import stein_test

@@ -23,8 +23,8 @@ from checks.core.bad_input import BadInput
 from checks.core.conclusion import ABOUT_LAW, ROOTS, Judged, conclude
 from checks.faults.fault import Defect
 from checks.faults.registry import DEFECTS
-from checks.pytest_plugin.execute import default_seed, execute
 from checks.registry import find_statement
+from checks.runner.execute import default_seed, execute
 from reports.pages.out_file import publish, require_lines
 from reports.records.frames import markdown
 from reports.records.jsonl import ROOT, appended, commit, read

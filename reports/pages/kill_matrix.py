@@ -27,8 +27,8 @@ from checks.core.result import Result
 from checks.end_points.error_rates import fraction_of_chains
 from checks.faults.fault import CLASSES, Defect
 from checks.faults.registry import DEFECTS, find_defect
-from checks.pytest_plugin.execute import default_seed, execute, statements_of
 from checks.registry import CHECKS, STATEMENTS, find_statement
+from checks.runner.execute import default_seed, execute, statements_of
 from reports.pages.out_file import publish, require_lines
 from reports.records.jsonl import ROOT, appended, commit
 from reports.records.results import read_renamed as read

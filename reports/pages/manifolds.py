@@ -20,8 +20,8 @@ from tqdm import tqdm
 
 from checks.core.candidate import Subject
 from checks.core.lookup import find_target
-from checks.pytest_plugin.execute import default_seed
 from checks.registry import find_statement
+from checks.runner.execute import default_seed
 from reports.pages.out_file import publish, require_lines
 from reports.records.jsonl import ROOT, appended, commit
 from reports.records.results import read_renamed as read

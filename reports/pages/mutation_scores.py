@@ -35,8 +35,8 @@ from checks.mutation.catalogue import Mutant, catalogue
 from checks.mutation.operators import OPERATORS
 from checks.mutation.survivors import REASONS
 from checks.mutation.trial import Outcome, Runner
-from checks.pytest_plugin.execute import versions
-from checks.pytest_plugin.plan import parse_tiers
+from checks.runner.execute import versions
+from checks.runner.plan import parse_tiers
 from reports.pages.out_file import publish
 from reports.records.jsonl import ROOT, commit, read
 from reports.records.results import renamed

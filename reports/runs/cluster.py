@@ -22,8 +22,8 @@ import jax
 from tqdm import tqdm
 
 from checks.core.lookup import BadInput, resolve
-from checks.pytest_plugin.plan import PlannedStatement
 from checks.registry import find_statement
+from checks.runner.plan import PlannedStatement
 from reports.records.jsonl import appended, commit, read
 from reports.runs.sweep import Cell, compute, key_of
 

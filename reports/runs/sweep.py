@@ -25,9 +25,9 @@ from checks.core.candidate import Subject
 from checks.core.check import Statement
 from checks.core.lookup import BadInput, closest
 from checks.end_points.error_rates import fraction_of_chains
-from checks.pytest_plugin.execute import execute
-from checks.pytest_plugin.plan import PlannedStatement, make_plan
 from checks.registry import CHECKS, SUCCESSORS
+from checks.runner.execute import execute
+from checks.runner.plan import PlannedStatement, make_plan
 from reports.records.jsonl import appended, commit, read
 from reports.records.results import renamed
 

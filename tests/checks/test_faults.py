@@ -14,8 +14,8 @@ from checks.core.result import Result
 from checks.end_points.error_rates import fraction_of_chains
 from checks.faults.fault import CLASSES
 from checks.faults.registry import DEFECTS
-from checks.pytest_plugin.execute import execute
 from checks.registry import CHECKS, STATEMENTS, find_statement
+from checks.runner.execute import execute
 from checks.tracing.step_map import step_map
 from reports.pages import kill_matrix
 from samplers.dynamics.complete_recipe import fokker_planck_residual
@@ -60,7 +60,7 @@ CASES = [pytest.param(d, id=d.name, marks=pytest.mark.xdist_group(f"{d.killed_by
 @pytest.fixture
 def undiagnosed(monkeypatch):
     """A verdict stands without its diagnosis, which takes a fifth of the time."""
-    monkeypatch.setattr("checks.pytest_plugin.execute.diagnose", lambda subject, law: None)
+    monkeypatch.setattr("checks.runner.execute.diagnose", lambda subject, law: None)
 
 
 @pytest.mark.usefixtures("undiagnosed")

@@ -22,7 +22,7 @@ from benchmarks.order import RESOLUTION, Defect, Order, defect_coefficient, orde
 from benchmarks.steps import SLOW, Steps
 from benchmarks.workload import stepper
 from checks.core.candidate import Subject
-from checks.pytest_plugin.execute import run_check
+from checks.runner.execute import run_check
 from reports.records.jsonl import read
 from samplers.entry import Row
 from samplers.interface.claims import Diffusion

@@ -11,8 +11,8 @@ import pytest
 from checks.core.conclusion import WORDS
 from checks.core.result import VERDICTS
 from checks.pytest_plugin import plugin
-from checks.pytest_plugin.known_failures import read
 from checks.registry import STATEMENTS
+from checks.runner.known_failures import read
 from samplers.entry import TIERS
 
 ROOT = Path(__file__).resolve().parents[2]

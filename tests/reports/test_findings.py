@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from checks.core.conclusion import Plan
-from checks.pytest_plugin import known_failures
+from checks.runner import known_failures
 from reports.pages import findings_index, verdict_table
 from reports.records.results import load
 from tests.helpers.result_lines import DTYPES, KS, LIMIT, header, result, written

@@ -16,8 +16,8 @@ from checks.core.candidate import Subject
 from checks.core.check import Case
 from checks.end_points.error_rates import fraction_of_chains
 from checks.faults.registry import find_defect
-from checks.pytest_plugin.execute import execute
 from checks.registry import STATEMENTS, find_statement
+from checks.runner.execute import execute
 from checks.tiers.particles.velocity import EPS, particle_rate
 from samplers.dynamics.complete_recipe import row_divergence
 from samplers.dynamics.overdamped import overdamped_dynamics

@@ -18,8 +18,8 @@ from checks.exact_laws.lyapunov import position_law
 from checks.exact_laws.transfer_operator import GRIDS, discrete_law
 from checks.faults.registry import find_defect
 from checks.numerics.quadrature import neville
-from checks.pytest_plugin.execute import execute
 from checks.registry import find_statement
+from checks.runner.execute import execute
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.estimators.basic import Exact, KnownNoise, Minibatch
 from samplers.interface.claims import AdaptiveLaw, Diffusion, StationaryLaw, StationaryMoments

@@ -13,8 +13,8 @@ from scipy import integrate, stats
 
 from checks.core.candidate import Subject
 from checks.core.check import Inconclusive
-from checks.pytest_plugin.execute import execute
 from checks.registry import find_statement
+from checks.runner.execute import execute
 from checks.tiers.law.replica_exchange import SHIFT, mean_chance, noise_slopes
 from samplers.estimators.basic import Exact, FromLogDensity, FullEnergy
 from samplers.overdamped.replica_exchange import ENERGY_VARIANCE, ReplicaExchangeSGLD, Replicas

@@ -15,8 +15,8 @@ from checks.core.candidate import Subject
 from checks.exact_laws.affine_chain import end_law, propagate
 from checks.exact_laws.exact_draws import Gaussian, gaussian_start
 from checks.exact_laws.lyapunov import periodic_law, position_law, stationary_law
-from checks.pytest_plugin.execute import execute
 from checks.registry import find_statement
+from checks.runner.execute import execute
 from checks.tracing.estimator_memory import BATCH, PointMemory
 from checks.tracing.periodic_state import phases
 from checks.tracing.step_map import Affine, step_map

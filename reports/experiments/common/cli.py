@@ -7,7 +7,7 @@ from typing import Any
 import jax
 
 from checks.core.candidate import Subject
-from checks.pytest_plugin.execute import versions
+from checks.runner.execute import versions
 from reports.experiments.common.grid import Keyed, Lines, append, command_line, load
 from reports.records.jsonl import commit
 from samplers.registry import sampler_row

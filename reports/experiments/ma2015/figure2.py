@@ -28,7 +28,7 @@ import numpy as np
 from checks.core.candidate import Subject
 from checks.exact_laws.transfer_operator import grid_axes, stationary, transition
 from checks.faults.registry import find_defect
-from checks.pytest_plugin.execute import versions
+from checks.runner.execute import versions
 from checks.tracing.step_map import JaxStep, step_map
 from reports.experiments.common.grid import Keyed, Lines, append, command_line, load
 from reports.experiments.common.partition import Partition, divergence, partition

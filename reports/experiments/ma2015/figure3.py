@@ -19,7 +19,7 @@ from typing import Any
 import jax
 
 from checks.core.candidate import Subject
-from checks.pytest_plugin.execute import versions
+from checks.runner.execute import versions
 from reports.experiments.common.grid import Lines, append, command_line, load
 from reports.experiments.common.lda import Cell, best, corpora, curves, final, measured, title
 from reports.experiments.common.markdown import experiment_page

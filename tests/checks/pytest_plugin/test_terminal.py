@@ -8,9 +8,9 @@ from checks.core.conclusion import Judged, conclude
 from checks.core.conclusion import Plan as Record
 from checks.core.obligations import OBLIGATIONS
 from checks.core.result import Result
-from checks.pytest_plugin.known_failures import Deviation
-from checks.pytest_plugin.plan import Plan
 from checks.pytest_plugin.terminal import MOST_FAILING, MOST_LINES, Outcome, block, conclusions, report, table, worst
+from checks.runner.known_failures import Deviation
+from checks.runner.plan import Plan
 
 FAILED = Result(
     *("gaussian_limit", "gaussian_law", "law", "pi P = pi", "mine", "fail", "too hot"),

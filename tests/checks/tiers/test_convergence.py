@@ -13,8 +13,8 @@ from checks.exact_laws.exact_draws import Gaussian
 from checks.exact_laws.null_law import null_law_from
 from checks.exact_laws.sde_law import law_on_grid, linear_law
 from checks.faults.registry import find_defect
-from checks.pytest_plugin.execute import execute
 from checks.registry import find_statement
+from checks.runner.execute import execute
 from checks.tiers.convergence.convergence import start_at
 from checks.tracing.step_map import step_map
 from samplers.dynamics.underdamped import langevin_dynamics

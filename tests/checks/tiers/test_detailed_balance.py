@@ -10,8 +10,8 @@ import pytest
 from checks.core.candidate import Subject
 from checks.core.check import Case, Inconclusive, OutOfReach
 from checks.core.lookup import find_row
-from checks.pytest_plugin.execute import execute
 from checks.registry import find_statement
+from checks.runner.execute import execute
 from checks.tiers.law.detailed_balance import detailed_balance, pairs_of, step_sizes_of
 from checks.tracing.step_map import HIGHEST, JaxStep, step_map
 from samplers.entry import Row

@@ -9,8 +9,8 @@ from checks.core.candidate import Subject
 from checks.core.check import Case, NotApplicable
 from checks.core.finding import Finding, Tolerance
 from checks.faults.registry import find_defect
-from checks.pytest_plugin.execute import execute
 from checks.registry import find_statement
+from checks.runner.execute import execute
 from checks.tiers.generator.drift_and_diffusion import generator_of_code
 from checks.tracing.code_generator import code_generator
 from checks.tracing.one_step_moments import step_sizes

@@ -12,8 +12,8 @@ from checks.core.candidate import Subject
 from checks.core.check import OutOfReach
 from checks.end_points.error_rates import fraction_of_chains
 from checks.exact_laws.claimed_law_quadrature import at_temperature, position_rule
-from checks.pytest_plugin.execute import execute
 from checks.registry import find_statement
+from checks.runner.execute import execute
 from checks.tiers.geometry.manifold_law import stein_features, stein_operator
 from samplers.estimators.basic import Exact
 from samplers.registry import sampler_row

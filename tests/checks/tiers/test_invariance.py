@@ -30,8 +30,8 @@ from checks.end_points.step_size_limit import limit_test
 from checks.exact_laws.exact_draws import draw_positions, draw_variables, line_grid
 from checks.exact_laws.null_law import NUM_STEPS, null_law
 from checks.faults.registry import DEFECTS
-from checks.pytest_plugin.execute import execute
 from checks.registry import STATEMENTS, find_statement
+from checks.runner.execute import execute
 from checks.statistics.distribution import ks_test
 from checks.statistics.moments import mean_test
 from checks.statistics.sequential import decide_sequentially, detectable

@@ -13,8 +13,8 @@ from checks.end_points.error_rates import fraction_of_chains
 from checks.exact_laws.affine_chain import end_law, propagate
 from checks.exact_laws.exact_draws import Gaussian, gaussian_start
 from checks.faults.registry import find_defect
-from checks.pytest_plugin.execute import execute
 from checks.registry import find_statement
+from checks.runner.execute import execute
 from checks.tracing.estimator_memory import PointMemory
 from checks.tracing.step_map import Affine, step_map
 from samplers.estimators.basic import KnownNoise, Minibatch

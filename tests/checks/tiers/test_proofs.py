@@ -10,11 +10,11 @@ from checks.core.lookup import resolve
 from checks.proof import of_subject
 from checks.proof.prove import Proof
 from checks.proof.statements.result import Result
-from checks.pytest_plugin import proved
-from checks.pytest_plugin.execute import PROVED, execute
-from checks.pytest_plugin.plan import make_plan
-from checks.pytest_plugin.proved import WITNESSES, decide, is_witness, proof_for
 from checks.registry import STATEMENTS, find_statement
+from checks.runner import proved
+from checks.runner.execute import PROVED, execute
+from checks.runner.plan import make_plan
+from checks.runner.proved import WITNESSES, decide, is_witness, proof_for
 from checks.tiers.proofs.for_every_potential import part_of_proof
 from samplers.registry import sampler_row
 

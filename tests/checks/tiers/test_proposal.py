@@ -13,8 +13,8 @@ import pytest
 from checks.core.candidate import Subject
 from checks.core.check import Case, NotApplicable
 from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.pytest_plugin.execute import cached_target
 from checks.registry import find_statement
+from checks.runner.execute import cached_target
 from checks.tiers.generator.proposal import acceptance_limit, finite_potential, proposal_generator
 from checks.tiers.law.detailed_balance import detailed_balance
 from checks.tracing.altered_estimator import Altered

@@ -7,8 +7,8 @@ from checks.core.candidate import Subject
 from checks.end_points.chains import end_points
 from checks.end_points.error_rates import fraction_of_chains
 from checks.faults.registry import find_defect
-from checks.pytest_plugin.execute import execute
 from checks.registry import find_statement
+from checks.runner.execute import execute
 from checks.tracing.step_map import step_map
 from samplers.registry import sampler_row
 from targets.registry import target

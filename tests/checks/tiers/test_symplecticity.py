@@ -6,8 +6,8 @@ import pytest
 from checks.core.candidate import Subject
 from checks.core.check import Case
 from checks.core.lookup import find_target
-from checks.pytest_plugin.execute import execute
 from checks.registry import find_statement
+from checks.runner.execute import execute
 from checks.tiers.order.symplecticity import exact_without_force, force_keeps_volume
 from samplers.interface.claims import Diffusion, ExactFreeMotion, ShearingForce
 from samplers.registry import sampler_row

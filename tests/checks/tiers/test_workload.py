@@ -7,9 +7,9 @@ import pytest
 
 from checks.core.candidate import Subject
 from checks.end_points.error_rates import fraction_of_chains
-from checks.pytest_plugin.execute import execute, run_check
-from checks.pytest_plugin.plan import make_plan
 from checks.registry import STATEMENTS, find_statement
+from checks.runner.execute import execute, run_check
+from checks.runner.plan import make_plan
 from checks.tiers.workload.trial import JOINT, LAW, LIMIT, MEAN, Moments, Trial, trials
 from samplers.entry import TIERS, WORKLOAD
 from samplers.registry import SAMPLERS
@@ -53,7 +53,7 @@ def test_a_correct_kernel_passes(name):
 def test_the_tier_alone_is_all_kernels_and_an_ordinary_sampler_does_not_notice_it(monkeypatch):
     """With one statement for ordinary samplers: who is planned does not depend on how many there are."""
     few = [s for s in STATEMENTS if s.tier == WORKLOAD or s.name == "pack_unpack_inverse"]
-    monkeypatch.setattr("checks.pytest_plugin.plan.STATEMENTS", few)
+    monkeypatch.setattr("checks.runner.plan.STATEMENTS", few)
     kernels = tuple(row.name for row in WORKLOADS)
     assert plan().rows == kernels
     everything = make_plan(tiers=["all"])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from checks.core.candidate import Subject
-from checks.pytest_plugin.execute import execute
 from checks.registry import STATEMENTS
+from checks.runner.execute import execute
 from checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
 from samplers.entry import Row
 from samplers.estimators.host import HostExact

@@ -11,8 +11,8 @@ from checks.core.due import due
 from checks.core.obligations import OBLIGATIONS, obligation
 from checks.core.result import Result
 from checks.core.selection import BANANA
-from checks.pytest_plugin import fallback
-from checks.pytest_plugin.fallback import TARGETS, pending, sample
+from checks.runner import fallback
+from checks.runner.fallback import TARGETS, pending, sample
 from checks.tiers.invariance import law_of_runs
 from samplers.estimators.basic import Exact, Minibatch
 from samplers.registry import SAMPLERS, sampler_row

@@ -3,9 +3,9 @@
 import jax
 
 from checks.core.conclusion import Conclusion, Judged, conclude
-from checks.pytest_plugin.fallback import sample
-from checks.pytest_plugin.plan import make_plan
-from checks.pytest_plugin.proved import decide
+from checks.runner.fallback import sample
+from checks.runner.plan import make_plan
+from checks.runner.proved import decide
 
 
 def verify(reference: str) -> Conclusion:

@@ -8,8 +8,8 @@ from typing import Any
 
 from checks.core.result import SCHEMA
 from checks.core.revision import commit
-from checks.pytest_plugin.execute import versions_of
-from checks.pytest_plugin.plan import Plan
+from checks.runner.execute import versions_of
+from checks.runner.plan import Plan
 
 
 def record_of(plan: Plan, arguments: Sequence[str]) -> dict[str, Any]:

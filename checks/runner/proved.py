@@ -13,8 +13,8 @@ from checks.core.check import Statement
 from checks.core.conclusion import CONTRADICTS, SHOWN
 from checks.core.result import Result
 from checks.proof.of_subject import setting_of
-from checks.pytest_plugin.execute import cached_target, execute
 from checks.registry import STATEMENTS
+from checks.runner.execute import cached_target, execute
 
 WITNESSES = ("gaussian_limit", "defect", "gradient_noise_limit")
 """Statements that a proof does not stand for on the first Gaussian and the first other target, at default options."""

@@ -15,9 +15,9 @@ from checks.core.due import due as due_of
 from checks.core.lookup import adapter_rows, closest, find_target, resolve, workload_rows
 from checks.core.preflight import preflight
 from checks.core.selection import claims_of
-from checks.pytest_plugin.execute import cached_target, default_seed
-from checks.pytest_plugin.known_failures import Deviation, read, unmatched
 from checks.registry import STATEMENTS, check_of, find_check
+from checks.runner.execute import cached_target, default_seed
+from checks.runner.known_failures import Deviation, read, unmatched
 from samplers.entry import DETERMINISTIC_TIERS, STATISTICAL_TIERS, TIERS, WORKLOAD
 from samplers.interface.claims import ParticleLaw
 from samplers.registry import SAMPLERS

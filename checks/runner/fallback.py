@@ -13,7 +13,7 @@ from checks.core.candidate import Subject
 from checks.core.conclusion import Judged, Plan, conclude, unmet
 from checks.core.result import Result
 from checks.core.selection import BANANA, HIGH, MATRIX, NETWORK, PYTREE, runs_on
-from checks.pytest_plugin.execute import execute
+from checks.runner.execute import execute
 from checks.tiers.invariance import law_of_runs
 from samplers.estimators.basic import Minibatch
 from samplers.estimators.host import HostExact

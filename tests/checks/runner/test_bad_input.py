@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from checks.core.lookup import BadInput, find_row, find_target, resolve
-from checks.pytest_plugin.known_failures import read
-from checks.pytest_plugin.plan import make_plan, parse_options, parse_tiers
+from checks.runner.known_failures import read
+from checks.runner.plan import make_plan, parse_options, parse_tiers
 
 ROOT = Path(__file__).resolve().parents[3]
 

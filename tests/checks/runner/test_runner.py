@@ -13,10 +13,10 @@ from checks.core.check import Inconclusive, NotApplicable, OutOfReach, Statement
 from checks.core.obligations import LINE
 from checks.core.selection import claims_of
 from checks.end_points.error_rates import fraction_of_chains
-from checks.pytest_plugin.execute import default_seed, execute, run_check
-from checks.pytest_plugin.known_failures import Deviation
-from checks.pytest_plugin.plan import make_plan
 from checks.registry import STATEMENTS, check_of, find_statement
+from checks.runner.execute import default_seed, execute, run_check
+from checks.runner.known_failures import Deviation
+from checks.runner.plan import make_plan
 from checks.tiers.contract.interface import chains_and_leaves_independent, every_input_matters, key_discipline, movement
 from checks.tiers.invariance.end_points import MOVING
 from samplers.entry import TIERS, Row

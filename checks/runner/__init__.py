@@ -1,0 +1,1 @@
+"""Engine of a run: its plan, the execution of statements, and what stands for what."""
