@@ -1,8 +1,8 @@
 """All checks, in the order of the theory: program, SDE, weak error, invariant law, gradients, what is sampled."""
 
 from checks.core.bad_input import BadInput
+from checks.core.catalogue import closest
 from checks.core.check import Check, Statement
-from checks.core.lookup import closest
 from checks.tiers import (
     contract,
     convergence,

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import reports.experiments
-from checks.core.lookup import BadInput, closest
+from checks.core.bad_input import BadInput
+from checks.core.catalogue import closest
 from reports.pages.compare import compare
 from reports.records.results import ResultsError
 from reports.site.build import PUBLISHED, build

@@ -2,7 +2,7 @@
 
 from checks.core import obligations as o
 from checks.core.candidate import Subject
-from checks.core.lookup import find_target
+from checks.core.catalogue import find_target
 from checks.core.selection import DATA, HIGH, MATRIX, NETWORK, PYTREE, any_dimension, claims_of, runs_on
 from samplers.entry import WORKLOAD
 from samplers.interface.capabilities import on_host

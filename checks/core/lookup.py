@@ -1,24 +1,19 @@
-"""From names on the command line to subjects: registry names, adapters, modules and files of a stranger.
+"""Subjects by the names of the command line: of a registry, an adapter, a module or a file of a stranger.
 
 Every mistake of the caller is one `BadInput` with one line that names the argument and the remedy.
 """
 
 import dataclasses
-import difflib
-import importlib
-import importlib.util
-import os
-import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
 from checks.core import third_party
 from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
+from checks.core.catalogue import adapter_rows, closest, find_target, workload_rows
 from checks.core.error_origin import one_line, place
+from checks.core.importer import load_object
 from samplers.entry import WORKLOAD, Row
-from targets.target import Target
 
 DEFAULT_TARGETS = {
     "euclidean": (
@@ -35,48 +30,6 @@ DEFAULT_TARGETS = {
     "stiefel": ("matrix-langevin-3-2",),
 }
 """Targets for a sampler that is not in a registry, by the spaces that it claims to run on."""
-
-
-def closest(name: str, known: Sequence[str]) -> str:
-    """`did you mean 'sgld', 'sgnht'?` or the list of known names if none is close."""
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    if near:
-        return "did you mean " + ", ".join(repr(n) for n in near) + "?"
-    return "known: " + ", ".join(known)
-
-
-def find_target(name: str) -> Target:
-    """A target of the catalogue, or `FOLDER:NAME`, a posterior of a folder in the layout of posteriordb.
-
-    Raises BadInput with the closest names, or with what its data file lacks.
-    """
-    from targets.datasets.files import DataError
-    from targets.registry import POSTERIORS, TARGETS, target
-    from targets.topic_models.registry import ENUMERATED, enumerated
-
-    if name in ENUMERATED:
-        return cast(Target, enumerated(name))  # for rows of the tier `workload` alone
-    known = (*(row.name for row in TARGETS + POSTERIORS), *ENUMERATED)
-    if name not in known and ":" not in name:
-        raise BadInput(f"--target {name}: no such target; {closest(name, known)}")
-    try:
-        return target(name)
-    except DataError as error:
-        raise BadInput(f"--target {name}: {error}") from None
-
-
-def adapter_rows() -> tuple[Row, ...]:
-    """Rows of the adapters to other libraries."""
-    from samplers.adapters.registry import ADAPTERS
-
-    return ADAPTERS
-
-
-def workload_rows() -> tuple[Row, ...]:
-    """Rows of the tier `workload`."""
-    from samplers.topic_models.entries import WORKLOADS
-
-    return WORKLOADS
 
 
 def find_row(reference: str, targets: tuple[str, ...] = ()) -> Row:
@@ -149,54 +102,3 @@ def resolve(
             "a sampler has `step(key, state, step_size, estimator)`; a function of a Target that returns one will do"
         )
     return subjects
-
-
-def load_object(reference: str) -> Any:
-    """The object of `package.module:object` or `path/to/file.py:object`. Raises BadInput."""
-    location, _, attribute = reference.rpartition(":")
-    if location.endswith(".py") or os.sep in location:
-        module = _load_file(reference, Path(location))
-    else:
-        module = _load_module(reference, location)
-    value = module
-    for part in attribute.split("."):
-        if not hasattr(value, part):
-            public = tuple(n for n in vars(module) if not n.startswith("_"))
-            raise BadInput(f"--sampler {reference}: {location} has no attribute {attribute!r}; {closest(part, public)}")
-        value = getattr(value, part)
-    return value
-
-
-def _load_file(reference: str, path: Path):
-    if not path.is_file():
-        raise BadInput(f"--sampler {reference}: there is no file {path} (looked in {Path.cwd()})")
-    name = "sampler_under_test_" + "".join(c if c.isalnum() else "_" for c in str(path.resolve()))
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise BadInput(f"--sampler {reference}: {path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up by name
-    # files beside it can be imported, as they can be when the file is run
-    if str(path.resolve().parent) not in sys.path:
-        sys.path.append(str(path.resolve().parent))
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        del sys.modules[name]
-        raise BadInput(f"--sampler {reference}: cannot import it ({one_line(error)}{place(error)})") from error
-    return module
-
-
-def _load_module(reference: str, name: str):
-    if "" not in sys.path and os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise BadInput(
-            f"--sampler {reference}: no module named {error.name!r}; install it, or run from the folder that holds it"
-        ) from error
-    except Exception as error:
-        raise BadInput(f"--sampler {reference}: cannot import {name} ({one_line(error)}{place(error)})") from error

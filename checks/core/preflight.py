@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
 from checks.core.error_origin import one_line, place
-from checks.core.lookup import BadInput
 from checks.core.start_position import start_position
 from samplers.estimators.host import Unintercepted
 from samplers.interface.capabilities import on_host

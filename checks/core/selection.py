@@ -3,8 +3,9 @@
 import functools
 from collections.abc import Callable
 
+from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
-from checks.core.lookup import BadInput, find_target
+from checks.core.catalogue import find_target
 from checks.core.preflight import preflight
 from samplers.interface.claims import Claim, Claims, Law
 from targets.target import Target

@@ -3,7 +3,7 @@
 import functools
 
 from checks.core.candidate import Subject
-from checks.core.lookup import find_target
+from checks.core.catalogue import find_target
 from checks.diagnosis.cause import Diagnosis
 from checks.diagnosis.data import factors_of_data
 from checks.diagnosis.declared import against_declared

@@ -12,11 +12,12 @@ from typing import Any
 
 from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
+from checks.core.catalogue import find_target
 from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, Statement
 from checks.core.conclusion import ABOUT_LAW
 from checks.core.error_origin import SUITE, one_line, place
 from checks.core.finding import Finding
-from checks.core.lookup import find_target, resolve
+from checks.core.lookup import resolve
 from checks.core.preflight import dtype_of, preflight
 from checks.core.result import Result
 from checks.diagnosis import diagnose, explained

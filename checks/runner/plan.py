@@ -9,10 +9,11 @@ from typing import Any
 
 from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
+from checks.core.catalogue import adapter_rows, closest, find_target, workload_rows
 from checks.core.check import UNCLAIMED, Check, Statement
 from checks.core.conclusion import Plan as Record
 from checks.core.due import due as due_of
-from checks.core.lookup import adapter_rows, closest, find_target, resolve, workload_rows
+from checks.core.lookup import resolve
 from checks.core.preflight import preflight
 from checks.core.selection import claims_of
 from checks.registry import STATEMENTS, check_of, find_check

@@ -3,8 +3,8 @@
 from functools import lru_cache
 
 from checks.core.candidate import Subject
+from checks.core.catalogue import find_target
 from checks.core.check import Inconclusive, NotApplicable
-from checks.core.lookup import find_target
 from checks.tracing.step_map import JaxStep, step_map
 
 

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import jax
 from tqdm import tqdm
 
+from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
 from checks.core.check import Statement
-from checks.core.lookup import BadInput
 from checks.core.result import Result
 from checks.end_points.error_rates import fraction_of_chains
 from checks.faults.fault import CLASSES, Defect

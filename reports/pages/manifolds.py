@@ -19,7 +19,7 @@ import jax
 from tqdm import tqdm
 
 from checks.core.candidate import Subject
-from checks.core.lookup import find_target
+from checks.core.catalogue import find_target
 from checks.registry import find_statement
 from checks.runner.execute import default_seed
 from reports.pages.out_file import publish, require_lines

@@ -28,8 +28,8 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
+from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
-from checks.core.lookup import BadInput
 from checks.end_points.error_rates import fraction_of_chains
 from checks.mutation.catalogue import Mutant, catalogue
 from checks.mutation.operators import OPERATORS

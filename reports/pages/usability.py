@@ -22,8 +22,9 @@ from tqdm import tqdm
 
 from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
+from checks.core.catalogue import find_target
 from checks.core.check import Inconclusive, NotApplicable
-from checks.core.lookup import find_row, find_target
+from checks.core.lookup import find_row
 from checks.end_points.runs import Functions, Runs
 from checks.exact_laws.lyapunov import position_law
 from checks.tracing.step_map import step_map

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 import jax
 from tqdm import tqdm
 
-from checks.core.lookup import BadInput, resolve
+from checks.core.bad_input import BadInput
+from checks.core.lookup import resolve
 from checks.registry import find_statement
 from checks.runner.plan import PlannedStatement
 from reports.records.jsonl import appended, commit, read

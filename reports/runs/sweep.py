@@ -21,9 +21,10 @@ from typing import Any, NamedTuple
 import jax
 from tqdm import tqdm
 
+from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
+from checks.core.catalogue import closest
 from checks.core.check import Statement
-from checks.core.lookup import BadInput, closest
 from checks.end_points.error_rates import fraction_of_chains
 from checks.registry import CHECKS, SUCCESSORS
 from checks.runner.execute import execute

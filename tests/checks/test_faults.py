@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from checks.core.candidate import Subject
-from checks.core.lookup import find_row, find_target
+from checks.core.catalogue import find_target
+from checks.core.lookup import find_row
 from checks.core.result import Result
 from checks.end_points.error_rates import fraction_of_chains
 from checks.faults.fault import CLASSES

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from checks.core.lookup import BadInput, resolve
+from checks.core.bad_input import BadInput
+from checks.core.lookup import resolve
 from samplers.adapters.registry import ADAPTERS
 from targets.datasets.files import DataError, DataFile, fetch
 

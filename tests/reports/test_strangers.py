@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 
-from checks.core.lookup import load_object
+from checks.core.importer import load_object
 from reports.pages import strangers
 from reports.records.jsonl import read
 

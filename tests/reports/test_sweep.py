@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from checks.core.lookup import BadInput
+from checks.core.bad_input import BadInput
 from reports.__main__ import experiments, main
 from reports.records.jsonl import read
 from reports.runs import sweep

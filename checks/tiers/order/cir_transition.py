@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
+from checks.core.catalogue import find_target
 from checks.core.check import Case, Inconclusive, NotApplicable, statement
 from checks.core.finding import Finding, Tolerance
-from checks.core.lookup import find_target
 from checks.tracing.host_branching import Unintercepted, branches
 from samplers.interface.claims import ExactLaw
 from samplers.interface.sampler import Estimate

@@ -13,9 +13,9 @@ from functools import singledispatch
 import numpy as np
 
 from checks.core.candidate import Subject
+from checks.core.catalogue import find_target
 from checks.core.check import Case, statement
 from checks.core.finding import Finding
-from checks.core.lookup import find_target
 from checks.end_points.error_rates import Sensitivity, current_fraction, decide_statistically, stage_seed
 from checks.end_points.step_size_limit import limit_test
 from checks.statistics.moments import mean_test

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from checks.core.lookup import find_target
+from checks.core.catalogue import find_target
 from checks.core.options import options_of, others, variants
 from checks.core.third_party import row
 from samplers.interface.claims import StationaryLaw

@@ -8,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.lookup import DEFAULT_TARGETS, BadInput, find_target
+from checks.core.bad_input import BadInput
+from checks.core.catalogue import find_target
+from checks.core.lookup import DEFAULT_TARGETS
 from checks.core.third_party import Sealed, builder, filled_in, needs_of, row, step_power
 from samplers.estimators.basic import Exact, Minibatch
 from samplers.interface.claims import Claims, Source, StationaryLaw

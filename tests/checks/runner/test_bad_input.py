@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from checks.core.lookup import BadInput, find_row, find_target, resolve
+from checks.core.bad_input import BadInput
+from checks.core.catalogue import find_target
+from checks.core.lookup import find_row, resolve
 from checks.runner.known_failures import read
 from checks.runner.plan import make_plan, parse_options, parse_tiers
 

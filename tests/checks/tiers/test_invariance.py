@@ -13,8 +13,8 @@ import pytest
 from scipy import stats
 
 from checks.core.candidate import Subject
+from checks.core.catalogue import adapter_rows, workload_rows
 from checks.core.check import OutOfReach
-from checks.core.lookup import adapter_rows, workload_rows
 from checks.end_points.error_rates import (
     ALPHA,
     CHAINS,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from checks.core.candidate import Subject
+from checks.core.catalogue import find_target
 from checks.core.check import Case
-from checks.core.lookup import find_target
 from checks.registry import find_statement
 from checks.runner.execute import execute
 from checks.tiers.order.symplecticity import exact_without_force, force_keeps_volume

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.lookup import find_target
+from checks.core.catalogue import find_target
 from checks.core.third_party import row
 from checks.tracing.live_leaves import live_leaves
 from samplers.estimators.basic import Exact

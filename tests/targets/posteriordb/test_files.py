@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.lookup import BadInput, find_target
+from checks.core.bad_input import BadInput
+from checks.core.catalogue import find_target
 from targets.datasets.files import CACHE_VARIABLE, DATA_VARIABLE, DataError
 from targets.posteriordb import registry, regression
 from targets.posteriordb.files import DATABASE, FLAT, Folder, load
