@@ -21,7 +21,7 @@ from checks.tracing.step_map import step_map
 from reports.pages import kill_matrix
 from samplers.dynamics.complete_recipe import fokker_planck_residual
 from samplers.dynamics.published import RECIPE_OFFSET
-from samplers.entry import DETERMINISTIC_TIERS, WORKLOAD
+from samplers.entry import DETERMINISTIC_TIERS, SAMPLED_TIERS, WORKLOAD
 from samplers.interface.claims import ExactLaw
 from samplers.registry import SAMPLERS
 from samplers.riemannian.metrics import RecipeMetric
@@ -42,10 +42,10 @@ def reference(base: str, options: tuple) -> Subject:
 
 @cache
 def reference_verdict(base: str, options: tuple, check: str, name: str):
-    """Verdict and reason of a check on a reference sampler."""
+    """Verdict, reason and smallest effect that a check would have caught, on a reference sampler."""
     with fraction_of_chains(FRACTIONS.get(find_statement(check).tier, 1.0)):
         result = execute(find_statement(check), reference(base, options), name, SEED)
-    return result.verdict, result.reason
+    return result.verdict, result.reason, result.detectable
 
 
 def of_reference(defect, check: str):
@@ -71,11 +71,13 @@ def test_planted_bug_fails_the_named_check_that_its_reference_passes(defect):
     with fraction_of_chains(FRACTIONS.get(find_statement(kill.check).tier, 1.0)):
         result = execute(find_statement(kill.check), defect.subject, kill.target, SEED)
     assert result.verdict == "fail", f"{result.verdict}: {result.reason}"
-    verdict, reason = of_reference(defect, kill.check)
+    verdict, reason, detectable = of_reference(defect, kill.check)
     if verdict == "out-of-reach" and ExactLaw in find_row(defect.base).build(target(kill.target)).claims:
         # An accept step has no smooth law under the noise tape; a bug that removes it has one.
-        verdict, reason = of_reference(defect, "detailed_balance")
+        verdict, reason, detectable = of_reference(defect, "detailed_balance")
     assert verdict == "pass", f"the reference {defect.base}: {verdict}: {reason}"
+    if find_statement(kill.check).tier in SAMPLED_TIERS:
+        assert detectable is not None
 
 
 def test_catalogue_has_distinct_rows_that_name_things_that_exist():

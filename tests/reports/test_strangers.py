@@ -57,7 +57,6 @@ def test_the_page_is_the_one_of_the_lines():
 @pytest.mark.parametrize(
     ("kind", "file", "name", "word"),
     [
-        ("right", "ula_layout.py", "AveragedSGLD", "pass"),
         ("right", "underdamped_sghmc.py", "cold", "pass"),
         ("right", "ula_layout.py", "key_ahead", "pass"),
         ("wrong", "c01_memory.py", "rmsprop_hidden", "fail"),

@@ -112,10 +112,16 @@ def test_a_few_statements_about_a_right_sampler_are_a_part(verify, tmp_path):
 
 
 @pytest.mark.parametrize("module", ["suicide:late", "at_import:any"])
-def test_a_sampler_that_ends_the_process_fails_the_job(verify, module):
+def test_a_sampler_that_ends_the_process_fails_the_job(verify, tmp_path, module):
     """REVIEW R2: `os._exit(0)` gave the exit code 0, beside the results of an earlier run."""
-    out = verify("scratch_langevin:right")[1]
-    assert (out / "badge.json").exists()
+    earlier = tmp_path / "out"
+    earlier.mkdir()
+    (earlier / "results.jsonl").write_text(line("pass") + "\n")
+    flags = [word for kind in ("svg", "json") for word in ("--badge", str(earlier / f"badge.{kind}"))]
+    assert main(["summary", str(earlier / "results.jsonl"), *flags]) == 0
+    assert message(earlier) == "law holds"
+    for name in ("results.xml", "summary.md"):
+        (earlier / name).write_text("<earlier/>")
     done, out = verify(f"scratch_langevin.{module}")
     assert done.returncode == 1
     assert "the run did not come to its end" in done.stderr

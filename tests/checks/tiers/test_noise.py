@@ -98,13 +98,12 @@ def test_a_table_of_gradients_and_a_table_of_points_give_one_law():
         ("sgld-gradient-ignored", "gradient_noise_end_points", "gaussian-correlated-2d", 0.01),
         ("sgld-compensation-sign", "gradient_noise_end_points", "gaussian-correlated-2d", 0.2),
         ("sgld-compensation-sign", "compensated_step", "gaussian-1d-scaled", 1.0),
-        ("sgrhmc-compensation-dropped", "compensated_step", "double-well", 1.0),
         ("sgld-minibatch-not-rescaled", "minibatch_end_points", "tiny-gaussian-data", 0.01),
         ("sgld-target-over-data-size", "minibatch_end_points", "tiny-gaussian-data", 0.05),
-        ("saga-table-updated-first", "estimator_memory", "tiny-gaussian-data", 0.05),
     ],
 )
 def test_a_planted_bug_fails_and_its_reference_passes(name, check, on, fraction):
+    """Further than the check that the bug names."""
     defect = find_defect(name)
     wrong = verdict(check, defect.subject, on, fraction)
     assert wrong.verdict == "fail", wrong.reason
