@@ -157,7 +157,6 @@ CHECKS: tuple[Check, ...] = (
         "pi_h -> pi with noise N(0, V) and with all minibatches; compensated noise leaves no trace",
         "vollmer2016exploration",
         (
-            proofs.gradient_noise_for_every_potential,
             law.gradient_noise_limit,
             law.minibatch_limit,
             law.compensated_step,

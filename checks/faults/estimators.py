@@ -160,8 +160,8 @@ CORRECTED = (
         "cv-centre-not-scaled",
         CentreNotScaled,
         "the gradients of the batch at the centre are not multiplied by N/n",
-        "minibatch_limit",
-        LIMIT,
+        "estimator_for_every_potential",
+        "E g = grad U over all batches",
     ),
     _corrected(
         "cv-prior-times-batches",

@@ -135,7 +135,7 @@ DEFECTS: tuple[Defect, ...] = (
         "mala",
         NoDensity,
         "accepted as if the proposal were symmetric",
-        Kill("detailed_balance", "anharmonic", BALANCE),
+        Kill("balance_for_every_potential", LINE[0], BALANCE),
         "metropolis",
         targets=LINE,
         diagnosis=r"lacks the ratio of proposal densities",

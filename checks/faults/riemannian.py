@@ -236,7 +236,7 @@ DEFECTS: tuple[Defect, ...] = (
         "sgrld",
         lambda target, **options: PlantedSGRLD(PositiveMetric(), power=2, reflect=True, **options),
         "the natural gradient G^-1 grad U multiplied by G^-1 again",
-        Kill("generator_of_code", "gamma", GENERATOR),
+        Kill("generator_for_every_potential", "gamma", "A_1 = L for every smooth U"),
         "metric",
         source="a released baseline of SGRLD on the simplex",
         diagnosis=r"multiplied by D twice",

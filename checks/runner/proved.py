@@ -16,7 +16,7 @@ from checks.proof.of_subject import setting_of
 from checks.registry import STATEMENTS
 from checks.runner.execute import cached_target, execute
 
-WITNESSES = ("gaussian_limit", "defect", "gradient_noise_limit")
+WITNESSES = ("gaussian_limit", "defect")
 """Statements that a proof does not stand for on the first Gaussian and the first other target, at default options."""
 
 

@@ -4,7 +4,6 @@ from checks.tiers.proofs.for_every_potential import (
     balance_for_every_potential,
     estimator_for_every_potential,
     generator_for_every_potential,
-    gradient_noise_for_every_potential,
     invariant_law_for_every_potential,
     weak_order_for_every_potential,
 )
@@ -13,7 +12,6 @@ __all__ = [
     "balance_for_every_potential",
     "estimator_for_every_potential",
     "generator_for_every_potential",
-    "gradient_noise_for_every_potential",
     "invariant_law_for_every_potential",
     "weak_order_for_every_potential",
 ]

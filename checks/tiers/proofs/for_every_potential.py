@@ -155,6 +155,8 @@ def weak_order_for_every_potential(case: Case, equation: StochasticEquation) -> 
 def invariant_law_for_every_potential(case: Case) -> Finding:
     """The law that the step keeps is the claimed one up to O(h^q), by integration by parts against exp(-H).
 
+    With gradient noise of any variance V(x) it is right as h -> 0: such noise adds O(h^2) to the covariance of a step.
+
     Source: vollmer2016exploration, theorem 3.3; talay1990expansion.
     """
     claims = claims_of(case.subject)
@@ -170,24 +172,7 @@ def invariant_law_for_every_potential(case: Case) -> Finding:
         "exchange",
         FORGOTTEN,
     )
-    return finding(case, USUAL, _about(*own))
-
-
-@statement(
-    tier="law",
-    equation="c_1 = c_3/2 = 0 for every smooth U and gradients with noise N(0, V(x)) of any V",
-    targets=once,
-    cost=0.0,
-    decides="law",
-    stands_for=("gradient_noise_limit",),
-)
-def gradient_noise_for_every_potential(case: Case) -> Finding:
-    """Noise of a gradient adds O(h^2) to the covariance of a step, and leaves the law right as h -> 0.
-
-    Source: vollmer2016exploration, section 3.
-    """
-    require_stationary_law(claims_of(case.subject))
-    return finding(case, (NOISY.name,), lambda result: True)
+    return finding(case, (*USUAL, NOISY.name), _about(*own))
 
 
 @statement(

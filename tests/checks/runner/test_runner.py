@@ -149,7 +149,7 @@ def test_exceptions_become_verdicts_and_name_the_place():
     results = [execute(statement_of(run), subject, "gaussian-1d-scaled", 3) for run in (fails, odd, far, broken)]
     assert [r.verdict for r in results] == ["inconclusive", "not-applicable", "out-of-reach", "error"]
     assert [r.reason for r in results[:3]] == ["too blunt", "no such thing", "too many normals"]
-    assert "test_plugin.py:" in results[3].reason
+    assert "test_runner.py:" in results[3].reason
     assert "\n" not in results[3].reason
     assert all(r.seconds is not None and r.versions["jax"] and r.reproduction and r.seed == 3 for r in results)
     assert json.loads(results[3].to_json())["verdict"] == "error"
