@@ -52,7 +52,7 @@ def statements(proof: Proof) -> dict[str, Outcome]:
     found: dict[str, Outcome] = {}
     for result in proof.results:
         before = found.get(result.statement, OUTCOMES[0])
-        found[result.statement] = max(before, result.outcome, key=OUTCOMES.index)
+        found[result.statement] = OUTCOMES[max(map(OUTCOMES.index, (before, result.outcome)))]
     return found
 
 

@@ -27,7 +27,7 @@ def test_a_sampler_is_proved_in_all_settings():
     assert {name: found["outcome"] for name, found in line["settings"].items()} == dict.fromkeys(
         proofs.SETTINGS, "proved"
     )
-    assert line["settings"]["d = 2"]["statements"]["invariant order"] == "proved"
+    assert line["settings"]["d = 2"]["statements"]["invariant order 1"] == "proved"
 
 
 def test_a_sampler_that_is_not_read_has_the_reason():
@@ -42,7 +42,7 @@ def test_the_page_counts_and_lists():
     assert "| good | proved | proved | proved | proved | 20 |" in text
     assert "| wrong | fail | – | – | – | 5 |" in text
     assert "- `wrong`, d = 1: c_1 is not zero\n\nUndecided" in text
-    assert "- `dark`, d = 2: a|b\n\nNot read" in text
+    assert "- `dark`, d = 2: a|b\n\nNot read, " in text
     assert text.endswith("- `far`: runs in Python\n")
 
 
