@@ -34,7 +34,7 @@ LAWS: dict[Law, tuple[str, str]] = {
     "not examined": ("–", "the run was a part of all statements, and nothing in it violates the law"),
 }
 """Conclusions about a law: the mark of each, and its meaning; in the order of the front page."""
-EVIDENCE = ("kill-matrix", "mutation", "calibration", "strangers", "diagnoses", "usability", "manifolds")
+EVIDENCE = ("kill-matrix", "mutation", "calibration", "strangers", "diagnoses", "usability", "proofs", "manifolds")
 """Published pages about the suite itself, in the order of the front page."""
 CAUSES = ("three-biases", "cost-of-accuracy")
 """Experiments that the page of orders leads to."""
