@@ -18,7 +18,8 @@ from tqdm import tqdm
 
 from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
-from checks.core.lookup import find_row, find_target
+from checks.core.catalogue import find_target
+from checks.core.lookup import find_row
 from checks.proof.of_subject import ASKED, proofs_of
 from checks.proof.prove import Proof
 from checks.proof.settings import LINE, PLANE
