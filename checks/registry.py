@@ -293,6 +293,9 @@ STATEMENTS: tuple[Statement, ...] = tuple(
 )
 """All statements, tier by tier."""
 
+PROOFS: tuple[Statement, ...] = tuple(s for s in STATEMENTS if s.stands_for)
+"""Those that stand for others."""
+
 SUCCESSORS: dict[str, str] = {}
 """Names of statements in files of results that were published before they were joined -> the present name."""
 

@@ -39,6 +39,15 @@ OPTIMISED: dict[str, str | bool | int | float] = {
 """`compiler_options` for programs that run for seconds, such as many chains: compiled as JAX does by itself."""
 
 
+def limit_threads() -> None:
+    """Have matrix products run in one thread; read by NumPy when it is loaded, here and in the processes begun here.
+
+    Matrices here are small: a product that two threads share waits longer for the second one than it takes, and
+    parallel workers are in each other's way.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 def machine() -> str:
     """Name of a folder for this version of jaxlib and this kind of processor."""
     features = [platform.machine(), platform.processor()]

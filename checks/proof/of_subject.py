@@ -1,6 +1,7 @@
 """Proofs of a sampler under test: made once, and asked by every statement that they decide or stand for."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 
 import jax
@@ -24,15 +25,19 @@ BY_SIZE = {1: LINE.name, 2: PLANE.name}
 MOST_WORK = 100_000
 """Products of terms in one proof, about a second: what takes longer is decided by numbers, as fast as that."""
 
-_known: dict[tuple[Row, str], Mapping[str, Proof]] = {}
+
+@dataclasses.dataclass(frozen=True)
+class _Asked:
+    """A subject by what makes it the same: subjects are made anew, rows are not."""
+
+    row: Row
+    options: str
+    subject: Subject = dataclasses.field(compare=False)
 
 
 def proofs_of(subject: Subject) -> Mapping[str, Proof]:
     """Name of a setting -> the proof for positions of that kind, up to the first one that fails."""
-    key = subject.row, repr(sorted(subject.options.items()))  # subjects are made anew, rows are not
-    if key not in _known:
-        _known[key] = _proofs(subject)
-    return _known[key]
+    return _proofs(_Asked(subject.row, repr(sorted(subject.options.items())), subject))
 
 
 def in_batches(estimator: Estimator) -> Estimator:
@@ -42,7 +47,9 @@ def in_batches(estimator: Estimator) -> Estimator:
     return dataclasses.replace(estimator, batch_size=BATCH)
 
 
-def _proofs(subject: Subject) -> Mapping[str, Proof]:
+@functools.lru_cache(maxsize=64)
+def _proofs(asked: _Asked) -> Mapping[str, Proof]:
+    subject = asked.subject
     found: dict[str, Proof] = {}
     for setting in ASKED:
         with rings_limited(MOST_WORK):

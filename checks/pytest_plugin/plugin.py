@@ -32,6 +32,11 @@ LETTERS = {
     "known": ("known", "k", ("KNOWN", {"yellow": True})),
     "unexpected pass": ("unexpected pass", "U", ("UNEXPECTED-PASS", {"red": True})),
 }
+ONLY_CHECKS = (
+    *("sampler", "target", "tier", "seed", "step_size", "chains", "option", "law_only", "numerics", "report"),
+    "deviations",
+)
+"""Options that mean nothing to other tests."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -105,9 +110,7 @@ def _selected(config: pytest.Config) -> bool:
 
 
 def _given(config: pytest.Config) -> list[str]:
-    flags = ("sampler", "target", "tier", "seed", "step_size", "chains", "option", "law_only", "numerics", "report")
-    flags = (*flags, "deviations")
-    return [f"--{flag.replace('_', '-')}" for flag in flags if config.getoption(flag)]
+    return [f"--{flag.replace('_', '-')}" for flag in ONLY_CHECKS if config.getoption(flag)]
 
 
 def _is_worker(config: pytest.Config) -> bool:

@@ -9,27 +9,34 @@ import functools
 from collections.abc import Mapping
 
 from checks.core.candidate import Subject
-from checks.core.check import Statement
+from checks.core.check import Case, Statement
 from checks.core.conclusion import CONTRADICTS, SHOWN
 from checks.core.result import Result
 from checks.proof.of_subject import setting_of
-from checks.registry import STATEMENTS
+from checks.registry import PROOFS
 from checks.runner.execute import cached_target, execute
 
 WITNESSES = ("gaussian_limit", "defect")
 """Statements that a proof does not stand for on the first Gaussian and the first other target, at default options."""
 
 
-@functools.lru_cache(maxsize=512)
+REPLACEABLE = frozenset(name for proof in PROOFS for name in proof.stands_for)
+
+
+@functools.lru_cache(maxsize=64)
 def settled(subject: Subject) -> Mapping[tuple[str, str], str]:
     """(Statement for which a proof stands, setting in which it does) -> the statement of the proof."""
     found: dict[tuple[str, str], str] = {}
-    for proof in STATEMENTS:
-        if not proof.stands_for or proof.tier not in subject.row.tiers:
+    for proof in PROOFS:
+        if proof.tier not in subject.row.tiers:
             continue
-        result = execute(proof, subject, proof.targets(subject)[0], 0)
-        if result.verdict == "pass":
-            found |= {(name, setting): proof.name for name in proof.stands_for for setting in result.detail[SHOWN]}
+        try:
+            finding = proof(Case(subject, cached_target(proof.targets(subject)[0])), 0)
+        except Exception:  # whatever it is, nothing is proved; the statement itself reports it when it runs
+            continue
+        if finding.verdict == "pass":
+            shown = finding.measurements[SHOWN]
+            found |= {(name, setting): proof.name for name in proof.stands_for for setting in shown}
     return found
 
 
@@ -39,12 +46,12 @@ def is_witness(statement: Statement, subject: Subject, target: str) -> bool:
         return False
     names = statement.targets(subject)
     gaussian = cached_target(target).gaussian is not None
-    return target == next(name for name in names if (cached_target(name).gaussian is not None) == gaussian)
+    return target == next((name for name in names if (cached_target(name).gaussian is not None) == gaussian), None)
 
 
 def proof_for(statement: Statement, subject: Subject, target: str) -> str:
     """Name of the proof that says what this statement says on this target, and more; empty if there is none."""
-    if not any(statement.name in each.stands_for for each in STATEMENTS):
+    if statement.name not in REPLACEABLE:
         return ""
     setting = setting_of(subject, cached_target(target))
     return "" if setting is None else settled(subject).get((statement.name, setting), "")

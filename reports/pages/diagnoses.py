@@ -9,15 +9,12 @@ again goes on where it stopped, and a page is written beside the lines.
 """
 
 import argparse
-import json
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
-from tqdm import tqdm
 
 from checks.core.bad_input import BadInput
 from checks.core.conclusion import ABOUT_LAW, ROOTS, Judged, conclude
@@ -25,9 +22,9 @@ from checks.faults.fault import Defect
 from checks.faults.registry import DEFECTS
 from checks.registry import find_statement
 from checks.runner.execute import default_seed, execute
-from reports.pages.out_file import publish, require_lines
+from reports.pages.out_file import complete, publish, require_lines
 from reports.records.frames import markdown
-from reports.records.jsonl import ROOT, appended, commit, read
+from reports.records.jsonl import ROOT, read
 from reports.templates import render
 
 PUBLISHED = ROOT / "reports" / "published" / "diagnoses.jsonl"
@@ -75,11 +72,7 @@ def named(defect: Defect, line: dict[str, Any]) -> bool:
 
 def run(path: Path, chosen: Sequence[Defect]) -> None:
     """Diagnose what the file lacks and append it."""
-    done = {line["defect"] for line in read(path)}
-    revision = commit()
-    with appended(path) as append:
-        for defect in tqdm([d for d in chosen if d.name not in done], unit="bug", disable=not sys.stderr.isatty()):
-            append(json.dumps(decide(defect, revision), sort_keys=True))
+    complete(path, {defect.name: defect for defect in chosen}, lambda line: line["defect"], decide, "bug")
 
 
 def page(lines: Sequence[dict[str, Any]]) -> str:

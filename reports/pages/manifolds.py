@@ -9,21 +9,18 @@ that is started again goes on where it stopped, and a Markdown page of the same 
 """
 
 import argparse
-import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-from tqdm import tqdm
 
 from checks.core.candidate import Subject
 from checks.core.catalogue import find_target
 from checks.registry import find_statement
 from checks.runner.execute import default_seed
-from reports.pages.out_file import publish, require_lines
-from reports.records.jsonl import ROOT, appended, commit
+from reports.pages.out_file import complete, publish, require_lines
+from reports.records.jsonl import ROOT
 from reports.records.results import read_renamed as read
 from reports.runs.sweep import at_factor
 from reports.templates import render
@@ -79,15 +76,9 @@ def decide(cell: Cell, fraction: float, revision: str) -> dict[str, Any]:
 
 def run(rows: Sequence[Row], path: Path, fraction: float) -> None:
     """Run what the file lacks and append it."""
-    done = {(line["sampler"], line["target"], line["statement"], line["detail"]["factor"]) for line in read(path)}
-    queue = [cell for cell in cells(rows) if cell.key not in done]
-    revision, last = commit(), None
-    with appended(path) as append:
-        for cell in tqdm(queue, unit="statement", disable=not sys.stderr.isatty()):
-            if (cell.row.name, cell.target) != last:
-                jax.clear_caches()
-                last = cell.row.name, cell.target
-            append(json.dumps(decide(cell, fraction, revision), sort_keys=True))
+    key = lambda line: (line["sampler"], line["target"], line["statement"], line["detail"]["factor"])
+    decided = lambda cell, revision: decide(cell, fraction, revision)
+    complete(path, {cell.key: cell for cell in cells(rows)}, key, decided, "statement")
 
 
 def page(lines: Sequence[dict[str, Any]]) -> str:

@@ -7,14 +7,11 @@ first kind at which it fails. Samplers that run in Python have no program to be 
 """
 
 import argparse
-import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
-from tqdm import tqdm
 
 from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
@@ -24,9 +21,9 @@ from checks.proof.of_subject import ASKED, proofs_of
 from checks.proof.prove import Proof
 from checks.proof.settings import LINE, PLANE
 from checks.proof.statements.result import OUTCOMES, Outcome
-from reports.pages.out_file import publish, require_lines
+from reports.pages.out_file import complete, publish, require_lines
 from reports.records.frames import markdown
-from reports.records.jsonl import ROOT, appended, commit, read
+from reports.records.jsonl import ROOT, read
 from reports.templates import render
 from samplers.adapters.common import MissingLibrary
 from samplers.adapters.isolated.errors import BridgeError
@@ -83,12 +80,7 @@ def decide(row: Row, revision: str) -> dict[str, Any]:
 
 def run(path: Path, rows: Sequence[Row]) -> None:
     """Read the samplers that the file lacks and append their lines."""
-    done = {line["sampler"] for line in read(path)}
-    revision = commit()
-    with appended(path) as append:
-        for row in tqdm([r for r in rows if r.name not in done], unit="sampler", disable=not sys.stderr.isatty()):
-            append(json.dumps(decide(row, revision), sort_keys=True))
-            jax.clear_caches()
+    complete(path, {row.name: row for row in rows}, lambda line: line["sampler"], decide, "sampler")
 
 
 def page(lines: Sequence[dict[str, Any]]) -> str:

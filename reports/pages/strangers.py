@@ -9,24 +9,20 @@ beside the lines.
 """
 
 import argparse
-import json
 import signal
-import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
 import pandas as pd
-from tqdm import tqdm
 
 from checks.core.bad_input import BadInput
 from checks.execute import verify
-from reports.pages.out_file import publish, require_lines
+from reports.pages.out_file import complete, publish, require_lines
 from reports.records.frames import markdown
-from reports.records.jsonl import ROOT, appended, commit, read
+from reports.records.jsonl import ROOT, read
 from reports.templates import render
 from samplers.registry import SAMPLERS
 
@@ -104,13 +100,10 @@ def decide(entry: Entry, revision: str, limit: int = 0) -> dict[str, Any]:
 
 def run(path: Path, only: str = "", limit: int = 0) -> None:
     """Decide what the file lacks and append it."""
-    done = {(line["kind"], line["file"], line["name"]) for line in read(path)}
-    revision = commit()
-    with appended(path) as append:
-        queue = [e for e in entries() if tuple(e) not in done and only in f"{e.kind}/{e.file}:{e.name}"]
-        for entry in tqdm(queue, unit="sampler", disable=not sys.stderr.isatty()):
-            append(json.dumps(decide(entry, revision, limit), sort_keys=True))
-            jax.clear_caches()
+    chosen = [each for each in entries() if only in f"{each.kind}/{each.file}:{each.name}"]
+    wanted: dict[Hashable, Entry] = {tuple(each): each for each in chosen}
+    key = lambda line: (line["kind"], line["file"], line["name"])
+    complete(path, wanted, key, lambda entry, revision: decide(entry, revision, limit), "sampler")
 
 
 def page(lines: Sequence[dict[str, Any]]) -> str:

@@ -9,8 +9,6 @@ equation), else the average of independent runs. Both samplers have the friction
 """
 
 import argparse
-import json
-import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +16,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from tqdm import tqdm
 
 from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
@@ -28,9 +25,9 @@ from checks.core.lookup import find_row
 from checks.end_points.runs import Functions, Runs
 from checks.exact_laws.lyapunov import position_law
 from checks.tracing.step_map import step_map
-from reports.pages.out_file import publish, require_lines
+from reports.pages.out_file import complete, publish, require_lines
 from reports.records.frames import markdown
-from reports.records.jsonl import ROOT, appended, commit, read
+from reports.records.jsonl import ROOT, read
 from reports.templates import render
 from samplers.adapters.common import MissingLibrary
 from samplers.adapters.registry import ADAPTERS
@@ -153,12 +150,7 @@ def decide(name: str, revision: str) -> dict[str, Any]:
 
 def run(path: Path, names: Sequence[str]) -> None:
     """Measure what the file lacks and append it."""
-    done = {line["sampler"] for line in read(path)}
-    revision = commit()
-    with appended(path) as append:
-        for name in tqdm([n for n in names if n not in done], unit="sampler", disable=not sys.stderr.isatty()):
-            append(json.dumps(decide(name, revision), sort_keys=True))
-            jax.clear_caches()
+    complete(path, {name: name for name in names}, lambda line: line["sampler"], decide, "sampler")
 
 
 def page(lines: Sequence[dict[str, Any]]) -> str:
