@@ -22,6 +22,13 @@ FINE = 10.0 ** (2 + np.arange(34) / 32)
 by 1 may still be of a size there: the norm of such sums changes its power by at most ln 10 / 64 = 0.036 from one of
 these step sizes to the next (twice the largest variance of an exponent, 1/4, times ln 10 / 32), a switch by more."""
 
+SWITCH = 1.5
+"""Power of h by which a jump stands out between its neighbours, `GRID` of them a decade: a factor of 1.06 or more."""
+GRID = 64
+POINTS = 3
+MOST_SWITCHES = 2
+"""More jumps than these are those of a whole number of inner steps, floor(T / h)."""
+
 
 @statement(
     tier="contract",
@@ -35,15 +42,19 @@ def step_scale(case: Case) -> Finding:
     """The response to the noise, and the move without it, follow a power law in h over seven decades.
 
     A floor in a variance, a smallest step size, or a switch at some h changes the power, or the factor of it, from
-    there on: the limit h -> 0 of the laws is then that of larger steps alone.
+    there on: the limit h -> 0 of the laws is then that of larger steps alone. Up to the usual step size on a target of
+    unit curvature no power of h need stand out, but a jump by more than 6% at one h from all positions is a switch too:
+    the laws in the limit are then those of smaller steps alone.
     """
     step = step_map(case.subject, case.target)
     found, worst = [], 0.0
+    if isinstance(step, JaxStep) and case.subject.row.step_size > case.step_size / FINE[0]:
+        worst, found = _switches(step, case.step_size / FINE[0], case.subject.row.step_size)
     for hs, settled in ((case.step_size / 10.0**DECADES, SETTLED), (case.step_size / FINE, 0)):
         sizes = _traced(step, hs) if isinstance(step, JaxStep) else _measured(step, hs)
         effect, where = _changes(hs, sizes, settled)
         worst = max(worst, effect)
-        found = found or where
+        found = where or found
     return Finding(
         effect=worst,
         tolerance=Tolerance(0.05, "the next power of h at a thousandth of the usual step size"),
@@ -84,20 +95,47 @@ def _changes(hs: np.ndarray, sizes: dict[str, np.ndarray], settled: int) -> tupl
     return worst, found
 
 
-def _traced(step: JaxStep, hs: np.ndarray) -> dict[str, np.ndarray]:
-    """By differentiation with respect to the noise, which costs no digits."""
+def _switches(step: JaxStep, least: float, most: float) -> tuple[float, list[str]]:
+    """The largest jump of noise or drift at one step size from all of some points, and where it is.
+
+    An accepted or rejected move jumps as well, but at another step size from each point.
+    """
     step.require_known_draws()
-    z = jnp.asarray(generic_points(step, 1)[0])
+    hs = np.geomspace(most, least, 2 + int(GRID * np.log10(most / least)))
+    found, worst = [], 0.0
+    for name, values in _sizes(step, jnp.asarray(generic_points(step, POINTS)), jnp.asarray(hs)).items():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            powers = np.diff(np.log(values), axis=1) / np.diff(np.log(hs))
+        stands_out = np.minimum(np.abs(powers[:, 1:-1] - powers[:, :-2]), np.abs(powers[:, 1:-1] - powers[:, 2:]))
+        jumps = np.nan_to_num(stands_out, nan=0.0, posinf=0.0).min(axis=0)
+        if not 0 < np.sum(jumps > SWITCH) <= MOST_SWITCHES:
+            continue
+        k = int(np.argmax(jumps))
+        worst = max(worst, float(jumps[k]))
+        ratio = values[0, k + 1] / values[0, k + 2] * (hs[k + 2] / hs[k + 1]) ** powers[0, k]
+        found.append(f"{name} jumps by a factor of {ratio:.3g} where the step size passes {hs[k + 2]:.3g}")
+    return worst, found
+
+
+def _sizes(step: JaxStep, points: jax.Array, hs: jax.Array) -> dict[str, np.ndarray]:
+    """Norms (points, step sizes) of the response to the noise, and of the move without it."""
     normals, noise = jnp.cos(1.3 * jnp.arange(step.noise_size) + 0.2), quiet(step)
 
-    @jax.jit
-    def at(h: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def at(z: jax.Array, h: jax.Array) -> tuple[jax.Array, jax.Array]:
         move = lambda e: step.program(noise(e), z, h)[0]
         _, response = jax.jvp(move, (normals,), (normals,))
         return jnp.linalg.norm(response), jnp.linalg.norm(move(0 * normals) - z)
 
-    response, drift = np.array([[float(v) for v in at(jnp.asarray(h))] for h in hs]).T
-    return {"the noise": response, "the drift": drift}
+    over = jax.vmap(jax.vmap(at, (None, 0)), (0, None))
+    response, drift = jax.jit(over)(points, hs)
+    return {"the noise": np.asarray(response), "the drift": np.asarray(drift)}
+
+
+def _traced(step: JaxStep, hs: np.ndarray) -> dict[str, np.ndarray]:
+    """By differentiation with respect to the noise, which costs no digits."""
+    step.require_known_draws()
+    found = _sizes(step, jnp.asarray(generic_points(step, 1)), jnp.asarray(hs))
+    return {name: values[0] for name, values in found.items()}
 
 
 def _measured(step: HostStep, hs: np.ndarray) -> dict[str, np.ndarray]:

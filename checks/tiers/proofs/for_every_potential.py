@@ -2,7 +2,8 @@
 
 A proof that could not be finished decides nothing: the statement is then out of reach, with the place, and numbers
 decide. What one of these shows stands for the numerical statements that it names, on the targets that its potentials
-include; two of them still run at the default options, as witnesses by code that shares nothing with the reader.
+include; two of them still run at the default options, as witnesses by code that shares nothing with the reader. A proof
+that took a comparison of h with a number as it is for small h stands for nothing, and meets no obligation.
 
 Source: talay1990expansion; vollmer2016exploration; hastings1970monte; the derivations are in `checks.proof.statements`.
 """
@@ -83,13 +84,15 @@ def finding(case: Case, settings: tuple[str, ...], concerns: Part) -> Finding:
     if not passed:
         name, reason = next(iter(undecided.items()), ("", ""))
         raise OutOfReach(f"{name}: {reason}") if undecided else NotApplicable("nothing of the kind is claimed")
-    limits = dict.fromkeys(limit for name in passed for limit in proofs[name].limits)
+    limits = list(dict.fromkeys(limit for name in passed for limit in proofs[name].limits))
     left = [f"{name} is not read ({reason})" for name, reason in undecided.items()]
     small = [f"for small h only: {limit}" for limit in limits]
     shown = [f"{way} for every smooth potential, {name}" for name, way in passed.items()]
     shows = FLAT if "euclidean" in sampler.claims.spaces else POSITIVE
-    meets = tuple(obligation for name in passed for obligation in shows[name])
-    more = {"milliseconds": milliseconds, SHOWN: passed, "not read": undecided}
+    whole = {name: way for name, way in passed.items() if not proofs[name].limits}
+    meets = tuple(obligation for name in whole for obligation in shows[name])
+    more: dict[str, object] = {"milliseconds": milliseconds, SHOWN: whole, "not read": undecided}
+    more |= {"not examined": f"step sizes at which not {' and '.join(limits)}"} if limits else {}
     return _decided(0.0, "; ".join([*shown, *left, *small]), meets, more)
 
 

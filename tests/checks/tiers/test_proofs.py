@@ -15,6 +15,7 @@ from checks.runner import proved
 from checks.runner.execute import PROVED, execute
 from checks.runner.plan import make_plan
 from checks.runner.proved import WITNESSES, decide, is_witness, proof_for
+from checks.runner.verify import verify
 from checks.tiers.proofs.for_every_potential import part_of_proof
 from samplers.registry import sampler_row
 
@@ -82,6 +83,24 @@ class explicit_midpoint:
 
 class claims_order_two(explicit_midpoint):
     claims = Claims(Source("", "none"), StationaryLaw(order=2))
+
+
+class capped_step:
+    "A right one: no step is larger than a cap."
+
+    def step(self, key, x, h, estimator):
+        batch, key = jax.random.split(key)
+        h = jnp.minimum(h, 0.05)
+        g = estimator.estimate(batch, (), x)[0].gradient
+        return x - h * g + jnp.sqrt(2 * h) * noise(key, x)
+
+
+class noisier_in_large_steps:
+    def step(self, key, x, h, estimator):
+        batch, key = jax.random.split(key)
+        heat = jnp.where(h > 0.01, 2.3, 2.0)
+        g = estimator.estimate(batch, (), x)[0].gradient
+        return x - h * g + jnp.sqrt(heat * h) * noise(key, x)
 
 
 class noise_shared:
@@ -216,6 +235,24 @@ def test_what_a_proof_stands_for_does_not_run_and_says_so_unless_numbers_are_ask
     assert result.verdict == "not-applicable"
     assert result.reason == f"{PROVED}: weak_order_for_every_potential"
     assert decide(order, subject, "anharmonic", 0, numerics=True).verdict == "pass"
+
+
+def test_a_comparison_of_the_step_size_stands_for_nothing_and_is_not_examined(strangers):
+    """What holds for small h alone: another step above a threshold, right or wrong, is left to numbers."""
+    for name in ("capped_step", "noisier_in_large_steps"):
+        subject = strangers(name)
+        law = execute(find_statement(LAW), subject, "gaussian-1d-scaled", 0)
+        assert law.verdict == "pass", law.reason
+        assert law.meets == []
+        assert law.detail["not examined"].startswith("step sizes at which not ")
+        targets = find_statement("defect").targets(subject)
+        assert [t for t in targets if proof_for(find_statement("defect"), subject, t)] == []
+
+
+def test_a_switch_of_the_step_size_is_found_by_numbers_and_a_cap_is_none(strangers):
+    found = {name: verify(strangers(name).reference) for name in ("capped_step", "noisier_in_large_steps")}
+    assert (found["capped_step"].law, found["capped_step"].word) == ("holds", "pass")
+    assert [name for name, _ in found["noisier_in_large_steps"].violated] == ["step_scale"]
 
 
 def test_numbers_that_contradict_a_proof_are_an_error_of_the_suite(strangers, monkeypatch):
