@@ -1,17 +1,25 @@
+from .core.bad_input import BadInput as BadInput
 from .core.check import Check as Check
 from .core.check import NotApplicable as NotApplicable
 from .core.result import Result as Result
+from .execute import LawNotShown as LawNotShown
+from .execute import Report as Report
+from .execute import check_sampler as check_sampler
 from .execute import execute as execute
+from .execute import parametrize_with_checks as parametrize_with_checks
 from .execute import run_check as run_check
-from .execute import verify as verify
 from .registry import CHECKS as CHECKS
 
 __all__ = [
     "CHECKS",
+    "BadInput",
     "Check",
+    "LawNotShown",
     "NotApplicable",
+    "Report",
     "Result",
+    "check_sampler",
     "execute",
+    "parametrize_with_checks",
     "run_check",
-    "verify",
 ]

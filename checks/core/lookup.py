@@ -14,6 +14,7 @@ from checks.core.catalogue import adapter_rows, closest, find_target, workload_r
 from checks.core.error_origin import one_line, place
 from checks.core.importer import load_object
 from samplers.entry import WORKLOAD, Row
+from samplers.interface.claims import Claims
 
 DEFAULT_TARGETS = {
     "euclidean": (
@@ -77,9 +78,41 @@ def resolve(
     Raises:
         BadInput: on any mistake of the caller; the sampler is built once on its first target to find out.
     """
+    return subjects_of(find_row(reference, targets), reference, options, step_size)
+
+
+def resolve_object(
+    name: str,
+    value: Any,
+    options: Mapping[str, Any] | None = None,
+    step_size: float | None = None,
+    targets: tuple[str, ...] = (),
+    claims: Claims | None = None,
+) -> tuple[Subject, ...]:
+    """The subjects of an object, as `resolve` finds those of a name.
+
+    Args:
+        name: under which it is reported.
+        value: a sampler, its class, or a function of a Target that returns one.
+        options: of the sampler.
+        step_size: replaces the usual step size on a target of unit curvature.
+        targets: as for `find_row`.
+        claims: what it is held to; None for its own claims, or the default.
+
+    Raises:
+        BadInput: if it cannot be built, or is no sampler.
+    """
+    row = third_party.row(name, value, targets, DEFAULT_TARGETS, find_target, claims)
+    return subjects_of(row, "", options, step_size)
+
+
+def subjects_of(
+    row: Row, reference: str, options: Mapping[str, Any] | None, step_size: float | None
+) -> tuple[Subject, ...]:
+    """The subjects of a row; the sampler is built once to find out whether it can be. Raises BadInput."""
     from samplers.adapters.common import MissingLibrary
 
-    row = find_row(reference, targets)
+    called = reference or row.name
     if step_size is not None:
         if not step_size > 0:
             raise BadInput(f"--step-size {step_size}: must be positive")
@@ -92,13 +125,13 @@ def resolve(
     except BadInput:
         raise
     except MissingLibrary as error:
-        raise BadInput(f"--sampler {reference}: {error}") from error
+        raise BadInput(f"--sampler {called}: {error}") from error
     except Exception as error:
         what = f"with {chosen} " if chosen else ""
-        raise BadInput(f"--sampler {reference}: cannot be built {what}({one_line(error)}{place(error)})") from error
+        raise BadInput(f"--sampler {called}: cannot be built {what}({one_line(error)}{place(error)})") from error
     if WORKLOAD not in row.tiers and not callable(getattr(sampler, "step", None)):
         raise BadInput(
-            f"--sampler {reference}: the object has no method `step` (got {type(sampler).__name__}); "
+            f"--sampler {called}: the object has no method `step` (got {type(sampler).__name__}); "
             "a sampler has `step(key, state, step_size, estimator)`; a function of a Target that returns one will do"
         )
     return subjects

@@ -57,7 +57,14 @@ class Sealed:
         return Estimate(*shown), estate
 
 
-def row(reference: str, value: Any, targets: tuple[str, ...], default: Mapping[str, tuple[str, ...]], find: Any) -> Row:
+def row(
+    reference: str,
+    value: Any,
+    targets: tuple[str, ...],
+    default: Mapping[str, tuple[str, ...]],
+    find: Any,
+    claims: Claims | None = None,
+) -> Row:
     """The row of an object that no registry knows: a Sampler, its class, or a function of a Target that returns one.
 
     Args:
@@ -66,11 +73,12 @@ def row(reference: str, value: Any, targets: tuple[str, ...], default: Mapping[s
         targets: names of targets; () for the defaults of the spaces that it claims.
         default: space -> names of targets.
         find: name -> target.
+        claims: what it is held to; None for its own claims, or the default.
 
     Raises:
         BadInput: if the object is none of these, or its spaces have no default target.
     """
-    build = builder(reference, value)
+    build = builder(reference, value) if claims is None else _claiming(builder(reference, value), claims)
     first = find((targets or default["euclidean"])[0])
     try:
         sampler = build(first)
@@ -162,6 +170,21 @@ def builder(reference: str, value: Any) -> Callable[..., Any]:
         f"--sampler {reference}: the object has no method `step` and is not a function of a Target "
         f"(it is a {type(value).__name__})"
     )
+
+
+def _claiming(build: Callable[..., Any], claims: Claims) -> Callable[..., Any]:
+    """`build` with other claims."""
+
+    def built(target: Target, **options: Any) -> Any:
+        found = build(target, **options)
+        if isinstance(found, Completed):
+            return dataclasses.replace(found, claims=claims, given=found.given | {"claims"})
+        names = [field.name for field in dataclasses.fields(Completed)][:-2]
+        parts: dict[str, Any] = {name: getattr(found, name) for name in names if hasattr(found, name)}
+        parts["claims"] = claims
+        return Completed(**parts, backend="host" if on_host(found) else "jax", given=frozenset(parts))
+
+    return built
 
 
 def _if_sampler(value: Any, target: Target, options: Mapping[str, Any]) -> Any:

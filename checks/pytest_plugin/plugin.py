@@ -176,7 +176,7 @@ def pytest_configure(config: pytest.Config) -> None:
         except OSError as error:
             raise pytest.UsageError(f"--report {given.report}: cannot be written ({error.strerror})") from None
         config.stash[STREAM] = stream
-        stream.write(json.dumps(record_of(plan, config.invocation_params.args)) + "\n")
+        stream.write(json.dumps(record_of(plan, " ".join(["pytest", *map(str, config.invocation_params.args)]))) + "\n")
         stream.flush()
 
 
@@ -236,20 +236,19 @@ def run_case(request: pytest.FixtureRequest) -> Callable[[Any], None]:
         from checks.core.conclusion import Judged
         from checks.end_points.error_rates import fraction_of_chains
         from checks.pytest_plugin.terminal import worst
+        from checks.runner.check_sampler import decided, outcome
         from checks.runner.fallback import sample
-        from checks.runner.proved import decide
 
         plan, row = _plan(request.config), case.subject.row.name
         so_far = request.config.stash[SO_FAR].setdefault(row, [])
-        with fraction_of_chains(plan.chains):
-            results = [
-                decide(c.statement, c.subject, c.target, c.seed, plan.step_size, plan.numerics) for c in case.cases
-            ]
-            if not case.cases:
-                results = sample(case.subject, so_far, plan.records[row], case.seed)
+        outcomes = [decided(plan, each) for each in case.cases]
+        if not case.cases:
+            with fraction_of_chains(plan.chains):
+                found = sample(case.subject, so_far, plan.records[row], case.seed)
+            outcomes = [outcome(plan, row, result) for result in found]
+        results = [each.result for each in outcomes]
         if not results:
             pytest.skip("nothing is left open")
-        outcomes = [_outcome(plan, row, result) for result in results]
         so_far += [Judged(o.result, o.kind) for o in outcomes]
         shown = worst([o.result for o in outcomes if not o.ok] or results)
         kind = next(o.kind for o in outcomes if o.result is shown)
@@ -259,13 +258,6 @@ def run_case(request: pytest.FixtureRequest) -> Callable[[Any], None]:
             pytest.fail(f"{shown.statement}: {shown.reason}", pytrace=False)
 
     return run
-
-
-def _outcome(plan: Any, row: str, result: Result) -> Any:
-    from checks.pytest_plugin.terminal import Outcome
-
-    known = [d for d in plan.deviations if d.matches(result.sampler, row, result.statement, result.target)]
-    return Outcome(row, result, known[0] if known else None)
 
 
 def _record(report: pytest.TestReport) -> dict | None:
@@ -292,10 +284,12 @@ class Collector:
         record = _record(report) if report.when == "call" else None
         if record is None:
             return
+        from checks.runner.check_sampler import outcome
+
         stream = self.config.stash.get(STREAM, None)
         for line in record["lines"]:
             result = Result(**json.loads(line))
-            self.config.stash[OUTCOMES].append(_outcome(_plan(self.config), record["row"], result))
+            self.config.stash[OUTCOMES].append(outcome(_plan(self.config), record["row"], result))
             if stream is not None:
                 stream.write(line + "\n")
                 stream.flush()
@@ -331,14 +325,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     outcomes = config.stash.get(OUTCOMES, [])
     if plan is None or not outcomes:
         return
-    from checks.pytest_plugin import terminal as text
+    from checks.pytest_plugin.terminal import conclusions, table
+    from checks.runner.text import report
 
     out = terminalreporter
     out.section("verdicts")
-    for line in text.table(plan, outcomes):
+    for line in table(plan, outcomes):
         out.write_line(line)
-    for conclusion in text.conclusions(plan, outcomes):
-        first, *rest = text.report(conclusion, plan, [o for o in outcomes if o.row == conclusion.sampler])
+    for conclusion in conclusions(plan, outcomes):
+        first, *rest = report(conclusion, plan, [o for o in outcomes if o.row == conclusion.sampler])
         out.write_line("")
         out.write_line(first, bold=True, green=conclusion.good, red=not conclusion.good)
         for line in rest:

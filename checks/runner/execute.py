@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
 from typing import Any
 
+import jax
+
 from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
 from checks.core.catalogue import find_target
@@ -17,7 +19,7 @@ from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, Sta
 from checks.core.conclusion import ABOUT_LAW
 from checks.core.error_origin import SUITE, one_line, place
 from checks.core.finding import Finding
-from checks.core.lookup import resolve
+from checks.core.lookup import resolve, resolve_object
 from checks.core.preflight import dtype_of, preflight
 from checks.core.result import Result
 from checks.diagnosis import diagnose, explained
@@ -92,12 +94,17 @@ def reproduction(
     shell += [f"--chains {fraction}"] if fraction != 1 else []
     shell += [f'--option "{k}={v!r}"' for k, v in subject.options.items()]
     shell += [f"-k {statement.name}"]
-    arguments = [repr(reference), repr(statement.name), repr(target), f"seed={seed}"]
+    arguments = [
+        repr(reference) if subject.reference != "" else reference,
+        repr(statement.name),
+        repr(target),
+        f"seed={seed}",
+    ]
     arguments += [f"options={dict(subject.options)!r}"] if subject.options else []
     arguments += [f"step_size={step_size}"] if step_size is not None else []
     arguments += [f"chains={fraction}"] if fraction != 1 else []
     python = f"from checks.execute import run_check\nprint(run_check({', '.join(arguments)}).to_json())"
-    return " ".join(shell) + "\n" + python
+    return python if subject.reference == "" else " ".join(shell) + "\n" + python
 
 
 def recorded(blank: Callable[..., Result], finding: Finding, target: str) -> Result:
@@ -215,7 +222,7 @@ def _blank(statement: Statement, subject: Subject, target: str | None) -> Callab
 
 
 def run_check(
-    sampler: str,
+    sampler: Any,
     check: str,
     target: str | None = None,
     seed: int | None = None,
@@ -223,10 +230,10 @@ def run_check(
     step_size: float | None = None,
     chains: float = 1.0,
 ) -> Result:
-    """One check from Python; switches JAX to float64, as `pytest checks` does. Of several statements the worst result.
+    """One check from Python, in double precision as in `pytest checks`. Of several statements the worst result.
 
     Args:
-        sampler: any value of `--sampler`.
+        sampler: any value of `--sampler`; or an object, its class, or a function of a Target that returns one.
         check: name of a check, such as `gaussian_law`, or of one of its statements, such as `gaussian_limit`.
         target: name of a target; None for the first one of each statement.
         seed: None for the default seed of the sampler.
@@ -237,20 +244,40 @@ def run_check(
     Raises:
         BadInput: for unknown names.
     """
-    import jax
+    only = (target,) if target else ()
+    with jax.enable_x64(True):
+        if isinstance(sampler, str):
+            subject = resolve(sampler, options, step_size, only)[0]
+        else:
+            subject = resolve_object(name_of(sampler), sampler, options, step_size, only)[0]
+        return _worst(subject, statements_of(check), target, seed, step_size, chains)
 
-    jax.config.update("jax_enable_x64", True)
-    subject = resolve(sampler, options, step_size, (target,) if target else ())[0]
+
+def _worst(
+    subject: Subject,
+    statements: Iterable[Statement],
+    target: str | None,
+    seed: int | None,
+    step_size: float | None,
+    chains: float,
+) -> Result:
+    """The worst result of some statements about a subject. Raises BadInput if none has a target."""
     chosen = default_seed(subject.row.name) if seed is None else seed
     found = []
-    for statement in statements_of(check):
+    for statement in statements:
         names = (target,) if target else statement.targets(subject)[:1]
         for name in names:
             with fraction_of_chains(chains):
                 found.append(execute(statement, subject, name, chosen, step_size=step_size))
     if not found:
-        raise BadInput(f"{check}: no target of {sampler} suits it; name one")
+        named = ", ".join(statement.name for statement in statements)
+        raise BadInput(f"{named}: no target of {subject.name} suits it; name one")
     return max(found, key=lambda result: RANK[result.verdict])
+
+
+def name_of(sampler: Any) -> str:
+    """Name of an object: its own if it is a class or a function, else that of its class."""
+    return getattr(sampler, "__name__", type(sampler).__name__)
 
 
 def statements_of(name: str) -> tuple[Statement, ...]:

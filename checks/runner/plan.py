@@ -1,8 +1,9 @@
 """Plan of `pytest checks`: the cases, in an order that keeps one subject's together, and what they have to show."""
 
 import ast
+import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -219,22 +220,9 @@ def make_plan(
     if chains is not None and not 0 < float(chains) <= 1:
         raise BadInput(f"--chains {chains}: must be above 0 and at most 1, a fraction of the usual number")
     entries = read(deviations_file) if deviations_file else ()
-    cases: list[PlannedStatement] = []
-    everything: list[PlannedStatement] = []
-    strangers: list[Subject] = []
-    records: dict[str, Record] = {}
-    claims: dict[str, tuple[str, ...]] = {}
-    for name in names:
-        subjects = resolve(name, parsed, h, only)
-        strangers += subjects[:1] if ":" in name else []
-        mine = [case for position, subject in enumerate(subjects) for case in _cases(subject, position == 0, number)]
-        everything += mine
-        chosen_cases = [c for c in mine if c.statement.tier in chosen and (not only or c.target in only)]
-        cases += chosen_cases
-        part = _part(chosen, only, parsed, [c for c in mine if c.statement.tier in DETERMINISTIC_TIERS], chosen_cases)
-        records[subjects[0].row.name] = _record(subjects[0], len(chosen_cases), part)
-        claims[subjects[0].row.name] = _unclaimed(subjects[0], chosen)
-    if not cases:
+    groups = [(resolve(name, parsed, h, only), ":" in name) for name in names]
+    plan, everything = plan_of(groups, chosen, only, parsed, number)
+    if not plan.cases:
         raise BadInput(_nothing_runs(everything, only, names, chosen))
     known = (*(r.name for r in (*SAMPLERS, *workload_rows())), *(r.name for r in (adapter_rows() if entries else ())))
     lost = unmatched(
@@ -246,9 +234,43 @@ def make_plan(
             f"--deviations {deviations_file}: the entry sampler={entry.sampler!r} check={entry.check!r} "
             f"target={entry.target!r} matches no check; remove it"
         )
+    return dataclasses.replace(plan, deviations=entries, step_size=h, chains=fraction)
+
+
+def plan_of(
+    groups: Iterable[tuple[tuple[Subject, ...], bool]],
+    tiers: tuple[str, ...],
+    only: tuple[str, ...] = (),
+    options: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+) -> tuple[Plan, list[PlannedStatement]]:
+    """The plan for subjects that were found already, and all statements that they could run in any tier.
+
+    Args:
+        groups: the subjects of each sampler, the default ones first, and whether no registry knows it.
+        tiers: that were chosen, in their order.
+        only: targets that were chosen; () for all.
+        options: that were given for them.
+        seed: None for the default seed of each sampler.
+    """
+    cases: list[PlannedStatement] = []
+    everything: list[PlannedStatement] = []
+    strangers: list[Subject] = []
+    records: dict[str, Record] = {}
+    claims: dict[str, tuple[str, ...]] = {}
+    for subjects, stranger in groups:
+        strangers += subjects[:1] if stranger else []
+        mine = [case for position, subject in enumerate(subjects) for case in _cases(subject, position == 0, seed)]
+        everything += mine
+        chosen = [c for c in mine if c.statement.tier in tiers and (not only or c.target in only)]
+        cases += chosen
+        usual = [c for c in mine if c.statement.tier in DETERMINISTIC_TIERS]
+        part = _part(tiers, only, dict(options or {}), usual, chosen)
+        records[subjects[0].row.name] = _record(subjects[0], len(chosen), part)
+        claims[subjects[0].row.name] = _unclaimed(subjects[0], tiers)
     kinds = {WORKLOAD in case.subject.row.tiers for case in cases}
-    possible = tuple(tier for tier in chosen if (tier == WORKLOAD) in kinds)
-    return Plan(tuple(cases), records, claims, possible, entries, h, fraction, tuple(strangers))
+    possible = tuple(tier for tier in tiers if (tier == WORKLOAD) in kinds)
+    return Plan(tuple(cases), records, claims, possible, strangers=tuple(strangers)), everything
 
 
 def _part(

@@ -2,7 +2,6 @@
 
 import datetime
 import platform
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,13 +11,13 @@ from checks.runner.execute import versions_of
 from checks.runner.plan import Plan
 
 
-def record_of(plan: Plan, arguments: Sequence[str]) -> dict[str, Any]:
+def record_of(plan: Plan, command: str) -> dict[str, Any]:
     """The line: the plan of each sampler, so that a part of a run cannot look like the whole."""
     return {
         "plan": {name: asdict(record) for name, record in plan.records.items()},
         "law_only": plan.law_only,
         "chains": plan.chains,
-        "command": " ".join(["pytest", *map(str, arguments)]),
+        "command": command,
         "commit": commit(),
         "versions": versions_of(("jax", "jaxlib", "numpy", "scipy")),
         "platform": platform.platform(),

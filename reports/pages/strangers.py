@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from checks.core.bad_input import BadInput
-from checks.execute import verify
+from checks.execute import check_sampler
 from reports.pages.out_file import complete, publish, require_lines
 from reports.records.frames import markdown
 from reports.records.jsonl import ROOT, read
@@ -77,7 +77,7 @@ def decide(entry: Entry, revision: str, limit: int = 0) -> dict[str, Any]:
         signal.signal(signal.SIGALRM, _out_of_time)
         signal.alarm(limit)
     try:
-        found = verify(entry.reference)
+        found = check_sampler(entry.reference).conclusion
     except BadInput as error:
         line |= {"word": "refused", "open": [str(error).replace(str(ROOT), ".")]}
     except OutOfTime:

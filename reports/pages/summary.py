@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from checks.core.conclusion import Conclusion, Word
-from checks.pytest_plugin.terminal import Outcome, block
 from checks.runner.known_failures import read as read_deviations
+from checks.runner.text import Outcome, block
 from reports.records.frames import markdown as table
 from reports.records.results import Header, ResultsError, Run, conduct, loaded, worst_word
 

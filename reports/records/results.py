@@ -19,9 +19,9 @@ from checks.core.check import Statement
 from checks.core.conclusion import Conclusion, Judged, Word, conclude
 from checks.core.obligations import OBLIGATIONS
 from checks.core.result import SCHEMA, Result
-from checks.pytest_plugin.terminal import Outcome
 from checks.registry import STATEMENTS, SUCCESSORS, check_of
 from checks.runner.known_failures import Deviation
+from checks.runner.text import Outcome
 from reports.records.jsonl import read, whole_lines
 from targets.registry import TARGETS, target
 

@@ -12,10 +12,10 @@ from checks.proof.prove import Proof
 from checks.proof.statements.result import Result
 from checks.registry import STATEMENTS, find_statement
 from checks.runner import proved
+from checks.runner.check_sampler import check_sampler
 from checks.runner.execute import PROVED, execute
 from checks.runner.plan import make_plan
 from checks.runner.proved import WITNESSES, decide, is_witness, proof_for
-from checks.runner.verify import verify
 from checks.tiers.proofs.for_every_potential import part_of_proof
 from samplers.registry import sampler_row
 
@@ -250,9 +250,10 @@ def test_a_comparison_of_the_step_size_stands_for_nothing_and_is_not_examined(st
 
 
 def test_a_switch_of_the_step_size_is_found_by_numbers_and_a_cap_is_none(strangers):
-    found = {name: verify(strangers(name).reference) for name in ("capped_step", "noisier_in_large_steps")}
-    assert (found["capped_step"].law, found["capped_step"].word) == ("holds", "pass")
-    assert [name for name, _ in found["noisier_in_large_steps"].violated] == ["step_scale"]
+    names = ("capped_step", "noisier_in_large_steps")
+    capped, noisier = (check_sampler(strangers(name).reference).conclusion for name in names)
+    assert (capped.law, capped.word) == ("holds", "pass")
+    assert [name for name, _ in noisier.violated] == ["step_scale"]
 
 
 def test_numbers_that_contradict_a_proof_are_an_error_of_the_suite(strangers, monkeypatch):

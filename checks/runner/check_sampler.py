@@ -1,0 +1,127 @@
+"""All that `pytest checks --sampler` decides, from Python, for an object or a name."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import jax
+
+from checks.core.bad_input import BadInput
+from checks.core.candidate import Subject
+from checks.core.catalogue import find_target
+from checks.core.conclusion import Judged
+from checks.core.lookup import resolve, resolve_object
+from checks.end_points.error_rates import fraction_of_chains
+from checks.runner.execute import name_of
+from checks.runner.fallback import sample
+from checks.runner.known_failures import Deviation
+from checks.runner.plan import Plan, PlannedStatement, parse_tiers, plan_of
+from checks.runner.proved import decide
+from checks.runner.report import Report
+from checks.runner.text import Outcome
+from samplers.interface.claims import Claims
+
+
+def check_sampler(  # noqa: PLR0913 (each is an option of the command line)
+    sampler: Any,
+    targets: Iterable[str] | None = None,
+    tiers: Iterable[str] = (),
+    claims: Claims | None = None,
+    *,
+    name: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    step_size: float | None = None,
+    seed: int | None = None,
+    chains: float = 1.0,
+    known_failures: Mapping[str, str] | None = None,
+    law_only: bool = False,
+    numerics: bool = False,
+) -> Report:
+    """Verify a sampler; double precision is on while it runs, and as it was before afterwards.
+
+    Args:
+        sampler: an object with `step(key, state, step_size, estimator)`, its class, a function of a Target that returns
+            one; or a text as `--sampler` takes it.
+        targets: names of targets; None for those that suit the spaces it claims. Naming some makes it a part of a run.
+        tiers: as `--tier` takes them; () for the deterministic ones.
+        claims: what it is held to; None for its own claims, else the target up to O(h).
+        name: under which it is reported; None for the name of the class or function.
+        options: of the sampler; None for its defaults and variations of them.
+        step_size: the usual one on a target of unit curvature, in time of the differential equation.
+        seed: of everything random; None for a seed that the name decides.
+        chains: fraction of the chains of the checks that sample, above 0 and at most 1.
+        known_failures: statement -> reason why it is expected to fail, which then does not count; one that passes does.
+        law_only: faults of conduct do not count.
+        numerics: run statements for which a proof stands as well.
+
+    Raises:
+        BadInput: for unknown names, and for an object that is no sampler or cannot take a step.
+    """
+    command = f"checks.check_sampler({sampler if isinstance(sampler, str) else (name or name_of(sampler))})"
+    with jax.enable_x64(True):
+        plan = plan_for(sampler, targets, tiers, claims, name, options, step_size, seed, known_failures)
+        plan = dataclasses.replace(plan, step_size=step_size, chains=chains, law_only=law_only, numerics=numerics)
+        plan.preflight()
+        outcomes = [decided(plan, case) for case in plan.cases]
+        outcomes += sampled(plan, outcomes)
+    return Report(plan, outcomes, command)
+
+
+def plan_for(  # noqa: PLR0913 (those of `check_sampler`)
+    sampler: Any,
+    targets: Iterable[str] | None = None,
+    tiers: Iterable[str] = (),
+    claims: Claims | None = None,
+    name: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    step_size: float | None = None,
+    seed: int | None = None,
+    known_failures: Mapping[str, str] | None = None,
+) -> Plan:
+    """The plan for one sampler; the arguments are those of `check_sampler`. Raises BadInput."""
+    only, chosen = tuple(dict.fromkeys(targets or ())), parse_tiers(tiers)
+    for each in only:
+        find_target(each)
+    subjects: tuple[Subject, ...]
+    if isinstance(sampler, str):
+        if claims is not None:
+            raise BadInput(f"claims: only for an object; {sampler} is a name")
+        subjects = resolve(sampler, options, step_size, only)
+    else:
+        subjects = resolve_object(name or name_of(sampler), sampler, options, step_size, only, claims)
+    stranger = not isinstance(sampler, str) or ":" in sampler
+    plan, everything = plan_of([(subjects, stranger)], chosen, only, options, seed)
+    if not plan.cases:
+        raise BadInput(f"{plan_name(subjects)}: no check of the tiers {', '.join(chosen)} applies")
+    known = {case.statement.name for case in everything}
+    for each in known_failures or ():
+        if each not in known:
+            raise BadInput(f"known_failures: no statement {each!r} is about {plan_name(subjects)}; remove it")
+    entries = [Deviation("*", each, reason, "known_failures") for each, reason in (known_failures or {}).items()]
+    return dataclasses.replace(plan, deviations=tuple(entries))
+
+
+def plan_name(subjects: tuple[Subject, ...]) -> str:
+    """Name of the row of some subjects."""
+    return subjects[0].row.name
+
+
+def decided(plan: Plan, case: PlannedStatement) -> Outcome:
+    """The outcome of one statement of a plan."""
+    with fraction_of_chains(plan.chains):
+        result = decide(case.statement, case.subject, case.target, case.seed, plan.step_size, plan.numerics)
+    return outcome(plan, case.subject.row.name, result)
+
+
+def sampled(plan: Plan, outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """The outcomes of runs for what the statements of one sampler leave open."""
+    row, first = plan.rows[0], plan.cases[0]
+    judged = [Judged(each.result, each.kind) for each in outcomes]
+    with fraction_of_chains(plan.chains):
+        return [outcome(plan, row, result) for result in sample(first.subject, judged, plan.records[row], first.seed)]
+
+
+def outcome(plan: Plan, row: str, result: Any) -> Outcome:
+    """A result of a row with the known failure of the plan that it matches."""
+    known = [d for d in plan.deviations if d.matches(result.sampler, row, result.statement, result.target)]
+    return Outcome(row, result, known[0] if known else None)
