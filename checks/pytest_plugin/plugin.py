@@ -233,23 +233,18 @@ def run_case(request: pytest.FixtureRequest) -> Callable[[Any], None]:
     """Runs a case, hands its result to the report, and fails on a verdict that is not good."""
 
     def run(case: Any) -> None:
-        from checks.core.conclusion import Judged
-        from checks.end_points.error_rates import fraction_of_chains
         from checks.pytest_plugin.terminal import worst
-        from checks.runner.check_sampler import decided, outcome
-        from checks.runner.fallback import sample
+        from checks.runner.check_sampler import decided, sampled
 
         plan, row = _plan(request.config), case.subject.row.name
         so_far = request.config.stash[SO_FAR].setdefault(row, [])
         outcomes = [decided(plan, each) for each in case.cases]
         if not case.cases:
-            with fraction_of_chains(plan.chains):
-                found = sample(case.subject, so_far, plan.records[row], case.seed)
-            outcomes = [outcome(plan, row, result) for result in found]
+            outcomes = sampled(plan, case.subject, so_far, case.seed)
         results = [each.result for each in outcomes]
         if not results:
             pytest.skip("nothing is left open")
-        so_far += [Judged(o.result, o.kind) for o in outcomes]
+        so_far += [o.judged for o in outcomes]
         shown = worst([o.result for o in outcomes if not o.ok] or results)
         kind = next(o.kind for o in outcomes if o.result is shown)
         record = {"row": row, "lines": [r.to_json() for r in results], "kind": kind}

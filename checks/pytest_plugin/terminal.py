@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from checks.core.conclusion import Conclusion, Judged, conclude
+from checks.core.conclusion import Conclusion, conclude
 from checks.core.result import VERDICTS, Result
 from checks.runner.plan import Plan
 from checks.runner.text import Outcome
@@ -25,7 +25,7 @@ def _duration(seconds: float) -> str:
 def conclusions(plan: Plan, outcomes: Sequence[Outcome]) -> list[Conclusion]:
     """One conclusion per sampler of the plan."""
     return [
-        conclude(row, [Judged(o.result, o.kind) for o in outcomes if o.row == row], record, plan.law_only)
+        conclude(row, [o.judged for o in outcomes if o.row == row], record, plan.law_only)
         for row, record in plan.records.items()
     ]
 

@@ -1,7 +1,7 @@
 """All that `pytest checks --sampler` decides, from Python, for an object or a name."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -63,7 +63,7 @@ def check_sampler(  # noqa: PLR0913 (each is an option of the command line)
         plan = dataclasses.replace(plan, step_size=step_size, chains=chains, law_only=law_only, numerics=numerics)
         plan.preflight()
         outcomes = [decided(plan, case) for case in plan.cases]
-        outcomes += sampled(plan, outcomes)
+        outcomes += sampled(plan, plan.cases[0].subject, [o.judged for o in outcomes], plan.cases[0].seed)
     return Report(plan, outcomes, command)
 
 
@@ -92,18 +92,13 @@ def plan_for(  # noqa: PLR0913 (those of `check_sampler`)
     stranger = not isinstance(sampler, str) or ":" in sampler
     plan, everything = plan_of([(subjects, stranger)], chosen, only, options, seed)
     if not plan.cases:
-        raise BadInput(f"{plan_name(subjects)}: no check of the tiers {', '.join(chosen)} applies")
+        raise BadInput(f"{subjects[0].row.name}: no check of the tiers {', '.join(chosen)} applies")
     known = {case.statement.name for case in everything}
     for each in known_failures or ():
         if each not in known:
-            raise BadInput(f"known_failures: no statement {each!r} is about {plan_name(subjects)}; remove it")
+            raise BadInput(f"known_failures: no statement {each!r} is about {subjects[0].row.name}; remove it")
     entries = [Deviation("*", each, reason, "known_failures") for each, reason in (known_failures or {}).items()]
     return dataclasses.replace(plan, deviations=tuple(entries))
-
-
-def plan_name(subjects: tuple[Subject, ...]) -> str:
-    """Name of the row of some subjects."""
-    return subjects[0].row.name
 
 
 def decided(plan: Plan, case: PlannedStatement) -> Outcome:
@@ -113,12 +108,18 @@ def decided(plan: Plan, case: PlannedStatement) -> Outcome:
     return outcome(plan, case.subject.row.name, result)
 
 
-def sampled(plan: Plan, outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """The outcomes of runs for what the statements of one sampler leave open."""
-    row, first = plan.rows[0], plan.cases[0]
-    judged = [Judged(each.result, each.kind) for each in outcomes]
+def sampled(plan: Plan, subject: Subject, judged: Sequence[Judged], seed: int) -> list[Outcome]:
+    """The outcomes of runs for what the statements of a sampler leave open.
+
+    Args:
+        plan: of the run.
+        subject: the sampler at its default options.
+        judged: the results of its statements.
+        seed: of the runs.
+    """
+    row = subject.row.name
     with fraction_of_chains(plan.chains):
-        return [outcome(plan, row, result) for result in sample(first.subject, judged, plan.records[row], first.seed)]
+        return [outcome(plan, row, result) for result in sample(subject, judged, plan.records[row], seed)]
 
 
 def outcome(plan: Plan, row: str, result: Any) -> Outcome:

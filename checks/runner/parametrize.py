@@ -34,7 +34,8 @@ class _Run:
         """The report from all checks, of which those that did not run yet do so now, and from runs if it needs some."""
         found = [each for case in self.plan.checks for each in self.outcomes(case)]
         with jax.enable_x64(True):
-            found += sampled(self.plan, found)
+            first = self.plan.cases[0]
+            found += sampled(self.plan, first.subject, [each.judged for each in found], first.seed)
         return Report(self.plan, found, "checks.parametrize_with_checks")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from checks.core.conclusion import Conclusion, Judged, conclude
+from checks.core.conclusion import Conclusion, conclude
 from checks.core.result import Result
 from checks.runner.plan import Plan
 from checks.runner.record import record_of
@@ -45,7 +45,7 @@ class Report:
     @cached_property
     def conclusion(self) -> Conclusion:
         """The one conclusion from all results, as `pytest checks` draws it."""
-        judged = [Judged(outcome.result, outcome.kind) for outcome in self.outcomes]
+        judged = [outcome.judged for outcome in self.outcomes]
         return conclude(self.sampler, judged, self.plan.records[self.sampler], self.plan.law_only)
 
     @property

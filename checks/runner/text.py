@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from checks.core.conclusion import PASS, ROOTS, WORDS, Conclusion
+from checks.core.conclusion import PASS, ROOTS, WORDS, Conclusion, Judged
 from checks.core.conclusion import Plan as Record
 from checks.core.obligations import obligation
 from checks.core.result import Result
@@ -29,6 +29,11 @@ class Outcome:
         if self.deviation is None or self.result.verdict in ("not-applicable", "out-of-reach"):
             return self.result.verdict
         return "unexpected pass" if self.result.verdict == "pass" else "known"
+
+    @property
+    def judged(self) -> Judged:
+        """The result with its kind, as a conclusion takes it."""
+        return Judged(self.result, self.kind)
 
     @property
     def ok(self) -> bool:
