@@ -10,6 +10,7 @@ from checks.core.selection import informative
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.tracing.probe import ends_of, normals_of, quiet
 from checks.tracing.step_map import HostStep, JaxStep, step_map
+from samplers.interface.claims import CyclicalSchedule, ExactLaw
 
 DECADES = np.arange(0, 8)
 """Step sizes h0 / 10^k."""
@@ -38,21 +39,26 @@ MOST_SWITCHES = 2
     decides="dynamics",
     once=True,
 )
-def step_scale(case: Case) -> Finding:
+def step_scale(case: Case, exact: ExactLaw | None, stages: CyclicalSchedule | None) -> Finding:
     """The response to the noise, and the move without it, follow a power law in h over seven decades.
 
     A floor in a variance, a smallest step size, or a switch at some h changes the power, or the factor of it, from
     there on: the limit h -> 0 of the laws is then that of larger steps alone. Up to the usual step size on a target of
     unit curvature no power of h need stand out, but a jump by more than 6% at one h from all positions is a switch too:
-    the laws in the limit are then those of smaller steps alone.
+    the laws in the limit are then those of smaller steps alone. Not so for an exact kernel, whose law is decided at
+    finite step sizes, nor for a schedule with stages of large steps without noise.
     """
     step = step_map(case.subject, case.target)
     found, worst = [], 0.0
-    if isinstance(step, JaxStep) and case.subject.row.step_size > case.step_size / FINE[0]:
-        worst, found = _switches(step, case.step_size / FINE[0], case.subject.row.step_size)
-    for hs, settled in ((case.step_size / 10.0**DECADES, SETTLED), (case.step_size / FINE, 0)):
-        sizes = _traced(step, hs) if isinstance(step, JaxStep) else _measured(step, hs)
-        effect, where = _changes(hs, sizes, settled)
+    ladders = [case.step_size / 10.0**DECADES, case.step_size / FINE]
+    if isinstance(step, JaxStep):
+        larger = np.array([]) if exact or stages else _larger(case)
+        *sizes, beyond = _traced(step, [*ladders, larger])
+        worst, found = _switches(larger, beyond)
+    else:
+        sizes = [_measured(step, hs) for hs in ladders]
+    for hs, values, settled in zip(ladders, sizes, (SETTLED, 0), strict=True):
+        effect, where = _changes(hs, {name: rows[0] for name, rows in values.items()}, settled)
         worst = max(worst, effect)
         found = where or found
     return Finding(
@@ -95,16 +101,28 @@ def _changes(hs: np.ndarray, sizes: dict[str, np.ndarray], settled: int) -> tupl
     return worst, found
 
 
-def _switches(step: JaxStep, least: float, most: float) -> tuple[float, list[str]]:
-    """The largest jump of noise or drift at one step size from all of some points, and where it is.
+def _larger(case: Case) -> np.ndarray:
+    """Step sizes from the usual one on a target of unit curvature down to those of the ladders, `GRID` a decade.
+
+    None before faces, where a larger step is reflected once more.
+    """
+    least, most = case.step_size / FINE[0], case.subject.row.step_size
+    if case.target.manifold.has_boundary or most <= least:
+        return np.array([])
+    return np.geomspace(most, least, 2 + int(GRID * np.log10(most / least)))
+
+
+def _switches(hs: np.ndarray, sizes: dict[str, np.ndarray]) -> tuple[float, list[str]]:
+    """The largest jump of noise or drift at one step size from all points, and where it is.
 
     An accepted or rejected move jumps as well, but at another step size from each point.
     """
-    step.require_known_draws()
-    hs = np.geomspace(most, least, 2 + int(GRID * np.log10(most / least)))
     found, worst = [], 0.0
-    for name, values in _sizes(step, jnp.asarray(generic_points(step, POINTS)), jnp.asarray(hs)).items():
-        with np.errstate(divide="ignore", invalid="ignore"):
+    if not len(hs):
+        return worst, found
+    for name, every in sizes.items():
+        values = np.maximum(every, LEAST)  # no move at all is a jump as well; what is not finite stays so
+        with np.errstate(invalid="ignore"):
             powers = np.diff(np.log(values), axis=1) / np.diff(np.log(hs))
         stands_out = np.minimum(np.abs(powers[:, 1:-1] - powers[:, :-2]), np.abs(powers[:, 1:-1] - powers[:, 2:]))
         jumps = np.nan_to_num(stands_out, nan=0.0, posinf=0.0).min(axis=0)
@@ -117,8 +135,13 @@ def _switches(step: JaxStep, least: float, most: float) -> tuple[float, list[str
     return worst, found
 
 
-def _sizes(step: JaxStep, points: jax.Array, hs: jax.Array) -> dict[str, np.ndarray]:
-    """Norms (points, step sizes) of the response to the noise, and of the move without it."""
+def _traced(step: JaxStep, ladders: list[np.ndarray]) -> list[dict[str, np.ndarray]]:
+    """Norms (points, step sizes) of the response to the noise, and of the move without it, for ladders of step sizes.
+
+    By differentiation with respect to the noise, which costs no digits. One program serves all ladders.
+    """
+    step.require_known_draws()
+    points = jnp.asarray(generic_points(step, POINTS))
     normals, noise = jnp.cos(1.3 * jnp.arange(step.noise_size) + 0.2), quiet(step)
 
     def at(z: jax.Array, h: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -127,15 +150,10 @@ def _sizes(step: JaxStep, points: jax.Array, hs: jax.Array) -> dict[str, np.ndar
         return jnp.linalg.norm(response), jnp.linalg.norm(move(0 * normals) - z)
 
     over = jax.vmap(jax.vmap(at, (None, 0)), (0, None))
-    response, drift = jax.jit(over)(points, hs)
-    return {"the noise": np.asarray(response), "the drift": np.asarray(drift)}
-
-
-def _traced(step: JaxStep, hs: np.ndarray) -> dict[str, np.ndarray]:
-    """By differentiation with respect to the noise, which costs no digits."""
-    step.require_known_draws()
-    found = _sizes(step, jnp.asarray(generic_points(step, 1)), jnp.asarray(hs))
-    return {name: values[0] for name, values in found.items()}
+    every = jax.jit(over)(points, jnp.asarray(np.concatenate(ladders)))
+    ends = np.cumsum([len(hs) for hs in ladders])[:-1]
+    response, drift = (np.split(np.asarray(values), ends, axis=1) for values in every)
+    return [{"the noise": r, "the drift": d} for r, d in zip(response, drift, strict=True)]
 
 
 def _measured(step: HostStep, hs: np.ndarray) -> dict[str, np.ndarray]:
@@ -150,4 +168,4 @@ def _measured(step: HostStep, hs: np.ndarray) -> dict[str, np.ndarray]:
         drift.append(np.linalg.norm(still - z[0]))
     if not np.any(noise) and not np.any(drift):
         raise NotApplicable("the step does not move")
-    return {"the noise": np.array(noise), "the drift": np.array(drift)}
+    return {"the noise": np.array([noise]), "the drift": np.array([drift])}

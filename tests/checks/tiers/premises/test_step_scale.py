@@ -2,11 +2,12 @@
 
 import re
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.tiers.premises.step_scale import step_scale
+from checks.tiers.premises.step_scale import GRID, step_scale
 from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal
 
 
@@ -34,6 +35,24 @@ class HostWalk:
         return x - step_size * g + max(np.sqrt(2 * step_size), self.least) * rng.standard_normal(np.shape(x))
 
 
+class InnerSteps:
+    """A drift that is divided by a whole number, floor(1 / sqrt(h)), and taken as often: a jump at each of them."""
+
+    def step(self, key, x, step_size, estimator):
+        count = jnp.floor(1 / jnp.sqrt(step_size))
+        return x - step_size * gradient(estimator, x) * (1 + 1 / count) + jnp.sqrt(2 * step_size) * normal(key, x)
+
+
+class Barker:
+    """Unadjusted Barker proposal: a normal move, its sign by a coin (arXiv:1908.11812)."""
+
+    def step(self, key, x, step_size, estimator):
+        draw, coin = jax.random.split(key)
+        move = jnp.sqrt(2 * step_size) * jax.random.normal(draw, x.shape, x.dtype)
+        forward = jax.random.uniform(coin, x.shape) < jax.nn.sigmoid(-move * gradient(estimator, x))
+        return x + jnp.where(forward, move, -move)
+
+
 BROKEN = {
     "a floor in the variance": Rescaled(lambda h: h, lambda h: jnp.sqrt(jnp.maximum(2 * h, 1e-6))),
     "a constant added to the variance": Rescaled(lambda h: h, lambda h: jnp.sqrt(2 * h + 1e-6)),
@@ -44,6 +63,12 @@ BROKEN = {
     "a difference that is not finite": Rescaled(lambda h: h, lambda h: jnp.sqrt(2 * h - 1e-6)),
     "a host sampler with a floor": HostWalk(1e-3),
 }
+SWITCHED = {
+    "a tenth more noise above a step size": Rescaled(
+        lambda h: h, lambda h: jnp.where(h > 0.02, 1.1, 1) * jnp.sqrt(2 * h)
+    ),
+    "no drift above a step size": Euler(lambda g, h: jnp.where(h > 0.02, 0.0, 1.0) * g),
+}
 ONE_POWER = {
     "Euler": Euler(),
     "a momentum": Underdamped(),
@@ -53,6 +78,12 @@ ONE_POWER = {
     "gradient noise, a third of the injected one at a hundredth of the step size": Rescaled(
         lambda h: h, lambda h: jnp.sqrt(2 * h) + 100 * h
     ),
+    "a cap of the step size": Rescaled(lambda h: jnp.minimum(h, 0.02)),
+    "a series below a step size": Rescaled(
+        lambda h: h, lambda h: jnp.sqrt(jnp.where(h < 1e-2, 2 * h - 2 * h**2 + 4 * h**3 / 3, -jnp.expm1(-2 * h)))
+    ),
+    "a whole number of inner steps": InnerSteps(),
+    "coins, of Barker's proposal": Barker(),
     "a host sampler": HostWalk(0.0),
 }
 
@@ -62,6 +93,15 @@ def test_a_step_that_scales_otherwise_below_some_size_fails(name):
     finding = decide(step_scale, BROKEN[name], "gaussian-correlated-2d")
     assert finding.verdict == "fail", finding.reason
     assert "h^" in finding.reason or "is nan at a step size" in finding.reason
+
+
+@pytest.mark.parametrize("name", SWITCHED)
+def test_a_switch_between_the_step_sizes_of_this_target_and_those_of_unit_curvature_fails(name):
+    finding = decide(step_scale, SWITCHED[name], "gaussian-correlated-2d")
+    assert finding.verdict == "fail", finding.reason
+    found = re.search(r"jumps by a factor of \S+ where the step size passes (\S+)$", finding.reason)
+    assert found, finding.reason
+    assert abs(np.log10(float(found[1]) / 0.02)) < 1 / GRID
 
 
 @pytest.mark.parametrize("name", ONE_POWER)
