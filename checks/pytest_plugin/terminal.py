@@ -1,4 +1,4 @@
-"""What a run of the checks prints of all its samplers: the estimate, and a table of verdicts."""
+"""Estimate and table of verdicts that a run of the checks prints of all its samplers."""
 
 from collections.abc import Iterable, Sequence
 

@@ -275,9 +275,9 @@ def _worst(
     return max(found, key=lambda result: RANK[result.verdict])
 
 
-def name_of(sampler: Any) -> str:
+def name_of(value: Any) -> str:
     """Name of an object: its own if it is a class or a function, else that of its class."""
-    return getattr(sampler, "__name__", type(sampler).__name__)
+    return getattr(value, "__name__", type(value).__name__)
 
 
 def statements_of(name: str) -> tuple[Statement, ...]:
