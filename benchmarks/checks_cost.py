@@ -43,6 +43,7 @@ class Compilation:
 @contextmanager
 def compiling() -> Iterator[Compilation]:
     """Times at which JAX compiles; nothing compiled before is used."""
+    before = jax.config.jax_enable_compilation_cache
     jax.config.update("jax_enable_compilation_cache", False)
     jax.clear_caches()
     compilation = Compilation()
@@ -51,6 +52,7 @@ def compiling() -> Iterator[Compilation]:
         yield compilation
     finally:
         jax.monitoring.unregister_event_duration_listener(compilation)
+        jax.config.update("jax_enable_compilation_cache", before)
 
 
 def check_cost(sampler: str) -> tuple[float, float]:

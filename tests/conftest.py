@@ -2,6 +2,7 @@
 annotated shapes.
 """
 
+import os
 from collections.abc import Generator
 
 import jax
@@ -32,6 +33,31 @@ def pytest_runtest_call() -> Generator[None, object, object]:
         return (yield)
     except MissingLibrary as error:
         pytest.skip(str(error))
+
+
+SETTINGS = ("enable_compilation_cache", "compilation_cache_dir", "disable_most_optimizations", "enable_x64")
+FOUND = pytest.StashKey[dict[str, object]]()
+
+
+def compilation_settings() -> dict[str, object]:
+    """All that decides whether a program is found among those compiled before."""
+    settings = {name: jax.config.values[f"jax_{name}"] for name in SETTINGS}
+    return settings | {"XLA_FLAGS": os.environ.get("XLA_FLAGS")}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Note the settings of compilation that a test finds."""
+    item.stash[FOUND] = compilation_settings()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a test that leaves other settings of compilation: all later ones of its process would compile anew."""
+    result = yield
+    if item.stash[FOUND] != compilation_settings():
+        pytest.fail(f"{item.nodeid} left {compilation_settings()}, where it found {item.stash[FOUND]}", pytrace=False)
+    return result
 
 
 @pytest.fixture
