@@ -46,12 +46,14 @@ def single_uniform(case: Case) -> None:
 
 
 def accept_or_reject(case: Case) -> None:
-    """Raise NotApplicable unless the single uniform of a step accepts or rejects: a need of `draws=`.
+    """Raise unless the single uniform of a step accepts or rejects: a need of `draws=`.
 
     A draw is known by what it does, not by its number. One that rejects leaves the position where it was; a coin that
-    gives the noise its sign, or refreshes a momentum, moves it whichever way it falls. Of a kernel that is claimed to be
-    exact the single uniform has to be one that rejects, so that a rejection which moves the position is seen.
+    gives the noise its sign, or refreshes a momentum, moves it whichever way it falls. Of a kernel that is claimed to
+    be exact any single uniform will do, so that a rejection which moves the position is seen.
     """
+    if ExactLaw in case.subject.sampler(case.target).claims:
+        return single_uniform(case)
     try:
         single_uniform(case)
     except (OutOfReach, Inconclusive) as reason:
@@ -60,8 +62,9 @@ def accept_or_reject(case: Case) -> None:
     assert isinstance(step, JaxStep)  # as `single_uniform` asks
     if step.exchanging:
         raise NotApplicable("the uniform of the step decides on an exchange of two chains")
-    if ExactLaw not in step.sampler.claims and not rejects(step):
+    if not rejects(step):
         raise NotApplicable("the uniform of the step rejects nothing: the position moves whatever it is")
+    return None
 
 
 @lru_cache(maxsize=64)
@@ -86,6 +89,6 @@ def accepts(subject: Subject) -> bool:
     """True if a uniform of the step accepts or rejects a proposal, on the first target of the row."""
     try:
         accept_or_reject(Case(subject, find_target(subject.row.targets[0])))
-    except NotApplicable:
+    except (NotApplicable, Inconclusive):
         return False
     return True
