@@ -34,11 +34,12 @@ def is_affine(subject: Subject) -> bool:
 
 
 def single_uniform(case: Case) -> None:
-    """Raise unless a traced step draws one uniform, no integer, and all else it draws is known: a need of `draws=`."""
+    """Raise OutOfReach unless a traced step draws one uniform, no integer, and all else is known: for `draws=`."""
     step = step_map(case.subject, case.target)
     if not isinstance(step, JaxStep):
         raise OutOfReach("host samplers are not traced")
-    step.require_known_draws()
+    if step.program.unintercepted:
+        raise OutOfReach(f"random primitives that the tape cannot feed: {', '.join(step.program.unintercepted)}")
     if any(number > 1 for number in step.program.ranges):
         raise OutOfReach("the step draws integers: a mixture of proposals")
     if step.program.count("uniform") != 1:
@@ -46,17 +47,17 @@ def single_uniform(case: Case) -> None:
 
 
 def accept_or_reject(case: Case) -> None:
-    """Raise unless the single uniform of a step accepts or rejects: a need of `draws=`.
+    """Raise NotApplicable unless the single uniform of a step accepts or rejects: for `draws=`.
 
     A draw is known by what it does, not by its number. One that rejects leaves the position where it was; a coin that
     gives the noise its sign, or refreshes a momentum, moves it whichever way it falls. Of a kernel that is claimed to
-    be exact any single uniform will do, so that a rejection which moves the position is seen.
+    be exact any single uniform will do, so that a rejection which moves the position is seen; without one it is OutOfReach.
     """
     if ExactLaw in case.subject.sampler(case.target).claims:
         return single_uniform(case)
     try:
         single_uniform(case)
-    except (OutOfReach, Inconclusive) as reason:
+    except OutOfReach as reason:
         raise NotApplicable(str(reason)) from None
     step = step_map(case.subject, case.target)
     assert isinstance(step, JaxStep)  # as `single_uniform` asks
@@ -89,6 +90,6 @@ def accepts(subject: Subject) -> bool:
     """True if a uniform of the step accepts or rejects a proposal, on the first target of the row."""
     try:
         accept_or_reject(Case(subject, find_target(subject.row.targets[0])))
-    except (NotApplicable, Inconclusive):
+    except NotApplicable:
         return False
     return True
