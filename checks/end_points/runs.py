@@ -27,7 +27,7 @@ BLOCK = 1 << 13
 FACTORS = 2.0 ** np.arange(7)
 """Multiples of the usual step size at which the share of rejections is looked at."""
 TINY = 1 / 64
-"""Multiple of it at which a Metropolis test hardly rejects: the share goes with a power of h, the square root or more."""
+"""Multiple of it at which a Metropolis test hardly rejects: the share goes as sqrt(h) or faster."""
 TRIALS = 256
 """Runs, and steps, of that look."""
 REJECTED = 0.5

@@ -51,7 +51,7 @@ def accept_or_reject(case: Case) -> None:
 
     A draw is known by what it does, not by its number. One that rejects leaves the position where it was; a coin that
     gives the noise its sign, or refreshes a momentum, moves it whichever way it falls. Of a kernel that is claimed to
-    be exact any single uniform will do, so that a rejection which moves the position is seen; without one it is OutOfReach.
+    be exact any single uniform will do, so that a rejection which moves the position is seen; OutOfReach without one.
     """
     if ExactLaw in case.subject.sampler(case.target).claims:
         return single_uniform(case)

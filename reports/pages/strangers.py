@@ -34,7 +34,8 @@ CLASSES = {
     "01": "memory outside of z", "02": "counters and clocks", "03": "dimension", "04": "pytrees", "05": "branches",
     "06": "scale of the step size", "07": "data", "08": "precision", "09": "laws of draws", "10": "keys",
     "11": "claims", "12": "curved spaces", "13": "options", "14": "Metropolis", "15": "thermostats", "16": "hosts",
-    "17": "what Python hides", "18": "particles, positive numbers, spheres, simplex", "19": "classics", "20": "coins and lattices",
+    "17": "what Python hides", "18": "particles, positive numbers, spheres, simplex", "19": "classics",
+    "20": "coins and lattices",
 }  # fmt: skip
 """Number in the name of a file of wrong samplers -> what is wrong in it."""
 

@@ -7,7 +7,7 @@ from checks.core.importer import load_object
 from checks.core.third_party import builder
 from checks.registry import find_statement
 from checks.runner.execute import execute
-from reports.pages.strangers import FOLDER, entries
+from reports.pages.strangers import entries
 from samplers.entry import Row
 
 RIGHT = [entry for entry in entries() if entry.kind == "right" and entry.file == "coins.py"]
