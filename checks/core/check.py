@@ -12,8 +12,10 @@ from types import UnionType
 from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 from checks.core.candidate import Subject
+from checks.core.catalogue import find_target
 from checks.core.finding import Finding
 from checks.core.obligations import Obligation
+from checks.core.selection import claims_of
 from samplers.interface.claims import Claim, Claims, ExactLaw, StationaryLaw
 from targets.target import Target
 
@@ -75,6 +77,11 @@ def _meets_nothing(target: Target) -> tuple[Obligation, ...]:
     return ()
 
 
+def _any_draws(case: Case) -> None:
+    """Ask for nothing: the statement holds whatever a step draws."""
+    del case
+
+
 @dataclass(frozen=True, eq=False)
 class Statement:
     """A function `(case[, seed], **claims) -> Finding` with what the runner, the verdict and the reports need of it.
@@ -88,7 +95,9 @@ class Statement:
         tier: one of `samplers.entry.TIERS`.
         equation: what is violated when it fails, in words and symbols.
         function: the statement itself.
-        targets: subject -> names of the targets it runs on (a subset of the catalogue).
+        targets: subject -> names of the targets it runs on (a subset of the catalogue); of targets alone.
+        draws: what a step has to draw for the statement to speak of it: a function that raises NotApplicable where it
+            says nothing of such draws, OutOfReach where it has no method for them, Inconclusive where they are unknown.
         cost: mean seconds of one run over the reference samplers, compilation included: for the estimate only.
         decides: what a pass shows.
         meets: target -> the obligations that a pass on it meets, so that the law counts as decided.
@@ -108,6 +117,7 @@ class Statement:
     targets: Callable[[Subject], tuple[str, ...]]
     cost: float
     decides: Decides
+    draws: Callable[[Case], None] = _any_draws
     meets: Callable[[Target], tuple[Obligation, ...]] = _meets_nothing
     severity: Severity = "major"
     samples: bool = False
@@ -137,11 +147,24 @@ class Statement:
         kinds = [kind.__name__ for _, kind, required in self.parameters if required and kind not in claims]
         return UNCLAIMED + ", ".join(kinds) if kinds else None
 
+    def applies_to(self, subject: Subject) -> tuple[str, ...]:
+        """Names of the targets on which it speaks of a subject: none without the claims and the draws that it needs."""
+        if self.parameters and self.missing(claims_of(subject)):
+            return ()
+        if self.draws is not _any_draws:
+            try:
+                self.draws(Case(subject, find_target(subject.row.targets[0])))
+            except (OutOfReach, Inconclusive):
+                pass  # each target reports it
+            except NotApplicable:
+                return ()
+        return self.targets(subject)
+
     def __call__(self, case: Case, seed: int = 0) -> Finding:
         """The finding on a case; the seed goes to functions that draw numbers.
 
         Raises:
-            NotApplicable: if the sampler does not make a claim that the function needs.
+            NotApplicable: if the sampler does not make a claim that the function needs, or draws something else.
         """
         arguments: dict[str, Any] = {"seed": seed} if self.seeded else {}
         if self.parameters:
@@ -149,6 +172,7 @@ class Statement:
             if lacking := self.missing(claims):
                 raise NotApplicable(lacking)
             arguments |= {name: claims.get(kind) for name, kind, _ in self.parameters}
+        self.draws(case)
         return self.function(case, **arguments)
 
 

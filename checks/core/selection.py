@@ -7,7 +7,7 @@ from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
 from checks.core.catalogue import find_target
 from checks.core.preflight import preflight
-from samplers.interface.claims import Claim, Claims, Law
+from samplers.interface.claims import Claims
 from targets.target import Target
 
 
@@ -40,11 +40,6 @@ def planar(subject: Subject) -> tuple[str, ...]:
     return (*informative(subject), *PLANE) if line_only and not subject.options else informative(subject)
 
 
-def of_law(law: type[Law], targets: Callable[[Subject], tuple[str, ...]]) -> Callable[[Subject], tuple[str, ...]]:
-    """`targets` for samplers that claim a law of a type; for others one target, on which the check does not apply."""
-    return lambda subject: targets(subject) if law in claims_of(subject) else subject.row.targets[:1]
-
-
 def last(targets: Callable[[Subject], tuple[str, ...]]) -> Callable[[Subject], tuple[str, ...]]:
     """The last one of `targets`."""
     return lambda subject: targets(subject)[-1:]
@@ -75,23 +70,6 @@ def curved(subject: Subject) -> tuple[str, ...]:
 def claims_of(subject: Subject) -> Claims:
     """The claims of the sampler on the first target of its row."""
     return subject.sampler(find_target(subject.row.targets[0])).claims
-
-
-def claiming(
-    claim: type[Claim], targets: Callable[[Subject], tuple[str, ...]], without: type[Claim] | None = None
-) -> Callable[[Subject], tuple[str, ...]]:
-    """`targets` for samplers that make a claim, and do not make the one of the type `without`; none for others."""
-
-    def choose(subject: Subject) -> tuple[str, ...]:
-        claims = claims_of(subject)
-        return targets(subject) if claim in claims and (without is None or without not in claims) else ()
-
-    return choose
-
-
-def inhabiting(space: str, targets: Callable[[Subject], tuple[str, ...]]) -> Callable[[Subject], tuple[str, ...]]:
-    """`targets` for samplers that run on a space; none for others."""
-    return lambda subject: targets(subject) if space in claims_of(subject).spaces else ()
 
 
 PYTREE, NETWORK, MATRIX = "gaussian-pytree", "gaussian-network", "gaussian-matrix"

@@ -26,6 +26,8 @@ BLOCK = 1 << 13
 """Runs that one compiled call makes."""
 FACTORS = 2.0 ** np.arange(7)
 """Multiples of the usual step size at which the share of rejections is looked at."""
+TINY = 1 / 64
+"""Multiple of it at which a Metropolis test hardly rejects: the share goes as sqrt(h) or faster."""
 TRIALS = 256
 """Runs, and steps, of that look."""
 REJECTED = 0.5
@@ -172,10 +174,14 @@ class Runs:
 def step_size_of(runs: Runs, usual: float, seed: int) -> tuple[float, float]:
     """The largest of `FACTORS` times the usual step size at which half of the steps move, and the share that do not.
 
-    The usual one if nothing is ever rejected. Raises OutOfReach if not even that one can be run.
+    The usual one if nothing is ever rejected, or if as much rests in tiny steps: what a test rejects becomes rare as
+    h -> 0, and what a coin lets rest, or Barker's rule, does not. Raises OutOfReach if not even that one can be run.
     """
     trials = 16 if runs.host else TRIALS
     starts = runs.starts(seed, trials)
+    tiny, first = (runs.means(seed, starts, factor * usual, 16, 0)[1].mean() for factor in (TINY, 1.0))
+    if tiny > first / 2:
+        return usual, 0.0
     best, share = usual, 0.0
     for factor in FACTORS:
         means, still = runs.means(seed, starts, factor * usual, 16, 0)

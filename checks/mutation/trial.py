@@ -233,7 +233,7 @@ class Runner:
             for check in sorted(applicable(row, tiers), key=lambda c: _priority(c, mutant)):
                 if check.once and chosen:
                     continue
-                names = _ordered(check.targets(Subject(self.row, dict(chosen))))
+                names = _ordered(check.applies_to(Subject(self.row, dict(chosen))))
                 found = [Case(check, chosen, name) for name in names]
                 if (check.screening is not None and check.screening < QUICK) or _meant(check, mutant):
                     yield from found[:1]

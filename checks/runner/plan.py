@@ -330,15 +330,12 @@ def _cases(subject: Subject, default: bool, seed: int | None) -> list[PlannedSta
     """
     row = subject.row
     chosen = default_seed(row.name) if seed is None else seed
-    claims = None if WORKLOAD in row.tiers or not row.targets else claims_of(subject)
     cases = []
     for statement in STATEMENTS:
         if (statement.once and not default) or (statement.tier == WORKLOAD) != (WORKLOAD in row.tiers):
             continue
         if statement.tier not in row.tiers or statement.tier in row.unsupported:
             continue
-        if claims is not None and statement.missing(claims):
-            continue
-        cases += [PlannedStatement(subject, statement, name, chosen) for name in statement.targets(subject)]
+        cases += [PlannedStatement(subject, statement, name, chosen) for name in statement.applies_to(subject)]
     targets = list(dict.fromkeys(case.target for case in cases))
     return sorted(cases, key=lambda case: (TIERS.index(case.statement.tier), targets.index(case.target)))

@@ -44,7 +44,7 @@ def is_witness(statement: Statement, subject: Subject, target: str) -> bool:
     """True for a statement that runs on this target whatever is proved."""
     if statement.name not in WITNESSES or subject.options:
         return False
-    names = statement.targets(subject)
+    names = statement.applies_to(subject)
     gaussian = cached_target(target).gaussian is not None
     return target == next((name for name in names if (cached_target(name).gaussian is not None) == gaussian), None)
 

@@ -91,7 +91,7 @@ def cases(defect: Defect, quick: bool = False) -> Iterator[Case]:
         for statement in statements:
             if statement.once and (chosen or number > 0):
                 continue  # as in `pytest checks`: these run at the default options only
-            targets = statement.targets(subject)
+            targets = statement.applies_to(subject)
             if quick:
                 targets = (kill.target,) if kill.target in targets else targets[:1]
             for target in targets:

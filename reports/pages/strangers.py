@@ -35,6 +35,7 @@ CLASSES = {
     "06": "scale of the step size", "07": "data", "08": "precision", "09": "laws of draws", "10": "keys",
     "11": "claims", "12": "curved spaces", "13": "options", "14": "Metropolis", "15": "thermostats", "16": "hosts",
     "17": "what Python hides", "18": "particles, positive numbers, spheres, simplex", "19": "classics",
+    "20": "coins and lattices",
 }  # fmt: skip
 """Number in the name of a file of wrong samplers -> what is wrong in it."""
 

@@ -106,7 +106,7 @@ def test_every_deterministic_check_is_the_named_killer_of_a_planted_bug():
 def test_the_plan_of_a_run_contains_every_named_kill():
     for defect in DEFECTS:
         kill = defect.killed_by
-        assert kill.target in find_statement(kill.check).targets(defect.subject), defect.name
+        assert kill.target in find_statement(kill.check).applies_to(defect.subject), defect.name
 
 
 @pytest.mark.parametrize(("name", "power"), [("sgrld-naive", 1.0), ("sgrhmc-naive", 0.5)])

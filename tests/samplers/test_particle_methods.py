@@ -458,7 +458,7 @@ def test_every_particle_row_is_a_sampler_that_some_check_of_its_law_runs_on():
         sampler = row.build(target(row.targets[0]))
         if ParticleLaw in sampler.claims:
             assert isinstance(sampler, Sampler)
-            assert any(c.targets(Subject(row)) for c in laws if "particle" in c.function.__module__), row.name
+            assert any(c.applies_to(Subject(row)) for c in laws if "particle" in c.function.__module__), row.name
 
 
 @pytest.mark.parametrize(("name", "verdict"), [("svgd", "pass"), ("svgd-without-repulsion", "fail")])

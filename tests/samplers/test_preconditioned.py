@@ -260,5 +260,5 @@ def test_an_adaptive_preconditioner_is_held_to_its_algorithm(method, verdict):
 
 def test_a_sampler_that_averages_nothing_has_no_preconditioner_to_compare():
     check, subject = find_statement("preconditioner_by_definition"), Subject(sampler_row("sgld"))
-    assert check.targets(subject) == ()
+    assert check.applies_to(subject) == ()
     assert execute(check, subject, PLANE.name, 0).verdict == "not-applicable"

@@ -261,9 +261,10 @@ def key_discipline(case: Case, seed: int) -> Finding:
     """The same key gives the same result, another key another one, and no key is consumed twice."""
     k = kit(case.subject, case.target)
     state, found = k.start(seed), []
-    ends = [k.z(k.run(s, state, 3)) for s in (seed, seed, seed + 1)]
+    starts = ((seed, state), (seed, state), (seed + 1, rekeyed(k, state, seed)))
+    ends = [k.z(k.run(s, start, 3)) for s, start in starts]
     if np.array_equal(ends[0], ends[2]) and not k.deterministic:
-        ends = [k.z(k.run(s, state, RARE)) for s in (seed, seed, seed + 1)]
+        ends = [k.z(k.run(s, start, RARE)) for s, start in starts]
     if not np.array_equal(ends[0], ends[1]):
         found.append("the same key gives different results: the step has a source of randomness of its own")
     if np.array_equal(ends[0], ends[2]) and not k.deterministic:
@@ -385,62 +386,80 @@ def _blocks(target: Target, moves: list[Any]) -> dict[str, dict[str, np.ndarray]
     decides="conduct",
 )
 def every_input_matters(case: Case, seed: int) -> Finding:
-    """The output changes with each part of the state, the step size, the key and the estimator's gradient."""
-    k = kit(case.subject, case.target)
-    steps = 8 if k.rejecting else 3
-    state, found, tried = k.start(seed), [], []
-    base = k.z(k.run(seed, state, steps))
+    """The output changes with each part of the state, the step size, the key and the estimator's gradient.
 
-    def expect(what: str, end: np.ndarray) -> None:
+    What enters the chance of a coin alone shows only where the coin falls the other way. Each input is therefore moved
+    further and further, up and down, and for more steps, until the output changes: an offset of either sign that is
+    large enough takes every chance to 0 or to 1.
+    """
+    k = kit(case.subject, case.target)
+    few = 8 if k.rejecting else 3
+    state, found, tried = k.start(seed), [], []
+    base = functools.cache(lambda steps: k.z(k.run(seed, state, steps)))
+
+    def expect(what: str, moved: Callable[[float, int], np.ndarray], sizes: tuple[float, ...]) -> None:
         tried.append(what)
-        if np.array_equal(end, base):
+        rungs = [(size, few) for size in sizes] + [(sizes[0], RARE)]
+        if all(np.array_equal(moved(size, steps), base(steps)) for size, steps in rungs):
             found.append(f"{what} does not change the result")
 
     needs = k.sampler.needs
     if ExactLaw not in k.sampler.claims or "gradient" in needs:
-        expect("the step size", k.z(k.run(seed, state, steps, 1.37 * k.step_size)))
-    if not k.deterministic and np.array_equal(k.z(k.run(seed + 1, state, steps)), base):
-        # a coin that is tossed in each step may fall the same way many times
-        base_later, other = (k.z(k.run(s, state, RARE)) for s in (seed, seed + 1))
-        if np.array_equal(base_later, other):
-            found.append("the key does not change the result")
-    tried.append("the key")
+        expect("the step size", lambda size, n: k.z(k.run(seed, state, n, size * k.step_size)), (1.37, 0.137, 13.7))
+    if not k.deterministic:
+        expect("the key", lambda other, n: k.z(k.run(seed + int(other), rekeyed(k, state, seed), n)), (1, 2, 3))
     if needs & {"gradient", "statistics"}:
-        # coins have chances that a small change of the gradient leaves nearly as they are
-        small, large = (k.z(k.run(seed, state, steps, offset=size)) for size in (0.731, 731.0))
-        expect("the gradient of the estimator", large if k.host or np.array_equal(small, base) else small)
-    for name, moved in _perturbed(k, seed, state):
-        expect(name, k.z(k.run(seed, moved, steps)))
+        expect("the gradient of the estimator", lambda size, n: k.z(k.run(seed, state, n, offset=size)), FURTHER)
+    for i, name in enumerate(_names_of_parts(k, state)):
+        part = lambda size, n, i=i: k.z(k.run(seed, _moved_part(k, seed, state, i, size), n))
+        # a host sampler may draw integers, which small changes leave as they are
+        expect(name, part, (1.0, -1.0) if k.host else (1e-3, 1.0, -1.0, 1e3, -1e3))
     return _count(case, found, f"the result changes with {', '.join(tried)}")
 
 
-def _perturbed(k: Kit, seed: int, state: Any):
-    """(name, state) with one leaf of z moved by a relative 1e-3, along a geodesic on a manifold.
+FURTHER = (0.731, 731.0, -731.0)
+"""Offsets of a gradient, up to those that leave no coin a choice."""
 
-    A host sampler is moved by 1: it may draw integers, which small changes leave as they are.
-    """
-    size = 1.0 if k.host else 1e-3
-    z = k.sampler.unpack(state)
-    paths, structure = jax.tree_util.tree_flatten_with_path(z)
+
+def rekeyed(k: Kit, state: Any, seed: int) -> Any:
+    """The state with the keys that it holds, if any, taken from another `init`: a sampler may keep its key itself."""
+    other = k.init(k.key(seed + 1, 91), k.position(seed))
+    return jax.tree.map(lambda leaf, new: new if _is_key(leaf) else leaf, state, other)
+
+
+def _is_key(leaf: Any) -> bool:
+    """True for a key of JAX, typed or raw."""
+    dtype = getattr(leaf, "dtype", None)
+    if dtype is None or isinstance(dtype, np.dtype):
+        return dtype == np.uint32 and np.shape(leaf)[-1:] in ((2,), (4,))
+    return bool(jnp.issubdtype(dtype, jax.dtypes.prng_key))
+
+
+def _names_of_parts(k: Kit, state: Any) -> list[str]:
+    """A name for each leaf of z."""
+    return [f"z{jax.tree_util.keystr(p)}" for p, _ in jax.tree_util.tree_flatten_with_path(k.sampler.unpack(state))[0]]
+
+
+def _moved_part(k: Kit, seed: int, state: Any, i: int, size: float) -> Any:
+    """The state with leaf i of z moved by a relative size, along a geodesic on a manifold."""
+    leaves, structure = jax.tree.flatten(k.sampler.unpack(state))
     manifold = k.target.manifold
     tangent, geodesic = manifold.tangent, lambda x, v: manifold.geodesic(x, v, size)
     if k.deterministic:  # a manifold a particle
         tangent, geodesic = jax.vmap(tangent), jax.vmap(geodesic)
     point_structure = jax.tree.structure(k.target.example)
     count = point_structure.num_leaves  # the leaves of z start with those of the position
-    for i, (path, leaf) in enumerate(paths):
-        leaves = [value for _, value in paths]
-        if manifold.is_linear or i >= count:
-            leaves[i] = leaf + size * (1 + abs(leaf))
-        else:
-            point = jax.tree.unflatten(point_structure, leaves[:count])
-            # in a direction that no normal of a sphere or of a simplex has
-            along = [jnp.zeros_like(value) for value in leaves[:count]]
-            along[i] = jnp.cos(1.7 * jnp.arange(leaf.size) + 0.4).reshape(leaf.shape).astype(leaf.dtype)
-            velocity = tangent(point, jax.tree.unflatten(point_structure, along))
-            leaves[:count] = jax.tree.leaves(geodesic(point, velocity)[0])
-        moved = jax.tree.unflatten(structure, leaves)
-        yield f"z{jax.tree_util.keystr(path)}", k.sampler.pack(k.key(seed, 92), moved, k.estimator)
+    leaf = leaves[i]
+    if manifold.is_linear or i >= count:
+        leaves[i] = leaf + size * (1 + abs(leaf))
+    else:
+        point = jax.tree.unflatten(point_structure, leaves[:count])
+        # in a direction that no normal of a sphere or of a simplex has
+        along = [jnp.zeros_like(value) for value in leaves[:count]]
+        along[i] = jnp.cos(1.7 * jnp.arange(leaf.size) + 0.4).reshape(leaf.shape).astype(leaf.dtype)
+        velocity = tangent(point, jax.tree.unflatten(point_structure, along))
+        leaves[:count] = jax.tree.leaves(geodesic(point, velocity)[0])
+    return k.sampler.pack(k.key(seed, 92), jax.tree.unflatten(structure, leaves), k.estimator)
 
 
 @statement(

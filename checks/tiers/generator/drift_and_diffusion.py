@@ -27,14 +27,13 @@ from samplers.interface.claims import Composite, StochasticEquation
     screening=5,
     meets=of_target,
 )
-def generator_of_code(case: Case, equation: StochasticEquation) -> Finding:
+def generator_of_code(case: Case, equation: StochasticEquation, composite: Composite | None) -> Finding:
     """The drift and the diffusion extracted from the step equal those derived from the declared H, D and Q.
 
     Source: the definition of weak consistency, order 1 (talay1990expansion); ma2015complete, equation (2).
     """
     step = step_map(case.subject, case.target)
-    claims = step.sampler.claims
-    if Composite in claims:
+    if composite is not None:
         raise NotApplicable("a composite step has no generator in the full variable")
     dynamics = equation.dynamics(case.target)
     points = generic_points(step)

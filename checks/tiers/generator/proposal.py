@@ -16,10 +16,11 @@ from jax.flatten_util import ravel_pytree
 from checks.core.candidate import Subject
 from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
-from checks.core.selection import claiming, informative, last, planar
+from checks.core.selection import informative, last, planar
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.numerics.quadrature import neville, noise_rule
 from checks.tracing.acceptance import accepted_share, decided
+from checks.tracing.kinds import single_uniform
 from checks.tracing.one_step_moments import LEVELS, step_sizes
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.dynamics.complete_recipe import Dynamics
@@ -47,28 +48,15 @@ def walled(target: Target, inside: np.ndarray) -> Target:
     return dataclasses.replace(target, potential=potential)
 
 
-def proposes(step: JaxStep) -> bool:
-    """True if the step draws normals, and one uniform to accept or to reject."""
-    program = step.program
-    return program.count("uniform") == 1 and not program.unintercepted and all(n == 1 for n in program.ranges)
-
-
 def _moved(step: JaxStep, x, xi, share, h):
     """The variable after a step, its uniform a share of the way from what accepts (0) to what rejects (1)."""
     return decided(step, x, xi, jnp.zeros(step.program.count("integer"), int), share, h)
 
 
 def _metropolis(subject: Subject, target: Target) -> tuple[JaxStep, Callable]:
-    """The step of a Metropolis kernel, and (x, normals, uniform, h) -> the variable after it.
-
-    Raises:
-        NotApplicable: if it is none whose draws the tape feeds.
-    """
+    """The step of a Metropolis kernel, and (x, normals, uniform, h) -> the variable after it."""
     step = step_map(subject, target)
-    if not isinstance(step, JaxStep):
-        raise OutOfReach("host samplers are not traced")
-    if not proposes(step):
-        raise OutOfReach("not a Metropolis kernel with normal draws: the step draws no single uniform")
+    assert isinstance(step, JaxStep)  # as `single_uniform` asks
     return step, functools.partial(_moved, step)
 
 
@@ -115,7 +103,8 @@ def proposal_limits(step: JaxStep, points: np.ndarray, hs: np.ndarray, times: np
 @statement(
     tier="generator",
     equation="(E y - x) / t -> f and Cov(y) / t -> 2 D for the proposal y of a Metropolis kernel, t = h or (L h)^2 / 2",
-    targets=claiming(ExactLaw, planar),
+    targets=planar,
+    draws=single_uniform,
     cost=1.0,
     decides="dynamics",
 )
@@ -131,8 +120,6 @@ def proposal_generator(case: Case, law: ExactLaw) -> Finding:
     """
     step, _ = _metropolis(case.subject, case.target)
     claims = step.sampler.claims
-    if ExactLaw not in claims:
-        raise NotApplicable("no exact kernel")
     dynamics, time = _declared(claims, case.target)
     points, hs = generic_points(step), step_sizes(case.subject, case.target)
     times = time(hs)
@@ -160,11 +147,14 @@ def proposal_generator(case: Case, law: ExactLaw) -> Finding:
 @statement(
     tier="generator",
     equation="P(accepted | x, xi) -> 1 as h -> 0",
-    targets=claiming(ExactLaw, planar),
+    targets=planar,
+    draws=single_uniform,
     cost=1.0,
     decides="dynamics",
 )
-def acceptance_limit(case: Case, law: ExactLaw) -> Finding:
+def acceptance_limit(
+    case: Case, law: ExactLaw, proposal: HamiltonianProposal | None, equation: Diffusion | None
+) -> Finding:
     """P(accepted | x, xi) -> 1 as h -> 0, for given normals xi: else the kernel is no step of what its proposal is.
 
     The probability is the largest uniform that accepts, found by bisection. It is a smooth function of sqrt(h) once h
@@ -174,7 +164,7 @@ def acceptance_limit(case: Case, law: ExactLaw) -> Finding:
     Source: metropolis1953equation, the acceptance min(1, exp(-dE / T)) with dE -> 0.
     """
     step, move = _metropolis(case.subject, case.target)
-    if HamiltonianProposal not in step.sampler.claims and Diffusion not in step.sampler.claims:
+    if proposal is None and equation is None:
         raise NotApplicable("no dynamics are declared: with another rule than min(1, .) the limit need not be 1")
     points, hs = generic_points(step), case.step_size / 4.0 ** np.arange(LEVELS)
 
@@ -216,12 +206,12 @@ def beyond_the_wall(subject: Subject, target: Target) -> np.ndarray:
     """Length (k,) of a step that a uniform of 0 decides, where the potential is not finite but at the start.
 
     Raises:
-        NotApplicable: if this is no exact kernel with a Metropolis test of a potential.
+        NotApplicable: if the kernel has no Metropolis test of a potential.
         Inconclusive: if the step does not move either where the potential is what it is.
     """
     sampler = subject.sampler(target)
-    if ExactLaw not in sampler.claims or "potential" not in sampler.needs:
-        raise NotApplicable("no exact kernel that asks for the potential")
+    if "potential" not in sampler.needs:
+        raise NotApplicable("the kernel does not ask for the potential")
     free, go = _metropolis(subject, target)
     start, h, n = generic_points(free)[0], subject.step_size(target) / 10, target.size
     _, move = _metropolis(_as_found(subject, target), walled(target, start[:n]))
@@ -248,7 +238,8 @@ def _as_found(subject: Subject, target: Target) -> Subject:
 @statement(
     tier="law",
     equation="a(x, y) = 0 where U(y) is infinite or not a number",
-    targets=claiming(ExactLaw, last(informative)),
+    targets=last(informative),
+    draws=single_uniform,
     cost=1.0,
     decides="conduct",
     once=True,

@@ -10,8 +10,9 @@ from checks.core.check import Case, NotApplicable, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import informative
 from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.tiers.generator.proposal import proposal_limits, proposes
+from checks.tiers.generator.proposal import proposal_limits
 from checks.tracing.code_generator import code_generator
+from checks.tracing.kinds import rejects
 from checks.tracing.one_step_moments import step_sizes
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.interface.claims import Composite
@@ -25,7 +26,7 @@ from samplers.interface.claims import Composite
     decides="dynamics",
     about=("samplers.riemannian.metrics",),
 )
-def published_diffusion(case: Case) -> Finding:
+def published_diffusion(case: Case, composite: Composite | None) -> Finding:
     """Cov(z') / h -> 2 D as h -> 0 with the D of the method's paper (for a Metropolis kernel, that of its proposal).
 
     D is computed in NumPy from the position and the options of the row, not from what the sampler declares. Where it
@@ -35,10 +36,10 @@ def published_diffusion(case: Case) -> Finding:
     if published is None:
         raise NotApplicable("no published diffusion is on file for this row")
     step = step_map(case.subject, case.target)
-    if Composite in step.sampler.claims:
+    if composite is not None:
         raise NotApplicable("a composite step has no generator in the full variable")
     points, hs = generic_points(step), step_sizes(case.subject, case.target)
-    if isinstance(step, JaxStep) and not step.exchanging and proposes(step):
+    if isinstance(step, JaxStep) and not step.exchanging and rejects(step):
         *_, found, error = proposal_limits(step, points, hs)
     else:
         _, _, found, error, _ = code_generator(case.subject, case.target, points)

@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 
 from checks.core.check import Case, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
-from checks.core.selection import claiming, everywhere
+from checks.core.selection import everywhere
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.interface.claims import FlattenedLaw
 
@@ -75,7 +75,7 @@ def _moved(step: JaxStep, points: np.ndarray, log_weights: np.ndarray, h: float)
 @statement(
     tier="law",
     equation="theta' - theta = -h tau grad [U / tau + zeta log Psi(U)] + N(0, 2 h tau)",
-    targets=claiming(FlattenedLaw, everywhere),
+    targets=everywhere,
     cost=0.5,
     decides="law",
 )
@@ -141,7 +141,7 @@ def resting_weights(claims: FlattenedLaw, weights: np.ndarray, energy: np.ndarra
 @statement(
     tier="law",
     equation="E [w' - w] = omega E w_J^zeta (e_J - w) under the flattened law, 0 where w_i ~ E w_J^zeta [J = i]",
-    targets=claiming(FlattenedLaw, everywhere),
+    targets=everywhere,
     cost=0.5,
     decides="law",
 )

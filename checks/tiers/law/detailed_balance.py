@@ -21,7 +21,7 @@ from checks.diagnosis.cause import Diagnosis, explained
 from checks.diagnosis.evidence import known_numbers
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.tracing.acceptance import accepted_share, decided
-from checks.tracing.kinds import accepts
+from checks.tracing.kinds import accept_or_reject
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.interface.claims import ExactLaw
 from targets.target import GaussianLaw
@@ -177,15 +177,8 @@ def step_sizes_of(accepted: Callable[[float], float], usual: float) -> list[floa
 def _kernel_with_one_normal_a_coordinate(case: Case) -> tuple[JaxStep, int]:
     """The step, and its number of normals. Raises OutOfReach for a step that is no such Metropolis kernel."""
     step = step_map(case.subject, case.target)
-    if not isinstance(step, JaxStep):
-        raise OutOfReach("host samplers are not traced")
-    if step.program.unintercepted:
-        raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(step.program.unintercepted)}")
-    uniforms, normals = step.program.count("uniform"), step.program.count("normal")
-    if any(number > 1 for number in step.program.ranges):
-        raise OutOfReach("the step draws integers: a mixture of proposals")
-    if uniforms != 1:
-        raise OutOfReach("not a Metropolis kernel: the step draws no single uniform")
+    assert isinstance(step, JaxStep)
+    normals = step.program.count("normal")
     if case.target.manifold.dim < case.target.size:
         raise OutOfReach("the density of the proposal is with respect to Lebesgue measure: needs a flat space")
     if step.size != case.target.size or normals != case.target.size:
@@ -196,13 +189,14 @@ def _kernel_with_one_normal_a_coordinate(case: Case) -> tuple[JaxStep, int]:
 @statement(
     tier="law",
     equation="pi(x) k(x, y) = pi(y) k(y, x)",
-    targets=and_all(accepts, lambda subject: planar(subject) if accepts(subject) else ()),
+    targets=and_all(lambda _: True, planar),
+    draws=accept_or_reject,
     cost=0.1,
     decides="law",
     screening=3,
     meets=of_target,
 )
-def detailed_balance(case: Case) -> Finding:
+def detailed_balance(case: Case, exact: ExactLaw | None) -> Finding:
     """log [pi(x) k(x, y)] - log [pi(y) k(y, x)] = 0 at generic pairs x, y, for proposal density and acceptance.
 
     On a Gaussian also at 3, 10 and 30 standard deviations, where guards in the acceptance bind.
@@ -210,7 +204,7 @@ def detailed_balance(case: Case) -> Finding:
     Source: metropolis1953equation; hastings1970monte.
     """
     step, normals = _kernel_with_one_normal_a_coordinate(case)
-    temperature, exact = step.sampler.claims.temperature, ExactLaw in step.sampler.claims
+    temperature = step.sampler.claims.temperature
     x = np.repeat(generic_points(step, 6), 4, axis=0)
     near = slice(len(x))
     if case.target.gaussian is not None:

@@ -10,7 +10,7 @@ from jax.flatten_util import ravel_pytree
 
 from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
-from checks.core.selection import claiming, last, several
+from checks.core.selection import last, several
 from checks.tracing.altered_estimator import Altered
 from checks.tracing.noise_tape import Noise, record
 from samplers.estimators.basic import Exact
@@ -37,7 +37,7 @@ def told_covariance(target: Target, x: Any) -> Any:
     tier="law",
     equation="E [theta_t - theta_(t-1)] = -M_t g_t and Cov = M_t (2 B / h) M_t, "
     "M_t from all gradients so far; 2 h T G_t",
-    targets=claiming(LearntPreconditioner, last(several)),
+    targets=last(several),
     cost=1.0,
     decides="dynamics",
     about=("samplers.overdamped.sgfs",),

@@ -9,7 +9,7 @@ from jax.flatten_util import ravel_pytree
 
 from checks.core.check import Case, Inconclusive, statement
 from checks.core.finding import Finding, Tolerance
-from checks.core.selection import everywhere, inhabiting
+from checks.core.selection import everywhere
 from checks.core.start_position import start_position
 from samplers.interface.claims import ReflectsAtZero
 
@@ -24,7 +24,7 @@ CROSSINGS = 20
 @statement(
     tier="law",
     equation="theta' = |theta'_free|, and r' = -r'_free where theta'_free < 0",
-    targets=inhabiting("positive", everywhere),
+    targets=everywhere,
     cost=1.0,
     decides="dynamics",
     once=True,

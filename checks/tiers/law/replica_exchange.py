@@ -18,7 +18,7 @@ from checks.core.candidate import Subject
 from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.obligations import of_target
-from checks.core.selection import claiming, everywhere
+from checks.core.selection import everywhere
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.tracing.acceptance import accepted_share
 from checks.tracing.noise_tape import Noise
@@ -195,7 +195,7 @@ def _seen(subject: Subject, target: Target) -> tuple[JaxStep, float, Exchanges]:
 @statement(
     tier="law",
     equation="pi(x, y) a(x, y) = pi(y, x) a(y, x) for the chance a of an exchange",
-    targets=claiming(Exchange, everywhere),
+    targets=everywhere,
     cost=1.0,
     decides="law",
     meets=of_target,
@@ -237,7 +237,7 @@ def exchange_balance(case: Case, claim: Exchange) -> Finding:
 @statement(
     tier="law",
     equation="a(x, y) = min(1, r h) E min(1, S)",
-    targets=claiming(Exchange, everywhere),
+    targets=everywhere,
     cost=0.1,
     decides="dynamics",
 )

@@ -20,7 +20,7 @@ from checks.core.candidate import Subject
 from checks.core.check import Case, Inconclusive, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.obligations import of_target
-from checks.core.selection import claiming, everywhere
+from checks.core.selection import everywhere
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.tracing.acceptance import accepted_share, decided
 from checks.tracing.step_map import JaxStep, step_map
@@ -91,7 +91,7 @@ def stochastic(subject: Subject, target: Target):
 @statement(
     tier="law",
     equation="pi(z) k(z, z') = pi(R z') k(R z', R z), stochastic gradients included",
-    targets=claiming(Reversal, everywhere),
+    targets=everywhere,
     cost=1.0,
     decides="law",
     meets=of_target,

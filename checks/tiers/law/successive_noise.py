@@ -7,7 +7,7 @@ from jax.flatten_util import ravel_pytree
 
 from checks.core.check import Case, Inconclusive, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
-from checks.core.selection import claiming, informative
+from checks.core.selection import informative
 from checks.tracing.noise_tape import Noise, Program, record
 from checks.tracing.step_map import JaxStep, step_map
 from samplers.interface.claims import IndependentNoise
@@ -19,7 +19,7 @@ NUM_STEPS = 8
 @statement(
     tier="law",
     equation="z_(t+1) = F(z_t, xi_(t+1)) with the draws xi of that step alone",
-    targets=claiming(IndependentNoise, informative),
+    targets=informative,
     cost=0.5,
     decides="dynamics",
 )

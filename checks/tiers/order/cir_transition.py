@@ -13,11 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
 from checks.core.check import Case, Inconclusive, NotApplicable, statement
 from checks.core.finding import Finding, Tolerance
+from checks.core.selection import everywhere
 from checks.tracing.host_branching import Unintercepted, branches
-from samplers.interface.claims import ExactLaw
+from samplers.interface.claims import Diffusion, ExactLaw
 from samplers.interface.sampler import Estimate
 from targets.target import Target
 
@@ -69,21 +69,19 @@ class FixedCounts:
         return Estimate(None, statistics=np.full(np.shape(position), self.count)), estate
 
 
-def reads_counts(subject: Subject, target: Target) -> bool:
-    """True for a host sampler that reads counts alone."""
-    sampler = subject.sampler(target)
-    return sampler.backend == "host" and sampler.needs == {"statistics"}
+def counts_alone(case: Case) -> None:
+    """Raise NotApplicable unless a host sampler asks for counts alone: for `draws=`."""
+    sampler = case.subject.sampler(case.target)
+    if sampler.backend != "host" or sampler.needs != {"statistics"}:
+        raise NotApplicable("not a host sampler that asks for counts alone")
 
 
 def prior_shape(subject: Subject, target: Target) -> float:
     """The prior shape: that of the target, Gamma(a, 1), less the counts of the row.
 
     Raises:
-        NotApplicable: if the sampler is not an exact transition, or the target is not a Gamma law of rate 1.
+        NotApplicable: if the target is not a Gamma law of rate 1.
     """
-    sampler = subject.sampler(target)
-    if ExactLaw not in sampler.claims:
-        raise NotApplicable("not an exact transition: its finite-time law has no closed form")
     slope = jax.grad(lambda x: target.flat_potential(x))
     shapes = [1 + x * (1 - float(slope(jnp.full(target.size, x))[0])) for x in (0.5, 1.0, 3.0)]
     if target.size > 1 or np.ptp(shapes) > 1e3 * EPS * max(shapes):
@@ -111,21 +109,16 @@ def expected(
         raise Inconclusive(f"a draw that the generator cannot feed: {error}") from None
 
 
-def counting(subject: Subject) -> tuple[str, ...]:
-    """The targets of a host sampler that reads counts alone; none for others."""
-    names = subject.row.targets
-    return names if reads_counts(subject, find_target(names[0])) else ()
-
-
 @statement(
     tier="order",
     equation="E exp(-s theta') = (1 + s c)^-a exp(-s theta e^-h / (1 + s c)), c = 1 - e^-h",
-    targets=counting,
+    targets=everywhere,
+    draws=counts_alone,
     cost=1.0,
     decides="order",
     once=True,
 )
-def laplace_of_step(case: Case) -> Finding:
+def laplace_of_step(case: Case, law: ExactLaw, equation: Diffusion) -> Finding:
     """E exp(-s theta') = (1 + s c)^-a exp(-s theta e^-h / (1 + s c)), c = 1 - e^-h, given the counts.
 
     The Laplace transform of (c / 2) chi'^2(2 a, 2 theta e^-h / c). Theorem 3.1 of the source iterates it.
@@ -165,12 +158,13 @@ def laplace_of_step(case: Case) -> Finding:
 @statement(
     tier="order",
     equation="V' = e^-2h V + c^2 Var a^ + 2 E c e^-h + c^2 E a^ with minibatches, and E' = e^-h E + c E a^",
-    targets=counting,
+    targets=everywhere,
+    draws=counts_alone,
     cost=1.0,
     decides="order",
     once=True,
 )
-def finite_time_moments(case: Case) -> Finding:
+def finite_time_moments(case: Case, law: ExactLaw, equation: Diffusion) -> Finding:
     """Mean and variance after two steps with counts of minibatches that are drawn afresh.
 
         E' = e^-h E + (1 - e^-h) E a^

@@ -11,7 +11,7 @@ from scipy import optimize
 from checks.core.candidate import Subject
 from checks.core.check import Case, NotApplicable, statement
 from checks.core.finding import Finding, Tolerance
-from checks.core.selection import claiming, everywhere, last
+from checks.core.selection import everywhere, last
 from checks.tiers.particles.velocity import EPS, WEIGHTS, gradients_of, median_bandwidth, six_particles, velocity_of
 from samplers.dynamics.complete_recipe import row_divergence
 from samplers.interface.claims import DensityEstimate, KernelWidth, MarginalFlow, ParticleVelocity
@@ -26,12 +26,14 @@ WIDTH = 0.7
 @statement(
     tier="law",
     equation="h = median |x_i - x_j|^2 / (2 log(M + 1)), kappa = log(M - 1) / (p - median tr x_i^T x_j)",
-    targets=claiming(ParticleVelocity, last(everywhere)),
+    targets=last(everywhere),
     cost=1.5,
     decides="dynamics",
     once=True,
 )
-def median_rule(case: Case, width: KernelWidth | None, estimate: DensityEstimate | None) -> Finding:
+def median_rule(
+    case: Case, claim: ParticleVelocity, width: KernelWidth | None, estimate: DensityEstimate | None
+) -> Finding:
     """A step with the kernel's width by the median of the particles is the step with that number given.
 
     The other checks take a fixed kernel, since they hold for any: what the rule gives is seen here only. The median is
@@ -102,7 +104,7 @@ def _apart(subject: Subject, target: Target, sampler: Any, state: Any, blocks: l
     tier="law",
     equation="v = D (grad log p - grad log q^) + Q grad log p + div Q, or (D + Q) grad log (p / q^), "
     "q^ from its definition",
-    targets=claiming(DensityEstimate, last(everywhere)),
+    targets=last(everywhere),
     cost=1.0,
     decides="dynamics",
 )

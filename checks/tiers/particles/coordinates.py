@@ -10,7 +10,7 @@ import numpy as np
 
 from checks.core.check import Case, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
-from checks.core.selection import claiming, everywhere
+from checks.core.selection import everywhere
 from checks.tiers.particles.velocity import EPS, WEIGHTS, field, gradients_of, kernel_of
 from samplers.dynamics.charts import charts_of, stereographic
 from samplers.interface.claims import KernelWidth, RiemannianVelocity
@@ -136,7 +136,7 @@ def metric_defect(inverse: Callable[[jax.Array], jax.Array], q: np.ndarray) -> f
 @statement(
     tier="law",
     equation="X = G^-1 grad f, f = sum_i w_i (1 / p) div(p G^-1 grad k), the same in every chart",
-    targets=claiming(RiemannianVelocity, everywhere),
+    targets=everywhere,
     cost=2.5,
     decides="law",
 )

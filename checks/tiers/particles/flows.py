@@ -15,7 +15,7 @@ from checks.core.candidate import Subject
 from checks.core.check import Case, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.obligations import PARTICLES
-from checks.core.selection import claiming, everywhere, gaussian
+from checks.core.selection import everywhere, gaussian
 from checks.numerics.quadrature import neville
 from checks.tiers.particles.velocity import EPS, gradients_of, velocity_of
 from samplers.dynamics.complete_recipe import Dynamics
@@ -114,7 +114,7 @@ def _limit(values: np.ndarray, expected: np.ndarray, scale: float) -> tuple[floa
 @statement(
     tier="law",
     equation="dS/dt = -(D + Q) P S - S P (D - Q) + 2 D as the bandwidth goes to 0",
-    targets=claiming(MarginalFlow, gaussian),
+    targets=gaussian,
     cost=0.8,
     decides="law",
 )
@@ -158,7 +158,7 @@ def gaussian_flow(case: Case, flow: MarginalFlow) -> Finding:
 @statement(
     tier="law",
     equation="d KL(q || p) / dt = -E_q [grad log(p / q) . D grad log(p / q)] as the bandwidth goes to 0",
-    targets=claiming(MarginalFlow, everywhere),
+    targets=everywhere,
     cost=0.4,
     decides="law",
     meets=lambda target: (PARTICLES,),

@@ -12,7 +12,7 @@ from checks.core.candidate import Subject
 from checks.core.check import Case, NotApplicable, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.obligations import PARTICLES
-from checks.core.selection import line, of_law
+from checks.core.selection import line
 from samplers.interface.claims import AdaGradSteps, DensityEstimate, MarginalFlow, ParticleLaw
 from targets.target import Target
 
@@ -44,8 +44,6 @@ def velocity_field(subject: Subject, target: Target, particles: np.ndarray, h: f
 
 def require_line(sampler: Any, target: Target) -> None:
     """Raise NotApplicable unless the step of a particle method is h times its velocity, on a line."""
-    if ParticleLaw not in sampler.claims:
-        raise NotApplicable("not a particle method")
     if target.size != 1 or target.interval is None:
         raise NotApplicable("quantiles need a one-dimensional target")
     if AdaGradSteps in sampler.claims:
@@ -55,13 +53,13 @@ def require_line(sampler: Any, target: Target) -> None:
 @statement(
     tier="law",
     equation="E_p[k grad log p + grad k] = 0 at the target",
-    targets=of_law(ParticleLaw, line),
+    targets=line,
     cost=5.0,
     decides="law",
     screening=4,
     meets=lambda target: (PARTICLES,),
 )
-def mean_field_fixed_point(case: Case) -> Finding:
+def mean_field_fixed_point(case: Case, law: ParticleLaw, estimate: DensityEstimate | None) -> Finding:
     """With particles that represent the target, the velocity of every particle goes to 0 as their number grows.
 
     The mean-field velocity E_p[k(y, x) grad log p(y) + grad_y k(y, x)] vanishes by Stein's identity (liu2016stein,
@@ -70,7 +68,7 @@ def mean_field_fixed_point(case: Case) -> Finding:
     """
     sampler = case.subject.sampler(case.target)
     require_line(sampler, case.target)
-    if DensityEstimate in sampler.claims:
+    if estimate is not None:
         raise NotApplicable("an estimate of the density smooths it: the target is a fixed point in a limit only")
     h = 1e-4 * case.step_size
     speeds = []
@@ -104,11 +102,11 @@ def divergence_rate(subject: Subject, target: Target, particles: np.ndarray, h: 
 @statement(
     tier="law",
     equation="d KL(q || p) / dt = E_q[v U' - v'] < 0 away from the target",
-    targets=of_law(ParticleLaw, line),
+    targets=line,
     cost=2.5,
     decides="law",
 )
-def divergence_falls(case: Case) -> Finding:
+def divergence_falls(case: Case, law: ParticleLaw, flow: MarginalFlow | None) -> Finding:
     """Particles of another law than the target move towards it: the Kullback-Leibler divergence falls.
 
     Along a velocity v the divergence changes at the rate E_q[v U' - v'] (continuity equation), for v of SVGD minus the
@@ -117,7 +115,7 @@ def divergence_falls(case: Case) -> Finding:
     """
     sampler = case.subject.sampler(case.target)
     require_line(sampler, case.target)
-    if MarginalFlow in sampler.claims:
+    if flow is not None:
         raise NotApplicable("the rate at which its divergence falls is known: see divergence_of_flow")
     h = 1e-4 * case.step_size
     rates, worst, error = {}, -np.inf, 0.0

@@ -18,7 +18,7 @@ from checks.core.candidate import Subject
 from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.obligations import PARTICLES
-from checks.core.selection import claiming, everywhere, last
+from checks.core.selection import everywhere, last
 from checks.core.start_position import start_position
 from checks.end_points.error_rates import Sensitivity, current_fraction, decide_statistically, stage_seed
 from checks.statistics.moments import mean_test
@@ -160,19 +160,19 @@ def _field_at_target(subject: Subject, target: Target, run: Callable[..., Any], 
 @statement(
     tier="law",
     equation="E_p xi(x, y) = 0 for every y, xi(x, y) the velocity that a particle at x gives one at y",
-    targets=claiming(ParticleVelocity, everywhere, without=DensityEstimate),
+    targets=everywhere,
     cost=1.5,
     decides="law",
     meets=lambda target: (PARTICLES,),
 )
-def weighted_fixed_point(case: Case) -> Finding:
+def weighted_fixed_point(case: Case, claim: ParticleVelocity, estimate: DensityEstimate | None) -> Finding:
     """With the weights of a quadrature rule for the target nothing moves: Stein's identity, to round-off.
 
     Looked at in a few places between the nodes, which have no weight. The rule is as good as its change from a coarser
     one. Where the row has a rule for the kernel a fixed one takes its place: the identity holds for every kernel.
     """
     sampler = case.subject.sampler(case.target)
-    if DensityEstimate in sampler.claims:
+    if estimate is not None:
         raise NotApplicable("an estimate of the density smooths it: the target is a fixed point in a limit only")
     n, run = nodes_of(case.target), jax.jit(velocity_of(with_kernel(sampler)))
     coarse, _ = _field_at_target(case.subject, case.target, run, (4 * n) // 5)
@@ -209,7 +209,7 @@ SCALED = 4
 @statement(
     tier="law",
     equation="sum_j w_j v_j = 0 without a gradient",
-    targets=claiming(BalancedVelocity, last(everywhere)),
+    targets=last(everywhere),
     cost=0.5,
     decides="conduct",
 )
@@ -234,11 +234,11 @@ def repulsion_balance(case: Case, claim: BalancedVelocity) -> Finding:
 @statement(
     tier="law",
     equation="step(P z) = P step(z) for permutations P of the particles",
-    targets=claiming(ParticleVelocity, last(everywhere)),
+    targets=last(everywhere),
     cost=1.0,
     decides="conduct",
 )
-def permutation_equivariance(case: Case) -> Finding:
+def permutation_equivariance(case: Case, claim: ParticleVelocity) -> Finding:
     """The step of permuted particles is the permuted step, up to the order of the sums."""
     sampler, state, z = six_particles(case.subject, case.target)
     estimator, h = case.subject.estimator(case.target), case.step_size
@@ -270,11 +270,13 @@ def permutation_equivariance(case: Case) -> Finding:
     tier="law",
     equation="d step(z; h) / dh = v(z) at h = 0, with weights 1/M; "
     "with AdaGrad step(z; h) - z = h v / (10^-6 + sqrt(s))",
-    targets=claiming(ParticleVelocity, last(everywhere)),
+    targets=last(everywhere),
     cost=1.0,
     decides="dynamics",
 )
-def step_along_velocity(case: Case, scaling: AdaGradSteps | None, width: KernelWidth | None) -> Finding:
+def step_along_velocity(
+    case: Case, claim: ParticleVelocity, scaling: AdaGradSteps | None, width: KernelWidth | None
+) -> Finding:
     """The step of size 0 is none, and its derivative with respect to its size is the velocity, with weights 1/M.
 
     The other checks of velocities give the weights themselves; this one holds the step to them, its sign included. With
@@ -368,7 +370,7 @@ def kernel_of(
 @statement(
     tier="law",
     equation="v(y) = sum_i w_i [k(x_i, y) grad log p(x_i) + grad_x k(x_i, y)]",
-    targets=claiming(SteinVelocity, last(everywhere)),
+    targets=last(everywhere),
     cost=1.0,
     decides="dynamics",
 )
@@ -413,8 +415,6 @@ def with_kernel(sampler: Any) -> Any:
 def _speeds(subject: Subject, target: Target) -> tuple[float, Callable[[jax.Array], jax.Array]]:
     """(E_p |xi(x, y)|^2 by quadrature, particles (r, M, d) -> |v(y)|^2 (r,)) for a place y, compiled."""
     sampler = subject.sampler(target)
-    if DensityEstimate in sampler.claims:
-        raise NotApplicable("an estimate of the density is not linear in the particles")
     velocity = velocity_of(with_kernel(sampler))
     gradient = gradient_of(subject.row, target)
     place = jnp.asarray(places_in(target)[0])
@@ -432,13 +432,13 @@ def _speeds(subject: Subject, target: Target) -> tuple[float, Callable[[jax.Arra
 @statement(
     tier="convergence",
     equation="E |v(y)|^2 = E_p |xi(x, y)|^2 / M for M draws of the target",
-    targets=claiming(ParticleVelocity, last(everywhere), without=DensityEstimate),
+    targets=last(everywhere),
     cost=3.0,
     decides="law",
     samples=True,
     once=True,
 )
-def particle_rate(case: Case, seed: int) -> Finding:
+def particle_rate(case: Case, seed: int, claim: ParticleVelocity, estimate: DensityEstimate | None) -> Finding:
     """The velocity that M independent draws of the target give a place is of the size M^-1/2, with its exact constant.
 
         E |v(y)|^2 = (1/M) E_p |xi(x, y)|^2
@@ -446,6 +446,8 @@ def particle_rate(case: Case, seed: int) -> Finding:
     where xi(x, y) is the velocity that one particle at x gives a place y, because E_p xi(x, y) = 0. The right side is
     by quadrature, the left side the mean over many sets of draws, for two M.
     """
+    if estimate is not None:
+        raise NotApplicable("an estimate of the density is not linear in the particles")
     exact, speeds = _speeds(case.subject, case.target)
     if case.target.sample is None:
         raise NotApplicable("needs exact draws")

@@ -111,8 +111,8 @@ def test_the_divergence_falls_for_the_right_direction_only(monkeypatch, sign, ve
     assert divergence_falls(Case(SVGD, target("anharmonic"))).verdict == verdict
 
 
-def test_a_sampler_of_one_chain_is_no_particle_method():
-    with pytest.raises(NotApplicable, match="particle"):
+def test_a_sampler_of_one_chain_lacks_the_claim_of_particles():
+    with pytest.raises(NotApplicable, match="claims no ParticleLaw"):
         mean_field_fixed_point(Case(Subject(sampler_row("sgld")), target("anharmonic")))
 
 

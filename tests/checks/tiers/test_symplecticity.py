@@ -38,7 +38,7 @@ def test_the_volume_of_a_step_without_curvature_is_that_of_its_friction():
 
 
 def test_the_explicit_scheme_does_not_claim_to_shear():
-    assert find_statement("force_keeps_volume").targets(Subject(sampler_row("sghmc-explicit"))) == ()
+    assert find_statement("force_keeps_volume").applies_to(Subject(sampler_row("sghmc-explicit"))) == ()
 
 
 @pytest.mark.parametrize("friction", [0.4, 30.0])

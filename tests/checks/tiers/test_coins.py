@@ -1,0 +1,44 @@
+"""Coins are known by what they do: right samplers that toss them are not failed, wrong ones do not pass."""
+
+import pytest
+
+from checks.core.candidate import Subject
+from checks.core.importer import load_object
+from checks.core.third_party import builder
+from checks.registry import find_statement
+from checks.runner.execute import execute
+from reports.pages.strangers import entries
+from samplers.entry import Row
+
+RIGHT = [entry for entry in entries() if entry.kind == "right" and entry.file == "coins.py"]
+WRONG = [entry for entry in entries() if entry.kind == "wrong" and entry.file == "c20_coins.py"]
+LINE = "anharmonic"
+
+
+def subject(entry) -> Subject:
+    build = builder(entry.name, load_object(entry.reference))
+    return Subject(Row(entry.name, build, targets=("gaussian-1d-scaled", LINE), step_size=0.05))
+
+
+@pytest.mark.parametrize("entry", RIGHT, ids=lambda entry: entry.name)
+def test_no_statement_about_inputs_keys_or_balance_fails_a_right_sampler(entry):
+    mine = subject(entry)
+    for seed in (0, 7):
+        for name in ("every_input_matters", "key_discipline", "movement"):
+            result = execute(find_statement(name), mine, LINE, seed)
+            assert result.verdict == "pass", result.reason
+    for name in ("detailed_balance", "acceptance_limit", "finite_potential"):
+        result = execute(find_statement(name), mine, LINE, 0)
+        assert result.verdict in ("pass", "not-applicable", "out-of-reach"), result.reason
+
+
+@pytest.mark.parametrize("entry", RIGHT, ids=lambda entry: entry.name)
+def test_runs_of_a_right_sampler_have_the_law(entry):
+    result = execute(find_statement("law_of_runs"), subject(entry), LINE, 0)
+    assert result.verdict in ("pass", "inconclusive"), result.reason
+
+
+@pytest.mark.parametrize("entry", WRONG, ids=lambda entry: entry.name)
+def test_runs_of_a_wrong_sampler_do_not(entry):
+    result = execute(find_statement("law_of_runs"), subject(entry), LINE, 0)
+    assert result.verdict == "fail", result.reason

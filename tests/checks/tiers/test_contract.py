@@ -1,0 +1,109 @@
+"""What any sampler must do: inputs that are read, keys that decide, whatever is tossed with them."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from checks.core.candidate import Subject
+from checks.core.third_party import builder
+from checks.registry import find_statement
+from checks.runner.execute import execute
+from checks.tiers.contract import interface
+from samplers.entry import Row
+from samplers.simple import simple_sampler
+from tests.helpers.strangers import gradient
+
+LINE = "anharmonic"
+
+
+def verdict(name, candidate, seed=0):
+    subject = Subject(Row("mine", builder("mine", candidate), targets=(LINE,), step_size=0.05))
+    return execute(find_statement(name), subject, LINE, seed)
+
+
+@simple_sampler
+def barker(key, x, h, estimator):
+    a, b = jax.random.split(key)
+    z = jnp.sqrt(2 * h) * jax.random.normal(a, x.shape, x.dtype)
+    return x + jnp.where(jax.random.bernoulli(b, jax.nn.sigmoid(-z * gradient(estimator, x, key))), z, -z)
+
+
+def test_coins_are_moved_until_they_flip(monkeypatch):
+    seeds = range(12)
+    assert [verdict("every_input_matters", barker, seed).verdict for seed in seeds] == ["pass"] * len(seeds)
+    monkeypatch.setattr(interface, "FURTHER", (0.731,))
+    monkeypatch.setattr(interface, "RARE", 3)
+    small = [verdict("every_input_matters", barker, seed) for seed in seeds]
+    assert any("the gradient of the estimator does not change" in result.reason for result in small)
+
+
+@simple_sampler
+def deaf_to_the_gradient(key, x, h, estimator):
+    a, b = jax.random.split(key)
+    g = gradient(estimator, x, key)
+    z = jnp.sqrt(2 * h) * jax.random.normal(a, x.shape, x.dtype)
+    return x + jnp.where(jax.random.bernoulli(b, jax.nn.sigmoid(0 * z * g)), z, -z)
+
+
+@simple_sampler
+def deaf_to_its_size(key, x, h, estimator):
+    up = jax.random.bernoulli(key, jax.nn.sigmoid(-0.3 * gradient(estimator, x)), x.shape)
+    return x + jnp.where(up, 0.3, -0.3)
+
+
+@simple_sampler
+def deaf_to_the_key(key, x, h, estimator):
+    return x - h * gradient(estimator, x) + jnp.sqrt(2 * h) * jnp.sin(100 * x)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "named"),
+    [
+        (deaf_to_the_gradient, "the gradient of the estimator"),
+        (deaf_to_its_size, "the step size"),
+        (deaf_to_the_key, "the key"),
+    ],
+)
+def test_an_input_that_is_not_read_is_named_however_far_it_is_moved(candidate, named):
+    result = verdict("every_input_matters", candidate)
+    assert result.verdict == "fail"
+    assert f"{named} does not change the result" in result.reason
+
+
+class Kept(NamedTuple):
+    x: Any
+    key: Any
+
+
+class KeyInState:
+    """Steps from the key in the state; one that is `frozen` is made of a constant, another is never split."""
+
+    def __init__(self, raw=False, frozen=False):
+        self.raw, self.frozen = raw, frozen
+
+    def init(self, key, position, estimator):
+        key = jax.random.key(3) if self.frozen else key
+        return Kept(position, jax.random.key_data(key) if self.raw else key)
+
+    def step(self, key, state, h, estimator):
+        kept = jax.random.wrap_key_data(state.key) if self.raw else state.key
+        kept, draw = jax.random.split(kept)
+        x = state.x
+        x = x - h * gradient(estimator, x) + jnp.sqrt(2 * h) * jax.random.normal(draw, x.shape, x.dtype)
+        return Kept(x, jax.random.key_data(kept) if self.raw else kept)
+
+    def position(self, state):
+        return state.x
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("name", ["every_input_matters", "key_discipline"])
+def test_a_key_in_the_state_is_a_key(name, raw):
+    assert verdict(name, KeyInState(raw)).verdict == "pass"
+
+
+@pytest.mark.parametrize("name", ["every_input_matters", "key_discipline"])
+def test_a_constant_key_in_the_state_is_none(name):
+    assert verdict(name, KeyInState(frozen=True)).verdict == "fail"
