@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from jax.interpreters.partial_eval import dce_jaxpr
 
 from checks.proof.draws import History
 from checks.proof.errors import Unreadable
@@ -85,7 +86,8 @@ class Traced:
 
         self._pack = jax.make_jaxpr(pack)(key, flat)
         leaves = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self._pack.out_avals]
-        self._step, shape = jax.make_jaxpr(step, return_shape=True)(key, key, step_size, *leaves)
+        program, shape = jax.make_jaxpr(step, return_shape=True)(key, key, step_size, *leaves)
+        self._step = without_dead_code(program)
         self._structure = jax.tree.structure(shape)
         self._position = jax.make_jaxpr(lambda *parts: readout(jax.tree.unflatten(structure, parts))[1])(*leaves)
         self._types = [leaf.dtype for leaf in leaves]
@@ -148,6 +150,12 @@ class Traced:
             self.inexact(reader, repacked),
         )
 
+    def moved(self, reader: Reader, leaves: Sequence[Any], step_size: Series) -> list[Series]:
+        """z after one step from a state, and nothing else of the new state."""
+        keys = scalar(History("step")), scalar(History("repack"))
+        (z,) = reader.closed(without_dead_code(self._step, 1), [*keys, scalar(step_size), *leaves])
+        return list(reader.symbols(z).ravel())
+
     def inexact(self, reader: Reader, leaves: Sequence[Any]) -> list[Series]:
         """The inexact numbers of a state in one list."""
         pairs = zip(leaves, self._types, strict=True)
@@ -165,6 +173,14 @@ class Traced:
                 new.append(objects(left[:size], np.shape(leaf)))
                 left = left[size:]
         return new
+
+
+def without_dead_code(program: Any, outputs: int | None = None) -> Any:
+    """A closed jaxpr without what no output depends on, such as diagnostics; with the first few outputs alone."""
+    count = len(program.jaxpr.outvars)
+    asked = [outputs is None or i < outputs for i in range(count)]
+    live, _ = dce_jaxpr(program.jaxpr, asked, instantiate=True)
+    return program.replace(jaxpr=live)
 
 
 def unraveller(tree: Any) -> Callable[[Any], Any]:

@@ -1,0 +1,268 @@
+"""Particles that move each other along a velocity linear in their weights: what it is at the target, for every U.
+
+With xi(x, y) = -a(x, y) grad U(x) + b(x, y) the velocity that a particle at x gives one at y,
+
+    step along the velocity   z' - z = h v(z; w) at equal weights w
+    sum over particles        v(z; w)_j = sum_i w_i xi(x_i, x_j), sum_i w_i = 1
+    all particles alike       xi(x_i, x_j) is the same function of two positions for all i and j
+    Stein's identity          b = div_x a, hence E_p xi(x, y) = integral of div_x(a p) = 0 for p = exp(-U)
+    velocity of the method    xi = k grad log p + grad_x k,  or  G^-1 grad_y (1 / p) div_x(p G^-1 grad_x k)
+
+Stein's identity is necessary too: the integral of p (b - div_x a) is zero for all p only if b - div_x a is. The first
+four say that particles of the law p do not move where there are infinitely many. Three of them are read, so that
+the first, the last and one between are told apart. A width of the kernel that a rule makes of all particles is held
+fixed, as it is in that limit, and kept whole if its rule cannot be read.
+
+Source: liu2016stein, equation (8) and lemma 2.2; liu2018riemannian, theorem 2.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from checks.proof.errors import Unreadable
+from checks.proof.expansion import coordinates
+from checks.proof.functions import all_substituted, substituted
+from checks.proof.potential import Coordinate, Jet
+from checks.proof.reader.calls import Call
+from checks.proof.reader.interpreter import Reader
+from checks.proof.reader.paths import Path, every_path
+from checks.proof.reader.primitives import new_reader
+from checks.proof.ring import Polynomial, Ring
+from checks.proof.statements.closure import closed_state, finite_space, finite_step
+from checks.proof.statements.result import Result, of_polynomials
+from checks.proof.traced import Traced, evaluated
+from checks.proof.zero import is_zero
+from samplers.interface.claims import ParticleVelocity, RiemannianVelocity, SteinVelocity
+from samplers.interface.sampler import Estimator, Sampler
+from samplers.particles.common import flatten
+from samplers.riemannian.metrics import dense
+from targets.manifolds.euclidean import Euclidean
+from targets.target import Target
+
+ALONG, SUPERPOSITION, ALIKE, STEIN, METHOD = (
+    "step along the velocity",
+    "sum over particles",
+    "all particles alike",
+    "Stein's identity",
+    "velocity of the method",
+)
+COUNT = 3
+"""Particles."""
+PAIRS = tuple(itertools.permutations(range(COUNT), 2))
+
+Named = tuple[str, Polynomial]
+
+
+class Pair(NamedTuple):
+    """xi = b - a grad U of two particles: a (d, d) and b (d,)."""
+
+    a: list[list[Polynomial]]
+    b: list[Polynomial]
+
+    @property
+    def entries(self) -> list[Polynomial]:
+        """All of them."""
+        return [p for row in (*self.a, self.b) for p in row]
+
+
+def particle_statements(
+    sampler: Sampler, target: Target, estimator: Estimator
+) -> tuple[tuple[Result, ...], tuple[str, ...]]:
+    """The results for particles with a declared velocity that is a sum over them, and notes.
+
+    Raises:
+        Unreadable: if no velocity is declared, or a step cannot be read.
+    """
+    cloud = cloud_of(target)
+    traced = Traced(sampler, estimator, cloud)
+    space, points, notes = finite_space(None), list[tuple[Polynomial, ...]](), set[str]()
+
+    def one_path(path: Path) -> list[Result]:
+        reader = new_reader(space, path, finite=True, points=points)
+        reader.keeps_calls = True
+        found = list(_Flow(sampler, target, estimator, traced, reader).results())
+        notes.update(reader.notes)
+        return found
+
+    results = [replace(r, region=tuple(path.region)) for path, found in every_path(one_path) for r in found]
+    kept = [g for g in space.ring.generators if isinstance(g, Call)]
+    if len(kept) > 1:
+        raise Unreadable("several functions that cannot be read")
+    if kept:
+        # what is nonzero for any number may be zero for this one
+        results = [replace(r, outcome="undecided") if r.outcome == "violated" else r for r in results]
+    return (closed_state(sampler, cloud, estimator, keeps_calls=True), *results), tuple(sorted(notes))
+
+
+def cloud_of(target: Target) -> Target:
+    """The target of `COUNT` independent particles, whose position has a leading axis of particles in every leaf."""
+    example = jax.tree.map(lambda leaf: jnp.stack([leaf] * COUNT), target.example)
+    potential = lambda x: jnp.sum(jax.vmap(target.potential)(x))
+    return Target(target.name, Euclidean(COUNT * target.size), example, potential)
+
+
+class _Flow:
+    """A step of particles and their declared velocity, on one path through the branches."""
+
+    def __init__(self, sampler: Sampler, target: Target, estimator: Estimator, traced: Traced, reader: Reader) -> None:
+        self.sampler, self.target, self.estimator, self.traced, self.reader = sampler, target, estimator, traced, reader
+        self.z = coordinates(self.ring, traced.size, traced.dimension, False)
+        if traced.size != traced.dimension:
+            raise Unreadable("interacting particles with auxiliary variables")
+        self.x = self._rows(self.z)
+
+    @property
+    def ring(self) -> Ring:
+        """The ring of the coordinates."""
+        return self.reader.ring
+
+    def results(self) -> Iterator[Result]:
+        """All statements."""
+        claims = self.sampler.claims
+        velocity = claims.get(ParticleVelocity)
+        if velocity is None:
+            raise Unreadable("interacting particles without a declared velocity")
+        one = self.ring.one
+        equal = self._velocity(velocity, [one.scaled(Fraction(1, COUNT))] * COUNT)
+        yield self._along(equal)
+        single = [
+            self._velocity(velocity, [one if k == i else self.ring.zero for k in range(COUNT)]) for i in range(COUNT)
+        ]
+        yield self._sum(velocity, single)
+        pairs = {(i, j): self._pair(single, i, j) for i, j in PAIRS}
+        yield of_polynomials(ALIKE, "xi is one function of two positions", self._alike(pairs))
+        yield of_polynomials(STEIN, "b = div_x a", self._stein(pairs))
+        kernel = claims.get(SteinVelocity) or claims.get(RiemannianVelocity)
+        if kernel is not None:
+            declared = evaluated(self.reader, self._of_method(kernel), self.z)
+            places = np.ndindex(*declared.shape)
+            named = [
+                (f"the velocity of particle {j + 1} by {i + 1}", single[i][j, c] - declared[i, j, c])
+                for i, j, c in places
+            ]
+            yield of_polynomials(METHOD, "xi is that of the declared kernel", named)
+
+    def _rows(self, z: list[Polynomial]) -> Any:
+        """z, as the pytree lays it out, as rows (M, d)."""
+        return evaluated(self.reader, lambda flat: flatten(self.traced.unravel(flat)), z)
+
+    def _velocity(self, claim: ParticleVelocity, weights: list[Polynomial]) -> Any:
+        """The declared velocity (M, d) of particles with weights."""
+        size = len(self.z)
+
+        def velocity(values: jax.Array) -> jax.Array:
+            rows = flatten(self.traced.unravel(values[:size]))
+            return claim.field(rows, jax.vmap(self._gradient)(rows), values[size:])
+
+        return evaluated(self.reader, velocity, [*self.z, *weights])
+
+    def _gradient(self, x: jax.Array) -> jax.Array:
+        """The gradient (d,) of the estimator at a flat position (d,)."""
+        key, position = jax.random.key(0), self.target.unravel(x)
+        estimate, _ = self.estimator.estimate(key, self.estimator.init(key, position), position)
+        return self.target.ravel(estimate.gradient)
+
+    def _along(self, velocity: Any) -> Result:
+        """z' - z = h v."""
+        reader, space = self.reader, self.reader.space
+        leaves = self.traced.packed(reader, [space.lift(p) for p in self.z])
+        z = self.traced.moved(reader, leaves, finite_step(space))
+        after, h = self._rows([a.constant_term for a in z]), finite_step(space).constant_term
+        named = [
+            (f"the move of particle {j + 1}", after[j, c] - self.x[j, c] - h * velocity[j, c])
+            for j, c in np.ndindex(*velocity.shape)
+        ]
+        return of_polynomials(ALONG, "z' - z = h v", named)
+
+    def _sum(self, claim: ParticleVelocity, single: list[Any]) -> Result:
+        """v(z; w) = sum_i w_i xi(x_i, .) for weights that sum to one."""
+        free = [self.ring.generator(Coordinate(f"w{i + 1}", -1 - i)) for i in range(COUNT - 1)]
+        weights = [*free, self.ring.one - self.ring.sum(free)]
+        whole = self._velocity(claim, weights)
+        parts = lambda j, c: self.ring.sum(w * xi[j, c] for w, xi in zip(weights, single, strict=True))
+        named = [(f"the velocity of particle {j + 1}", whole[j, c] - parts(j, c)) for j, c in np.ndindex(*whole.shape)]
+        return of_polynomials(SUPERPOSITION, "v(z; w)_j = sum_i w_i xi(x_i, x_j)", named)
+
+    def _pair(self, single: list[Any], i: int, j: int) -> Pair:
+        """a and b of the velocity that particle i gives particle j. Raises Unreadable if it has not this form."""
+        size = self.target.size
+        units = [tuple(int(b == c) for b in range(size)) for c in range(size)]
+        slopes = [self.ring.generator(Jet("U", unit, tuple(self.x[i]))) for unit in units]
+        velocity = [self._held(p) for p in single[i][j]]
+        a = [[-p.derivative(_number(slope)) for slope in slopes] for p in velocity]
+        b = [p + self.ring.sum(map(_product, row, slopes)) for p, row in zip(velocity, a, strict=True)]
+        parts = Pair(a, b).entries
+        if any(isinstance(self.ring.generators[n], Jet) for p in parts for n in p.atoms()):
+            raise Unreadable("a velocity that is not linear in the gradient at the particle that gives it")
+        others = [_number(x) for k in range(COUNT) if k not in (i, j) for x in self.x[k]]
+        if not all(is_zero(p.derivative(n)) for p in parts for n in others):
+            raise Unreadable("particles that change the velocity that others give each other")
+        return Pair(a, b)
+
+    def _held(self, p: Polynomial) -> Polynomial:
+        """A polynomial with a symbol in the place of the function that could not be read."""
+        kept = [n for n in p.atoms() if isinstance(self.ring.generators[n], Call)]
+        if len(kept) > 1:
+            raise Unreadable("several functions that cannot be read")
+        return substituted(p, kept[0], self.ring.generator(Coordinate("c", -1))) if kept else p
+
+    def _stein(self, pairs: Mapping[tuple[int, int], Pair]) -> Iterator[Named]:
+        """b - div_x a for the first pair."""
+        (i, j), (a, b) = next(iter(pairs.items()))
+        for c, (row, rest) in enumerate(zip(a, b, strict=True)):
+            divergence = self.ring.sum(p.derivative(_number(x)) for p, x in zip(row, self.x[i], strict=True))
+            yield f"the velocity of particle {j + 1} by {i + 1}, coordinate {c + 1}", rest - divergence
+
+    def _alike(self, pairs: Mapping[tuple[int, int], Pair]) -> Iterator[Named]:
+        """a and b of each pair less those of the first one at the place of the pair."""
+        (i, j), first = next(iter(pairs.items()))
+        old = [_number(x) for x in (*self.x[i], *self.x[j])]
+        for (k, m), pair in pairs.items():
+            moved = dict(zip(old, (*self.x[k], *self.x[m]), strict=True))
+            for own, other in zip(pair.entries, first.entries, strict=True):
+                yield f"the velocity of particle {m + 1} by {k + 1}", own - all_substituted(other, moved)
+
+    def _of_method(self, claim: SteinVelocity | RiemannianVelocity) -> Callable[[jax.Array], jax.Array]:
+        """z -> xi(x_i, x_j), (M, M, d), of the declared kernel by automatic differentiation."""
+        gradient = jax.grad(self.target.flat_potential)
+
+        def of(flat: jax.Array) -> jax.Array:
+            rows = flatten(self.traced.unravel(flat))
+            kernel = claim.kernel(rows)
+            rise = jax.grad(kernel)
+
+            def stein(x: jax.Array, y: jax.Array) -> jax.Array:
+                return rise(x, y) - kernel(x, y) * gradient(x)
+
+            def functional(x: jax.Array, y: jax.Array) -> jax.Array:
+                flux = lambda at: inverse(at) @ rise(at, y)
+                return jnp.trace(jax.jacfwd(flux)(x)) - gradient(x) @ flux(x)
+
+            if isinstance(claim, SteinVelocity):
+                pair = stein
+            else:
+                metric = claim.inverse_metric
+                if metric is None:
+                    raise Unreadable("a velocity in ambient coordinates")
+                inverse = lambda at: dense(metric(at))
+                pair = lambda x, y: inverse(y) @ jax.grad(functional, 1)(x, y)
+            return jax.vmap(lambda x: jax.vmap(lambda y: pair(x, y))(rows))(rows)
+
+        return of
+
+
+def _number(x: Polynomial) -> int:
+    """The number of the generator that a polynomial is."""
+    (number,) = x.numbers()
+    return number
+
+
+def _product(a: Polynomial, b: Polynomial) -> Polynomial:
+    return a * b
