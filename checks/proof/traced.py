@@ -139,16 +139,20 @@ class Traced:
             integers = [(least(a), least(b)) for a, b, dtype in pairs if is_discrete(dtype) and dtype.kind != "b"]
             if any(a is not None and (b is None or b < a) for a, b in integers):
                 raise Unreadable("a counter of the state in the arithmetic, which may go down")
-        (start,) = reader.closed(self._position, leaves)
         flat = lambda value: list(reader.symbols(value).ravel())
         return Stepped(
             flat(z),
             flat(position),
-            flat(start),
+            self.position_of(reader, leaves),
             self.inexact(reader, leaves),
             self.inexact(reader, after),
             self.inexact(reader, repacked),
         )
+
+    def position_of(self, reader: Reader, leaves: Sequence[Any]) -> list[Series]:
+        """The position that is read out of a state."""
+        (position,) = reader.closed(self._position, leaves)
+        return list(reader.symbols(position).ravel())
 
     def moved(self, reader: Reader, leaves: Sequence[Any], step_size: Series) -> list[Series]:
         """z after one step from a state, and nothing else of the new state."""

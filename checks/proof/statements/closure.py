@@ -50,13 +50,13 @@ def finite_step(space: Space) -> Series:
     return space.lift(space.ring.generator(StepRoot(), 2))
 
 
-def closed_state(sampler: Sampler, target: Target, estimator: Estimator, keeps_calls: bool = False) -> Result:
-    """Decide if the next step depends on z alone; `keeps_calls` as in `Reader`."""
-    return closure(sampler, target, estimator, keeps_calls=keeps_calls)[0]
+def closed_state(sampler: Sampler, target: Target, estimator: Estimator) -> Result:
+    """Decide if the next step depends on z alone."""
+    return closure(sampler, target, estimator)[0]
 
 
 def closure(
-    sampler: Sampler, target: Target, estimator: Estimator, work: int = MOST_WORK, keeps_calls: bool = False
+    sampler: Sampler, target: Target, estimator: Estimator, work: int = MOST_WORK
 ) -> tuple[Result, frozenset[int]]:
     """Decide if the next step depends on z alone; else the places of the numbers that it may depend on too.
 
@@ -78,7 +78,7 @@ def closure(
 
                 def one_path(path: Path) -> None:
                     reader = new_reader(space, path, finite=True, points=points)
-                    reader.reads_counters, reader.keeps_calls = True, keeps_calls
+                    reader.reads_counters = True
                     read, opened = _memory(traced, target, reader, frozenset(open_places))
                     memory.update(read)
                     open_places.update(opened)

@@ -1,21 +1,22 @@
-"""Particles that move each other along a velocity linear in their weights: what it is at the target, for every U.
+"""Particles that move each other: what their mean velocity is at the target, for every U.
 
 With xi(x, y) = -a(x, y) grad U(x) + b(x, y) the velocity that a particle at x gives one at y,
 
-    step along the velocity   z' - z = h v(z; w) at equal weights w
-    sum over particles        v(z; w)_j = sum_i w_i xi(x_i, x_j), sum_i w_i = 1
-    all particles alike       xi(x_i, x_j) is the same function of two positions for all i and j
+    step along the velocity   x_j' - x_j = (h / M) sum_i xi(x_i, x_j), whatever else is in the state
     Stein's identity          b = div_x a, hence E_p xi(x, y) = integral of div_x(a p) = 0 for p = exp(-U)
     velocity of the method    xi = k grad log p + grad_x k,  or  G^-1 grad_y (1 / p) div_x(p G^-1 grad_x k)
+    all particles alike       xi(x_i, x_j) is one function of two positions, where no kernel is declared
 
-Stein's identity is necessary too: the integral of p (b - div_x a) is zero for all p only if b - div_x a is. The first
-four say that particles of the law p do not move where there are infinitely many. Three of them are read, so that
-the first, the last and one between are told apart. A width of the kernel that a rule makes of all particles is held
-fixed, as it is in that limit, and kept whole if its rule cannot be read.
+xi is read from the declared velocity with all the weight on one particle. The statements say that infinitely many
+particles of the law p do not move. Stein's identity is necessary for that: the integral of p (b - div_x a) is zero for
+all p only if b - div_x a is. Three particles are read, so that the first, the last and one between are told apart. A
+width of the kernel that a rule makes of all particles is held fixed, as it is in that limit, and is any number where
+its rule cannot be read.
 
 Source: liu2016stein, equation (8) and lemma 2.2; liu2018riemannian, theorem 2.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -27,15 +28,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.proof.errors import Unreadable
-from checks.proof.expansion import coordinates
 from checks.proof.functions import all_substituted, substituted
 from checks.proof.potential import Coordinate, Jet
 from checks.proof.reader.calls import Call
 from checks.proof.reader.interpreter import Reader
 from checks.proof.reader.paths import Path, every_path
 from checks.proof.reader.primitives import new_reader
-from checks.proof.ring import Polynomial, Ring
-from checks.proof.statements.closure import closed_state, finite_space, finite_step
+from checks.proof.ring import Generator, Polynomial, Ring
+from checks.proof.statements.closure import CLOSED, finite_space, finite_step
 from checks.proof.statements.result import Result, of_polynomials
 from checks.proof.traced import Traced, evaluated
 from checks.proof.zero import is_zero
@@ -46,9 +46,8 @@ from samplers.riemannian.metrics import dense
 from targets.manifolds.euclidean import Euclidean
 from targets.target import Target
 
-ALONG, SUPERPOSITION, ALIKE, STEIN, METHOD = (
+ALONG, ALIKE, STEIN, METHOD = (
     "step along the velocity",
-    "sum over particles",
     "all particles alike",
     "Stein's identity",
     "velocity of the method",
@@ -75,30 +74,29 @@ class Pair(NamedTuple):
 def particle_statements(
     sampler: Sampler, target: Target, estimator: Estimator
 ) -> tuple[tuple[Result, ...], tuple[str, ...]]:
-    """The results for particles with a declared velocity that is a sum over them, and notes.
+    """The results for particles with a declared velocity that is a mean over them, and notes.
 
     Raises:
-        Unreadable: if no velocity is declared, or a step cannot be read.
+        Unreadable: if the step or the velocity cannot be read.
     """
-    cloud = cloud_of(target)
-    traced = Traced(sampler, estimator, cloud)
-    space, points, notes = finite_space(None), list[tuple[Polynomial, ...]](), set[str]()
+    traced, notes, results = Traced(sampler, estimator, cloud_of(target)), set[str](), list[Result]()
 
-    def one_path(path: Path) -> list[Result]:
-        reader = new_reader(space, path, finite=True, points=points)
+    def read(statements: Callable[[_Flow], Iterator[Result]], path: Path) -> None:
+        reader = new_reader(finite_space(None), path, finite=True)
         reader.keeps_calls = True
-        found = list(_Flow(sampler, target, estimator, traced, reader).results())
+        found = list(statements(_Flow(sampler, target, estimator, traced, reader)))
+        if any(isinstance(g, Call) for g in reader.ring.generators):
+            # what is nonzero for any number may be zero for the one that was not read
+            found = [replace(r, outcome="undecided") if r.outcome == "violated" else r for r in found]
+        if path.outcomes or path.intervals or path.acceptances:
+            raise Unreadable("interacting particles that depend on draws")
         notes.update(reader.notes)
-        return found
+        results.extend(replace(r, region=tuple(path.region)) for r in found)
 
-    results = [replace(r, region=tuple(path.region)) for path, found in every_path(one_path) for r in found]
-    kept = [g for g in space.ring.generators if isinstance(g, Call)]
-    if len(kept) > 1:
-        raise Unreadable("several functions that cannot be read")
-    if kept:
-        # what is nonzero for any number may be zero for this one
-        results = [replace(r, outcome="undecided") if r.outcome == "violated" else r for r in results]
-    return (closed_state(sampler, cloud, estimator, keeps_calls=True), *results), tuple(sorted(notes))
+    for statements in (_Flow.moves, _Flow.identities):  # what a proof may cost is counted by ring
+        for _ in every_path(functools.partial(read, statements)):
+            pass
+    return tuple(results), tuple(sorted(notes))
 
 
 def cloud_of(target: Target) -> Target:
@@ -113,9 +111,12 @@ class _Flow:
 
     def __init__(self, sampler: Sampler, target: Target, estimator: Estimator, traced: Traced, reader: Reader) -> None:
         self.sampler, self.target, self.estimator, self.traced, self.reader = sampler, target, estimator, traced, reader
-        self.z = coordinates(self.ring, traced.size, traced.dimension, False)
         if traced.size != traced.dimension:
             raise Unreadable("interacting particles with auxiliary variables")
+        self.state = traced.any_state(reader)
+        self.z = [a.constant_term for a in traced.position_of(reader, self.state)]
+        if len(set(self.z)) != len(self.z) or not all(isinstance(_generator(p), Coordinate) for p in self.z):
+            raise Unreadable("a state that does not hold the particles themselves")
         self.x = self._rows(self.z)
 
     @property
@@ -123,31 +124,43 @@ class _Flow:
         """The ring of the coordinates."""
         return self.reader.ring
 
-    def results(self) -> Iterator[Result]:
-        """All statements."""
-        claims = self.sampler.claims
-        velocity = claims.get(ParticleVelocity)
-        if velocity is None:
-            raise Unreadable("interacting particles without a declared velocity")
-        one = self.ring.one
-        equal = self._velocity(velocity, [one.scaled(Fraction(1, COUNT))] * COUNT)
-        yield self._along(equal)
-        single = [
-            self._velocity(velocity, [one if k == i else self.ring.zero for k in range(COUNT)]) for i in range(COUNT)
-        ]
-        yield self._sum(velocity, single)
+    def moves(self) -> Iterator[Result]:
+        """Decide how the particles move, and that nothing but them decides it."""
+        h = finite_step(self.reader.space)
+        after = [a.constant_term for a in self.traced.moved(self.reader, self.state, h)]
+        known = frozenset().union(*(p.numbers() for p in self.z))
+        atoms = frozenset().union(*(p.atoms() for p in after))
+        if any(p.has("draw") for p in after):
+            raise Unreadable("interacting particles that depend on draws")
+        hidden = any(isinstance(self.ring.generators[n], Coordinate) for n in atoms - known)
+        reason = "hidden state: numbers beside the particles" if hidden else ""
+        yield Result(CLOSED, "z' depends on z alone", "undecided" if hidden else "proved", reason)
+        single = self._single()
+        mean = sum(single[1:], single[0]) * (h.constant_term * self.ring.constant(Fraction(1, COUNT)))
+        gap = self._rows(after) - self.x - mean
+        yield self._vanishes(ALONG, "x_j' - x_j = (h / M) sum_i xi(x_i, x_j)", gap, "the move of particle")
+
+    def identities(self) -> Iterator[Result]:
+        """Decide what the velocity is that particles give each other."""
+        single, claims = self._single(), self.sampler.claims
         pairs = {(i, j): self._pair(single, i, j) for i, j in PAIRS}
-        yield of_polynomials(ALIKE, "xi is one function of two positions", self._alike(pairs))
         yield of_polynomials(STEIN, "b = div_x a", self._stein(pairs))
         kernel = claims.get(SteinVelocity) or claims.get(RiemannianVelocity)
-        if kernel is not None:
-            declared = evaluated(self.reader, self._of_method(kernel), self.z)
-            places = np.ndindex(*declared.shape)
-            named = [
-                (f"the velocity of particle {j + 1} by {i + 1}", single[i][j, c] - declared[i, j, c])
-                for i, j, c in places
-            ]
-            yield of_polynomials(METHOD, "xi is that of the declared kernel", named)
+        if kernel is None:
+            yield of_polynomials(ALIKE, "xi is one function of two positions", self._alike(pairs))
+            return
+        gap = np.array(single) - evaluated(self.reader, self._of_method(kernel), self.z)
+        yield self._vanishes(METHOD, "xi is that of the declared kernel, for all pairs", gap, "the velocity of a pair")
+
+    def _vanishes(self, statement: str, equation: str, gap: Any, name: str) -> Result:
+        places = ["".join(f" {i + 1}" for i in place) for place in np.ndindex(*gap.shape)]
+        return of_polynomials(statement, equation, zip((name + place for place in places), gap.ravel(), strict=True))
+
+    def _single(self) -> list[Any]:
+        """xi(x_i, x_j) for each i, (M, d) over j: the declared velocity with all the weight on particle i."""
+        claim = self.sampler.claims[ParticleVelocity]
+        mass = lambda i: [self.ring.constant(int(k == i)) for k in range(COUNT)]
+        return [self._velocity(claim, mass(i)) for i in range(COUNT)]
 
     def _rows(self, z: list[Polynomial]) -> Any:
         """z, as the pytree lays it out, as rows (M, d)."""
@@ -168,27 +181,6 @@ class _Flow:
         key, position = jax.random.key(0), self.target.unravel(x)
         estimate, _ = self.estimator.estimate(key, self.estimator.init(key, position), position)
         return self.target.ravel(estimate.gradient)
-
-    def _along(self, velocity: Any) -> Result:
-        """z' - z = h v."""
-        reader, space = self.reader, self.reader.space
-        leaves = self.traced.packed(reader, [space.lift(p) for p in self.z])
-        z = self.traced.moved(reader, leaves, finite_step(space))
-        after, h = self._rows([a.constant_term for a in z]), finite_step(space).constant_term
-        named = [
-            (f"the move of particle {j + 1}", after[j, c] - self.x[j, c] - h * velocity[j, c])
-            for j, c in np.ndindex(*velocity.shape)
-        ]
-        return of_polynomials(ALONG, "z' - z = h v", named)
-
-    def _sum(self, claim: ParticleVelocity, single: list[Any]) -> Result:
-        """v(z; w) = sum_i w_i xi(x_i, .) for weights that sum to one."""
-        free = [self.ring.generator(Coordinate(f"w{i + 1}", -1 - i)) for i in range(COUNT - 1)]
-        weights = [*free, self.ring.one - self.ring.sum(free)]
-        whole = self._velocity(claim, weights)
-        parts = lambda j, c: self.ring.sum(w * xi[j, c] for w, xi in zip(weights, single, strict=True))
-        named = [(f"the velocity of particle {j + 1}", whole[j, c] - parts(j, c)) for j, c in np.ndindex(*whole.shape)]
-        return of_polynomials(SUPERPOSITION, "v(z; w)_j = sum_i w_i xi(x_i, x_j)", named)
 
     def _pair(self, single: list[Any], i: int, j: int) -> Pair:
         """a and b of the velocity that particle i gives particle j. Raises Unreadable if it has not this form."""
@@ -256,6 +248,13 @@ class _Flow:
             return jax.vmap(lambda x: jax.vmap(lambda y: pair(x, y))(rows))(rows)
 
         return of
+
+
+def _generator(x: Polynomial) -> Generator | None:
+    """The generator that a polynomial is; None if it is anything else."""
+    terms = list(x.terms())
+    single = len(terms) == 1 and terms[0][1] == 1 and [exponent for _, exponent in terms[0][0]] == [1]
+    return x.ring.generators[_number(x)] if single else None
 
 
 def _number(x: Polynomial) -> int:
