@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jax.interpreters.partial_eval import dce_jaxpr
 
 from checks.proof.draws import History
 from checks.proof.errors import Unreadable
 from checks.proof.potential import Coordinate
+from checks.proof.reader.calls import without_dead_code
 from checks.proof.reader.interpreter import Reader, least, unknown
 from checks.proof.reader.values import Array, is_discrete, is_key_type, objects, scalar
 from checks.proof.ring import Polynomial
@@ -177,14 +177,6 @@ class Traced:
                 new.append(objects(left[:size], np.shape(leaf)))
                 left = left[size:]
         return new
-
-
-def without_dead_code(program: Any, outputs: int | None = None) -> Any:
-    """A closed jaxpr without what no output depends on, such as diagnostics; with the first few outputs alone."""
-    count = len(program.jaxpr.outvars)
-    asked = [outputs is None or i < outputs for i in range(count)]
-    live, _ = dce_jaxpr(program.jaxpr, asked, instantiate=True)
-    return program.replace(jaxpr=live)
 
 
 def unraveller(tree: Any) -> Callable[[Any], Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from jax.extend import core
+from jax.interpreters.partial_eval import dce_jaxpr
 
 from checks.proof.errors import Unreadable
 from checks.proof.functions import Function
@@ -43,9 +44,18 @@ class Call(Function):
         return "c"
 
 
+def without_dead_code(program: Any, outputs: int | None = None) -> Any:
+    """A closed jaxpr without what no output depends on, such as diagnostics; with the first few outputs alone."""
+    count = len(program.jaxpr.outvars)
+    asked = [outputs is None or i < outputs for i in range(count)]
+    live, _ = dce_jaxpr(program.jaxpr, asked, instantiate=True)
+    return program.replace(jaxpr=live)
+
+
 def whole_call(space: Space, program: Any, inputs: Sequence[Any], error: Unreadable) -> Array:
     """The output of a program as a number of its own. Raises the error of reading it unless it maps reals to one."""
-    jaxpr, consts = (program.jaxpr, program.consts) if isinstance(program, core.ClosedJaxpr) else (program, ())
+    program = without_dead_code(program if isinstance(program, core.ClosedJaxpr) else core.ClosedJaxpr(program, ()))
+    jaxpr, consts = program.jaxpr, program.consts
     outputs = [v.aval for v in jaxpr.outvars]
     entries = [entry for value in inputs if is_symbolic(value) for entry in np.ravel(value)]
     real = all(isinstance(entry, Series) and entry.is_constant for entry in entries)

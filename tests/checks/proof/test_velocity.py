@@ -87,6 +87,17 @@ preconditioned = lambda x, g, y: jnp.array([2.0, 0.5])[: x.size] * stein(gaussia
 right = by_pairs(stein(gaussian))
 median = by_pairs(stein(of_width), lambda x: jnp.median(distances(x)))
 
+
+def functional(x, g, y):
+    """grad_y [-grad U(x) . grad_x k + Lap_x k]."""
+    inside = lambda at: jnp.trace(jax.hessian(gaussian)(x, at)) - g @ jax.grad(gaussian)(x, at)
+    return jax.grad(inside)(y)
+
+
+def of_flat_metric(scale=lambda x: 1.0):
+    return RiemannianVelocity(lambda x: gaussian, lambda at: scale(at) * jnp.eye(at.size))
+
+
 RIGHT = {
     "Gaussian kernel": Stranger(right),
     "inverse multiquadric": Stranger(by_pairs(stein(multiquadric))),
@@ -96,14 +107,7 @@ RIGHT = {
     "preconditioned": Stranger(by_pairs(preconditioned)),
     "jnp.median of the distances": Stranger(median),
     "kernel declared": Stranger(right, declared=SteinVelocity(lambda x: gaussian)),
-    "kernel declared, flat metric": Stranger(
-        by_pairs(
-            lambda x, g, y: jax.grad(
-                lambda at: jnp.trace(jax.hessian(gaussian)(x, at)) - g @ jax.grad(gaussian)(x, at)
-            )(y)
-        ),
-        declared=RiemannianVelocity(lambda x: gaussian, lambda at: jnp.ones_like(at)),
-    ),
+    "kernel declared, flat metric": Stranger(by_pairs(functional), declared=of_flat_metric()),
     "step of its own": Stranger(right, lambda key, s, g, h: s.position + h * right(s.position, g, jnp.full(3, 1 / 3))),
     "step in two halves of the sum": Stranger(
         right,
@@ -142,26 +146,14 @@ WRONG = {
     "last one moves nobody": (ALIKE, lambda x, g, w: right(x, g, w * (jnp.arange(3) < 2))),
     "first one counts twice": (ALIKE, lambda x, g, w: right(x, g, w * jnp.array([2.0, 1.0, 1.0]))),
     "last one is not moved": (ALIKE, lambda x, g, w: right(x, g, w) * jnp.array([1.0, 1.0, 0.0])[:, None]),
-    "two kinds of kernels": (
-        ALIKE,
-        lambda x, g, w: jnp.stack([by_pairs(stein(rational))(x, g, w)[0], *right(x, g, w)[1:]]),
-    ),
-    "neighbours in the array": (
-        ALIKE,
-        lambda x, g, w: right(x, g, w) - right(x, g, w * jnp.array([1.0, 0.0, 0.0])).at[2].set(0.0),
-    ),
+    "two kinds of kernels": (ALIKE, lambda x, g, w: right(x, g, w).at[0].set(by_pairs(stein(rational))(x, g, w)[0])),
+    "first does not move last": (ALIKE, lambda x, g, w: right(x, g, w).at[2].set(right(x, g, w.at[0].set(0.0))[2])),
     # another velocity than that of the declared kernel
     "another kernel": (METHOD, Stranger(right, declared=SteinVelocity(lambda x: rational))),
     "another width": (METHOD, Stranger(right, declared=SteinVelocity(lambda x: lambda a, b: gaussian(a, b) ** 2))),
     "not normalised": (METHOD, Stranger(right, declared=SteinVelocity(lambda x: lambda a, b: 3 * gaussian(a, b)))),
-    "no gradient field": (METHOD, Stranger(right, declared=RiemannianVelocity(lambda x: gaussian, jnp.ones_like))),
-    "another metric": (
-        METHOD,
-        Stranger(
-            RIGHT["kernel declared, flat metric"].field,
-            declared=RiemannianVelocity(lambda x: gaussian, lambda a: 2 + a**2),
-        ),
-    ),
+    "no gradient field": (METHOD, Stranger(right, declared=of_flat_metric())),
+    "another metric": (METHOD, Stranger(by_pairs(functional), declared=of_flat_metric(lambda x: 2 + x[0] ** 2))),
 }
 
 
@@ -169,7 +161,7 @@ WRONG = {
 @pytest.mark.parametrize("dimension", [1, 2])
 def test_right_particles_are_proved(name, dimension):
     proof = prove(RIGHT[name], dimension)
-    assert proof.verdict == "pass" and proof.is_proved, str(proof)
+    assert proof.is_proved, str(proof)
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -225,7 +217,7 @@ def test_a_function_kept_whole_is_the_number_that_the_program_makes():
     after = [a.constant_term for a in traced.moved(reader, state, finite_step(reader.space))]
     at, generators = rng.normal(size=6), reader.ring.generators
     calls = [number for number, g in enumerate(generators) if isinstance(g, Call)]
-    assert len(calls) == 1 and len(generators[calls[0]].arguments) == 9
+    assert [len(generators[number].arguments) for number in calls] == [9]
     values = {next(iter(p.numbers())): mpmath.mpf(v) for p, v in zip(z, at, strict=True)}
     potential = lambda x: jnp.sum(0.3 * x**4) + jnp.sin(x[0] * x[1])
     slope = jax.jit(jax.grad(potential))
@@ -253,19 +245,12 @@ def test_a_function_kept_whole_is_the_number_that_the_program_makes():
 def test_two_calls_are_one_number_only_for_the_same_program_and_inputs():
     reader = new_reader(finite_space(None), Path(), finite=True)
     reader.keeps_calls = True
-    z = [
-        a.constant_term
-        for a in Traced(SVGD(), Exact(any_target(1)), cloud_of(any_target(1))).any_state(reader)[0].ravel()
-    ]
-    out = evaluated(
-        reader,
-        lambda x: jnp.stack(
-            [jnp.median(x), jnp.median(x), jnp.median(x[::-1]), jnp.quantile(x, 0.3), jnp.quantile(x, 0.4)]
-        ),
-        z,
-    )
+    traced = Traced(SVGD(), Exact(any_target(1)), cloud_of(any_target(1)))
+    z = [a.constant_term for a in traced.position_of(reader, traced.any_state(reader))]
+    functions = (jnp.median, jnp.median, lambda x: jnp.median(x[::-1]), lambda x: jnp.quantile(x, 0.3))
+    out = evaluated(reader, lambda x: jnp.stack([function(x) for function in functions]), z)
     assert out[0] == out[1]
-    assert len(set(out)) == 4
+    assert len(set(out)) == 3
     with pytest.raises(Unreadable):
         out[0].derivative(next(iter(z[0].numbers())))
     assert of_polynomials("", "", [("the difference", out[0] - out[2])]).outcome == "violated"
