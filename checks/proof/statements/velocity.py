@@ -54,6 +54,8 @@ ALONG, ALIKE, STEIN, METHOD = (
 )
 COUNT = 3
 """Particles."""
+MOST_REGIONS = 4
+"""Regions that are read: each costs as much as a proof without branches."""
 PAIRS = tuple(itertools.permutations(range(COUNT), 2))
 
 Named = tuple[str, Polynomial]
@@ -94,8 +96,9 @@ def particle_statements(
         results.extend(replace(r, region=tuple(path.region)) for r in found)
 
     for statements in (_Flow.moves, _Flow.identities):  # what a proof may cost is counted by ring
-        for _ in every_path(functools.partial(read, statements)):
-            pass
+        for count, _ in enumerate(every_path(functools.partial(read, statements)), 1):
+            if count > MOST_REGIONS:
+                raise Unreadable(f"interacting particles with more than {MOST_REGIONS} regions")
     return tuple(results), tuple(sorted(notes))
 
 
