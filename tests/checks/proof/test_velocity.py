@@ -17,6 +17,7 @@ from checks.proof.prove import prove
 from checks.proof.reader.calls import Call
 from checks.proof.reader.paths import Path
 from checks.proof.reader.primitives import new_reader
+from checks.proof.statements import velocity
 from checks.proof.statements.closure import finite_space, finite_step
 from checks.proof.statements.result import of_polynomials
 from checks.proof.statements.velocity import ALIKE, ALONG, METHOD, STEIN, cloud_of
@@ -260,3 +261,29 @@ def test_two_calls_are_one_number_only_for_the_same_program_and_inputs():
 def test_our_own_rows_are_proved(name):
     proof = prove(sampler_row(name).build, 2)
     assert proof.is_proved, str(proof)
+
+
+def test_a_call_that_forgets_its_inputs_is_seen(monkeypatch):
+    """Planted in the reader: the width of the particles before the step for that of others."""
+    wrong = Stranger(median, lambda key, s, g, h: s.position + h * median(2 * s.position, g, jnp.full(3, 1 / 3)))
+    other = by_pairs(stein(of_width), lambda x: jnp.median(distances(x)))
+    scaled = lambda x, g, w: by_pairs(stein(of_width), lambda _: jnp.median(distances(2 * x)))(x, g, w)
+    moves = lambda key, s, g, h: s.position + h * scaled(s.position, g, jnp.full(3, 1 / 3))
+    assert prove(wrong, 1).verdict == "undecided"
+    assert prove(Stranger(other, moves), 1).verdict == "undecided"
+    monkeypatch.setattr(Call, "__eq__", lambda self, another: isinstance(another, Call))
+    monkeypatch.setattr(Call, "__hash__", lambda self: 0)
+    assert prove(Stranger(other, moves), 1).verdict == "pass"
+
+
+def test_a_divergence_that_is_lost_is_seen(monkeypatch):
+    """Planted in the reader: b = 0 for b = div_x a."""
+    right_pair = velocity._Flow._pair
+
+    def without(self, single, i, j):
+        pair = right_pair(self, single, i, j)
+        return velocity.Pair([[self.ring.zero for _ in row] for row in pair.a], pair.b)
+
+    monkeypatch.setattr(velocity._Flow, "_pair", without)
+    assert prove(Stranger(right), 1).verdict == "fail"
+    assert prove(Stranger(by_pairs(lambda x, g, y: -gaussian(x, y) * g)), 1).verdict == "pass"
