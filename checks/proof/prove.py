@@ -46,6 +46,7 @@ from samplers.interface.claims import (
     Diffusion,
     ExactLaw,
     Exchange,
+    MarginalFlow,
     ParticleLaw,
     ParticleVelocity,
     Reversal,
@@ -255,8 +256,9 @@ def _by_law(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit
 
 
 def _particles(sampler: Sampler, target: Target, estimator: Estimator) -> _Found:
-    """Particles along a declared velocity."""
-    if ParticleVelocity not in sampler.claims or DensityEstimate in sampler.claims:
+    """Particles along a declared velocity, or with the marginals of a declared SDE."""
+    claims = sampler.claims
+    if not (MarginalFlow in claims if DensityEstimate in claims else ParticleVelocity in claims):
         raise Unreadable("interacting particles")
     results, notes = particle_statements(sampler, target, estimator)
     return _Found(*_concluded(results, notes), results, notes)

@@ -36,21 +36,31 @@ from checks.proof.reader.paths import Path, every_path
 from checks.proof.reader.primitives import new_reader
 from checks.proof.ring import Generator, Polynomial, Ring
 from checks.proof.statements.closure import CLOSED, finite_space, finite_step
+from checks.proof.statements.marginal_flow import ESTIMATES, estimate_of, flow_of
+from checks.proof.statements.orders import RECIPE
 from checks.proof.statements.result import Result, of_polynomials
 from checks.proof.traced import Traced, evaluated
 from checks.proof.zero import is_zero
-from samplers.interface.claims import ParticleVelocity, RiemannianVelocity, SteinVelocity
+from samplers.interface.claims import (
+    DensityEstimate,
+    MarginalFlow,
+    ParticleVelocity,
+    RiemannianVelocity,
+    SteinVelocity,
+)
 from samplers.interface.sampler import Estimator, Sampler
 from samplers.particles.common import flatten
+from samplers.particles.kernels import bandwidths_of, first_bandwidth
 from samplers.riemannian.metrics import dense
 from targets.manifolds.euclidean import Euclidean
 from targets.target import Target
 
-ALONG, ALIKE, STEIN, METHOD = (
+ALONG, ALIKE, STEIN, METHOD, FLOW = (
     "step along the velocity",
     "all particles alike",
     "Stein's identity",
     "velocity of the method",
+    "flow of the recipe",
 )
 COUNT = 3
 """Particles."""
@@ -95,7 +105,8 @@ def particle_statements(
         notes.update(reader.notes)
         results.extend(replace(r, region=tuple(path.region)) for r in found)
 
-    for statements in (_Flow.moves, _Flow.identities):  # what a proof may cost is counted by ring
+    estimated = DensityEstimate in sampler.claims
+    for statements in (_Flow.flows,) if estimated else (_Flow.moves, _Flow.identities):  # the work is counted by ring
         for count, _ in enumerate(every_path(functools.partial(read, statements)), 1):
             if count > MOST_REGIONS:
                 raise Unreadable(f"interacting particles with more than {MOST_REGIONS} regions")
@@ -131,17 +142,45 @@ class _Flow:
         """Decide how the particles move, and that nothing but them decides it."""
         h = finite_step(self.reader.space)
         after = [a.constant_term for a in self.traced.moved(self.reader, self.state, h)]
+        yield self._closed(after)
+        single = self._single()
+        share = h.constant_term * self.ring.constant(Fraction(1, COUNT))
+        gap = self._rows(after) - self.x - np.sum(single, axis=0) * share
+        yield self._vanishes(ALONG, "x_j' - x_j = (h / M) sum_i xi(x_i, x_j)", gap, "the move of particle")
+
+    def flows(self) -> Iterator[Result]:
+        """Decide that particles with an estimate of their density follow the declared SDE."""
+        h, claims = finite_step(self.reader.space), self.sampler.claims
+        estimate, flow = claims[DensityEstimate], claims[MarginalFlow]
+        after = [a.constant_term for a in self.traced.moved(self.reader, self.state, h)]
+        yield self._closed(after)
+        density, dynamics = estimate.sampler.density, flow.dynamics(self.target)
+        if density not in ESTIMATES:
+            raise Unreadable(f"the estimate {density} of a density, which is no derivative of a sum of kernels")
+
+        def velocity(flat: jax.Array) -> jax.Array:
+            rows = flatten(self.traced.unravel(flat))
+            rule = estimate.sampler.bandwidth
+            (width,), _ = bandwidths_of(rule, rows, first_bandwidth(rule, rows))
+            return jax.vmap(flow_of(dynamics, estimate.form))(rows, estimate_of(density, rows, width))
+
+        gap = self._rows(after) - self.x - evaluated(self.reader, velocity, self.z) * h.constant_term
+        yield self._vanishes(
+            FLOW, "z_j' - z_j = h v_j of the declared H, D, Q and estimate", gap, "the move of particle"
+        )
+        place = list(self.x[0])
+        Q, D = (evaluated(self.reader, matrix, place) for matrix in (dynamics.Q, dynamics.D))
+        yield self._vanishes(RECIPE, "Q + Q^T = 0, D - D^T = 0", np.stack([Q + Q.T, D - D.T]), "the entry")
+
+    def _closed(self, after: list[Polynomial]) -> Result:
+        """Decide that nothing but the particles decides where they move. Raises Unreadable if draws do."""
         known = frozenset().union(*(p.numbers() for p in self.z))
         atoms = frozenset().union(*(p.atoms() for p in after))
         if any(p.has("draw") for p in after):
             raise Unreadable("interacting particles that depend on draws")
         hidden = any(isinstance(self.ring.generators[n], Coordinate) for n in atoms - known)
         reason = "hidden state: numbers beside the particles" if hidden else ""
-        yield Result(CLOSED, "z' depends on z alone", "undecided" if hidden else "proved", reason)
-        single = self._single()
-        share = h.constant_term * self.ring.constant(Fraction(1, COUNT))
-        gap = self._rows(after) - self.x - np.sum(single, axis=0) * share
-        yield self._vanishes(ALONG, "x_j' - x_j = (h / M) sum_i xi(x_i, x_j)", gap, "the move of particle")
+        return Result(CLOSED, "z' depends on z alone", "undecided" if hidden else "proved", reason)
 
     def identities(self) -> Iterator[Result]:
         """Decide what the velocity is that particles give each other."""
