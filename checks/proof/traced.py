@@ -90,6 +90,8 @@ class Traced:
         self._step = without_dead_code(program)
         self._structure = jax.tree.structure(shape)
         self._position = jax.make_jaxpr(lambda *parts: readout(jax.tree.unflatten(structure, parts))[1])(*leaves)
+        self._variable = lambda *parts: readout(jax.tree.unflatten(structure, parts))[0]
+        self._leaves = leaves
         self._types = [leaf.dtype for leaf in leaves]
         self._shapes = [leaf.shape for leaf in leaves]
         repack = lambda k, *parts: pack(k, readout(jax.tree.unflatten(structure, parts))[0])
@@ -148,6 +150,11 @@ class Traced:
             self.inexact(reader, after),
             self.inexact(reader, repacked),
         )
+
+    def variable_of(self, reader: Reader, leaves: Sequence[Any]) -> list[Series]:
+        """z of a state."""
+        (z,) = reader.closed(jax.make_jaxpr(self._variable)(*self._leaves), leaves)
+        return list(reader.symbols(z).ravel())
 
     def position_of(self, reader: Reader, leaves: Sequence[Any]) -> list[Series]:
         """The position that is read out of a state."""

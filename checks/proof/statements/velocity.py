@@ -125,10 +125,8 @@ class _Flow:
 
     def __init__(self, sampler: Sampler, target: Target, estimator: Estimator, traced: Traced, reader: Reader) -> None:
         self.sampler, self.target, self.estimator, self.traced, self.reader = sampler, target, estimator, traced, reader
-        if traced.size != traced.dimension:
-            raise Unreadable("interacting particles with auxiliary variables")
         self.state = traced.any_state(reader)
-        self.z = [a.constant_term for a in traced.position_of(reader, self.state)]
+        self.z = [a.constant_term for a in traced.variable_of(reader, self.state)]
         if len(set(self.z)) != len(self.z) or not all(isinstance(_generator(p), Coordinate) for p in self.z):
             raise Unreadable("a state that does not hold the particles themselves")
         self.x = self._rows(self.z)
@@ -151,23 +149,25 @@ class _Flow:
     def flows(self) -> Iterator[Result]:
         """Decide that particles with an estimate of their density follow the declared SDE."""
         h, claims = finite_step(self.reader.space), self.sampler.claims
-        estimate, flow = claims[DensityEstimate], claims[MarginalFlow]
-        after = [a.constant_term for a in self.traced.moved(self.reader, self.state, h)]
-        yield self._closed(after)
-        density, dynamics = estimate.sampler.density, flow.dynamics(self.target)
+        estimate, dynamics = claims[DensityEstimate], claims[MarginalFlow].dynamics(self.target)
+        density, rule = estimate.sampler.density, estimate.sampler.bandwidth
         if density not in ESTIMATES:
             raise Unreadable(f"the estimate {density} of a density, which is no derivative of a sum of kernels")
+        after = [a.constant_term for a in self.traced.moved(self.reader, self.state, h)]
+        yield self._closed(after)
+
+        def score(block: jax.Array) -> jax.Array:
+            (width,), _ = bandwidths_of(rule, block, first_bandwidth(rule, block))
+            return estimate_of(density, block, width)
 
         def velocity(flat: jax.Array) -> jax.Array:
-            rows = flatten(self.traced.unravel(flat))
-            rule = estimate.sampler.bandwidth
-            (width,), _ = bandwidths_of(rule, rows, first_bandwidth(rule, rows))
-            return jax.vmap(flow_of(dynamics, estimate.form))(rows, estimate_of(density, rows, width))
+            rows, size = flatten(self.traced.unravel(flat)), self.target.size
+            whole = estimate.joint or rows.shape[1] == size
+            blocks = (rows,) if whole else (rows[:, :size], rows[:, size:])
+            return jax.vmap(flow_of(dynamics, estimate.form))(rows, jnp.concatenate([score(b) for b in blocks], axis=1))
 
         gap = self._rows(after) - self.x - evaluated(self.reader, velocity, self.z) * h.constant_term
-        yield self._vanishes(
-            FLOW, "z_j' - z_j = h v_j of the declared H, D, Q and estimate", gap, "the move of particle"
-        )
+        yield self._vanishes(FLOW, "z_j' - z_j = h v_j of the declared H, D, Q and estimate", gap, "the move of")
         place = list(self.x[0])
         Q, D = (evaluated(self.reader, matrix, place) for matrix in (dynamics.Q, dynamics.D))
         yield self._vanishes(RECIPE, "Q + Q^T = 0, D - D^T = 0", np.stack([Q + Q.T, D - D.T]), "the entry")
@@ -201,6 +201,8 @@ class _Flow:
 
     def _single(self) -> list[Any]:
         """xi(x_i, x_j) for each i, (M, d) over j: the declared velocity with all the weight on particle i."""
+        if self.traced.size != self.traced.dimension:
+            raise Unreadable("interacting particles with auxiliary variables")
         claim = self.sampler.claims[ParticleVelocity]
         mass = lambda i: [self.ring.constant(int(k == i)) for k in range(COUNT)]
         return [self._velocity(claim, mass(i)) for i in range(COUNT)]
