@@ -6,6 +6,7 @@ With xi(x, y) = -a(x, y) grad U(x) + b(x, y) the velocity that a particle at x g
     Stein's identity          b = div_x a, hence E_p xi(x, y) = integral of div_x(a p) = 0 for p = exp(-U)
     velocity of the method    xi = k grad log p + grad_x k,  or  G^-1 grad_y (1 / p) div_x(p G^-1 grad_x k)
     all particles alike       xi(x_i, x_j) is one function of two positions, where no kernel is declared
+    towards the target        k(x, x) > 0: with -k the target repels, which without a declared kernel is left open
 
 xi is read from the declared velocity with all the weight on one particle. The statements say that infinitely many
 particles of the law p do not move. Stein's identity is necessary for that: the integral of p (b - div_x a) is zero for
@@ -37,10 +38,10 @@ from checks.proof.reader.primitives import new_reader
 from checks.proof.ring import Generator, Polynomial, Ring
 from checks.proof.statements.closure import CLOSED, finite_space, finite_step
 from checks.proof.statements.marginal_flow import ESTIMATES, estimate_of, flow_of
-from checks.proof.statements.orders import RECIPE
+from checks.proof.statements.orders import MARGINAL, RECIPE
 from checks.proof.statements.result import Result, of_polynomials
 from checks.proof.traced import Traced, evaluated
-from checks.proof.zero import is_zero
+from checks.proof.zero import POINTS, at_random, is_zero
 from samplers.interface.claims import (
     DensityEstimate,
     MarginalFlow,
@@ -55,17 +56,20 @@ from samplers.riemannian.metrics import dense
 from targets.manifolds.euclidean import Euclidean
 from targets.target import Target
 
-ALONG, ALIKE, STEIN, METHOD, FLOW = (
+ALONG, ALIKE, STEIN, METHOD, FLOW, DIRECTION = (
     "step along the velocity",
     "all particles alike",
     "Stein's identity",
     "velocity of the method",
     "flow of the recipe",
+    "towards the target",
 )
 COUNT = 3
 """Particles."""
 MOST_REGIONS = 4
 """Regions that are read: each costs as much as a proof without branches."""
+NEGATIVE = 1e-12
+"""Share of the largest entry above which an eigenvalue is negative and not zero: round-off of eigenvalues is 1e-15."""
 PAIRS = tuple(itertools.permutations(range(COUNT), 2))
 
 Named = tuple[str, Polynomial]
@@ -172,6 +176,15 @@ class _Flow:
         Q, D = (evaluated(self.reader, matrix, place) for matrix in (dynamics.Q, dynamics.D))
         yield self._vanishes(RECIPE, "Q + Q^T = 0, D - D^T = 0", np.stack([Q + Q.T, D - D.T]), "the entry")
 
+        yield self._positive("D >= 0", [D]) if D.any() else Result(DIRECTION, "D = 0", "proved")
+        size = self.target.size
+        beside = jax.grad(lambda z: dynamics.H(z) - self.target.flat_potential(z[:size]))
+        slopes = evaluated(self.reader, beside, place)[:size]
+        found = self._vanishes(
+            MARGINAL, "H(z) - U(x) is a function of the auxiliary variables alone", slopes, "the slope"
+        )
+        yield found if found.holds else replace(found, outcome="undecided")
+
     def _closed(self, after: list[Polynomial]) -> Result:
         """Decide that nothing but the particles decides where they move. Raises Unreadable if draws do."""
         known = frozenset().union(*(p.numbers() for p in self.z))
@@ -191,9 +204,33 @@ class _Flow:
         yield of_polynomials(STEIN, "b = div_x a", self._stein(pairs))
         if kernel is None:
             yield of_polynomials(ALIKE, "xi is one function of two positions", self._alike(pairs))
+            reason = "without a declared kernel the target may repel"
+            yield Result(DIRECTION, "k is a positive kernel", "undecided", reason)
             return
         gap = np.array(single) - evaluated(self.reader, self._of_method(kernel), self.z)
         yield self._vanishes(METHOD, "xi is that of the declared kernel, for all pairs", gap, "the velocity of a pair")
+
+        diagonal = evaluated(self.reader, self._diagonal(kernel), self.z)
+        yield self._positive("k(x, x) > 0", [[[p]] for p in diagonal])
+
+    def _diagonal(self, claim: SteinVelocity | RiemannianVelocity) -> Callable[[jax.Array], jax.Array]:
+        """z -> k(x_i, x_i), (M,)."""
+
+        def of(flat: jax.Array) -> jax.Array:
+            rows = flatten(self.traced.unravel(flat))
+            return jax.vmap(lambda x: claim.kernel(rows)(x, x))(rows)
+
+        return of
+
+    def _positive(self, equation: str, matrices: Any) -> Result:
+        """Decide that symmetric matrices have no negative eigenvalue: at a few points, unless they are constant."""
+        constant = all(p.rational is not None for p in np.ravel(np.array(matrices, object)))
+        for attempt in range(POINTS):
+            value = at_random(self.ring, str(attempt))
+            numbers = np.array([[[float(value(p)) for p in row] for row in matrix] for matrix in matrices])
+            if np.linalg.eigvalsh(numbers).min() < -NEGATIVE * np.abs(numbers).max() or not numbers.any():
+                return Result(DIRECTION, equation, "undecided", "the target may repel")
+        return Result(DIRECTION, equation, "proved" if constant else "verified")
 
     def _vanishes(self, statement: str, equation: str, gap: Any, name: str) -> Result:
         places = ["".join(f" {i + 1}" for i in place) for place in np.ndindex(*gap.shape)]
