@@ -201,6 +201,7 @@ CHECKS: tuple[Check, ...] = (
         "the velocity of the particles is the one of the method",
         "liu2016stein",
         (
+            proofs.velocity_for_every_potential,
             particles.kernel_velocity,
             particles.step_along_velocity,
             particles.weighted_fixed_point,

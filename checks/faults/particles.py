@@ -63,6 +63,13 @@ def _transposed(x, gradients, weights, bandwidths):
     return repulsion - (kernel.T @ weights)[:, None] * gradients
 
 
+def _two_kernels(x, gradients, weights, bandwidths):
+    """sum_i w_i [-exp(-d_ij / (2 h)) grad U(x_i) + grad_{x_i} (1 + d_ij / h)^(-1/2)]."""
+    distances = squared_distances(x)
+    push = lambda k, d, h: (1 + distances[..., None] / h) ** -1.5 * d / h
+    return stein(gaussian_kernel, push)(x, gradients, weights, bandwidths)
+
+
 def _first_of_many(x, gradients, weights, bandwidths):
     """The kernels are summed, but the repulsion is that of the first one alone."""
     kernel, _ = gaussian_moments(squared_distances(x), bandwidths, 2)
@@ -298,6 +305,15 @@ DEFECTS: tuple[Defect, ...] = (
         svgd(_transposed),
         "the gradient of U at the particle that is moved, times the sum of the kernels",
         Kill("weighted_fixed_point", "anharmonic", POINT),
+        "particles",
+        targets=TARGETS,
+    ),
+    planted(
+        "svgd-two-kernels",
+        "svgd",
+        svgd(_two_kernels),
+        "the gradient weighted by the Gaussian kernel, the repulsion that of an inverse multiquadric",
+        Kill("velocity_for_every_potential", TARGETS[0], "E_p xi(x, y) = 0 for every smooth U", {"bandwidth": 2.0}),
         "particles",
         targets=TARGETS,
     ),

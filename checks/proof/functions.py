@@ -458,28 +458,47 @@ def _from_derivative(first: Callable[[Polynomial], Polynomial]) -> "_Rule":
 
 def substituted(p: Polynomial, symbol: int, value: Polynomial) -> Polynomial:
     """p with a generator replaced by a polynomial, inside of opaque functions too."""
-    ring = p.ring
-    result = ring.zero
-    for factors, coefficient in p.terms():
-        term = ring.constant(coefficient)
-        for number, exponent in factors:
-            term = term * _replaced(ring, number, exponent, symbol, value)
-        result = result + term
-    return result
+    return all_substituted(p, {symbol: value})
 
 
-def _replaced(ring: Ring, number: int, exponent: int, symbol: int, value: Polynomial) -> Polynomial:
-    if number == symbol:
-        return power(value, exponent)
-    match ring.generators[number]:
-        case InverseRoot(base) | HalfPower(base):
-            return power(substituted(base, symbol, value), Fraction(-exponent, 2))
-        case RationalPower(base, inner):
-            return power(substituted(base, symbol, value), inner * exponent)
-        case Applied(name, argument):
-            return power(derivatives(name, substituted(argument, symbol, value), 0)[0], exponent)
-        case _:
-            return ring.power(number, exponent)
+def all_substituted(p: Polynomial, values: Mapping[int, Polynomial]) -> Polynomial:
+    """p with several generators replaced by polynomials at once, inside of opaque functions too."""
+    return _Substitution(p.ring, values)(p)
+
+
+class _Substitution:
+    """A substitution, which keeps what it has made of each power of a generator."""
+
+    def __init__(self, ring: Ring, values: Mapping[int, Polynomial]) -> None:
+        self._ring, self._values, self._symbols = ring, values, frozenset(values)
+        self._known: dict[tuple[int, int], Polynomial] = {}
+
+    def __call__(self, p: Polynomial) -> Polynomial:
+        terms = []
+        for factors, coefficient in p.terms():
+            term = self._ring.constant(coefficient)
+            for factor in factors:
+                if factor not in self._known:
+                    self._known[factor] = self._power(*factor)
+                term = term * self._known[factor]
+            terms.append(term)
+        return self._ring.sum(terms)
+
+    def _power(self, number: int, exponent: int) -> Polynomial:
+        if number in self._values:
+            return power(self._values[number], exponent)
+        generator = self._ring.generators[number]
+        if not self._symbols & self._ring.atoms(number):
+            return self._ring.power(number, exponent)
+        match generator:
+            case InverseRoot(base) | HalfPower(base):
+                return power(self(base), Fraction(-exponent, 2))
+            case RationalPower(base, inner):
+                return power(self(base), inner * exponent)
+            case Applied(name, argument):
+                return power(derivatives(name, self(argument), 0)[0], exponent)
+            case _:
+                return self._ring.power(number, exponent)
 
 
 def _slope_of_atan(t: Polynomial) -> Polynomial:

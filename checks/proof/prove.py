@@ -36,10 +36,22 @@ from checks.proof.statements.orders import (
 )
 from checks.proof.statements.reach import noise_reaches
 from checks.proof.statements.result import OUTCOMES, Outcome, Result
+from checks.proof.statements.velocity import particle_statements
 from checks.proof.traced import Traced
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.estimators.basic import Exact
-from samplers.interface.claims import Composite, Diffusion, ExactLaw, Exchange, ParticleLaw, Reversal, StationaryLaw
+from samplers.interface.claims import (
+    Composite,
+    DensityEstimate,
+    Diffusion,
+    ExactLaw,
+    Exchange,
+    MarginalFlow,
+    ParticleLaw,
+    ParticleVelocity,
+    Reversal,
+    StationaryLaw,
+)
 from samplers.interface.sampler import Estimator, Sampler
 from targets.target import Target
 
@@ -222,7 +234,7 @@ def _by_law(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit
     """A proof of the kind that the claimed law asks for."""
     law = sampler.claims.law
     if isinstance(law, ParticleLaw):
-        raise Unreadable("interacting particles")
+        return _particles(sampler, target, estimator)
     if isinstance(law, ExactLaw):
         found = _kernel(sampler, target, estimator, SOME_WORK if in_the_limit else MOST_WORK)
         if in_the_limit and found.verdict == "undecided":
@@ -241,6 +253,15 @@ def _by_law(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit
         if found.verdict != "pass":
             raise
         return found
+
+
+def _particles(sampler: Sampler, target: Target, estimator: Estimator) -> _Found:
+    """Particles along a declared velocity, or with the marginals of a declared SDE."""
+    claims = sampler.claims
+    if not (MarginalFlow in claims if DensityEstimate in claims else ParticleVelocity in claims):
+        raise Unreadable("interacting particles")
+    results, notes = particle_statements(sampler, target, estimator)
+    return _Found(*_concluded(results, notes), results, notes)
 
 
 def _built(sampler: Sampler | Builder, target: Target) -> Sampler:

@@ -14,6 +14,7 @@ from jax.flatten_util import ravel_pytree
 from checks.proof.draws import History
 from checks.proof.errors import Unreadable
 from checks.proof.potential import Coordinate
+from checks.proof.reader.calls import without_dead_code
 from checks.proof.reader.interpreter import Reader, least, unknown
 from checks.proof.reader.values import Array, is_discrete, is_key_type, objects, scalar
 from checks.proof.ring import Polynomial
@@ -85,9 +86,12 @@ class Traced:
 
         self._pack = jax.make_jaxpr(pack)(key, flat)
         leaves = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self._pack.out_avals]
-        self._step, shape = jax.make_jaxpr(step, return_shape=True)(key, key, step_size, *leaves)
+        program, shape = jax.make_jaxpr(step, return_shape=True)(key, key, step_size, *leaves)
+        self._step = without_dead_code(program)
         self._structure = jax.tree.structure(shape)
         self._position = jax.make_jaxpr(lambda *parts: readout(jax.tree.unflatten(structure, parts))[1])(*leaves)
+        self._variable = lambda *parts: readout(jax.tree.unflatten(structure, parts))[0]
+        self._leaves = leaves
         self._types = [leaf.dtype for leaf in leaves]
         self._shapes = [leaf.shape for leaf in leaves]
         repack = lambda k, *parts: pack(k, readout(jax.tree.unflatten(structure, parts))[0])
@@ -137,16 +141,31 @@ class Traced:
             integers = [(least(a), least(b)) for a, b, dtype in pairs if is_discrete(dtype) and dtype.kind != "b"]
             if any(a is not None and (b is None or b < a) for a, b in integers):
                 raise Unreadable("a counter of the state in the arithmetic, which may go down")
-        (start,) = reader.closed(self._position, leaves)
         flat = lambda value: list(reader.symbols(value).ravel())
         return Stepped(
             flat(z),
             flat(position),
-            flat(start),
+            self.position_of(reader, leaves),
             self.inexact(reader, leaves),
             self.inexact(reader, after),
             self.inexact(reader, repacked),
         )
+
+    def variable_of(self, reader: Reader, leaves: Sequence[Any]) -> list[Series]:
+        """z of a state."""
+        (z,) = reader.closed(jax.make_jaxpr(self._variable)(*self._leaves), leaves)
+        return list(reader.symbols(z).ravel())
+
+    def position_of(self, reader: Reader, leaves: Sequence[Any]) -> list[Series]:
+        """The position that is read out of a state."""
+        (position,) = reader.closed(self._position, leaves)
+        return list(reader.symbols(position).ravel())
+
+    def moved(self, reader: Reader, leaves: Sequence[Any], step_size: Series) -> list[Series]:
+        """z after one step from a state, and nothing else of the new state."""
+        keys = scalar(History("step")), scalar(History("repack"))
+        (z,) = reader.closed(without_dead_code(self._step, 1), [*keys, scalar(step_size), *leaves])
+        return list(reader.symbols(z).ravel())
 
     def inexact(self, reader: Reader, leaves: Sequence[Any]) -> list[Series]:
         """The inexact numbers of a state in one list."""

@@ -1,10 +1,12 @@
 """The median of many numbers without sorting them."""
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
 
+@jax.jit
 def median_of_nonnegative(values: Float[Array, "..."]) -> Float[Array, ""]:
     """The median of an array of numbers that are not negative, the same as `jnp.median` to the last bit.
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from checks.proof.errors import Unreadable
+from checks.proof.reader.calls import whole_call
 from checks.proof.reader.interpreter import Handler, Reader
 from checks.proof.reader.linear_algebra import exponential, is_exponential
 from checks.proof.reader.moves import as_array
@@ -28,7 +29,12 @@ def _call(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any
     inner = next((parameters[key] for key in ("jaxpr", "call_jaxpr", "fun_jaxpr") if key in parameters), None)
     if inner is None:
         raise Unreadable(f"primitive {equation.primitive.name}")
-    return reader.closed(inner, inputs)
+    try:
+        return reader.closed(inner, inputs)
+    except Unreadable as error:
+        if not (reader.keeps_calls and reader.finite):
+            raise
+        return [whole_call(reader.space, inner, inputs, error)]
 
 
 def _scan(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:

@@ -59,6 +59,7 @@ class Reader:
         drawn: what each key was used for.
         reads_counters: whether an integer of the state may enter the arithmetic, as a number of which nothing is known.
         small_steps: whether comparisons of the step size with numbers are decided for small h at finite h too.
+        keeps_calls: whether a called function that cannot be read is kept whole, at finite h (`calls`).
         visited: the points at which the potential was asked for, in order.
     """
 
@@ -80,6 +81,7 @@ class Reader:
         self.visited: list[tuple[Polynomial, ...]] = []
         self.reads_counters = False
         self.small_steps = False
+        self.keeps_calls = False
         self._counters = 0
         self._around: list[Equation] = []
 
@@ -198,8 +200,10 @@ class Reader:
 
 def unknown(aval: Any, least: int | None = None) -> Array:
     """Integers or predicates of which nothing is known, or a bound from below."""
-    item = Predicate(None) if np.dtype(aval.dtype).kind == "b" else UNKNOWN if least is None else Unknown(least)
-    return objects([item] * int(np.prod(aval.shape, dtype=int)), aval.shape)
+    size = int(np.prod(aval.shape, dtype=int))
+    if np.dtype(aval.dtype).kind == "b":
+        return objects([Predicate(None) for _ in range(size)], aval.shape)  # each a flag of its own
+    return objects([UNKNOWN if least is None else Unknown(least)] * size, aval.shape)
 
 
 def least(value: Any) -> int | None:

@@ -345,14 +345,15 @@ def _select(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[A
     arrays = [np.broadcast_to(reader.symbols(c) if symbolic else np.asarray(c), aval.shape) for c in cases]
     places = np.broadcast_to(np.asarray(which), aval.shape)
     rows = zip(places.ravel(), *(a.ravel() for a in arrays), strict=True)
-    out = [_selected(reader, index, values, equation) for index, *values in rows]
+    flags: dict[int, bool] = {}
+    out = [_selected(reader, index, values, equation, flags) for index, *values in rows]
     if symbolic or any(isinstance(v, Unknown | Predicate) for v in out):
         return [objects(out, aval.shape)]
     return [np.array(out, aval.dtype).reshape(aval.shape)]
 
 
-def _selected(reader: Reader, index: Any, values: list[Any], equation: Equation) -> Any:
-    """One entry of a `select_n`."""
+def _selected(reader: Reader, index: Any, values: list[Any], equation: Equation, flags: dict[int, bool]) -> Any:
+    """One entry of a `select_n`; `flags` holds what was chosen for a flag of the state that several entries share."""
     if not isinstance(index, Predicate | Unknown):
         return values[int(index)]
     first, second = values[0], values[-1]
@@ -364,7 +365,11 @@ def _selected(reader: Reader, index: Any, values: list[Any], equation: Equation)
             return _selected_by_draw(reader, index, first, second)
     elif _is_unknown(index) and not any(isinstance(v, Predicate) for v in values):
         return UNKNOWN if first is not second else first
-    return values[int(decided(reader, index, equation))]
+    if not isinstance(index, Predicate) or index.difference is not None:
+        return values[int(decided(reader, index, equation))]
+    if id(index) not in flags:
+        flags[id(index)] = decided(reader, index, equation)
+    return values[int(flags[id(index)])]
 
 
 def _is_unknown(index: Predicate | Unknown) -> bool:

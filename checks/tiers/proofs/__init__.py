@@ -5,6 +5,7 @@ from checks.tiers.proofs.for_every_potential import (
     estimator_for_every_potential,
     generator_for_every_potential,
     invariant_law_for_every_potential,
+    velocity_for_every_potential,
     weak_order_for_every_potential,
 )
 
@@ -13,5 +14,6 @@ __all__ = [
     "estimator_for_every_potential",
     "generator_for_every_potential",
     "invariant_law_for_every_potential",
+    "velocity_for_every_potential",
     "weak_order_for_every_potential",
 ]

@@ -8,6 +8,7 @@ that took a comparison of h with a number as it is for small h stands for nothin
 Source: talay1990expansion; vollmer2016exploration; hastings1970monte; the derivations are in `checks.proof.statements`.
 """
 
+import dataclasses
 from collections.abc import Callable, Mapping
 
 from checks.core import obligations as o
@@ -22,7 +23,7 @@ from checks.proof.settings import LINE, NOISY, PLANE, TREE
 from checks.proof.statements.data import COVARIANCE, FORGOTTEN, STATES, UNBIASED
 from checks.proof.statements.result import Result
 from samplers.interface.capabilities import on_host
-from samplers.interface.claims import ExactLaw, StochasticEquation
+from samplers.interface.claims import DensityEstimate, ExactLaw, ParticleVelocity, StochasticEquation
 
 FLAT: dict[str, tuple[o.Obligation, ...]] = {
     LINE.name: (o.LINE,),
@@ -209,3 +210,25 @@ def estimator_for_every_potential(case: Case) -> Finding:
     Source: welling2011bayesian, equation (3); dubey2016variance; baker2019control.
     """
     return finding(case, (LINE.name, PLANE.name), _about(UNBIASED, COVARIANCE, STATES))
+
+
+@statement(
+    tier="law",
+    equation="x_j' - x_j = (h / M) sum_i xi(x_i, x_j) and E_p xi(x, y) = 0 for every smooth U, p = exp(-U)",
+    targets=once,
+    cost=0.5,
+    decides="law",
+)
+def velocity_for_every_potential(case: Case, velocity: ParticleVelocity) -> Finding:
+    """A step is the mean of what each particle gives the others, which vanishes at the target by Stein's identity.
+
+    It is that of the declared kernel, the kernelised Stein operator or the gradient of its Riemannian functional. With
+    an estimate of the density the step is the flow of the declared H, D and Q with that estimate by its definition:
+    the target is a fixed point in a limit only then, and no obligation is met.
+
+    Source: liu2016stein, equation (8) and lemma 2.2; liu2018riemannian, section 4.2; liu2019understanding, theorem 5.
+    """
+    del velocity
+    found = finding(case, USUAL, lambda result: True)
+    exact = found.meets and DensityEstimate not in claims_of(case.subject)
+    return dataclasses.replace(found, meets=(o.PARTICLES,) if exact else ())

@@ -10,11 +10,14 @@ from checks.proof.draws import History, evaluator
 from checks.proof.errors import Unreadable
 from checks.proof.functions import square_root
 from checks.proof.potential import Coordinate, any_target, uninterpreted
+from checks.proof.prove import prove
+from checks.proof.reader.interpreter import unknown
 from checks.proof.reader.paths import Option, every_path
 from checks.proof.reader.primitives import new_reader
 from checks.proof.reader.values import meant, objects, scalar
 from checks.proof.ring import Ring
 from checks.proof.series import Space
+from samplers.simple import simple_sampler
 from tests.checks.proof.oracle import SmoothPotential
 
 N = 4
@@ -194,3 +197,41 @@ def test_a_target_of_any_potential_is_a_target():
     target = any_target(3)
     shape = jax.eval_shape(jax.grad(target.potential), target.example)
     assert shape.shape == (3,)
+
+
+def thrown_away(key, x, h, estimator):
+    """SGLD with a diagnostic that divides by zero as h -> 0, and that nobody reads."""
+    g = estimator.estimate(key, (), x)[0].gradient
+    noise = jnp.sqrt(2 * h) * jax.random.normal(key, x.shape)
+    jnp.log(h) * jnp.sum(1 / (x - x))
+    return x - h * g + noise
+
+
+def thrown_in(key, x, h, estimator):
+    """The same diagnostic, which decides."""
+    g = estimator.estimate(key, (), x)[0].gradient
+    noise = jnp.sqrt(2 * h) * jax.random.normal(key, x.shape)
+    diagnostic = jnp.log(h) * jnp.sum(1 / (x - x))
+    return jnp.where(diagnostic > 0, x, x - h * g + noise)
+
+
+def test_what_no_output_depends_on_is_not_read_and_what_one_does_is():
+    assert prove(simple_sampler(thrown_away), 1).is_proved
+    assert prove(simple_sampler(thrown_in), 1).verdict == "undecided"
+
+
+def test_one_flag_for_all_entries_is_one_branch_and_a_flag_each_is_one_each():
+    space = Space(Ring(), 1)
+    x = objects([space.lift(space.ring.generator(Coordinate(f"x{i}", i))) for i in range(2)], (2,))
+
+    def outcomes(shape):
+        program = jax.make_jaxpr(lambda flag, x: jnp.where(flag, x, -x))(jnp.zeros(shape, bool), jnp.ones(2))
+
+        def run(path):
+            (out,) = new_reader(space, path).closed(program, [unknown(jax.ShapeDtypeStruct(shape, bool)), x])
+            return tuple(entry.constant_term.text() for entry in out)
+
+        return {found for _, found in every_path(run)}
+
+    assert outcomes(()) == {("x0", "x1"), ("- x0", "- x1")}
+    assert len(outcomes((2,))) == 4
