@@ -179,7 +179,7 @@ class _Found(NamedTuple):
 
 
 def _proved(sampler: Sampler | Builder, setting: Setting, estimator: Callable[[Target], Estimator]) -> _Found:
-    target, built, oracle = _prepared(sampler, setting, estimator)
+    target, built, oracle = prepared(sampler, setting, estimator)
     try:
         if setting.noisy:
             return _under_noise(built, target)
@@ -193,7 +193,7 @@ def _proved(sampler: Sampler | Builder, setting: Setting, estimator: Callable[[T
         raise Unreadable(f"the reader failed with {type(error).__name__}: {error}".splitlines()[0]) from error
 
 
-def _prepared(
+def prepared(
     sampler: Sampler | Builder, setting: Setting, estimator: Callable[[Target], Estimator]
 ) -> tuple[Target, Sampler, Estimator]:
     """The target, the sampler and the estimator, which can be traced.
@@ -340,7 +340,7 @@ def _expansion(
     remembers: bool = False,
 ) -> tuple[Expansion, tuple[Result, ...]]:
     """The series of a step, without the jumps of an exchange; what is decided about these."""
-    claims, dynamics = sampler.claims, _dynamics(sampler, target)
+    claims, dynamics = sampler.claims, declared_dynamics(sampler, target)
     exchange = claims.get(Exchange)
     arguments = sampler, target, estimator, powers
     if exchange is None or dynamics is None:
@@ -355,7 +355,7 @@ def _softened(outcome: Outcome) -> Outcome:
     return "undecided" if outcome == "violated" else outcome
 
 
-def _dynamics(sampler: Sampler, target: Target) -> Dynamics | None:
+def declared_dynamics(sampler: Sampler, target: Target) -> Dynamics | None:
     """The declared SDE of z; that of a composite step is one of another time."""
     equation = sampler.claims.get(Diffusion)
     return None if equation is None or Composite in sampler.claims else equation.dynamics(target)

@@ -1,0 +1,181 @@
+"""The diagnosis that the polynomials of a step bear out, before any number is asked.
+
+Nothing is compiled: a step is read with an uninterpreted potential, its drift and its covariance at order h are
+matched exactly against what they should be. Where that is not possible, or not in one way only, nothing is said.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+
+from checks.core.candidate import Subject
+from checks.diagnosis.cause import Diagnosis
+from checks.diagnosis.combinations import vanishes
+from checks.diagnosis.evidence import known_numbers
+from checks.diagnosis.of_acceptance import of_acceptance
+from checks.diagnosis.of_code import from_the_code
+from checks.diagnosis.of_declared import against_recipe
+from checks.diagnosis.step import Step, flat
+from checks.proof.expansion import NOT_SMALL, Region, expand
+from checks.proof.errors import Unreadable
+from checks.proof.operators import Density
+from checks.proof.of_subject import in_batches
+from checks.proof.prove import declared_dynamics, prepared
+from checks.proof.ring import rings_limited
+from checks.proof.settings import PLANE, TREE, Setting
+from checks.proof.statements.closure import closed_state
+from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from samplers.entry import WORKLOAD
+from samplers.interface.capabilities import on_host
+from samplers.interface.claims import ExactLaw, Exchange, StationaryLaw
+from samplers.interface.sampler import Estimator, Sampler
+from targets.target import Target
+
+SETTINGS = (PLANE, TREE)
+"""Positions at which a step is read: two coordinates first, then leaves."""
+FIRST, FAR = 2, 6
+"""Powers of sqrt(h): of drift and diffusion, and those at which noise or drift are looked for that have another one."""
+WORK = 100_000
+"""Products of terms, about a second at the most."""
+POLYNOMIAL = (against_recipe, from_the_code)
+"""Polynomials of a step -> a diagnosis or None."""
+
+
+@functools.lru_cache(maxsize=64)
+def read(subject: Subject, with_data: bool) -> Diagnosis | None:
+    """What the polynomials of a step say of its mistake; None if nothing, or nothing that is sure.
+
+    Args:
+        subject: a sampler that a statement has found wrong.
+        with_data: it was found so on a target with data; a factor may then be the number of data.
+    """
+    if WORKLOAD in subject.row.tiers:
+        return None
+    for setting in SETTINGS:
+        try:
+            with jax.enable_x64(True), rings_limited(WORK):
+                found = _read(subject, setting, with_data)
+        except Exception:
+            continue  # a diagnosis is no verdict: what cannot be read says nothing
+        if found is not None:
+            return found
+    return None
+
+
+def _read(subject: Subject, setting: Setting, with_data: bool) -> Diagnosis | None:
+    target, sampler, estimator = prepared(subject.sampler, setting, lambda law: in_batches(subject.estimator(law)))
+    claims = sampler.claims
+    known = known_numbers(sampler, target if with_data else dataclasses.replace(target, terms=None))
+    if with_data and target.terms is not None:
+        known |= {f"{k}/N": k / target.terms.size for k in range(2, target.terms.size)}
+    if isinstance(claims.law, ExactLaw):
+        return of_acceptance(sampler, target, estimator, known)
+    if not isinstance(claims.law, StationaryLaw) or claims.get(Exchange) is not None:
+        return None
+    if not closed_state(sampler, target, estimator).holds:
+        return None
+    try:
+        step = _step(sampler, target, estimator, FIRST, known)
+    except Unreadable as error:
+        small = error.reason.startswith(NOT_SMALL)
+        return Diagnosis("power of h", error.reason) if small and _is_position(sampler, target) else None
+    if step is None:
+        return None
+    if (early := _early(step)) is not None or (early := _late(sampler, target, estimator, step)) is not None:
+        return dataclasses.replace(early, polynomial=step.text())
+    found = next((d for hypothesis in POLYNOMIAL if (d := hypothesis(step)) is not None), None)
+    return None if found is None else dataclasses.replace(found, polynomial=step.text())
+
+
+def _is_position(sampler: Sampler, target: Target) -> bool:
+    """True if nothing but the position is declared to move: a momentum may be drawn afresh in every step."""
+    dynamics = declared_dynamics(sampler, target)
+    return dynamics is not None and dynamics.dim == target.size
+
+
+def _step(
+    sampler: Sampler, target: Target, estimator: Estimator, order: int, known: Mapping[str, float]
+) -> Step | None:
+    """The step up to s^order, if it is one polynomial on all of the state space."""
+    dynamics = declared_dynamics(sampler, target)
+    T = sampler.claims.temperature
+    try:
+        expansion = expand(sampler, target, estimator, order, dynamics, T)
+    except Unreadable:
+        if dynamics is not None:
+            raise
+        expansion = expand(sampler, target, estimator, order, _stand_in(target, T), T)
+    if len(expansion.regions) != 1 or expansion.unread or expansion.regions[0].conditions:
+        return None
+    (region,), d = expansion.regions, target.size
+    if region.places is None or region.readout is not None:
+        return None
+    if dynamics is not None:
+        names = dynamics.names
+    else:
+        rest = [i for i in range(len(expansion.variables)) if i not in region.places]
+        region = _reordered(region, [*region.places, *rest])
+        names = coordinate_names(d, "momentum") if rest else coordinate_names(d)
+    if len(names) != len(expansion.variables):
+        return None
+    names = tuple(name.replace("theta", "x") for name in names) if dynamics is None else names
+    temperature = Fraction(T).limit_denominator(1000)
+    recipe = None if dynamics is None else region.recipe
+    return Step(region, names, d, temperature, recipe, known)
+
+
+def _stand_in(target: Target, temperature: float) -> Dynamics:
+    """Dynamics of the position and a momentum, of which no more than the size is used."""
+    d = target.size
+    zero = lambda z: jnp.zeros((2 * d, 2 * d), z.dtype)
+    H = lambda z: target.flat_potential(z[:d]) / temperature + z[d:] @ z[d:] / 2
+    return Dynamics(H, zero, zero, coordinate_names(d, "momentum"), d)
+
+
+def _reordered(region: Region, order: Sequence[int]) -> Region:
+    """A region with the coordinates of the position first."""
+    density = Density(region.density.hamiltonian, [region.density.variables[i] for i in order])
+    moments = {tuple(index[i] for i in order): row for index, row in region.moments.items()}
+    return dataclasses.replace(region, moments=moments, density=density)
+
+
+def _early(step: Step) -> Diagnosis | None:
+    """Drift or noise that is larger than order h."""
+    moved = [name for name, p in zip(step.names, step.mean(1), strict=True) if not vanishes([p])]
+    if not vanishes(flat(step.spread(1))):
+        return Diagnosis("power of h", "the variance of the noise goes like h^(1/2), it should go like h")
+    if moved:
+        return Diagnosis("power of h", f"the mean move of {moved[0]} in a step goes like h^(1/2), it should go like h")
+    return None
+
+
+def _late(sampler: Sampler, target: Target, estimator: Estimator, step: Step) -> Diagnosis | None:
+    """Drift or noise that is smaller than order h, or absent, where it should be of that order."""
+    if step.recipe is not None and vanishes(list(step.recipe.D.ravel())):
+        return None
+    quiet = vanishes(flat(step.diffusion))
+    still = vanishes([p for i, p in enumerate(step.drift) if i < step.size])
+    if not quiet and not still:
+        return None
+    further = _step(sampler, target, estimator, FAR, step.known)
+    if further is None:
+        return None
+    k = next((k for k in range(3, FAR + 1) if not vanishes(flat(further.spread(k)))), None)
+    if quiet and k is None:
+        return Diagnosis("noise", "no noise reaches the state: a step is deterministic")
+    if quiet:
+        return Diagnosis("power of h", f"the variance of the noise goes like h^{_power(k)}, it should go like h")
+    k = next((k for k in range(3, FAR + 1) if not vanishes(further.mean(k)[: step.size])), None)
+    if k is None:
+        return None
+    text = f"the mean move of {step.names[0]} in a step goes like h^{_power(k)}, it should go like h"
+    return Diagnosis("power of h", text)
+
+
+def _power(k: int | None) -> str:
+    power = Fraction(k or 0, 2)
+    return str(power) if power.denominator == 1 else f"({power})"
