@@ -9,9 +9,9 @@ The second keeps exp(-U / T' - p^2 / (2 s)) with s = N / C and T' = s v / F. Sou
 from collections.abc import Sequence
 from fractions import Fraction
 
-from checks.diagnosis.cause import Diagnosis, factor
+from checks.diagnosis.cause import Diagnosis
 from checks.diagnosis.combinations import combination, multiple, vanishes
-from checks.diagnosis.step import Step, flat, times
+from checks.diagnosis.step import Step, flat, shared, times
 from checks.proof.ring import Polynomial
 from checks.proof.zero import is_zero
 
@@ -44,7 +44,7 @@ def _of_position(step: Step) -> Diagnosis | None:
             return None
         share, c = found
         gamma_is = "" if c == 1 else _gamma(c, step)
-        slope_is = "" if share == 1 else f"the gradient has the factor {factor(float(share), step.known)} beside the noise"
+        slope_is = "" if share == 1 else f"the gradient has the factor {step.factor(share)} beside the noise"
         text = "; ".join(part for part in (gamma_is, slope_is) if part)
         return Diagnosis("drift", f"the noise depends on the position, {text}") if text else None
     scale = multiple(f, [-p for p in step.slope])
@@ -66,7 +66,7 @@ def _of_position(step: Step) -> Diagnosis | None:
     alike = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
     if ratio < 0:
         return Diagnosis("drift", f"in {name}{alike} the drift goes uphill: the sign of the gradient is wrong")
-    times_drift = factor(float(ratio), step.known)
+    times_drift = step.factor(ratio)
     text = f"in {name}{alike} the noise has {times_drift} of the variance that its drift needs"
     return Diagnosis("noise", text)
 
@@ -85,7 +85,7 @@ def _gamma(c: Fraction, step: Step) -> str:
         return f"and {GAMMA} is missing in the drift"
     if c == -1:
         return f"and {GAMMA} has the wrong sign in the drift"
-    return f"and {GAMMA} has the factor {factor(float(c), step.known)} in the drift"
+    return f"and {GAMMA} has the factor {step.factor(c)} in the drift"
 
 
 def _scalar(D: Sequence[Sequence[Polynomial]]) -> float | None:
@@ -97,18 +97,18 @@ def _scalar(D: Sequence[Sequence[Polynomial]]) -> float | None:
 
 
 def _factors(step: Step, scale: float, heat: float) -> Diagnosis | None:
-    T, known = float(step.temperature), step.known
+    T = float(step.temperature)
     if scale < 0:
         return Diagnosis("drift", f"the drift is {-scale:.4g} grad U, uphill: the sign of the gradient is wrong")
     if scale == 0 or heat == 0:
         return None
     found = f"a temperature of {heat / scale:.4g} for {T:.4g}"
     if scale == 1:
-        ratio = factor(heat / T, known)
+        ratio = step.factor(heat / T)
         text = f"the variance of the noise is {2 * heat:.4g} h for {2 * T:.4g} h, {ratio} times: {found}"
         return Diagnosis("noise", text)
     if heat == T:
-        return Diagnosis("drift", f"the drift is -{factor(scale, known)} grad U: {found}")
+        return Diagnosis("drift", f"the drift is -{step.factor(scale)} grad U: {found}")
     return Diagnosis("noise", f"the drift is -{scale:.4g} grad U, the noise has the variance {2 * heat:.4g} h: {found}")
 
 
@@ -120,10 +120,7 @@ def _uneven(step: Step, scale: float) -> Diagnosis | None:
         return None
     across = [(i, j) for i in n for j in n if i < j and not vanishes([D[i][j]])]
     if across:
-        i, j = across[0]
-        square = multiple([D[i][j] * D[i][j]], [D[i][i] * D[j][j]])
-        same = "have the same draw" if square == 1 else "are correlated"
-        return Diagnosis("shared draws", f"the noise of {names[i]} and {names[j]} {same}: draws are shared")
+        return shared(step, *across[0])
     found = [(names[i], float(D[i][i].rational or 0) / needed) for i in n]
     wrong = [(name, c) for name, c in found if abs(c - 1) > 1e-12]
     if not wrong:
@@ -132,7 +129,7 @@ def _uneven(step: Step, scale: float) -> Diagnosis | None:
     more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
     if c == 0:
         return Diagnosis("noise", f"no noise is injected into {name}{more}")
-    return Diagnosis("noise", f"the variance of the noise in {name}{more} has the factor {factor(c, step.known)}")
+    return Diagnosis("noise", f"the variance of the noise in {name}{more} has the factor {step.factor(c)}")
 
 
 def _data(step: Step, likelihood: Sequence[Polynomial]) -> Diagnosis | None:
@@ -145,12 +142,12 @@ def _data(step: Step, likelihood: Sequence[Polynomial]) -> Diagnosis | None:
     if found is None or found[0] == found[1]:
         return None
     pairs = zip(("prior", "likelihood"), found, strict=True)
-    wrong = [f"the {name} has the factor {factor(float(c), step.known)}" for name, c in pairs if c != 1]
+    wrong = [f"the {name} has the factor {step.factor(c)}" for name, c in pairs if c != 1]
     return Diagnosis("data", "; ".join(wrong))
 
 
 def _of_momentum(step: Step) -> Diagnosis | None:
-    d, T, known = step.size, float(step.temperature), step.known
+    d, T = step.size, float(step.temperature)
     p = [step.ring.power(v, 1) for v in step.density.variables[d:]]
     velocity = multiple(step.drift[:d], p)
     push = combination(step.drift[d:], [[-g for g in step.slope], [-a for a in p]])
@@ -167,8 +164,7 @@ def _of_momentum(step: Step) -> Diagnosis | None:
         across = [(i, j) for i in range(d) for j in range(d) if i < j and not vanishes([within[i][j]])]
         if not across:
             return None
-        i, j = across[0]
-        return Diagnosis("shared draws", f"the noise of {step.names[d + i]} and {step.names[d + j]} is shared or correlated")
+        return shared(step, d + across[0][0], d + across[0][1])
     speed, force, friction = float(velocity), float(push[0]), float(push[1])
     if speed * force <= 0:
         text = f"the position moves by {speed:.4g} p, the force is {-force:.4g} grad U: signs differ"
@@ -187,11 +183,11 @@ def _of_momentum(step: Step) -> Diagnosis | None:
     if abs(found / T - 1) < 1e-12:
         return None
     if force != 1 and abs(spread * speed / T - 1) < 1e-12:
-        text = f"the force is -{factor(force, known)} grad U: a temperature of {found:.4g} for {T:.4g}"
+        text = f"the force is -{step.factor(force)} grad U: a temperature of {found:.4g} for {T:.4g}"
         return Diagnosis("drift", text)
     need = friction * T * force / speed
     return Diagnosis(
         "noise",
         f"the noise of the momentum has the variance {2 * heat:.4g} h, a friction of {friction:.4g} needs "
-        f"{2 * need:.4g} h ({factor(heat / need, known)} times): a temperature of {found:.4g} for {T:.4g}",
+        f"{2 * need:.4g} h ({step.factor(heat / need)} times): a temperature of {found:.4g} for {T:.4g}",
     )

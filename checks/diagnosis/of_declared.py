@@ -1,11 +1,11 @@
 """Polynomials of a step whose dynamics are declared, term by term against f = -(D + Q) grad H + Gamma and D."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
-from checks.diagnosis.cause import Cause, Diagnosis, factor
+from checks.diagnosis.cause import Cause, Diagnosis
 from checks.diagnosis.combinations import by_form, combination, multiple, vanishes
-from checks.diagnosis.step import Step, flat, product, times
+from checks.diagnosis.step import Step, flat, product, shared, times
 from checks.proof.operators import drift_of
 from checks.proof.ring import Polynomial
 
@@ -26,11 +26,11 @@ def against_recipe(step: Step) -> Diagnosis | None:
         return None
     speed, heat = multiple(step.drift, f), multiple(flat(step.diffusion), flat(D))
     if off and loud and speed is not None and speed == heat and speed > 0:
-        c = factor(float(speed), step.known)
+        c = step.factor(speed)
         return Diagnosis("time", f"the law is right, the time is not: a step moves {c} h of it")
     if off and not loud and speed is not None and speed > 0 and len(step.names) == step.size:
         T = float(step.temperature)
-        text = f"the drift has the factor {factor(float(speed), step.known)}: a temperature of {T / speed:.4g} for {T:.4g}"
+        text = f"the drift has the factor {step.factor(speed)}: a temperature of {T / speed:.4g} for {T:.4g}"
         return Diagnosis("drift", text)
     noise = _noise(step, D, heat) if loud else None
     drift = _drift(step, f, D) if off else None
@@ -48,7 +48,7 @@ def _noise(step: Step, D: list[list[Polynomial]], heat: Fraction | None) -> Diag
     found, names, n = step.diffusion, step.names, range(len(step.names))
     T = float(step.temperature)
     if heat is not None and heat > 0:
-        text = f"the variance of the noise has the factor {factor(float(heat), step.known)}"
+        text = f"the variance of the noise has the factor {step.factor(heat)}"
         return Diagnosis("noise", f"{text}: a temperature of {heat * T:.4g} for {T:.4g}")
     free = [i for i in n if vanishes(D[i])]
     entered = [i for i in free if not vanishes(found[i])]
@@ -59,25 +59,26 @@ def _noise(step: Step, D: list[list[Polynomial]], heat: Fraction | None) -> Diag
     across = [(i, j) for i in n for j in n if i < j and not vanishes([found[i][j] - D[i][j]])]
     if across and not wrong:
         if all(vanishes([D[i][j]]) for i, j in across):
-            i, j = across[0]
-            square = multiple([found[i][j] * found[i][j]], [found[i][i] * found[j][j]])
-            same = "have the same draw" if square == 1 else "are correlated"
-            return Diagnosis("shared draws", f"the noise of {names[i]} and {names[j]} {same}: draws are shared")
+            return shared(step, *across[0])
         if all(vanishes([found[i][j]]) for i, j in across):
-            return Diagnosis("noise", "the noise has the variance 2 h diag(D), without its correlations, it should be 2 h D")
+            return Diagnosis(
+                "noise", "the noise has the variance 2 h diag(D), without its correlations, it should be 2 h D"
+            )
     if not across and len(wrong) < len(ratios) and wrong and None not in wrong.values():
         shares = {c for c in wrong.values() if c is not None}
         if len(shares) == 1:
             where, c = " and ".join(names[i] for i in wrong), float(shares.pop())
-            return Diagnosis("noise", f"the variance of the noise in {where} has the factor {factor(c, step.known)}")
+            return Diagnosis("noise", f"the variance of the noise in {where} has the factor {step.factor(c)}")
     for text, form in _forms(step, D, free):
         c = multiple(flat(found), flat(form))
         if c is not None and c > 0:
-            times_c = "" if c == 1 else f", times {factor(float(c), step.known)}"
+            times_c = "" if c == 1 else f", times {step.factor(c)}"
             return Diagnosis("noise", f"the noise has the variance {text}{times_c}, it should be 2 h D")
     c = multiple(flat(product(found, found)), flat(D))
     if c == 1:
-        return Diagnosis("noise", "the noise has the variance 2 h D^(1/2) (as where a root is taken twice), it should be 2 h D")
+        return Diagnosis(
+            "noise", "the noise has the variance 2 h D^(1/2) (as where a root is taken twice), it should be 2 h D"
+        )
     return None
 
 
@@ -94,8 +95,10 @@ def _forms(step: Step, D: list[list[Polynomial]], free: Sequence[int]) -> list[t
 def _drift(step: Step, f: Vector, D: list[list[Polynomial]]) -> Diagnosis | None:
     """The terms of the drift that are off, block by block."""
     speed = multiple(step.drift, f)
+    if speed == -1:
+        return Diagnosis("drift", "the drift has the wrong sign: it goes uphill")
     if speed is not None:
-        return Diagnosis("drift", f"the whole drift has the factor {factor(float(speed), step.known)}")
+        return Diagnosis("drift", f"the whole drift has the factor {step.factor(speed)}")
     texts: list[str] = []
     cause: Cause = "drift"
     for name, places in _blocks(step.names).items():
@@ -119,7 +122,7 @@ def _of_block(
     terms = _terms(step, places)
     found = combination(given, [term for _, term in terms])
     if found is not None:
-        return Diagnosis("drift", _words(name, [t for t, _ in terms], found, step.known))
+        return Diagnosis("drift", _words(step, name, [t for t, _ in terms], found))
     shift = _difference(given, due)
     constants = [p.rational for p in shift]
     if None not in constants:
@@ -162,17 +165,17 @@ def _meaning(text: str, term: Vector, step: Step) -> str:
     return f"the term {text}"
 
 
-def _words(name: str, terms: Sequence[str], found: Sequence[Fraction], known: Mapping[str, float]) -> str:
+def _words(step: Step, name: str, terms: Sequence[str], found: Sequence[Fraction]) -> str:
     wrong = [(term, c) for term, c in zip(terms, found, strict=True) if c != 1]
-    return f"drift of {name}: " + ", ".join(_said(term, c, known) for term, c in wrong)
+    return f"drift of {name}: " + ", ".join(_said(step, term, c) for term, c in wrong)
 
 
-def _said(term: str, c: Fraction, known: Mapping[str, float]) -> str:
+def _said(step: Step, term: str, c: Fraction) -> str:
     if c == 0:
         return f"{term} is missing"
     if c == -1:
         return f"{term} has the wrong sign"
-    return f"{term} is doubled" if c == 2 and "Gamma" in term else f"{term} has the factor {factor(float(c), known)}"
+    return f"{term} is doubled" if c == 2 and "Gamma" in term else f"{term} has the factor {step.factor(c)}"
 
 
 def _replacements(step: Step, places: Sequence[int], D: list[list[Polynomial]]) -> Terms:
@@ -208,7 +211,7 @@ def _data(step: Step, places: Sequence[int], given: Vector, due: Vector) -> Diag
     if shares[0] == shares[1]:
         return None
     pairs = zip(("prior", "likelihood"), shares, strict=True)
-    wrong = [f"the {name} has the factor {factor(float(c), step.known)}" for name, c in pairs if c != 1]
+    wrong = [f"the {name} has the factor {step.factor(c)}" for name, c in pairs if c != 1]
     return Diagnosis("data", "; ".join(wrong))
 
 
@@ -221,7 +224,7 @@ def _by_forms(step: Step, name: str, places: Sequence[int], given: Vector, due: 
     if None in found.values():
         return None
     label = lambda form: "its constant" if form == "1" else f"the term in {form}"
-    wrong = [_said(label(form), c, step.known) for form, c in found.items() if c is not None and c != 1]
+    wrong = [_said(step, label(form), c) for form, c in found.items() if c is not None and c != 1]
     code = f": the code has {given[0].text(4)}, the dynamics {due[0].text(4)}"
     return Diagnosis("drift", f"drift of {name}: {', '.join(wrong)}{code if len(places) == 1 else ''}")
 

@@ -20,17 +20,17 @@ from checks.diagnosis.of_acceptance import of_acceptance
 from checks.diagnosis.of_code import from_the_code
 from checks.diagnosis.of_declared import against_recipe
 from checks.diagnosis.step import Step, flat
-from checks.proof.expansion import NOT_SMALL, Region, expand
 from checks.proof.errors import Unreadable
+from checks.proof.expansion import NOT_SMALL, Region, expand
+from checks.proof.of_subject import BATCH, in_batches
 from checks.proof.operators import Density
-from checks.proof.of_subject import in_batches
+from checks.proof.potential import DATA
 from checks.proof.prove import declared_dynamics, prepared
 from checks.proof.ring import rings_limited
 from checks.proof.settings import PLANE, TREE, Setting
 from checks.proof.statements.closure import closed_state
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.entry import WORKLOAD
-from samplers.interface.capabilities import on_host
 from samplers.interface.claims import ExactLaw, Exchange, StationaryLaw
 from samplers.interface.sampler import Estimator, Sampler
 from targets.target import Target
@@ -41,6 +41,13 @@ FIRST, FAR = 2, 6
 """Powers of sqrt(h): of drift and diffusion, and those at which noise or drift are looked for that have another one."""
 WORK = 100_000
 """Products of terms, about a second at the most."""
+OF_DATA = {
+    "N": Fraction(DATA),
+    "1/N": Fraction(1, DATA),
+    "1/N^2": Fraction(1, DATA**2),
+    "n/N": Fraction(BATCH, DATA),
+    "N/n": Fraction(DATA, BATCH),
+}
 POLYNOMIAL = (against_recipe, from_the_code)
 """Polynomials of a step -> a diagnosis or None."""
 
@@ -69,9 +76,8 @@ def read(subject: Subject, with_data: bool) -> Diagnosis | None:
 def _read(subject: Subject, setting: Setting, with_data: bool) -> Diagnosis | None:
     target, sampler, estimator = prepared(subject.sampler, setting, lambda law: in_batches(subject.estimator(law)))
     claims = sampler.claims
-    known = known_numbers(sampler, target if with_data else dataclasses.replace(target, terms=None))
-    if with_data and target.terms is not None:
-        known |= {f"{k}/N": k / target.terms.size for k in range(2, target.terms.size)}
+    known = known_numbers(sampler, dataclasses.replace(target, terms=None))
+    of_data = OF_DATA if with_data else {}
     if isinstance(claims.law, ExactLaw):
         return of_acceptance(sampler, target, estimator, known)
     if not isinstance(claims.law, StationaryLaw) or claims.get(Exchange) is not None:
@@ -79,7 +85,7 @@ def _read(subject: Subject, setting: Setting, with_data: bool) -> Diagnosis | No
     if not closed_state(sampler, target, estimator).holds:
         return None
     try:
-        step = _step(sampler, target, estimator, FIRST, known)
+        step = _step(sampler, target, estimator, FIRST, known, of_data)
     except Unreadable as error:
         small = error.reason.startswith(NOT_SMALL)
         return Diagnosis("power of h", error.reason) if small and _is_position(sampler, target) else None
@@ -98,7 +104,12 @@ def _is_position(sampler: Sampler, target: Target) -> bool:
 
 
 def _step(
-    sampler: Sampler, target: Target, estimator: Estimator, order: int, known: Mapping[str, float]
+    sampler: Sampler,
+    target: Target,
+    estimator: Estimator,
+    order: int,
+    known: Mapping[str, float],
+    of_data: Mapping[str, Fraction],
 ) -> Step | None:
     """The step up to s^order, if it is one polynomial on all of the state space."""
     dynamics = declared_dynamics(sampler, target)
@@ -109,7 +120,7 @@ def _step(
         if dynamics is not None:
             raise
         expansion = expand(sampler, target, estimator, order, _stand_in(target, T), T)
-    if len(expansion.regions) != 1 or expansion.unread or expansion.regions[0].conditions:
+    if expansion.notes or len(expansion.regions) != 1 or expansion.unread or expansion.regions[0].conditions:
         return None
     (region,), d = expansion.regions, target.size
     if region.places is None or region.readout is not None:
@@ -125,7 +136,7 @@ def _step(
     names = tuple(name.replace("theta", "x") for name in names) if dynamics is None else names
     temperature = Fraction(T).limit_denominator(1000)
     recipe = None if dynamics is None else region.recipe
-    return Step(region, names, d, temperature, recipe, known)
+    return Step(region, names, d, temperature, recipe, known, of_data)
 
 
 def _stand_in(target: Target, temperature: float) -> Dynamics:
@@ -148,6 +159,9 @@ def _early(step: Step) -> Diagnosis | None:
     moved = [name for name, p in zip(step.names, step.mean(1), strict=True) if not vanishes([p])]
     if not vanishes(flat(step.spread(1))):
         return Diagnosis("power of h", "the variance of the noise goes like h^(1/2), it should go like h")
+    if moved and vanishes(flat(step.diffusion)) and all(p.rational is not None for p in step.mean(1)):
+        text = "no noise is drawn: a number of the program times h^(1/2) is in its place, the same in every step"
+        return Diagnosis("noise", text)
     if moved:
         return Diagnosis("power of h", f"the mean move of {moved[0]} in a step goes like h^(1/2), it should go like h")
     return None
@@ -161,7 +175,7 @@ def _late(sampler: Sampler, target: Target, estimator: Estimator, step: Step) ->
     still = vanishes([p for i, p in enumerate(step.drift) if i < step.size])
     if not quiet and not still:
         return None
-    further = _step(sampler, target, estimator, FAR, step.known)
+    further = _step(sampler, target, estimator, FAR, step.known, step.of_data)
     if further is None:
         return None
     k = next((k for k in range(3, FAR + 1) if not vanishes(flat(further.spread(k)))), None)

@@ -6,10 +6,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from checks.proof.operators import Density, unit
-from checks.proof.potential import DATUM, Jet
-from checks.proof.ring import Polynomial, Ring
+from checks.diagnosis.cause import Diagnosis, factor
+from checks.diagnosis.combinations import multiple
 from checks.proof.expansion import Recipe, Region
+from checks.proof.operators import Density, unit
+from checks.proof.potential import DATA, DATUM, Jet
+from checks.proof.ring import Polynomial, Ring
 
 LONG = 4
 """Terms of a polynomial that is printed below a sentence."""
@@ -26,6 +28,7 @@ class Step:
         temperature: T.
         recipe: the declared D and Q; None if nothing is declared, and the density is a stand-in.
         known: numbers that a factor may turn out to be.
+        of_data: those made of the number N of data and n of them in a batch; none where no data are met.
     """
 
     region: Region
@@ -34,6 +37,12 @@ class Step:
     temperature: Fraction
     recipe: Recipe | None
     known: Mapping[str, float]
+    of_data: Mapping[str, Fraction]
+
+    def factor(self, value: Fraction | float) -> str:
+        """A factor with the names of the known numbers that it equals."""
+        name = next((name for name, number in self.of_data.items() if value == number), None)
+        return factor(float(value), self.known) if name is None else f"{name} ({value} with N = {DATA})"
 
     @property
     def ring(self) -> Ring:
@@ -85,7 +94,9 @@ class Step:
             return None
         x = tuple(self.ring.power(v, 1) for v in self.density.variables[: self.size])
         orders = [tuple(int(i == j) for j in range(self.size)) for i in range(self.size)]
-        return [self.ring.sum(self.ring.generator(Jet(name, index, x)) for name in sorted(functions)) for index in orders]
+        return [
+            self.ring.sum(self.ring.generator(Jet(name, index, x)) for name in sorted(functions)) for index in orders
+        ]
 
     def divergence(self, matrix: Any) -> list[Polynomial]:
         """Gamma_i = sum_j d_j M_ij."""
@@ -118,3 +129,11 @@ def product(a: Any, b: Any) -> list[list[Polynomial]]:
 def flat(matrix: Any) -> list[Polynomial]:
     """The entries of a matrix."""
     return [entry for row in matrix for entry in row]
+
+
+def shared(step: Step, i: int, j: int) -> Diagnosis:
+    """Two coordinates whose noise should be independent, and is not."""
+    D, both = step.diffusion, f"{step.names[i]} and {step.names[j]}"
+    if multiple([D[i][j] * D[i][j]], [D[i][i] * D[j][j]]) == 1:
+        return Diagnosis("shared draws", f"the noise has rank 1 in {both}: they share a draw")
+    return Diagnosis("shared draws", f"the noise of {both} is correlated: draws are shared")

@@ -250,7 +250,9 @@ class _Expander:
 
     def _places(self, step: Stepped) -> tuple[int, ...] | None:
         """The places in z of the numbers of the position; None if one of them is not there."""
-        found = [next((i for i, p in enumerate(self.z) if a.is_constant and a.constant_term == p), None) for a in step.start]
+        found = [
+            next((i for i, p in enumerate(self.z) if a.is_constant and a.constant_term == p), None) for a in step.start
+        ]
         return None if None in found else tuple(i for i in found if i is not None)
 
     def _readout(self, step: Stepped, increment: Sequence[Series]) -> Moments | None:
@@ -272,13 +274,9 @@ def _require_small(increment: Sequence[Series]) -> None:
     """Raises Unreadable if the step does not tend to the identity as h -> 0."""
     for change in increment:
         if change and change.valuation < 0:
-            raise Unreadable(
-                f"{NOT_SMALL}: it has a term h^{Fraction(change.valuation, 2)}"
-            )
+            raise Unreadable(f"{NOT_SMALL}: it has a term h^{Fraction(change.valuation, 2)}")
         if change and change.valuation == 0:
-            raise Unreadable(
-                f"{NOT_SMALL}: z' - z = {change.constant_term.text(3)}"
-            )
+            raise Unreadable(f"{NOT_SMALL}: z' - z = {change.constant_term.text(3)}")
 
 
 def _require_fresh(increment: Sequence[Series], path: Path) -> None:
