@@ -267,7 +267,9 @@ def _diagnosis(results: Sequence[Judged]) -> str:
         reasons = [r.reason for r in failed if r.statement == name]
         if reasons:
             return reasons[0]
-    texts = [r.detail["diagnosis"]["text"] for r in failed if "diagnosis" in r.detail]
+    found = [r.detail["diagnosis"] for r in failed if "diagnosis" in r.detail]
+    exact = [d for d in found if "polynomial" in d]  # read from the program, where the others are fitted to numbers
+    texts = [d["text"] + (f" [{d['polynomial']}]" if d in exact else "") for d in exact or found]
     texts = texts or [r.reason for r in failed if r.tier == "contract"]
     return max(texts, key=texts.count) if texts else ""
 

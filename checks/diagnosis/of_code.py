@@ -15,7 +15,7 @@ from checks.diagnosis.step import Step, flat, shared, times
 from checks.proof.ring import Polynomial
 from checks.proof.zero import is_zero
 
-GAMMA = "Gamma_i = sum_j d_j D_ij"
+GAMMA = "Gamma = div D"
 
 
 def from_the_code(step: Step) -> Diagnosis | None:
@@ -147,7 +147,7 @@ def _data(step: Step, likelihood: Sequence[Polynomial]) -> Diagnosis | None:
 
 
 def _of_momentum(step: Step) -> Diagnosis | None:
-    d, T = step.size, float(step.temperature)
+    d = step.size
     p = [step.ring.power(v, 1) for v in step.density.variables[d:]]
     velocity = multiple(step.drift[:d], p)
     push = combination(step.drift[d:], [[-g for g in step.slope], [-a for a in p]])
@@ -165,7 +165,12 @@ def _of_momentum(step: Step) -> Diagnosis | None:
         if not across:
             return None
         return shared(step, d + across[0][0], d + across[0][1])
-    speed, force, friction = float(velocity), float(push[0]), float(push[1])
+    return _of_numbers(step, float(heat), float(velocity), float(push[0]), float(push[1]))
+
+
+def _of_numbers(step: Step, heat: float, speed: float, force: float, friction: float) -> Diagnosis | None:
+    """The law exp(-U / T' - p^2 / (2 s)), s = heat / friction and T' = s speed / force, against exp(-U / T ..)."""
+    T = float(step.temperature)
     if speed * force <= 0:
         text = f"the position moves by {speed:.4g} p, the force is {-force:.4g} grad U: signs differ"
         return Diagnosis("drift", text) if speed * force < 0 else None

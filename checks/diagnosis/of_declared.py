@@ -5,11 +5,14 @@ from fractions import Fraction
 
 from checks.diagnosis.cause import Cause, Diagnosis
 from checks.diagnosis.combinations import by_form, combination, multiple, vanishes
-from checks.diagnosis.step import Step, flat, product, shared, times
+from checks.diagnosis.step import LONG, Step, flat, product, shared, times
 from checks.proof.operators import drift_of
 from checks.proof.ring import Polynomial
 
-GAMMA = "Gamma_i = sum_j d_j (D + Q)_ij"
+GAMMA = "Gamma = div (D + Q)"
+SHORT = 20
+"""Letters of a form of monomials that is a name."""
+
 Vector = Sequence[Polynomial]
 Terms = Sequence[tuple[str, Vector]]
 
@@ -32,7 +35,7 @@ def against_recipe(step: Step) -> Diagnosis | None:
         T = float(step.temperature)
         text = f"the drift has the factor {step.factor(speed)}: a temperature of {T / speed:.4g} for {T:.4g}"
         return Diagnosis("drift", text)
-    noise = _noise(step, D, heat) if loud else None
+    noise = _noise(step, D, heat, off) if loud else None
     drift = _drift(step, f, D) if off else None
     if (loud and noise is None) or (off and drift is None):
         return None  # one half of an explanation is none
@@ -44,12 +47,12 @@ def _difference(a: Vector, b: Vector) -> list[Polynomial]:
     return [x - y for x, y in zip(a, b, strict=True)]
 
 
-def _noise(step: Step, D: list[list[Polynomial]], heat: Fraction | None) -> Diagnosis | None:
+def _noise(step: Step, D: list[list[Polynomial]], heat: Fraction | None, off: bool) -> Diagnosis | None:
     found, names, n = step.diffusion, step.names, range(len(step.names))
     T = float(step.temperature)
     if heat is not None and heat > 0:
         text = f"the variance of the noise has the factor {step.factor(heat)}"
-        return Diagnosis("noise", f"{text}: a temperature of {heat * T:.4g} for {T:.4g}")
+        return Diagnosis("noise", text if off else f"{text}: a temperature of {heat * T:.4g} for {T:.4g}")
     free = [i for i in n if vanishes(D[i])]
     entered = [i for i in free if not vanishes(found[i])]
     if entered:
@@ -119,6 +122,8 @@ def _of_block(
     data = _data(step, places, given, due)
     if data is not None:
         return data
+    if len(places) == 1 and places[0] >= step.size and (single := _by_forms(step, name, given, due)) is not None:
+        return single
     terms = _terms(step, places)
     found = combination(given, [term for _, term in terms])
     if found is not None:
@@ -133,7 +138,22 @@ def _of_block(
     for text, change in _replacements(step, places, D):
         if vanishes(_difference(shift, change)):
             return Diagnosis("drift", text)
-    return _by_forms(step, name, places, given, due)
+    slopes = _slopes(step, places)
+    found = combination(given, [term for _, term in slopes])
+    if found is not None:
+        return Diagnosis("drift", _words(step, name, [t for t, _ in slopes], found))
+    return _by_forms(step, name, given, due)
+
+
+def _slopes(step: Step, places: Sequence[int]) -> Terms:
+    """The shares of the drift that the derivatives of H by each block of coordinates have, and Gamma."""
+    assert step.recipe is not None
+    S, n = step.recipe.D + step.recipe.Q, range(len(step.names))
+    of = lambda block: [-step.ring.sum(S[i, j] * step.density.slope[j] for j in block) for i in places]
+    found = [(f"dH/d{name}", of(block)) for name, block in _blocks(step.names).items()]
+    gamma = step.divergence([[S[i, j] for j in n] for i in n])
+    found.append((GAMMA, [gamma[i] for i in places]))
+    return [(text, term) for text, term in found if any(term)]
 
 
 def _terms(step: Step, places: Sequence[int]) -> Terms:
@@ -159,7 +179,7 @@ def _meaning(text: str, term: Vector, step: Step) -> str:
     if len(step.names) == step.size:
         return f"the term {text}"
     if forms == {"p"}:
-        return f"the friction {text}" if text.startswith("-D") else f"the velocity {text}"
+        return f"the friction term {text}" if text.startswith("-D") else f"the velocity {text}"
     if all("grad U" in form for form in forms):
         return f"the force {text}"
     return f"the term {text}"
@@ -171,11 +191,9 @@ def _words(step: Step, name: str, terms: Sequence[str], found: Sequence[Fraction
 
 
 def _said(step: Step, term: str, c: Fraction) -> str:
-    if c == 0:
-        return f"{term} is missing"
-    if c == -1:
-        return f"{term} has the wrong sign"
-    return f"{term} is doubled" if c == 2 and "Gamma" in term else f"{term} has the factor {step.factor(c)}"
+    words = {Fraction(0): "is missing", Fraction(-1): "has the wrong sign", Fraction(2): "is counted twice"}
+    words[Fraction(1, 2)] = "is halved"
+    return f"{term} {words[c]}" if c in words else f"{term} has the factor {step.factor(c)}"
 
 
 def _replacements(step: Step, places: Sequence[int], D: list[list[Polynomial]]) -> Terms:
@@ -201,7 +219,7 @@ def _data(step: Step, places: Sequence[int], given: Vector, due: Vector) -> Diag
     if likelihood is None or len(places) != step.size:
         return None
     prior = _difference(step.slope, likelihood)
-    scale = multiple([p for p in by_form(due).get("grad U", [])], [-p for p in step.slope])
+    scale = multiple(by_form(due).get("grad U", [step.ring.zero] * len(due)), [-p for p in step.slope])
     if scale is None or not scale:
         return None
     found = combination(_difference(given, due), [[-p for p in prior], [-p for p in likelihood]])
@@ -215,18 +233,24 @@ def _data(step: Step, places: Sequence[int], given: Vector, due: Vector) -> Diag
     return Diagnosis("data", "; ".join(wrong))
 
 
-def _by_forms(step: Step, name: str, places: Sequence[int], given: Vector, due: Vector) -> Diagnosis | None:
+def _by_forms(step: Step, name: str, given: Vector, due: Vector) -> Diagnosis | None:
     """Factors of the monomials of one form, where the code has no other than the dynamics."""
     has, needs = by_form(given), by_form(due)
-    if not has.keys() <= needs.keys() or not all(len(form) < 20 for form in needs):
+    if not has.keys() <= needs.keys() or not all(len(form) < SHORT for form in needs):
         return None
-    found = {form: multiple(has.get(form, [step.ring.zero] * len(due)), vector) for form, vector in needs.items()}
+    zero = [step.ring.zero] * len(due)
+    found = {form: multiple(has.get(form, zero), vector) for form, vector in needs.items()}
+    shares = {c for c in found.values() if c is not None}
     if None in found.values():
         return None
-    label = lambda form: "its constant" if form == "1" else f"the term in {form}"
-    wrong = [_said(step, label(form), c) for form, c in found.items() if c is not None and c != 1]
-    code = f": the code has {given[0].text(4)}, the dynamics {due[0].text(4)}"
-    return Diagnosis("drift", f"drift of {name}: {', '.join(wrong)}{code if len(places) == 1 else ''}")
+    label = lambda form: "its constant" if form == "1" else f"term in {form}"
+    if len(shares) == 1:
+        text = _said(step, "all of it", shares.pop())
+    else:
+        wrong = [_said(step, label(form), c) for form, c in found.items() if c is not None and c != 1]
+        text = ", ".join(wrong)
+    code = f": the code has {given[0].text(LONG)}, the dynamics {due[0].text(LONG)}" if len(given) == 1 else ""
+    return Diagnosis("drift", f"drift of {name}: {text}{code}")
 
 
 def _blocks(names: Sequence[str]) -> dict[str, list[int]]:

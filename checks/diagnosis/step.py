@@ -104,14 +104,14 @@ class Step:
         return [self.ring.sum(matrix[i][j].derivative(self.density.variables[j]) for j in n) for i in n]
 
     def text(self) -> str:
-        """Drift and variance of the first coordinates in which there is any, for readers."""
+        """Drift and variance of the last coordinates that have any: momenta, where there are any."""
         moved = [f"drift of {name} {p.text(LONG)}" for name, p in zip(self.names, self.drift, strict=True) if p]
         noisy = [
             f"variance of {name} ({self.diffusion[i][i].scaled(2).text(LONG)}) h"
             for i, name in enumerate(self.names)
             if self.diffusion[i][i]
         ]
-        return "; ".join([*moved[:2], *noisy[:1]])
+        return "; ".join([*moved[-1:], *noisy[-1:]])
 
 
 def times(matrix: Any, vector: Sequence[Polynomial]) -> list[Polynomial]:

@@ -129,7 +129,7 @@ def parts_of(
     reversal: Callable[[Any], Any] | None = None,
     work: int = MOST_WORK,
 ) -> Parts | None:
-    """The parts of the acceptance of a kernel, see `balance`; None if the volume changes. Raises what the reader does."""
+    """The parts of the acceptance of a kernel, of the arguments of `balance`; None if the volume changes."""
     return _Kernel(sampler, target, estimator, temperature, hamiltonian, reversal, work).parts()
 
 
