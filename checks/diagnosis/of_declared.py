@@ -49,10 +49,10 @@ def _difference(a: Vector, b: Vector) -> list[Polynomial]:
 
 def _noise(step: Step, D: list[list[Polynomial]], heat: Fraction | None, off: bool) -> Diagnosis | None:
     found, names, n = step.diffusion, step.names, range(len(step.names))
-    T = float(step.temperature)
+    T, adapts = float(step.temperature), len(names) > 2 * step.size  # a thermostat makes up for it
     if heat is not None and heat > 0:
         text = f"the variance of the noise has the factor {step.factor(heat)}"
-        return Diagnosis("noise", text if off else f"{text}: a temperature of {heat * T:.4g} for {T:.4g}")
+        return Diagnosis("noise", text if off or adapts else f"{text}: a temperature of {heat * T:.4g} for {T:.4g}")
     free = [i for i in n if vanishes(D[i])]
     entered = [i for i in free if not vanishes(found[i])]
     if entered:

@@ -159,7 +159,7 @@ def _early(step: Step) -> Diagnosis | None:
     moved = [name for name, p in zip(step.names, step.mean(1), strict=True) if not vanishes([p])]
     if not vanishes(flat(step.spread(1))):
         return Diagnosis("power of h", "the variance of the noise goes like h^(1/2), it should go like h")
-    if moved and vanishes(flat(step.diffusion)) and all(p.rational is not None for p in step.mean(1)):
+    if moved and vanishes(flat(step.diffusion)) and not any(p.has("state") for p in step.mean(1)):
         text = "no noise is drawn: a number of the program times h^(1/2) is in its place, the same in every step"
         return Diagnosis("noise", text)
     if moved:
