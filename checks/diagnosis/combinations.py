@@ -7,15 +7,19 @@ program such as sqrt(2) are rational here, and off by their round-off: equations
 from collections.abc import Sequence
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 
+from checks.proof.errors import NotReal, Unreadable
 from checks.proof.potential import Coordinate, Jet
 from checks.proof.ring import Generator, Polynomial
-from checks.proof.zero import OPERATIONS
+from checks.proof.zero import DIGITS, OPERATIONS, Status, random_point, status
 
 ROUND_OFF = Fraction(OPERATIONS * float(np.finfo(np.float64).eps))
 SIMPLE = 10_000
 """Largest denominator of a coefficient that is what the author wrote."""
+
+ZERO: tuple[Status, ...] = ("proved", "verified", "round-off")
 
 Vector = Sequence[Polynomial]
 
@@ -28,7 +32,28 @@ def combination(values: Vector, terms: Sequence[Vector]) -> tuple[Fraction, ...]
             for m, numerator in p.numerators.items():
                 row = rows.setdefault((i, m), [Fraction(0)] * (len(terms) + 1))
                 row[place] = Fraction(numerator, p.denominator)
-    return _solved(list(rows.values()), len(terms))
+    found = _solved(list(rows.values()), len(terms))
+    return _at_points(values, terms) if found is None else found
+
+
+def _at_points(values: Vector, terms: Sequence[Vector]) -> tuple[Fraction, ...] | None:
+    """The same where functions obey relations that monomials do not show: guessed at points, and then verified."""
+    ring, everything = values[0].ring, [*values, *(p for term in terms for p in term)]
+    rows: list[list[Fraction]] = []
+    try:
+        with mpmath.workdps(DIGITS):
+            for seed in range(len(terms) + 2):
+                at = random_point(ring.sum(p * p for p in everything), seed)
+                exact = lambda p, at=at: Fraction(mpmath.nstr(at(p), 40))
+                rows += [[exact(p) for p in (*column, value)] for *column, value in zip(*terms, values, strict=True)]
+    except (NotReal, Unreadable):
+        return None
+    found = _solved(rows, len(terms))
+    if found is None:
+        return None
+    rest = zip(values, zip(*terms, strict=True), strict=True)
+    left = [value - ring.sum(p.scaled(c) for p, c in zip(row, found, strict=True)) for value, row in rest]
+    return found if vanishes(left) else None
 
 
 def multiple(values: Vector, term: Vector) -> Fraction | None:
@@ -38,8 +63,11 @@ def multiple(values: Vector, term: Vector) -> Fraction | None:
 
 
 def vanishes(values: Vector) -> bool:
-    """True if polynomials have no coefficient that is larger than round-off."""
-    return all(abs(value) <= ROUND_OFF for p in values for _, value in p.terms())
+    """True if polynomials are zero, proved, to 50 digits, or to the round-off of the constants of the program."""
+    try:
+        return all(status(p) in ZERO for p in values)
+    except NotReal:
+        return False
 
 
 def by_form(values: Vector) -> dict[str, list[Polynomial]]:

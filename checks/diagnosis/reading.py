@@ -26,6 +26,7 @@ from checks.proof.of_subject import BATCH, in_batches
 from checks.proof.operators import Density
 from checks.proof.potential import DATA
 from checks.proof.prove import declared_dynamics, prepared
+from checks.proof.reader.randomness import ONE_KEY, SAME_KEY
 from checks.proof.ring import rings_limited
 from checks.proof.settings import PLANE, TREE, Setting
 from checks.proof.statements.closure import closed_state
@@ -89,12 +90,18 @@ def _read(subject: Subject, setting: Setting, with_data: bool) -> Diagnosis | No
     except Unreadable as error:
         small = error.reason.startswith(NOT_SMALL)
         return Diagnosis("power of h", error.reason) if small and _is_position(sampler, target) else None
-    if step is None:
+    if step is None or any(note.startswith(SAME_KEY) for note in step.notes):
         return None
+    found = _found(sampler, target, estimator, step)
+    if found is None or (found.cause != "shared draws" and any(note.startswith(ONE_KEY) for note in step.notes)):
+        return None  # draws of one key and two shapes are read as two draws, and may be one
+    return dataclasses.replace(found, polynomial=step.text())
+
+
+def _found(sampler: Sampler, target: Target, estimator: Estimator, step: Step) -> Diagnosis | None:
     if (early := _early(step)) is not None or (early := _late(sampler, target, estimator, step)) is not None:
-        return dataclasses.replace(early, polynomial=step.text())
-    found = next((d for hypothesis in POLYNOMIAL if (d := hypothesis(step)) is not None), None)
-    return None if found is None else dataclasses.replace(found, polynomial=step.text())
+        return early
+    return next((found for hypothesis in POLYNOMIAL if (found := hypothesis(step)) is not None), None)
 
 
 def _is_position(sampler: Sampler, target: Target) -> bool:
@@ -120,7 +127,7 @@ def _step(
         if dynamics is not None:
             raise
         expansion = expand(sampler, target, estimator, order, _stand_in(target, T), T)
-    if expansion.notes or len(expansion.regions) != 1 or expansion.unread or expansion.regions[0].conditions:
+    if len(expansion.regions) != 1 or expansion.unread or expansion.regions[0].conditions:
         return None
     (region,), d = expansion.regions, target.size
     if region.places is None or region.readout is not None:
@@ -136,7 +143,7 @@ def _step(
     names = tuple(name.replace("theta", "x") for name in names) if dynamics is None else names
     temperature = Fraction(T).limit_denominator(1000)
     recipe = None if dynamics is None else region.recipe
-    return Step(region, names, d, temperature, recipe, known, of_data)
+    return Step(region, names, d, temperature, recipe, known, of_data, expansion.notes)
 
 
 def _stand_in(target: Target, temperature: float) -> Dynamics:

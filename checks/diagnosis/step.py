@@ -29,6 +29,7 @@ class Step:
         recipe: the declared D and Q; None if nothing is declared, and the density is a stand-in.
         known: numbers that a factor may turn out to be.
         of_data: those made of the number N of data and n of them in a batch; none where no data are met.
+        notes: of the reader.
     """
 
     region: Region
@@ -38,6 +39,7 @@ class Step:
     recipe: Recipe | None
     known: Mapping[str, float]
     of_data: Mapping[str, Fraction]
+    notes: Sequence[str]
 
     def factor(self, value: Fraction | float) -> str:
         """A factor with the names of the known numbers that it equals."""

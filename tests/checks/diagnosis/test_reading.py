@@ -36,9 +36,12 @@ def subject(sampler):
 
 def langevin(slope=1.0, variance=2.0):
     """x - slope h grad U + N(0, variance h)."""
-    return lambda key, x, h, estimator: (
-        x - slope * h * gradient(estimator, x) + jnp.sqrt(variance * h) * normal(key, x)
-    )
+    return lambda key, x, h, estimator: x - slope * h * gradient(estimator, x) + jnp.sqrt(variance * h) * normal(key, x)
+
+
+def last(x, factor):
+    """1 for all coordinates but the last."""
+    return jnp.ones_like(x).at[-1].set(factor)
 
 
 def quadratic_noise(key, x, h, estimator):
@@ -65,13 +68,13 @@ def quiet_coordinate(key, x, h, estimator):
 
 
 def cold_coordinate(key, x, h, estimator):
-    noise = normal(key, x).at[-1].multiply(0.5)
+    noise = normal(key, x) * last(x, 0.5)
     return x - h * gradient(estimator, x) + jnp.sqrt(2 * h) * noise
 
 
 def uphill_coordinate(key, x, h, estimator):
     g = gradient(estimator, x)
-    return x - h * g.at[-1].multiply(-1.0) + jnp.sqrt(2 * h) * normal(key, x)
+    return x - h * g * last(x, -1.0) + jnp.sqrt(2 * h) * normal(key, x)
 
 
 def metric(x):
@@ -99,7 +102,7 @@ def underdamped(force=1.0, friction=1.5, noise=3.0, speed=1.0):
         p = p - h * force * gradient(estimator, x) - h * friction * p + jnp.sqrt(noise * h) * normal(key, p)
         return {"momentum": p, "position": x + h * speed * p}
 
-    return simple_sampler(step, start)
+    return simple_sampler(step, init=start, unpack=lambda state: state, pack=lambda key, z, estimator: z)
 
 
 def metropolis(heat=1.0, proposed=1.0, sign=1.0, langevin=True):
