@@ -22,7 +22,7 @@ from checks.diagnosis.of_declared import against_recipe
 from checks.diagnosis.step import Step, flat
 from checks.proof.errors import Unreadable
 from checks.proof.expansion import NOT_SMALL, Region, expand
-from checks.proof.of_subject import BATCH, in_batches
+from checks.proof.of_subject import BATCH, Asked, asked, in_batches
 from checks.proof.operators import Density
 from checks.proof.potential import DATA
 from checks.proof.prove import declared_dynamics, prepared
@@ -53,7 +53,6 @@ POLYNOMIAL = (against_recipe, from_the_code)
 """Polynomials of a step -> a diagnosis or None."""
 
 
-@functools.lru_cache(maxsize=64)
 def read(subject: Subject, with_data: bool) -> Diagnosis | None:
     """What the polynomials of a step say of its mistake; None if nothing, or nothing that is sure.
 
@@ -61,8 +60,12 @@ def read(subject: Subject, with_data: bool) -> Diagnosis | None:
         subject: a sampler that a statement has found wrong.
         with_data: it was found so on a target with data; a factor may then be the number of data.
     """
-    if WORKLOAD in subject.row.tiers:
-        return None
+    return None if WORKLOAD in subject.row.tiers else _cached(asked(subject), with_data)
+
+
+@functools.lru_cache(maxsize=64)
+def _cached(key: Asked, with_data: bool) -> Diagnosis | None:
+    subject = key.subject
     for setting in SETTINGS:
         try:
             with jax.enable_x64(True), rings_limited(WORK):

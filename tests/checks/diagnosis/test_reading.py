@@ -1,4 +1,4 @@
-"""Wrong samplers as strangers write them get the sentence of their mistake, read from polynomials; right ones get none."""
+"""Wrong samplers as strangers write them get the sentence of their mistake, right ones get none."""
 
 import dataclasses
 import re
