@@ -21,18 +21,22 @@ from checks.diagnosis.of_code import from_the_code
 from checks.diagnosis.of_declared import against_recipe
 from checks.diagnosis.step import Step, flat
 from checks.proof.errors import Unreadable
-from checks.proof.expansion import NOT_SMALL, Region, expand
-from checks.proof.of_subject import BATCH, Asked, asked, in_batches
+from checks.proof.expansion import NOT_SMALL, Recipe, Region, expand
+from checks.proof.memory import remembers
+from checks.proof.of_subject import BATCH, Asked, asked, in_batches, proofs_of
 from checks.proof.operators import Density
 from checks.proof.potential import DATA
-from checks.proof.prove import declared_dynamics, prepared
+from checks.proof.prove import declared_dynamics, expansion_of, prepared
 from checks.proof.reader.randomness import ONE_KEY, SAME_KEY
 from checks.proof.ring import rings_limited
 from checks.proof.settings import PLANE, TREE, Setting
 from checks.proof.statements.closure import closed_state
+from checks.proof.statements.data import UNBIASED, data_statements
+from checks.proof.statements.orders import INVARIANT
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.entry import WORKLOAD
-from samplers.interface.claims import ExactLaw, Exchange, StationaryLaw
+from samplers.interface.capabilities import MinibatchEstimator
+from samplers.interface.claims import ExactLaw, StationaryLaw
 from samplers.interface.sampler import Estimator, Sampler
 from targets.target import Target
 
@@ -63,6 +67,19 @@ def read(subject: Subject, with_data: bool) -> Diagnosis | None:
     return None if WORKLOAD in subject.row.tiers else _cached(asked(subject), with_data)
 
 
+def read_order(subject: Subject) -> Diagnosis | None:
+    """That an order is lost, where the law is right as h -> 0 and nothing else is known of the mistake."""
+    for proof in proofs_of(subject).values():
+        for result in proof.results:
+            claimed = result.statement.removeprefix(f"{INVARIANT} ")
+            if proof.verdict != "fail" or result.outcome != "violated" or claimed != "2":
+                continue
+            if result.reason.startswith("c_2 "):
+                text = "of order 1: the law is right as h -> 0 and wrong by O(h), where order 2 is claimed"
+                return Diagnosis("second order", text, f"c_2 = {result.polynomial}")
+    return None
+
+
 @functools.lru_cache(maxsize=64)
 def _cached(key: Asked, with_data: bool) -> Diagnosis | None:
     subject = key.subject
@@ -84,16 +101,36 @@ def _read(subject: Subject, setting: Setting, with_data: bool) -> Diagnosis | No
     of_data = OF_DATA if with_data else {}
     if isinstance(claims.law, ExactLaw):
         return of_acceptance(sampler, target, estimator, known)
-    if not isinstance(claims.law, StationaryLaw) or claims.get(Exchange) is not None:
+    if not isinstance(claims.law, StationaryLaw):
         return None
     if not closed_state(sampler, target, estimator).holds:
         return None
+    if (biased := _biased(estimator, target)) is not None:
+        return biased
     try:
-        step = _step(sampler, target, estimator, FIRST, known, of_data)
+        steps = _steps(sampler, target, estimator, FIRST, known, of_data)
     except Unreadable as error:
-        small = error.reason.startswith(NOT_SMALL)
-        return Diagnosis("power of h", error.reason) if small and _is_position(sampler, target) else None
-    if step is None or any(note.startswith(SAME_KEY) for note in step.notes):
+        small = error.reason.startswith(NOT_SMALL) and _is_position(sampler, target)
+        return Diagnosis("power of h", error.reason, error.reason) if small else None
+    said = [_said(sampler, target, estimator, step) for step in steps]
+    # branches have to agree, or the mistake is in one of them and its name is another matter
+    return said[0] if said and len({found and found.text for found in said}) == 1 else None
+
+
+def _biased(estimator: Estimator, target: Target) -> Diagnosis | None:
+    """An estimator whose gradient is not that of U in the mean, by what is left at places other than the position."""
+    if not remembers(estimator, target) and not isinstance(estimator, MinibatchEstimator):
+        return None
+    results, _, _ = data_statements(estimator, target)
+    wrong = next((r for r in results if r.statement == UNBIASED and r.outcome == "violated" and not r.region), None)
+    if wrong is None or "[" not in wrong.polynomial:
+        return None
+    text = "the estimate of the gradient is biased: gradients of the data at stored points do not cancel in its mean"
+    return Diagnosis("data", text, wrong.polynomial)
+
+
+def _said(sampler: Sampler, target: Target, estimator: Estimator, step: Step) -> Diagnosis | None:
+    if any(note.startswith(SAME_KEY) for note in step.notes):
         return None
     found = _found(sampler, target, estimator, step)
     if found is None or (found.cause != "shared draws" and any(note.startswith(ONE_KEY) for note in step.notes)):
@@ -113,40 +150,42 @@ def _is_position(sampler: Sampler, target: Target) -> bool:
     return dynamics is not None and dynamics.dim == target.size
 
 
-def _step(
+def _steps(
     sampler: Sampler,
     target: Target,
     estimator: Estimator,
     order: int,
     known: Mapping[str, float],
     of_data: Mapping[str, Fraction],
-) -> Step | None:
-    """The step up to s^order, if it is one polynomial on all of the state space."""
+) -> list[Step]:
+    """The step up to s^order on each part of the state space; none if one of them is not read."""
     dynamics = declared_dynamics(sampler, target)
     T = sampler.claims.temperature
     try:
-        expansion = expand(sampler, target, estimator, order, dynamics, T)
+        expansion, _ = expansion_of(sampler, target, estimator, order)
     except Unreadable:
         if dynamics is not None:
             raise
         expansion = expand(sampler, target, estimator, order, _stand_in(target, T), T)
-    if len(expansion.regions) != 1 or expansion.unread or expansion.regions[0].conditions:
-        return None
-    (region,), d = expansion.regions, target.size
+    if expansion.unread:
+        return []
+    steps = [_of_region(region, dynamics, target.size) for region in expansion.regions]
+    temperature = Fraction(T).limit_denominator(1000)
+    return [Step(*step, temperature, known, of_data, expansion.notes) for step in steps if step is not None]
+
+
+def _of_region(
+    region: Region, dynamics: Dynamics | None, size: int
+) -> tuple[Region, Recipe | None, Sequence[str], int] | None:
+    """A region with what is declared there and names, the position first; None if it is not a part of z."""
     if region.places is None or region.readout is not None:
         return None
+    count = len(region.density.variables)
     if dynamics is not None:
-        names = dynamics.names
-    else:
-        rest = [i for i in range(len(expansion.variables)) if i not in region.places]
-        region = _reordered(region, [*region.places, *rest])
-        names = coordinate_names(d, "momentum") if rest else coordinate_names(d)
-    if len(names) != len(expansion.variables):
-        return None
-    names = tuple(name.replace("theta", "x") for name in names) if dynamics is None else names
-    temperature = Fraction(T).limit_denominator(1000)
-    recipe = None if dynamics is None else region.recipe
-    return Step(region, names, d, temperature, recipe, known, of_data, expansion.notes)
+        return (region, region.recipe, dynamics.names, size) if dynamics.dim == count else None
+    rest = [i for i in range(count) if i not in region.places]
+    names = [name.replace("theta", "x") for name in coordinate_names(size, *(["momentum"] if rest else []))]
+    return (_reordered(region, [*region.places, *rest]), None, names, size) if len(names) == count else None
 
 
 def _stand_in(target: Target, temperature: float) -> Dynamics:
@@ -185,8 +224,8 @@ def _late(sampler: Sampler, target: Target, estimator: Estimator, step: Step) ->
     still = vanishes([p for i, p in enumerate(step.drift) if i < step.size])
     if not quiet and not still:
         return None
-    further = _step(sampler, target, estimator, FAR, step.known, step.of_data)
-    if further is None:
+    further = next(iter(_steps(sampler, target, estimator, FAR, step.known, step.of_data)), None)
+    if further is None or step.region.conditions:
         return None
     k = next((k for k in range(3, FAR + 1) if not vanishes(flat(further.spread(k)))), None)
     if quiet and k is None:

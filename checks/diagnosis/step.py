@@ -33,10 +33,10 @@ class Step:
     """
 
     region: Region
+    recipe: Recipe | None
     names: Sequence[str]
     size: int
     temperature: Fraction
-    recipe: Recipe | None
     known: Mapping[str, float]
     of_data: Mapping[str, Fraction]
     notes: Sequence[str]

@@ -270,7 +270,7 @@ def _scheme(
     closed, memory = closure(sampler, target, estimator, SOME_WORK if in_the_limit else MOST_WORK)
     if in_the_limit and closed.reason.startswith(NOT_FOLLOWED):
         raise Unreadable(closed.reason)
-    expansion, jumps = _expansion(sampler, target, estimator, powers, memory, remembers)
+    expansion, jumps = expansion_of(sampler, target, estimator, powers, memory, remembers)
     results = [closed, *jumps]
     for region in expansion.regions:
         declared, simple = None, region
@@ -325,13 +325,13 @@ def _under_noise(sampler: Sampler, target: Target) -> _Found:
     claims = sampler.claims
     if not isinstance(claims.law, StationaryLaw) or "covariance" in sampler.needs:
         raise NotForThese("a sampler for exact gradients, or one that reads their covariance")
-    expansion, _ = _expansion(sampler, target, UninterpretedNoise(target), 3)
+    expansion, _ = expansion_of(sampler, target, UninterpretedNoise(target), 3)
     found = [invariant_order(expansion, region, 1) for region in expansion.regions]
     results = tuple(replace(result, outcome=_softened(result.outcome)) for result in found)
     return _Found(*_concluded(results, expansion.notes), results, expansion.notes, expansion.limits)
 
 
-def _expansion(
+def expansion_of(
     sampler: Sampler,
     target: Target,
     estimator: Estimator,
