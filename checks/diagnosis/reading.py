@@ -32,6 +32,7 @@ from checks.proof.ring import rings_limited
 from checks.proof.settings import PLANE, TREE, Setting
 from checks.proof.statements.closure import closed_state
 from checks.proof.statements.data import UNBIASED, data_statements
+from checks.proof.statements.exchange import EXCHANGE
 from checks.proof.statements.orders import INVARIANT
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.entry import WORKLOAD
@@ -64,7 +65,20 @@ def read(subject: Subject, with_data: bool) -> Diagnosis | None:
         subject: a sampler that a statement has found wrong.
         with_data: it was found so on a target with data; a factor may then be the number of data.
     """
-    return None if WORKLOAD in subject.row.tiers else _cached(asked(subject), with_data)
+    if WORKLOAD in subject.row.tiers:
+        return None
+    return _cached(asked(subject), with_data) or _exchange(subject)
+
+
+def _exchange(subject: Subject) -> Diagnosis | None:
+    """The term of the chance of an exchange that is wrong: that of the energies, or the correction for their noise."""
+    for proof in proofs_of(subject).values():
+        for result in proof.results:
+            if proof.verdict == "fail" and result.statement == EXCHANGE and result.outcome == "violated":
+                energies = "U" in result.polynomial
+                term = "the factor of the difference of energies" if energies else "the correction for noisy energies"
+                return Diagnosis("acceptance", f"in the chance of an exchange {term} is wrong", result.polynomial)
+    return None
 
 
 def read_order(subject: Subject) -> Diagnosis | None:

@@ -9,7 +9,7 @@ import pytest
 
 from checks.core.candidate import Subject
 from checks.core.lookup import find_row
-from checks.diagnosis.reading import read
+from checks.diagnosis.reading import read, read_order
 from checks.faults.registry import find_defect
 from samplers.interface.claims import Claims, ExactLaw, Source
 from samplers.simple import simple_sampler
@@ -198,6 +198,11 @@ PLANTED = {
     "sgnht-printed-hamiltonian": r"dH/dxi has the factor 4",
     "sghmc-noise-times-friction": r"factor 2 \(= friction\)",
     "sgld-noise-of-the-trace": r"no noise is drawn",
+    "sgrld-naive": r"Gamma = div \(D \+ Q\) is missing",
+    "hmc-without-kinetic-energy": r"lacks the ratio of proposal densities",
+    "resgld-sign-of-exchange": r"exchange the factor of the difference of energies is wrong",
+    "resgld-hot-chain-has-cold-noise": r"noise in y\[0\] and y\[1\] has the factor",
+    "cv-centre-not-scaled": r"stored points do not cancel",
 }
 
 
@@ -206,6 +211,13 @@ def test_planted_bug_is_named_against_declared_dynamics(name):
     found = read(find_defect(name).subject, True)
     assert found is not None
     assert re.search(PLANTED[name], found.text), found.text
+
+
+def test_lost_order_is_said_where_the_law_is_right_in_the_limit():
+    found = read_order(find_defect("euler-maruyama-claims-order-two").subject)
+    assert found is not None
+    assert "of order 1" in found.text
+    assert found.polynomial.startswith("c_2 = ")
 
 
 def test_temperature_is_not_said_where_friction_and_noise_are_both_wrong():
