@@ -44,7 +44,7 @@ def _at_points(values: Vector, terms: Sequence[Vector]) -> tuple[Fraction, ...] 
         with mpmath.workdps(DIGITS):
             for seed in range(len(terms) + 2):
                 at = random_point(ring.sum(p * p for p in everything), seed)
-                exact = lambda p, at=at: Fraction(mpmath.nstr(at(p), 40))
+                exact = lambda p, at=at: Fraction(str(mpmath.nstr(at(p), 40)))
                 rows += [[exact(p) for p in (*column, value)] for *column, value in zip(*terms, values, strict=True)]
     except (NotReal, Unreadable):
         return None

@@ -192,11 +192,13 @@ def _of_region(
     region: Region, dynamics: Dynamics | None, size: int
 ) -> tuple[Region, Recipe | None, Sequence[str], int] | None:
     """A region with what is declared there and names, the position first; None if it is not a part of z."""
-    if region.places is None or region.readout is not None:
+    if region.readout is not None:
         return None
     count = len(region.density.variables)
     if dynamics is not None:
         return (region, region.recipe, dynamics.names, size) if dynamics.dim == count else None
+    if region.places is None:
+        return None
     rest = [i for i in range(count) if i not in region.places]
     names = [name.replace("theta", "x") for name in coordinate_names(size, *(["momentum"] if rest else []))]
     return (_reordered(region, [*region.places, *rest]), None, names, size) if len(names) == count else None
