@@ -21,7 +21,7 @@ POTENTIAL, KINETIC, DENSITY = "the difference of energies", "the kinetic energy"
 def of_acceptance(
     sampler: Sampler, target: Target, estimator: Estimator, known: Mapping[str, float]
 ) -> Diagnosis | None:
-    """What the acceptance lacks or has too often, or what a rejected proposal leaves behind."""
+    """The part that the acceptance lacks or has too often, or what a rejected proposal leaves behind."""
     claims = sampler.claims
     equation, reversal = claims.get(Diffusion), claims.get(Reversal)
     hamiltonian = equation.dynamics(target).H if equation is not None and reversal is not None else None

@@ -59,7 +59,7 @@ POLYNOMIAL = (against_recipe, from_the_code)
 
 
 def read(subject: Subject, with_data: bool) -> Diagnosis | None:
-    """What the polynomials of a step say of its mistake; None if nothing, or nothing that is sure.
+    """The mistake that the polynomials of a step show; None if they show none, or none for sure.
 
     Args:
         subject: a sampler that a statement has found wrong.
@@ -82,7 +82,7 @@ def _exchange(subject: Subject) -> Diagnosis | None:
 
 
 def read_order(subject: Subject) -> Diagnosis | None:
-    """That an order is lost, where the law is right as h -> 0 and nothing else is known of the mistake."""
+    """The loss of an order, where the law is right as h -> 0 and nothing else is known of the mistake."""
     for proof in proofs_of(subject).values():
         for result in proof.results:
             claimed = result.statement.removeprefix(f"{INVARIANT} ")

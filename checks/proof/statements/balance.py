@@ -98,7 +98,7 @@ def balance(
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What the acceptance of a kernel is made of, and what it is.
+    """The parts of the acceptance of a kernel, and the whole.
 
     Attributes:
         ratio: log a of the code.
