@@ -84,6 +84,7 @@ class Conclusion:
         proved: positions for which the law was proved, for every smooth potential.
         disagreements: numbers that contradict a proof: an error of the suite, whatever the sampler is.
         diagnosis: what is wrong in the user's terms; empty where nothing is, or nothing simple explains it.
+        polynomial: of the step, which the diagnosis was read from; empty if it was not.
     """
 
     sampler: str
@@ -101,6 +102,7 @@ class Conclusion:
     proved: tuple[str, ...] = ()
     disagreements: tuple[str, ...] = ()
     diagnosis: str = ""
+    polynomial: str = ""
 
     @property
     def good(self) -> bool:
@@ -185,7 +187,7 @@ def conclude(sampler: str, results: Sequence[Judged], plan: Plan | None = None, 
         _smallest(results),
         tuple(dict.fromkeys(name for j in of(("pass",), ("law", "order")) for name in j.result.detail.get(SHOWN, ()))),
         _disagreements(results),
-        _diagnosis(results),
+        *_diagnosis(results),
     )
 
 
@@ -260,16 +262,21 @@ ROOTS = ("closed_state", "fresh_draws")
 """Premises in the order of their diagnosis: where one fails, whatever else fails is its consequence."""
 
 
-def _diagnosis(results: Sequence[Judged]) -> str:
-    """The reason of a root that fails, else the diagnosis of most failures, else the reason of another premise."""
+def _diagnosis(results: Sequence[Judged]) -> tuple[str, str]:
+    """The reason of a root that fails, else the diagnosis of most failures, else the reason of another premise.
+
+    Beside it are the polynomials that it was read from, if it was; such a one comes before those fitted to numbers.
+    """
     failed = [j.result for j in results if j.kind in ("fail", "known") and j.result.decides != "conduct"]
     for name in ROOTS:
         reasons = [r.reason for r in failed if r.statement == name]
         if reasons:
-            return reasons[0]
-    texts = [r.detail["diagnosis"]["text"] for r in failed if "diagnosis" in r.detail]
-    texts = texts or [r.reason for r in failed if r.tier == "contract"]
-    return max(texts, key=texts.count) if texts else ""
+            return reasons[0], ""
+    found = [r.detail["diagnosis"] for r in failed if "diagnosis" in r.detail]
+    exact = [d for d in found if "polynomial" in d]
+    pairs = [(d["text"], d.get("polynomial", "")) for d in exact or found]
+    pairs = pairs or [(r.reason, "") for r in failed if r.tier == "contract"]
+    return max(pairs, key=pairs.count) if pairs else ("", "")
 
 
 def _smallest(results: Sequence[Judged]) -> dict[str, tuple[float, str]]:

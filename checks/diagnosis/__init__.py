@@ -2,5 +2,6 @@
 
 from checks.diagnosis.cause import FIRST_ORDER, Cause, Diagnosis, explained
 from checks.diagnosis.diagnose import diagnose
+from checks.diagnosis.reading import read, read_order
 
-__all__ = ["FIRST_ORDER", "Cause", "Diagnosis", "diagnose", "explained"]
+__all__ = ["FIRST_ORDER", "Cause", "Diagnosis", "diagnose", "explained", "read", "read_order"]

@@ -19,10 +19,12 @@ class Diagnosis:
     Attributes:
         cause: the kind of mistake.
         text: one sentence with the factor, the term, the coordinate or the power of h.
+        polynomial: what it was read from, where it was read from the program and not fitted to numbers.
     """
 
     cause: Cause
     text: str
+    polynomial: str = ""
 
 
 def factor(value: float, known: Mapping[str, float]) -> str:
@@ -37,4 +39,7 @@ def factor(value: float, known: Mapping[str, float]) -> str:
 
 def explained(diagnosis: Diagnosis | None) -> dict[str, dict[str, str]]:
     """A diagnosis as it stands among the measurements of a finding and in a record."""
-    return {} if diagnosis is None else {"diagnosis": {"cause": diagnosis.cause, "text": diagnosis.text}}
+    if diagnosis is None:
+        return {}
+    found = {"cause": diagnosis.cause, "text": diagnosis.text}
+    return {"diagnosis": found | ({"polynomial": diagnosis.polynomial} if diagnosis.polynomial else {})}

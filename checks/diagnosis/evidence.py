@@ -18,6 +18,7 @@ from checks.tracing.step_map import HostStep, JaxStep, step_map
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.dynamics.embedded import EmbeddedDynamics
 from samplers.interface.claims import StochasticEquation
+from samplers.interface.sampler import Sampler
 from targets.target import Target
 
 
@@ -125,16 +126,16 @@ def gather(subject: Subject, target: Target) -> Evidence:
     increments, squares = moments_of(step, points, hs)
     if not (np.all(np.isfinite(increments)) and np.all(np.isfinite(squares))):
         raise ArithmeticError("a step is not finite")
-    return Evidence(step, points[: increments.shape[1]], hs, increments, squares, known_numbers(step))
+    return Evidence(step, points[: increments.shape[1]], hs, increments, squares, known_numbers(step.sampler, target))
 
 
-def known_numbers(step: JaxStep | HostStep) -> dict[str, float]:
+def known_numbers(sampler: Sampler, target: Target) -> dict[str, float]:
     """Numbers that a factor may turn out to be: T, the options of the sampler, the number of data."""
-    T = step.sampler.claims.temperature
+    T = sampler.claims.temperature
     known = {"T": T, "1/T": 1 / T, "T^2": T * T, "sqrt T": T**0.5}
-    if dataclasses.is_dataclass(step.sampler):
-        for field in dataclasses.fields(step.sampler):
-            value = getattr(step.sampler, field.name)
+    if dataclasses.is_dataclass(sampler):
+        for field in dataclasses.fields(sampler):
+            value = getattr(sampler, field.name)
             if (
                 field.name != "temperature"
                 and isinstance(value, int | float)
@@ -142,7 +143,7 @@ def known_numbers(step: JaxStep | HostStep) -> dict[str, float]:
                 and value > 0
             ):
                 known |= {field.name: float(value), f"1/{field.name}": 1 / value}
-    if step.target.terms is not None:
-        N = float(step.target.terms.size)
+    if target.terms is not None:
+        N = float(target.terms.size)
         known |= {"the number N of data": N, "1/N": 1 / N}
     return known

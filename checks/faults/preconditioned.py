@@ -240,7 +240,7 @@ DEFECTS: tuple[Defect, ...] = (
         "variance",
         "data",
         source="ChunyuanLI/pSGLD, issue 2",
-        diagnosis=r"noise has the factor 0\.04\b",
+        diagnosis=r"noise has the factor (0\.04\b|1/N\^2)",
     ),
     _bug(
         "psgld-regularisation-inside-root",

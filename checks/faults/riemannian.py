@@ -317,7 +317,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("generator_of_code", PLANE, GENERATOR),
         "metric",
         source="ma2015complete, equation (17) as printed",
-        diagnosis=r"friction .*wrong sign",
+        diagnosis=r"(friction|-D grad H) .*wrong sign",
     ),
     planted(
         "sgrhmc-compensation-dropped",

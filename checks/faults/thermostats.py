@@ -103,7 +103,7 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("defect", LINE, "c_1 = 0"),
         "dimension",
         source="a released sampler on the sphere that uses the ambient dimension",
-        diagnosis=r"drift of xi: term .* is halved",
+        diagnosis=r"drift of xi: term .* (is halved|has the factor 0\.6667)",
     ),
     planted(
         "sgnht-not-divided-by-dimension",
@@ -121,7 +121,7 @@ DEFECTS: tuple[Defect, ...] = (
         "the thermostat is set to temperature 1 whatever the option says",
         Kill("generator_of_code", LINE, GENERATOR, {"temperature": 2.0}),
         "options",
-        diagnosis=r"constant .*added to the drift of xi",
+        diagnosis=r"constant .*added to the drift of xi|drift of xi: its constant is halved",
     ),
     planted(
         "sgnht-noise-times-diffusion",

@@ -27,6 +27,7 @@ from targets.target import Target
 
 SLACKS = (0, 2, 4)
 """Powers of s beyond those asked for that are tried, as divisions by s lose some."""
+NOT_SMALL = "the step does not tend to the identity as h -> 0"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,7 @@ class Region:
         recipe: the declared D and Q; None if nothing is declared.
         readout: moments of position' - z', if the position is z' and an independent noise; None where it is z'.
         assumed: the conditions as polynomials, and whether each is negative.
+        places: places in z of the coordinates of the position; None if it is not a part of z.
     """
 
     conditions: tuple[str, ...]
@@ -56,6 +58,7 @@ class Region:
     recipe: Recipe | None
     readout: Moments | None
     assumed: Mapping[Polynomial, bool] = field(default_factory=dict)
+    places: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +213,7 @@ class _Expander:
         _require_fresh(increment, path=reader.path)
         own = moments(increment, self.order, self.expectation)
         density, recipe = self._law(reader, step, own)
-        return Region((), own, density, recipe, self._readout(step, increment))
+        return Region((), own, density, recipe, self._readout(step, increment), places=self._places(step))
 
     def _with_memory(self, reader: Reader, leaves: list[Any]) -> list[Any]:
         """A state with symbols at the places of which nothing is known."""
@@ -236,14 +239,21 @@ class _Expander:
 
     def _solved(self, step: Stepped, own: Moments) -> Polynomial | None:
         """U / T + sum_i a_i p_i^2 / 2 where the position is one half of z and p the other; None if there is none."""
-        place = [next((p for p in self.z if a.is_constant and a.constant_term == p), None) for a in step.start]
-        if None in place:
+        places = self._places(step)
+        if places is None:
             return None
-        positions = [p for p in place if p is not None]
+        positions = [self.z[place] for place in places]
         inverse = 1 / Fraction(self.temperature).limit_denominator(1000)
         potential = self.ring.generator(Jet("U", (0,) * len(positions), tuple(positions))).scaled(inverse)
         taken = {number for p in positions for number in p.numbers()}
         return solved_hamiltonian(own, potential, self.variables, [v for v in self.variables if v not in taken])
+
+    def _places(self, step: Stepped) -> tuple[int, ...] | None:
+        """The places in z of the numbers of the position; None if one of them is not there."""
+        found = [
+            next((i for i, p in enumerate(self.z) if a.is_constant and a.constant_term == p), None) for a in step.start
+        ]
+        return None if None in found else tuple(i for i in found if i is not None)
 
     def _readout(self, step: Stepped, increment: Sequence[Series]) -> Moments | None:
         """The moments of position' - z' where z is the position without a noise that is drawn for it alone."""
@@ -264,13 +274,9 @@ def _require_small(increment: Sequence[Series]) -> None:
     """Raises Unreadable if the step does not tend to the identity as h -> 0."""
     for change in increment:
         if change and change.valuation < 0:
-            raise Unreadable(
-                f"the step does not tend to the identity as h -> 0: it has a term h^{Fraction(change.valuation, 2)}"
-            )
+            raise Unreadable(f"{NOT_SMALL}: it has a term h^{Fraction(change.valuation, 2)}")
         if change and change.valuation == 0:
-            raise Unreadable(
-                f"the step does not tend to the identity as h -> 0: z' - z = {change.constant_term.text(3)}"
-            )
+            raise Unreadable(f"{NOT_SMALL}: z' - z = {change.constant_term.text(3)}")
 
 
 def _require_fresh(increment: Sequence[Series], path: Path) -> None:
@@ -287,7 +293,7 @@ def _averaged(before: Region | None, found: Region, weight: Fraction, key: tuple
     readout = None
     if known or found.readout is not None:
         readout = _added((before.readout if before is not None else None) or {}, found.readout or {}, weight)
-    return Region(key, own, found.density, found.recipe, readout)
+    return Region(key, own, found.density, found.recipe, readout, places=found.places)
 
 
 def _added(sum_so_far: Moments, more: Moments, weight: Fraction) -> dict[Index, list[Polynomial]]:

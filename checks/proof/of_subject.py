@@ -27,7 +27,7 @@ MOST_WORK = 100_000
 
 
 @dataclasses.dataclass(frozen=True)
-class _Asked:
+class Asked:
     """A subject by what makes it the same: subjects are made anew, rows are not."""
 
     row: Row
@@ -35,9 +35,14 @@ class _Asked:
     subject: Subject = dataclasses.field(compare=False)
 
 
+def asked(subject: Subject) -> Asked:
+    """A subject as the key of a cache."""
+    return Asked(subject.row, repr(sorted(subject.options.items())), subject)
+
+
 def proofs_of(subject: Subject) -> Mapping[str, Proof]:
     """Name of a setting -> the proof for positions of that kind, up to the first one that fails."""
-    return _proofs(_Asked(subject.row, repr(sorted(subject.options.items())), subject))
+    return _proofs(asked(subject))
 
 
 def in_batches(estimator: Estimator) -> Estimator:
@@ -48,8 +53,8 @@ def in_batches(estimator: Estimator) -> Estimator:
 
 
 @functools.lru_cache(maxsize=64)
-def _proofs(asked: _Asked) -> Mapping[str, Proof]:
-    subject = asked.subject
+def _proofs(key: Asked) -> Mapping[str, Proof]:
+    subject = key.subject
     found: dict[str, Proof] = {}
     for setting in ASKED:
         with rings_limited(MOST_WORK):

@@ -191,7 +191,7 @@ class _Found(NamedTuple):
 
 
 def _proved(sampler: Sampler | Builder, setting: Setting, estimator: Callable[[Target], Estimator]) -> _Found:
-    target, built, oracle = _prepared(sampler, setting, estimator)
+    target, built, oracle = prepared(sampler, setting, estimator)
     try:
         if setting.noisy:
             return _under_noise(built, target)
@@ -205,7 +205,7 @@ def _proved(sampler: Sampler | Builder, setting: Setting, estimator: Callable[[T
         raise Unreadable(f"the reader failed with {type(error).__name__}: {error}".splitlines()[0]) from error
 
 
-def _prepared(
+def prepared(
     sampler: Sampler | Builder, setting: Setting, estimator: Callable[[Target], Estimator]
 ) -> tuple[Target, Sampler, Estimator]:
     """The target, the sampler and the estimator, which can be traced.
@@ -291,7 +291,7 @@ def _scheme(
     closed, memory = closure(sampler, target, estimator, SOME_WORK if in_the_limit else MOST_WORK)
     if in_the_limit and closed.reason.startswith(NOT_FOLLOWED):
         raise Unreadable(closed.reason)
-    expansion, jumps = _expansion(sampler, target, estimator, powers, memory, remembers)
+    expansion, jumps = expansion_of(sampler, target, estimator, powers, memory, remembers)
     results = [closed, *jumps]
     for region in expansion.regions:
         declared, simple = None, region
@@ -346,13 +346,13 @@ def _under_noise(sampler: Sampler, target: Target) -> _Found:
     claims = sampler.claims
     if not isinstance(claims.law, StationaryLaw) or "covariance" in sampler.needs:
         raise NotForThese("a sampler for exact gradients, or one that reads their covariance")
-    expansion, _ = _expansion(sampler, target, UninterpretedNoise(target), 3)
+    expansion, _ = expansion_of(sampler, target, UninterpretedNoise(target), 3)
     found = [invariant_order(expansion, region, 1) for region in expansion.regions]
     results = tuple(replace(result, outcome=_softened(result.outcome)) for result in found)
     return _Found(*_concluded(results, expansion.notes), results, expansion.notes, expansion.limits)
 
 
-def _expansion(
+def expansion_of(
     sampler: Sampler,
     target: Target,
     estimator: Estimator,
@@ -361,7 +361,7 @@ def _expansion(
     remembers: bool = False,
 ) -> tuple[Expansion, tuple[Result, ...]]:
     """The series of a step, without the jumps of an exchange; what is decided about these."""
-    claims, dynamics = sampler.claims, _dynamics(sampler, target)
+    claims, dynamics = sampler.claims, declared_dynamics(sampler, target)
     exchange = claims.get(Exchange)
     arguments = sampler, target, estimator, powers
     if exchange is None or dynamics is None:
@@ -376,7 +376,7 @@ def _softened(outcome: Outcome) -> Outcome:
     return "undecided" if outcome == "violated" else outcome
 
 
-def _dynamics(sampler: Sampler, target: Target) -> Dynamics | None:
+def declared_dynamics(sampler: Sampler, target: Target) -> Dynamics | None:
     """The declared SDE of z; that of a composite step is one of another time."""
     equation = sampler.claims.get(Diffusion)
     return None if equation is None or Composite in sampler.claims else equation.dynamics(target)

@@ -22,7 +22,7 @@ from checks.core.finding import Finding
 from checks.core.lookup import resolve, resolve_object
 from checks.core.preflight import dtype_of, preflight
 from checks.core.result import Result
-from checks.diagnosis import diagnose, explained
+from checks.diagnosis import diagnose, explained, read, read_order
 from checks.end_points.error_rates import current_fraction, fraction_of_chains
 from checks.registry import CHECKS, check_of, find_statement
 from samplers.entry import WORKLOAD
@@ -176,8 +176,10 @@ def execute(
         result = dataclasses.replace(result, meets=[o.name for o in (*statement.meets(law), *finding.meets)])
         # what a premise says of the code is its own diagnosis
         of_law = result.decides in ABOUT_LAW and statement.tier != "contract"
-        if result.verdict == "fail" and of_law and "diagnosis" not in result.detail:
-            result.detail.update(explained(diagnose(subject, law)))
+        if result.verdict == "fail" and of_law:
+            exact = read(subject, law.terms is not None)  # what is read from the program wins over what is fitted
+            if exact is not None or "diagnosis" not in result.detail:
+                result.detail.update(explained(exact or diagnose(subject, law) or read_order(subject)))
     except OutOfReach as reason:
         due = [o.name for o in statement.meets(cached_target(target or subject.row.targets[0]))]
         result = dataclasses.replace(blank("out-of-reach", str(reason)), detail={"would meet": due} if due else {})

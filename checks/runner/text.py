@@ -49,6 +49,8 @@ def report(conclusion: Conclusion, plan: Plan, outcomes: Sequence[Outcome]) -> l
     lines = [f"{conclusion.word.upper()}  {conclusion.sampler}  ({meaning})"]
     if conclusion.diagnosis:
         lines += _wrapped("diagnosis", conclusion.diagnosis)[:3]
+    if conclusion.polynomial:
+        lines += [line[:WIDTH] for line in _wrapped("read", conclusion.polynomial)[:2]]
     record = plan.records[conclusion.sampler]
     lines += _law(conclusion, record)
     lines += [f"              {name}: {equation}"[:WIDTH] for name, equation in conclusion.violated[:8]]

@@ -58,6 +58,9 @@ PLAIN: dict[str, Law] = {
 }
 """Inner calls of `jax.random` whose law has no parameter but location and scale."""
 
+SAME_KEY, ONE_KEY = "draws from a key that is the same in every step", "one key for two kinds of draws"
+"""Notes on keys."""
+
 
 def is_draw(equation: Equation) -> bool:
     """True for a call of `jax.random` that draws, and not of another author under such a name."""
@@ -94,7 +97,7 @@ def _of_one_key(reader: Reader, equation: Equation, key: Any, shape: tuple[int, 
     if not isinstance(key, History):
         raise Unreadable("a draw from a key that is not known")
     if key.is_constant:
-        reader.notes.add(f"draws from a key that is the same in every step ({reader.place(equation)})")
+        reader.notes.add(f"{SAME_KEY} ({reader.place(equation)})")
     if name == "_randint":
         return _integers(reader, equation, key, shape, parameters)
     if name == "_shuffle":
@@ -103,7 +106,7 @@ def _of_one_key(reader: Reader, equation: Equation, key: Any, shape: tuple[int, 
     law = _law(name, numbers)
     use = Drawn(law, shape)
     if reader.drawn.setdefault(key, use) != use:
-        reader.notes.add(f"one key for two kinds of draws ({reader.place(equation)})")
+        reader.notes.add(f"{ONE_KEY} ({reader.place(equation)})")
     size = math.prod(shape)
     if key in reader.given:
         return objects([reader.space.lift(p) for p in reader.given[key]], shape)
@@ -144,7 +147,7 @@ def _integers(reader: Reader, equation: Equation, key: History, shape: tuple[int
         raise Unreadable(f"{size} integers of {count} values each")
     use = Drawn(f"integers from {low} to {high - 1}", shape)
     if reader.drawn.setdefault(key, use) != use:
-        reader.notes.add(f"one key for two kinds of draws ({reader.place(equation)})")
+        reader.notes.add(f"{ONE_KEY} ({reader.place(equation)})")
     outcomes = reader.path.outcomes
     if key not in outcomes:
         options = [Option(value, Fraction(1, count)) for value in range(low, high)]
@@ -160,7 +163,7 @@ def _shuffled(reader: Reader, equation: Equation, key: History, rows: Any) -> Ar
         raise Unreadable(f"{count} numbers, or rows of numbers, in any order")
     use = Drawn(f"an order of {count}", rows.shape)
     if reader.drawn.setdefault(key, use) != use:
-        reader.notes.add(f"one key for two kinds of draws ({reader.place(equation)})")
+        reader.notes.add(f"{ONE_KEY} ({reader.place(equation)})")
     outcomes, name = reader.path.outcomes, (key, "order")
     if name not in outcomes:
         orders = list(itertools.permutations(range(count)))

@@ -96,6 +96,43 @@ def balance(
             return both, ()
 
 
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The parts of the acceptance of a kernel, and the whole.
+
+    Attributes:
+        ratio: log a of the code.
+        potential: (U(x) - U(x')) / T.
+        rest: H(z) - H(z') without it, of a momentum.
+        density: log q(z' -> z) - log q(z -> z').
+        cross: (x' - x) . (grad U(x) + grad U(x')) / (2 T): by -2 of it the density of a Langevin proposal is off
+            if it has the gradient with the wrong sign.
+        rejected: z' - R z where the proposal is rejected.
+        unmoved: z' - z there.
+    """
+
+    ratio: Polynomial
+    potential: Polynomial
+    rest: Polynomial
+    density: Polynomial
+    cross: Polynomial
+    rejected: Vector
+    unmoved: Vector
+
+
+def parts_of(
+    sampler: Sampler,
+    target: Target,
+    estimator: Estimator,
+    temperature: float = 1.0,
+    hamiltonian: Callable[[Any], Any] | None = None,
+    reversal: Callable[[Any], Any] | None = None,
+    work: int = MOST_WORK,
+) -> Parts | None:
+    """The parts of the acceptance of a kernel, of the arguments of `balance`; None if the volume changes."""
+    return _Kernel(sampler, target, estimator, temperature, hamiltonian, reversal, work).parts()
+
+
 @dataclass(eq=False)
 class _Kernel:
     sampler: Sampler
@@ -129,6 +166,35 @@ class _Kernel:
         rejection = of_polynomials(REJECTION, "z' = R z where the proposal is rejected", changes)
         reverse = self._reverse_draws(accepted)
         return self._acceptance(accepted, ratio, reverse), rejection
+
+    def parts(self) -> Parts | None:
+        """The acceptance by its parts; None if the move changes volume."""
+        accepted, rejected = self._two_ways()
+        self._require_normal(accepted)
+        reverse = self._reverse_draws(accepted)
+        forward = [p for key in reverse for p in accepted.normals[key]]
+        backward = [p for draws in reverse.values() for p in draws]
+        variables = [next(iter(p.numbers())) for p in (*self.z, *forward)]
+        if not self._keeps_volume([*accepted.z, *backward], variables):
+            return None
+        d, inverse = self.traced.dimension, 1 / Fraction(self.temperature).limit_denominator(1000)
+        reader = new_reader(self.space, finite=True, points=self.points)
+        of = lambda function, z: list(evaluated(reader, function, z[:d]).ravel())
+        potential = (of(uninterpreted, self.z)[0] - of(uninterpreted, accepted.z)[0]).scaled(inverse)
+        slopes = zip(*(of(lambda x: uninterpreted(x, order=1), z) for z in (self.z, accepted.z)), strict=True)
+        moves = zip(accepted.z[:d], self.z[:d], slopes, strict=True)
+        cross = self.ring.sum((after - before) * (a + b) for after, before, (a, b) in moves)
+        weight = self.ring.sum(p * p for p in forward) - self.ring.sum(p * p for p in backward)
+        still = self._reversed(self.z)
+        return Parts(
+            log_ratio(accepted.acceptances[0]),
+            potential,
+            self._energy(self.z) - self._energy(accepted.z) - potential,
+            weight.scaled(Fraction(1, 2)),
+            cross.scaled(inverse / 2),
+            [a - b for a, b in zip(rejected.z, still, strict=True)],
+            [a - b for a, b in zip(rejected.z, self.z, strict=True)],
+        )
 
     def _two_ways(self) -> tuple[Move, Move]:
         """The accepted and the rejected move. Raises Unreadable if there is not exactly one decision."""
@@ -279,6 +345,18 @@ class _Kernel:
         found = of_polynomials("volume", "det^2 = 1", [("det^2 - 1", d * d - self.ring.one)])
         return found.outcome if found.holds else None
 
+    def _keeps_volume(self, image: Vector, variables: Sequence[int]) -> bool:
+        """True if |det| = 1, to 50 digits at random points where it is not proved."""
+        if self._volume(image, variables) is not None:
+            return True
+        with mpmath.workdps(DIGITS):
+            for seed in range(POINTS):
+                slopes = Gradients(self.ring, random_point(self.ring.sum(image), seed), variables)
+                d = mpmath.det(mpmath.matrix([slopes(p) for p in image]))
+                if abs(abs(d) - 1) > mpmath.mpf(10) ** (20 - DIGITS):
+                    return False
+        return True
+
     def _at_points(self, difference: Polynomial, image: Vector, variables: Sequence[int]) -> Result:
         """log a - wanted - log |det| at random points, to 50 digits."""
         everything = self.ring.sum((difference, *image))
@@ -356,5 +434,5 @@ def uncut(p: Polynomial) -> Polynomial:
     if len(terms) == 1 and terms[0][1] == 1 and len(terms[0][0]) == 1 and terms[0][0][0][1] == 1:
         generator = p.ring.generators[terms[0][0][0][0]]
         if isinstance(generator, Applied) and generator.name == "min0":
-            return generator.argument
+            return uncut(generator.argument)
     return p
