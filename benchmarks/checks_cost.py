@@ -43,7 +43,7 @@ class Compilation:
 @contextmanager
 def compiling() -> Iterator[Compilation]:
     """Times at which JAX compiles; nothing compiled before is used."""
-    before = jax.config.jax_enable_compilation_cache
+    before = jax.config.values["jax_enable_compilation_cache"]
     jax.config.update("jax_enable_compilation_cache", False)
     jax.clear_caches()
     compilation = Compilation()
