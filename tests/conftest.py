@@ -4,6 +4,7 @@ annotated shapes.
 
 import os
 from collections.abc import Generator
+from typing import Any
 
 import jax
 import pytest
@@ -36,10 +37,10 @@ def pytest_runtest_call() -> Generator[None, object, object]:
 
 
 SETTINGS = ("enable_compilation_cache", "compilation_cache_dir", "disable_most_optimizations", "enable_x64")
-FOUND = pytest.StashKey[dict[str, object]]()
+FOUND = pytest.StashKey[dict[str, Any]]()
 
 
-def compilation_settings() -> dict[str, object]:
+def compilation_settings() -> dict[str, Any]:
     """All that decides whether a program is found among those compiled before."""
     settings = {name: jax.config.values[f"jax_{name}"] for name in SETTINGS}
     return settings | {"XLA_FLAGS": os.environ.get("XLA_FLAGS")}

@@ -261,7 +261,7 @@ def detailed_balance(case: Case, exact: ExactLaw | None) -> Finding:
     if tested < 8 or not (rejecting or wrong):
         raise Inconclusive(f"only {tested} pairs could be reversed, {rejecting} of them with a rejection")
     columns = np.concatenate(rows).T
-    cause = ratio_of_acceptances(columns, known_numbers(step)) if wrong else None
+    cause = ratio_of_acceptances(columns, known_numbers(step.sampler, case.target)) if wrong else None
     return Finding(
         effect=worst,
         tolerance=tolerance,
