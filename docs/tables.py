@@ -4,10 +4,8 @@ A line `<!-- table: NAME -->` of a page becomes the table of that name in `TABLE
 """
 
 import ast
-import inspect
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -19,12 +17,11 @@ from checks.core.obligations import OBLIGATIONS
 from checks.core.selection import claims_of
 from checks.faults.registry import DEFECTS
 from checks.registry import CHECKS, STATEMENTS, check_of, find_statement
+from checks.runner.listing import SHOWS, claim_types, first_sentence, takers
 from reports.records.frames import markdown
 from reports.records.results import read_renamed
 from reports.statistics.power import power_table
-from samplers import types
 from samplers.entry import TIERS
-from samplers.interface.claims import Claim, Law
 from samplers.registry import SAMPLERS
 from samplers.topic_models.entries import WORKLOADS
 
@@ -34,26 +31,6 @@ PACKAGES = {
     "targets": "Distributions to sample, manifolds, and data. `from targets import gaussian`.",
     "checks": "The checks, and how to run one from Python. `from checks import run_check`.",
 }
-DECIDES = {
-    "law": "stationary distribution",
-    "order": "order of the bias or of the local error",
-    "dynamics": "the SDE that is discretised",
-    "premise": "that the kernel which is examined is the kernel that runs",
-    "conduct": "conduct of the program",
-}
-
-
-def first_sentence(thing: object) -> str:
-    """First sentence of a docstring, on one line."""
-    text = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
-    return re.split(r"(?<=[.:;]) ", text)[0].rstrip(".:;")
-
-
-def subclasses(base: type) -> Iterator[type]:
-    """All subclasses of a class, in the order of definition."""
-    for kind in base.__subclasses__():
-        yield kind
-        yield from subclasses(kind)
 
 
 def kills() -> dict[str, int]:
@@ -92,7 +69,7 @@ def table_of_statements() -> list[str]:
                     f"`{statement.name}`",
                     f"`{_check(statement.name)}`",
                     statement.equation,
-                    DECIDES[statement.decides],
+                    SHOWS[statement.decides],
                     "yes" if statement.samples else "no",
                     ", ".join(f"`{p.kind.__name__}`" for p in statement.parameters if p.required) or "—",
                     found.get(statement.name, 0),
@@ -135,14 +112,10 @@ def table_of_words() -> list[str]:
 
 def table_of_claims() -> list[str]:
     """Claims, with the statements that take each."""
-    takers: dict[type, list[str]] = defaultdict(list)
-    for statement in STATEMENTS:
-        for parameter in statement.parameters:
-            takers[parameter.kind].append(f"`{statement.name}`")
+    taken = takers()
     rows = [
-        (f"`{kind.__name__}`", first_sentence(kind), ", ".join(takers[kind]) or "—")
-        for kind in subclasses(Claim)
-        if kind.__name__ in types.__all__ and kind is not Law
+        (f"`{kind.__name__}`", first_sentence(kind), ", ".join(f"`{name}`" for name in taken[kind]) or "—")
+        for kind in claim_types()
     ]
     return markdown(("claim", "what it states", "statements that take it"), rows)
 

@@ -6,6 +6,7 @@ float64 before anything makes an array.
 
 import dataclasses
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run the numerical statements for which a proof stands as well, not its witnesses alone",
     )
+    add(
+        "--list",
+        dest="list_of",
+        default=None,
+        metavar="KIND",
+        help="print the names of all samplers, checks, statements, targets, tiers or claims, and stop",
+    )
+    add("--explain", default=None, metavar="NAME", help="print what a check, statement, claim or tier is, and stop")
     add("--report", default=None, metavar="FILE.jsonl", help="write every result as a JSON line, as it finishes")
     add("--deviations", default=None, metavar="FILE.toml", help="known failures, with reason and issue; they still run")
 
@@ -118,10 +127,28 @@ def _is_worker(config: pytest.Config) -> bool:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """A worker keeps whole samplers, so that what it compiles is used again."""
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Answer `--list` and `--explain`; a worker keeps whole samplers, so that what it compiles is used again."""
+    if config.option.list_of or config.option.explain:
+        return _answer(config)
     if _selected(config) and getattr(config.option, "numprocesses", None) and config.option.dist == "no":
         config.option.dist = "loadgroup"
+    return None
+
+
+def _answer(config: pytest.Config) -> int:
+    """Print a list or an explanation; the exit code."""
+    from checks.core.bad_input import BadInput
+    from checks.runner.listing import explanation, listing
+
+    asked = config.option.list_of
+    try:
+        lines = listing(asked) if asked else explanation(config.option.explain)
+    except BadInput as error:
+        print(f"ERROR: {error}", file=sys.stderr)
+        return pytest.ExitCode.USAGE_ERROR
+    print("\n".join(lines))
+    return pytest.ExitCode.OK
 
 
 def pytest_configure(config: pytest.Config) -> None:
