@@ -13,6 +13,7 @@ from checks.core.candidate import Subject
 from checks.core.catalogue import adapter_rows, closest, find_target, workload_rows
 from checks.core.error_origin import one_line, place
 from checks.core.importer import load_object
+from checks.core.likely_mistakes import refuse_file
 from samplers.entry import WORKLOAD, Row
 from samplers.interface.claims import Claims
 
@@ -44,6 +45,7 @@ def find_row(reference: str, targets: tuple[str, ...] = ()) -> Row:
     Raises:
         BadInput: if there is no such sampler, or the object is not one.
     """
+    refuse_file(reference)
     if ":" in reference:
         return third_party.row(reference, load_object(reference), targets, DEFAULT_TARGETS, find_target)
     if reference.endswith(".py"):

@@ -93,14 +93,23 @@ def _problem(subject: Subject, target: Target, step: bool) -> str | None:
         return f"{where}: init or step raises {one_line(error)}{place(error)}"
     changed = difference(state, after)
     if changed and "dtype" not in changed:  # a changed dtype is a verdict of the contract tier
+        if isinstance(after, tuple) and after and not difference(state, after[0]):
+            return f"{where}: step returns a state and more beside it; return the state alone, as in `return state`"
         return f"{where}: step must return a state shaped like the one it gets, but {changed}"
     read = sampler.position if host or step else (lambda s: jax.eval_shape(sampler.position, s))
     changed = difference(target.example, read(after))
     if changed and "dtype" not in changed and ParticleLaw not in sampler.claims:
         return f"{where}: position(state) must be shaped like a position of the target, but {changed}"
+    if _discrete(read(after)) and not _discrete(target.example):
+        return f"{where}: its positions are whole numbers; the targets are densities on continuous spaces"
     if (host or step) and not _finite(read(after)):
         return f"{where}: the position is not finite after one step of size {h:g} from the example position"
     return None
+
+
+def _discrete(tree: Any) -> bool:
+    """True if a leaf holds whole numbers."""
+    return any(not jnp.issubdtype(jnp.result_type(leaf), jnp.inexact) for leaf in jax.tree.leaves(tree))
 
 
 def _finite(tree: Any) -> bool:

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from checks.core.bad_input import BadInput
+from checks.core.likely_mistakes import refuse
 from checks.core.options import variants
 from checks.core.start_position import of_particles, start_position
 from samplers.entry import Row
@@ -158,6 +159,7 @@ def _flat(tree: Any) -> np.ndarray:
 
 def builder(reference: str, value: Any) -> Callable[..., Any]:
     """`(target, **options) -> sampler` for an object of another author, what it lacks filled in."""
+    refuse(reference, value)
     if isinstance(value, type):
         if not hasattr(value, "step"):
             raise BadInput(f"--sampler {reference}: the class has no method `step`")
@@ -165,7 +167,7 @@ def builder(reference: str, value: Any) -> Callable[..., Any]:
     if hasattr(value, "step"):
         return lambda target, **options: filled_in(complete(_with_options(reference, value, options)), target, options)
     if callable(value):
-        return lambda target, **options: _if_sampler(value(target, **options), target, options)
+        return lambda target, **options: _if_sampler(reference, value(target, **options), target, options)
     raise BadInput(
         f"--sampler {reference}: the object has no method `step` and is not a function of a Target "
         f"(it is a {type(value).__name__})"
@@ -187,8 +189,9 @@ def _claiming(build: Callable[..., Any], claims: Claims) -> Callable[..., Any]:
     return built
 
 
-def _if_sampler(value: Any, target: Target, options: Mapping[str, Any]) -> Any:
+def _if_sampler(reference: str, value: Any, target: Target, options: Mapping[str, Any]) -> Any:
     """Filled in if it is a sampler; anything else as it is, for `resolve` to name."""
+    refuse(reference, value)
     return filled_in(complete(value), target, options) if hasattr(value, "step") else value
 
 
