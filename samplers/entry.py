@@ -46,6 +46,7 @@ class Row:
         estimator: target -> the estimator that the noise-free checks use (the exact gradient, as a rule).
         diffusion: the diffusion matrix that the method's paper prints; None where none is on file.
         notes: what will not be examined whatever comes out, such as an option that cannot be varied.
+        foreign: no registry knows it. It may run on arrays alone, and the values of `variants` are made up.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Row:
     estimator: Callable[[Target], Estimator] = Exact
     diffusion: PublishedDiffusion | None = None
     notes: tuple[str, ...] = ()
+    foreign: bool = False
 
 
 # Targets and options that rows share ---------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ class Plan:
         temperature: that is claimed.
         notes: what will not be examined, whatever comes out: options that cannot be varied, dimensions.
         part: why the run is a part of all statements only; empty if it is not.
+        foreign: no registry knows the sampler, and the values of its options are made up.
     """
 
     cases: int
@@ -53,6 +54,7 @@ class Plan:
     temperature: float = 1.0
     notes: tuple[str, ...] = ()
     part: str = ""
+    foreign: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,8 @@ def conclude(sampler: str, results: Sequence[Judged], plan: Plan | None = None, 
         plan: what was to be run; None for a file that does not say, whose law is then decided by what is in it.
         law_only: faults of conduct do not count for the word.
     """
-    results, untried = _at_known_options(sampler, results)
+    foreign = ":" in sampler or (plan is not None and plan.foreign)
+    results, untried = _at_known_options(foreign, results)
     of = lambda kinds, about: [j for j in results if j.kind in kinds and j.result.decides in about]
     violated = of(("fail", "unexpected pass"), ABOUT_LAW)
     known = of(("known",), ABOUT_LAW)
@@ -191,12 +194,12 @@ def conclude(sampler: str, results: Sequence[Judged], plan: Plan | None = None, 
     )
 
 
-def _at_known_options(sampler: str, results: Sequence[Judged]) -> tuple[list[Judged], list[Judged]]:
+def _at_known_options(foreign: bool, results: Sequence[Judged]) -> tuple[list[Judged], list[Judged]]:
     """The results, and apart from them what could not be decided at option values that the suite has made up.
 
     A sampler that no registry knows may not work at twice the value of an option; that is no fault of it.
     """
-    made_up = ":" in sampler and any(not j.result.options for j in results)
+    made_up = foreign and any(not j.result.options for j in results)
     lost = lambda j: made_up and j.result.options and j.kind in ("inconclusive", "error", "out-of-reach")
     return [j for j in results if not lost(j)], [j for j in results if lost(j)]
 

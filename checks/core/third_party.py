@@ -87,7 +87,7 @@ def row(
     except BadInput:
         raise
     except Exception:
-        return Row(reference, build, targets=targets or default["euclidean"])  # `resolve` reports it
+        return Row(reference, build, targets=targets or default["euclidean"], foreign=True)  # `resolve` reports it
     if not targets:
         targets = tuple(name for space in spaces for name in default.get(space, ()))
     if not targets:
@@ -97,7 +97,8 @@ def row(
     first = find(targets[0])
     varied, notes = variants(value, lambda options: takes_a_step(lambda: build(first, **options), first))
     power = step_power(sampler, first)
-    return Row(reference, build, targets=targets, variants=varied, step_power=power, estimator=estimator, notes=notes)
+    kept: dict[str, Any] = {"variants": varied, "step_power": power, "estimator": estimator, "notes": notes}
+    return Row(reference, build, targets=targets, foreign=True, **kept)
 
 
 def takes_a_step(build: Callable[[], Any], target: Target) -> bool:

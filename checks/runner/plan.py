@@ -220,7 +220,7 @@ def make_plan(
     if chains is not None and not 0 < float(chains) <= 1:
         raise BadInput(f"--chains {chains}: must be above 0 and at most 1, a fraction of the usual number")
     entries = read(deviations_file) if deviations_file else ()
-    groups = [(resolve(name, parsed, h, only), ":" in name) for name in names]
+    groups = [resolve(name, parsed, h, only) for name in names]
     plan, everything = plan_of(groups, chosen, only, parsed, number)
     if not plan.cases:
         raise BadInput(_nothing_runs(everything, only, names, chosen))
@@ -238,7 +238,7 @@ def make_plan(
 
 
 def plan_of(
-    groups: Iterable[tuple[tuple[Subject, ...], bool]],
+    groups: Iterable[tuple[Subject, ...]],
     tiers: tuple[str, ...],
     only: tuple[str, ...] = (),
     options: Mapping[str, Any] | None = None,
@@ -247,7 +247,7 @@ def plan_of(
     """The plan for subjects that were found already, and all statements that they could run in any tier.
 
     Args:
-        groups: the subjects of each sampler, the default ones first, and whether no registry knows it.
+        groups: the subjects of each sampler, the default ones first.
         tiers: that were chosen, in their order.
         only: targets that were chosen; () for all.
         options: that were given for them.
@@ -258,8 +258,8 @@ def plan_of(
     strangers: list[Subject] = []
     records: dict[str, Record] = {}
     claims: dict[str, tuple[str, ...]] = {}
-    for subjects, stranger in groups:
-        strangers += subjects[:1] if stranger else []
+    for subjects in groups:
+        strangers += subjects[:1] if subjects[0].row.foreign else []
         mine = [case for position, subject in enumerate(subjects) for case in _cases(subject, position == 0, seed)]
         everything += mine
         chosen = [c for c in mine if c.statement.tier in tiers and (not only or c.target in only)]
@@ -291,12 +291,12 @@ def _part(
 def _record(subject: Subject, cases: int, part: str) -> Record:
     """The plan for a sampler."""
     if WORKLOAD in subject.row.tiers or not subject.row.targets:
-        return Record(cases, part=part)
+        return Record(cases, part=part, foreign=subject.row.foreign)
     claims = claims_of(subject)
     order = claims.invariant_order
     due = tuple(o.name for o in due_of(subject))
     notes = (*subject.row.notes, *(("branches of the code",) if ParticleLaw in claims else ()))
-    return Record(cases, due, order, claims.temperature, notes, part)
+    return Record(cases, due, order, claims.temperature, notes, part, subject.row.foreign)
 
 
 def _unclaimed(subject: Subject, tiers: tuple[str, ...]) -> tuple[str, ...]:

@@ -160,7 +160,7 @@ RIGHT = (
 )
 
 
-@pytest.mark.parametrize("value", RIGHT, ids=str)
+@pytest.mark.parametrize("value", RIGHT, ids=lambda value: getattr(value, "__name__", type(value).__name__))
 def test_what_is_a_sampler_is_not_refused(value):
     refuse("mine", value)
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import pytest
 
 import checks
-from samplers import Claims, Source, StationaryLaw
+from samplers import Claims, Source, StationaryLaw, simple_sampler
 
 ROOT = Path(__file__).resolve().parents[3]
 CODE = """
@@ -158,3 +158,16 @@ def test_items_of_a_file_of_their_own(tmp_path, expected):
     failed = {line.split("[")[1].split("]")[0] for line in lines if line.startswith("FAILED")}
     assert failed == FAILING[expected], done.stdout + done.stderr
     assert "PASSED test_mine.py::test_precision_is_as_it_was" in lines
+
+
+def arrays_alone(key, position, step_size, estimator):
+    gradient_key, noise_key = jax.random.split(key)
+    gradient = estimator.estimate(gradient_key, (), position)[0].gradient
+    return position - step_size * gradient + (2 * step_size) ** 0.5 * jax.random.normal(noise_key, position.shape)
+
+
+def test_an_object_that_knows_arrays_alone_passes_as_its_name_does_on_the_command_line():
+    """No tree of arrays is asked of it, since no registry says that it runs on one."""
+    report = checks.check_sampler(simple_sampler(arrays_alone), name="mine")
+    assert report.conclusion.word == "pass", str(report)
+    assert report.conclusion.law == "holds"
