@@ -90,7 +90,7 @@ def _of_object(value: Any) -> str | None:
 
 
 def _of_step(value: Any) -> str | None:
-    """What is wrong with the arguments of `step` and `init`."""
+    """The arguments of `step` and `init` that are wrong."""
     step = _bound(value, "step")
     if step is not None:
         given = sorted(BATCH & _required(step))
@@ -109,7 +109,7 @@ def _of_step(value: Any) -> str | None:
 
 
 def _of_function(value: Callable[..., Any]) -> str | None:
-    """What is wrong with a function that is no function of a Target."""
+    """A function that is no function of a Target, by its arguments."""
     if not _mismatch(value, ("target",)):
         return None
     name = getattr(value, "__name__", "it")

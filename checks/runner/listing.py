@@ -1,4 +1,4 @@
-"""What there is to be named on the command line, and what a name means: `--list` and `--explain`."""
+"""Names for the command line, and what each means: `--list` and `--explain`."""
 
 import inspect
 import re

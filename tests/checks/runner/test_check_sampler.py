@@ -163,7 +163,8 @@ def test_items_of_a_file_of_their_own(tmp_path, expected):
 def arrays_alone(key, position, step_size, estimator):
     gradient_key, noise_key = jax.random.split(key)
     gradient = estimator.estimate(gradient_key, (), position)[0].gradient
-    return position - step_size * gradient + (2 * step_size) ** 0.5 * jax.random.normal(noise_key, position.shape)
+    noise = jax.random.normal(noise_key, position.shape, position.dtype)
+    return position - step_size * gradient + (2 * step_size) ** 0.5 * noise
 
 
 def test_an_object_that_knows_arrays_alone_passes_as_its_name_does_on_the_command_line():

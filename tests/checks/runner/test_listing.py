@@ -1,4 +1,4 @@
-"""What `--list` prints can be named, and what it names is explained."""
+"""Names that `--list` prints can be given, and are explained."""
 
 import inspect
 import subprocess
