@@ -177,7 +177,8 @@ def execute(
         # what a premise says of the code is its own diagnosis
         of_law = result.decides in ABOUT_LAW and statement.tier != "contract"
         if result.verdict == "fail" and of_law:
-            exact = read(subject, law.terms is not None)  # what is read from the program wins over what is fitted
+            # what is read from the program wins over what is fitted
+            exact = None if statement.tier == WORKLOAD else read(subject, law.terms is not None)
             if exact is not None or "diagnosis" not in result.detail:
                 result.detail.update(explained(exact or diagnose(subject, law) or read_order(subject)))
     except OutOfReach as reason:
