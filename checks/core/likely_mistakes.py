@@ -72,7 +72,7 @@ def _of_library(value: Any) -> str | None:
     fields = getattr(value, "_fields", ())
     if "update" in fields and "step" not in fields:
         return f"{kind.__name__} {OF_OPTAX}"
-    if fields == ("init", "step") and _mismatch(value.step, STEP):
+    if fields == ("init", "step") and not _takes(_signature(value.step), STEP):
         return f"{kind.__name__} {OF_BLACKJAX}"
     maker = value if isinstance(value, types.FunctionType | type) else kind
     sentence = SENTENCES.get(str(getattr(maker, "__module__", "")).partition(".")[0])
@@ -91,85 +91,71 @@ def _of_object(value: Any) -> str | None:
 
 def _of_step(value: Any) -> str | None:
     """The arguments of `step` and `init` that are wrong."""
-    step = _bound(value, "step")
-    if step is not None:
-        given = sorted(BATCH & _required(step))
-        if given:
-            return (
-                f"its step takes `{given[0]}`; data are the estimator's: "
-                "`estimator.estimate(key, (), position)[0].gradient` is the gradient of a minibatch, summed over all "
-                f"data, and a step is step({', '.join(STEP)})"
-            )
-        if wrong := _mismatch(step, STEP):
-            return f"its step is step{wrong}; it has to be step({', '.join(STEP)})"
-    init = _bound(value, "init")
-    if init is not None and (wrong := _mismatch(init, INIT)):
-        return f"its init is init{wrong}; it has to be init({', '.join(INIT)})"
+    step, init = (_method(value, name) for name in ("step", "init"))
+    given = sorted(BATCH & _required(step))
+    if given:
+        return (
+            f"its step takes `{given[0]}`; data are the estimator's: "
+            "`estimator.estimate(key, (), position)[0].gradient` is the gradient of a minibatch, summed over all "
+            f"data, and a step is step({', '.join(STEP)})"
+        )
+    if not _takes(step, STEP):
+        return f"its step is step{step}; it has to be step({', '.join(STEP)})"
+    if not _takes(init, INIT):
+        return f"its init is init{init}; it has to be init({', '.join(INIT)})"
     return None
 
 
 def _of_function(value: Callable[..., Any]) -> str | None:
     """A function that is no function of a Target, by its arguments."""
-    if not _mismatch(value, ("target",)):
+    signature = _signature(value)
+    if _takes(signature, ("target",)):
         return None
     name = getattr(value, "__name__", "it")
-    if not _mismatch(value, STEP):
+    if _takes(signature, STEP):
         return f"{name} is a step, of (key, position, step_size, estimator); {SIMPLE} `simple_sampler({name})`"
     return (
-        f"{name}{_signature(value)} is a function with other arguments than a Target, which would return a sampler; of "
+        f"{name}{signature} is a function with other arguments than a Target, which would return a sampler; of "
         f"a step(key, position, step_size, estimator) {SIMPLE} `simple_sampler(step)`"
     )
 
 
-def _bound(value: Any, name: str) -> Any:
-    """A method as an instance has it; None for what has no method of that name, or one that cannot be looked at."""
+def _method(value: Any, name: str) -> inspect.Signature | None:
+    """The signature of a method as an instance has it; None if there is none, or none that can be looked at."""
     if not isinstance(value, type):
-        return getattr(value, name, None)
+        return _signature(getattr(value, name, None))
     found = inspect.getattr_static(value, name, None)
     if isinstance(found, staticmethod | classmethod):
-        return getattr(value, name)
-    return _Unbound(found) if callable(found) else None
-
-
-class _Unbound:
-    """A function of a class, whose first argument is the instance."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-
-    def __call__(self) -> None:
-        """Stand for the function."""
+        return _signature(getattr(value, name))
+    signature = _signature(found)
+    if signature is None:
+        return None
+    first, *rest = signature.parameters.values()  # a method of a class has its instance first
+    return signature if first.kind is first.VAR_POSITIONAL else signature.replace(parameters=rest)
 
 
 def _signature(function: Any) -> inspect.Signature | None:
-    """The signature as a caller of the instance sees it; None if it has none."""
-    own = isinstance(function, _Unbound)
+    """The signature of a function without annotations; None if it has none."""
     try:
-        found = inspect.signature(function.function if own else function)
+        found = inspect.signature(function)
     except (TypeError, ValueError):
         return None
-    parameters = list(found.parameters.values())
-    if own and parameters and parameters[0].kind not in (parameters[0].VAR_POSITIONAL, parameters[0].KEYWORD_ONLY):
-        parameters = parameters[1:]
-    return inspect.Signature([p.replace(annotation=p.empty) for p in parameters])
+    return inspect.Signature([p.replace(annotation=p.empty) for p in found.parameters.values()])
 
 
-def _required(function: Any) -> set[str]:
+def _required(signature: inspect.Signature | None) -> set[str]:
     """Names of the parameters without a default."""
-    found = _signature(function)
-    if found is None:
-        return set()
     several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return {p.name for p in found.parameters.values() if p.default is p.empty and p.kind not in several}
+    parameters = signature.parameters.values() if signature else ()
+    return {p.name for p in parameters if p.default is p.empty and p.kind not in several}
 
 
-def _mismatch(function: Any, names: tuple[str, ...]) -> str:
-    """The signature of a function that cannot be called with so many arguments in a row; empty if it can."""
-    found = _signature(function)
-    if found is None:
-        return ""
+def _takes(signature: inspect.Signature | None, names: tuple[str, ...]) -> bool:
+    """True if so many arguments in a row can be given, or if nothing is known of it."""
+    if signature is None:
+        return True
     try:
-        found.bind(*names)
+        signature.bind(*names)
     except TypeError:
-        return str(found)
-    return ""
+        return False
+    return True

@@ -162,9 +162,9 @@ RIGHT = (
 
 @pytest.mark.parametrize("value", RIGHT, ids=lambda value: getattr(value, "__name__", type(value).__name__))
 def test_what_is_a_sampler_is_not_refused(value):
-    refuse("mine", value)
+    assert refuse("mine", value) is None
 
 
 def test_no_sampler_of_the_registry_is_refused():
     for row in SAMPLERS:
-        refuse(row.name, row.build(target(row.targets[0])))
+        assert refuse(row.name, row.build(target(row.targets[0]))) is None
