@@ -35,16 +35,22 @@ class Whole(NamedTuple):
     rest: tuple[ArrayLike, ...]
 
 
-def is_key(leaf: ArrayLike) -> bool:
-    """True for typed keys, and for the two words of a raw one."""
-    kind = jnp.result_type(leaf)
-    return bool(jnp.issubdtype(kind, jax.dtypes.prng_key) or (kind == jnp.uint32 and np.shape(leaf)[-1:] == (2,)))
+RAW = ((2,), (4,))
+"""Words of a raw key: of threefry, and of rbg."""
+
+
+def is_key(leaf: Any) -> bool:
+    """True for typed keys, and for the words of a raw one; a state of the host may hold what has no dtype."""
+    kind = getattr(leaf, "dtype", None)
+    if kind is None:
+        return False
+    return bool(jnp.issubdtype(kind, jax.dtypes.prng_key) or (kind == jnp.uint32 and np.shape(leaf)[-1:] in RAW))
 
 
 def fresh_key(key: Key, leaf: ArrayLike) -> jax.Array:
     """Keys of the shape and kind of `leaf`, from `key`."""
     if not jnp.issubdtype(jnp.result_type(leaf), jax.dtypes.prng_key):
-        return jax.random.key_data(jax.random.split(key, np.shape(leaf)[:-1]))
+        return jax.random.bits(key, np.shape(leaf), jnp.uint32)
     return jax.random.split(key, np.shape(leaf)) if np.shape(leaf) else jax.random.fold_in(key, 0)
 
 

@@ -24,6 +24,7 @@ from checks.core.selection import first_and_structured, structured_targets
 from checks.core.start_position import start_position
 from samplers.interface.claims import Composite, ExactLaw, Exchange, ParticleLaw
 from samplers.interface.sampler import Estimator, Sampler
+from samplers.interface.whole_state import is_key
 from targets.target import Target
 
 RARE = 256
@@ -424,15 +425,7 @@ FURTHER = (0.731, 731.0, -731.0)
 def rekeyed(k: Kit, state: Any, seed: int) -> Any:
     """The state with the keys that it holds, if any, taken from another `init`: a sampler may keep its key itself."""
     other = k.init(k.key(seed + 1, 91), k.position(seed))
-    return jax.tree.map(lambda leaf, new: new if _is_key(leaf) else leaf, state, other)
-
-
-def _is_key(leaf: Any) -> bool:
-    """True for a key of JAX, typed or raw."""
-    dtype = getattr(leaf, "dtype", None)
-    if dtype is None or isinstance(dtype, np.dtype):
-        return dtype == np.uint32 and np.shape(leaf)[-1:] in ((2,), (4,))
-    return bool(jnp.issubdtype(dtype, jax.dtypes.prng_key))
+    return jax.tree.map(lambda leaf, new: new if is_key(leaf) else leaf, state, other)
 
 
 def _names_of_parts(k: Kit, state: Any) -> list[str]:
