@@ -10,7 +10,7 @@ from fractions import Fraction
 from checks.diagnosis.cause import Diagnosis, factor
 from checks.diagnosis.combinations import combination, vanishes
 from checks.diagnosis.step import LONG
-from checks.proof.statements.balance import Parts, parts_of
+from checks.proof.statements.balance import Kernel, Parts
 from samplers.interface.claims import Diffusion, Reversal
 from samplers.interface.sampler import Estimator, Sampler
 from targets.target import Target
@@ -26,7 +26,7 @@ def of_acceptance(
     equation, reversal = claims.get(Diffusion), claims.get(Reversal)
     hamiltonian = equation.dynamics(target).H if equation is not None and reversal is not None else None
     flip = None if reversal is None else reversal.map
-    parts = parts_of(sampler, target, estimator, claims.temperature, hamiltonian, flip)
+    parts = Kernel(sampler, target, estimator, claims.temperature, hamiltonian, flip).parts()
     if parts is None:
         return None
     texts = [text for text in (_ratio(parts, known), _rejection(parts)) if text]

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from checks.diagnosis.cause import Diagnosis
 from checks.diagnosis.combinations import combination, multiple, vanishes
-from checks.diagnosis.step import Step, flat, shared, times
+from checks.diagnosis.step import Step, flat, of_data, shared, times
 from checks.proof.ring import Polynomial
 from checks.proof.zero import is_zero
 
@@ -139,11 +139,7 @@ def _data(step: Step, likelihood: Sequence[Polynomial]) -> Diagnosis | None:
         return None
     prior = [a - b for a, b in zip(step.slope, likelihood, strict=True)]
     found = combination(step.drift, [[-p for p in prior], [-p for p in likelihood]])
-    if found is None or found[0] == found[1]:
-        return None
-    pairs = zip(("prior", "likelihood"), found, strict=True)
-    wrong = [f"the {name} has the factor {step.factor(c)}" for name, c in pairs if c != 1]
-    return Diagnosis("data", "; ".join(wrong))
+    return None if found is None else of_data(step, found)
 
 
 def _of_momentum(step: Step) -> Diagnosis | None:

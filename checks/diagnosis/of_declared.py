@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from checks.diagnosis.cause import Cause, Diagnosis
 from checks.diagnosis.combinations import by_form, combination, multiple, vanishes
-from checks.diagnosis.step import LONG, Step, flat, product, shared, times
+from checks.diagnosis.step import LONG, Step, flat, of_data, product, shared, times
 from checks.proof.operators import drift_of
 from checks.proof.ring import Polynomial
 
@@ -225,12 +225,7 @@ def _data(step: Step, places: Sequence[int], given: Vector, due: Vector) -> Diag
     found = combination(_difference(given, due), [[-p for p in prior], [-p for p in likelihood]])
     if found is None:
         return None
-    shares = [1 + c / scale for c in found]
-    if shares[0] == shares[1]:
-        return None
-    pairs = zip(("prior", "likelihood"), shares, strict=True)
-    wrong = [f"the {name} has the factor {step.factor(c)}" for name, c in pairs if c != 1]
-    return Diagnosis("data", "; ".join(wrong))
+    return of_data(step, [1 + c / scale for c in found])
 
 
 def _by_forms(step: Step, name: str, given: Vector, due: Vector) -> Diagnosis | None:

@@ -83,9 +83,13 @@ class Step:
     @cached_property
     def slope(self) -> list[Polynomial]:
         """grad U, (d,)."""
+        return self._gradient("U")
+
+    def _gradient(self, name: str) -> list[Polynomial]:
+        """The first derivatives of an uninterpreted function by each coordinate of the position."""
         x = tuple(self.ring.power(v, 1) for v in self.density.variables[: self.size])
         orders = (tuple(int(i == j) for j in range(self.size)) for i in range(self.size))
-        return [self.ring.generator(Jet("U", index, x)) for index in orders]
+        return [self.ring.generator(Jet(name, index, x)) for index in orders]
 
     @cached_property
     def likelihood(self) -> list[Polynomial] | None:
@@ -94,11 +98,7 @@ class Step:
         functions = {g.name for g in generators if isinstance(g, Jet) and g.name.startswith(DATUM)}
         if not functions:
             return None
-        x = tuple(self.ring.power(v, 1) for v in self.density.variables[: self.size])
-        orders = [tuple(int(i == j) for j in range(self.size)) for i in range(self.size)]
-        return [
-            self.ring.sum(self.ring.generator(Jet(name, index, x)) for name in sorted(functions)) for index in orders
-        ]
+        return [self.ring.sum(terms) for terms in zip(*map(self._gradient, sorted(functions)), strict=True)]
 
     def divergence(self, matrix: Any) -> list[Polynomial]:
         """Gamma_i = sum_j d_j M_ij."""
@@ -131,6 +131,14 @@ def product(a: Any, b: Any) -> list[list[Polynomial]]:
 def flat(matrix: Any) -> list[Polynomial]:
     """The entries of a matrix."""
     return [entry for row in matrix for entry in row]
+
+
+def of_data(step: Step, shares: Sequence[Fraction]) -> Diagnosis | None:
+    """Prior and likelihood by the factors that they have in a drift; None if both have the same one."""
+    if shares[0] == shares[1]:
+        return None
+    pairs = zip(("prior", "likelihood"), shares, strict=True)
+    return Diagnosis("data", "; ".join(f"the {name} has the factor {step.factor(c)}" for name, c in pairs if c != 1))
 
 
 def shared(step: Step, i: int, j: int) -> Diagnosis:

@@ -43,6 +43,8 @@ MOST_TRIES = 64
 """Guesses at the point that a draw of the reverse move leads to."""
 LONGEST = 100
 """Terms from which on a polynomial is a name, and an identity is verified at points where it could be proved."""
+TINY = mpmath.mpf(10) ** (20 - DIGITS)
+"""Round-off of an identity at a point."""
 LARGEST_JACOBIAN = 400
 """Terms of a Jacobian matrix beyond which its determinant is evaluated at points only."""
 
@@ -88,12 +90,29 @@ def balance(
     """
     with jax.enable_x64(True):
         try:
-            kernel = _Kernel(sampler, target, estimator, temperature, hamiltonian, reversal, work)
+            kernel = Kernel(sampler, target, estimator, temperature, hamiltonian, reversal, work)
             return kernel.results(), tuple(sorted(kernel.notes))
         except (Unreadable, PrecisionLost, NotReal) as error:
             reason = str(error) or "no real point was found"
             both = Result(BALANCE, EQUATION, "undecided", reason), Result(REJECTION, "z' = R z", "undecided", reason)
             return both, ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Undone:
+    """A move and the draws that undo it.
+
+    Attributes:
+        energy: H(z) - H(z').
+        density: log q(z' -> z) - log q(z -> z').
+        image: z' and those draws, of which the determinant is taken,
+        variables: by the numbers of z and of the draws of the move.
+    """
+
+    energy: Polynomial
+    density: Polynomial
+    image: Vector
+    variables: Sequence[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,28 +139,21 @@ class Parts:
     unmoved: Vector
 
 
-def parts_of(
-    sampler: Sampler,
-    target: Target,
-    estimator: Estimator,
-    temperature: float = 1.0,
-    hamiltonian: Callable[[Any], Any] | None = None,
-    reversal: Callable[[Any], Any] | None = None,
-    work: int = MOST_WORK,
-) -> Parts | None:
-    """The parts of the acceptance of a kernel, of the arguments of `balance`; None if the volume changes."""
-    return _Kernel(sampler, target, estimator, temperature, hamiltonian, reversal, work).parts()
-
-
 @dataclass(eq=False)
-class _Kernel:
+class Kernel:
+    """A kernel that accepts or rejects one proposal; the attributes are the arguments of `balance`.
+
+    Raises:
+        Unreadable: if z has a momentum and no Hamiltonian is declared.
+    """
+
     sampler: Sampler
     target: Target
     estimator: Estimator
-    temperature: float
-    hamiltonian: Callable[[Any], Any] | None
-    reversal: Callable[[Any], Any] | None
-    work: int
+    temperature: float = 1.0
+    hamiltonian: Callable[[Any], Any] | None = None
+    reversal: Callable[[Any], Any] | None = None
+    work: int = MOST_WORK
     points: list[tuple[Polynomial, ...]] = field(default_factory=list)
     notes: set[str] = field(default_factory=set)
 
@@ -149,6 +161,7 @@ class _Kernel:
         self.traced = Traced(self.sampler, self.estimator, self.target)
         self.space = finite_space(LONGEST, self.work)
         self.ring = self.space.ring
+        self.inverse = 1 / Fraction(self.temperature).limit_denominator(1000)
         positive = self.target.manifold.is_positive
         self.z = coordinates(self.ring, self.traced.size, self.traced.dimension, positive)
         if self.hamiltonian is None and self.traced.size != self.traced.dimension:
@@ -159,38 +172,33 @@ class _Kernel:
         accepted, rejected = self._two_ways()
         self._require_normal(accepted)
         ratio = log_ratio(accepted.acceptances[0])
-        still = self._reversed(self.z) if self.reversal else self.z
+        still = self._reversed(self.z)
         changes = [
             (f"z'_{i + 1} - (R z)_{i + 1}", a - b) for i, (a, b) in enumerate(zip(rejected.z, still, strict=True))
         ]
         rejection = of_polynomials(REJECTION, "z' = R z where the proposal is rejected", changes)
-        reverse = self._reverse_draws(accepted)
-        return self._acceptance(accepted, ratio, reverse), rejection
+        return self._acceptance(ratio, self._undone(accepted)), rejection
 
     def parts(self) -> Parts | None:
         """The acceptance by its parts; None if the move changes volume."""
         accepted, rejected = self._two_ways()
         self._require_normal(accepted)
-        reverse = self._reverse_draws(accepted)
-        forward = [p for key in reverse for p in accepted.normals[key]]
-        backward = [p for draws in reverse.values() for p in draws]
-        variables = [next(iter(p.numbers())) for p in (*self.z, *forward)]
-        if not self._keeps_volume([*accepted.z, *backward], variables):
+        undone = self._undone(accepted)
+        if not self._keeps_volume(undone):
             return None
-        d, inverse = self.traced.dimension, 1 / Fraction(self.temperature).limit_denominator(1000)
+        d, inverse = self.traced.dimension, self.inverse
         reader = new_reader(self.space, finite=True, points=self.points)
         of = lambda function, z: list(evaluated(reader, function, z[:d]).ravel())
         potential = (of(uninterpreted, self.z)[0] - of(uninterpreted, accepted.z)[0]).scaled(inverse)
         slopes = zip(*(of(lambda x: uninterpreted(x, order=1), z) for z in (self.z, accepted.z)), strict=True)
         moves = zip(accepted.z[:d], self.z[:d], slopes, strict=True)
         cross = self.ring.sum((after - before) * (a + b) for after, before, (a, b) in moves)
-        weight = self.ring.sum(p * p for p in forward) - self.ring.sum(p * p for p in backward)
         still = self._reversed(self.z)
         return Parts(
             log_ratio(accepted.acceptances[0]),
             potential,
-            self._energy(self.z) - self._energy(accepted.z) - potential,
-            weight.scaled(Fraction(1, 2)),
+            undone.energy - potential,
+            undone.density,
             cross.scaled(inverse / 2),
             [a - b for a, b in zip(rejected.z, still, strict=True)],
             [a - b for a, b in zip(rejected.z, self.z, strict=True)],
@@ -251,8 +259,7 @@ class _Kernel:
         reader = new_reader(self.space, finite=True, points=self.points)
         if self.hamiltonian is not None:
             return evaluated(reader, self.hamiltonian, z).item()
-        inverse = 1 / Fraction(self.temperature).limit_denominator(1000)
-        return evaluated(reader, uninterpreted, z).item().scaled(inverse)
+        return evaluated(reader, uninterpreted, z).item().scaled(self.inverse)
 
     def _reverse_draws(self, accepted: Move) -> dict[History, Vector]:
         """The draws with which the step leads from R z' to R z.
@@ -318,23 +325,32 @@ class _Kernel:
         except Unreadable:
             return None
 
-    def _acceptance(self, accepted: Move, ratio: Polynomial, reverse: Mapping[History, Vector]) -> Result:
+    def _undone(self, accepted: Move) -> _Undone:
+        """An accepted move with the draws that undo it."""
+        reverse = self._reverse_draws(accepted)
         forward = [p for key in reverse for p in accepted.normals[key]]
         backward = [p for draws in reverse.values() for p in draws]
         weight = self.ring.sum(p * p for p in forward) - self.ring.sum(p * p for p in backward)
-        wanted = self._energy(self.z) - self._energy(accepted.z) + weight.scaled(Fraction(1, 2))
-        variables = [next(iter(p.numbers())) for p in (*self.z, *forward)]
-        image = [*accepted.z, *backward]
-        volume = self._volume(image, variables)
+        return _Undone(
+            self._energy(self.z) - self._energy(accepted.z),
+            weight.scaled(Fraction(1, 2)),
+            [*accepted.z, *backward],
+            [next(iter(p.numbers())) for p in (*self.z, *forward)],
+        )
+
+    def _acceptance(self, ratio: Polynomial, undone: _Undone) -> Result:
+        wanted = undone.energy + undone.density
+        volume = self._volume(undone)
         if volume is None:
-            return self._at_points(ratio - wanted, image, variables)
+            return self._at_points(ratio - wanted, undone)
         found = of_polynomials(BALANCE, EQUATION, [("log a less what it should be", ratio - wanted)])
         outcomes: list[Outcome] = [found.outcome, volume]
         outcome = max(outcomes, key=OUTCOMES.index)
         return Result(BALANCE, EQUATION, outcome, found.reason, found.polynomial)
 
-    def _volume(self, image: Vector, variables: Sequence[int]) -> Outcome | None:
+    def _volume(self, undone: _Undone) -> Outcome | None:
         """The outcome for |det| = 1; None if it is not, or too large to tell."""
+        image, variables = undone.image, undone.variables
         atoms = frozenset().union(*(p.atoms() for p in image))
         if len(image) > 4 or any(isinstance(self.ring.generators[g], Abbreviation) for g in atoms):
             return None
@@ -345,31 +361,28 @@ class _Kernel:
         found = of_polynomials("volume", "det^2 = 1", [("det^2 - 1", d * d - self.ring.one)])
         return found.outcome if found.holds else None
 
-    def _keeps_volume(self, image: Vector, variables: Sequence[int]) -> bool:
+    def _keeps_volume(self, undone: _Undone) -> bool:
         """True if |det| = 1, to 50 digits at random points where it is not proved."""
-        if self._volume(image, variables) is not None:
+        if self._volume(undone) is not None:
             return True
         with mpmath.workdps(DIGITS):
-            for seed in range(POINTS):
-                slopes = Gradients(self.ring, random_point(self.ring.sum(image), seed), variables)
-                d = mpmath.det(mpmath.matrix([slopes(p) for p in image]))
-                if abs(abs(d) - 1) > mpmath.mpf(10) ** (20 - DIGITS):
-                    return False
-        return True
+            return all(abs(d - 1) < TINY for _, d in self._determinants(undone, self.ring.zero))
 
-    def _at_points(self, difference: Polynomial, image: Vector, variables: Sequence[int]) -> Result:
+    def _at_points(self, difference: Polynomial, undone: _Undone) -> Result:
         """log a - wanted - log |det| at random points, to 50 digits."""
-        everything = self.ring.sum((difference, *image))
-        worst = mpmath.mpf(0)
         with mpmath.workdps(DIGITS):
-            for seed in range(POINTS):
-                value = random_point(everything, seed)
-                slopes = Gradients(self.ring, value, variables)
-                matrix = mpmath.matrix([slopes(p) for p in image])
-                worst = max(worst, abs(value(difference) - mpmath.log(abs(mpmath.det(matrix)))))
-        if worst < mpmath.mpf(10) ** (20 - DIGITS):
+            found = [abs(at(difference) - mpmath.log(d)) for at, d in self._determinants(undone, difference)]
+        if max(found) < TINY:
             return Result(BALANCE, EQUATION, "verified")
         return Result(BALANCE, EQUATION, "violated", "log a is not what it should be", difference.text())
+
+    def _determinants(self, undone: _Undone, beside: Polynomial) -> Iterator[tuple[Any, Any]]:
+        """Values at random points, where another polynomial has one too, and |det| there."""
+        everything = self.ring.sum((beside, *undone.image))
+        for seed in range(POINTS):
+            at = random_point(everything, seed)
+            slopes = Gradients(self.ring, at, undone.variables)
+            yield at, abs(mpmath.det(mpmath.matrix([slopes(p) for p in undone.image])))
 
 
 def _size(shape: Sequence[int]) -> int:
