@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from checks.core.bad_input import BadInput
@@ -58,6 +59,16 @@ class Sealed:
         return Estimate(*shown), estate
 
 
+class Shaped(Exact):
+    """Estimates of the right shapes and without a value: for tracing alone, which need not trace the potential."""
+
+    def estimate(self, key: Key, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
+        """Zeros like the position, and zero."""
+        del key
+        value = jnp.zeros((), jnp.result_type(*jax.tree.leaves(position)))
+        return Estimate(jax.tree.map(jnp.zeros_like, position), value), estate
+
+
 def row(
     reference: str,
     value: Any,
@@ -79,7 +90,7 @@ def row(
     Raises:
         BadInput: if the object is none of these, or its spaces have no default target.
     """
-    build = builder(reference, value) if claims is None else _claiming(builder(reference, value), claims)
+    build = built_once(builder(reference, value) if claims is None else _claiming(builder(reference, value), claims))
     first = find((targets or default["euclidean"])[0])
     try:
         sampler = build(first)
@@ -175,6 +186,25 @@ def builder(reference: str, value: Any) -> Callable[..., Any]:
     )
 
 
+def built_once(build: Callable[..., Any]) -> Callable[..., Any]:
+    """`build` with one sampler for each target and options: what is found out of it, and its programs, serve again.
+
+    One of the host is built anew each time, for it may count its calls.
+    """
+    made: dict[Any, Any] = {}
+
+    def built(target: Target, **options: Any) -> Any:
+        name = (target, repr(sorted(options.items())))
+        if name not in made:
+            sampler = build(target, **options)
+            if on_host(sampler):
+                return sampler
+            made[name] = sampler
+        return made[name]
+
+    return built
+
+
 def _claiming(build: Callable[..., Any], claims: Claims) -> Callable[..., Any]:
     """`build` with other claims."""
 
@@ -235,8 +265,7 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any]) -> S
 def needs_of(sampler: Sampler, target: Target) -> frozenset[str]:
     """The fewest parts of an estimate with which a step can be taken; the gradient if it cannot be taken at all."""
     host = on_host(sampler)
-    estimator = HostExact(target) if host else Exact(target)
-
+    estimator = HostExact(target) if host else Shaped(target)
     for needs in FEWEST:
         sealed = Sealed(estimator, needs)
         try:

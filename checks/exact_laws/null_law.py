@@ -18,7 +18,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.interpolate import make_interp_spline
 from scipy.special import ndtr
 
 from checks.core.check import Inconclusive, OutOfReach
@@ -393,6 +392,8 @@ def _of_grid(step: JaxStep, h: float, num_steps: int, start: Gaussian | None = N
     error = 10 * float(errors.max()) + float(np.abs(rough - [own @ values, reference @ values]).sum(axis=0).max())
 
     def cdf(a: np.ndarray):
+        from scipy.interpolate import make_interp_spline  # slow to load
+
         index = int(np.argmax(np.abs(a)))
         if np.count_nonzero(a) != 1:
             return None

@@ -6,50 +6,19 @@
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import mpmath
 import numpy as np
 import sympy as sp
 
-from checks.numerics.drift_terms import DRIFT, GAMMA
 from checks.tracing.jaxpr_to_sympy import almost_everywhere, coordinate_symbols, symbolic_matrix, to_sympy, vanishes
+from checks.tracing.recipe_equations import CONSTANTS, EQUATIONS, LARGEST_EXPRESSION, EquationCheck, worst_of
 from samplers.dynamics.complete_recipe import Dynamics
 
-LARGEST_EXPRESSION = 2500
-"""Operations beyond which an expression is not simplified but evaluated to `DIGITS` digits at rational points."""
 DIGITS = 50
-RATIONAL_POINTS = 20
 VERIFIED = 10.0 ** (10 - DIGITS)
 """Relative size that counts as zero in arithmetic of `DIGITS` digits."""
-CONSTANTS = 64 * float(np.finfo(float).eps)
-"""Constants of a program are float64, so that an identity between two of them holds only to their round-off."""
-
-EQUATIONS = {
-    "skew": "Q + Q^T = 0",
-    "symmetric": "D - D^T = 0",
-    "semidefinite": "D is positive semidefinite",
-    "gamma": GAMMA,
-    "drift": DRIFT,
-    "residual": "Fokker-Planck residual of exp(-H) = 0",
-}
-
-Status = Literal["proved", "verified", "round-off", "violated"]
-
-
-class EquationCheck(NamedTuple):
-    """Outcome of the proof of one equation.
-
-    Attributes:
-        status: `proved` (SymPy), `verified` (to 50 digits at rational points, no proof), `round-off` (holds to the
-            round-off of float64) or `violated`.
-        effect: the worst violation, relative to the magnitudes of the terms; 0 if proved.
-        words: where and by how much, if violated.
-    """
-
-    status: Status
-    effect: float
-    words: str = ""
 
 
 class Symbolic(NamedTuple):
@@ -173,16 +142,6 @@ def prove(
         found[key] = worst_of(findings)
     found["semidefinite"] = _semidefinite(s, places, largest_expression)
     return {key: found[key] for key in EQUATIONS}, s
-
-
-_ORDER: tuple[Status, ...] = ("proved", "verified", "round-off", "violated")
-
-
-def worst_of(findings: list[EquationCheck]) -> EquationCheck:
-    """The worst status, and of those the largest effect."""
-    if not findings:
-        return EquationCheck("proved", 0.0)
-    return max(findings, key=lambda f: (_ORDER.index(f.status), f.effect))
 
 
 def _decide(terms: Sequence[sp.Expr], values, largest, label: str, places, largest_expression: int) -> EquationCheck:

@@ -5,8 +5,6 @@ from typing import Protocol
 
 import numpy as np
 
-from samplers.positive.cir_transition import cir_transition
-
 Prior = np.ndarray | float
 """Shapes to which counts are added; they broadcast against log theta (K, d)."""
 
@@ -65,6 +63,8 @@ class CIRUpdate:
         self, generator: np.random.Generator, log_theta: np.ndarray, prior: Prior, counts: np.ndarray, step_size: float
     ) -> np.ndarray:
         """log theta' (K, d)."""
+        from samplers.positive.cir_transition import cir_transition  # Numba takes half a second to load
+
         return cir_transition(generator, log_theta, prior + counts, step_size)
 
 

@@ -12,7 +12,6 @@ from samplers.interface.aliases import Estimator, EstimatorState
 from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source
 from samplers.interface.from_step import PositionVariable
 from samplers.interface.sampler import Estimate, Stateless
-from samplers.positive.cir_transition import cir_logs
 from samplers.validation import require
 
 
@@ -45,6 +44,8 @@ class CIRSteps(PositionVariable, CountedShape):
 
     def step(self, key: np.random.Generator, state: SCIRState, step_size: float, estimator: Estimator) -> SCIRState:
         """Take one step."""
+        from samplers.positive.cir_transition import cir_logs  # Numba takes half a second to load
+
         require(step_size > 0, "step_size: must be positive", step_size)
         position = self.position(state)
         estimate, estate = estimator.estimate(estimator_key(key, estimator), state.estate, position)

@@ -1,6 +1,8 @@
 """The direction of imports: targets <- samplers <- checks <- reports; benchmarks and tests may import all."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,3 +46,13 @@ def test_an_import_against_the_direction_is_seen():
     assert forbidden("samplers", imported("import checks.core.result")) == {"checks"}
     assert forbidden("checks", imported("import tests.conftest, reports")) == {"tests", "reports"}
     assert forbidden("checks", imported("import samplers, targets, checks.tracing.noise_tape, numpy")) == set()
+
+
+SLOW = ("numba", "sympy", "scipy.interpolate", "scipy.stats", "statsmodels", "pandas", "matplotlib")
+"""Each takes a tenth to one and a half seconds to load: loaded by what uses them, not by every run."""
+
+
+def test_the_checks_load_no_slow_library():
+    code = f"import checks.runner.plan, sys; print([name for name in {SLOW} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert run.stdout.strip() == "[]"

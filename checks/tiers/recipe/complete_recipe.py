@@ -10,11 +10,10 @@ drift that comes from anywhere.
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import mpmath
 import numpy as np
 
 from checks.core.candidate import Subject
@@ -24,21 +23,21 @@ from checks.core.selection import and_plane, informative, last
 from checks.exact_laws.claimed_law_quadrature import within
 from checks.numerics.drift_terms import DRIFT, diagnose_drift, drift_terms, explain_drift, gamma_terms, without_term
 from checks.tiers.recipe.uniqueness import ROUND_OFF, NotStationary, construct_q, residual_at
-from checks.tracing.sympy_proof import (
+from checks.tracing.recipe_equations import (
     CONSTANTS,
     EQUATIONS,
     LARGEST_EXPRESSION,
     RATIONAL_POINTS,
     EquationCheck,
-    Symbolic,
-    evaluator,
-    prove,
     worst_of,
 )
 from samplers.dynamics.charts import Chart
 from samplers.dynamics.complete_recipe import Dynamics, MatrixField, ScalarField, VectorField
 from samplers.interface.claims import Diffusion, EmbeddedDiffusion, StochasticEquation
 from targets.target import Target
+
+if TYPE_CHECKING:
+    from checks.tracing.sympy_proof import Symbolic
 
 __all__ = [
     "agree",
@@ -331,6 +330,8 @@ def symbolic_recipe(case: Case, seed: int, equation: StochasticEquation) -> Find
         NotApplicable: if no dynamics are declared or z has more than `LARGEST_SYMBOLIC` coordinates.
         Untranslatable: naming the primitive.
     """
+    from checks.tracing.sympy_proof import prove  # SymPy takes a third of a second to load
+
     found = instances(case.subject, case.target)
     dim = max(i.dynamics.dim for i in found)
     if dim > LARGEST_SYMBOLIC:
@@ -360,7 +361,7 @@ def _positive(target: Target, dynamics: Dynamics) -> tuple[bool, ...]:
     return tuple(target.manifold.is_positive and i < dynamics.size for i in range(dynamics.dim))
 
 
-def agree(dynamics: Dynamics, symbolic: Symbolic, points: np.ndarray) -> float:
+def agree(dynamics: Dynamics, symbolic: "Symbolic", points: np.ndarray) -> float:
     """Largest disagreement between the SymPy expressions and autodiff: drift, Gamma, residual, in round-off units.
 
     Args:
@@ -371,6 +372,10 @@ def agree(dynamics: Dynamics, symbolic: Symbolic, points: np.ndarray) -> float:
     Returns:
         max |difference| / (k n eps times the magnitudes of the terms); at most 1 if they agree.
     """
+    import mpmath
+
+    from checks.tracing.sympy_proof import evaluator
+
     n, terms = dynamics.dim, drift_terms(dynamics, points)
     with jax.enable_x64(True):
         drift, gamma = (

@@ -6,6 +6,7 @@ integrals, and end points of independent chains. A row of this tier (`samplers.t
 kernel, and `trials`, which dispatches on its type, says how each check is run on it: a `Trial`.
 """
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
@@ -55,10 +56,17 @@ def trials(kernel: object, step_size: float) -> Mapping[str, Trial]:
     raise TypeError(f"{type(kernel).__name__} is no kernel of the tier workload: no trials are registered for it")
 
 
+def trials_of(kernel: object, step_size: float) -> Mapping[str, Trial]:
+    """`trials`, those of the suite's own kernels registered first, for which Numba has to be loaded."""
+    for module in ("dp", "lda", "sam"):
+        importlib.import_module(f"checks.tiers.workload.{module}")
+    return trials(kernel, step_size)
+
+
 def run_trial(name: str, case: Case, seed: int) -> Finding:
     """Run the trial of a check and judge it."""
     h = case.step_size
-    trial = trials(kernel_of(case.subject, case.target), h)[name]
+    trial = trials_of(kernel_of(case.subject, case.target), h)[name]
     count = max(LEAST, int(current_fraction() * trial.chains))
 
     def reason(worst: Outcome) -> str:
@@ -81,7 +89,7 @@ def run_trial(name: str, case: Case, seed: int) -> Finding:
 def on_trial(name: str) -> Callable[[Subject], tuple[str, ...]]:
     """The posteriors of a row of the tier `workload` on which its kernel has a trial for this check."""
     return lambda subject: tuple(
-        n for n in subject.row.targets if name in trials(kernel_of(subject, find_target(n)), subject.row.step_size)
+        n for n in subject.row.targets if name in trials_of(kernel_of(subject, find_target(n)), subject.row.step_size)
     )
 
 

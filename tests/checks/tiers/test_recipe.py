@@ -27,7 +27,8 @@ from checks.tiers.recipe.complete_recipe import (
     without_term,
 )
 from checks.tracing.jaxpr_to_sympy import Untranslatable
-from checks.tracing.sympy_proof import EQUATIONS, prove
+from checks.tracing.recipe_equations import EQUATIONS
+from checks.tracing.sympy_proof import prove
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.entry import Row
 from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw

@@ -10,7 +10,7 @@ from checks.end_points.error_rates import fraction_of_chains
 from checks.registry import STATEMENTS, find_statement
 from checks.runner.execute import execute, run_check
 from checks.runner.plan import make_plan
-from checks.tiers.workload.trial import JOINT, LAW, LIMIT, MEAN, Moments, Trial, trials
+from checks.tiers.workload.trial import JOINT, LAW, LIMIT, MEAN, Moments, Trial, trials, trials_of
 from samplers.entry import TIERS, WORKLOAD
 from samplers.registry import SAMPLERS
 from samplers.topic_models.entries import WORKLOADS
@@ -88,7 +88,7 @@ def test_a_kernel_that_is_too_blunt_for_its_promise_is_inconclusive():
     @trials.register
     def blunt_trials(kernel: Blunt, step_size: float) -> dict[str, Trial]:
         del kernel, step_size
-        real = trials(WORKLOADS[0].build(None), 1.0)[LAW]
+        real = trials_of(WORKLOADS[0].build(None), 1.0)[LAW]
         return {LAW: Trial(real.run, 500, 1e-3, real.unit, real.source, real.steps)}
 
     row = type(WORKLOADS[0])("blunt", lambda posterior: Blunt(), (WORKLOAD,), targets=("lda-tiny",))
