@@ -13,10 +13,10 @@ from checks.core.result import Result
 Law = Literal["holds", "violated", "undecided", "not examined"]
 Word = Literal["pass", "fail", "inconclusive", "fault", "error", "known", "part"]
 WORDS: dict[Word, str] = {
-    "pass": "the law holds, with every obligation met, and the conduct is clean",
+    "pass": "the law holds, with every obligation met, and the conduct has no major fault",
     "fail": "the law is violated",
     "inconclusive": "the law is undecided: something that has to be shown was not",
-    "fault": "the law holds, and the conduct is at fault",
+    "fault": "the law holds, and the conduct has a major fault",
     "error": "the sampler raised",
     "known": "the law is violated, as a deviations file says",
     "part": "nothing is wrong in the part that was run; the law as a whole was not examined",
@@ -25,6 +25,8 @@ WORDS: dict[Word, str] = {
 PASS: Word = "pass"
 GOOD: tuple[Word, ...] = ("pass", "known", "part")
 """Words that do not fail a run."""
+MAJOR, MINOR = "major", "minor"
+"""Severities of a fault of conduct: a minor one fails no run."""
 ABOUT_LAW = ("law", "order", "dynamics")
 SHOWN = "shown"
 """Detail of a proof: the positions for which it was finished."""
@@ -139,7 +141,7 @@ def conclude(sampler: str, results: Sequence[Judged], plan: Plan | None = None, 
         sampler: name of the row.
         results: of it.
         plan: what was to be run; None for a file that does not say, whose law is then decided by what is in it.
-        law_only: faults of conduct do not count for the word.
+        law_only: major faults of conduct do not count for the word either.
     """
     foreign = ":" in sampler or (plan is not None and plan.foreign)
     results, untried = _at_known_options(foreign, results)
@@ -152,7 +154,7 @@ def conclude(sampler: str, results: Sequence[Judged], plan: Plan | None = None, 
     sampled = not missing and any(j.kind == "pass" and j.result.statement == RUNS for j in results)
     stuck = _stuck(results, sampled)
     faults = _distinct(
-        Fault(j.result.statement, j.result.severity or "major", j.result.reason)
+        Fault(j.result.statement, j.result.severity or MAJOR, j.result.reason)
         for j in of(("fail", "unexpected pass"), ("conduct",))
     )
     law: Law = "holds"
@@ -168,7 +170,7 @@ def conclude(sampler: str, results: Sequence[Judged], plan: Plan | None = None, 
         ("fail", bool(violated)),
         ("error", any(j.kind == "error" for j in results)),
         ("inconclusive", law == "undecided" or (law == "not examined" and not part)),
-        ("fault", bool(faults) and not law_only),
+        ("fault", any(fault.severity == MAJOR for fault in faults) and not law_only),
         ("known", bool(known)),
         ("part", part),
     )
@@ -300,6 +302,6 @@ def _distinct(faults: Iterable[Fault]) -> tuple[Fault, ...]:
     """One fault per statement, the severest."""
     found: dict[str, Fault] = {}
     for fault in faults:
-        if fault.statement not in found or fault.severity == "major":
+        if fault.statement not in found or fault.severity == MAJOR:
             found[fault.statement] = fault
     return tuple(found.values())

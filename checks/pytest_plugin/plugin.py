@@ -31,6 +31,7 @@ LETTERS = {
     "not-applicable": ("not applicable", "n", ("NOT-APPLICABLE", {"yellow": True})),
     "error": ("sampler error", "E", ("ERROR", {"red": True})),
     "known": ("known", "k", ("KNOWN", {"yellow": True})),
+    "minor fault": ("minor fault", "m", ("MINOR FAULT", {"yellow": True})),
     "unexpected pass": ("unexpected pass", "U", ("UNEXPECTED-PASS", {"red": True})),
 }
 ONLY_CHECKS = (
@@ -91,7 +92,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FOLDER",
         help="where compiled programs are kept, or off (default: SGMCMC_COMPILATION_CACHE, or the user's cache folder)",
     )
-    add("--law-only", action="store_true", help="faults of conduct (dtypes, keys, options) do not fail the run")
+    add("--law-only", action="store_true", help="faults of conduct (keys, options) do not fail the run")
     add(
         "--numerics",
         action="store_true",
@@ -273,7 +274,7 @@ def run_case(request: pytest.FixtureRequest) -> Callable[[Any], None]:
             pytest.skip("nothing is left open")
         so_far += [o.judged for o in outcomes]
         shown = worst([o.result for o in outcomes if not o.ok] or results)
-        kind = next(o.kind for o in outcomes if o.result is shown)
+        kind = next(o.label for o in outcomes if o.result is shown)
         record = {"row": row, "lines": [r.to_json() for r in results], "kind": kind}
         request.node.user_properties.append((NAME, record))
         if not all(o.ok for o in outcomes):

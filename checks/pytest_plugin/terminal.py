@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from checks.core.conclusion import Conclusion, conclude
 from checks.core.result import VERDICTS, Result
 from checks.runner.plan import Plan
-from checks.runner.text import Outcome
+from checks.runner.text import MINOR_FAULT, Outcome
 
 
 def header(plan: Plan, workers: int) -> list[str]:
@@ -32,11 +32,11 @@ def conclusions(plan: Plan, outcomes: Sequence[Outcome]) -> list[Conclusion]:
 
 def table(plan: Plan, outcomes: Sequence[Outcome]) -> list[str]:
     """Counts of every verdict, a line per sampler."""
-    kinds = [*VERDICTS, *(k for k in ("known", "unexpected pass") if any(o.kind == k for o in outcomes))]
+    kinds = [*VERDICTS, *(k for k in ("known", "unexpected pass", MINOR_FAULT) if any(o.label == k for o in outcomes))]
     rows = [("sampler", *kinds, "seconds")]
     for name in plan.records:
         mine = [o for o in outcomes if o.row == name]
-        counts = [str(sum(o.kind == kind for o in mine)) for kind in kinds]
+        counts = [str(sum(o.label == kind for o in mine)) for kind in kinds]
         rows.append((name, *counts, f"{sum(o.result.seconds or 0.0 for o in mine):.1f}"))
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     return [

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from checks.core.conclusion import PASS, ROOTS, WORDS, Conclusion, Judged
+from checks.core.conclusion import MINOR, PASS, ROOTS, WORDS, Conclusion, Judged
 from checks.core.conclusion import Plan as Record
 from checks.core.obligations import obligation
 from checks.core.result import Result
@@ -11,6 +11,7 @@ from checks.runner.known_failures import Deviation
 from checks.runner.plan import Plan
 
 WIDTH = 118
+MINOR_FAULT = "minor fault"
 MOST_FAILING, MOST_LINES = 40, 12
 """Lines that a failing and a passing sampler print at most."""
 
@@ -38,14 +39,19 @@ class Outcome:
     @property
     def ok(self) -> bool:
         """True if it does not fail the run by itself."""
-        return self.kind in ("pass", "not-applicable", "out-of-reach", "known")
+        return self.kind in ("pass", "not-applicable", "out-of-reach", "known") or self.label == MINOR_FAULT
+
+    @property
+    def label(self) -> str:
+        """The kind, as it is counted and shown: a minor fault of conduct is none of the failures."""
+        return MINOR_FAULT if self.kind == "fail" and self.result.severity == MINOR else self.kind
 
 
 def report(conclusion: Conclusion, plan: Plan, outcomes: Sequence[Outcome]) -> list[str]:
     """All that is printed of one sampler: at most 12 lines if it passes, 40 if not."""
     meaning = WORDS[conclusion.word]
-    if conclusion.word == PASS and conclusion.faults:
-        meaning = "the law holds, with every obligation met; faults of conduct do not count here"
+    if conclusion.word == PASS:
+        meaning = f"the law holds, with every obligation met, and {_manners(conclusion)}"
     lines = [f"{conclusion.word.upper()}  {conclusion.sampler}  ({meaning})"]
     if conclusion.diagnosis:
         lines += _wrapped("diagnosis", conclusion.diagnosis)[:3]
@@ -76,6 +82,14 @@ def report(conclusion: Conclusion, plan: Plan, outcomes: Sequence[Outcome]) -> l
     if conclusion.good:
         return lines[:MOST_LINES]
     return lines + _findings(outcomes, MOST_FAILING - len(lines))
+
+
+def _manners(conclusion: Conclusion) -> str:
+    """The conduct of a sampler that passes."""
+    if not conclusion.faults:
+        return "the conduct is clean"
+    minor = all(fault.severity == MINOR for fault in conclusion.faults)
+    return "the conduct has minor faults" if minor else "faults of conduct do not count here"
 
 
 def _law(conclusion: Conclusion, record: Record) -> list[str]:

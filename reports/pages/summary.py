@@ -39,11 +39,11 @@ class Shown(NamedTuple):
 
 
 WORDS: dict[Word, Shown] = {
-    "pass": Shown("✅", "The law holds, and the conduct is clean", "law holds", GOOD),
+    "pass": Shown("✅", "The law holds, and the conduct has no major fault", "law holds", GOOD),
     "fail": Shown("❌", "The law is violated", "law violated", BAD),
     "error": Shown("❌", "A sampler raised", "error", BAD),
     "inconclusive": Shown("❔", "The law is undecided", "undecided", OPEN),
-    "fault": Shown("❌", "The conduct is at fault", "conduct", BAD),
+    "fault": Shown("❌", "The conduct has a major fault", "conduct", BAD),
     "known": Shown("❗", "The law is violated, as the deviations say", "law violated (known)", BAD),
     "part": Shown("◐", "A part of a run: the law as a whole was not examined", "part", OPEN),
 }

@@ -177,10 +177,14 @@ def test_verdicts_and_exit_codes(tmp_path, capsys):
 
 def test_a_fault_of_conduct_leaves_the_law_and_is_named_with_its_severity(tmp_path, capsys):
     """REVIEW V2."""
-    lines = [line("pass"), line("fail", "shapes_and_dtypes", severity="minor")]
+    lines = [line("pass"), line("fail", "shapes_and_dtypes", severity="major")]
     code, shown, badge = summarised(tmp_path, capsys, *lines)
     assert (code, badge) == (1, "conduct")
-    assert "| lib/sgld | ❌ holds | minor: shapes_and_dtypes |" in shown.out
+    assert "| lib/sgld | ❌ holds | major: shapes_and_dtypes |" in shown.out
+    minor = line("fail", "shapes_and_dtypes", severity="minor")
+    code, shown, badge = summarised(tmp_path, capsys, line("pass"), minor)
+    assert (code, badge) == (0, "law holds")
+    assert "| lib/sgld | ✅ holds | minor: shapes_and_dtypes |" in shown.out
     law_only = json.dumps({**json.loads(header(lib_sgld=Plan(2))), "law_only": True})
     assert summarised(tmp_path, capsys, law_only, *lines)[::2] == (0, "law holds")
 

@@ -118,12 +118,13 @@ def test_dynamics_alone_decide_no_law():
 # conduct --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_fault_of_conduct_leaves_the_law_as_it_is_and_fails_the_run():
-    faults = judged("fail", "conduct", "shapes_and_dtypes", "a dtype", severity="minor")
+@pytest.mark.parametrize(("severity", "word", "good"), [("major", "fault", False), ("minor", "pass", True)])
+def test_a_fault_of_conduct_leaves_the_law_as_it_is_and_fails_the_run_if_it_is_major(severity, word, good):
+    faults = judged("fail", "conduct", "shapes_and_dtypes", "a dtype", severity=severity)
     conclusion = concluded(*GOOD, faults)
-    assert (conclusion.word, conclusion.law, conclusion.good) == ("fault", "holds", False)
+    assert (conclusion.word, conclusion.law, conclusion.good) == (word, "holds", good)
     (fault,) = conclusion.faults
-    assert (fault.statement, fault.severity, fault.reason) == ("shapes_and_dtypes", "minor", "a dtype")
+    assert (fault.statement, fault.severity, fault.reason) == ("shapes_and_dtypes", severity, "a dtype")
 
 
 def test_with_law_only_a_fault_is_listed_and_does_not_fail_the_run():

@@ -46,6 +46,7 @@ def verify(tmp_path, capsys):
 
 
 LAW = ("--tier", "law", "--target", "gaussian-1d-scaled", "-k", "gaussian_limit")
+KEYS = ("--tier", "contract", "-k", "key_discipline")
 TYPES = ("--tier", "contract", "-k", "shapes_and_dtypes")
 
 
@@ -64,13 +65,21 @@ def test_a_violated_law_exits_with_1_whatever_was_asked_for(verify):
         assert "gaussian_limit" in text
 
 
-def test_a_fault_of_conduct_exits_with_1_and_with_law_only_with_0(verify):
-    code, text = verify("typed", *TYPES)
+def test_a_major_fault_of_conduct_exits_with_1_and_with_law_only_with_0(verify):
+    code, text = verify("right", *KEYS)
     assert code == 1, text
     assert "FAULT  " in text
-    code, text = verify("typed", *TYPES, "--law-only")
+    code, text = verify("right", *KEYS, "--law-only")
     assert code == 0, text
-    assert "shapes_and_dtypes" in text
+    assert "key_discipline" in text
+
+
+def test_a_minor_fault_of_conduct_exits_with_0_and_is_said(verify):
+    code, text = verify("typed", *TYPES)
+    assert code == 0, text
+    assert "minor: shapes_and_dtypes" in text
+    assert "1 minor fault" in text
+    assert "FAULT  " not in text
 
 
 def test_a_known_violation_exits_with_0_and_is_called_known(verify, tmp_path):

@@ -121,13 +121,21 @@ def test_a_failure_prints_at_most_forty_lines_however_much_is_wrong(fails, blunt
 
 
 def test_a_fault_is_said_with_its_severity_and_law_only_keeps_it_in_the_text():
-    lines = printed(PASSED, FAULT)
+    major = dataclasses.replace(FAULT, severity="major")
+    lines = printed(PASSED, major)
     assert lines[0].startswith("FAULT")
-    assert "conduct minor: shapes_and_dtypes: a dtype" in squeezed(lines)
-    lines = printed(PASSED, FAULT, law_only=True)
+    assert "conduct major: shapes_and_dtypes: a dtype" in squeezed(lines)
+    lines = printed(PASSED, major, law_only=True)
     assert lines[0].startswith("PASS")
-    assert "clean" not in lines[0]
-    assert any("minor: shapes_and_dtypes: a dtype" in line for line in lines)
+    assert "do not count here" in lines[0]
+    assert any("major: shapes_and_dtypes: a dtype" in line for line in lines)
+
+
+def test_a_minor_fault_is_said_and_fails_nothing():
+    lines = printed(PASSED, FAULT)
+    assert lines[0] == "PASS  mine  (the law holds, with every obligation met, and the conduct has minor faults)"
+    assert "conduct minor: shapes_and_dtypes: a dtype" in squeezed(lines)
+    assert (Outcome("mine", FAULT).ok, Outcome("mine", FAULT).label) == (True, "minor fault")
 
 
 def test_what_is_undecided_says_what_was_not_shown():
@@ -215,6 +223,6 @@ def test_the_conclusion_of_a_report_is_the_one_of_the_core():
 
 
 def test_what_decides_the_law_comes_before_faults_of_conduct():
-    lines = printed(PASSED, FAULT, FAILED)
+    lines = printed(PASSED, dataclasses.replace(FAULT, severity="major"), FAILED)
     blocks = [line.split("/")[-1].split()[0] for line in lines[1:] if line.startswith("FAIL")]
     assert blocks == ["gaussian_limit", "shapes_and_dtypes"]
