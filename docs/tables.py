@@ -4,10 +4,12 @@ A line `<!-- table: NAME -->` of a page becomes the table of that name in `TABLE
 """
 
 import ast
+import json
 import re
 from collections import defaultdict
 from pathlib import Path
 
+import msgspec
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
@@ -17,6 +19,7 @@ from checks.core.obligations import OBLIGATIONS
 from checks.core.selection import claims_of
 from checks.faults.registry import DEFECTS
 from checks.registry import CHECKS, STATEMENTS, check_of, find_statement
+from checks.runner.document import Document
 from checks.runner.listing import SHOWS, claim_types, first_sentence, takers
 from reports.records.frames import markdown
 from reports.records.results import read_renamed
@@ -171,7 +174,9 @@ def reference(package: str, sentence: str) -> list[str]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add a page of reference per package."""
+    """Add a page of reference per package, and the schema of what programs read."""
+    schema = json.dumps(msgspec.json.schema(Document), indent=1)
+    files.append(File.generated(config, "verdict.schema.json", content=schema))
     for package, sentence in PACKAGES.items():
         content = "\n".join(reference(package, sentence))
         files.append(File.generated(config, f"reference/{package}.md", content=content))

@@ -47,6 +47,7 @@ class Row:
         diffusion: the diffusion matrix that the method's paper prints; None where none is on file.
         notes: what will not be examined whatever comes out, such as an option that cannot be varied.
         foreign: no registry knows it. It may run on arrays alone, and the values of `variants` are made up.
+        left_out: usual targets of a foreign one that the user has left out by naming others.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Row:
     diffusion: PublishedDiffusion | None = None
     notes: tuple[str, ...] = ()
     foreign: bool = False
+    left_out: tuple[str, ...] = ()
 
 
 # Targets and options that rows share ---------------------------------------------------------------------------------

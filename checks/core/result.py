@@ -61,19 +61,19 @@ class Result:
 
     def to_json(self) -> str:
         """One JSON line; numbers that are not finite become null."""
-        return json.dumps(_clean(asdict(self)), allow_nan=False, sort_keys=True)
+        return json.dumps(plain(asdict(self)), allow_nan=False, sort_keys=True)
 
 
-def _clean(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Plain JSON types: NumPy and JAX scalars unwrapped, non-finite numbers null."""
     if isinstance(value, dict):
-        return {str(k): _clean(v) for k, v in value.items()}
+        return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_clean(v) for v in value]
+        return [plain(v) for v in value]
     if isinstance(value, bool | str) or value is None:
         return value
     if hasattr(value, "tolist"):
-        return _clean(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, int):
         return value
     if isinstance(value, float):

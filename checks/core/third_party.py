@@ -99,8 +99,10 @@ def row(
         raise
     except Exception:
         return Row(reference, build, targets=targets or default["euclidean"], foreign=True)  # `resolve` reports it
-    if not targets:
-        targets = tuple(name for space in spaces for name in default.get(space, ()))
+    usual = tuple(name for space in spaces for name in default.get(space, ()))
+    left_out = [find(name) for name in usual if targets and name not in targets]
+    left_out = tuple(t.name for t in left_out if takes_a_step(lambda t=t: build(t), t))
+    targets = targets or usual
     if not targets:
         raise BadInput(f"--sampler {reference}: no default target for the spaces {spaces}; name one with --target")
     host = on_host(sampler)
@@ -109,7 +111,7 @@ def row(
     varied, notes = variants(value, lambda options: takes_a_step(lambda: build(first, **options), first))
     power = step_power(sampler, first)
     kept: dict[str, Any] = {"variants": varied, "step_power": power, "estimator": estimator, "notes": notes}
-    return Row(reference, build, targets=targets, foreign=True, **kept)
+    return Row(reference, build, targets=targets, foreign=True, left_out=left_out, **kept)
 
 
 def takes_a_step(build: Callable[[], Any], target: Target) -> bool:

@@ -4,12 +4,13 @@ Imports of the suite are inside the hooks: a run of other tests must not pay for
 float64 before anything makes an array.
 """
 
+import contextlib
 import dataclasses
 import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -19,6 +20,8 @@ HERE = Path(__file__).resolve().parents[1]
 PLAN = pytest.StashKey[Any]()
 OUTCOMES = pytest.StashKey[list]()
 STREAM = pytest.StashKey[Any]()
+DOCUMENT = pytest.StashKey[IO[str]]()
+STDOUT = pytest.StashKey[IO[str]]()
 SO_FAR = pytest.StashKey[dict]()
 NAME = "verification"
 """Key of the results of an item in the user properties of a report."""
@@ -35,7 +38,7 @@ LETTERS = {
     "unexpected pass": ("unexpected pass", "U", ("UNEXPECTED-PASS", {"red": True})),
 }
 ONLY_CHECKS = (
-    *("sampler", "target", "tier", "seed", "step_size", "chains", "option", "law_only", "numerics", "report"),
+    *("sampler", "target", "tier", "seed", "step_size", "chains", "option", "law_only", "numerics", "report", "json"),
     "deviations",
 )
 """Options that mean nothing to other tests."""
@@ -106,6 +109,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="print the names of all samplers, checks, statements, targets, tiers or claims, and stop",
     )
     add("--explain", default=None, metavar="NAME", help="print what a check, statement, claim or tier is, and stop")
+    add(
+        "--json",
+        default=None,
+        metavar="FILE",
+        help="write plan, conclusions and results as one JSON document at the end, the same text whenever the same is "
+        "run again; - for standard output, all else going to standard error",
+    )
     add("--report", default=None, metavar="FILE.jsonl", help="write every result as a JSON line, as it finishes")
     add("--deviations", default=None, metavar="FILE.toml", help="known failures, with reason and issue; they still run")
 
@@ -132,9 +142,23 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Answer `--list` and `--explain`; a worker keeps whole samplers, so that what it compiles is used again."""
     if config.option.list_of or config.option.explain:
         return _answer(config)
+    if config.option.json == "-":
+        config.stash[STDOUT] = sys.stdout
+        config.pluginmanager.register(OnStandardError(), "verification-stderr")
     if _selected(config) and getattr(config.option, "numprocesses", None) and config.option.dist == "no":
         config.option.dist = "loadgroup"
     return None
+
+
+class OnStandardError:
+    """Has all that prints write to standard error, where standard output is for the document alone."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Before the reporter of the terminal, which takes the standard output that it finds."""
+        redirected = contextlib.redirect_stdout(sys.stderr)
+        redirected.__enter__()
+        config.add_cleanup(lambda: redirected.__exit__(None, None, None))
 
 
 def _answer(config: pytest.Config) -> int:
@@ -199,20 +223,31 @@ def pytest_configure(config: pytest.Config) -> None:
     if given.report and not _is_worker(config):
         from checks.runner.record import record_of
 
-        try:
-            stream = Path(given.report).open("w", encoding="utf-8")  # noqa: SIM115 (closed at the end of the run)
-        except OSError as error:
-            raise pytest.UsageError(f"--report {given.report}: cannot be written ({error.strerror})") from None
-        config.stash[STREAM] = stream
-        stream.write(json.dumps(record_of(plan, " ".join(["pytest", *map(str, config.invocation_params.args)]))) + "\n")
+        stream = config.stash[STREAM] = _opened("--report", given.report)
+        stream.write(json.dumps(record_of(plan, _command(config))) + "\n")
         stream.flush()
+    if given.json and not _is_worker(config):
+        config.stash[DOCUMENT] = config.stash[STDOUT] if given.json == "-" else _opened("--json", given.json)
+
+
+def _opened(flag: str, file: str) -> IO[str]:
+    """A file to write to, opened before any work starts; closed at the end of the run."""
+    try:
+        return Path(file).open("w", encoding="utf-8")
+    except OSError as error:
+        raise pytest.UsageError(f"{flag} {file}: cannot be written ({error.strerror})") from None
+
+
+def _command(config: pytest.Config) -> str:
+    return " ".join(["pytest", *map(str, config.invocation_params.args)])
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Close the file of results."""
-    stream = config.stash.get(STREAM, None)
-    if stream is not None:
-        stream.close()
+    """Close the files of results."""
+    for key in (STREAM, DOCUMENT):
+        stream = config.stash.get(key, None)
+        if stream is not None and stream is not config.stash.get(STDOUT, None):
+            stream.close()
 
 
 def _plan(config: pytest.Config) -> Any:
@@ -334,11 +369,15 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     plan = _plan(session.config)
     if plan is None or _is_worker(session.config) or session.config.option.collectonly:
         return
-    from checks.pytest_plugin.terminal import conclusions
+    from checks.runner.text import conclusions
 
+    outcomes = session.config.stash[OUTCOMES]
     if exitstatus in (0, 1):
-        good = all(c.good for c in conclusions(plan, session.config.stash[OUTCOMES]))
-        session.exitstatus = 0 if good else 1
+        session.exitstatus = 0 if all(c.good for c in conclusions(plan, outcomes)) else 1
+    if session.config.option.json:
+        from checks.runner.document import document, to_json
+
+        session.config.stash[DOCUMENT].write(to_json(document(plan, outcomes, _command(session.config))))
 
 
 @pytest.hookimpl(trylast=True)
@@ -348,8 +387,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     outcomes = config.stash.get(OUTCOMES, [])
     if plan is None or not outcomes:
         return
-    from checks.pytest_plugin.terminal import conclusions, table
-    from checks.runner.text import report
+    from checks.pytest_plugin.terminal import table
+    from checks.runner.text import conclusions, report
 
     out = terminalreporter
     out.section("verdicts")

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from checks.core.conclusion import Conclusion, conclude
 from checks.core.result import VERDICTS, Result
 from checks.runner.plan import Plan
 from checks.runner.text import MINOR_FAULT, Outcome
@@ -20,14 +19,6 @@ def header(plan: Plan, workers: int) -> list[str]:
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-
-
-def conclusions(plan: Plan, outcomes: Sequence[Outcome]) -> list[Conclusion]:
-    """One conclusion per sampler of the plan."""
-    return [
-        conclude(row, [o.judged for o in outcomes if o.row == row], record, plan.law_only)
-        for row, record in plan.records.items()
-    ]
 
 
 def table(plan: Plan, outcomes: Sequence[Outcome]) -> list[str]:

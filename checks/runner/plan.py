@@ -265,7 +265,7 @@ def plan_of(
         chosen = [c for c in mine if c.statement.tier in tiers and (not only or c.target in only)]
         cases += chosen
         usual = [c for c in mine if c.statement.tier in DETERMINISTIC_TIERS]
-        part = _part(tiers, only, dict(options or {}), usual, chosen)
+        part = _part(tiers, only, dict(options or {}), usual, chosen, subjects[0].row.left_out)
         records[subjects[0].row.name] = _record(subjects[0], len(chosen), part)
         claims[subjects[0].row.name] = _unclaimed(subjects[0], tiers)
     kinds = {WORKLOAD in case.subject.row.tiers for case in cases}
@@ -279,13 +279,14 @@ def _part(
     options: dict[str, Any],
     everything: list[PlannedStatement],
     chosen: list[PlannedStatement],
+    left_out: tuple[str, ...],
 ) -> str:
     """The reason for which a run is a part of the deterministic statements only; empty if it is not."""
     flags = [f"--target {', '.join(only)}"] if only else []
     flags += [f"--option {', '.join(f'{k}={v!r}' for k, v in options.items())}"] if options else []
     missing = {c.statement.tier for c in everything} - set(tiers)
     flags += [f"--tier {', '.join(tiers)}"] if missing else []
-    return "; ".join(flags) if len(chosen) < len(everything) or missing or options else ""
+    return "; ".join(flags) if len(chosen) < len(everything) or missing or options or left_out else ""
 
 
 def _record(subject: Subject, cases: int, part: str) -> Record:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from checks.core.conclusion import Conclusion, conclude
+from checks.core.conclusion import Conclusion
 from checks.core.result import Result
+from checks.runner.document import document, to_json
 from checks.runner.plan import Plan
 from checks.runner.record import record_of
-from checks.runner.text import Outcome, report
+from checks.runner.text import Outcome, conclusions, report
 
 
 class LawNotShown(AssertionError):
@@ -45,8 +46,7 @@ class Report:
     @cached_property
     def conclusion(self) -> Conclusion:
         """The one conclusion from all results, as `pytest checks` draws it."""
-        judged = [outcome.judged for outcome in self.outcomes]
-        return conclude(self.sampler, judged, self.plan.records[self.sampler], self.plan.law_only)
+        return conclusions(self.plan, self.outcomes)[0]
 
     @property
     def good(self) -> bool:
@@ -63,6 +63,10 @@ class Report:
         first = json.dumps(record_of(self.plan, self.command), sort_keys=True)
         lines = [first, *(result.to_json() for result in self.results)]
         Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def to_json(self) -> str:
+        """The document that `pytest checks --json` writes: the same text whenever the same is run again."""
+        return to_json(document(self.plan, self.outcomes, self.command))
 
     def __str__(self) -> str:
         """The text that `pytest checks` prints of the sampler: at most 12 lines if it is good, 40 if not."""

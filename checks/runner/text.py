@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from checks.core.conclusion import MINOR, PASS, ROOTS, WORDS, Conclusion, Judged
+from checks.core.conclusion import MINOR, PASS, ROOTS, WORDS, Conclusion, Judged, conclude
 from checks.core.conclusion import Plan as Record
 from checks.core.obligations import obligation
 from checks.core.result import Result
@@ -45,6 +45,14 @@ class Outcome:
     def label(self) -> str:
         """The kind, as it is counted and shown: a minor fault of conduct is none of the failures."""
         return MINOR_FAULT if self.kind == "fail" and self.result.severity == MINOR else self.kind
+
+
+def conclusions(plan: Plan, outcomes: Sequence[Outcome]) -> list[Conclusion]:
+    """One conclusion per sampler of the plan."""
+    return [
+        conclude(row, [o.judged for o in outcomes if o.row == row], record, plan.law_only)
+        for row, record in plan.records.items()
+    ]
 
 
 def report(conclusion: Conclusion, plan: Plan, outcomes: Sequence[Outcome]) -> list[str]:

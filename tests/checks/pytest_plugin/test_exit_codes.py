@@ -110,3 +110,10 @@ def test_end_to_end_report_deviation_and_exit_code(tmp_path):
     assert "movement" in {row.statement for row in rows}
     assert {row.check for row in rows} == {"inputs_used"}
     assert {row.verdict for row in rows} == {"pass"}
+
+
+def test_one_target_of_those_that_would_do_is_a_part(verify):
+    code, text = verify("typed", "--target", "gaussian-1d-scaled", "--tier", "law")
+    assert code == 0, text
+    assert "PART  " in text
+    assert "(--target gaussian-1d-scaled" in text
