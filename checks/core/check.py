@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 from checks.core.candidate import Subject
 from checks.core.catalogue import find_target
+from checks.core.error_origin import RAISED
 from checks.core.finding import Finding
 from checks.core.obligations import Obligation
 from checks.core.selection import claims_of
@@ -154,10 +155,10 @@ class Statement:
         if self.draws is not _any_draws:
             try:
                 self.draws(Case(subject, find_target(subject.row.targets[0])))
-            except (OutOfReach, Inconclusive):
-                pass  # each target reports it
             except NotApplicable:
                 return ()
+            except RAISED:
+                pass  # the preflight or each target reports it
         return self.targets(subject)
 
     def __call__(self, case: Case, seed: int = 0) -> Finding:

@@ -5,6 +5,8 @@ import sysconfig
 import traceback
 from pathlib import Path
 
+RAISED = (Exception, SystemExit)
+"""What code of another author may raise; an interrupt of the user is none of it."""
 SUITE = Path(__file__).resolve().parents[2]
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 _MACHINERY = ("jax", "jaxlib", "numpy", "scipy", "_pytest", "pytest", "pluggy", "xdist", "equinox", "jaxtyping")

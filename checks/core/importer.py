@@ -9,7 +9,7 @@ from typing import Any
 
 from checks.core.bad_input import BadInput
 from checks.core.catalogue import closest
-from checks.core.error_origin import one_line, place
+from checks.core.error_origin import RAISED, one_line, place
 
 
 def load_object(reference: str) -> Any:
@@ -44,7 +44,7 @@ def _load_file(reference: str, path: Path):
         sys.path.append(str(path.resolve().parent))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except RAISED as error:
         del sys.modules[name]
         raise BadInput(f"--sampler {reference}: cannot import it ({one_line(error)}{place(error)})") from error
     return module
@@ -59,5 +59,5 @@ def _load_module(reference: str, name: str):
         raise BadInput(
             f"--sampler {reference}: no module named {error.name!r}; install it, or run from the folder that holds it"
         ) from error
-    except Exception as error:
+    except RAISED as error:
         raise BadInput(f"--sampler {reference}: cannot import {name} ({one_line(error)}{place(error)})") from error

@@ -11,7 +11,7 @@ from checks.core import third_party
 from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
 from checks.core.catalogue import adapter_rows, closest, find_target, workload_rows
-from checks.core.error_origin import one_line, place
+from checks.core.error_origin import RAISED, one_line, place
 from checks.core.importer import load_object
 from checks.core.likely_mistakes import refuse_file
 from samplers.entry import WORKLOAD, Row
@@ -45,6 +45,8 @@ def find_row(reference: str, targets: tuple[str, ...] = ()) -> Row:
     Raises:
         BadInput: if there is no such sampler, or the object is not one.
     """
+    if not reference.strip():
+        raise BadInput("--sampler '': empty; it names one of `pytest checks --list samplers`, or FILE.py:OBJECT")
     refuse_file(reference)
     if ":" in reference:
         return third_party.row(reference, load_object(reference), targets, DEFAULT_TARGETS, find_target)
@@ -128,7 +130,7 @@ def subjects_of(
         raise
     except MissingLibrary as error:
         raise BadInput(f"--sampler {called}: {error}") from error
-    except Exception as error:
+    except RAISED as error:
         what = f"with {chosen} " if chosen else ""
         raise BadInput(f"--sampler {called}: cannot be built {what}({one_line(error)}{place(error)})") from error
     if WORKLOAD not in row.tiers and not callable(getattr(sampler, "step", None)):

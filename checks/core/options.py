@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from checks.core.error_origin import RAISED
 from samplers.interface.from_step import Completed
 from samplers.interface.trees import Options
 
@@ -45,7 +46,7 @@ def options_of(value: Any) -> dict[str, tuple[Any, Any]]:
 def _hint(owner: Any, name: str, fallback: Any = None) -> Any:
     try:
         return typing.get_type_hints(owner.__init__ if inspect.isclass(owner) else owner).get(name, fallback)
-    except Exception:
+    except RAISED:
         return fallback
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
-from checks.core.error_origin import one_line, place
+from checks.core.error_origin import RAISED, one_line, place
 from checks.core.start_position import start_position
 from samplers.estimators.host import Unintercepted
 from samplers.interface.capabilities import on_host
@@ -67,7 +67,7 @@ def _problem(subject: Subject, target: Target, step: bool) -> str | None:
     where = f"{subject.name} on {target.name}"
     try:
         problem = _gradient_error(subject.row, target)
-    except Exception as error:
+    except RAISED as error:
         return f"{where}: the gradient cannot be evaluated ({one_line(error)}{place(error)})"
     if problem:
         return f"{where}: {problem}"
@@ -89,7 +89,7 @@ def _problem(subject: Subject, target: Target, step: bool) -> str | None:
             after = jax.eval_shape(move, jax.random.key(1), state)
     except Unintercepted:  # no obstacle to asking: each verdict says it
         return None
-    except Exception as error:
+    except RAISED as error:
         return f"{where}: init or step raises {one_line(error)}{place(error)}"
     changed = difference(state, after)
     if changed and "dtype" not in changed:  # a changed dtype is a verdict of the contract tier

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from checks.core.bad_input import BadInput
+from checks.core.error_origin import RAISED
 from checks.core.likely_mistakes import refuse
 from checks.core.options import variants
 from checks.core.start_position import of_particles, start_position
@@ -97,7 +98,7 @@ def row(
         spaces = sampler.claims.spaces if hasattr(sampler, "claims") else ("euclidean",)
     except BadInput:
         raise
-    except Exception:
+    except RAISED:
         return Row(reference, build, targets=targets or default["euclidean"], foreign=True)  # `resolve` reports it
     usual = tuple(name for space in spaces for name in default.get(space, ()))
     left_out = [find(name) for name in usual if targets and name not in targets]
@@ -124,7 +125,7 @@ def takes_a_step(build: Callable[[], Any], target: Target) -> bool:
             one_step(sampler, target, np.random.default_rng(0), estimator)
         else:
             jax.eval_shape(lambda key: one_step(sampler, target, key, estimator), jax.random.key(0))
-    except Exception:
+    except RAISED:
         return False
     return True
 
@@ -161,7 +162,7 @@ def step_power(sampler: Any, target: Target) -> float:
             [np.abs(_flat(sampler.position(step(key(1 + i), state, size, estimator))) - before).max() for i in range(5)]
             for size in (h, 16 * h)
         ]
-    except Exception:
+    except RAISED:
         return 1.0  # the preflight says what is wrong with it
     small, large = np.median(moves, axis=1)
     return 0.5 if large > 8 * small > 0 else 1.0
@@ -257,7 +258,7 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any]) -> S
         make_key = np.random.default_rng if host else jax.random.key
         try:
             whole = whole_state(sampler, target.example, _exact(target, host), 1 / target.curvature, make_key)
-        except Exception:
+        except RAISED:
             return dataclasses.replace(sampler, **found)
         if whole.rest or whole.position is None or "init" in sampler.given:
             found |= {"unpack": whole.unpack, "pack": whole.pack}
@@ -275,7 +276,7 @@ def needs_of(sampler: Sampler, target: Target) -> frozenset[str]:
                 one_step(sampler, target, np.random.default_rng(0), sealed)
             else:
                 jax.eval_shape(lambda key, s=sealed: one_step(sampler, target, key, s), jax.random.key(0))
-        except Exception:
+        except RAISED:
             continue
         return needs
     return frozenset({"gradient"})

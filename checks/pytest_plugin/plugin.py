@@ -23,6 +23,10 @@ STREAM = pytest.StashKey[Any]()
 DOCUMENT = pytest.StashKey[IO[str]]()
 STDOUT = pytest.StashKey[IO[str]]()
 SO_FAR = pytest.StashKey[dict]()
+TIMEOUT = 900.0
+"""Seconds for one statement: ten times what the longest takes on a machine that does nothing else."""
+BROKEN = pytest.StashKey[list]()
+"""Items that ended without a result: an error of the suite."""
 NAME = "verification"
 """Key of the results of an item in the user properties of a report."""
 
@@ -38,8 +42,8 @@ LETTERS = {
     "unexpected pass": ("unexpected pass", "U", ("UNEXPECTED-PASS", {"red": True})),
 }
 ONLY_CHECKS = (
-    *("sampler", "target", "tier", "seed", "step_size", "chains", "option", "law_only", "numerics", "report", "json"),
-    "deviations",
+    *("sampler", "target", "tier", "seed", "step_size", "chains", "option", "law_only", "numerics", "timeout"),
+    *("report", "json", "deviations"),
 )
 """Options that mean nothing to other tests."""
 
@@ -96,6 +100,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="where compiled programs are kept, or off (default: SGMCMC_COMPILATION_CACHE, or the user's cache folder)",
     )
     add("--law-only", action="store_true", help="faults of conduct (keys, options) do not fail the run")
+    add(
+        "--timeout",
+        default=None,
+        metavar="SECONDS",
+        help=f"for one statement, or the plan; what takes longer is in error, with its place (default: {TIMEOUT:g})",
+    )
     add(
         "--numerics",
         action="store_true",
@@ -196,28 +206,37 @@ def pytest_configure(config: pytest.Config) -> None:
     jax.config.update("jax_enable_x64", True)
     configure(config.option.compilation_cache, first=not _is_worker(config))
     from checks.core.bad_input import BadInput
-    from checks.runner.plan import make_plan
+    from checks.core.error_origin import one_line, place
+    from checks.core.time_limit import OutOfTime, time_limit
+    from checks.runner.plan import make_plan, parse_number
 
     given = config.option
     try:
-        plan = make_plan(
-            given.sampler,
-            given.target,
-            given.tier,
-            given.seed,
-            given.step_size,
-            given.option,
-            given.deviations,
-            given.chains,
-        )
-        plan = dataclasses.replace(plan, law_only=given.law_only, numerics=given.numerics)
-        if not _is_worker(config):
-            plan.preflight()
+        timeout = parse_number("--timeout", given.timeout, float) if given.timeout else TIMEOUT
+        if not timeout > 0:
+            raise BadInput(f"--timeout {given.timeout}: must be positive")
+        with time_limit(timeout):
+            plan = make_plan(
+                given.sampler,
+                given.target,
+                given.tier,
+                given.seed,
+                given.step_size,
+                given.option,
+                given.deviations,
+                given.chains,
+            )
+            plan = dataclasses.replace(plan, law_only=given.law_only, numerics=given.numerics, timeout=timeout)
+            if not _is_worker(config):
+                plan.preflight()
     except BadInput as error:
         raise pytest.UsageError(str(error)) from None
+    except OutOfTime as error:
+        raise pytest.UsageError(one_line(error) + place(error)) from None
     config.stash[PLAN] = plan
     config.stash[OUTCOMES] = []
     config.stash[SO_FAR] = {}
+    config.stash[BROKEN] = []
     if not _is_worker(config):
         config.pluginmanager.register(Collector(config), "verification-collector")
     if given.report and not _is_worker(config):
@@ -341,6 +360,8 @@ class Collector:
         """Keep the results of an item, and write them to the file of results."""
         record = _record(report) if report.when == "call" else None
         if record is None:
+            if report.failed:
+                self.config.stash[BROKEN].append(report.nodeid)
             return
         from checks.runner.check_sampler import outcome
 
@@ -373,7 +394,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
     outcomes = session.config.stash[OUTCOMES]
     if exitstatus in (0, 1):
-        session.exitstatus = 0 if all(c.good for c in conclusions(plan, outcomes)) else 1
+        good = all(c.good for c in conclusions(plan, outcomes)) and not session.config.stash[BROKEN]
+        session.exitstatus = 0 if good else 1
     if session.config.option.json:
         from checks.runner.document import document, to_json
 

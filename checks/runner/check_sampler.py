@@ -11,6 +11,7 @@ from checks.core.candidate import Subject
 from checks.core.catalogue import find_target
 from checks.core.conclusion import Judged
 from checks.core.lookup import resolve, resolve_object
+from checks.core.time_limit import time_limit
 from checks.end_points.error_rates import fraction_of_chains
 from checks.runner.execute import name_of
 from checks.runner.fallback import sample
@@ -102,7 +103,7 @@ def plan_for(  # noqa: PLR0913 (those of `check_sampler`)
 
 def decided(plan: Plan, case: PlannedStatement) -> Outcome:
     """The outcome of one statement of a plan."""
-    with fraction_of_chains(plan.chains):
+    with fraction_of_chains(plan.chains), time_limit(plan.timeout):
         result = decide(case.statement, case.subject, case.target, case.seed, plan.step_size, plan.numerics)
     return outcome(plan, case.subject.row.name, result)
 
@@ -117,7 +118,7 @@ def sampled(plan: Plan, subject: Subject, judged: Sequence[Judged], seed: int) -
         seed: of the runs.
     """
     row = subject.row.name
-    with fraction_of_chains(plan.chains):
+    with fraction_of_chains(plan.chains), time_limit(plan.timeout):
         return [outcome(plan, row, result) for result in sample(subject, judged, plan.records[row], seed)]
 
 

@@ -17,11 +17,12 @@ from checks.core.candidate import Subject
 from checks.core.catalogue import find_target
 from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, Statement
 from checks.core.conclusion import ABOUT_LAW
-from checks.core.error_origin import SUITE, one_line, place
+from checks.core.error_origin import RAISED, SUITE, one_line, place
 from checks.core.finding import Finding
 from checks.core.lookup import resolve, resolve_object
 from checks.core.preflight import dtype_of, preflight
 from checks.core.result import Result
+from checks.core.time_limit import OutOfTime
 from checks.diagnosis import diagnose, explained, read, read_order
 from checks.end_points.error_rates import current_fraction, fraction_of_chains
 from checks.registry import CHECKS, check_of, find_statement
@@ -192,7 +193,7 @@ def execute(
         result = blank("inconclusive", f"a draw that the generator cannot feed: {draw}")
     except BadInput as reason:
         result = blank("error", str(reason))
-    except Exception as error:
+    except (*RAISED, OutOfTime) as error:
         result = blank("error", one_line(error) + place(error))
     return dataclasses.replace(
         result,

@@ -20,6 +20,7 @@ from checks.core.selection import claims_of
 from checks.registry import STATEMENTS, check_of, find_check
 from checks.runner.execute import cached_target, default_seed
 from checks.runner.known_failures import Deviation, read, unmatched
+from checks.runner.stability import refuse_unstable
 from samplers.entry import DETERMINISTIC_TIERS, STATISTICAL_TIERS, TIERS, WORKLOAD
 from samplers.interface.claims import ParticleLaw
 from samplers.registry import SAMPLERS
@@ -94,6 +95,7 @@ class Plan:
         step_size: forced by the caller, or None.
         chains: fraction of the chains of the checks that sample.
         law_only: faults of conduct do not fail the run.
+        timeout: seconds for one statement; None for no limit.
         numerics: statements for which a proof stands run as well.
         strangers: the default subjects that no registry knows, for the preflight.
     """
@@ -108,6 +110,7 @@ class Plan:
     strangers: tuple[Subject, ...] = ()
     law_only: bool = False
     numerics: bool = False
+    timeout: float | None = None
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -137,10 +140,17 @@ class Plan:
         return tuple(sorted([*found, *runs], key=lambda each: order[each.subject.row.name]))
 
     def preflight(self) -> None:
-        """Try the samplers that no registry knows on each of their targets. Raises BadInput."""
+        """Try the samplers that no registry knows on each of their targets, and a step size that was asked for.
+
+        Raises:
+            BadInput: with one line.
+        """
         for subject in self.strangers:
             for position, name in enumerate(subject.row.targets):
                 preflight(subject, cached_target(name), step=position == 0)
+        if self.step_size is not None:
+            for case in {case.subject.row.name: case for case in reversed(self.cases)}.values():
+                refuse_unstable(case.subject)
 
     def of_tier(self, tier: str) -> tuple[PlannedCheck | PlannedSampling, ...]:
         """The checks of one tier."""

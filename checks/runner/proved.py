@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from checks.core.candidate import Subject
 from checks.core.check import Case, Statement
 from checks.core.conclusion import CONTRADICTS, SHOWN
+from checks.core.error_origin import RAISED
 from checks.core.result import Result
 from checks.proof.of_subject import setting_of
 from checks.registry import PROOFS
@@ -32,7 +33,7 @@ def settled(subject: Subject) -> Mapping[tuple[str, str], str]:
             continue
         try:
             finding = proof(Case(subject, cached_target(proof.targets(subject)[0])), 0)
-        except Exception:  # whatever it is, nothing is proved; the statement itself reports it when it runs
+        except RAISED:  # whatever it is, nothing is proved; the statement itself reports it when it runs
             continue
         if finding.verdict == "pass":
             shown = finding.measurements[SHOWN]

@@ -96,8 +96,10 @@ class BranchingGenerator:
         return self._fill(size, n, p, rule=rule)
 
     def integers(self, low, high=None, size=None):
-        """Uniform integers by enumeration."""
+        """Uniform integers by enumeration, as long as there are at most `MAX_PATHS` of them."""
         low, high = (0, low) if high is None else (low, high)
+        if not np.all(np.asarray(high) - np.asarray(low) <= MAX_PATHS):
+            raise Unintercepted(f"numpy Generator.integers of more than {MAX_PATHS} values")
         values = np.arange(low, high)
         weights = np.full(len(values), 1 / len(values))
         return self._fill(() if size is None else size, rule=lambda: (values, weights))

@@ -36,7 +36,15 @@ class NotFinite(Walk):
     def step(self, key, state, step_size, estimator):
         return state + jnp.nan
 
-wrong, not_finite = Wrong(), NotFinite()
+class Exits(Walk):
+    def step(self, key, state, step_size, estimator):
+        raise SystemExit(3)
+
+class Raises(Walk):
+    def step(self, key, state, step_size, estimator):
+        raise ValueError("no")
+
+wrong, not_finite, exits, raises = Wrong(), NotFinite(), Exits(), Raises()
 """
 
 
@@ -56,6 +64,7 @@ def message(error) -> str:
 @pytest.mark.parametrize(
     ("reference", "words"),
     [
+        ("", "empty"),
         ("sgdl", "'sgld'"),
         ("nothing-like-it", "known: sgld"),
         ("no_such_module_at_all:thing", "no module named 'no_such_module_at_all'"),
@@ -163,6 +172,25 @@ def test_deviation_that_matches_nothing_is_refused(tmp_path):
     with pytest.raises(BadInput) as error:
         make_plan(["sgld"], deviations_file=str(path))
     assert "matches no check" in message(error)
+
+
+@pytest.mark.parametrize(("name", "words"), [("exits", "SystemExit: 3"), ("raises", "ValueError: no")])
+def test_a_step_that_raises_or_exits_is_one_line_with_its_place(file, name, words):
+    plan = make_plan([f"{file}:{name}"])
+    with pytest.raises(BadInput) as error:
+        plan.preflight()
+    assert f"{words} at {file}" in message(error)
+
+
+@pytest.mark.parametrize("name", ["sgld", "file"])
+def test_an_unstable_step_size_is_refused_with_the_largest_that_will_do(file, name):
+    """SGLD is stable for h curvature < 2, and the checks take three times the usual step size."""
+    sampler = f"{file}:sampler" if name == "file" else name
+    with pytest.raises(BadInput) as error:
+        make_plan([sampler], step_size="1").preflight()
+    assert "unstable on gaussian-1d-scaled beyond 2" in message(error)
+    assert "at most 0.667" in message(error)
+    make_plan([sampler], step_size="0.6").preflight()
 
 
 @pytest.mark.parametrize(("name", "words"), [("wrong", "shape (1,), has (2,)"), ("not_finite", "not finite")])

@@ -88,6 +88,12 @@ def test_a_law_without_a_rule_is_named(law, make):
         getattr(make(), law)(1.0)
 
 
+def test_integers_of_more_values_than_paths_are_not_enumerated():
+    """A seed drawn for another generator: 2^31 values would take 16 GiB."""
+    with pytest.raises(Unintercepted, match="more than 200000 values"):
+        BranchingGenerator([], 4).integers(2**31)
+
+
 def test_too_many_paths_are_refused(monkeypatch):
     monkeypatch.setattr(host_branching, "MAX_PATHS", 20)
     with pytest.raises(ValueError, match="too often"):
