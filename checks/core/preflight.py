@@ -48,10 +48,9 @@ def difference(before: Any, after: Any) -> str | None:
 def _gradient_error(row: Any, target: Target) -> str | None:
     """Reason why the estimator of a row has no usable gradient at the example position of a target."""
     estimator = row.estimator(target)
-    key = jax.random.key(0)
-    if on_host(estimator):
-        key = np.random.default_rng(0)
-    estimate, _ = estimator.estimate(key, estimator.init(key, target.example), target.example)
+    first = lambda key: estimator.estimate(key, estimator.init(key, target.example), target.example)[0]
+    # compiled, it is one program; otherwise one for each operation of the potential
+    estimate = first(np.random.default_rng(0)) if on_host(estimator) else jax.jit(first)(jax.random.key(0))
     if estimate.gradient is None:  # counts instead, for conditionally conjugate samplers
         return None
     changed = difference(target.example, estimate.gradient)

@@ -196,12 +196,13 @@ def _caches(
     """Those of the leaves that `init` makes from the position of a state that has moved."""
     host = on_host(sampler)
     step = sampler.step if host else jax.jit(sampler.step, static_argnums=3)
+    init = sampler.init if host else jax.jit(sampler.init, static_argnums=2)
     kept = set(others)
     for size in STEP_SIZES:
         state = start
         for i in range(STEPS):
             state = step(make_key(1 + i), state, size * h, estimator)
-            anew = sampler.init(make_key(100 + i), sampler.position(state), estimator)
+            anew = init(make_key(100 + i), sampler.position(state), estimator)
             pairs = zip(jax.tree.leaves(state), jax.tree.leaves(anew), strict=True)
             kept &= {j for j, (ours, fresh) in enumerate(pairs) if j in kept and _equal(ours, fresh)}
             if not kept:
