@@ -100,6 +100,15 @@ def functions_of(target: Target, temperature: float) -> Functions:
     return Functions(values, expected, tuple(f"{f}({name})" for f in ("cos", "sin") for name in names))
 
 
+SEEN = 100
+"""Steps of a run whose positions are looked at, evenly spaced: those between them move little."""
+
+
+def interval(steps: Any, discard: Any) -> Any:
+    """Steps from one position that is looked at to the next; the last one of a run is."""
+    return (steps - discard + SEEN - 1) // SEEN
+
+
 class Runs:
     """Runs of a sampler on a target from exact draws of it."""
 
@@ -116,7 +125,7 @@ class Runs:
         return draw_positions(self.target, self.temperature, np.random.default_rng(seed), count)
 
     def means(self, seed: int, starts: np.ndarray, h: float, steps: int, discard: int) -> tuple[np.ndarray, np.ndarray]:
-        """Averages (N, K) over the steps after the first `discard`, and the share (N,) of steps that did not move."""
+        """Averages (N, K) over steps after the first `discard`, and the share (N,) of steps that did not move."""
         if self._compiled is None:
             return self._host(seed, starts, h, steps, discard)
         key, parts = jax.random.key(seed), []
@@ -144,16 +153,19 @@ class Runs:
                 lambda new, old: new.astype(old.dtype) if new.dtype != old.dtype else new, after, state
             )
             x = read(after)
-            values = jnp.where(i >= discard, self.functions.values(x), 0.0)
+            # the number of a step is the same in all runs: what is not asked for is not computed
+            seen = (i >= discard) & ((steps - 1 - i) % every == 0)
+            values = jax.lax.cond(seen, self.functions.values, lambda x: none, x)
             return after, total + values, still + jnp.all(x == read(state))
 
         state = jax.tree.map(jnp.asarray, state)
-        none = jnp.zeros(len(self.functions.names))
+        none, every = jnp.zeros(len(self.functions.names)), interval(steps, discard)
         _, total, still = jax.lax.fori_loop(0, steps, advance, (state, none, jnp.zeros(())))
-        return total / (steps - discard), still / steps
+        return total / -((discard - steps) // every), still / steps
 
     def _host(self, seed: int, starts: np.ndarray, h: float, steps: int, discard: int) -> tuple[np.ndarray, np.ndarray]:
         generator, sampler = np.random.default_rng(seed), self.sampler
+        every = interval(steps, discard)
         means, still = [], []
         for start in starts:
             position = jax.tree.map(np.asarray, self.target.unravel(start))
@@ -164,9 +176,9 @@ class Runs:
                 new = host_ravel(sampler.position(state))
                 same += np.array_equal(new, x)
                 x = new
-                if i >= discard:
+                if i >= discard and (steps - 1 - i) % every == 0:
                     total = total + np.asarray(self.functions.values(x))
-            means.append(total / (steps - discard))
+            means.append(total / -((discard - steps) // every))
             still.append(same / steps)
         return np.array(means), np.array(still)
 

@@ -88,6 +88,9 @@ class BranchingGenerator:
     def binomial(self, n, p, size=None):
         """Binomial by enumeration of its outcomes of positive probability; a coin for n = 1."""
 
+        if np.max(n) > MAX_PATHS:
+            raise Unintercepted(f"numpy Generator.binomial({n}, {p})")
+
         def rule(count, chance):
             values = np.arange(int(count) + 1)
             weights = special.comb(count, values) * chance**values * (1 - chance) ** (count - values)
@@ -98,6 +101,8 @@ class BranchingGenerator:
     def integers(self, low, high=None, size=None):
         """Uniform integers by enumeration."""
         low, high = (0, low) if high is None else (low, high)
+        if np.ndim(low) or np.ndim(high) or high - low > MAX_PATHS:
+            raise Unintercepted(f"numpy Generator.integers({low}, {high})")
         values = np.arange(low, high)
         weights = np.full(len(values), 1 / len(values))
         return self._fill(() if size is None else size, rule=lambda: (values, weights))
