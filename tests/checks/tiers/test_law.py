@@ -220,10 +220,17 @@ def test_a_limit_that_is_not_resolved_does_not_pass():
     assert result.verdict != "pass", result.reason
 
 
-def test_an_unstable_step_size_fails_with_its_radius():
+def test_a_scheme_that_is_stable_at_smaller_steps_has_its_limit_there():
     result = run(gaussian_limit, euler(step_size=2.1), LINE)
+    assert result.verdict == "pass", result.reason
+    wrong = run(gaussian_limit, euler(step_size=2.1, noise=np.sqrt(0.5)), LINE)
+    assert wrong.verdict == "fail", wrong.reason
+
+
+def test_a_scheme_that_is_stable_at_no_step_size_fails_with_its_radius():
+    result = run(gaussian_limit, euler(drift=-1.0), LINE)
     assert result.verdict == "fail"
-    assert "spectral radius 1.21" in result.reason
+    assert "no stationary law" in result.reason
 
 
 def test_the_usual_step_size_is_stable_or_fails():
