@@ -1,7 +1,7 @@
 """Whether the potential of an estimate decides where a step goes, as in a Metropolis test or on a slice.
 
-Such a kernel is exact for exact potentials. Noise in the gradient comes with noise in the potential, under which no step
-size gives it the law of the target: it has nothing to show under noise.
+Such a kernel is exact for exact potentials. Noise in the gradient comes with noise in the potential, under which no
+step size gives it the law of the target: it has nothing to show under noise.
 """
 
 from dataclasses import dataclass

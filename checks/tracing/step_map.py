@@ -13,9 +13,9 @@ from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
 from checks.core.check import Inconclusive, NotAffine, NotApplicable, OutOfReach
+from checks.core.error_origin import one_line, place
 from checks.numerics.observables import observables
 from checks.numerics.quadrature import noise_rule
-from checks.core.error_origin import one_line, place
 from checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
 from checks.tracing.live_leaves import live_leaves
 from checks.tracing.noise_tape import Noise, Program, record

@@ -138,8 +138,7 @@ def _limit(subject: Subject, target: Target, bias, order: int, extra: str = "") 
     hs = step_sizes(subject, target, 8)
     radius_at = lambda h: bias(h)[1]
     # A drift that turns is stiffer than the potential: the usual step size may be too large for it.
-    usual, below = hs[0], next((2.0**-k for k in range(0, SMALLER, 2) if radius_at(hs[0] * 2.0**-k) < STABLE), 1.0)
-    hs = hs * below
+    hs = hs * next((2.0**-k for k in range(0, SMALLER, 2) if radius_at(hs[0] * 2.0**-k) < STABLE), 1.0)
     rows = [bias(h) for h in hs]
     radius = max(row[1] for row in rows)
     if not radius < STABLE:

@@ -1,5 +1,5 @@
-"""Host samplers that draw from the less usual laws of a NumPy Generator, of child generators, of SciPy and of torch, and
-whole kernels in Python. Noise has mean 0, variance 1 and a law symmetric about 0: exp(-U) + O(h); the others are
+"""Host samplers that draw from the less usual laws of a NumPy Generator, of child generators, of SciPy and of torch,
+and whole kernels in Python. Noise has mean 0, variance 1 and a law symmetric about 0: exp(-U) + O(h); the others are
 exact."""
 
 import random
