@@ -23,6 +23,7 @@ from checks.exact_laws.lyapunov import position_law, stability_limit, variable_l
 from checks.numerics.convergence_rate import order_of
 from checks.numerics.quadrature import neville
 from checks.tracing.code_generator import code_generator
+from checks.tracing.counted import reads_a_count
 from checks.tracing.kinds import is_affine
 from checks.tracing.noise_tape import Noise, record
 from checks.tracing.noisy_step import compensates
@@ -340,6 +341,8 @@ def minibatch_limit(case: Case) -> Finding:
     if clean.sampler.backend == "host":
         raise OutOfReach("host samplers meet minibatches in the statistical tier")
     _require_diffusion(clean)
+    if isinstance(clean, JaxStep) and reads_a_count(clean, case.step_size):
+        raise OutOfReach("the state counts, and data are chosen by its count: no recursion in z alone")
     if isinstance(clean.estimator, MinibatchEstimator):
         own: Any = clean.estimator  # a dataclass
         estimator = dataclasses.replace(own, batch_size=2, replace=True)
