@@ -1,6 +1,7 @@
 """The obligations that are due from a sampler, by what it claims and where it runs."""
 
 from checks.core import obligations as o
+from checks.core.accept_step import potential_decides
 from checks.core.candidate import Subject
 from checks.core.catalogue import find_target
 from checks.core.selection import DATA, HIGH, MATRIX, NETWORK, PYTREE, any_dimension, claims_of, runs_on
@@ -31,6 +32,7 @@ def due(subject: Subject) -> tuple[o.Obligation, ...]:
     found += [each for each, name in FLAT.items() if runs_on(subject, name)]
     found += [o.PYTREE] if any(runs_on(subject, name) for name in (NETWORK, MATRIX, PYTREE)) else []
     found += [o.DATA] if runs_on(subject, DATA) else []
-    if isinstance(claims.law, StationaryLaw) and "gradient" in sampler.needs:
+    noisy = isinstance(claims.law, StationaryLaw) and "gradient" in sampler.needs
+    if noisy and not potential_decides(subject):
         found.append(o.GRADIENT_NOISE)
     return tuple(found)

@@ -6,6 +6,7 @@ sealed: an estimator that has `init` and `estimate`, and nothing else.
 """
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -246,6 +247,7 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any]) -> S
     """
     if not isinstance(sampler, Completed) or ParticleLaw in sampler.claims:
         return sampler
+    sampler = state_alone(sampler, target)
     if "claims" not in sampler.given and "temperature" in options:
         law = dataclasses.replace(sampler.claims[StationaryLaw], temperature=float(options["temperature"]))
         sampler = dataclasses.replace(sampler, claims=Claims(sampler.claims.source, law))
@@ -263,6 +265,31 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any]) -> S
         if whole.rest or whole.position is None or "init" in sampler.given:
             found |= {"unpack": whole.unpack, "pack": whole.pack}
     return dataclasses.replace(sampler, **found)
+
+
+def state_alone(sampler: Completed, target: Target) -> Completed:
+    """The sampler whose step returns the state alone, where it returns a tuple of the state and more beside it."""
+    host = on_host(sampler)
+    step, estimator = sampler.step, _exact(target, host)
+
+    def ends(key: Any) -> tuple[Any, Any]:
+        keys = (key, key) if host else jax.random.split(key)
+        state = sampler.init(keys[0], target.example, estimator)
+        return state, step(keys[1], state, 0.01 / target.curvature, estimator)
+
+    try:
+        before, after = ends(np.random.default_rng(0)) if host else jax.eval_shape(ends, jax.random.key(0))
+    except Exception:
+        return sampler
+    shape = lambda tree: (jax.tree.structure(tree), [np.shape(leaf) for leaf in jax.tree.leaves(tree)])
+    if not isinstance(after, tuple) or not after or shape(after) == shape(before) or shape(after[0]) != shape(before):
+        return sampler
+
+    @functools.wraps(step)
+    def alone(key: Key, state: Any, step_size: Any, estimator: Estimator) -> Any:
+        return step(key, state, step_size, estimator)[0]
+
+    return dataclasses.replace(sampler, step=alone)
 
 
 def needs_of(sampler: Sampler, target: Target) -> frozenset[str]:

@@ -43,7 +43,7 @@ class Functions(NamedTuple):
     E cos(y) by 0.30 e at a standard deviation of cos(y) of 0.45; for y^2 these are e and 1.41, with heavy tails.
 
     Attributes:
-        values: (d,) -> (K,), traceable, and for NumPy arrays.
+        values: (.., d) -> (.., K), traceable, and for NumPy arrays.
         expected: (K,).
         names: of the functions.
     """
@@ -94,10 +94,19 @@ def functions_of(target: Target, temperature: float) -> Functions:
 
     def values(x: Any) -> Any:
         xp = np if isinstance(x, np.ndarray) else jnp
-        phase = matrix @ (x - centre)
-        return xp.concatenate([xp.cos(phase), xp.sin(phase)])
+        phase = (x - centre) @ matrix.T
+        return xp.concatenate([xp.cos(phase), xp.sin(phase)], axis=-1)
 
     return Functions(values, expected, tuple(f"{f}({name})" for f in ("cos", "sin") for name in names))
+
+
+SEEN = 100
+"""Steps of a run whose positions are looked at, evenly spaced: those between them move little."""
+
+
+def interval(steps: Any, discard: Any) -> Any:
+    """Steps from one position that is looked at to the next; the last one of a run is."""
+    return (steps - discard + SEEN - 1) // SEEN
 
 
 class Runs:
@@ -116,7 +125,7 @@ class Runs:
         return draw_positions(self.target, self.temperature, np.random.default_rng(seed), count)
 
     def means(self, seed: int, starts: np.ndarray, h: float, steps: int, discard: int) -> tuple[np.ndarray, np.ndarray]:
-        """Averages (N, K) over the steps after the first `discard`, and the share (N,) of steps that did not move."""
+        """Averages (N, K) over steps after the first `discard`, and the share (N,) of steps that did not move."""
         if self._compiled is None:
             return self._host(seed, starts, h, steps, discard)
         key, parts = jax.random.key(seed), []
@@ -144,16 +153,19 @@ class Runs:
                 lambda new, old: new.astype(old.dtype) if new.dtype != old.dtype else new, after, state
             )
             x = read(after)
-            values = jnp.where(i >= discard, self.functions.values(x), 0.0)
+            # the number of a step is the same in all runs: what is not asked for is not computed
+            seen = (i >= discard) & ((steps - 1 - i) % every == 0)
+            values = jax.lax.cond(seen, self.functions.values, lambda x: none, x)
             return after, total + values, still + jnp.all(x == read(state))
 
         state = jax.tree.map(jnp.asarray, state)
-        none = jnp.zeros(len(self.functions.names))
+        none, every = jnp.zeros(len(self.functions.names)), interval(steps, discard)
         _, total, still = jax.lax.fori_loop(0, steps, advance, (state, none, jnp.zeros(())))
-        return total / (steps - discard), still / steps
+        return total / -((discard - steps) // every), still / steps
 
     def _host(self, seed: int, starts: np.ndarray, h: float, steps: int, discard: int) -> tuple[np.ndarray, np.ndarray]:
         generator, sampler = np.random.default_rng(seed), self.sampler
+        every = interval(steps, discard)
         means, still = [], []
         for start in starts:
             position = jax.tree.map(np.asarray, self.target.unravel(start))
@@ -164,34 +176,54 @@ class Runs:
                 new = host_ravel(sampler.position(state))
                 same += np.array_equal(new, x)
                 x = new
-                if i >= discard:
+                if i >= discard and (steps - 1 - i) % every == 0:
                     total = total + np.asarray(self.functions.values(x))
-            means.append(total / (steps - discard))
+            means.append(total / -((discard - steps) // every))
             still.append(same / steps)
         return np.array(means), np.array(still)
 
 
 def step_size_of(runs: Runs, usual: float, seed: int) -> tuple[float, float]:
-    """The largest of `FACTORS` times the usual step size at which half of the steps move, and the share that do not.
+    """The largest of `FACTORS` times the usual step size at which a test rejects half of the steps, and that share.
 
-    The usual one if nothing is ever rejected, or if as much rests in tiny steps: what a test rejects becomes rare as
-    h -> 0, and what a coin lets rest, or Barker's rule, does not. Raises OutOfReach if not even that one can be run.
+    The usual one if nothing is ever rejected. What a test rejects becomes rare as h -> 0; what a coin lets rest,
+    Barker's rule or a weight of its own does not, and is left out. Raises OutOfReach if not even the usual one can be
+    run.
     """
-    trials = 16 if runs.host else TRIALS
+    trials, steps = 16 if runs.host else TRIALS, 16
     starts = runs.starts(seed, trials)
-    tiny, first = (runs.means(seed, starts, factor * usual, 16, 0)[1].mean() for factor in (TINY, 1.0))
-    if tiny > first / 2:
-        return usual, 0.0
+    tiny = float(runs.means(seed, starts, TINY * usual, steps, 0)[1].mean())
+    noise = 4 * np.sqrt(2 * tiny * (1 - tiny) / (trials * steps))
     best, share = usual, 0.0
     for factor in FACTORS:
-        means, still = runs.means(seed, starts, factor * usual, 16, 0)
-        rejected = float(still.mean())
+        means, still = runs.means(seed, starts, factor * usual, steps, 0)
         if not np.all(np.isfinite(means)):
             if factor == 1.0:
                 raise OutOfReach("the runs are not finite")
             break
+        rejected = (float(still.mean()) - tiny) / max(1 - tiny, 1 / trials)
         if rejected > REJECTED:
             break
-        if rejected > 0.01:
+        if rejected > 0.01 + noise:
             best, share = factor * usual, rejected
     return best, share
+
+
+PILOTS, HOST_PILOTS = TRIALS, 48
+"""Runs that tell how much of an average is known from the start of its run."""
+
+
+def known_share(runs: Runs, seed: int, h: float, steps: int, discard: int) -> np.ndarray:
+    """Slopes (K,) of averages along a run on the values at its start, from runs that are used for nothing else.
+
+    A start is an exact draw, the expectation of f there is known: less a multiple of f(start) - pi(f) an average has
+    the same expectation, and for short runs a much smaller variance.
+    """
+    starts = runs.starts(seed, HOST_PILOTS if runs.host else PILOTS)
+    means, _ = runs.means(seed, starts, h, steps, discard)
+    if not np.all(np.isfinite(means)):
+        return np.zeros(means.shape[1])
+    first = runs.functions.values(starts)
+    first, means = first - first.mean(axis=0), means - means.mean(axis=0)
+    square = np.sum(first**2, axis=0)
+    return np.sum(first * means, axis=0) / np.where(square > 0, square, np.inf)

@@ -10,6 +10,7 @@ from typing import Any
 
 from checks.core import obligations as o
 from checks.core.candidate import Subject
+from checks.core.catalogue import find_target
 from checks.core.conclusion import Judged, Plan, conclude, unmet
 from checks.core.result import Result
 from checks.core.selection import BANANA, HIGH, MATRIX, NETWORK, PYTREE, runs_on
@@ -32,6 +33,9 @@ TARGETS = {
     o.BOUNDARY: ("half-gaussian",),
 }
 """Targets on which runs meet an obligation, the first that suits the sampler; its own first one where there is none."""
+FIRST = (o.GRADIENT_NOISE, o.HIGH_DIMENSION, o.PYTREE, o.DATA)
+WIDEST = (*FIRST, *(each for each in TARGETS if each not in FIRST))
+"""The obligations in the order in which runs are chosen: those first whose runs meet others as well."""
 ALWAYS = (o.GAUSSIAN, o.PLANE)
 """Obligations that are sampled where draws are not known or branches cannot be followed, although others were met."""
 
@@ -48,7 +52,15 @@ def pending(subject: Subject, results: Sequence[Judged], plan: Plan) -> list[tup
     if not wanted or {o.KNOWN_DRAWS.name, o.BRANCHES.name} & set(names):
         due = [each for each in ALWAYS if each.name in plan.due and each not in wanted]
         wanted += due or [each for each in (o.LINE, o.MANIFOLD) if each.name in plan.due and each not in wanted]
-    return list(dict.fromkeys(pair for each in wanted for pair in _runs(subject, each)))
+    found: dict[tuple[Subject, str], None] = {}
+    covered: set[o.Obligation] = set()
+    for each in sorted(wanted, key=WIDEST.index):
+        if each in covered:
+            continue
+        for pair in _runs(subject, each):
+            found[pair] = None
+            covered |= set(o.of_target(find_target(pair[1])))
+    return list(found)
 
 
 def _runs(subject: Subject, obligation: o.Obligation) -> Iterator[tuple[Subject, str]]:

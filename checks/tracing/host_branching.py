@@ -88,6 +88,9 @@ class BranchingGenerator:
     def binomial(self, n, p, size=None):
         """Binomial by enumeration of its outcomes of positive probability; a coin for n = 1."""
 
+        if np.max(n) > MAX_PATHS:
+            raise Unintercepted(f"numpy Generator.binomial({n}, {p})")
+
         def rule(count, chance):
             values = np.arange(int(count) + 1)
             weights = special.comb(count, values) * chance**values * (1 - chance) ** (count - values)
@@ -96,10 +99,10 @@ class BranchingGenerator:
         return self._fill(size, n, p, rule=rule)
 
     def integers(self, low, high=None, size=None):
-        """Uniform integers by enumeration, as long as there are at most `MAX_PATHS` of them."""
+        """Uniform integers by enumeration."""
         low, high = (0, low) if high is None else (low, high)
-        if not np.all(np.asarray(high) - np.asarray(low) <= MAX_PATHS):
-            raise Unintercepted(f"numpy Generator.integers of more than {MAX_PATHS} values")
+        if np.ndim(low) or np.ndim(high) or high - low > MAX_PATHS:
+            raise Unintercepted(f"numpy Generator.integers({low}, {high})")
         values = np.arange(low, high)
         weights = np.full(len(values), 1 / len(values))
         return self._fill(() if size is None else size, rule=lambda: (values, weights))

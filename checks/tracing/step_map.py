@@ -13,6 +13,7 @@ from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
 from checks.core.check import Inconclusive, NotAffine, NotApplicable, OutOfReach
+from checks.core.error_origin import one_line, place
 from checks.numerics.observables import observables
 from checks.numerics.quadrature import noise_rule
 from checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
@@ -317,9 +318,21 @@ class HostStep:
         return self.template.size
 
     def once(self, generator, z, h):
-        """(z', position') of a step from `pack(z)` with the draws of a generator."""
-        state = self.sampler.pack(generator, self.template.unravel(np.asarray(z)), self.estimator)
-        state = self.sampler.step(generator, state, float(h), self.estimator)
+        """(z', position') of a step from `pack(z)` with the draws of a generator.
+
+        Raises:
+            Unintercepted: if the step, which runs with a generator of NumPy, does not with one that stands in for it:
+                it passes it on to a library, or takes for a whole number what is the node of a rule.
+        """
+        try:
+            state = self.sampler.pack(generator, self.template.unravel(np.asarray(z)), self.estimator)
+            state = self.sampler.step(generator, state, float(h), self.estimator)
+        except Unintercepted:
+            raise
+        except Exception as error:
+            if isinstance(generator, np.random.Generator):
+                raise
+            raise Unintercepted(f"the step asks for a generator of NumPy ({one_line(error)}{place(error)})") from error
         return host_ravel(self.sampler.unpack(state)), host_ravel(self.sampler.position(state))
 
     def moments(self, points: np.ndarray, h: float) -> StepMoments:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental.key_reuse._core import check_key_reuse
 
+from checks.core.accept_step import potential_decides
 from checks.core.candidate import Subject
 from checks.core.check import Case, Inconclusive, NotApplicable, statement
 from checks.core.finding import Finding, Tolerance
@@ -405,7 +406,8 @@ def every_input_matters(case: Case, seed: int) -> Finding:
             found.append(f"{what} does not change the result")
 
     needs = k.sampler.needs
-    if ExactLaw not in k.sampler.claims or "gradient" in needs:
+    exact = ExactLaw in k.sampler.claims or potential_decides(case.subject)
+    if not exact or "gradient" in needs:  # a stretch move, or a slice, has no step size
         expect("the step size", lambda size, n: k.z(k.run(seed, state, n, size * k.step_size)), (1.37, 0.137, 13.7))
     if not k.deterministic:
         expect("the key", lambda other, n: k.z(k.run(seed + int(other), rekeyed(k, state, seed), n)), (1, 2, 3))

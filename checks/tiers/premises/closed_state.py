@@ -210,7 +210,7 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
     keys = jax.random.split(jax.random.key(3), KEYS)
     for i, leaf in enumerate(leaves):
         kind = jnp.result_type(leaf)
-        if jnp.issubdtype(kind, jax.dtypes.prng_key) or jnp.issubdtype(kind, jnp.bool_):
+        if is_key(leaf) or jnp.issubdtype(kind, jnp.bool_):
             continue
         counts = jnp.issubdtype(kind, jnp.integer)
         if not counts and (learns or np.allclose(leaf, anew[i], rtol=1e-8, atol=1e-12)):
@@ -287,8 +287,9 @@ def _surroundings(sampler: Sampler) -> dict[str, Any]:
     Containers are compared by the numbers in them.
     """
     found: dict[str, Any] = {}
-    method = inspect.ismethod(sampler.step)  # of the object that a completed sampler was made from
-    owner, function = (sampler.step.__self__, sampler.step.__func__) if method else (sampler, sampler.step)
+    step = sampler.step if inspect.ismethod(sampler.step) else inspect.unwrap(sampler.step)
+    method = inspect.ismethod(step)  # of the object that a completed sampler was made from
+    owner, function = (step.__self__, step.__func__) if method else (sampler, step)
     for name, value in (vars(owner) if hasattr(owner, "__dict__") else {}).items():
         found[f"the attribute {name}"] = value
     function = inspect.unwrap(function)

@@ -49,11 +49,6 @@ class Bare(Walk):
         return position
 
 
-class Info(Walk):
-    def step(self, key, state, step_size, estimator):
-        return plain(key, state, step_size, estimator), {"accepted": True}
-
-
 class Integers(Walk):
     def init(self, key, position, estimator):
         return jnp.zeros(position.shape, jnp.int32)
@@ -74,7 +69,6 @@ MISTAKES = {
     "a step without a key": (NoKey, ("step(state, step_size, estimator)", "step(key, state, step_size, estimator)")),
     "an instance of it": (NoKey(), ("step(state, step_size, estimator)",)),
     "an init of a position": (Bare, ("init(position)", "init(key, position, estimator)")),
-    "a step that returns more": (Info, ("returns a state and more beside it", "`return state`")),
     "a discrete space": (Integers, ("whole numbers", "continuous")),
     "draws": (np.zeros((100, 2)), ("ndarray is no sampler but its draws",)),
     "draws of JAX": (jnp.zeros(3), ("is no sampler but its draws",)),

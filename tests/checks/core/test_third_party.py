@@ -206,3 +206,22 @@ def test_a_stranger_in_a_space_without_targets_is_asked_for_one():
 
     with pytest.raises(BadInput, match=r"no default target for the spaces .'torus'"):
         found(Odd())
+
+
+class WithInfo(MALA):
+    """MALA that returns what it accepted beside the state."""
+
+    def step(self, key, x, step_size, estimator):
+        new = super().step(key, x, step_size, estimator)
+        return new, {"accepted": jnp.any(new != x)}
+
+
+def test_what_a_step_returns_beside_the_state_is_left_aside():
+    plain, more = (builder("mine", each)(PLANE) for each in (MALA(), WithInfo()))
+    x, exact = jnp.ones(2), Exact(PLANE)
+    alone = more.step(jax.random.key(3), x, 0.1, exact)
+    np.testing.assert_array_equal(alone, plain.step(jax.random.key(3), x, 0.1, exact))
+    assert more.needs == plain.needs
+    kept = builder("mine", Langevin(lambda key, x, kept, g: (normal(key, x), kept)))(PLANE)
+    state = kept.init(jax.random.key(0), x, exact)
+    assert jax.tree.structure(kept.step(jax.random.key(0), state, 0.1, exact)) == jax.tree.structure(state)

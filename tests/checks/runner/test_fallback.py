@@ -3,11 +3,14 @@
 import dataclasses
 
 import jax
+import jax.numpy as jnp
 import pytest
 
+from checks.core.accept_step import potential_decides
 from checks.core.candidate import Subject
 from checks.core.conclusion import Judged, Plan, conclude
 from checks.core.due import due
+from checks.core.lookup import DEFAULT_TARGETS
 from checks.core.obligations import OBLIGATIONS, obligation
 from checks.core.result import Result
 from checks.core.selection import BANANA
@@ -17,6 +20,7 @@ from checks.tiers.invariance import law_of_runs
 from samplers.estimators.basic import Exact, Minibatch
 from samplers.registry import SAMPLERS, sampler_row
 from targets.registry import target
+from tests.helpers.strangers import MALA, Langevin, normal, potential, subject
 
 SGLD, HMC = Subject(sampler_row("sgld")), Subject(sampler_row("hmc"))
 DUE = tuple(o.name for o in due(SGLD))
@@ -100,15 +104,21 @@ def test_noise_of_the_gradient_is_sampled_with_minibatches_of_the_row_and_meets_
 
     monkeypatch.setattr(fallback, "execute", run)
     results, plan = without("gradient-noise", "plane")
-    plane, noisy = sample(SGLD, results, plan, 17)
-    assert [(name, seed) for _, name, seed in seen] == [(BANANA, 17), ("tiny-gaussian-data", 17)]
+    noisy, plane = sample(SGLD, results, plan, 17)
+    assert [(name, seed) for _, name, seed in seen] == [("tiny-gaussian-data", 17), (BANANA, 17)]
     assert "gradient-noise" not in plane.meets
     assert "gradient-noise" in noisy.meets
     data = target("tiny-gaussian-data")
-    assert isinstance(seen[1][0].estimator(data), Minibatch)
-    assert isinstance(seen[0][0].estimator(data), Exact)
+    assert isinstance(seen[0][0].estimator(data), Minibatch)
+    assert isinstance(seen[1][0].estimator(data), Exact)
     # a target without data keeps exact gradients
-    assert isinstance(seen[1][0].estimator(target("anharmonic")), Exact)
+    assert isinstance(seen[0][0].estimator(target("anharmonic")), Exact)
+
+
+def test_a_run_that_meets_several_obligations_is_made_once():
+    results, plan = without("gradient-noise", "data", "gaussian", "high-dimension", "line")
+    names = [name for _, name in pending(SGLD, results, plan)]
+    assert names == ["tiny-gaussian-data", "gaussian-50d", "anharmonic"]
 
 
 def test_runs_that_fail_meet_nothing(monkeypatch):
@@ -117,6 +127,16 @@ def test_runs_that_fail_meet_nothing(monkeypatch):
     results, plan = without("gradient-noise")
     (result,) = sample(SGLD, results, plan, 1)
     assert result.meets == []
+
+
+class Logs(Langevin):
+    """SGLD that keeps the potential, and makes nothing of it."""
+
+    def __init__(self):
+        super().__init__(lambda key, x, kept, g: (normal(key, x), kept), lambda x: jnp.zeros(()))
+
+    def step(self, key, state, step_size, estimator):
+        return super().step(key, state, step_size, estimator)._replace(kept=potential(estimator, state.position))
 
 
 # What is due ----------------------------------------------------------------------------------------------------------
@@ -131,6 +151,13 @@ def test_what_is_due_depends_on_claims_and_spaces():
     assert "manifold" in names("gsgnht")
     assert not names("gsgnht") & {"line", "plane", "pytree", "data"}
     assert not names("host-sgld") & {"known-draws", "branches"}
+
+
+@pytest.mark.parametrize(("claims", "logs"), [(MALA(), False), (Logs(), True)], ids=["tests", "logs"])
+def test_noise_is_due_unless_the_potential_decides(claims, logs):
+    mine = subject(claims, *DEFAULT_TARGETS["euclidean"])
+    assert potential_decides(mine) is not logs
+    assert ("gradient-noise" in {o.name for o in due(mine)}) is logs
 
 
 def test_every_reference_sampler_has_something_due_and_every_due_obligation_can_be_met():

@@ -8,6 +8,7 @@ import pytest
 from checks.core.candidate import Subject
 from checks.core.check import Case, NotApplicable
 from checks.core.finding import Finding, Tolerance
+from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.faults.registry import find_defect
 from checks.registry import find_statement
 from checks.runner.execute import execute
@@ -251,3 +252,9 @@ def test_a_row_that_names_no_diffusion_is_held_to_none():
 def test_the_published_diffusion_of_a_metropolis_kernel_is_that_of_its_proposal(name):
     check, subject = find_statement("published_diffusion"), Subject(sampler_row(name), {"temperature": 2.0})
     assert execute(check, subject, "gaussian-correlated-2d", 0).verdict == "pass"
+
+
+def test_round_off_of_a_sum_over_hundreds_of_nodes_is_no_jump():
+    subject, matrix = Subject(sampler_row("sgnht")), target("gaussian-matrix")
+    *_, jump = code_generator(subject, matrix, generic_points(step_map(subject, matrix)))
+    assert jump.max() == 0

@@ -28,6 +28,7 @@ from samplers.interface.from_step import simple_sampler
 from samplers.overdamped.saga import SAGA
 from samplers.registry import sampler_row
 from targets.registry import target
+from tests.helpers.strangers import subject
 
 EPS = np.finfo(np.float64).eps
 LINE, PLANE, DATA = target("gaussian-1d-scaled"), target("gaussian-correlated-2d"), target("tiny-gaussian-data")
@@ -220,10 +221,17 @@ def test_a_limit_that_is_not_resolved_does_not_pass():
     assert result.verdict != "pass", result.reason
 
 
-def test_an_unstable_step_size_fails_with_its_radius():
+def test_a_scheme_that_is_stable_at_smaller_steps_has_its_limit_there():
     result = run(gaussian_limit, euler(step_size=2.1), LINE)
+    assert result.verdict == "pass", result.reason
+    wrong = run(gaussian_limit, euler(step_size=2.1, noise=np.sqrt(0.5)), LINE)
+    assert wrong.verdict == "fail", wrong.reason
+
+
+def test_a_scheme_that_is_stable_at_no_step_size_fails_with_its_radius():
+    result = run(gaussian_limit, euler(drift=-1.0), LINE)
     assert result.verdict == "fail"
-    assert "spectral radius 1.21" in result.reason
+    assert "no stationary law" in result.reason
 
 
 def test_the_usual_step_size_is_stable_or_fails():
@@ -312,3 +320,26 @@ def test_a_metropolis_kernel_is_no_linear_recursion(function, name):
 def test_an_estimator_of_the_test_overrides_that_of_the_row():
     step = step_map(reference("sgld"), LINE, KnownNoise(LINE, np.eye(1)))
     assert step.affine(0.1)[0].noise.shape == (1, 2)
+
+
+class Cyclic:
+    """SGLD on two data at a time, in the order of the file, over and over."""
+
+    def __init__(self, data):
+        self.terms = data.terms
+
+    def init(self, key, position, estimator):
+        return {"count": jnp.zeros((), jnp.int32), "position": position}
+
+    def step(self, key, state, step_size, estimator):
+        x, count, terms = state["position"], state["count"], self.terms
+        batch = jax.tree.map(lambda a: jnp.asarray(a)[(2 * count + jnp.arange(2)) % terms.size], terms.data)
+        mean = lambda x: terms.prior(x) + terms.size / 2 * jnp.sum(jax.vmap(terms.datum, (None, 0))(x, batch))
+        x = x - step_size * jax.grad(mean)(x) + jnp.sqrt(2 * step_size) * jax.random.normal(key, x.shape, x.dtype)
+        return {"count": (count + 1) % terms.size, "position": x}
+
+
+def test_data_that_a_count_in_the_state_chooses_are_left_to_runs():
+    data = target("tiny-gaussian-data")
+    with pytest.raises(OutOfReach, match="counts"):
+        minibatch_limit(Case(subject(lambda target: Cyclic(target), data.name), data))

@@ -3,6 +3,8 @@
 Oracles: closed forms of the characteristic functions of a Gaussian; SciPy's quadrature for a law that is none.
 """
 
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from scipy import integrate
 
 from checks.core.check import NotApplicable, OutOfReach
-from checks.end_points.runs import FACTORS, Runs, functions_of, step_size_of
+from checks.end_points.runs import FACTORS, Runs, functions_of, known_share, step_size_of
 from checks.tiers.invariance import law_of_runs
 from samplers.interface.claims import AdaptiveLaw, Claims, ExactLaw, Source, StationaryLaw
 from targets.registry import target
@@ -239,3 +241,27 @@ def test_draws_of_the_starts_are_those_of_the_target_at_the_temperature_that_is_
     law = target(PLANE)
     starts = Runs(subject(Hot(), PLANE), law, functions_of(law, 4.0)).starts(1, 100_000)
     np.testing.assert_allclose(np.cov(starts.T), 4 * np.linalg.inv(law.gaussian.precision), atol=0.1)
+
+
+class Unclaimed(HMC):
+    """The same, and nothing is claimed."""
+
+    claims = TENDS
+
+
+def test_a_kernel_that_tests_its_proposals_is_seen_to_be_exact_at_one_step_size_though_it_claims_nothing(monkeypatch):
+    monkeypatch.setattr(sys.modules[law_of_runs.__module__], "RUNS", 1 << 12)
+    right, wrong = (decide(law_of_runs, Unclaimed(kinetic=kinetic), PLANE) for kinetic in (True, False))
+    assert right.verdict == "pass", right.reason
+    assert "the average of" in right.reason
+    assert wrong.verdict == "fail", wrong.reason
+    assert "the limit h -> 0 of" in wrong.reason
+
+
+def test_what_a_start_tells_of_an_average_is_taken_off():
+    """Ornstein-Uhlenbeck: the average of exp(i w x) over a short run is nearly its value at the start."""
+    mine = subject(Euler(), PLANE)
+    runs = Runs(mine, target(PLANE), functions_of(target(PLANE), 1.0))
+    short, long = (known_share(runs, 1, h, steps, 0) for h, steps in ((1e-5, 10), (0.01, 4000)))
+    assert np.all(short > 0.95)
+    assert np.all(np.abs(long) < 0.5)

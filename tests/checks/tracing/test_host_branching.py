@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from checks.core.check import Inconclusive, OutOfReach
 from checks.tracing import host_branching
 from checks.tracing.host_branching import BranchingGenerator, ScriptedGenerator, Unintercepted, branches
+from checks.tracing.step_map import step_map
+from samplers.simple import simple_sampler
+from targets.registry import target
+from tests.helpers.strangers import subject
 
 EPS = np.finfo(np.float64).eps
 
@@ -88,12 +93,6 @@ def test_a_law_without_a_rule_is_named(law, make):
         getattr(make(), law)(1.0)
 
 
-def test_integers_of_more_values_than_paths_are_not_enumerated():
-    """A seed drawn for another generator: 2^31 values would take 16 GiB."""
-    with pytest.raises(Unintercepted, match="more than 200000 values"):
-        BranchingGenerator([], 4).integers(2**31)
-
-
 def test_too_many_paths_are_refused(monkeypatch):
     monkeypatch.setattr(host_branching, "MAX_PATHS", 20)
     with pytest.raises(ValueError, match="too often"):
@@ -118,3 +117,30 @@ def test_the_scripted_generator_hands_out_its_values_in_order():
 def test_the_precision_that_the_code_asks_for_is_kept():
     assert ScriptedGenerator(np.ones(2)).standard_normal((2,), np.float32).dtype == np.float32
     assert BranchingGenerator([], 4).standard_normal((2,), np.float32).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "draw", [lambda g: g.integers(2**31), lambda g: g.integers(0, 2**63), lambda g: g.binomial(10**9, 0.5)]
+)
+def test_a_draw_of_more_values_than_paths_are_walked_is_named_and_not_enumerated(draw):
+    with pytest.raises(Unintercepted, match=r"Generator\.(integers|binomial)"):
+        list(branches(draw, 4))
+
+
+PASSING_ON = {
+    "to SciPy": lambda rng, x: stats.norm.rvs(size=x.shape, random_state=rng),
+    "as an index": lambda rng, x: np.ones(9)[rng.poisson(2.0, x.shape)],
+}
+
+
+@pytest.mark.parametrize("name", PASSING_ON)
+def test_a_step_that_needs_a_generator_of_numpy_is_not_decided_by_a_stand_in(name):
+    def step(rng, x, step_size, estimator):
+        return np.asarray(x) + step_size * PASSING_ON[name](rng, np.asarray(x))
+
+    line = target("gaussian-1d-scaled")
+    mapped = step_map(subject(simple_sampler(step, backend="host"), line.name), line)
+    with pytest.raises(Inconclusive, match="cannot feed"):
+        mapped.moments(np.ones((1, 1)), 0.1)
+    with pytest.raises(OutOfReach):
+        mapped.affine(0.1)

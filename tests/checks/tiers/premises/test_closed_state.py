@@ -151,3 +151,24 @@ def test_the_first_step_that_differs_is_named():
 def test_a_count_that_matters_later_is_named_with_the_leaf():
     reason = decide(closed_state, MEMORY["noise halves at step 20000, beyond the run"]).reason
     assert "state.kept put forward by" in reason
+
+
+class RawKey:
+    """SGLD whose state holds the words of a raw key, which its noise is drawn from beside that of the step."""
+
+    def init(self, key, position, estimator):
+        return {"rng": jax.random.key_data(key), "x": position}
+
+    def position(self, state):
+        return state["x"]
+
+    def step(self, key, state, step_size, estimator):
+        own, use = jax.random.split(jax.random.wrap_key_data(state["rng"]))
+        noise = normal(jax.random.fold_in(use, jax.random.bits(key)), state["x"])
+        x = state["x"] - step_size * gradient(estimator, state["x"]) + jnp.sqrt(2 * step_size) * noise
+        return {"rng": jax.random.key_data(own), "x": x}
+
+
+def test_the_words_of_a_raw_key_are_no_clock():
+    finding = decide(closed_state, RawKey(), WELL)
+    assert finding.verdict == "pass", finding.reason

@@ -1,0 +1,68 @@
+"""Whether the potential of an estimate decides where a step goes, as in a Metropolis test or on a slice.
+
+Such a kernel is exact for exact potentials. Noise in the gradient comes with noise in the potential, under which no
+step size gives it the law of the target: it has nothing to show under noise.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from checks.core.candidate import Subject
+from checks.core.catalogue import find_target
+from checks.core.start_position import start_position
+from samplers.interface.capabilities import on_host
+from samplers.interface.sampler import Estimate, Estimator
+from samplers.interface.trees import EstimatorState, Key, Position
+
+STEEPER = 3.0
+"""Factor of the potential when it is changed; on a slice of a flat one a step would not end."""
+FACTORS = (1.0, 16.0)
+"""Multiples of the usual step size at which it is changed: at the larger one proposals are rejected."""
+KEYS, HOST_KEYS = 64, 8
+"""Steps that are compared at each of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Steeper:
+    """The estimates of `inner`, with another potential and the same gradient."""
+
+    inner: Estimator
+
+    def init(self, key: Key, position: Position) -> EstimatorState:
+        """First state of the estimator."""
+        return self.inner.init(key, position)
+
+    def estimate(self, key: Key, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
+        """Estimate at a position, and the next state of the estimator."""
+        estimate, estate = self.inner.estimate(key, estate, position)
+        return estimate._replace(potential=STEEPER * estimate.potential), estate
+
+
+@lru_cache(maxsize=256)
+def potential_decides(subject: Subject) -> bool:
+    """True if a step from the same state under the same key ends elsewhere where the potential alone is another."""
+    target = find_target(subject.row.targets[0])
+    sampler, exact = subject.sampler(target), subject.estimator(target)
+    if "potential" not in sampler.needs:
+        return False
+    host = on_host(sampler)
+    sizes = [factor * subject.step_size(target) for factor in FACTORS]
+
+    def end(key: Any, estimator: Any, h: Any) -> Any:
+        first, rest = (key, key) if host else jax.random.split(key)
+        state = sampler.init(first, start_position(sampler, target), estimator)
+        return ravel_pytree(sampler.position(sampler.step(rest, state, h, estimator)))[0]
+
+    steeper = Steeper(exact)
+    if host:
+        ends = lambda estimator, h: [end(np.random.default_rng(i), estimator, h) for i in range(HOST_KEYS)]
+        return any(not np.array_equal(ends(exact, h), ends(steeper, h)) for h in sizes)
+    keys = jax.random.split(jax.random.key(0), KEYS)
+    differ = jax.jit(lambda h: jax.vmap(lambda key: jnp.any(end(key, exact, h) != end(key, steeper, h)))(keys).any())
+    return any(bool(differ(h)) for h in sizes)
