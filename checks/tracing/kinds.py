@@ -74,14 +74,14 @@ def rejects(step: JaxStep) -> bool:
     program, size = step.program, step.target.size
     if program.count("uniform") != 1 or program.unintercepted or any(number > 1 for number in program.ranges):
         return False
-    z, integers = jnp.asarray(step.template.flat), jnp.zeros(program.count("integer"), int)
+    z, integers = jnp.asarray(step.template.flat), np.zeros(program.count("integer"), int)
 
     def moved(normals: jax.Array, h: jax.Array, share: jax.Array) -> jax.Array:
         return jnp.abs(decided(step, z, normals, integers, share, h) - z)[:size].max()
 
-    normals = jnp.cos(1.3 * jnp.arange(DRAWS * step.noise_size).reshape(DRAWS, -1) + 0.2)
+    normals = np.cos(1.3 * np.arange(DRAWS * step.noise_size).reshape(DRAWS, -1) + 0.2)
     grid = jax.jit(jax.vmap(jax.vmap(moved, (0, None, None)), (None, 0, None)))
-    accepted, rejected = (np.asarray(grid(normals, jnp.asarray(SIZES, z.dtype), jnp.asarray(s))) for s in (0.0, 1.0))
+    accepted, rejected = (np.asarray(grid(normals, np.asarray(SIZES, z.dtype), s)) for s in (0.0, 1.0))
     return bool(np.any((rejected == 0) & (accepted > 0)))
 
 

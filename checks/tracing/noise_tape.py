@@ -109,11 +109,17 @@ def record(function: Callable, *args) -> Program:
     The bounds of integer draws must not depend on the arguments.
     """
     jaxpr, shape = jax.make_jaxpr(function, return_shape=True)(*args)
-    recorder = _Recorder()
-    # Evaluated abstractly: nothing is computed but the bounds of integer draws.
-    jax.eval_shape(lambda *flat: evaluate(jaxpr.jaxpr, jaxpr.consts, flat, recorder), *jax.tree.leaves(args))
+    recorder = _recorded(jaxpr, args, _Recorder())
+    if recorder.bounds_are_computed:
+        recorder = _recorded(jaxpr, args, _Recorder(abstract=True))
     structure = jax.tree.structure(shape)
     return Program(tuple(recorder.draws), tuple(sorted(set(recorder.unintercepted))), jaxpr, structure)
+
+
+def _recorded(jaxpr: Any, args: Sequence[Any], recorder: "_Recorder") -> "_Recorder":
+    """A recorder that has seen all draws of a program; at most the bounds of integer draws are computed."""
+    jax.eval_shape(lambda *flat: evaluate(jaxpr.jaxpr, jaxpr.consts, flat, recorder), *jax.tree.leaves(args))
+    return recorder
 
 
 class Reader:
@@ -132,11 +138,16 @@ class Reader:
 
 
 class _Recorder(Reader):
-    """Evaluates draws as they are and notes them."""
+    """Evaluates draws as they are and notes them.
 
-    abstract = True
+    Args:
+        abstract: compute what does not depend on the arguments, as bounds of integers may have to be: each operation
+            is a program of its own.
+    """
 
-    def __init__(self):
+    def __init__(self, abstract: bool = False):
+        self.abstract = abstract
+        self.bounds_are_computed = False
         self.draws: list[Draw] = []
         self.unintercepted: list[str] = []
 
@@ -147,14 +158,21 @@ class _Recorder(Reader):
         shape = tuple(aval.shape)
         number = 0
         if kind == "integer":
-            if any(isinstance(bound, jax.core.Tracer) for bound in inputs[1:3]):
-                raise NotImplementedError("integer draws with bounds that depend on the state")
-            span = np.asarray(inputs[2]) - np.asarray(inputs[1])
-            if not np.all(span == span.flat[0]):
-                raise NotImplementedError("integer draws with bounds that differ between entries")
-            number = int(span.flat[0])
+            number = self._number(*inputs[1:3])
         self.draws.append(Draw(kind, shape, number))
         return core.jaxpr_as_fun(equation.params["jaxpr"])(*inputs)
+
+    def _number(self, low: Any, high: Any) -> int:
+        """The number of values of an integer draw; 0 where it is still to be computed."""
+        if any(isinstance(bound, jax.core.Tracer) for bound in (low, high)):
+            if self.abstract:
+                raise NotImplementedError("integer draws with bounds that depend on the state")
+            self.bounds_are_computed = True
+            return 0
+        span = np.asarray(high) - np.asarray(low)
+        if not np.all(span == span.flat[0]):
+            raise NotImplementedError("integer draws with bounds that differ between entries")
+        return int(span.flat[0])
 
     def unknown(self, primitive: str, inputs: Sequence[Any]) -> None:
         del inputs

@@ -22,6 +22,7 @@ from checks.tracing.noise_tape import Noise, Program, record
 from checks.tracing.remote_step_map import MappedProgram, MappedRecursion, mapped_program
 from samplers.interface.capabilities import MappedSampler
 from samplers.interface.claims import Exchange, ParticleLaw
+from samplers.interface.first_state import first_state
 from targets.target import Target
 
 CHUNK = 400_000
@@ -134,13 +135,13 @@ class JaxStep:
             noise = Noise(normals, jnp.full(kinds["uniform"], u), jnp.zeros(kinds["integer"], int))
             return jnp.abs(program(noise, z, h)[0] - z)[: self.target.size].max()
 
-        with jax.ensure_compile_time_eval():
-            normals = jnp.cos(1.3 * jnp.arange(8 * kinds["normal"]).reshape(8, -1) + 0.2)
-            hs = jnp.asarray(1e-3 * 2.0 ** np.arange(0, 10, 0.25), z.dtype)
+        normals = np.cos(1.3 * np.arange(8 * kinds["normal"]).reshape(8, -1) + 0.2)
+        hs = np.asarray(1e-3 * 2.0 ** np.arange(0, 10, 0.25), z.dtype)
+        with jax.core.eval_context():  # asked for while another function is traced, it is no part of that
             moves = jax.jit(jax.vmap(jax.vmap(move, (0, None, None)), (None, 0, None)))
-            low, high = (moves(normals, hs, jnp.asarray(u)) for u in (LOWEST, HIGHEST))
-            # for many draws no uniform rejects, or each does; a step too large to be a number is no sign
-            votes = float(jnp.nansum(jnp.sign(low - high)))
+            low, high = (np.asarray(moves(normals, hs, u)) for u in (LOWEST, HIGHEST))
+        # for many draws no uniform rejects, or each does; a step too large to be a number is no sign
+        votes = float(np.nansum(np.sign(low - high)))
         return (LOWEST, 1.0) if votes >= 0 else (HIGHEST, 0.0)
 
     def require_known_draws(self) -> None:
@@ -473,7 +474,7 @@ def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep
             return JaxStep(target, sampler, estimator, template, program, lambda: MappedRecursion(program), subject)
         return HostStep(target, sampler, estimator, _Template(state, flat, unravel), subject=subject)
     example = jax.tree.map(jnp.asarray, target.example)
-    state = sampler.init(jax.random.key(0), example, estimator)
+    state = first_state(sampler, jax.random.key(0), example, estimator)
     z, unravel = ravel_pytree(sampler.unpack(state))
     flat_state, restore = ravel_floats(state)
 

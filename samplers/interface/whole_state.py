@@ -17,6 +17,7 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from jax.typing import ArrayLike
 
 from samplers.interface.capabilities import on_host
+from samplers.interface.first_state import first_state
 from samplers.interface.sampler import Estimator, Sampler
 from samplers.interface.trees import Key, Position, State, Tree
 
@@ -112,7 +113,7 @@ def whole_state(
         step_size: the step size in units of which `STEP_SIZES` are.
         make_key: number -> key, or generator of a host sampler.
     """
-    start = sampler.init(make_key(0), position, estimator)
+    start = first_state(sampler, make_key(0), position, estimator)
     leaves, structure = jax.tree.flatten(start)
     read = jax.tree.structure(sampler.position(start))
     places = _places(sampler, structure, leaves)
