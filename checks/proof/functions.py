@@ -216,6 +216,36 @@ class Applied(Function):
 
 
 @dataclass(frozen=True)
+class Absolute(Function):
+    """|p|, whose square is p^2; with it max(a, b) = (a + b + |a - b|) / 2."""
+
+    argument: Polynomial
+
+    @property
+    def arguments(self) -> tuple[Polynomial, ...]:
+        """The argument."""
+        return (self.argument,)
+
+    def reduced(self, ring: Ring, number: int, exponent: int) -> Polynomial | None:
+        """|p|^(2 k + i) = p^(2 k) |p|^i with i in {0, 1}."""
+        if exponent == 1:
+            return None
+        whole, left = divmod(exponent, 2)
+        return power(self.argument, 2 * whole) * ring.power(number, left)
+
+    def derivative(self, ring: Ring, number: int, variable: int) -> Polynomial:
+        """|p| p' / p, but where p is zero."""
+        return ring.power(number, 1) * reciprocal(self.argument) * self.argument.derivative(variable)
+
+    def value(self, at: Values) -> Value | None:
+        """Its value."""
+        return abs(at(self.argument))
+
+    def __str__(self) -> str:
+        return f"|{self.argument.text(3)}|"
+
+
+@dataclass(frozen=True)
 class Abbreviation(Function):
     """A long polynomial under a name: equal ones are the same, and products with it are not multiplied out."""
 
@@ -265,6 +295,26 @@ def shortened(p: Polynomial, longest: int, random: Callable[[int], bool], whole:
     return short if len(short) <= longest or not whole else ring.generator(Abbreviation(p))
 
 
+def opened(p: Polynomial, numbers: frozenset[int]) -> Polynomial:
+    """The same polynomial without names (`Abbreviation`) for polynomials that depend on some generators."""
+    ring = p.ring
+    for number in sorted(p.numbers(), reverse=True):
+        generator = ring.generators[number]
+        if isinstance(generator, Abbreviation) and numbers & ring.atoms(number):
+            return opened(ring.sum(q * generator.meaning**k for k, q in by_power(p, number).items()), numbers)
+    return p
+
+
+def by_power(p: Polynomial, number: int) -> dict[int, Polynomial]:
+    """p as a polynomial in one generator: exponent -> coefficient."""
+    parts: dict[int, list[Polynomial]] = {}
+    for factors, value in p.terms():
+        rest = p.ring.monomial(tuple(f for f in factors if f[0] != number), value)
+        parts.setdefault(dict(factors).get(number, 0), []).append(rest)
+    p.ring.spend(len(p.numerators))  # sorting takes time too, and no product may follow
+    return {exponent: p.ring.sum(terms) for exponent, terms in parts.items()}
+
+
 def positive(value: Value) -> Value:
     """A value that has to be positive. Raises NotReal if it is not."""
     if not value > 0:
@@ -274,8 +324,21 @@ def positive(value: Value) -> Value:
 
 def is_positive(generator: Generator) -> bool:
     """True for generators that are positive wherever they are real."""
-    positive = isinstance(generator, Root | HalfPower | InverseRoot | RationalPower)
+    positive = isinstance(generator, Root | HalfPower | InverseRoot | RationalPower | Absolute)
     return positive or getattr(generator, "positive", False) or getattr(generator, "name", "") in ("exp", "logistic")
+
+
+def absolute(p: Polynomial) -> Polynomial:
+    """|p|: of a number as it is, else a function with a leading coefficient of +-1 inside; |p| = |-p|."""
+    if (value := p.rational) is not None:
+        return p.ring.constant(abs(value))
+    scale = p.leading()
+    return p.ring.generator(Absolute(p.scaled(1 / scale))).scaled(abs(scale))
+
+
+def reciprocal(p: Polynomial) -> Polynomial:
+    """1 / p as p / p^2: `power` has it as the square of a root, which is real for a positive p only."""
+    return p * power(p * p, -1)
 
 
 def square_root(ring: Ring, value: Fraction) -> Polynomial:
@@ -497,6 +560,8 @@ class _Substitution:
                 return power(self(base), inner * exponent)
             case Applied(name, argument):
                 return power(derivatives(name, self(argument), 0)[0], exponent)
+            case Absolute(argument):
+                return power(absolute(self(argument)), exponent)
             case _:
                 return self._ring.power(number, exponent)
 

@@ -118,6 +118,7 @@ class Ring:
     Attributes:
         generators: by their numbers.
         statuses: what is known of polynomials as zeros (`zero.status`).
+        numerical: what their values say of that (`zero.is_zero`).
         points: the values of polynomials at points that are used again (`zero.random_point`).
         values: those at the first of them (`zero.surely_differ`).
     """
@@ -131,6 +132,7 @@ class Ring:
         self._derivatives: dict[tuple[int, int], Polynomial] = {}
         self._atoms: dict[int, frozenset[int]] = {}
         self.statuses: dict[Polynomial, Any] = {}
+        self.numerical: dict[Polynomial, Any] = {}
         self.points: dict[Any, Callable[[Polynomial], Value]] = {}
         self.values: dict[Polynomial, Value] = {}
         self._work, self._most_work = 0, min(most_work, _limit.get())

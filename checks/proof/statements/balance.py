@@ -23,7 +23,7 @@ from jax.flatten_util import ravel_pytree
 from checks.proof.draws import Draw, Exponential, History, Normal, Uniform, draws_in
 from checks.proof.errors import NotReal, PrecisionLost, Unreadable
 from checks.proof.expansion import coordinates
-from checks.proof.functions import Abbreviation, Applied
+from checks.proof.functions import Abbreviation, Applied, opened
 from checks.proof.matrices import determinant, solution
 from checks.proof.potential import uninterpreted
 from checks.proof.reader.paths import Acceptance, Path, every_path
@@ -41,7 +41,7 @@ BALANCE, REJECTION = "balance", "rejected move"
 EQUATION = "log a = -(H(z') - H(z)) + log q(z' -> z) - log q(z -> z') + log |Jacobian|"
 MOST_TRIES = 64
 """Guesses at the point that a draw of the reverse move leads to."""
-LONGEST = 100
+LONGEST = 30
 """Terms from which on a polynomial is a name, and an identity is verified at points where it could be proved."""
 TINY = mpmath.mpf(10) ** (20 - DIGITS)
 """Round-off of an identity at a point."""
@@ -275,9 +275,7 @@ class Kernel:
             ]
             for key in keys
         }
-        goals = [goal, *(list(point) for point in reversed(accepted.visited))]
-        tries = itertools.islice(itertools.product(goals, repeat=len(keys)), MOST_TRIES)
-        for choice in tries:
+        for choice in itertools.islice(self._guesses(accepted, keys, goal), MOST_TRIES):
             solved = dict(given)
             for key, target in zip(keys, choice, strict=True):
                 found = self._solved(back, solved, key, target, accepted)
@@ -288,6 +286,25 @@ class Kernel:
                 if all(is_zero(a - b) for a, b in zip(self._accepted(back, solved, accepted).z, goal, strict=True)):
                     return solved
         raise Unreadable("no draws were found that undo the proposal")
+
+    def _guesses(self, accepted: Move, keys: Sequence[History], goal: Vector) -> Iterator[tuple[Vector, ...]]:
+        """The points that the draws of each key may lead to; first those of the same path in the opposite order.
+
+        Of points P_0 = x, .., P_n = x', a key whose draws P_m depends on first leads back to P_(n - m).
+        """
+        ends = [tuple(z[: self.traced.dimension]) for z in (self.z, accepted.z)]
+        path = [*dict.fromkeys((ends[0], *accepted.visited, ends[1]))]
+        path = [point for point in path if point != ends[1]] + [ends[1]]
+        last = len(path) - 1
+
+        def opposite(key: History) -> Vector:
+            numbers = {next(iter(p.numbers())) for p in accepted.normals[key]}
+            first = next((m for m, point in enumerate(path) if any(numbers & p.atoms() for p in point)), last)
+            return goal if first == last else list(path[last - first])
+
+        yield tuple(opposite(key) for key in keys)
+        goals = [goal, *(list(point) for point in reversed(accepted.visited))]
+        yield from itertools.product(goals, repeat=len(keys))
 
     def _is_used(self, move: Move, draws: Vector) -> bool:
         numbers = {next(iter(p.numbers())) for p in draws}
@@ -307,17 +324,18 @@ class Kernel:
     ) -> Vector | None:
         """The draws of one key with which the first point that depends on them is `goal`; None if there are none."""
         unknowns = [next(iter(p.numbers())) for p in given[key]]
+        asked = frozenset(unknowns)
         move = self._accepted(start, given, like)
         points = [*(list(point) for point in move.visited), move.z]
-        first = next((p for p in points if any(set(unknowns) & c.atoms() for c in p)), None)
+        first = next((p for p in points if any(asked & c.atoms() for c in p)), None)
         if first is None or len(goal) < len(first):
             return None
-        places = [i for i, p in enumerate(first) if set(unknowns) & p.atoms()]
+        places = [i for i, p in enumerate(first) if asked & p.atoms()]
         if len(places) != len(unknowns):
             return None
-        rows, goal = [first[i] for i in places], [goal[i] for i in places]
+        rows, goal = [opened(first[i], asked) for i in places], [goal[i] for i in places]
         matrix = [[p.derivative(g) for g in unknowns] for p in rows]
-        if any(set(unknowns) & c.atoms() for row in matrix for c in row):
+        if any(asked & c.atoms() for row in matrix for c in row):
             return None  # not linear
         free = [_without(p, unknowns) for p in rows]
         try:
@@ -354,6 +372,8 @@ class Kernel:
         atoms = frozenset().union(*(p.atoms() for p in image))
         if len(image) > 4 or any(isinstance(self.ring.generators[g], Abbreviation) for g in atoms):
             return None
+        if len(variables) * sum(map(len, image)) > LARGEST_JACOBIAN:
+            return None  # every term has a derivative
         rows = [[p.derivative(v) for v in variables] for p in image]
         if sum(len(p) for row in rows for p in row) > LARGEST_JACOBIAN:
             return None
