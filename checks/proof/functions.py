@@ -227,15 +227,15 @@ class Absolute(Function):
         return (self.argument,)
 
     def reduced(self, ring: Ring, number: int, exponent: int) -> Polynomial | None:
-        """|p|^(2 k + i) = p^(2 k) |p|^i with i in {0, 1}."""
-        if exponent == 1:
+        """|p|^(2 k + i) = p^(2 k) |p|^i with i in {0, 1} for k >= 0; negative powers are normal."""
+        if exponent <= 1:
             return None
         whole, left = divmod(exponent, 2)
-        return power(self.argument, 2 * whole) * ring.power(number, left)
+        return self.argument ** (2 * whole) * ring.power(number, left)
 
     def derivative(self, ring: Ring, number: int, variable: int) -> Polynomial:
-        """|p| p' / p, but where p is zero."""
-        return ring.power(number, 1) * reciprocal(self.argument) * self.argument.derivative(variable)
+        """p p' / |p|, but where p is zero."""
+        return ring.power(number, -1) * self.argument * self.argument.derivative(variable)
 
     def value(self, at: Values) -> Value | None:
         """Its value."""
@@ -336,9 +336,9 @@ def absolute(p: Polynomial) -> Polynomial:
     return p.ring.generator(Absolute(p.scaled(1 / scale))).scaled(abs(scale))
 
 
-def reciprocal(p: Polynomial) -> Polynomial:
-    """1 / p as p / p^2: `power` has it as the square of a root, which is real for a positive p only."""
-    return p * power(p * p, -1)
+def signum(p: Polynomial) -> Polynomial:
+    """p / |p|, which is the sign of p but where p is zero."""
+    return p * power(absolute(p), -1)
 
 
 def square_root(ring: Ring, value: Fraction) -> Polynomial:

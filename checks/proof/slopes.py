@@ -21,7 +21,6 @@ from checks.proof.functions import (
     Values,
     derivatives,
     power,
-    reciprocal,
 )
 from checks.proof.potential import Jet
 from checks.proof.ring import Polynomial, Ring, Value
@@ -80,7 +79,7 @@ class Gradients:
             case Applied(name, argument) if name != "min0":
                 return self._scaled(derivatives(name, argument, 1)[1], argument)
             case Absolute(argument):
-                return self._scaled(ring.power(number, 1) * reciprocal(argument), argument)
+                return self._scaled(ring.power(number, -1) * argument, argument)
             case Jet() as jet:
                 parts = [self._scaled(ring.generator(jet.raised(j)), q) for j, q in enumerate(jet.point)]
                 return [mpmath.fsum(column) for column in zip(*parts, strict=True)]

@@ -15,7 +15,7 @@ from mpmath import mpf
 
 from checks.proof.draws import Draw, DrawFunction, Normal, Rademacher, Uniform, draws_in, evaluator
 from checks.proof.errors import PrecisionLost, Unreadable
-from checks.proof.functions import Applied, absolute, reciprocal
+from checks.proof.functions import Applied, absolute, signum
 from checks.proof.potential import StepRoot
 from checks.proof.reader.interpreter import Handler, Reader
 from checks.proof.reader.paths import Acceptance, Option
@@ -234,17 +234,12 @@ def _extreme_of_both(a: Series, b: Series, largest: bool) -> Series:
     return (a + b + (spread if largest else -spread)).scaled(Fraction(1, 2))
 
 
-def _signum(p: Polynomial) -> Polynomial:
-    """|p| / p, which is the sign of p but where p is zero."""
-    return absolute(p) * reciprocal(p)
-
-
 def _sign(reader: Reader, a: Series, equation: Equation) -> Series:
     truth = less(reader, a, reader.space.zero)
     if isinstance(truth, Predicate) and truth.of_draws and draws_only(a):
         return function_of_draws(reader, "sign", (a.constant_term,), lambda v: mpmath.sign(v[0]))
     if reader.finite and isinstance(truth, Predicate):
-        return a.space.lift(_signum(a.constant_term))
+        return a.space.lift(signum(a.constant_term))
     if decided(reader, truth, equation):
         return reader.space.constant(-1)
     return reader.space.zero if a.is_zero else reader.space.one
@@ -380,7 +375,7 @@ def _selected(reader: Reader, index: Any, values: list[Any], equation: Equation,
             return _selected_by_draw(reader, index, first, second)
         if reader.finite and isinstance(index, Predicate) and not (first + second) and _is_of_proposal(index):
             assert index.difference is not None
-            sign = reader.space.lift(_signum(index.difference))
+            sign = reader.space.lift(signum(index.difference))
             return second * (sign if index.negated else -sign)
     elif _is_unknown(index) and not any(isinstance(v, Predicate) for v in values):
         return UNKNOWN if first is not second else first

@@ -12,7 +12,7 @@ Source: metropolis1953equation; hastings1970monte; lelievre2019hybrid for the fo
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,7 +23,7 @@ from jax.flatten_util import ravel_pytree
 from checks.proof.draws import Draw, Exponential, History, Normal, Uniform, draws_in
 from checks.proof.errors import NotReal, PrecisionLost, Unreadable
 from checks.proof.expansion import coordinates
-from checks.proof.functions import Abbreviation, Applied, opened
+from checks.proof.functions import Applied, opened
 from checks.proof.matrices import determinant, solution
 from checks.proof.potential import uninterpreted
 from checks.proof.reader.paths import Acceptance, Path, every_path
@@ -33,7 +33,7 @@ from checks.proof.slopes import Gradients
 from checks.proof.statements.closure import finite_space, finite_step
 from checks.proof.statements.result import OUTCOMES, Outcome, Result, of_polynomials
 from checks.proof.traced import Traced, evaluated
-from checks.proof.zero import DIGITS, POINTS, is_zero, random_point
+from checks.proof.zero import DIGITS, POINTS, is_zero, random_point, vanishes
 from samplers.interface.sampler import Estimator, Sampler
 from targets.target import Target
 
@@ -47,6 +47,8 @@ TINY = mpmath.mpf(10) ** (20 - DIGITS)
 """Round-off of an identity at a point."""
 LARGEST_JACOBIAN = 400
 """Terms of a Jacobian matrix beyond which its determinant is evaluated at points only."""
+WORK = 5_000
+"""Products of terms that a proof of it may take; where they do not suffice, it is verified at points."""
 
 Vector = list[Polynomial]
 
@@ -357,44 +359,34 @@ class Kernel:
         )
 
     def _acceptance(self, ratio: Polynomial, undone: _Undone) -> Result:
-        wanted = undone.energy + undone.density
-        volume = self._volume(undone)
-        if volume is None:
-            return self._at_points(ratio - wanted, undone)
-        found = of_polynomials(BALANCE, EQUATION, [("log a less what it should be", ratio - wanted)])
-        outcomes: list[Outcome] = [found.outcome, volume]
-        outcome = max(outcomes, key=OUTCOMES.index)
-        return Result(BALANCE, EQUATION, outcome, found.reason, found.polynomial)
-
-    def _volume(self, undone: _Undone) -> Outcome | None:
-        """The outcome for |det| = 1; None if it is not, or too large to tell."""
-        image, variables = undone.image, undone.variables
-        atoms = frozenset().union(*(p.atoms() for p in image))
-        if len(image) > 4 or any(isinstance(self.ring.generators[g], Abbreviation) for g in atoms):
-            return None
-        if len(variables) * sum(map(len, image)) > LARGEST_JACOBIAN:
-            return None  # every term has a derivative
-        rows = [[p.derivative(v) for v in variables] for p in image]
-        if sum(len(p) for row in rows for p in row) > LARGEST_JACOBIAN:
-            return None
-        d = determinant(rows)
-        found = of_polynomials("volume", "det^2 = 1", [("det^2 - 1", d * d - self.ring.one)])
-        return found.outcome if found.holds else None
-
-    def _keeps_volume(self, undone: _Undone) -> bool:
-        """True if |det| = 1, to 50 digits at random points where it is not proved."""
-        if self._volume(undone) is not None:
-            return True
+        difference = ratio - undone.energy - undone.density
         with mpmath.workdps(DIGITS):
-            return all(abs(d - 1) < TINY for _, d in self._determinants(undone, self.ring.zero))
-
-    def _at_points(self, difference: Polynomial, undone: _Undone) -> Result:
-        """log a - wanted - log |det| at random points, to 50 digits."""
-        with mpmath.workdps(DIGITS):
-            found = [abs(at(difference) - mpmath.log(d)) for at, d in self._determinants(undone, difference)]
+            points = list(self._determinants(undone, difference))
+            if all(abs(d - 1) < TINY for _, d in points):
+                found = of_polynomials(BALANCE, EQUATION, [("log a less what it should be", difference)])
+                volume: Outcome = "proved" if self._is_proved_to_keep_volume(undone) else "verified"
+                return replace(found, outcome=max(found.outcome, volume, key=OUTCOMES.index))
+            found = [abs(at(difference) - mpmath.log(d)) for at, d in points]
         if max(found) < TINY:
             return Result(BALANCE, EQUATION, "verified")
         return Result(BALANCE, EQUATION, "violated", "log a is not what it should be", difference.text())
+
+    def _keeps_volume(self, undone: _Undone) -> bool:
+        """True if |det| = 1, to 50 digits at random points."""
+        with mpmath.workdps(DIGITS):
+            return all(abs(d - 1) < TINY for _, d in self._determinants(undone, self.ring.zero))
+
+    def _is_proved_to_keep_volume(self, undone: _Undone) -> bool:
+        """True if det^2 - 1 is shown to vanish with moderate work."""
+        image, variables = undone.image, undone.variables
+        if len(image) > 4 or len(variables) * sum(map(len, image)) > LARGEST_JACOBIAN:
+            return False
+        try:
+            with self.ring.limited(WORK):
+                d = determinant([[p.derivative(v) for v in variables] for p in image])
+                return vanishes(d * d - self.ring.one)
+        except Unreadable:
+            return False
 
     def _determinants(self, undone: _Undone, beside: Polynomial) -> Iterator[tuple[Any, Any]]:
         """Values at random points, where another polynomial has one too, and |det| there."""
