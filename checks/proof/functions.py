@@ -8,6 +8,7 @@ split into those of their factors: exp(a + b) = exp(a) exp(b), and sqrt(g) for a
 positive for the root to be real) is g times the half power g^(-1/2), whose square is 1/g.
 """
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from checks.proof.errors import NotReal, Unreadable
 from checks.proof.ring import Free, Generator, Kind, Monomial, Polynomial, Ring, Value
 
 HALF = Fraction(1, 2)
+MOST_FACTORS = 12
+"""Factors of one term without a name: an iteration such as u <- (u / v)^1/2 makes them more and more."""
 Values = Callable[[Polynomial], Value]
 """The value of a polynomial at a point."""
 
@@ -256,6 +259,15 @@ class Abbreviation(Function):
         """The polynomial."""
         return (self.meaning,)
 
+    @functools.cached_property
+    def positive(self) -> bool:
+        """True for a sum of positive terms."""
+        generators = self.meaning.ring.generators
+        return all(
+            a > 0 and all(e % 2 == 0 or is_positive(generators[g]) for g, e in factors)
+            for factors, a in self.meaning.terms()
+        )
+
     def derivative(self, ring: Ring, number: int, variable: int) -> Polynomial:
         """The derivative of the polynomial."""
         del ring, number
@@ -274,13 +286,15 @@ def shortened(p: Polynomial, longest: int, random: Callable[[int], bool], whole:
 
     Args:
         p: to shorten.
-        longest: terms from which on a polynomial has a name.
+        longest: terms from which on a polynomial has a name; that of more than `MOST_FACTORS` factors has one too.
         random: whether a generator is a draw, or a function of draws.
         whole: if it is still long it has a name itself, which is then a function of the draws.
     """
+    ring = p.ring
+    if any(len(ring.factors(m)) > MOST_FACTORS for m in p.numerators):
+        p = ring.sum(_named(ring, factors, random).scaled(value) for factors, value in p.terms())
     if len(p) <= longest:
         return p
-    ring = p.ring
     is_random = {number: random(number) for number in p.numbers()}
     parts: dict[Monomial, list[Polynomial]] = {}
     for factors, value in p.terms():
@@ -293,6 +307,15 @@ def shortened(p: Polynomial, longest: int, random: Callable[[int], bool], whole:
         terms.append(ring.monomial(outer) * (total if len(total) <= longest else ring.generator(Abbreviation(total))))
     short = ring.sum(terms)
     return short if len(short) <= longest or not whole else ring.generator(Abbreviation(p))
+
+
+def _named(ring: Ring, factors: Monomial, random: Callable[[int], bool]) -> Polynomial:
+    """A monomial, with a name for what is no draw in it if that is long."""
+    inner = tuple(f for f in factors if not random(f[0]))
+    if len(inner) <= MOST_FACTORS:
+        return ring.monomial(factors)
+    outer = ring.monomial(tuple(f for f in factors if random(f[0])))
+    return outer * ring.generator(Abbreviation(ring.monomial(inner)))
 
 
 def opened(p: Polynomial, numbers: frozenset[int]) -> Polynomial:
@@ -562,6 +585,8 @@ class _Substitution:
                 return power(derivatives(name, self(argument), 0)[0], exponent)
             case Absolute(argument):
                 return power(absolute(self(argument)), exponent)
+            case Abbreviation(meaning):
+                return power(self(meaning), exponent)
             case _:
                 return self._ring.power(number, exponent)
 

@@ -46,11 +46,11 @@ def status(p: Polynomial) -> Status:
 
 
 def _found_status(p: Polynomial) -> Status:
-    found = _numerical_status(p)
+    found = numerical_status(p)
     return "proved" if found == "verified" and _proved(p) else found
 
 
-def _numerical_status(p: Polynomial) -> Status:
+def numerical_status(p: Polynomial) -> Status:
     """The rank by values at random points alone."""
     known = p.ring.numerical.get(p)
     if known is None:
@@ -72,7 +72,7 @@ def _status_at_points(p: Polynomial) -> Status:
 
 def is_zero(p: Polynomial) -> bool:
     """True if a polynomial is zero, proved or to 50 digits; which of the two is not asked."""
-    return not p or _numerical_status(p) == "verified"
+    return not p or numerical_status(p) == "verified"
 
 
 def surely_differ(a: Polynomial, b: Polynomial) -> bool:
@@ -129,6 +129,17 @@ def random_point(p: Polynomial, seed: int, spread: Fraction = Fraction(4, 3)) ->
             continue
         return value
     raise NotReal
+
+
+def points_with(ring: Ring, assumed: Mapping[Polynomial, bool]) -> Iterator[Values]:
+    """Random points at which each polynomial is negative as assumed."""
+    with mpmath.workdps(DIGITS):
+        for value in _points(ring, 0):
+            try:
+                if all((value(p) < 0) == negative for p, negative in assumed.items()):
+                    yield value
+            except (NotReal, ZeroDivisionError):
+                continue
 
 
 def at_random(ring: Ring, seed: str, spread: Fraction = Fraction(4, 3)) -> Values:

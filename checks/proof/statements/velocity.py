@@ -36,12 +36,13 @@ from checks.proof.reader.interpreter import Reader
 from checks.proof.reader.paths import Path, every_path
 from checks.proof.reader.primitives import new_reader
 from checks.proof.ring import Generator, Polynomial, Ring
-from checks.proof.statements.closure import CLOSED, finite_space, finite_step
-from checks.proof.statements.marginal_flow import ESTIMATES, estimate_of, flow_of
+from checks.proof.statements.closure import CLOSED, LONGEST, finite_space, finite_step
+from checks.proof.statements.marginal_flow import ESTIMATES, SETTLED, estimate_of, flow_of, residuals_of
 from checks.proof.statements.orders import MARGINAL, RECIPE
 from checks.proof.statements.result import Result, of_polynomials
 from checks.proof.traced import Traced, evaluated
-from checks.proof.zero import POINTS, at_random, is_zero
+from checks.proof.zero import POINTS, at_random, is_zero, points_with
+from samplers.interface.aliases import Scalar
 from samplers.interface.claims import (
     DensityEstimate,
     MarginalFlow,
@@ -51,7 +52,7 @@ from samplers.interface.claims import (
 )
 from samplers.interface.sampler import Estimator, Sampler
 from samplers.particles.common import flatten
-from samplers.particles.kernels import bandwidths_of, first_bandwidth
+from samplers.particles.kernels import Bandwidth, bandwidths_of, first_bandwidth
 from samplers.riemannian.metrics import dense
 from targets.manifolds.euclidean import Euclidean
 from targets.target import Target
@@ -73,6 +74,15 @@ NEGATIVE = 1e-12
 PAIRS = tuple(itertools.permutations(range(COUNT), 2))
 
 Named = tuple[str, Polynomial]
+
+
+MULTIPLIERS, EQUATION_OF_MULTIPLIERS = "multipliers of the transport", "u_j sum_i u_i E(z_i, z_j) = M"
+
+
+def width_of(rule: Bandwidth, particles: jax.Array) -> Scalar:
+    """The width of the kernel that a rule makes of particles (M, n)."""
+    (width,), _ = bandwidths_of(rule, particles, first_bandwidth(rule, particles))
+    return width
 
 
 class Pair(NamedTuple):
@@ -97,8 +107,11 @@ def particle_statements(
     """
     traced, notes, results = Traced(sampler, estimator, cloud_of(target)), set[str](), list[Result]()
 
+    estimated = DensityEstimate in sampler.claims
+
     def read(statements: Callable[[_Flow], Iterator[Result]], path: Path) -> None:
-        reader = new_reader(finite_space(None), path, finite=True)
+        # the gradients at the particles are looked for in a velocity, and would be lost in names
+        reader = new_reader(finite_space(LONGEST if estimated else None), path, finite=True)
         reader.keeps_calls = True
         found = list(statements(_Flow(sampler, target, estimator, traced, reader)))
         if any(isinstance(g, Call) for g in reader.ring.generators):
@@ -109,7 +122,6 @@ def particle_statements(
         notes.update(reader.notes)
         results.extend(replace(r, region=tuple(path.region)) for r in found)
 
-    estimated = DensityEstimate in sampler.claims
     for statements in (_Flow.flows,) if estimated else (_Flow.moves, _Flow.identities):  # the work is counted by ring
         for count, _ in enumerate(every_path(functools.partial(read, statements)), 1):
             if count > MOST_REGIONS:
@@ -160,9 +172,10 @@ class _Flow:
         after = [a.constant_term for a in self.traced.moved(self.reader, self.state, h)]
         yield self._closed(after)
 
+        ridge = estimate.sampler.ridge if density == "gfsf" else 0.0
+
         def score(block: jax.Array) -> jax.Array:
-            (width,), _ = bandwidths_of(rule, block, first_bandwidth(rule, block))
-            return estimate_of(density, block, width)
+            return estimate_of(density, block, width_of(rule, block), ridge)
 
         def velocity(flat: jax.Array) -> jax.Array:
             rows, size = flatten(self.traced.unravel(flat)), self.target.size
@@ -170,6 +183,8 @@ class _Flow:
             blocks = (rows,) if whole else (rows[:, :size], rows[:, size:])
             return jax.vmap(flow_of(dynamics, estimate.form))(rows, jnp.concatenate([score(b) for b in blocks], axis=1))
 
+        if density == "jko":
+            yield self._settled(rule)
         gap = self._rows(after) - self.x - evaluated(self.reader, velocity, self.z) * h.constant_term
         yield self._vanishes(FLOW, "z_j' - z_j = h v_j of the declared H, D, Q and estimate", gap, "the move of")
         place = list(self.x[0])
@@ -184,6 +199,22 @@ class _Flow:
             MARGINAL, "H(z) - U(x) is a function of the auxiliary variables alone", slopes, "the slope"
         )
         yield found if found.holds else replace(found, outcome="undecided")
+
+    def _settled(self, rule: Bandwidth) -> Result:
+        """Decide if the multipliers of a transport solve their equations, at a few points of this region."""
+
+        def residuals(flat: jax.Array) -> jax.Array:
+            rows = flatten(self.traced.unravel(flat))
+            return residuals_of(rows, width_of(rule, rows))
+
+        values = evaluated(self.reader, residuals, self.z)
+        points = itertools.islice(points_with(self.ring, self.reader.path.assumed), POINTS)
+        sizes = [max(abs(value(p)) for p in values) for value in points]
+        if not sizes:
+            return Result(MULTIPLIERS, EQUATION_OF_MULTIPLIERS, "undecided", "no point of the region was found")
+        if max(sizes) > SETTLED:
+            return Result(MULTIPLIERS, EQUATION_OF_MULTIPLIERS, "violated", f"off by {float(max(sizes)):.2g}")
+        return Result(MULTIPLIERS, EQUATION_OF_MULTIPLIERS, "verified", f"to {SETTLED:.0e}")
 
     def _closed(self, after: list[Polynomial]) -> Result:
         """Decide that nothing but the particles decides where they move. Raises Unreadable if draws do."""
