@@ -24,6 +24,10 @@ Status = Literal["proved", "verified", "round-off", "single", "nonzero"]
 RANKS: tuple[Status, ...] = ("proved", "verified", "round-off", "single", "nonzero")
 
 DIGITS = 50
+MORE_DIGITS = 150
+"""Digits with which a value that is not zero is looked at again."""
+TINY = mpf(10) ** (20 - DIGITS)
+"""Round-off of an identity at a point."""
 POINTS = 3
 ATTEMPTS = 200
 WITNESSES = 300
@@ -62,10 +66,13 @@ def _status_at_points(p: Polynomial) -> Status:
     eps, single = (OPERATIONS * float(np.finfo(kind).eps) for kind in (np.float64, np.float32))
     worst = mpf(0)
     for seed in range(POINTS):
-        worst = max(worst, relative_size(p, seed))
+        size = relative_size(p, seed)
+        if size >= TINY:  # or the round-off of large numbers inside of functions and names
+            size = relative_size(p, seed, MORE_DIGITS)
+        worst = max(worst, size)
         if worst >= single:
             return "nonzero"
-    if worst < mpf(10) ** (20 - DIGITS):
+    if worst < TINY:
         return "verified"
     return "round-off" if worst < eps else "single"
 
@@ -94,14 +101,14 @@ def _kept(p: Polynomial, value: Values) -> Value:
     return values[p]
 
 
-def relative_size(p: Polynomial, seed: int) -> Value:
+def relative_size(p: Polynomial, seed: int, digits: int = DIGITS) -> Value:
     """|p| over the sum of its terms' sizes (or 1, if that is smaller) at a random point.
 
     Raises:
         NotReal: if no point was found at which all functions of p are real.
     """
     monomials = [p.ring.monomial(factors, a) for factors, a in p.terms()]
-    with mpmath.workdps(DIGITS):
+    with mpmath.workdps(digits):
         for value in _points(p.ring, seed):
             try:
                 parts = [value(monomial) for monomial in monomials]

@@ -373,10 +373,11 @@ def _selected(reader: Reader, index: Any, values: list[Any], equation: Equation,
         random = isinstance(index, Predicate) and index.of_draws and index.probability is None
         if isinstance(index, Predicate) and random and all(map(draws_only, values)):
             return _selected_by_draw(reader, index, first, second)
-        if reader.finite and isinstance(index, Predicate) and not (first + second) and _is_of_proposal(index):
+        if reader.finite and isinstance(index, Predicate) and _is_slope(first, second) and _is_of_proposal(index):
             assert index.difference is not None
-            sign = reader.space.lift(signum(index.difference))
-            return second * (sign if index.negated else -sign)
+            sign = reader.space.lift(signum(index.difference).scaled(Fraction(1, 2)))
+            mean, half = (first + second).scaled(Fraction(1, 2)), (second - first) * sign
+            return mean + (half if index.negated else -half)
     elif _is_unknown(index) and not any(isinstance(v, Predicate) for v in values):
         return UNKNOWN if first is not second else first
     if not isinstance(index, Predicate) or index.difference is not None:
@@ -384,6 +385,12 @@ def _selected(reader: Reader, index: Any, values: list[Any], equation: Equation,
     if id(index) not in flags:
         flags[id(index)] = decided(reader, index, equation)
     return values[int(flags[id(index)])]
+
+
+def _is_slope(first: Series, second: Series) -> bool:
+    """True for +-a, or two numbers, as slopes of absolute values and of extremes are."""
+    rational = all(a.is_constant and a.constant_term.rational is not None for a in (first, second))
+    return rational or not (first + second)
 
 
 def _is_of_proposal(index: Predicate) -> bool:

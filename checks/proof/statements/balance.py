@@ -33,7 +33,7 @@ from checks.proof.slopes import Gradients
 from checks.proof.statements.closure import finite_space, finite_step
 from checks.proof.statements.result import OUTCOMES, Outcome, Result, of_polynomials
 from checks.proof.traced import Traced, evaluated
-from checks.proof.zero import DIGITS, POINTS, is_zero, random_point, vanishes
+from checks.proof.zero import DIGITS, MORE_DIGITS, POINTS, TINY, is_zero, random_point, vanishes
 from samplers.interface.sampler import Estimator, Sampler
 from targets.target import Target
 
@@ -43,8 +43,6 @@ MOST_TRIES = 64
 """Guesses at the point that a draw of the reverse move leads to."""
 LONGEST = 30
 """Terms from which on a polynomial is a name, and an identity is verified at points where it could be proved."""
-TINY = mpmath.mpf(10) ** (20 - DIGITS)
-"""Round-off of an identity at a point."""
 LARGEST_JACOBIAN = 400
 """Terms of a Jacobian matrix beyond which its determinant is evaluated at points only."""
 WORK = 5_000
@@ -360,14 +358,19 @@ class Kernel:
 
     def _acceptance(self, ratio: Polynomial, undone: _Undone) -> Result:
         difference = ratio - undone.energy - undone.density
-        with mpmath.workdps(DIGITS):
+        found = self._balanced(difference, undone, DIGITS)
+        return found if found.holds else self._balanced(difference, undone, MORE_DIGITS)
+
+    def _balanced(self, difference: Polynomial, undone: _Undone, digits: int) -> Result:
+        """The result for difference = log |det|."""
+        with mpmath.workdps(digits):
             points = list(self._determinants(undone, difference))
             if all(abs(d - 1) < TINY for _, d in points):
                 found = of_polynomials(BALANCE, EQUATION, [("log a less what it should be", difference)])
                 volume: Outcome = "proved" if self._is_proved_to_keep_volume(undone) else "verified"
                 return replace(found, outcome=max(found.outcome, volume, key=OUTCOMES.index))
-            found = [abs(at(difference) - mpmath.log(d)) for at, d in points]
-        if max(found) < TINY:
+            sizes = [abs(at(difference) - mpmath.log(d)) for at, d in points]
+        if max(sizes) < TINY:
             return Result(BALANCE, EQUATION, "verified")
         return Result(BALANCE, EQUATION, "violated", "log a is not what it should be", difference.text())
 
