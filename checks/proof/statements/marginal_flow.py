@@ -10,8 +10,8 @@ at z_j, with the declared H, D and Q and s_j the estimate of grad log q(z_j); E(
           u_j sum_i u_i E(z_i, z_j) = M
 
 The third is Stein's identity at the particles. The multipliers of the last are taken from the method and their
-equations are a statement of their own, since they are solved by a fixed number of sweeps: their error in log u is halved
-by each, near the solution at least (knight2014symmetry), and `SETTLED` is what 30 halvings leave of one.
+equations are a statement of their own, since a fixed number of sweeps solves them: each halves the error of log u, near
+the solution at least (knight2014symmetry), and `SETTLED` is what 30 halvings leave of one.
 
 For s = grad log q both have the marginals of dz = f dt + sqrt(2 D) dW, which keeps exp(-H), if Q is skew and D
 symmetric: the current of that SDE is q (f - div D - D grad log q), and q Q grad log q + q div Q has no divergence. The

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from checks.proof.draws import evaluator
+from checks.proof.potential import Coordinate
 from checks.proof.prove import prove
 from checks.proof.reader.paths import Path
 from checks.proof.reader.primitives import new_reader
@@ -16,7 +17,6 @@ from checks.proof.ring import Ring
 from checks.proof.series import Space
 from checks.proof.statements.closure import finite_space
 from checks.proof.traced import evaluated
-from checks.proof.potential import Coordinate
 from samplers.geodesic.chmc import CHMC
 from samplers.interface.metropolis import inner
 from samplers.riemannian.metrics import DiagonalMetric, recipe_metric

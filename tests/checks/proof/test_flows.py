@@ -9,7 +9,7 @@ import pytest
 
 from checks.proof.prove import prove
 from checks.proof.statements import marginal_flow
-from checks.proof.statements.velocity import MULTIPLIERS
+from checks.proof.statements.flow import MULTIPLIERS
 from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.interface.claims import Claims, DensityEstimate, MarginalFlow, ParticleLaw, Source
@@ -140,6 +140,11 @@ def test_a_flow_to_another_law_or_with_another_estimate_is_left_open():
 def test_our_own_flows_are_shown(name):
     proof = prove(sampler_row(name).build, 2)
     assert proof.verdict == "pass", str(proof)
+
+
+def test_a_flow_that_grows_is_not_proved():
+    grows = Flow(lambda x, g: g + smoothed(x), given(constant(-jnp.eye(2)), constant(0 * TURN)))
+    assert prove(grows, 2).verdict == "undecided"
 
 
 def test_multipliers_that_do_not_solve_their_equations_are_seen(monkeypatch):

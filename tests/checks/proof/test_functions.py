@@ -161,7 +161,9 @@ def test_a_long_term_has_a_name_and_the_same_value(ring):
 
 def test_values_in_double_precision_are_those_of_fifty_digits(ring, x):
     y = ring.generator(Coordinate("y", 1))
-    p = derivatives("tanh", x * y, 0)[0] * power(x + y * y, Fraction(-1, 2)) + absolute(y - x) * x.scaled(Fraction(2, 3))
+    p = derivatives("tanh", x * y, 0)[0] * power(x + y * y, Fraction(-1, 2)) + absolute(y - x) * x.scaled(
+        Fraction(2, 3)
+    )
     numbers = {0: 0.7, 1: -1.9}
     with mpmath.workdps(40):
         want = evaluator(ring, {k: mpmath.mpf(v) for k, v in numbers.items()})(p)

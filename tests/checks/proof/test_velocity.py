@@ -19,16 +19,13 @@ from checks.proof.reader.paths import Path
 from checks.proof.reader.primitives import new_reader
 from checks.proof.statements import velocity
 from checks.proof.statements.closure import finite_space, finite_step
+from checks.proof.statements.cloud import DIRECTION, cloud_of
 from checks.proof.statements.result import of_polynomials
-from checks.proof.statements.velocity import ALIKE, ALONG, DIRECTION, METHOD, STEIN, cloud_of
+from checks.proof.statements.velocity import ALIKE, ALONG, METHOD, STEIN
 from checks.proof.traced import Traced, evaluated
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.estimators.basic import Exact
 from samplers.interface.claims import (
     Claims,
-    DensityEstimate,
-    MarginalFlow,
     ParticleLaw,
     ParticleVelocity,
     RiemannianVelocity,
@@ -172,8 +169,6 @@ def test_a_target_that_repels_is_not_proved():
     assert prove(Stranger(back), 1).verdict == "undecided"
     negative = SteinVelocity(lambda x: lambda a, b: -gaussian(a, b))
     assert prove(Stranger(back, declared=negative), 1).verdict == "undecided"
-    grows = Flow(lambda x, g: g + smoothed(x), given(constant(-jnp.eye(2)), constant(0 * TURN)))
-    assert prove(grows, 2).verdict == "undecided"
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -297,12 +292,12 @@ def test_a_call_that_forgets_its_inputs_is_seen(monkeypatch):
 
 def test_a_divergence_that_is_lost_is_seen(monkeypatch):
     """Planted in the reader: b = 0 for b = div_x a."""
-    right_pair = velocity._Flow._pair
+    right_pair = velocity.Velocity._pair
 
     def without(self, single, i, j):
         pair = right_pair(self, single, i, j)
         return velocity.Pair([[self.ring.zero for _ in row] for row in pair.a], pair.b)
 
-    monkeypatch.setattr(velocity._Flow, "_pair", without)
+    monkeypatch.setattr(velocity.Velocity, "_pair", without)
     assert prove(Stranger(right), 1).verdict == "fail"
     assert all_but_direction(prove(Stranger(by_pairs(lambda x, g, y: -gaussian(x, y) * g)), 1))
