@@ -28,7 +28,7 @@ from checks.proof.matrices import determinant, solution
 from checks.proof.potential import uninterpreted
 from checks.proof.reader.paths import Acceptance, Path, every_path
 from checks.proof.reader.primitives import new_reader
-from checks.proof.ring import MOST_WORK, Polynomial
+from checks.proof.ring import MOST_WORK, Generator, Polynomial
 from checks.proof.slopes import Gradients
 from checks.proof.statements.closure import finite_space, finite_step
 from checks.proof.statements.result import OUTCOMES, Outcome, Result, of_polynomials
@@ -424,6 +424,7 @@ def log_ratio(acceptance: Acceptance) -> Polynomial:
     """
     # accepted where g < 0
     g = acceptance.difference if acceptance.holds else -acceptance.difference
+    g = opened(g, frozenset(number for number in draws_in(g) if _decides(g.ring.generators[number])))
     for factors, value in g.terms():
         if len(factors) != 1 or factors[0][1] != 1 or abs(value) != 1:
             continue
@@ -438,6 +439,11 @@ def log_ratio(acceptance: Acceptance) -> Polynomial:
             case _:
                 continue
     raise Unreadable(f"a rule of acceptance that is not known, {g.text()} < 0", acceptance.place)
+
+
+def _decides(generator: Generator) -> bool:
+    """True for a draw of a law that a rule of acceptance compares with."""
+    return isinstance(generator, Draw) and isinstance(generator.law, Uniform | Exponential)
 
 
 def _is_uniform(p: Polynomial) -> bool:

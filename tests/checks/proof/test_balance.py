@@ -1,6 +1,7 @@
 """Metropolis kernels at a finite step: branches that are none, the reverse move, and kernels that are wrong."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -18,9 +19,11 @@ from checks.proof.series import Space
 from checks.proof.statements.closure import finite_space
 from checks.proof.traced import evaluated
 from samplers.geodesic.chmc import CHMC
+from samplers.interface.claims import Claims, ExactLaw, Source
 from samplers.interface.metropolis import inner
 from samplers.riemannian.metrics import DiagonalMetric, recipe_metric
 from samplers.riemannian.mmala import MMALA
+from samplers.simple import simple_sampler
 from samplers.underdamped.amagold import AMAGOLD
 
 WITHOUT_BRANCH = {
@@ -127,6 +130,28 @@ class ColdNoise(AMAGOLD):
 def test_two_draws_that_lead_back_in_the_opposite_order_are_found(kind):
     proof = prove(kind(), 2)
     assert proof.verdict == ("pass" if kind is AMAGOLD else "fail"), str(proof)
+
+
+def hamiltonian(key, x, h, estimator, sign=1.0):
+    """Three leapfrog steps; the logarithm of a uniform draw on one side of the comparison with all the energies."""
+    of = lambda y: estimator.estimate(jax.random.key(0), (), y)[0]
+    move, decide = jax.random.split(key)
+    p = jax.random.normal(move, x.shape, x.dtype)
+    y, q = x, p
+    for _ in range(3):
+        q = q - h / 2 * of(y).gradient
+        y = y + h * q
+        q = q - h / 2 * of(y).gradient
+    excess = of(y).potential + q @ q / 2 - sign * p @ p / 2 - of(x).potential
+    return jnp.where(jnp.log(jax.random.uniform(decide, (), x.dtype)) + excess < 0, y, x)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_draw_that_decides_is_found_in_a_long_comparison(sign):
+    claims = Claims(Source("", "none"), ExactLaw())
+    step = functools.partial(hamiltonian, sign=sign)
+    proof = prove(simple_sampler(step, claims=claims, needs=("gradient", "potential")), 2)
+    assert proof.verdict == ("pass" if sign == 1 else "fail"), str(proof)
 
 
 def test_large_numbers_inside_of_a_proposal_are_no_violation():
