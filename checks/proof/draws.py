@@ -377,3 +377,33 @@ def evaluator(
         return mpmath.fsum(parts) / p.denominator
 
     return of
+
+
+def in_floats(ring: Ring, free: Callable[[int], float]) -> Callable[[Polynomial], float]:
+    """The values of polynomials in double precision, some twenty times as fast as those of `evaluator`.
+
+    Raises:
+        OverflowError: at a value of more than 1e308.
+        ZeroDivisionError: at a pole.
+    """
+    known: dict[int, float] = {}
+
+    def of_generator(number: int) -> float:
+        if number not in known:
+            value = ring.generators[number].value(of)
+            known[number] = free(number) if value is None else float(value)
+            if math.isinf(known[number]):
+                raise OverflowError
+        return known[number]
+
+    def of(p: Polynomial) -> float:
+        ring.spend(1 + len(p) // 8)
+        total = 0.0
+        for m, a in p.numerators.items():
+            term = float(a)
+            for g, e in ring.factors(m):
+                term *= of_generator(g) ** e
+            total += term
+        return total / p.denominator
+
+    return of

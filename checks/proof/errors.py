@@ -20,3 +20,7 @@ class PrecisionLost(Exception):
 
 class NotReal(Exception):
     """A function outside of its real domain: the point at which it was evaluated is none of the state space."""
+
+
+class TooManyBranches(Unreadable):
+    """More branches on one path than are read: what is left of the state space cannot be read either."""

@@ -8,6 +8,7 @@ split into those of their factors: exp(a + b) = exp(a) exp(b), and sqrt(g) for a
 positive for the root to be real) is g times the half power g^(-1/2), whose square is 1/g.
 """
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from checks.proof.errors import NotReal, Unreadable
 from checks.proof.ring import Free, Generator, Kind, Monomial, Polynomial, Ring, Value
 
 HALF = Fraction(1, 2)
+MOST_FACTORS = 12
+"""Factors of one term without a name: an iteration such as u <- (u / v)^1/2 makes them more and more."""
 Values = Callable[[Polynomial], Value]
 """The value of a polynomial at a point."""
 
@@ -216,6 +219,36 @@ class Applied(Function):
 
 
 @dataclass(frozen=True)
+class Absolute(Function):
+    """|p|, whose square is p^2; with it max(a, b) = (a + b + |a - b|) / 2."""
+
+    argument: Polynomial
+
+    @property
+    def arguments(self) -> tuple[Polynomial, ...]:
+        """The argument."""
+        return (self.argument,)
+
+    def reduced(self, ring: Ring, number: int, exponent: int) -> Polynomial | None:
+        """|p|^(2 k + i) = p^(2 k) |p|^i with i in {0, 1} for k >= 0; negative powers are normal."""
+        if exponent <= 1:
+            return None
+        whole, left = divmod(exponent, 2)
+        return self.argument ** (2 * whole) * ring.power(number, left)
+
+    def derivative(self, ring: Ring, number: int, variable: int) -> Polynomial:
+        """p p' / |p|, but where p is zero."""
+        return ring.power(number, -1) * self.argument * self.argument.derivative(variable)
+
+    def value(self, at: Values) -> Value | None:
+        """Its value."""
+        return abs(at(self.argument))
+
+    def __str__(self) -> str:
+        return f"|{self.argument.text(3)}|"
+
+
+@dataclass(frozen=True)
 class Abbreviation(Function):
     """A long polynomial under a name: equal ones are the same, and products with it are not multiplied out."""
 
@@ -225,6 +258,15 @@ class Abbreviation(Function):
     def arguments(self) -> tuple[Polynomial, ...]:
         """The polynomial."""
         return (self.meaning,)
+
+    @functools.cached_property
+    def positive(self) -> bool:
+        """True for a sum of positive terms."""
+        generators = self.meaning.ring.generators
+        return all(
+            a > 0 and all(e % 2 == 0 or is_positive(generators[g]) for g, e in factors)
+            for factors, a in self.meaning.terms()
+        )
 
     def derivative(self, ring: Ring, number: int, variable: int) -> Polynomial:
         """The derivative of the polynomial."""
@@ -244,13 +286,15 @@ def shortened(p: Polynomial, longest: int, random: Callable[[int], bool], whole:
 
     Args:
         p: to shorten.
-        longest: terms from which on a polynomial has a name.
+        longest: terms from which on a polynomial has a name; that of more than `MOST_FACTORS` factors has one too.
         random: whether a generator is a draw, or a function of draws.
         whole: if it is still long it has a name itself, which is then a function of the draws.
     """
+    ring = p.ring
+    if any(len(ring.factors(m)) > MOST_FACTORS for m in p.numerators):
+        p = ring.sum(_named(ring, factors, random).scaled(value) for factors, value in p.terms())
     if len(p) <= longest:
         return p
-    ring = p.ring
     is_random = {number: random(number) for number in p.numbers()}
     parts: dict[Monomial, list[Polynomial]] = {}
     for factors, value in p.terms():
@@ -265,6 +309,35 @@ def shortened(p: Polynomial, longest: int, random: Callable[[int], bool], whole:
     return short if len(short) <= longest or not whole else ring.generator(Abbreviation(p))
 
 
+def _named(ring: Ring, factors: Monomial, random: Callable[[int], bool]) -> Polynomial:
+    """A monomial, with a name for what is no draw in it if that is long."""
+    inner = tuple(f for f in factors if not random(f[0]))
+    if len(inner) <= MOST_FACTORS:
+        return ring.monomial(factors)
+    outer = ring.monomial(tuple(f for f in factors if random(f[0])))
+    return outer * ring.generator(Abbreviation(ring.monomial(inner)))
+
+
+def opened(p: Polynomial, numbers: frozenset[int]) -> Polynomial:
+    """The same polynomial without names (`Abbreviation`) for polynomials that depend on some generators."""
+    ring = p.ring
+    for number in sorted(p.numbers(), reverse=True):
+        generator = ring.generators[number]
+        if isinstance(generator, Abbreviation) and numbers & ring.atoms(number):
+            return opened(ring.sum(q * generator.meaning**k for k, q in by_power(p, number).items()), numbers)
+    return p
+
+
+def by_power(p: Polynomial, number: int) -> dict[int, Polynomial]:
+    """p as a polynomial in one generator: exponent -> coefficient."""
+    parts: dict[int, list[Polynomial]] = {}
+    for factors, value in p.terms():
+        rest = p.ring.monomial(tuple(f for f in factors if f[0] != number), value)
+        parts.setdefault(dict(factors).get(number, 0), []).append(rest)
+    p.ring.spend(len(p.numerators))  # sorting takes time too, and no product may follow
+    return {exponent: p.ring.sum(terms) for exponent, terms in parts.items()}
+
+
 def positive(value: Value) -> Value:
     """A value that has to be positive. Raises NotReal if it is not."""
     if not value > 0:
@@ -274,8 +347,21 @@ def positive(value: Value) -> Value:
 
 def is_positive(generator: Generator) -> bool:
     """True for generators that are positive wherever they are real."""
-    positive = isinstance(generator, Root | HalfPower | InverseRoot | RationalPower)
+    positive = isinstance(generator, Root | HalfPower | InverseRoot | RationalPower | Absolute)
     return positive or getattr(generator, "positive", False) or getattr(generator, "name", "") in ("exp", "logistic")
+
+
+def absolute(p: Polynomial) -> Polynomial:
+    """|p|: of a number as it is, else a function with a leading coefficient of +-1 inside; |p| = |-p|."""
+    if (value := p.rational) is not None:
+        return p.ring.constant(abs(value))
+    scale = p.leading()
+    return p.ring.generator(Absolute(p.scaled(1 / scale))).scaled(abs(scale))
+
+
+def signum(p: Polynomial) -> Polynomial:
+    """p / |p|, which is the sign of p but where p is zero."""
+    return p * power(absolute(p), -1)
 
 
 def square_root(ring: Ring, value: Fraction) -> Polynomial:
@@ -497,6 +583,10 @@ class _Substitution:
                 return power(self(base), inner * exponent)
             case Applied(name, argument):
                 return power(derivatives(name, self(argument), 0)[0], exponent)
+            case Absolute(argument):
+                return power(absolute(self(argument)), exponent)
+            case Abbreviation(meaning):
+                return power(self(meaning), exponent)
             case _:
                 return self._ring.power(number, exponent)
 

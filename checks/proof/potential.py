@@ -190,12 +190,14 @@ def any_target(dimension: int, positive: bool = False) -> Target:
     return Target("any", manifold, example, lambda x: uninterpreted(jnp.ravel(x)), terms=uninterpreted_terms())
 
 
-def target_of_tree() -> Target:
+def target_of_tree(positive: bool = False) -> Target:
     """A target whose positions are a pytree: two leaves of one shape, a number, and a matrix that is larger."""
-    example = {"a": jnp.zeros(2), "b": {"w": jnp.zeros(2), "c": jnp.zeros(())}, "m": jnp.zeros((2, 2))}
+    fill = jnp.ones if positive else jnp.zeros
+    example = {"a": fill(2), "b": {"w": fill(2), "c": fill(())}, "m": fill((2, 2))}
     flat, _ = ravel_pytree(example)
+    manifold = Positive(flat.size) if positive else Euclidean(flat.size)
     potential = lambda x: uninterpreted(ravel_pytree(x)[0])
-    return Target("any", Euclidean(flat.size), example, potential, terms=uninterpreted_terms())
+    return Target("any", manifold, example, potential, terms=uninterpreted_terms())
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,9 +34,9 @@ from checks.proof.statements.orders import (
     recipe,
     weak_order,
 )
+from checks.proof.statements.particles import particle_statements
 from checks.proof.statements.reach import noise_reaches
 from checks.proof.statements.result import OUTCOMES, Outcome, Result
-from checks.proof.statements.velocity import particle_statements
 from checks.proof.traced import Traced
 from samplers.dynamics.complete_recipe import Dynamics
 from samplers.estimators.basic import Exact

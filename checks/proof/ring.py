@@ -38,6 +38,8 @@ Kind = Literal["state", "draw", "function", "number"]
 MOST_WORK = 4_000_000
 """Products of two terms in one ring: half a minute. A proof that needs more is given up, on any machine alike."""
 _limit: ContextVar[int] = ContextVar("limit", default=MOST_WORK)
+DEEPEST = 4
+"""Functions inside of each other in the text of a polynomial."""
 EVALUATION = 2
 """Products of terms that take as long as the value of one term to 50 digits."""
 Monomial = tuple[tuple[int, int], ...]
@@ -118,8 +120,10 @@ class Ring:
     Attributes:
         generators: by their numbers.
         statuses: what is known of polynomials as zeros (`zero.status`).
+        numerical: what their values say of that (`zero.is_zero`).
         points: the values of polynomials at points that are used again (`zero.random_point`).
         values: those at the first of them (`zero.surely_differ`).
+        depth: of the functions inside of each other whose text is being made.
     """
 
     def __init__(self, most_work: int = MOST_WORK) -> None:
@@ -131,8 +135,10 @@ class Ring:
         self._derivatives: dict[tuple[int, int], Polynomial] = {}
         self._atoms: dict[int, frozenset[int]] = {}
         self.statuses: dict[Polynomial, Any] = {}
+        self.numerical: dict[Polynomial, Any] = {}
         self.points: dict[Any, Callable[[Polynomial], Value]] = {}
         self.values: dict[Polynomial, Value] = {}
+        self.depth = 0
         self._work, self._most_work = 0, min(most_work, _limit.get())
         self.one_monomial = self._intern(())
         self.zero = Polynomial(self, {}, 1)
@@ -406,11 +412,17 @@ class Polynomial:
         return Fraction(self.numerators[first], self.denominator)
 
     def text(self, most: int = 6) -> str:
-        """This polynomial for readers, its first terms if it has many."""
+        """This polynomial for readers, its first terms if it has many, and functions in it to a depth of `DEEPEST`."""
         if not self:
             return "0"
-        terms = sorted(self.terms(), key=lambda term: (len(term[0]), term[0]))
-        words = [_signed(self.ring, factors, value) for factors, value in terms[:most]]
+        if self.ring.depth == DEEPEST:
+            return "..."
+        self.ring.depth += 1
+        try:
+            terms = sorted(self.terms(), key=lambda term: (len(term[0]), term[0]))
+            words = [_signed(self.ring, factors, value) for factors, value in terms[:most]]
+        finally:
+            self.ring.depth -= 1
         more = f" ... ({len(terms)} terms)" if len(terms) > most else ""
         return (" ".join(words) + more).removeprefix("+ ")
 

@@ -31,6 +31,7 @@ class Space:
         self.ring, self.order, self.longest = ring, order, longest
         self.zero = Series(self, {})
         self.one = Series(self, {0: ring.one})
+        self._random: dict[int, bool] = {}
 
     def constant(self, value: Fraction | int) -> "Series":
         """A rational number as a series."""
@@ -45,7 +46,11 @@ class Space:
         return p if self.longest is None else shortened(p, self.longest, self._is_random)
 
     def _is_random(self, number: int) -> bool:
-        return any(self.ring.generators[inner].kind == "draw" for inner in self.ring.atoms(number))
+        known = self._random.get(number)
+        if known is None:
+            draws = (self.ring.generators[inner].kind == "draw" for inner in self.ring.atoms(number))
+            known = self._random[number] = any(draws)
+        return known
 
     def power_of_step(self, k: int) -> "Series":
         """s^k."""

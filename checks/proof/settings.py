@@ -34,7 +34,7 @@ def of_dimension(dimension: int) -> Setting:
 
 LINE, PLANE = of_dimension(1), of_dimension(2)
 NOISY = Setting("d = 2 with gradient noise", lambda positive: any_target(2, positive), in_the_limit=True, noisy=True)
-TREE = Setting("a pytree of four leaves", lambda positive: target_of_tree(), in_the_limit=True)
+TREE = Setting("a pytree of four leaves", target_of_tree, in_the_limit=True)
 MANY = Setting(f"d = {LARGE}", lambda positive: any_target(LARGE, positive), in_the_limit=True)
 
 SETTINGS = (LINE, PLANE, NOISY, TREE, MANY)

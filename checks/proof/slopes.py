@@ -13,6 +13,7 @@ import mpmath
 from checks.proof.functions import (
     HALF,
     Abbreviation,
+    Absolute,
     Applied,
     HalfPower,
     InverseRoot,
@@ -77,6 +78,8 @@ class Gradients:
                 return self._scaled((ring.power(number, 1) * power(base, Fraction(-1))).scaled(exponent), base)
             case Applied(name, argument) if name != "min0":
                 return self._scaled(derivatives(name, argument, 1)[1], argument)
+            case Absolute(argument):
+                return self._scaled(ring.power(number, -1) * argument, argument)
             case Jet() as jet:
                 parts = [self._scaled(ring.generator(jet.raised(j)), q) for j, q in enumerate(jet.point)]
                 return [mpmath.fsum(column) for column in zip(*parts, strict=True)]

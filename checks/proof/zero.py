@@ -6,7 +6,7 @@
 """
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Literal
 
@@ -14,9 +14,9 @@ import mpmath
 import numpy as np
 from mpmath import mpf
 
-from checks.proof.draws import evaluator
+from checks.proof.draws import evaluator, in_floats
 from checks.proof.errors import NotReal, Unreadable
-from checks.proof.functions import Abbreviation, Applied, InverseRoot, Values, is_positive
+from checks.proof.functions import Abbreviation, Applied, InverseRoot, Values, by_power, is_positive
 from checks.proof.ring import Polynomial, Ring, Value
 
 Status = Literal["proved", "verified", "round-off", "single", "nonzero"]
@@ -24,6 +24,10 @@ Status = Literal["proved", "verified", "round-off", "single", "nonzero"]
 RANKS: tuple[Status, ...] = ("proved", "verified", "round-off", "single", "nonzero")
 
 DIGITS = 50
+MORE_DIGITS = 150
+"""Digits with which a value that is not zero is looked at again."""
+TINY = mpf(10) ** (20 - DIGITS)
+"""Round-off of an identity at a point."""
 POINTS = 3
 ATTEMPTS = 200
 WITNESSES = 300
@@ -46,20 +50,36 @@ def status(p: Polynomial) -> Status:
 
 
 def _found_status(p: Polynomial) -> Status:
+    found = numerical_status(p)
+    return "proved" if found == "verified" and _proved(p) else found
+
+
+def numerical_status(p: Polynomial) -> Status:
+    """The rank by values at random points alone."""
+    known = p.ring.numerical.get(p)
+    if known is None:
+        known = p.ring.numerical[p] = _status_at_points(p)
+    return known
+
+
+def _status_at_points(p: Polynomial) -> Status:
     eps, single = (OPERATIONS * float(np.finfo(kind).eps) for kind in (np.float64, np.float32))
     worst = mpf(0)
     for seed in range(POINTS):
-        worst = max(worst, relative_size(p, seed))
+        size = relative_size(p, seed)
+        if size >= TINY:  # or the round-off of large numbers inside of functions and names
+            size = relative_size(p, seed, MORE_DIGITS)
+        worst = max(worst, size)
         if worst >= single:
             return "nonzero"
-    if worst < mpf(10) ** (20 - DIGITS):
-        return "proved" if _proved(p) else "verified"
+    if worst < TINY:
+        return "verified"
     return "round-off" if worst < eps else "single"
 
 
 def is_zero(p: Polynomial) -> bool:
-    """True if a polynomial is zero, proved or to 50 digits."""
-    return status(p) in ("proved", "verified")
+    """True if a polynomial is zero, proved or to 50 digits; which of the two is not asked."""
+    return not p or numerical_status(p) == "verified"
 
 
 def surely_differ(a: Polynomial, b: Polynomial) -> bool:
@@ -81,14 +101,14 @@ def _kept(p: Polynomial, value: Values) -> Value:
     return values[p]
 
 
-def relative_size(p: Polynomial, seed: int) -> Value:
+def relative_size(p: Polynomial, seed: int, digits: int = DIGITS) -> Value:
     """|p| over the sum of its terms' sizes (or 1, if that is smaller) at a random point.
 
     Raises:
         NotReal: if no point was found at which all functions of p are real.
     """
     monomials = [p.ring.monomial(factors, a) for factors, a in p.terms()]
-    with mpmath.workdps(DIGITS):
+    with mpmath.workdps(digits):
         for value in _points(p.ring, seed):
             try:
                 parts = [value(monomial) for monomial in monomials]
@@ -116,6 +136,17 @@ def random_point(p: Polynomial, seed: int, spread: Fraction = Fraction(4, 3)) ->
             continue
         return value
     raise NotReal
+
+
+def points_with(ring: Ring, assumed: Mapping[Polynomial, bool]) -> Iterator[Values]:
+    """Random points at which each polynomial is negative as assumed."""
+    with mpmath.workdps(DIGITS):
+        for value in _points(ring, 0):
+            try:
+                if all((value(p) < 0) == negative for p, negative in assumed.items()):
+                    yield value
+            except (NotReal, ZeroDivisionError):
+                continue
 
 
 def at_random(ring: Ring, seed: str, spread: Fraction = Fraction(4, 3)) -> Values:
@@ -152,7 +183,7 @@ def vanishes(p: Polynomial) -> bool:
             case InverseRoot(base):
                 return all(vanishes(part) for part in _cleared(p, number, base))
             case Abbreviation(meaning):
-                parts = _by_power(p, number)
+                parts = by_power(p, number)
                 return vanishes(ring.sum(q * meaning**k for k, q in parts.items()))
             case Applied("sin", argument):
                 rewritten = _without_squares(p, number, ring.generator(Applied("cos", argument)))
@@ -163,19 +194,9 @@ def vanishes(p: Polynomial) -> bool:
     return False
 
 
-def _by_power(p: Polynomial, number: int) -> dict[int, Polynomial]:
-    """p as a polynomial in one generator: exponent -> coefficient."""
-    parts: dict[int, list[Polynomial]] = {}
-    for factors, value in p.terms():
-        rest = p.ring.monomial(tuple(f for f in factors if f[0] != number), value)
-        parts.setdefault(dict(factors).get(number, 0), []).append(rest)
-    p.ring.spend(len(p.numerators))  # sorting takes time too, and no product may follow
-    return {exponent: p.ring.sum(terms) for exponent, terms in parts.items()}
-
-
 def _cleared(p: Polynomial, number: int, base: Polynomial) -> list[Polynomial]:
     """The even and the odd part of p in a root R, multiplied by powers of its base so that no R is left."""
-    parts, cleared = _by_power(p, number), []
+    parts, cleared = by_power(p, number), []
     for parity in (0, 1):
         exponents = [k for k in parts if k % 2 == parity]
         top = max(exponents, default=0)
@@ -185,7 +206,7 @@ def _cleared(p: Polynomial, number: int, base: Polynomial) -> list[Polynomial]:
 
 def _without_squares(p: Polynomial, number: int, cosine: Polynomial) -> Polynomial | None:
     """p with sin^2 replaced by 1 - cos^2; None if there is none."""
-    parts = _by_power(p, number)
+    parts = by_power(p, number)
     if not any(k > 1 for k in parts):
         return None
     square = p.ring.one - cosine * cosine
@@ -203,16 +224,29 @@ def witness(assumed: Mapping[Polynomial, bool]) -> bool:
     ring = conditions[0][0].ring
     with mpmath.workdps(15):
         for attempt in range(WITNESSES):
-            source = random.Random(attempt)
-
-            def free(number: int, source: random.Random = source) -> Value:
-                size = mpf(source.gauss(0, 3) * 10 ** source.choice((-1, 0, 0, 1, 2, 4, 7)))
-                return abs(size) if is_positive(ring.generators[number]) else size
-
-            value = evaluator(ring, {}, free)
-            try:
-                if all((value(p) < 0) == negative for p, negative in conditions):
-                    return True
-            except (NotReal, ZeroDivisionError):
-                continue
+            for values in (in_floats, _in_fifteen_digits):
+                value = values(ring, _any_size(ring, attempt))
+                try:
+                    if all((value(p) < 0) == negative for p, negative in conditions):
+                        return True
+                    break
+                except OverflowError:  # the same point with numbers that do not overflow
+                    continue
+                except (NotReal, ZeroDivisionError):
+                    break
     return False
+
+
+def _any_size(ring: Ring, seed: int) -> Callable[[int], float]:
+    """Numbers with sizes from 0.1 to 1e7, by the numbers of generators."""
+    source = random.Random(seed)
+
+    def free(number: int) -> float:
+        size = source.gauss(0, 3) * 10 ** source.choice((-1, 0, 0, 1, 2, 4, 7))
+        return abs(size) if is_positive(ring.generators[number]) else size
+
+    return free
+
+
+def _in_fifteen_digits(ring: Ring, free: Callable[[int], float]) -> Values:
+    return evaluator(ring, {}, lambda number: mpf(free(number)))

@@ -178,7 +178,7 @@ class Reader:
         except Unreadable as error:
             if error.place:
                 raise
-            raise Unreadable(error.reason, self.place(equation)) from None
+            raise type(error)(error.reason, self.place(equation)) from None
         finally:
             self._around.pop()
 

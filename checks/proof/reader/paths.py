@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeVar
 
-from checks.proof.errors import Unreadable
+from checks.proof.errors import TooManyBranches
 from checks.proof.ring import Polynomial
 
 MOST_CHOICES = 7
@@ -70,11 +70,11 @@ class Path:
     _taken: list[tuple[int, int]] = field(default_factory=list)
 
     def choose(self, options: Sequence[Option]) -> Any:
-        """Take an option. Raises Unreadable where there are too many choices."""
+        """Take an option. Raises TooManyBranches after `MOST_CHOICES` of them."""
         index = self.forced[len(self._taken)] if len(self._taken) < len(self.forced) else 0
         self._taken.append((index, len(options)))
         if len(self._taken) > MOST_CHOICES:
-            raise Unreadable(f"more than {MOST_CHOICES} branches")
+            raise TooManyBranches(f"more than {MOST_CHOICES} branches")
         option = options[index]
         if option.probability is not None:
             self.weight *= option.probability

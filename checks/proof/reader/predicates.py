@@ -13,9 +13,9 @@ import mpmath
 import numpy as np
 from mpmath import mpf
 
-from checks.proof.draws import Draw, DrawFunction, Rademacher, Uniform, draws_in, evaluator
+from checks.proof.draws import Draw, DrawFunction, Normal, Rademacher, Uniform, draws_in, evaluator
 from checks.proof.errors import PrecisionLost, Unreadable
-from checks.proof.functions import Applied
+from checks.proof.functions import Applied, absolute, signum
 from checks.proof.potential import StepRoot
 from checks.proof.reader.interpreter import Handler, Reader
 from checks.proof.reader.paths import Acceptance, Option
@@ -223,13 +223,23 @@ def extreme(reader: Reader, a: Series, b: Series, equation: Equation, largest: b
             inputs = ((a - b).constant_term, a.constant_term, b.constant_term)
             function = lambda v: max(v[1:]) if largest else min(v[1:])
             return function_of_draws(reader, "max" if largest else "min", inputs, function)
+        if reader.finite:
+            return _extreme_of_both(a, b, largest)
     return b if decided(reader, truth, equation) == largest else a
+
+
+def _extreme_of_both(a: Series, b: Series, largest: bool) -> Series:
+    """(a + b +- |a - b|) / 2, without a branch."""
+    spread = a.space.lift(absolute((a - b).constant_term))
+    return (a + b + (spread if largest else -spread)).scaled(Fraction(1, 2))
 
 
 def _sign(reader: Reader, a: Series, equation: Equation) -> Series:
     truth = less(reader, a, reader.space.zero)
     if isinstance(truth, Predicate) and truth.of_draws and draws_only(a):
         return function_of_draws(reader, "sign", (a.constant_term,), lambda v: mpmath.sign(v[0]))
+    if reader.finite and isinstance(truth, Predicate):
+        return a.space.lift(signum(a.constant_term))
     if decided(reader, truth, equation):
         return reader.space.constant(-1)
     return reader.space.zero if a.is_zero else reader.space.one
@@ -363,6 +373,11 @@ def _selected(reader: Reader, index: Any, values: list[Any], equation: Equation,
         random = isinstance(index, Predicate) and index.of_draws and index.probability is None
         if isinstance(index, Predicate) and random and all(map(draws_only, values)):
             return _selected_by_draw(reader, index, first, second)
+        if reader.finite and isinstance(index, Predicate) and _is_slope(first, second) and _is_of_proposal(index):
+            assert index.difference is not None
+            sign = reader.space.lift(signum(index.difference).scaled(Fraction(1, 2)))
+            mean, half = (first + second).scaled(Fraction(1, 2)), (second - first) * sign
+            return mean + (half if index.negated else -half)
     elif _is_unknown(index) and not any(isinstance(v, Predicate) for v in values):
         return UNKNOWN if first is not second else first
     if not isinstance(index, Predicate) or index.difference is not None:
@@ -370,6 +385,20 @@ def _selected(reader: Reader, index: Any, values: list[Any], equation: Equation,
     if id(index) not in flags:
         flags[id(index)] = decided(reader, index, equation)
     return values[int(flags[id(index)])]
+
+
+def _is_slope(first: Series, second: Series) -> bool:
+    """True for +-a, or two numbers, as slopes of absolute values and of extremes are."""
+    rational = all(a.is_constant and a.constant_term.rational is not None for a in (first, second))
+    return rational or not (first + second)
+
+
+def _is_of_proposal(index: Predicate) -> bool:
+    """True for a comparison of the state or of a proposal, and not with a draw that decides."""
+    if index.difference is None or is_infinite(index.difference):
+        return False
+    generators = (index.difference.ring.generators[number] for number in draws_in(index.difference))
+    return all(isinstance(g, Draw) and g.law == Normal() for g in generators)
 
 
 def _is_unknown(index: Predicate | Unknown) -> bool:

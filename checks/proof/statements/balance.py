@@ -12,7 +12,7 @@ Source: metropolis1953equation; hastings1970monte; lelievre2019hybrid for the fo
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,17 +23,17 @@ from jax.flatten_util import ravel_pytree
 from checks.proof.draws import Draw, Exponential, History, Normal, Uniform, draws_in
 from checks.proof.errors import NotReal, PrecisionLost, Unreadable
 from checks.proof.expansion import coordinates
-from checks.proof.functions import Abbreviation, Applied
+from checks.proof.functions import Applied, opened
 from checks.proof.matrices import determinant, solution
 from checks.proof.potential import uninterpreted
 from checks.proof.reader.paths import Acceptance, Path, every_path
 from checks.proof.reader.primitives import new_reader
-from checks.proof.ring import MOST_WORK, Polynomial
+from checks.proof.ring import MOST_WORK, Generator, Polynomial
 from checks.proof.slopes import Gradients
 from checks.proof.statements.closure import finite_space, finite_step
 from checks.proof.statements.result import OUTCOMES, Outcome, Result, of_polynomials
 from checks.proof.traced import Traced, evaluated
-from checks.proof.zero import DIGITS, POINTS, is_zero, random_point
+from checks.proof.zero import DIGITS, MORE_DIGITS, POINTS, TINY, is_zero, random_point, vanishes
 from samplers.interface.sampler import Estimator, Sampler
 from targets.target import Target
 
@@ -41,12 +41,12 @@ BALANCE, REJECTION = "balance", "rejected move"
 EQUATION = "log a = -(H(z') - H(z)) + log q(z' -> z) - log q(z -> z') + log |Jacobian|"
 MOST_TRIES = 64
 """Guesses at the point that a draw of the reverse move leads to."""
-LONGEST = 100
+LONGEST = 30
 """Terms from which on a polynomial is a name, and an identity is verified at points where it could be proved."""
-TINY = mpmath.mpf(10) ** (20 - DIGITS)
-"""Round-off of an identity at a point."""
 LARGEST_JACOBIAN = 400
 """Terms of a Jacobian matrix beyond which its determinant is evaluated at points only."""
+WORK = 5_000
+"""Products of terms that a proof of it may take; where they do not suffice, it is verified at points."""
 
 Vector = list[Polynomial]
 
@@ -275,9 +275,7 @@ class Kernel:
             ]
             for key in keys
         }
-        goals = [goal, *(list(point) for point in reversed(accepted.visited))]
-        tries = itertools.islice(itertools.product(goals, repeat=len(keys)), MOST_TRIES)
-        for choice in tries:
+        for choice in itertools.islice(self._guesses(accepted, keys, goal), MOST_TRIES):
             solved = dict(given)
             for key, target in zip(keys, choice, strict=True):
                 found = self._solved(back, solved, key, target, accepted)
@@ -288,6 +286,25 @@ class Kernel:
                 if all(is_zero(a - b) for a, b in zip(self._accepted(back, solved, accepted).z, goal, strict=True)):
                     return solved
         raise Unreadable("no draws were found that undo the proposal")
+
+    def _guesses(self, accepted: Move, keys: Sequence[History], goal: Vector) -> Iterator[tuple[Vector, ...]]:
+        """The points that the draws of each key may lead to; first those of the same path in the opposite order.
+
+        Of points P_0 = x, .., P_n = x', a key whose draws P_m depends on first leads back to P_(n - m).
+        """
+        ends = [tuple(z[: self.traced.dimension]) for z in (self.z, accepted.z)]
+        path = [*dict.fromkeys((ends[0], *accepted.visited, ends[1]))]
+        path = [point for point in path if point != ends[1]] + [ends[1]]
+        last = len(path) - 1
+
+        def opposite(key: History) -> Vector:
+            numbers = {next(iter(p.numbers())) for p in accepted.normals[key]}
+            first = next((m for m, point in enumerate(path) if any(numbers & p.atoms() for p in point)), last)
+            return goal if first == last else list(path[last - first])
+
+        yield tuple(opposite(key) for key in keys)
+        goals = [goal, *(list(point) for point in reversed(accepted.visited))]
+        yield from itertools.product(goals, repeat=len(keys))
 
     def _is_used(self, move: Move, draws: Vector) -> bool:
         numbers = {next(iter(p.numbers())) for p in draws}
@@ -307,17 +324,18 @@ class Kernel:
     ) -> Vector | None:
         """The draws of one key with which the first point that depends on them is `goal`; None if there are none."""
         unknowns = [next(iter(p.numbers())) for p in given[key]]
+        asked = frozenset(unknowns)
         move = self._accepted(start, given, like)
         points = [*(list(point) for point in move.visited), move.z]
-        first = next((p for p in points if any(set(unknowns) & c.atoms() for c in p)), None)
+        first = next((p for p in points if any(asked & c.atoms() for c in p)), None)
         if first is None or len(goal) < len(first):
             return None
-        places = [i for i, p in enumerate(first) if set(unknowns) & p.atoms()]
+        places = [i for i, p in enumerate(first) if asked & p.atoms()]
         if len(places) != len(unknowns):
             return None
-        rows, goal = [first[i] for i in places], [goal[i] for i in places]
+        rows, goal = [opened(first[i], asked) for i in places], [goal[i] for i in places]
         matrix = [[p.derivative(g) for g in unknowns] for p in rows]
-        if any(set(unknowns) & c.atoms() for row in matrix for c in row):
+        if any(asked & c.atoms() for row in matrix for c in row):
             return None  # not linear
         free = [_without(p, unknowns) for p in rows]
         try:
@@ -339,42 +357,39 @@ class Kernel:
         )
 
     def _acceptance(self, ratio: Polynomial, undone: _Undone) -> Result:
-        wanted = undone.energy + undone.density
-        volume = self._volume(undone)
-        if volume is None:
-            return self._at_points(ratio - wanted, undone)
-        found = of_polynomials(BALANCE, EQUATION, [("log a less what it should be", ratio - wanted)])
-        outcomes: list[Outcome] = [found.outcome, volume]
-        outcome = max(outcomes, key=OUTCOMES.index)
-        return Result(BALANCE, EQUATION, outcome, found.reason, found.polynomial)
+        difference = ratio - undone.energy - undone.density
+        found = self._balanced(difference, undone, DIGITS)
+        return found if found.holds else self._balanced(difference, undone, MORE_DIGITS)
 
-    def _volume(self, undone: _Undone) -> Outcome | None:
-        """The outcome for |det| = 1; None if it is not, or too large to tell."""
-        image, variables = undone.image, undone.variables
-        atoms = frozenset().union(*(p.atoms() for p in image))
-        if len(image) > 4 or any(isinstance(self.ring.generators[g], Abbreviation) for g in atoms):
-            return None
-        rows = [[p.derivative(v) for v in variables] for p in image]
-        if sum(len(p) for row in rows for p in row) > LARGEST_JACOBIAN:
-            return None
-        d = determinant(rows)
-        found = of_polynomials("volume", "det^2 = 1", [("det^2 - 1", d * d - self.ring.one)])
-        return found.outcome if found.holds else None
+    def _balanced(self, difference: Polynomial, undone: _Undone, digits: int) -> Result:
+        """The result for difference = log |det|."""
+        with mpmath.workdps(digits):
+            points = list(self._determinants(undone, difference))
+            if all(abs(d - 1) < TINY for _, d in points):
+                found = of_polynomials(BALANCE, EQUATION, [("log a less what it should be", difference)])
+                volume: Outcome = "proved" if self._is_proved_to_keep_volume(undone) else "verified"
+                return replace(found, outcome=max(found.outcome, volume, key=OUTCOMES.index))
+            sizes = [abs(at(difference) - mpmath.log(d)) for at, d in points]
+        if max(sizes) < TINY:
+            return Result(BALANCE, EQUATION, "verified")
+        return Result(BALANCE, EQUATION, "violated", "log a is not what it should be", difference.text())
 
     def _keeps_volume(self, undone: _Undone) -> bool:
-        """True if |det| = 1, to 50 digits at random points where it is not proved."""
-        if self._volume(undone) is not None:
-            return True
+        """True if |det| = 1, to 50 digits at random points."""
         with mpmath.workdps(DIGITS):
             return all(abs(d - 1) < TINY for _, d in self._determinants(undone, self.ring.zero))
 
-    def _at_points(self, difference: Polynomial, undone: _Undone) -> Result:
-        """log a - wanted - log |det| at random points, to 50 digits."""
-        with mpmath.workdps(DIGITS):
-            found = [abs(at(difference) - mpmath.log(d)) for at, d in self._determinants(undone, difference)]
-        if max(found) < TINY:
-            return Result(BALANCE, EQUATION, "verified")
-        return Result(BALANCE, EQUATION, "violated", "log a is not what it should be", difference.text())
+    def _is_proved_to_keep_volume(self, undone: _Undone) -> bool:
+        """True if det^2 - 1 is shown to vanish with moderate work."""
+        image, variables = undone.image, undone.variables
+        if len(image) > 4 or len(variables) * sum(map(len, image)) > LARGEST_JACOBIAN:
+            return False
+        try:
+            with self.ring.limited(WORK):
+                d = determinant([[p.derivative(v) for v in variables] for p in image])
+                return vanishes(d * d - self.ring.one)
+        except Unreadable:
+            return False
 
     def _determinants(self, undone: _Undone, beside: Polynomial) -> Iterator[tuple[Any, Any]]:
         """Values at random points, where another polynomial has one too, and |det| there."""
@@ -409,6 +424,7 @@ def log_ratio(acceptance: Acceptance) -> Polynomial:
     """
     # accepted where g < 0
     g = acceptance.difference if acceptance.holds else -acceptance.difference
+    g = opened(g, frozenset(number for number in draws_in(g) if _decides(g.ring.generators[number])))
     for factors, value in g.terms():
         if len(factors) != 1 or factors[0][1] != 1 or abs(value) != 1:
             continue
@@ -423,6 +439,11 @@ def log_ratio(acceptance: Acceptance) -> Polynomial:
             case _:
                 continue
     raise Unreadable(f"a rule of acceptance that is not known, {g.text()} < 0", acceptance.place)
+
+
+def _decides(generator: Generator) -> bool:
+    """True for a draw of a law that a rule of acceptance compares with."""
+    return isinstance(generator, Draw) and isinstance(generator.law, Uniform | Exponential)
 
 
 def _is_uniform(p: Polynomial) -> bool:

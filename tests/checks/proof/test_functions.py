@@ -6,11 +6,23 @@ import mpmath
 import pytest
 import sympy as sp
 
-from checks.proof.draws import evaluator
+from checks.proof.draws import evaluator, in_floats
 from checks.proof.errors import Unreadable
-from checks.proof.functions import derivatives, exponential, power, square_root, substituted
+from checks.proof.functions import (
+    Abbreviation,
+    absolute,
+    derivatives,
+    exponential,
+    opened,
+    power,
+    shortened,
+    signum,
+    square_root,
+    substituted,
+)
 from checks.proof.potential import Coordinate
 from checks.proof.ring import Ring
+from checks.proof.slopes import Gradients
 from tests.checks.proof.oracle import to_sympy
 
 ORACLES = {
@@ -106,3 +118,55 @@ def test_substitution_reaches_into_functions(ring, x):
 def test_an_unknown_function_is_named():
     with pytest.raises(Unreadable, match="lgamma"):
         derivatives("lgamma", Ring().one, 1)
+
+
+@pytest.mark.parametrize("at", ["-1.3", "0.2"])
+def test_an_absolute_value_and_a_sign_are_those_of_numbers(at, ring):
+    y = ring.generator(Coordinate("y", 0))
+    argument = (y * y * y + y.scaled(2)).scaled(-3)
+    inside = lambda t: -3 * (t**3 + 2 * t)
+    with mpmath.workdps(40):
+        value = evaluator(ring, {0: mpmath.mpf(at)})
+        point = mpmath.mpf(at)
+        assert abs(value(absolute(argument)) - abs(inside(point))) < 1e-30
+        assert abs(value(signum(argument)) - mpmath.sign(inside(point))) < 1e-30
+        want = mpmath.diff(lambda t: abs(inside(t)) ** 3, point)
+        p = absolute(argument) ** 3
+        assert abs(value(p.derivative(0)) - want) < 1e-12
+        assert abs(Gradients(ring, value, [0])(p)[0] - want) < 1e-12
+    assert absolute(argument) ** 2 == argument**2
+    assert absolute(argument) == absolute(-argument)
+    assert power(absolute(argument), -1) * absolute(argument) == ring.one
+
+
+def test_names_are_opened_where_an_unknown_is_inside(ring, x):
+    y = ring.generator(Coordinate("y", 1))
+    long, other = (ring.generator(Abbreviation(p)) for p in (x + y * y, x + ring.one))
+    nested = ring.generator(Abbreviation(long * y + other))
+    assert opened(nested * nested, frozenset({1})) == (x * y + y**3 + other) ** 2
+    assert opened(other, frozenset({1})) == other
+
+
+def test_a_long_term_has_a_name_and_the_same_value(ring):
+    product = ring.one
+    for i in range(15):
+        product = product * ring.generator(Coordinate(f"y{i}", i))
+    p = product + ring.one
+    short = shortened(p, 30, lambda number: number == 3)
+    assert max(len(factors) for factors, _ in short.terms()) == 2  # what may not go into names is left beside them
+    values = {i: mpmath.mpf(i + 1) / 7 for i in range(15)}
+    with mpmath.workdps(40):
+        assert abs(evaluator(ring, values)(short) - evaluator(ring, values)(p)) < 1e-35
+
+
+def test_values_in_double_precision_are_those_of_fifty_digits(ring, x):
+    y = ring.generator(Coordinate("y", 1))
+    p = derivatives("tanh", x * y, 0)[0] * power(x + y * y, Fraction(-1, 2)) + absolute(y - x) * x.scaled(
+        Fraction(2, 3)
+    )
+    numbers = {0: 0.7, 1: -1.9}
+    with mpmath.workdps(40):
+        want = evaluator(ring, {k: mpmath.mpf(v) for k, v in numbers.items()})(p)
+        assert abs(in_floats(ring, numbers.__getitem__)(p) - want) < 1e-14
+    with pytest.raises(OverflowError):
+        in_floats(ring, {0: 1e200, 1: 1.0}.__getitem__)(exponential(x))

@@ -20,7 +20,8 @@ PROVED = {
 # fmt: off
 PASSED = {
     "hmc", "sggmc-compensated", "gmc", "sgrld-recipe-metric", "sgrhmc-recipe-metric",
-    "sgrhmc-compensated", "recipe-sgrhmc", "amagold", "mmala",
+    "sgrhmc-compensated", "recipe-sgrhmc", "amagold", "mmala", "mmala-recipe-metric", "chmc", "gfsf", "w-sgld",
+    "rsvgd-volume",
 }
 # fmt: on
 """Every statement holds in two dimensions, some of them to 50 digits at random points."""

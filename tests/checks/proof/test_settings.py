@@ -5,7 +5,8 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from checks.proof.prove import prove, prove_everywhere
-from checks.proof.settings import LARGE
+from checks.proof.settings import LARGE, TREE
+from samplers.interface.claims import Claims, Source, StationaryLaw
 from samplers.registry import sampler_row
 from samplers.simple import simple_sampler
 
@@ -14,15 +15,19 @@ def gradient(estimator, x, key=None):
     return estimator.estimate(jax.random.key(0) if key is None else key, (), x)[0].gradient
 
 
-def sampler(noise):
-    """SGLD on any pytree with the noise `noise(key, x)`."""
+def sampler(noise, reflected=False):
+    """SGLD on any pytree with the noise `noise(key, x)`; on positive ones `reflected` at zero."""
 
     def step(key, x, h, estimator):
         other, key = jax.random.split(key)
         g = gradient(estimator, x, other)
-        return jax.tree.map(lambda a, b, n: a - h * b + jnp.sqrt(2 * h) * n, x, g, noise(key, x))
+        new = jax.tree.map(lambda a, b, n: a - h * b + jnp.sqrt(2 * h) * n, x, g, noise(key, x))
+        return jax.tree.map(jnp.abs, new) if reflected else new
 
-    return simple_sampler(step)
+    if not reflected:
+        return simple_sampler(step)
+    claims = Claims(Source("", "none"), StationaryLaw(order=1), spaces=("positive",))
+    return simple_sampler(step, claims=claims)
 
 
 def flat_noise(key, x):
@@ -60,6 +65,26 @@ def test_a_key_for_all_leaves_does_not_pass():
     proof = prove_everywhere(sampler(shared_by_leaves))
     assert proof.verdict == "undecided", str(proof)
     assert any(result.outcome == "violated" and "pytree" in result.setting for result in proof.results)
+
+
+def test_reflections_on_a_positive_pytree_are_no_branches():
+    right, wrong = (prove(sampler(noise, reflected=True), TREE) for noise in (flat_noise, shared_by_leaves))
+    assert right.verdict == "pass", str(right)
+    assert wrong.verdict != "pass"
+    assert any(result.outcome == "violated" for result in wrong.results)
+
+
+def test_a_step_with_too_many_branches_is_given_up_at_once():
+    """|x| of nine coordinates of any sign has 512 regions."""
+
+    def step(key, x, h, estimator):
+        size = jax.tree.map(lambda a: jnp.sqrt(1 + jnp.abs(a)), x)
+        noise = flat_noise(key, x)
+        return jax.tree.map(lambda a, b, c: a + jnp.sqrt(2 * h) * b * c, x, noise, size)
+
+    proof = prove(simple_sampler(step), TREE)
+    assert proof.verdict == "undecided"
+    assert "more than 7 branches" in proof.reason
 
 
 def test_a_key_that_is_shared_with_the_gradient_shows_under_noise_only():

@@ -19,16 +19,13 @@ from checks.proof.reader.paths import Path
 from checks.proof.reader.primitives import new_reader
 from checks.proof.statements import velocity
 from checks.proof.statements.closure import finite_space, finite_step
+from checks.proof.statements.cloud import DIRECTION, cloud_of
 from checks.proof.statements.result import of_polynomials
-from checks.proof.statements.velocity import ALIKE, ALONG, DIRECTION, METHOD, STEIN, cloud_of
+from checks.proof.statements.velocity import ALIKE, ALONG, METHOD, STEIN
 from checks.proof.traced import Traced, evaluated
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.estimators.basic import Exact
 from samplers.interface.claims import (
     Claims,
-    DensityEstimate,
-    MarginalFlow,
     ParticleLaw,
     ParticleVelocity,
     RiemannianVelocity,
@@ -172,8 +169,6 @@ def test_a_target_that_repels_is_not_proved():
     assert prove(Stranger(back), 1).verdict == "undecided"
     negative = SteinVelocity(lambda x: lambda a, b: -gaussian(a, b))
     assert prove(Stranger(back, declared=negative), 1).verdict == "undecided"
-    grows = Flow(lambda x, g: g + smoothed(x), given(constant(-jnp.eye(2)), constant(0 * TURN)))
-    assert prove(grows, 2).verdict == "undecided"
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -297,109 +292,12 @@ def test_a_call_that_forgets_its_inputs_is_seen(monkeypatch):
 
 def test_a_divergence_that_is_lost_is_seen(monkeypatch):
     """Planted in the reader: b = 0 for b = div_x a."""
-    right_pair = velocity._Flow._pair
+    right_pair = velocity.Velocity._pair
 
     def without(self, single, i, j):
         pair = right_pair(self, single, i, j)
         return velocity.Pair([[self.ring.zero for _ in row] for row in pair.a], pair.b)
 
-    monkeypatch.setattr(velocity._Flow, "_pair", without)
+    monkeypatch.setattr(velocity.Velocity, "_pair", without)
     assert prove(Stranger(right), 1).verdict == "fail"
     assert all_but_direction(prove(Stranger(by_pairs(lambda x, g, y: -gaussian(x, y) * g)), 1))
-
-
-@dataclass(frozen=True)
-class Flow(ParticleMixin):
-    """Particles with an estimate of their density, in two dimensions."""
-
-    field: Callable[..., jax.Array]
-    dynamics: Callable[[Target], Dynamics] = lambda target: overdamped_dynamics(target, 1.0)
-    density: str = "gfsd"
-    form: str = "det"
-    bandwidth: float = 0.5
-
-    @property
-    def claims(self) -> Claims:
-        estimate = DensityEstimate(self, self.form)
-        return Claims(Source("", "none"), ParticleLaw(), estimate, MarginalFlow(self.dynamics))
-
-    def move(self, particles, gradients, weights, bandwidths):
-        return self.field(particles, gradients)
-
-
-def smoothed(x, h=0.5):
-    """grad log of the kernel density, written out."""
-    E = jnp.exp(-distances(x) / (2 * h))
-    return (E @ x / E.sum(0)[:, None] - x) / h
-
-
-def functional_of(x, h=0.5):
-    """grad_j sum_k log e_k, written out."""
-    E = jnp.exp(-distances(x) / (2 * h))
-    e = E.sum(0)
-    ahead = x[:, None] - x[None]
-    return jnp.einsum("ij,ija,ij->ja", E, ahead, 1 / e[None, :] + 1 / e[:, None]) / h
-
-
-def given(D, Q, H=1.0):
-    def dynamics(target):
-        return Dynamics(lambda z: H * target.flat_potential(z), D, Q, coordinate_names(2), 2)
-
-    return dynamics
-
-
-TURN = jnp.array([[0.0, -1.0], [1.0, 0.0]])
-stretch = lambda z: jnp.diag(jnp.array([2.0, 0.5]))
-turning = lambda z: jnp.sin(z[0] + 2 * z[1]) * TURN
-div_of_turning = lambda x: jnp.cos(x[:, :1] + 2 * x[:, 1:]) * jnp.array([-2.0, 1.0])
-rotated = jax.vmap(lambda z, v: turning(z) @ v)
-constant = lambda matrix: lambda z: jnp.asarray(matrix)
-
-FLOWS = {
-    "smoothed density": Flow(lambda x, g: -g - smoothed(x)),
-    "smoothed functional": Flow(lambda x, g: -g - functional_of(x), density="blob"),
-    "stretched": Flow(lambda x, g: -(g + smoothed(x)) @ stretch(0), given(stretch, constant(0 * TURN))),
-    "turning, det": Flow(
-        lambda x, g: -g - smoothed(x) - rotated(x, g) + div_of_turning(x), given(constant(jnp.eye(2)), turning)
-    ),
-    "turning, fgh": Flow(
-        lambda x, g: -g - smoothed(x) - rotated(x, g + smoothed(x)), given(constant(jnp.eye(2)), turning), form="fgh"
-    ),
-    "another width": Flow(lambda x, g: -g - smoothed(x, 2.0), bandwidth=2.0),
-}
-WRONG_FLOWS = {
-    "collapse": Flow(lambda x, g: -g + smoothed(x)),
-    "half the estimate": Flow(lambda x, g: -g - smoothed(x) / 2),
-    "estimate of another name": Flow(lambda x, g: -g - functional_of(x)),
-    "width for its root": Flow(lambda x, g: -g - smoothed(x, 0.25)),
-    "without div Q": Flow(lambda x, g: -g - smoothed(x) - rotated(x, g), given(constant(jnp.eye(2)), turning)),
-    "det for fgh": Flow(FLOWS["turning, det"].field, given(constant(jnp.eye(2)), turning), form="fgh"),
-    "Q is not skew": Flow(lambda x, g: -2 * g - smoothed(x), given(constant(jnp.eye(2)), constant(jnp.eye(2)))),
-    "uphill": Flow(lambda x, g: g - smoothed(x)),
-}
-
-
-@pytest.mark.parametrize("name", FLOWS)
-def test_right_flows_are_shown(name):
-    proof = prove(FLOWS[name], 2)
-    assert proof.verdict == "pass", str(proof)
-
-
-@pytest.mark.parametrize("name", WRONG_FLOWS)
-def test_wrong_flows_fail(name):
-    proof = prove(WRONG_FLOWS[name], 2)
-    assert proof.verdict == "fail", str(proof)
-
-
-def test_a_flow_to_another_law_or_with_another_estimate_is_left_open():
-    twice = Flow(lambda x, g: -2 * g - smoothed(x), given(constant(jnp.eye(2)), constant(0 * TURN), 2.0))
-    assert prove(twice, 2).verdict == "undecided"
-    assert prove(Flow(lambda x, g: -g - smoothed(x), density="gfsf"), 2).verdict == "undecided"
-
-
-@pytest.mark.parametrize(
-    "name", ["gfsd", "blob", "flow-det", "flow-fgh", "psghmc-det", "psghmc-fgh", "flow-hamiltonian"]
-)
-def test_our_own_flows_are_shown(name):
-    proof = prove(sampler_row(name).build, 2)
-    assert proof.verdict == "pass", str(proof)

@@ -1,0 +1,161 @@
+"""Metropolis kernels at a finite step: branches that are none, the reverse move, and kernels that are wrong."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+
+from checks.proof.draws import evaluator
+from checks.proof.potential import Coordinate
+from checks.proof.prove import prove
+from checks.proof.reader.paths import Path
+from checks.proof.reader.primitives import new_reader
+from checks.proof.ring import Ring
+from checks.proof.series import Space
+from checks.proof.statements.closure import finite_space
+from checks.proof.traced import evaluated
+from samplers.geodesic.chmc import CHMC
+from samplers.interface.claims import Claims, ExactLaw, Source
+from samplers.interface.metropolis import inner
+from samplers.riemannian.metrics import DiagonalMetric, recipe_metric
+from samplers.riemannian.mmala import MMALA
+from samplers.simple import simple_sampler
+from samplers.underdamped.amagold import AMAGOLD
+
+WITHOUT_BRANCH = {
+    "abs": jnp.abs,
+    "max": lambda x: jnp.maximum(x[0], x[1]),
+    "min": lambda x: jnp.minimum(x[0] * x[1], x[0] - 1),
+    "max of all": jnp.max,
+    "clip": lambda x: jnp.clip(x, -0.5, 0.5),
+    "sign": lambda x: x * jnp.sign(x - 0.1),
+    "grad of abs": lambda x: jax.grad(lambda y: jnp.sum(jnp.abs(y * y - 1)))(x),
+    "root of abs": lambda x: jnp.sqrt(jnp.abs(x[0] + x[1])) * x,
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_BRANCH)
+def test_what_is_read_without_a_branch_has_the_values_of_the_program(name):
+    function, path = WITHOUT_BRANCH[name], Path()
+    reader = new_reader(finite_space(None), path, finite=True)
+    x = [reader.ring.generator(Coordinate(f"x{i + 1}", i)) for i in range(2)]
+    read = evaluated(reader, function, x)
+    assert path.next_choices() is None
+    for point in ([0.3, -1.7], [-0.2, 0.4], [1.6, 0.9], [-2.0, -0.1]):
+        want = np.asarray(jax.jit(function)(jnp.array(point)))
+        value = evaluator(reader.ring, dict(enumerate(map(mpmath.mpf, point))))
+        got = np.array([float(value(p)) for p in read.ravel()]).reshape(want.shape)
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)
+
+
+def test_a_choice_by_a_draw_stays_one():
+    """+-x by a uniform draw is two outcomes, and no sign of the state."""
+
+    def step(x):
+        u = jax.random.uniform(jax.random.key(0))
+        return jnp.where(u * x[0] < 0.5, x, -x)
+
+    path = Path()
+    reader = new_reader(Space(Ring(), 0), path, finite=True)
+    evaluated(reader, step, [reader.ring.generator(Coordinate("x", 0))])
+    assert path.next_choices() is not None
+    assert path.acceptances
+
+
+class WithoutVolume(MMALA):
+    def log_proposal(self, start, gradient, end, step_size):
+        residual = end - self.mean(start, gradient, step_size)
+        return -residual @ jnp.linalg.solve(self.metric.inverse(start), residual) / (4 * step_size * self.temperature)
+
+
+class OneMetricBothWays(MMALA):
+    def log_proposal(self, start, gradient, end, step_size):
+        frozen = dataclasses.replace(self, metric=Frozen(self.metric, end))
+        return MMALA.log_proposal(frozen, start, gradient, end, step_size)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Frozen:
+    metric: object
+    place: jax.Array
+
+    def inverse(self, theta):
+        return self.metric.inverse(self.place + 0 * theta)
+
+
+wavy = DiagonalMetric(lambda x: 1 + 0.5 * jnp.sin(x))
+
+
+@pytest.mark.parametrize("kind", [MMALA, WithoutVolume, OneMetricBothWays])
+@pytest.mark.parametrize("metric", ["wavy", "of the potential"])
+def test_a_metric_proposal_is_balanced_with_its_whole_density_only(kind, metric):
+    build = lambda target: kind(wavy if metric == "wavy" else recipe_metric(target))
+    proof = prove(build, 1)
+    assert proof.verdict == ("pass" if kind is MMALA else "fail"), str(proof)
+
+
+class LongLastKick(CHMC):
+    def integrate(self, key, state, momentum, step_size, estimator):
+        end, p, valid = super().integrate(key, state, momentum, step_size, estimator)
+        return end, jax.tree.map(lambda a, g: a - 0.5 * step_size * g, p, end.gradient), valid
+
+
+class WithoutKinetic(CHMC):
+    def kinetic(self, position, momentum):
+        return 0.5 * inner(momentum, momentum) ** 2
+
+
+@pytest.mark.parametrize("kind", [CHMC, LongLastKick, WithoutKinetic])
+def test_trajectories_whose_reverse_is_looked_for_are_read(kind):
+    proof = prove(lambda target: kind(target.manifold, num_steps=2), 1)
+    assert proof.verdict == ("pass" if kind is CHMC else "fail"), str(proof)
+
+
+class OneSided(AMAGOLD):
+    def work(self, step_size, gradient, before, after):
+        return step_size * inner(gradient, after)
+
+
+class ColdNoise(AMAGOLD):
+    def trajectory(self, key, state, step_size, estimator):
+        cold = AMAGOLD(self.num_steps, self.friction, self.temperature / 2)
+        return AMAGOLD.trajectory(cold, key, state, step_size, estimator)
+
+
+@pytest.mark.parametrize("kind", [AMAGOLD, OneSided, ColdNoise])
+def test_two_draws_that_lead_back_in_the_opposite_order_are_found(kind):
+    proof = prove(kind(), 2)
+    assert proof.verdict == ("pass" if kind is AMAGOLD else "fail"), str(proof)
+
+
+def hamiltonian(key, x, h, estimator, sign=1.0):
+    """Three leapfrog steps; the logarithm of a uniform draw on one side of the comparison with all the energies."""
+    of = lambda y: estimator.estimate(jax.random.key(0), (), y)[0]
+    move, decide = jax.random.split(key)
+    p = jax.random.normal(move, x.shape, x.dtype)
+    y, q = x, p
+    for _ in range(3):
+        q = q - h / 2 * of(y).gradient
+        y = y + h * q
+        q = q - h / 2 * of(y).gradient
+    excess = of(y).potential + q @ q / 2 - sign * p @ p / 2 - of(x).potential
+    return jnp.where(jnp.log(jax.random.uniform(decide, (), x.dtype)) + excess < 0, y, x)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_draw_that_decides_is_found_in_a_long_comparison(sign):
+    claims = Claims(Source("", "none"), ExactLaw())
+    step = functools.partial(hamiltonian, sign=sign)
+    proof = prove(simple_sampler(step, claims=claims, needs=("gradient", "potential")), 2)
+    assert proof.verdict == ("pass" if sign == 1 else "fail"), str(proof)
+
+
+def test_large_numbers_inside_of_a_proposal_are_no_violation():
+    """y^16 of a proposal y of 1e4 has 64 digits before the point."""
+    steep = DiagonalMetric(lambda x: 1 + x**16 / 4)
+    assert prove(lambda target: MMALA(steep), 1).verdict == "pass"
+    assert prove(lambda target: WithoutVolume(steep), 1).verdict == "fail"
