@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 
 AGAIN = 5.0
 """Seconds after which an interrupt is repeated that the code has caught and gone on from."""
@@ -19,7 +19,7 @@ class OutOfTime(BaseException):
 
 
 @contextlib.contextmanager
-def time_limit(seconds: float | None) -> Iterator[None]:
+def time_limit(seconds: float | None) -> Generator[None]:
     """Raise `OutOfTime` where the code is after some seconds; the place is that of its traceback.
 
     A loop of a compiled program is reached by no interrupt: `GRACE` seconds later the process ends with exit code 1,
@@ -38,7 +38,7 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
     def end() -> None:
         print(f"ERROR: no interrupt ends what took more than {seconds:g} s (--timeout)", file=sys.__stderr__)
-        faulthandler.dump_traceback(sys.__stderr__)
+        faulthandler.dump_traceback(2)  # standard error, whatever has been put in its place
         os._exit(1)
 
     watch = threading.Timer(seconds + GRACE, end)

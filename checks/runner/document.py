@@ -7,6 +7,7 @@ whatever process they came from. Its JSON Schema is published with the documenta
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from checks.core.conclusion import Conclusion
 from checks.core.conclusion import Plan as Record
@@ -59,9 +60,10 @@ def document(plan: Plan, outcomes: Sequence[Outcome], command: str) -> Document:
     place = lambda r: planned.get((r.sampler, r.statement, r.target), len(planned))  # what samples by itself is last
     ordered = sorted(outcomes, key=lambda o: (place(o.result), o.row, o.result.statement, str(o.result.target)))
     concluded = conclusions(plan, ordered)
-    record = {name: value for name, value in record_of(plan, command).items() if name != "date"}
+    record: dict[str, Any] = {name: value for name, value in record_of(plan, command).items() if name != "date"}
+    record["plan"] = plan.records
     return Document(
-        **record | {"plan": plan.records},
+        **record,
         good=all(conclusion.good for conclusion in concluded),
         conclusions=concluded,
         results=[replace(o.result, seconds=None) for o in ordered],
