@@ -1,4 +1,4 @@
-"""Whether the potential of an estimate decides where a step goes, as in a Metropolis test or on a slice.
+"""Steps whose end the potential of an estimate decides, as in a Metropolis test or on a slice.
 
 Such a kernel is exact for exact potentials. Noise in the gradient comes with noise in the potential, under which no
 step size gives it the law of the target: it has nothing to show under noise.
@@ -41,6 +41,7 @@ class Steeper:
     def estimate(self, key: Key, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
         """Estimate at a position, and the next state of the estimator."""
         estimate, estate = self.inner.estimate(key, estate, position)
+        assert estimate.potential is not None  # it is asked of samplers that read one
         return estimate._replace(potential=STEEPER * estimate.potential), estate
 
 

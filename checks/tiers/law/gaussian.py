@@ -32,7 +32,7 @@ from checks.tracing.potential_estimator import with_energy
 from checks.tracing.step_map import HostStep, JaxStep, step_map
 from samplers.estimators.basic import KnownNoise, Minibatch
 from samplers.interface.capabilities import MinibatchEstimator
-from samplers.interface.claims import ExactLaw, StationaryMoments, StochasticEquation
+from samplers.interface.claims import CyclicalSchedule, ExactLaw, StationaryMoments, StochasticEquation
 from samplers.interface.sampler import Estimator
 from targets.target import Target
 
@@ -341,7 +341,9 @@ def minibatch_limit(case: Case) -> Finding:
     if clean.sampler.backend == "host":
         raise OutOfReach("host samplers meet minibatches in the statistical tier")
     _require_diffusion(clean)
-    if isinstance(clean, JaxStep) and reads_a_count(clean, case.step_size):
+    # an estimator of ours with a memory, and a declared schedule, are chains of maps that know their place
+    known = isinstance(clean.estimator, MinibatchEstimator) or CyclicalSchedule in clean.sampler.claims
+    if isinstance(clean, JaxStep) and not known and reads_a_count(clean, case.step_size):
         raise OutOfReach("the state counts, and data are chosen by its count: no recursion in z alone")
     if isinstance(clean.estimator, MinibatchEstimator):
         own: Any = clean.estimator  # a dataclass

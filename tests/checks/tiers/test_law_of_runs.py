@@ -250,7 +250,7 @@ class Unclaimed(HMC):
 
 
 def test_a_kernel_that_tests_its_proposals_is_seen_to_be_exact_at_one_step_size_though_it_claims_nothing(monkeypatch):
-    monkeypatch.setattr(sys.modules[law_of_runs.__module__], "RUNS", 1 << 12)
+    monkeypatch.setattr(sys.modules[law_of_runs.function.__module__], "RUNS", 1 << 12)
     right, wrong = (decide(law_of_runs, Unclaimed(kinetic=kinetic), PLANE) for kinetic in (True, False))
     assert right.verdict == "pass", right.reason
     assert "the average of" in right.reason

@@ -119,22 +119,22 @@ class PeriodicSVRG:
     def __init__(self, target):
         self.terms = target.terms
 
-    def _full(self, x, estimator):
+    def _full(self, key, x, estimator):
         if self.terms is None:
-            return estimator.estimate(jax.random.key(0), (), x)[0].gradient
+            return estimator.estimate(key, (), x)[0].gradient
         return weighted_gradient(self.terms, jnp.arange(self.terms.size), jnp.ones(self.terms.size), x)
 
     def init(self, key, position, estimator):
-        return Anchor(position, position, self._full(position, estimator), jnp.zeros((), jnp.int32))
+        return Anchor(position, position, self._full(key, position, estimator), jnp.zeros((), jnp.int32))
 
     def step(self, key, state, h, estimator):
         a, b = jax.random.split(key)
         x, anchor, full, count = state
         if self.terms is None:
-            return Anchor(plain(a, x, h, self._full(x, estimator)), anchor, full, count)
+            return Anchor(plain(a, x, h, self._full(b, x, estimator)), anchor, full, count)
         now = count % 4 == 0
         anchor = jnp.where(now, x, anchor)
-        full = jax.lax.cond(now, lambda: self._full(x, estimator), lambda: full)
+        full = jax.lax.cond(now, lambda: self._full(b, x, estimator), lambda: full)
         index = jax.random.choice(b, self.terms.size, (2,))
         weights = jnp.full(2, self.terms.size / 2)
         prior = jax.grad(self.terms.prior)
