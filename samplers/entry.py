@@ -47,6 +47,7 @@ class Row:
         diffusion: the diffusion matrix that the method's paper prints; None where none is on file.
         notes: what will not be examined whatever comes out, such as an option that cannot be varied.
         foreign: no registry knows it. It may run on arrays alone, and the values of `variants` are made up.
+        off: names of options that are off by default and that the last one of `variants` turns on.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Row:
     diffusion: PublishedDiffusion | None = None
     notes: tuple[str, ...] = ()
     foreign: bool = False
+    off: tuple[str, ...] = ()
 
 
 # Targets and options that rows share ---------------------------------------------------------------------------------
