@@ -129,7 +129,7 @@ DEFECTS: tuple[Defect, ...] = (
         "dimension",
         "streams",
         targets=PLANE,
-        diagnosis=r"of 4099 coordinates",
+        diagnosis=r"of 70001 coordinates",
     ),
     planted(
         "sgld-noise-in-ten",

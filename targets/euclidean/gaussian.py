@@ -137,22 +137,22 @@ def rotated(name: str, dim: int, largest: float, structure: Any = None) -> Targe
 
 
 def network() -> Target:
-    """A small network of 49 coordinates in 12 leaves, as libraries name and shape them.
+    """A small network of 41 coordinates in ten leaves, as libraries name and shape them.
 
     Two layers of equal shape, one with many inputs, a convolution (four axes), scales of a norm, an array of three axes
-    and a number alone. Samplers tell leaves apart by their names, by the number of their axes and by their size.
+    and a number alone: samplers tell leaves apart by their names, by the number of their axes and by their size.
     """
     layer = {"w": jnp.zeros((2, 2)), "b": jnp.zeros(2)}
     structure = {
-        "conv": {"kernel": jnp.zeros((2, 1, 2, 2)), "bias": jnp.zeros(2)},
+        "conv": {"kernel": jnp.zeros((2, 1, 2, 1)), "bias": jnp.zeros(1)},
         "hidden": layer,
         "log_sigma": jnp.zeros(()),
-        "norm": {"scale": jnp.zeros(2), "bias": jnp.zeros(2)},
+        "norm": {"scale": jnp.zeros(2)},
         "out": layer,
         "series": jnp.zeros((2, 1, 2)),
-        "wide": {"w": jnp.zeros((17, 1)), "b": jnp.zeros(1)},
+        "wide": jnp.zeros((17, 1)),
     }
-    return rotated("gaussian-network", 49, 10.0, structure)
+    return rotated("gaussian-network", 41, 10.0, structure)
 
 
 def matrix() -> Target:

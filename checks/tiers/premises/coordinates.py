@@ -33,6 +33,8 @@ from targets.target import DataTerms, Target
 FEW, MANY, WITH_MATRICES, ON_HOST = (5, 17), 70_001, 257, 1031
 """Numbers of coordinates: primes, so that no block, row or tile fits, the largest beyond what 16 bits count; fewer for
 methods with dense matrices, and on the host, where each draw is moved by itself."""
+CLOUDS = (2, 3, 7)
+"""Numbers of coordinates of particles."""
 SHIFT = 1e-3
 """Shift of a difference on the host; its round-off is 1e-13 of the size of a state."""
 DIFFERENCES = 1e-4
@@ -198,10 +200,11 @@ def equal_coordinates(case: Case) -> Finding:
     """Drift and noise treat equal coordinates alike, and thousands of them as they treat a few.
 
     The factors of drift and noise have to be the same for many thousand coordinates if they are for 5 and 17; on the
-    host, where the response is one of differences, for a thousand.
+    host, where the response is one of differences, for a thousand. Particles are compared with those whose coordinates
+    are in another order, after three steps.
     """
     if ParticleLaw in claims_of(case.subject):
-        raise OutOfReach("particles are not differentiated")
+        return _particles(case)
     host = on_host(case.subject.sampler(case.target))
     tolerance = DIFFERENCES if host else TOLERANCE
     found: dict[int, Response] = {}
@@ -228,6 +231,38 @@ def equal_coordinates(case: Case) -> Finding:
         if _gap(few, more) <= tolerance * scale and gap > max(worst, tolerance):
             worst, reason = gap, f"drift and noise of a coordinate are others when there are {size} of them"
     return _finding(case, tolerance, worst, reason)
+
+
+def _particles(case: Case) -> Finding:
+    """Particles whose coordinates are in another order move in that order, for 3 and 7 coordinates if they do for 2."""
+    gaps = {size: _turned(case.subject, size) for size in CLOUDS}
+    if not gaps[CLOUDS[0]] <= TOLERANCE:
+        raise OutOfReach("the method does not treat coordinates alike, or draws noise")
+    size = max(CLOUDS, key=lambda n: gaps[n])
+    others = f"in {size} coordinates particles move otherwise if their coordinates are in another order"
+    fine = f"particles of {', '.join(map(str, CLOUDS))} coordinates move alike in any order of these"
+    return _finding(case, TOLERANCE, gaps[size], others if gaps[size] > TOLERANCE else fine)
+
+
+def _turned(subject: Subject, size: int) -> float:
+    """Largest difference after three steps that another order of the coordinates makes, relative to the positions."""
+    target = product(size)
+    sampler, estimator, h = subject.sampler(target), subject.estimator(target), subject.step_size(target)
+    cloud = 0.7 + np.cos(1.9 * np.arange(6 * size) ** 1.5).reshape(6, size)
+    step = jax.jit(lambda key, state: sampler.step(key, state, h, estimator))
+
+    def moved(order: np.ndarray) -> np.ndarray:
+        state = sampler.init(jax.random.key(0), jnp.asarray(cloud[:, order]), estimator)
+        for i in range(3):
+            state = step(jax.random.key(i), state)
+        return np.asarray(sampler.position(state))[:, np.argsort(order)]
+
+    try:
+        ends = [moved(order) for order in (np.arange(size), np.roll(np.arange(size), 1))]
+    except Exception as error:
+        raise OutOfReach(f"the sampler does not run in {size} dimensions ({one_line(error, 120)})") from None
+    gap = float(np.abs(ends[0] - ends[1]).max() / np.abs(ends[0]).max())
+    return gap if np.isfinite(gap) else np.inf
 
 
 def _finding(case: Case, tolerance: float, effect: float, reason: str) -> Finding:
