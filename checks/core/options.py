@@ -119,7 +119,7 @@ def named_values(value: Any) -> dict[str, tuple[str, ...]]:
         name = getattr(subject, "attr", getattr(subject, "id", ""))
         constants = [c.value for v in values for c in ast.walk(v) if isinstance(c, ast.Constant)]
         found.setdefault(name, {}).update(dict.fromkeys(c for c in constants if isinstance(c, str)))
-    return {name: tuple(texts) for name, texts in found.items()}
+    return {name: tuple(texts) for name, texts in found.items() if texts}
 
 
 def variants(value: Any, works: Callable[[Mapping[str, Any]], bool]) -> Variants:
