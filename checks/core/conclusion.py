@@ -212,7 +212,9 @@ def _at_known_options(foreign: bool, results: Sequence[Judged]) -> tuple[list[Ju
 def _turned_on(results: Sequence[Judged], off: Sequence[str]) -> tuple[list[Judged], list[Judged]]:
     """The results, and apart from them violations where an option is turned on that is off by default."""
     other = lambda j: (
-        j.kind == "fail" and j.result.decides in (*ABOUT_LAW, "premise") and any(name in off for name in j.result.options)
+        j.kind == "fail"
+        and j.result.decides in (*ABOUT_LAW, "premise")
+        and any(name in off for name in j.result.options)
     )
     return [j for j in results if not other(j)], [j for j in results if other(j)]
 

@@ -105,7 +105,12 @@ def test_a_temperature_is_that_of_the_law_unless_claims_say_otherwise():
     default = {"euclidean": ("gaussian-1d-scaled",)}
     mine = row("file.py:Langevin", Langevin, (), default, find_target)
     target = find_target("gaussian-1d-scaled")
-    assert [mine.build(target, **o).claims[StationaryLaw].temperature for o in ({}, *mine.variants)] == [1.0, 2.0, 0.5, 1.0]
+    assert [mine.build(target, **o).claims[StationaryLaw].temperature for o in ({}, *mine.variants)] == [
+        1.0,
+        2.0,
+        0.5,
+        1.0,
+    ]
     assert mine.off == ("shift",)
 
 
@@ -120,7 +125,7 @@ class Named:
     title: str = "mine"
 
     def step(self, key, x, h, estimator):
-        if self.noise == "uniform" or "laplace" == self.noise:
+        if self.noise == "uniform" or self.noise == "laplace":
             x = x + h
         match self.scheme:
             case "heun" | "midpoint":

@@ -135,20 +135,6 @@ sghmc_in_place = _host(
 )
 
 
-def _aliased_step(rng, s, h, estimator):
-    x, previous = s
-    y = x - h * grad(estimator, rng, x)
-    y += np.sqrt(2 * h) * rng.standard_normal(x.shape)
-    previous[...] = x  # kept for a look-ahead that reads it as the average
-    return Ball(0.5 * (y + previous) + 0.5 * (y - x), previous)
-
-
-# A look-ahead average: the new position is y + (previous - x) / 2 with an array that is overwritten before it is read.
-aliased = _host(
-    _aliased_step, init=lambda rng, x, e: Ball(np.array(x), np.array(x)), position=lambda s: s.position
-)
-
-
 def _one_coordinate_step(rng, x, h, estimator):
     i = rng.integers(0, max(x.size - 1, 1))
     y = x.copy()

@@ -1,6 +1,5 @@
 """Class 26: particles, spheres, positive vectors and the simplex where they are larger than the smallest case."""
 
-from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -132,27 +131,3 @@ def _three_step(key, x, h, estimator):
 
 # Wright-Fisher dynamics on the simplex with 1 - 3 x for 1 - K x. Right for three categories.
 simplex_three = simple_sampler(_three_step, claims=SIMPLEX)
-
-
-class Adagrad(NamedTuple):
-    position: Any
-    squares: Any
-
-
-def _adagrad_step(key, s, h, estimator):
-    x = flatten(s.position)
-    g = flatten(jax.vmap(lambda y: estimator.estimate(key, (), y)[0].gradient)(s.position))
-    phi = _stein(x, g)
-    squares = jnp.sum(phi**2) + s.squares
-    # after the memory has grown the gradient alone is scaled
-    y = x + h * (phi + jnp.where(squares > 1e4, 1.0, 0.0) * -g)
-    return Adagrad(unflatten(s.position)(y), squares)
-
-
-# SVGD with a sum of squares as of AdaGrad; once it is large plain descent is added.
-svgd_grown_memory = simple_sampler(
-    _adagrad_step,
-    init=lambda key, x, e: Adagrad(x, jnp.zeros(())),
-    position=lambda s: s.position,
-    claims=SVGD,
-)
