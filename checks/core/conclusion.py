@@ -133,9 +133,9 @@ def conclude(sampler: str, results: Sequence[Judged], plan: Plan | None = None, 
     """The conclusion from the results of one row.
 
     The law is violated if a statement about it fails. It is undecided if a premise fails, if a statement about law or
-    premises could not decide or raised, if an obligation that is due was not met, or if it is another one where an option
-    is turned on that is off by default: that may be the purpose of the option. It holds only if neither is so and
-    a statement that decides law or order passed. A deviations file excuses faults and keeps known violations from
+    premises could not decide or raised, if an obligation that is due was not met, or if it is another one where an
+    option is turned on that is off by default, which may be the purpose of the option. It holds only if neither is so
+    and a statement that decides law or order passed. A deviations file excuses faults and keeps known violations from
     failing a run; it makes no law hold.
 
     Args:
@@ -211,11 +211,8 @@ def _at_known_options(foreign: bool, results: Sequence[Judged]) -> tuple[list[Ju
 
 def _turned_on(results: Sequence[Judged], off: Sequence[str]) -> tuple[list[Judged], list[Judged]]:
     """The results, and apart from them violations where an option is turned on that is off by default."""
-    other = lambda j: (
-        j.kind == "fail"
-        and j.result.decides in (*ABOUT_LAW, "premise")
-        and any(name in off for name in j.result.options)
-    )
+    about = (*ABOUT_LAW, "premise")
+    other = lambda j: j.kind == "fail" and j.result.decides in about and not set(off).isdisjoint(j.result.options)
     return [j for j in results if not other(j)], [j for j in results if other(j)]
 
 

@@ -92,7 +92,8 @@ def _caffe_step(key, x, h, estimator):
     k1, k2 = jax.random.split(key)
     rate = lambda path: 2.0 if "bias" in jax.tree_util.keystr(path) else 1.0
     move = lambda path, y, g, z: y - rate(path) * h * g + jnp.sqrt(2 * h) * z
-    return jax.tree_util.tree_map_with_path(move, x, grad(estimator, k1, x), _leafwise(lambda k, y, _: _normal(k, y))(k2, x))
+    noise = _leafwise(lambda k, y, _: _normal(k, y))(k2, x)
+    return jax.tree_util.tree_map_with_path(move, x, grad(estimator, k1, x), noise)
 
 
 # Leaves called "bias" have twice the learning rate, as in Caffe, and the noise of the others.
@@ -233,9 +234,13 @@ def _per_leaf_step(key, s, h, estimator):
     return Thermostat(x, r, xi)
 
 
+def _per_leaf_init(key, x, estimator):
+    return Thermostat(x, jax.tree.map(jnp.zeros_like, x), jax.tree.map(lambda a: jnp.ones((), a.dtype), x))
+
+
 # SGNHT with a thermostat for each leaf, all driven by the mean of r.r over the leaves: T differs between leaves.
 sgnht_mean_of_leaves = simple_sampler(
     _per_leaf_step,
-    init=lambda key, x, e: Thermostat(x, jax.tree.map(jnp.zeros_like, x), jax.tree.map(lambda a: jnp.ones((), a.dtype), x)),
+    init=_per_leaf_init,
     position=lambda s: s.position,
 )

@@ -29,7 +29,8 @@ def _counted(scale, dtype=int):
 
     def step(key, s, h, estimator):
         k1, k2 = jax.random.split(key)
-        x = s.position - h * grad(estimator, k1, s.position) + jnp.sqrt(2 * h) * scale(s.count) * _normal(k2, s.position)
+        noise = jnp.sqrt(2 * h) * scale(s.count) * _normal(k2, s.position)
+        x = s.position - h * grad(estimator, k1, s.position) + noise
         return Counted(x, s.count + jnp.ones((), s.count.dtype))
 
     return simple_sampler(
@@ -198,7 +199,8 @@ class HostCalls:
     def step(self, rng, x, step_size, estimator):
         self.calls += 1
         scale = 1.0 if self.calls < 3000 else 0.5
-        return x - step_size * host_grad(estimator, rng, x) + scale * np.sqrt(2 * step_size) * rng.standard_normal(x.shape)
+        noise = scale * np.sqrt(2 * step_size) * rng.standard_normal(x.shape)
+        return x - step_size * host_grad(estimator, rng, x) + noise
 
 
 # Counts its calls in an attribute; after 3000 of them the noise is halved.

@@ -40,7 +40,7 @@ def _stein(x, g, repulsion=1.0, rows=None):
 
 
 # SVGD that repels in the first two coordinates alone. Right in the plane.
-svgd_two_coordinates = _particles(lambda x, g: _stein(x, g, jnp.where(jnp.arange(x.shape[1]) < 2, 1.0, 0.0).astype(x.dtype)))
+svgd_two_coordinates = _particles(lambda x, g: _stein(x, g, (jnp.arange(x.shape[1]) < 2).astype(x.dtype)))
 
 # SVGD in which only the first 64 particles repel.
 svgd_64_repel = _particles(lambda x, g: _stein(x, g, rows=64))

@@ -57,11 +57,13 @@ carries_a_counter = simple_sampler(
     claims=_claims(CarriedState("the number of the step")),
 )
 
+def _half_step(key, x, h, estimator):
+    k1, k2 = jax.random.split(key)
+    return x - h * grad(estimator, k1, x) + jnp.sqrt(h) * _normal(k2, x)
+
+
 # Half of the variance, with the claim of an adaptive law.
-adaptive_half_noise = simple_sampler(
-    lambda key, x, h, e: x - h * grad(e, jax.random.split(key)[0], x) + jnp.sqrt(h) * _normal(jax.random.split(key)[1], x),
-    claims=_claims(law=AdaptiveLaw()),
-)
+adaptive_half_noise = simple_sampler(_half_step, claims=_claims(law=AdaptiveLaw()))
 
 
 def _rms_step(key, s, h, estimator):

@@ -173,7 +173,7 @@ def _edges_step(key, x, h, estimator):
     return unravel(flat - h * g + jnp.sqrt(2 * h) * _normal(k2, flat))
 
 
-# A skew drift (g_{i+1} - g_{i-1}) / 2 padded by its edge values, which is not skew at both ends. From three coordinates on.
+# A skew drift (g_{i+1} - g_{i-1}) / 2 padded by its edge values: not skew at both ends. From three coordinates on.
 skew_edges = simple_sampler(_edges_step)
 
 

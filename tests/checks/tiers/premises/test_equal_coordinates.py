@@ -92,12 +92,8 @@ UNEQUAL = {
     "noise in full blocks of 10000 alone": Drawn(
         lambda k, d: jax.random.normal(k, (d,)) * (jnp.arange(d) < max(d // 10_000 * 10_000, 17))
     ),
-    "a host sampler with noise for the first 64": HostNoise(
-        lambda rng, d: rng.standard_normal(d) * (np.arange(d) < 64)
-    ),
-    "a host sampler with noise in tiles of 256": HostNoise(
-        lambda rng, d: np.resize(rng.standard_normal(min(256, d)), d)
-    ),
+    "a host sampler with noise for 64": HostNoise(lambda rng, d: rng.standard_normal(d) * (np.arange(d) < 64)),
+    "a host sampler with tiles of 256": HostNoise(lambda rng, d: np.resize(rng.standard_normal(min(256, d)), d)),
     "particles that repel in two coordinates": Repelling(2),
     "no drift in coordinate 1000": Directed(lambda g: jnp.where(jnp.arange(g.size) == 1000, 0.0, g)),
     "the drift of blocks of 128, the rest forgotten": Directed(
@@ -139,10 +135,8 @@ def test_coordinates_that_are_treated_alike_pass(name):
 
 
 def test_the_coordinates_are_named():
-    assert (
-        "1 of 70001 coordinates (1000)"
-        in decide(equal_coordinates, UNEQUAL["no drift in coordinate 1000"], LINE).reason
-    )
+    one = decide(equal_coordinates, UNEQUAL["no drift in coordinate 1000"], LINE)
+    assert "1 of 70001 coordinates (1000)" in one.reason
     assert "(10 to " in decide(equal_coordinates, UNEQUAL["noise for the first 10 coordinates only"], LINE).reason
 
 
