@@ -135,7 +135,7 @@ def variants(value: Any, works: Callable[[Mapping[str, Any]], bool]) -> Variants
     named = named_values(value)
     for name, (default, hint) in options_of(value).items():
         values = tuple(v for v in others(name, default, hint, named.get(name, ())) if works({name: v}))
-        if isinstance(default, float) and default == 0 and name not in (*OF_THE_DATA, *SEEDS) and works({name: ON}):
+        if isinstance(default, float) and not default and name not in (*OF_THE_DATA, *SEEDS) and works({name: ON}):
             on[name] = ON
         elif values:
             chosen[name] = values

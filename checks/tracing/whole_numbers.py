@@ -14,7 +14,7 @@ from checks.tracing.noise_tape import subjaxprs
 
 LEAST, MOST = 2, 10**12
 """Numbers that are looked for; smaller ones are met by any run."""
-FEW = 12
+FEW = 6
 """Numbers of which products are formed too, as in `count // 1000 > 50`."""
 
 
