@@ -48,6 +48,7 @@ class Row:
         notes: what will not be examined whatever comes out, such as an option that cannot be varied.
         foreign: no registry knows it. It may run on arrays alone, and the values of `variants` are made up.
         left_out: usual targets of a foreign one that the user has left out by naming others.
+        off: names of options that are off by default and that the last one of `variants` turns on.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Row:
     notes: tuple[str, ...] = ()
     foreign: bool = False
     left_out: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()
 
 
 # Targets and options that rows share ---------------------------------------------------------------------------------

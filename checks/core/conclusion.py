@@ -48,6 +48,7 @@ class Plan:
         notes: what will not be examined, whatever comes out: options that cannot be varied, dimensions.
         part: why the run is a part of all statements only; empty if it is not.
         foreign: no registry knows the sampler, and the values of its options are made up.
+        off: names of options that are off by default, and were turned on.
     """
 
     cases: int
@@ -57,6 +58,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     part: str = ""
     foreign: bool = False
+    off: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -133,8 +135,9 @@ def conclude(sampler: str, results: Sequence[Judged], plan: Plan | None = None, 
     """The conclusion from the results of one row.
 
     The law is violated if a statement about it fails. It is undecided if a premise fails, if a statement about law or
-    premises could not decide or raised, or if an obligation that is due was not met. It holds only if neither is so and
-    a statement that decides law or order passed. A deviations file excuses faults and keeps known violations from
+    premises could not decide or raised, if an obligation that is due was not met, or if it is another one where an
+    option is turned on that is off by default, which may be the purpose of the option. It holds only if neither is so
+    and a statement that decides law or order passed. A deviations file excuses faults and keeps known violations from
     failing a run; it makes no law hold.
 
     Args:
@@ -145,14 +148,16 @@ def conclude(sampler: str, results: Sequence[Judged], plan: Plan | None = None, 
     """
     foreign = ":" in sampler or (plan is not None and plan.foreign)
     results, untried = _at_known_options(foreign, results)
+    results, turned_on = _turned_on(results, plan.off if plan else ())
     of = lambda kinds, about: [j for j in results if j.kind in kinds and j.result.decides in about]
     violated = of(("fail", "unexpected pass"), ABOUT_LAW)
     known = of(("known",), ABOUT_LAW)
     met = tuple(dict.fromkeys(name for j in results if j.kind == "pass" for name in j.result.meets))
-    part = plan is not None and (bool(plan.part) or len(results) + len(untried) < plan.cases)
+    ran = len(results) + len(untried) + len(turned_on)
+    part = plan is not None and (bool(plan.part) or ran < plan.cases)
     missing = () if part or plan is None else _missing(results, plan)
     sampled = not missing and any(j.kind == "pass" and j.result.statement == RUNS for j in results)
-    stuck = _stuck(results, sampled)
+    stuck = (*_stuck(results, sampled), *_other_laws(turned_on))
     faults = _distinct(
         Fault(j.result.statement, j.result.severity or MAJOR, j.result.reason)
         for j in of(("fail", "unexpected pass"), ("conduct",))
@@ -204,6 +209,23 @@ def _at_known_options(foreign: bool, results: Sequence[Judged]) -> tuple[list[Ju
     made_up = foreign and any(not j.result.options for j in results)
     lost = lambda j: made_up and j.result.options and j.kind in ("inconclusive", "error", "out-of-reach")
     return [j for j in results if not lost(j)], [j for j in results if lost(j)]
+
+
+def _turned_on(results: Sequence[Judged], off: Sequence[str]) -> tuple[list[Judged], list[Judged]]:
+    """The results, and apart from them violations where an option is turned on that is off by default."""
+    about = (*ABOUT_LAW, "premise")
+    other = lambda j: j.kind == "fail" and j.result.decides in about and not set(off).isdisjoint(j.result.options)
+    return [j for j in results if not other(j)], [j for j in results if other(j)]
+
+
+def _other_laws(turned_on: Sequence[Judged]) -> tuple[str, ...]:
+    """What was violated with options turned on, in words."""
+    texts = (
+        f"{j.result.statement} with {', '.join(f'{k}={v!r}' for k, v in j.result.options.items())}, off by default: "
+        f"{j.result.reason}; claim the law that it then has, if that is the purpose"
+        for j in turned_on
+    )
+    return tuple(dict.fromkeys(texts))
 
 
 def _values_not_examined(untried: Sequence[Judged]) -> tuple[str, ...]:

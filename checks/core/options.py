@@ -1,14 +1,17 @@
 """Other values of the options of a sampler that no registry knows: what can be varied is varied, the rest is named.
 
-A float is doubled and halved, an integer raised by two and by one, a flag flipped, a Literal given its other values.
-Each of two sets moves every option, so that two more subjects are examined whatever their number.
+A float is doubled and halved, an integer raised by two and by one, a flag flipped, a Literal given its other values, a
+name those with which the code compares it. Each of two sets moves every option, so that two more subjects are examined
+whatever their number; a third one turns on what is 0.0 by default, if there is such an option.
 """
 
+import ast
 import dataclasses
 import inspect
+import textwrap
 import typing
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,6 +22,22 @@ from samplers.interface.trees import Options
 OF_THE_DATA = ("n", "n_data", "num_data", "num_examples", "data_size", "dataset_size", "train_size", "total")
 """Names that stand for the number of data, which belongs to the target."""
 SEEDS = ("seed", "random_state")
+ON = 0.5
+"""Value of an option that is 0.0 by default, such as a momentum: it is a share as often as a rate."""
+
+
+class Variants(NamedTuple):
+    """What is tried besides the defaults.
+
+    Attributes:
+        sets: of option values.
+        notes: names of what cannot be varied.
+        off: names of options that are off by default and that the last set turns on.
+    """
+
+    sets: tuple[Options, ...]
+    notes: tuple[str, ...]
+    off: tuple[str, ...] = ()
 
 
 def options_of(value: Any) -> dict[str, tuple[Any, Any]]:
@@ -50,8 +69,15 @@ def _hint(owner: Any, name: str, fallback: Any = None) -> Any:
         return fallback
 
 
-def others(name: str, default: Any, hint: Any = None) -> tuple[Any, ...]:
-    """Two other values of an option, or one of a flag; () if it cannot be varied."""
+def others(name: str, default: Any, hint: Any = None, named: Sequence[str] = ()) -> tuple[Any, ...]:
+    """Two other values of an option, or one of a flag; () if it cannot be varied.
+
+    Args:
+        name: of the option.
+        default: its value.
+        hint: its annotation.
+        named: texts with which the code compares it.
+    """
     if name in OF_THE_DATA or name in SEEDS:
         return ()
     if typing.get_origin(hint) is Literal:
@@ -60,26 +86,59 @@ def others(name: str, default: Any, hint: Any = None) -> tuple[Any, ...]:
         return (not default,)
     if isinstance(default, int):
         return (default + 2, default + 1)
+    if isinstance(default, str):
+        return tuple(text for text in named if text != default)[:2]
+    if default is None and name == "temperature":
+        return (2.0, 0.5)  # the one option without a value of which it is known what any value means
     if isinstance(default, float | np.floating) and np.isfinite(default) and default != 0:
         return (2 * default, default / 2)
     return ()
 
 
-def variants(value: Any, works: Callable[[Mapping[str, Any]], bool]) -> tuple[tuple[Options, ...], tuple[str, ...]]:
-    """At most two sets of option values besides the defaults, and the names of what cannot be varied.
+def named_values(value: Any) -> dict[str, tuple[str, ...]]:
+    """Name -> the texts with which the code of a class, an object or a function compares a variable of that name.
+
+    Read are comparisons, `match`, and tables of which it is the key.
+    """
+    owner = value if inspect.isclass(value) or inspect.isfunction(value) else type(value)
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(owner)))
+    except (OSError, TypeError, SyntaxError):
+        return {}
+    found: dict[str, dict[str, None]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides: list[ast.AST] = [node.left, *node.comparators]
+            subject, *rest = [s for s in sides if isinstance(s, ast.Name | ast.Attribute)] or [None]
+            values = [] if subject is None or rest else [s for s in sides if s is not subject]
+        elif isinstance(node, ast.Match):
+            subject, values = node.subject, [case.pattern for case in node.cases]
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict):
+            subject, values = node.slice, [key for key in node.value.keys if key is not None]
+        else:
+            continue
+        name = getattr(subject, "attr", getattr(subject, "id", ""))
+        constants = [c.value for v in values for c in ast.walk(v) if isinstance(c, ast.Constant)]
+        found.setdefault(name, {}).update(dict.fromkeys(c for c in constants if isinstance(c, str)))
+    return {name: tuple(texts) for name, texts in found.items() if texts}
+
+
+def variants(value: Any, works: Callable[[Mapping[str, Any]], bool]) -> Variants:
+    """At most two sets of option values besides the defaults, one more for what is off, and what cannot be varied.
 
     Args:
         value: a class, an object or a function of a Target.
         works: tells whether the sampler can be built and take a step with these options.
-
-    Returns:
-        `(variants, notes)`.
     """
     chosen: dict[str, tuple[Any, ...]] = {}
+    on: dict[str, float] = {}
     kept: list[str] = []
+    named = named_values(value)
     for name, (default, hint) in options_of(value).items():
-        values = tuple(v for v in others(name, default, hint) if works({name: v}))
-        if values:
+        values = tuple(v for v in others(name, default, hint, named.get(name, ())) if works({name: v}))
+        if isinstance(default, float) and not default and name not in (*OF_THE_DATA, *SEEDS) and works({name: ON}):
+            on[name] = ON
+        elif values:
             chosen[name] = values
         elif not callable(default) and name != "claims":
             kept.append(f"the option {name} at other values than {_short(default)}")
@@ -89,7 +148,9 @@ def variants(value: Any, works: Callable[[Mapping[str, Any]], bool]) -> tuple[tu
         # alone every value works: that was found out above
         some = [each] if len(each) < 2 or works(each) else [{name: value} for name, value in each.items()]
         found += [one for one in some if one and one not in found]
-    return tuple(found[:2]), tuple(kept)
+    last = on if len(on) < 2 or works(on) else dict([*on.items()][:1])
+    kept += [f"the option {name} at other values than 0.0" for name in on if name not in last]
+    return Variants((*found[:2], *((last,) if last else ())), tuple(kept), tuple(last))
 
 
 def _short(value: Any, most: int = 40) -> str:

@@ -110,9 +110,9 @@ def row(
     host = on_host(sampler)
     estimator = lambda target: _exact(target, host)
     first = find(targets[0])
-    varied, notes = variants(value, lambda options: takes_a_step(lambda: build(first, **options), first))
+    varied, notes, off = variants(value, lambda options: takes_a_step(lambda: build(first, **options), first))
     power = step_power(sampler, first)
-    kept: dict[str, Any] = {"variants": varied, "step_power": power, "estimator": estimator, "notes": notes}
+    kept: dict[str, Any] = {"variants": varied, "step_power": power, "estimator": estimator, "notes": notes, "off": off}
     return Row(reference, build, targets=targets, foreign=True, left_out=left_out, **kept)
 
 

@@ -49,6 +49,11 @@ def one_row_for_all(key, tree):
     return jax.tree.map(lambda n, x: jnp.broadcast_to(n, x.shape), normal_like(key, row), tree)
 
 
+def no_tensors(key, tree):
+    """No noise for leaves with more than two axes."""
+    return jax.tree.map(lambda n: 0 * n if n.ndim > 2 else n, normal_like(key, tree))
+
+
 def halved_in_single(key, tree):
     """Half of the noise in single precision."""
     return jax.tree.map(lambda n: 0.5 * n if n.dtype == jnp.float32 else n, normal_like(key, tree))
@@ -71,6 +76,21 @@ class ScheduleInside(SGLD):
         smaller = step_size * (1 + 1e-3 * state.kept.astype(jnp.result_type(step_size))) ** (-1 / 3)
         after = super().step(key, SGLDState(state.position, state.estate), smaller, estimator)
         return CountedState(after.position, after.estate, state.kept + 1)
+
+
+@dataclass(frozen=True)
+class CoolsDown(SGLD):
+    """SGLD without noise in the last 10,000 of every 50,000 steps."""
+
+    def init(self, key, position, estimator):
+        return CountedState(position, estimator.init(key, position), jnp.zeros((), jnp.int32))
+
+    def step(self, key, state: Any, step_size, estimator):
+        still = state.position, estimator.estimate(jax.random.split(key)[0], state.estate, state.position)[0].gradient
+        after = super().step(key, SGLDState(state.position, state.estate), step_size, estimator)
+        cool = state.kept % 50_000 >= 40_000
+        position = jax.tree.map(lambda y, x, g: jnp.where(cool, x - step_size * g, y), after.position, *still)
+        return CountedState(position, after.estate, state.kept + 1)
 
 
 @dataclass(frozen=True)
@@ -129,7 +149,7 @@ DEFECTS: tuple[Defect, ...] = (
         "dimension",
         "streams",
         targets=PLANE,
-        diagnosis=r"of 4099 coordinates",
+        diagnosis=r"of 70001 coordinates",
     ),
     planted(
         "sgld-noise-in-ten",
@@ -140,6 +160,25 @@ DEFECTS: tuple[Defect, ...] = (
         "dimension",
         targets=PLANE,
         diagnosis=r"of 17 coordinates",
+    ),
+    planted(
+        "sgld-noise-in-full-blocks",
+        "sgld",
+        euler(noise=lambda e: jnp.where(jnp.arange(e.size) < max(e.size // 10_000 * 10_000, 10_000), e, 0)),
+        "the noise is drawn in blocks of 10,000, a last block that is not full gets none",
+        Kill("equal_coordinates", "gaussian-correlated-2d", "70,001 coordinates are treated as few are"),
+        "dimension",
+        targets=PLANE,
+        diagnosis=r"of 70001 coordinates",
+    ),
+    planted(
+        "sgld-tensors-without-noise",
+        "sgld",
+        drawing(no_tensors),
+        "leaves with more than two axes get no noise",
+        Kill("gaussian_limit", "gaussian-network", LIMIT),
+        "leaves",
+        targets=ANY,
     ),
     planted(
         "sgld-later-leaves-halved",
@@ -189,6 +228,16 @@ DEFECTS: tuple[Defect, ...] = (
         "state",
         targets=PLANE,
         diagnosis=r"from step \d+",
+    ),
+    planted(
+        "sgld-cools-down",
+        "sgld",
+        CoolsDown,
+        "no noise in the last 10,000 of every 50,000 steps, by a count that the state hides",
+        Kill("closed_state", "double-well", "step(key, state) = step(key, pack(unpack(state)))"),
+        "state",
+        targets=PLANE,
+        diagnosis=r"put forward by \d+ changes the step",
     ),
     planted(
         "mala-keeps-rejected-gradient",

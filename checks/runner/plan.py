@@ -307,7 +307,7 @@ def _record(subject: Subject, cases: int, part: str) -> Record:
     order = claims.invariant_order
     due = tuple(o.name for o in due_of(subject))
     notes = (*subject.row.notes, *(("branches of the code",) if ParticleLaw in claims else ()))
-    return Record(cases, due, order, claims.temperature, notes, part, subject.row.foreign)
+    return Record(cases, due, order, claims.temperature, notes, part, subject.row.foreign, subject.row.off)
 
 
 def _unclaimed(subject: Subject, tiers: tuple[str, ...]) -> tuple[str, ...]:

@@ -35,7 +35,9 @@ CLASSES = {
     "06": "scale of the step size", "07": "data", "08": "precision", "09": "laws of draws", "10": "keys",
     "11": "claims", "12": "curved spaces", "13": "options", "14": "Metropolis", "15": "thermostats", "16": "hosts",
     "17": "what Python hides", "18": "particles, positive numbers, spheres, simplex", "19": "classics",
-    "20": "coins and lattices",
+    "20": "coins and lattices", "21": "rare sizes, shapes and names", "22": "late clocks and rare events",
+    "23": "options that are off or named", "24": "Metropolis, ported", "25": "hosts, ported", "26": "larger spaces",
+    "27": "claims that excuse", "28": "variable coefficients and estimators",
 }  # fmt: skip
 """Number in the name of a file of wrong samplers -> what is wrong in it."""
 

@@ -137,9 +137,22 @@ def rotated(name: str, dim: int, largest: float, structure: Any = None) -> Targe
 
 
 def network() -> Target:
-    """A network of two layers of equal shape, each a matrix `w` (3, 3) and a vector `b` (3,)."""
-    layer = {"w": jnp.zeros((3, 3)), "b": jnp.zeros(3)}
-    return rotated("gaussian-network", 24, 10.0, {"hidden": layer, "out": layer})
+    """A small network of 41 coordinates in ten leaves, as libraries name and shape them.
+
+    Two layers of equal shape, one with many inputs, a convolution (four axes), scales of a norm, an array of three axes
+    and a number alone: samplers tell leaves apart by their names, by the number of their axes and by their size.
+    """
+    layer = {"w": jnp.zeros((2, 2)), "b": jnp.zeros(2)}
+    structure = {
+        "conv": {"kernel": jnp.zeros((2, 1, 2, 1)), "bias": jnp.zeros(1)},
+        "hidden": layer,
+        "log_sigma": jnp.zeros(()),
+        "norm": {"scale": jnp.zeros(2)},
+        "out": layer,
+        "series": jnp.zeros((2, 1, 2)),
+        "wide": jnp.zeros((17, 1)),
+    }
+    return rotated("gaussian-network", 41, 10.0, structure)
 
 
 def matrix() -> Target:

@@ -21,6 +21,7 @@ from checks.core.obligations import CLOSED_STATE
 from checks.core.selection import informative, structured_targets
 from checks.core.start_position import start_position
 from checks.tracing.callbacks import callbacks
+from checks.tracing.whole_numbers import of_program, of_step
 from samplers.interface.capabilities import MappedSampler, PeriodicEstimator, on_host
 from samplers.interface.claims import CarriedState, CyclicalSchedule, LearntPreconditioner
 from samplers.interface.sampler import Estimator, Sampler
@@ -38,7 +39,9 @@ CONSECUTIVE = 32
 STEP_SIZES = (1.0, 4.0, 16.0)
 """Multiples of the usual step size: at the larger ones exact kernels reject; a run that diverges is left there."""
 ADVANCES = (1, 2, 3, 5, 7, 10, 32, 64, 100, 1_000, 10_000, 100_000, 1_000_000)
-"""Steps by which what counts is put forward."""
+"""Steps by which what counts is put forward; besides, it is set to the whole numbers that stand in the program."""
+NARROW = 2**16
+"""Largest number of a type whose end a count gets past in a run."""
 KEYS = 4
 """Keys under which a state that was put forward is compared."""
 TOLERANCE = 1e-10
@@ -81,8 +84,9 @@ def closed_state(case: Case) -> Finding:
     """Along a run each step is the one that starts anew from z = unpack(state), under the same key.
 
     Compared are z' and the position that is read. The run is taken at 1, 4 and 16 times the usual step size, where
-    Metropolis kernels reject; what its last state counts is then put forward by up to 10^6 steps, which must not
-    matter. Host samplers are compared with a copy of the object that has not run, so that attributes count as state.
+    Metropolis kernels reject; what its last state counts is then put forward by up to 10^6 steps and to the whole
+    numbers that stand in the program, which must not matter: a schedule compares a count with one of these. Host
+    samplers are compared with a copy of the object that has not run, so that attributes count as state.
     A step that calls Python back is not decided: the callee may keep anything.
     """
     sampler, estimator = case.subject.sampler(case.target), case.subject.estimator(case.target)
@@ -185,14 +189,14 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
 
     Put forward are integers that `unpack` does not show, and numbers that are neither shown nor follow from z.
     """
-    if on_host(sampler):
-        return None  # a copy that has not run is at another time already
     if CarriedState in sampler.claims:
         return None
     if CyclicalSchedule in sampler.claims or (isinstance(estimator, PeriodicEstimator) and estimator.period != 1):
         return (
             None  # a declared clock, each reading of which has its law (`cycle_law`, `checks.tracing.periodic_state`)
         )
+    if on_host(sampler):
+        return None if isinstance(sampler, MappedSampler) else _host_clock(sampler, estimator, h, state)
     leaves, structure = jax.tree.flatten(state)
     names = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(state)[0]]
     anew = jax.tree.leaves(sampler.pack(jax.random.key(2), sampler.unpack(state), estimator))
@@ -200,6 +204,7 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
     learns = LearntPreconditioner in sampler.claims or bool(
         jax.tree.leaves(estimator.init(jax.random.key(2), sampler.position(state)))
     )
+    written = of_program(lambda key: sampler.step(key, state, h, estimator), jax.random.key(3))
 
     @jax.jit
     def ends(states: Any, keys: jax.Array) -> jax.Array:
@@ -215,8 +220,7 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
         counts = jnp.issubdtype(kind, jnp.integer)
         if not counts and (learns or np.allclose(leaf, anew[i], rtol=1e-8, atol=1e-12)):
             continue  # an average that is claimed, and has checks of its own; a cache, or constant
-        largest = np.iinfo(kind).max if counts else np.inf
-        ahead = [n for n in ADVANCES if n < largest]
+        ahead = _ahead(np.asarray(leaf), written, np.iinfo(kind).max if counts else np.inf)
         moved = [[*leaves[:i], leaf + jnp.asarray(n, kind), *leaves[i + 1 :]] for n in (0, *ahead)]
         states = [jax.tree.unflatten(structure, m) for m in moved]
         if any(not np.array_equal(_seen(sampler, s), shown) for s in states[1:2]):
@@ -229,6 +233,73 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
         if worst.size and found is None:
             found = (f"state{names[i]}", ahead[worst[0]], float(gaps[worst[0]]))
     return found
+
+
+def _ahead(leaf: np.ndarray, written: tuple[int, ...], largest: float) -> list[int]:
+    """Steps by which a leaf is put forward: `ADVANCES`, those to the numbers of a program, and past its type's end."""
+    if leaf.size != 1:
+        return [n for n in ADVANCES if n < largest]
+    now = leaf.item()
+    steps = [*ADVANCES, *(int(n - now) for n in written if n > now)]
+    past = [int(largest) - now + 1] if largest <= NARROW else []
+    return list(dict.fromkeys([n for n in (*steps, *past) if n < largest and n + now <= largest] + past))
+
+
+def _host_clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tuple[str, int, float] | None:
+    """`_clock` of a host sampler: whole numbers in its state, and attributes that a step changes."""
+    seen = lambda s: np.concatenate(
+        [np.ravel(np.asarray(leaf, float)) for leaf in jax.tree.leaves((sampler.unpack(s), sampler.position(s)))]
+    )
+
+    def end(owner: Sampler, s: Any, seed: int) -> np.ndarray:
+        return seen(owner.step(np.random.default_rng([3, seed]), copy.deepcopy(s), h, estimator))
+
+    leaves, structure = jax.tree.flatten(state)
+    names = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(state)[0]]
+    written = of_step(sampler.step)
+    before = [end(copy.deepcopy(sampler), state, seed) for seed in range(KEYS)]
+    counts: list[tuple[str, Any, Callable[[Any], tuple[Sampler, Any]]]] = []
+    for i, leaf in enumerate(leaves):
+        put = lambda value, i=i: (sampler, jax.tree.unflatten(structure, [*leaves[:i], value, *leaves[i + 1 :]]))
+        counts.append((f"state{names[i]}", leaf, put))
+    walked = copy.deepcopy(sampler)
+    end(walked, state, 0)
+    for name, value in _attributes(sampler).items():
+        if _attributes(walked).get(name) is not value:
+            counts.append((f"the attribute {name}", value, lambda v, name=name: (_with(sampler, name, v), state)))
+    for name, value, put in counts:
+        if not _is_whole(value):
+            continue
+        for n in _ahead(np.asarray(value), written, np.inf):
+            owner, s = put(value + n)
+            if not np.array_equal(seen(s), seen(state)):
+                break  # a part of z
+            after = [end(copy.deepcopy(owner), s, seed) for seed in range(KEYS)]
+            gaps = [np.abs(a - b).max() / (1e-300 + np.abs(b).max()) for a, b in zip(after, before, strict=True)]
+            if not max(gaps) <= TOLERANCE:
+                return name, n, float(max(gaps))
+    return None
+
+
+def _is_whole(value: Any) -> bool:
+    """True for a single whole number, of Python or NumPy."""
+    kind = getattr(value, "dtype", None)
+    if kind is None:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return np.shape(value) == () and np.issubdtype(kind, np.integer)
+
+
+def _attributes(sampler: Sampler) -> dict[str, Any]:
+    """Attributes of the object whose method `step` is."""
+    owner = sampler.step.__self__ if inspect.ismethod(sampler.step) else sampler
+    return dict(vars(owner)) if hasattr(owner, "__dict__") else {}
+
+
+def _with(sampler: Sampler, name: str, value: Any) -> Sampler:
+    """A copy with another value of an attribute of the object whose method `step` is."""
+    other = copy.deepcopy(sampler)
+    object.__setattr__(other.step.__self__ if inspect.ismethod(other.step) else other, name, value)
+    return other
 
 
 def _host_run(sampler: Sampler, estimator: Estimator, target: Target, h: float, usual: bool) -> Run:

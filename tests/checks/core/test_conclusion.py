@@ -266,6 +266,16 @@ def test_what_is_violated_at_a_made_up_value_is_violated():
     assert conclude("file.py:Mine", [*GOOD, at_options("fail")]).word == "fail"
 
 
+@pytest.mark.parametrize("decides", ["law", "dynamics", "premise"])
+def test_another_law_with_an_option_turned_on_leaves_it_undecided(decides):
+    """A weight decay that is 0.0 by default changes the law on purpose, a momentum does not: its author has to say."""
+    found = concluded(*GOOD, at_options("fail", decides), off=("scale",))
+    assert (found.word, found.law, found.violated) == ("inconclusive", "undecided", ())
+    assert [each.startswith("other with scale=2.0, off by default: because") for each in found.open] == [True]
+    assert concluded(*GOOD, at_options("pass", decides), off=("scale",)).word == "pass"
+    assert concluded(*GOOD, judged("fail", name="other"), off=("scale",)).word == "fail"
+
+
 def test_values_of_a_row_and_those_that_a_user_asks_for_count():
     assert conclude("mine", [*GOOD, at_options("inconclusive")]).law == "undecided"
     assert conclude("file.py:Mine", [at_options("pass"), at_options("inconclusive")]).law == "undecided"

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import pytest
 
 from checks.core.catalogue import find_target
-from checks.core.options import options_of, others, variants
+from checks.core.options import named_values, options_of, others, variants
 from checks.core.third_party import row
 from samplers.interface.claims import StationaryLaw
 
@@ -70,6 +70,7 @@ def test_options_of_a_class_an_object_and_a_function():
         ("seed", 1, int, ()),
         ("text", "x", str, ()),
         ("nothing", None, None, ()),
+        ("temperature", None, None, (2.0, 0.5)),
     ],
 )
 def test_other_values(name, default, hint, values):
@@ -77,22 +78,24 @@ def test_other_values(name, default, hint, values):
 
 
 def test_two_sets_move_every_option_and_the_rest_is_named():
-    found, notes = variants(Langevin, lambda options: True)
+    found, notes, off = variants(Langevin, lambda options: True)
     assert found == (
         {"temperature": 2.0, "repeats": 3, "heavy": True, "order": "ba"},
         {"temperature": 0.5, "repeats": 2, "heavy": True, "order": "ba"},
+        {"shift": 0.5},
     )
-    assert [note.split()[2] for note in notes] == ["shift", "num_data", "name", "hook"]
+    assert off == ("shift",)
+    assert [note.split()[2] for note in notes] == ["num_data", "name", "hook"]
 
 
 def test_what_does_not_work_is_left_out_and_named():
-    found, notes = variants(Langevin, lambda options: "heavy" not in options)
+    found, notes, _ = variants(Langevin, lambda options: "heavy" not in options)
     assert all("heavy" not in each for each in found)
     assert any(" heavy " in note for note in notes)
 
 
 def test_sets_that_do_not_work_together_are_tried_alone():
-    found, _ = variants(Plain, lambda options: len(options) < 2)
+    found, *_ = variants(Plain, lambda options: len(options) < 2)
     assert found == ({"scale": 1.0}, {"scale": 0.25})
     two = dataclass(frozen=True)(type("Two", (), {"__annotations__": {"a": float, "b": float}, "a": 1.0, "b": 2.0}))
     assert variants(two, lambda options: len(options) < 2)[0] == ({"a": 2.0}, {"b": 4.0})
@@ -102,5 +105,47 @@ def test_a_temperature_is_that_of_the_law_unless_claims_say_otherwise():
     default = {"euclidean": ("gaussian-1d-scaled",)}
     mine = row("file.py:Langevin", Langevin, (), default, find_target)
     target = find_target("gaussian-1d-scaled")
-    assert [mine.build(target, **o).claims[StationaryLaw].temperature for o in ({}, *mine.variants)] == [1.0, 2.0, 0.5]
-    assert any("shift" in note for note in mine.notes)
+    assert [mine.build(target, **o).claims[StationaryLaw].temperature for o in ({}, *mine.variants)] == [
+        1.0,
+        2.0,
+        0.5,
+        1.0,
+    ]
+    assert mine.off == ("shift",)
+
+
+@dataclass(frozen=True)
+class Named:
+    """Options whose values are names, compared in each of the ways that people write."""
+
+    noise: str = "normal"
+    scheme: str = "euler"
+    metric: str = "none"
+    table: str = "a"
+    title: str = "mine"
+
+    def step(self, key, x, h, estimator):
+        if self.noise == "uniform" or self.noise == "laplace":
+            x = x + h
+        match self.scheme:
+            case "heun" | "midpoint":
+                x = x + h
+        if self.metric in ("rms", "none"):
+            x = x + h
+        return x + {"a": 1.0, "b": 2.0}[self.table] + (self.title == self.noise)
+
+
+def test_names_are_read_off_comparisons_of_the_code():
+    assert named_values(Named) == {
+        "noise": ("uniform", "laplace"),
+        "scheme": ("heun", "midpoint"),
+        "metric": ("rms", "none"),
+        "table": ("a", "b"),
+    }
+    first, second = variants(Named, lambda options: True).sets
+    assert first == {"noise": "uniform", "scheme": "heun", "metric": "rms", "table": "b"}
+    assert second == {"noise": "laplace", "scheme": "midpoint", "metric": "rms", "table": "b"}
+
+
+def test_no_source_no_names():
+    assert named_values(type("Made", (), {})) == {}

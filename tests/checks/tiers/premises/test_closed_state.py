@@ -67,6 +67,24 @@ class HostWalk:
         return x - step_size * g + np.sqrt(2 * step_size) * (self.steps < self.stop) * rng.standard_normal(np.shape(x))
 
 
+class HostCount:
+    """SGLD in NumPy, with a number of steps in its state."""
+
+    backend = "host"
+
+    def __init__(self, stop):
+        self.stop = stop
+
+    def init(self, rng, position, estimator):
+        return Kept(np.array(position), 0)
+
+    def step(self, rng, state, step_size, estimator):
+        x, n = state
+        g = np.asarray(estimator.estimate(jax.random.key(0), (), x)[0].gradient)
+        scale = np.sqrt(2 * step_size) * (n < self.stop)
+        return Kept(x - step_size * g + scale * rng.standard_normal(np.shape(x)), n + 1)
+
+
 class Counting:
     """SGLD whose object counts the calls of its step, and adds no noise in the second."""
 
@@ -100,8 +118,18 @@ MEMORY = {
     ),
     "an average of squared gradients that is not shown": Hidden(rms, lambda x: jnp.ones(jnp.shape(x))),
     "antithetic noise that is not shown": Hidden(antithetic, lambda x: jnp.zeros(jnp.shape(x))),
+    "a window of 10000 steps in 50000": Langevin(
+        lambda k, x, n, g: (jnp.where(n % 50_000 >= 40_000, 0.0, 1.0) * normal(k, x), n + 1)
+    ),
+    "one step in 20000": Langevin(lambda k, x, n, g: (jnp.where(n % 20_000 == 19_999, 9.0, 1.0) * normal(k, x), n + 1)),
+    "a count of thousands": Langevin(lambda k, x, n, g: (jnp.where(n // 1000 > 3000, 0.0, 1.0) * normal(k, x), n + 1)),
+    "a count of 16 bits that becomes negative": Langevin(
+        lambda k, x, n, g: (jnp.where(n < 0, 0.0, 1.0) * normal(k, x), n + jnp.int16(1)), lambda x: jnp.int16(0)
+    ),
     "the gradient of a rejected proposal": StaleMALA(fresh=False),
     "an attribute of a host sampler": HostWalk(200),
+    "an attribute of a host sampler, beyond the run": HostWalk(40_000),
+    "a count in the state of a host sampler": HostCount(7_000),
     "an attribute that a traced step changes": Counting(),
 }
 CLOSED = {
@@ -110,7 +138,8 @@ CLOSED = {
         lambda k, x, mean, g: (normal(k, x), 0.9 * mean + 0.1 * x), lambda x: jnp.zeros(jnp.shape(x))
     ),
     "MALA with a cache of its gradient": StaleMALA(fresh=True),
-    "a host sampler that counts to no end": HostWalk(10**9),
+    "a host sampler that counts to no end": HostWalk(10**14),
+    "a count in the state of a host sampler to no end": HostCount(10**14),
     "the last noise, for plots": Langevin(
         lambda k, x, last, g: ((e := normal(k, x)), e), lambda x: jnp.zeros(jnp.shape(x))
     ),

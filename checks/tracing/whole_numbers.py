@@ -1,0 +1,86 @@
+"""Whole numbers that stand in a program: those with which a schedule can compare a count of steps."""
+
+import inspect
+import itertools
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend import core
+
+from checks.tracing.noise_tape import subjaxprs
+
+LEAST, MOST = 2, 10**12
+"""Numbers that are looked for; smaller ones are met by any run."""
+FEW = 6
+"""Numbers of which products are formed too, as in `count // 1000 > 50`."""
+
+
+def of_program(function: Callable[..., Any], *arguments: Any) -> tuple[int, ...]:
+    """Whole numbers of the program of a function, their products, and those just before and after."""
+    closed = jax.make_jaxpr(function)(*arguments)
+    return _near([*_constants(closed.consts), *_literals(closed.jaxpr)])
+
+
+def of_step(step: Callable[..., Any]) -> tuple[int, ...]:
+    """The same of a function of Python, of functions of its module that it names, and of variables it encloses."""
+    function = step.__func__ if inspect.ismethod(step) else step
+    return _near(_of_code(inspect.unwrap(function), set()))
+
+
+def _near(numbers: Iterable[Any]) -> tuple[int, ...]:
+    whole = sorted({int(n) for n in numbers if LEAST <= n <= MOST and n == int(n)})
+    several = [a * b for a, b in itertools.combinations_with_replacement(whole[-FEW:], 2) if a * b <= MOST]
+    return tuple(sorted({n + k for n in (*whole, *several) for k in (-1, 0, 1)}))
+
+
+def _constants(values: Iterable[Any]) -> list[Any]:
+    kept = [np.asarray(v) for v in values if np.shape(v) == () and getattr(v, "dtype", np.dtype(int)).kind in "iuf"]
+    return [v.item() for v in kept if np.isfinite(v)]
+
+
+def _literals(jaxpr: Any) -> Iterator[Any]:
+    """Numbers of a program and of those within it, without what makes random bits."""
+    for equation in jaxpr.eqns:
+        if equation.primitive.name.startswith(("random_", "threefry")):
+            continue
+        yield from _constants(v.val for v in equation.invars if isinstance(v, core.Literal))
+        for value in equation.params.values():
+            for item in value if isinstance(value, tuple | list) else (value,):
+                if isinstance(item, core.ClosedJaxpr):
+                    yield from _constants(item.consts)
+        for sub in subjaxprs(equation.params):
+            yield from _literals(sub)
+
+
+def _of_code(function: Any, met: set[int]) -> list[Any]:
+    """Numbers of the code of a function, of what it encloses, and of functions of its module that it names."""
+    if not isinstance(function, types.FunctionType) or id(function.__code__) in met:
+        return []
+    met.add(id(function.__code__))
+    found = list(_of_constants(function.__code__))
+    cells = [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)]
+    named = [function.__globals__.get(name) for name in function.__code__.co_names]
+    for value in (*cells, *named, *(function.__defaults__ or ())):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            found.append(value)
+        elif getattr(value, "__module__", None) == function.__module__:
+            found += _of_code(value, met)
+    return found
+
+
+def _of_constants(code: types.CodeType) -> Iterator[Any]:
+    for value in code.co_consts:
+        if isinstance(value, types.CodeType):
+            yield from _of_constants(value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield value
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
