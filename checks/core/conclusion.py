@@ -219,7 +219,7 @@ def _turned_on(results: Sequence[Judged], off: Sequence[str]) -> tuple[list[Judg
 
 
 def _other_laws(turned_on: Sequence[Judged]) -> tuple[str, ...]:
-    """What was violated with options turned on, in words."""
+    """Violations with options turned on, in words."""
     texts = (
         f"{j.result.statement} with {', '.join(f'{k}={v!r}' for k, v in j.result.options.items())}, off by default: "
         f"{j.result.reason}; claim the law that it then has, if that is the purpose"

@@ -27,7 +27,7 @@ ON = 0.5
 
 
 class Variants(NamedTuple):
-    """What is tried besides the defaults.
+    """Options that are tried besides the defaults.
 
     Attributes:
         sets: of option values.

@@ -279,7 +279,7 @@ def state_alone(sampler: Completed, target: Target) -> Completed:
 
     try:
         before, after = ends(np.random.default_rng(0)) if host else jax.eval_shape(ends, jax.random.key(0))
-    except Exception:
+    except RAISED:
         return sampler
     shape = lambda tree: (jax.tree.structure(tree), [np.shape(leaf) for leaf in jax.tree.leaves(tree)])
     if not isinstance(after, tuple) or not after or shape(after) == shape(before) or shape(after[0]) != shape(before):

@@ -1,4 +1,4 @@
-"""What a program reads of a run: one JSON document, which is the same to the byte when the same is run again.
+"""One JSON document for programs, which is the same to the byte when the same is run again.
 
 So it has neither date nor seconds, which the lines of `--report` have, and its results come in the order of the plan,
 whatever process they came from. Its JSON Schema is published with the documentation, made from `Document`.

@@ -118,7 +118,7 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
         lines=lines,
         reference=_table(reference, lambda _: "samplers.registry", "registry"),
         right=_table(right, lambda line: line["file"].removesuffix(".py"), "file"),
-        wrong=_table(wrong, lambda line: CLASSES[line["file"][1:3]], "what is wrong"),
+        wrong=_table(wrong, lambda line: CLASSES[Path(line["file"]).name[1:3]], "what is wrong"),
         untried={k: all_of[k] - len(some) for k, some in zip(KINDS, (reference, right, wrong), strict=True)},
         named=sum(bool(line.get("diagnosis")) for line in wrong),
         tried=len(wrong),

@@ -8,10 +8,10 @@ from checks.core.conclusion import Judged, conclude
 from checks.core.conclusion import Plan as Record
 from checks.core.obligations import OBLIGATIONS
 from checks.core.result import Result
-from checks.pytest_plugin.terminal import conclusions, table, worst
+from checks.pytest_plugin.terminal import table, worst
 from checks.runner.known_failures import Deviation
 from checks.runner.plan import Plan
-from checks.runner.text import MOST_FAILING, MOST_LINES, Outcome, block, report
+from checks.runner.text import MOST_FAILING, MOST_LINES, Outcome, block, conclusions, report
 
 FAILED = Result(
     *("gaussian_limit", "gaussian_law", "law", "pi P = pi", "mine", "fail", "too hot"),
