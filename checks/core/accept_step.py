@@ -4,7 +4,6 @@ Such a kernel is exact for exact potentials. Noise in the gradient comes with no
 step size gives it the law of the target: it has nothing to show under noise.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -16,9 +15,10 @@ from jax.flatten_util import ravel_pytree
 from checks.core.candidate import Subject
 from checks.core.catalogue import find_target
 from checks.core.start_position import start_position
+from samplers.estimators.altered import Altered
 from samplers.interface.capabilities import on_host
-from samplers.interface.sampler import Estimate, Estimator
-from samplers.interface.trees import EstimatorState, Key, Position
+from samplers.interface.sampler import Estimate
+from samplers.interface.trees import Position
 
 STEEPER = 3.0
 """Factor of the potential when it is changed; on a slice of a flat one a step would not end."""
@@ -28,21 +28,11 @@ KEYS, HOST_KEYS = 64, 8
 """Steps that are compared at each of them."""
 
 
-@dataclass(frozen=True, eq=False)
-class Steeper:
-    """The estimates of `inner`, with another potential and the same gradient."""
-
-    inner: Estimator
-
-    def init(self, key: Key, position: Position) -> EstimatorState:
-        """First state of the estimator."""
-        return self.inner.init(key, position)
-
-    def estimate(self, key: Key, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
-        """Estimate at a position, and the next state of the estimator."""
-        estimate, estate = self.inner.estimate(key, estate, position)
-        assert estimate.potential is not None  # it is asked of samplers that read one
-        return estimate._replace(potential=STEEPER * estimate.potential), estate
+def _steeper(estimate: Estimate, position: Position) -> Estimate:
+    """The estimate with another potential and the same gradient."""
+    del position
+    assert estimate.potential is not None  # it is asked of samplers that read one
+    return estimate._replace(potential=STEEPER * estimate.potential)
 
 
 @lru_cache(maxsize=256)
@@ -60,7 +50,7 @@ def potential_decides(subject: Subject) -> bool:
         state = sampler.init(first, start_position(sampler, target), estimator)
         return ravel_pytree(sampler.position(sampler.step(rest, state, h, estimator)))[0]
 
-    steeper = Steeper(exact)
+    steeper = Altered(exact, _steeper)
     if host:
         ends = lambda estimator, h: [end(np.random.default_rng(i), estimator, h) for i in range(HOST_KEYS)]
         return any(not np.array_equal(ends(exact, h), ends(steeper, h)) for h in sizes)

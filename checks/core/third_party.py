@@ -131,11 +131,11 @@ def takes_a_step(build: Callable[[], Any], target: Target) -> bool:
     return True
 
 
-def one_step(sampler: Any, target: Target, key: Key, estimator: Estimator) -> Any:
-    """The state after a small step from the example of a target; `key` is a numpy Generator on the host."""
+def one_step(sampler: Any, target: Target, key: Key, estimator: Estimator) -> tuple[Any, Any]:
+    """The first state and what a small step makes of it; `key` is a numpy Generator on the host."""
     keys = (key, key) if on_host(sampler) else jax.random.split(key)
     state = sampler.init(keys[0], start_position(sampler, target), estimator)
-    return sampler.step(keys[1], state, 0.01 / target.curvature, estimator)
+    return state, sampler.step(keys[1], state, 0.01 / target.curvature, estimator)
 
 
 def _exact(target: Target, host: bool) -> Estimator:
@@ -271,12 +271,7 @@ def state_alone(sampler: Completed, target: Target) -> Completed:
     """The sampler whose step returns the state alone, where it returns a tuple of the state and more beside it."""
     host = on_host(sampler)
     step, estimator = sampler.step, _exact(target, host)
-
-    def ends(key: Any) -> tuple[Any, Any]:
-        keys = (key, key) if host else jax.random.split(key)
-        state = sampler.init(keys[0], target.example, estimator)
-        return state, step(keys[1], state, 0.01 / target.curvature, estimator)
-
+    ends = lambda key: one_step(sampler, target, key, estimator)
     try:
         before, after = ends(np.random.default_rng(0)) if host else jax.eval_shape(ends, jax.random.key(0))
     except RAISED:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from checks.faults.fault import Defect, Kill, planted
-from checks.tracing.altered_estimator import Altered
+from samplers.estimators.altered import Altered
 from samplers.interface.metropolis import accept, finite_or_reject, inner
 from samplers.numerics.noise import normal_like
 from samplers.overdamped.mala import MALA

@@ -10,7 +10,7 @@ from jax.flatten_util import ravel_pytree
 
 from checks.faults.fault import Defect, Kill, planted
 from checks.faults.streams import CountedState, drawing
-from checks.tracing.altered_estimator import Altered
+from samplers.estimators.altered import Altered
 from samplers.numerics.noise import normal_like
 from samplers.overdamped.mala import MALA
 from samplers.overdamped.sgld import SGLD, SGLDState

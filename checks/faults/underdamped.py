@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 
 from checks.faults.fault import Defect, Kill, planted
-from checks.tracing.altered_estimator import Altered
 from samplers.dynamics.underdamped import MomentumState
 from samplers.entry import known_noise
+from samplers.estimators.altered import Altered
 from samplers.interface.claims import Diffusion, StationaryLaw, StationaryMoments
 from samplers.numerics.noise import normal_like
 from samplers.underdamped.sghmc import SGHMC
@@ -83,9 +83,8 @@ class CompensatedTwice(SGHMC):
     compensate: bool = True
 
     def step(self, key, state, step_size, estimator):
-        return super().step(
-            key, state, step_size, Altered(estimator, lambda e, _: e._replace(covariance=2 * e.covariance))
-        )
+        doubled = lambda e, _: e._replace(covariance=jax.tree.map(lambda v: 2 * v, e.covariance))
+        return super().step(key, state, step_size, Altered(estimator, doubled))
 
 
 LINE = ("gaussian-1d-scaled", "double-well")

@@ -38,8 +38,8 @@ def _near(numbers: Iterable[Any]) -> tuple[int, ...]:
 
 def _constants(values: Iterable[Any]) -> list[Any]:
     # a dtype of JAX's own, as keys have, is no number
-    kind = lambda v: getattr(getattr(v, "dtype", np.dtype(int)), "kind", "")
-    kept = [np.asarray(v) for v in values if np.shape(v) == () and kind(v) in "iuf" and kind(v)]
+    kind = lambda v: getattr(getattr(v, "dtype", np.dtype(int)), "kind", None)
+    kept = [np.asarray(v) for v in values if np.shape(v) == () and kind(v) in ("i", "u", "f")]
     return [v.item() for v in kept if np.isfinite(v)]
 
 

@@ -11,8 +11,8 @@ from jax.flatten_util import ravel_pytree
 from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import last, several
-from checks.tracing.altered_estimator import Altered
 from checks.tracing.noise_tape import Noise, record
+from samplers.estimators.altered import Altered
 from samplers.estimators.basic import Exact
 from samplers.interface.claims import FisherScoring, LearntPreconditioner, RunningSquares
 from targets.target import Target

@@ -15,8 +15,8 @@ from checks.core.selection import informative, last, several
 from checks.exact_laws.claimed_law_quadrature import generic_points
 from checks.exact_laws.exact_draws import Gaussian
 from checks.exact_laws.sde_law import EPS, linear_law
-from checks.tracing.altered_estimator import Altered
 from checks.tracing.step_map import JaxStep, step_map
+from samplers.estimators.altered import Altered
 from samplers.interface.claims import Diffusion, ExactFreeMotion, ShearingForce
 
 TIMES = (1.0, 10.0, 100.0)

@@ -17,11 +17,11 @@ from checks.registry import find_statement
 from checks.runner.execute import cached_target
 from checks.tiers.generator.proposal import acceptance_limit, finite_potential, proposal_generator
 from checks.tiers.law.detailed_balance import detailed_balance
-from checks.tracing.altered_estimator import Altered
 from checks.tracing.step_map import step_map
 from samplers.dynamics.embedded import geodesic_overdamped
 from samplers.dynamics.overdamped import overdamped_dynamics
 from samplers.entry import Row
+from samplers.estimators.altered import Altered
 from samplers.geodesic.gmc import GMC
 from samplers.interface.claims import Claims, ExactLaw, HamiltonianProposal
 from samplers.interface.from_step import simple_sampler

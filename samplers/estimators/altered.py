@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+
+from samplers.interface.sampler import Estimate, Estimator
+from samplers.interface.trees import EstimatorState, Key, Position
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,14 +16,14 @@ class Altered:
         change: (estimate, position) -> estimate.
     """
 
-    inner: Any
-    change: Callable[[Any, Any], Any]
+    inner: Estimator
+    change: Callable[[Estimate, Position], Estimate]
 
-    def init(self, key, position):
+    def init(self, key: Key, position: Position) -> EstimatorState:
         """First state of the estimator."""
         return self.inner.init(key, position)
 
-    def estimate(self, key, estate, position):
+    def estimate(self, key: Key, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
         """Estimate at a position, and the next state of the estimator."""
         estimate, estate = self.inner.estimate(key, estate, position)
         return self.change(estimate, position), estate
