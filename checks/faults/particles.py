@@ -349,6 +349,7 @@ DEFECTS: tuple[Defect, ...] = (
         "a sum of kernels with the repulsion of the first one alone",
         Kill("weighted_fixed_point", "anharmonic", POINT, {"bandwidth": (0.3, 1.0, 10.0)}),
         "particles",
+        "options",
         targets=TARGETS,
     ),
     planted(
@@ -376,6 +377,7 @@ DEFECTS: tuple[Defect, ...] = (
         "bandwidth 1 whatever the option says: the fixed point is right",
         Kill("every_option_matters", "gaussian-1d-scaled", "each option changes the kernel"),
         "particles",
+        "options",
         targets=TARGETS,
         variants=({"bandwidth": 0.5}, {"bandwidth": 2.0}),
     ),
@@ -562,6 +564,7 @@ DEFECTS: tuple[Defect, ...] = (
         "friction C r for C r / S",
         Kill("gaussian_flow", "gaussian-1d-scaled", GAUSSIAN, {"mass": 3.0}),
         "particles",
+        "options",
         targets=TARGETS,
     ),
     planted(
