@@ -29,12 +29,14 @@ MOST_BYTES = 2**30
 """Size that a folder is brought back to at the start of a run; what was used last stays. All tests need a tenth."""
 
 
-FLAG = "--xla_cpu_use_fusion_emitters=false"
+HAS_FUSION_EMITTERS = tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11)
+"""Whether XLA knows the flag below; it ends the process at a flag that it does not know."""
+FLAG = "--xla_cpu_use_fusion_emitters=false" if HAS_FUSION_EMITTERS else ""
 """Added to XLA_FLAGS: its peer compiles small programs in two thirds of the time."""
 OPTIMISED: dict[str, str | bool | int | float] = {
     "xla_backend_optimization_level": 3,
     "xla_llvm_disable_expensive_passes": False,
-    "xla_cpu_use_fusion_emitters": True,
+    **({"xla_cpu_use_fusion_emitters": True} if HAS_FUSION_EMITTERS else {}),
 }
 """`compiler_options` for programs that run for seconds, such as many chains: compiled as JAX does by itself."""
 
@@ -106,7 +108,7 @@ def configure(option: str | None = None, first: bool = True) -> Path | None:
     """
     import jax
 
-    if FLAG.partition("=")[0] not in os.environ.get("XLA_FLAGS", ""):
+    if FLAG and FLAG.partition("=")[0] not in os.environ.get("XLA_FLAGS", ""):
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FLAG}".strip()
     jax.config.update("jax_disable_most_optimizations", True)
     jax.config.update("jax_traceback_in_locations_limit", 0)  # places of the source in lowered programs take time
