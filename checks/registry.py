@@ -263,7 +263,12 @@ CHECKS: tuple[Check, ...] = (
         SAMPLED,
         "moments of chains tend to those of the target as h -> 0",
         "",
-        (invariance.step_size_limit, invariance.law_of_runs),
+        (
+            invariance.step_size_limit,
+            invariance.law_of_runs,
+            invariance.law_of_steps,
+            invariance.law_of_several_steps,
+        ),
         stands="decides what no deterministic statement reaches: draws in loops, hosts, slices, trees",
     ),
     Check(

@@ -33,7 +33,8 @@ SHOWN = "shown"
 CONTRADICTS = "contradicts"
 """Detail of a result that fails although a proof says that it cannot: the name of the proof."""
 RUNS = "law_of_runs"
-"""Statement that decides by sampling what the others leave open."""
+SAMPLED = (RUNS, "law_of_steps", "law_of_several_steps")
+"""Statements that decide by sampling what the others leave open."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def conclude(sampler: str, results: Sequence[Judged], plan: Plan | None = None, 
     ran = len(results) + len(untried) + len(turned_on)
     part = plan is not None and (bool(plan.part) or ran < plan.cases)
     missing = () if part or plan is None else _missing(results, plan)
-    sampled = not missing and any(j.kind == "pass" and j.result.statement == RUNS for j in results)
+    sampled = not missing and any(j.kind == "pass" and j.result.statement in SAMPLED for j in results)
     stuck = (*_stuck(results, sampled), *_other_laws(turned_on))
     faults = _distinct(
         Fault(j.result.statement, j.result.severity or MAJOR, j.result.reason)

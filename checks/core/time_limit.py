@@ -34,10 +34,10 @@ def time_limit(seconds: float | None) -> Generator[None]:
 
     def expire(number: int, frame: object) -> None:
         del number, frame
-        raise OutOfTime(f"it took more than {seconds:g} s (--timeout)")
+        raise OutOfTime(f"it took more than {seconds:g} s (--time-limit)")
 
     def end() -> None:
-        print(f"ERROR: no interrupt ends what took more than {seconds:g} s (--timeout)", file=sys.__stderr__)
+        print(f"ERROR: no interrupt ends what took more than {seconds:g} s (--time-limit)", file=sys.__stderr__)
         faulthandler.dump_traceback(2)  # standard error, whatever has been put in its place
         os._exit(1)
 

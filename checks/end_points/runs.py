@@ -16,8 +16,10 @@ from jax.flatten_util import ravel_pytree
 from checks.core.candidate import Subject
 from checks.core.check import OutOfReach
 from checks.core.compilation import OPTIMISED
+from checks.core.preflight import signature
 from checks.exact_laws.claimed_law_quadrature import position_rule
 from checks.exact_laws.exact_draws import draw_positions
+from checks.statistics.outcome import Outcome
 from checks.tracing.step_map import host_ravel
 from samplers.interface.capabilities import on_host
 from targets.target import Target
@@ -43,14 +45,16 @@ class Functions(NamedTuple):
     E cos(y) by 0.30 e at a standard deviation of cos(y) of 0.45; for y^2 these are e and 1.41, with heavy tails.
 
     Attributes:
-        values: (.., d) -> (.., K), traceable, and for NumPy arrays.
+        values: (.., d) -> (.., K), traceable, and for NumPy arrays: all cosines, then all sines.
         expected: (K,).
         names: of the functions.
+        phases: (.., d) -> w . y (.., K / 2), likewise.
     """
 
     values: Callable[[Any], Any]
     expected: np.ndarray
     names: tuple[str, ...]
+    phases: Callable[[Any], Any]
 
 
 PER_VARIANCE = 0.3
@@ -92,12 +96,14 @@ def functions_of(target: Target, temperature: float) -> Functions:
         phases = (points - centre) @ matrix.T
         expected = np.concatenate([weights @ np.cos(phases), weights @ np.sin(phases)])
 
+    phases = lambda x: (x - centre) @ matrix.T
+
     def values(x: Any) -> Any:
         xp = np if isinstance(x, np.ndarray) else jnp
-        phase = (x - centre) @ matrix.T
+        phase = phases(x)
         return xp.concatenate([xp.cos(phase), xp.sin(phase)], axis=-1)
 
-    return Functions(values, expected, tuple(f"{f}({name})" for f in ("cos", "sin") for name in names))
+    return Functions(values, expected, tuple(f"{f}({name})" for f in ("cos", "sin") for name in names), phases)
 
 
 SEEN = 100
@@ -110,15 +116,15 @@ def interval(steps: Any, discard: Any) -> Any:
 
 
 class Runs:
-    """Runs of a sampler on a target from exact draws of it."""
+    """Runs of a sampler on a target from exact draws of it; few steps are not worth a program that is optimised."""
 
-    def __init__(self, subject: Subject, target: Target, functions: Functions) -> None:
+    def __init__(self, subject: Subject, target: Target, functions: Functions, long: bool = True) -> None:
         self.target, self.functions = target, functions
         self.sampler, self.estimator = subject.sampler(target), subject.estimator(target)
         self.temperature = self.sampler.claims.temperature
         self.host = on_host(self.sampler)
         many = jax.vmap(self._one, (0, 0, None, None, None))
-        self._compiled = None if self.host else jax.jit(many, compiler_options=OPTIMISED)
+        self._compiled = None if self.host else jax.jit(many, compiler_options=OPTIMISED if long else None)
 
     def starts(self, seed: int, count: int) -> np.ndarray:
         """Exact draws (count, d). Raises NotApplicable if none can be had."""
@@ -227,3 +233,15 @@ def known_share(runs: Runs, seed: int, h: float, steps: int, discard: int) -> np
     first, means = first - first.mean(axis=0), means - means.mean(axis=0)
     square = np.sum(first**2, axis=0)
     return np.sum(first * means, axis=0) / np.where(square > 0, square, np.inf)
+
+
+def of_a_variance(outcome: Outcome) -> bool:
+    """True for cos(y) of one coordinate, which moves with its variance."""
+    return outcome.name.startswith("cos(y[") and " " not in outcome.name
+
+
+def position_is_all(target: Target, runs: Runs) -> bool:
+    """True if z is the position, whose law is that of the start from the first step on."""
+    key = np.random.default_rng(0) if runs.host else jax.random.key(0)
+    state = runs.sampler.init(key, target.example, runs.estimator)
+    return signature(runs.sampler.unpack(state)) == signature(runs.sampler.position(state))

@@ -72,11 +72,17 @@ def symmetric_rule(dim: int, degree: int) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(nodes), np.concatenate(weights)
 
 
-def noise_rule(dim: int, least: int = 4, most: int = 12) -> tuple[np.ndarray, np.ndarray]:
+def noise_rule(dim: int, least: int = 4, most: int = 12, fewer: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """The finest tensor Gauss-Hermite rule with `least` to `most` points a dimension that stays moderate.
 
     With 4 points the rule is exact to degree 7 in the noise, that is up to h^3.5 in the step size: enough for the
     local error h^3 of a second-order scheme. Where even that is too large a grid, it is the symmetric rule of degree 7.
+
+    Args:
+        dim: number of normals.
+        least: points a dimension.
+        most: points a dimension.
+        fewer: than those, for a second rule that tells what the first one is worth.
 
     Raises:
         ValueError: if that is too large as well.
@@ -85,7 +91,9 @@ def noise_rule(dim: int, least: int = 4, most: int = 12) -> tuple[np.ndarray, np
     points = most
     while points > least and points**dim > moderate:
         points -= 1
-    return gauss_hermite(dim, points) if points**dim <= MAX_NODES else symmetric_rule(dim, 7)
+    if points**dim > MAX_NODES:
+        return symmetric_rule(dim, 5 if fewer else 7)
+    return gauss_hermite(dim, points - fewer)
 
 
 def neville(h: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -42,7 +42,7 @@ LETTERS = {
     "unexpected pass": ("unexpected pass", "U", ("UNEXPECTED-PASS", {"red": True})),
 }
 ONLY_CHECKS = (
-    *("sampler", "target", "tier", "seed", "step_size", "chains", "option", "law_only", "numerics", "timeout"),
+    *("sampler", "target", "tier", "seed", "step_size", "chains", "option", "law_only", "numerics", "time_limit"),
     *("report", "json", "deviations"),
 )
 """Options that mean nothing to other tests."""
@@ -101,7 +101,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     add("--law-only", action="store_true", help="faults of conduct (keys, options) do not fail the run")
     add(
-        "--timeout",
+        "--time-limit",
         default=None,
         metavar="SECONDS",
         help=f"for one statement, or the plan; what takes longer is in error, with its place (default: {TIMEOUT:g})",
@@ -212,9 +212,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
     given = config.option
     try:
-        timeout = parse_number("--timeout", given.timeout, float) if given.timeout else TIMEOUT
+        timeout = parse_number("--time-limit", given.time_limit, float) if given.time_limit else TIMEOUT
         if not timeout > 0:
-            raise BadInput(f"--timeout {given.timeout}: must be positive")
+            raise BadInput(f"--time-limit {given.time_limit}: must be positive")
         with time_limit(timeout):
             plan = make_plan(
                 given.sampler,

@@ -15,7 +15,7 @@ from checks.core.conclusion import Judged, Plan, conclude, unmet
 from checks.core.result import Result
 from checks.core.selection import BANANA, HIGH, MATRIX, NETWORK, PYTREE, runs_on
 from checks.runner.execute import execute
-from checks.tiers.invariance import law_of_runs
+from checks.tiers.invariance import law_of_runs, law_of_several_steps, law_of_steps
 from samplers.estimators.basic import Minibatch
 from samplers.estimators.host import HostExact
 from samplers.interface.capabilities import on_host
@@ -86,10 +86,14 @@ def _minibatches(subject: Subject) -> Any:
 
 
 def sample(subject: Subject, results: Sequence[Judged], plan: Plan, seed: int) -> list[Result]:
-    """The results of the runs that are pending."""
+    """The results of what is pending: by a few steps from exact draws if that decides, else by long runs."""
     found = []
-    for each, name in pending(subject, results, plan):
-        result = execute(law_of_runs, each, name, seed)
+    chosen = pending(subject, results, plan)
+    several = bool(chosen) and bool({o.KNOWN_DRAWS.name, o.BRANCHES.name} & set(unmet(results, plan)))
+    for each, name in chosen:
+        result = execute(law_of_several_steps if several else law_of_steps, each, name, seed)
+        if result.verdict not in ("pass", "fail", "error"):
+            result = execute(law_of_runs, each, name, seed)
         if each is not subject and result.verdict == "pass":
             result = dataclasses.replace(result, meets=[*result.meets, o.GRADIENT_NOISE.name])
         found.append(result)

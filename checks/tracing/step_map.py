@@ -1,6 +1,7 @@
 """One step of a sampler as a deterministic function of state, noise and step size, and its exact expectations."""
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -176,8 +177,13 @@ class JaxStep:
         """(z' (n,), position' (d,)) for given normals (k,) and integers, traceable."""
         return self.program(Noise(normals, jnp.ones(self.program.count("uniform")), integers), z, h)
 
-    def moments(self, points: np.ndarray, h: float) -> StepMoments:
+    def moments(self, points: np.ndarray, h: float, fewer: int = 0) -> StepMoments:
         """Expectations over normals and integers of one step of size h from each of `points` (P, n).
+
+        Args:
+            points: z.
+            h: step size.
+            fewer: nodes a dimension than usual.
 
         Raises:
             OutOfReach: if the step draws something else, or too much for quadrature and enumeration.
@@ -185,7 +191,7 @@ class JaxStep:
         """
         self.require_smooth()
         try:
-            normals, weights = noise_rule(self.noise_size)
+            normals, weights = noise_rule(self.noise_size, fewer=fewer)
         except ValueError:
             raise OutOfReach(f"{self.noise_size} normals a step are too many for quadrature") from None
         outcomes, shares = _integer_outcomes(self.program.ranges)
@@ -532,7 +538,7 @@ def _compiled_push(step: JaxStep):
 
 def _integer_outcomes(ranges: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """All values of the integer draws (each uniform) and their probabilities."""
-    total = int(np.prod(ranges, dtype=np.int64)) if ranges else 1
+    total = math.prod(ranges)
     if total > 4096:
         raise OutOfReach(f"{total} outcomes of the integer draws are too many to enumerate")
     outcomes = np.array(np.unravel_index(np.arange(total), ranges)).T if ranges else np.zeros((1, 0), int)

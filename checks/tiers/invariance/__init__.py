@@ -9,6 +9,7 @@ from checks.tiers.invariance.end_points import (
 )
 from checks.tiers.invariance.float32 import float32_law
 from checks.tiers.invariance.law_of_runs import law_of_runs
+from checks.tiers.invariance.law_of_steps import law_of_several_steps, law_of_steps
 from checks.tiers.invariance.step_size_limit import step_size_limit
 from checks.tiers.invariance.stream_independence import streams_independent
 
@@ -20,6 +21,8 @@ __all__ = [
     "end_point_moments",
     "float32_law",
     "law_of_runs",
+    "law_of_several_steps",
+    "law_of_steps",
     "step_size_limit",
     "streams_independent",
 ]

@@ -8,17 +8,23 @@ fixed. What the start of a run, an exact draw, tells of its average is taken off
 
 from collections.abc import Sequence
 
-import jax
 import numpy as np
 
 from checks.core.accept_step import potential_decides
 from checks.core.check import Case, require_stationary_law, statement
 from checks.core.finding import Finding
 from checks.core.obligations import BRANCHES, KNOWN_DRAWS, MANY, of_target
-from checks.core.preflight import signature
 from checks.core.selection import nowhere
 from checks.end_points.error_rates import Sensitivity, decide_statistically, not_finite, stage_seed
-from checks.end_points.runs import PER_VARIANCE, Runs, functions_of, known_share, step_size_of
+from checks.end_points.runs import (
+    PER_VARIANCE,
+    Runs,
+    functions_of,
+    known_share,
+    of_a_variance,
+    position_is_all,
+    step_size_of,
+)
 from checks.end_points.step_size_limit import limit_test, order_of
 from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
@@ -66,7 +72,7 @@ def law_of_runs(case: Case, seed: int) -> Finding:
         assert found.significance is not None
         if not found.significance.rejected:
             return found
-        if _position_is_all(case, runs):
+        if position_is_all(case.target, runs):
             return judge(False)
     return judge(False, LONGER)
 
@@ -79,7 +85,7 @@ def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: 
     claims, functions = runs.sampler.claims, runs.functions
     count, steps = (HOST_RUNS, HOST_STEPS) if runs.host else (RUNS, STEPS)
     count = min(count, OF_MANY) if case.target.size >= MANY else count
-    alone = _position_is_all(case, runs)
+    alone = position_is_all(case.target, runs)
     discard = 0 if alone else longer * steps
     # a momentum that is drawn afresh in every step carries the position by h, hence as a time of h^2 does
     more = 4 if Composite in claims or (alone and case.subject.row.step_power < 1) else 2
@@ -115,15 +121,3 @@ def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: 
         step_size=h,
         detail={"rejected": rejected},
     )
-
-
-def of_a_variance(outcome: Outcome) -> bool:
-    """True for cos(y) of one coordinate, which moves with its variance."""
-    return outcome.name.startswith("cos(y[") and " " not in outcome.name
-
-
-def _position_is_all(case: Case, runs: Runs) -> bool:
-    """True if z is the position, whose law is that of the start from the first step on."""
-    key = np.random.default_rng(0) if runs.host else jax.random.key(0)
-    state = runs.sampler.init(key, case.target.example, runs.estimator)
-    return signature(runs.sampler.unpack(state)) == signature(runs.sampler.position(state))

@@ -64,6 +64,17 @@ def local_errors(subject: Subject, target: Target, order: int, levels: int = 9):
     return hs, np.array(errors)
 
 
+def _has_kinks(step: JaxStep, h: float, rate: float) -> bool:
+    """True if a rule with fewer nodes for the noise changes an expectation after a small step by more than rate * h.
+
+    A smooth step is a polynomial in the noise up to high powers of h, which both rules integrate.
+    """
+    (points, weights), *_ = _two_rules(step, 1)
+    scale = 1 + weights @ np.abs(observables(points))
+    usual, other = (weights @ step.moments(points, h, fewer).variable for fewer in (0, 1))
+    return not np.max(np.abs(usual - other) / scale) <= rate * h
+
+
 @statement(
     tier="order",
     equation="E phi(z_h) = sum_{j <= p} h^j L^j phi / j! + O(h^(p+1))",
@@ -246,6 +257,8 @@ def defect(case: Case) -> Finding:
         raise OutOfReach("the grid that can be afforded is too coarse")
     if assumed and not effect <= allowance:
         raise OutOfReach(f"the law of the auxiliary variables is not declared, and not that on Gaussians ({worst})")
+    if not effect <= allowance and isinstance(step, JaxStep) and _has_kinks(step, float(hs[-1]), effect / 10 / hs[0]):
+        raise OutOfReach("the noise enters by a function with kinks or jumps, which no quadrature resolves")
     lead = coefficients[p][0]
     k = int(np.argmax(np.abs(lead)))
     return Finding(

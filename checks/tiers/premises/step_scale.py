@@ -27,6 +27,8 @@ SWITCH = 1.5
 """Power of h by which a jump stands out between its neighbours, `GRID` of them a decade: a factor of 1.06 or more."""
 GRID = 64
 POINTS = 3
+GOLDEN = (5**0.5 - 1) / 2
+"""Multiples of it, without their whole parts, are spread over the unit interval."""
 MOST_SWITCHES = 2
 """More jumps than these are those of a whole number of inner steps, floor(T / h)."""
 
@@ -144,13 +146,17 @@ def _traced(step: JaxStep, ladders: list[np.ndarray]) -> list[dict[str, np.ndarr
     points = jnp.asarray(generic_points(step, POINTS))
     normals, noise = jnp.cos(1.3 * jnp.arange(step.noise_size) + 0.2), quiet(step)
 
-    def at(z: jax.Array, h: jax.Array) -> tuple[jax.Array, jax.Array]:
-        move = lambda e: step.program(noise(e), z, h)[0]
+    def at(z: jax.Array, h: jax.Array, uniforms: jax.Array) -> tuple[jax.Array, jax.Array]:
+        move = lambda e: step.program(noise(e)._replace(uniform=uniforms), z, h)[0]
         _, response = jax.jvp(move, (normals,), (normals,))
         return jnp.linalg.norm(response), jnp.linalg.norm(move(0 * normals) - z)
 
-    over = jax.vmap(jax.vmap(at, (None, 0)), (0, None))
-    every = jax.jit(over)(points, jnp.asarray(np.concatenate(ladders)))
+    over = jax.jit(jax.vmap(jax.vmap(at, (None, 0, None)), (0, None, None)))
+    hs, accept = jnp.asarray(np.concatenate(ladders)), noise(normals).uniform
+    every = over(points, hs, accept)
+    if len(accept) > 1 and not np.all(np.isfinite(every)):
+        # noise is made of the uniforms, by a function that is infinite at the end of their range
+        every = over(points, hs, (jnp.arange(1, len(accept) + 1) * GOLDEN) % 1)
     ends = np.cumsum([len(hs) for hs in ladders])[:-1]
     response, drift = (np.split(np.asarray(values), ends, axis=1) for values in every)
     return [{"the noise": r, "the drift": d} for r, d in zip(response, drift, strict=True)]

@@ -65,7 +65,7 @@ def test_nothing_is_left_behind():
 def run(tmp_path, **parts):
     path = tmp_path / "mine.py"
     path.write_text(LOOP.format(**parts), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "checks", "-p", "no:cacheprovider", "--timeout", "3"]
+    command = [sys.executable, "-m", "pytest", "checks", "-p", "no:cacheprovider", "--time-limit", "3"]
     return subprocess.run(
         [*command, "--sampler", f"{path}:sampler"], capture_output=True, text=True, check=False, timeout=300
     )
@@ -74,7 +74,7 @@ def run(tmp_path, **parts):
 def test_a_step_that_does_not_end_is_one_line_with_its_place(tmp_path):
     found = run(tmp_path, header="time", backend="host", body="while True: pass")
     assert found.returncode == 4, found.stdout + found.stderr
-    assert "OutOfTime: it took more than 3 s (--timeout) at " in found.stderr
+    assert "OutOfTime: it took more than 3 s (--time-limit) at " in found.stderr
     assert "mine.py:8, in step" in found.stderr
 
 

@@ -1,0 +1,202 @@
+"""The law of single steps: decided by sampling where no other statement reaches, and the position is all of the state.
+
+From an exact draw x of the target one step is taken to x'. An exact kernel keeps every expectation at every step size.
+Of any other sampler the rates E (f(x') - f(x)) / h, at three step sizes with the same draws, are extrapolated to h = 0,
+where they are E L f = 0 for its generator L. Both are measured in the sampler's own Dirichlet form, the limit of
+E (f(x') - f(x))^2 / (2 h): a relative error of the noise's variance then has the same size in every direction.
+
+Most of f(x') - f(x) is f'(x) times the noise. What the same key moves from one fixed place, n, is as good as the noise,
+and independent of x: so (f'(x) - E f') n and (f''(x) - E f'') n^2 / 2 have mean zero whatever the sampler does. Less
+multiples of both, a rate has a standard deviation of order 1 for h^(-1/2).
+
+Runs see the law at which a sampler comes to rest, at a hundred times the cost. Only they see what steps have in common,
+and only they forget a state beside the position.
+
+Source: ethier1986markov, proposition 4.9.2 (a law is stationary if E L f = 0 for all f of a core).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from checks.core.accept_step import potential_decides
+from checks.core.check import Case, OutOfReach, require_stationary_law, statement
+from checks.core.finding import Finding
+from checks.core.obligations import BRANCHES, KNOWN_DRAWS, MANY, of_target
+from checks.core.selection import nowhere
+from checks.end_points.error_rates import Sensitivity, decide_statistically, not_finite, stage_seed
+from checks.end_points.runs import Functions, Runs, functions_of, of_a_variance, position_is_all, step_size_of
+from checks.end_points.step_size_limit import limit_test, order_of
+from checks.statistics.moments import mean_test
+from checks.statistics.outcome import Outcome
+from samplers.interface.claims import ExactLaw
+
+EXACT, RATES, OF_MANY, OF_HOSTS = 1 << 15, 1 << 14, 1 << 13, 1 << 12
+"""Steps of the first stage: of exact kernels, at each of three step sizes, in fifty dimensions, of those in Python."""
+SEVERAL = 8
+"""Steps of the second statement."""
+PILOTS = 1 << 11
+"""Steps that tell the Dirichlet form and the multiples; they are used for nothing else."""
+PILOT, PLACES = 999, 64
+"""Stage of their seeds; draws of which the fixed place is the one in the middle."""
+PER_VARIANCE = 2 * np.exp(-1 / 2) / (1 - np.exp(-2))
+"""Rate of E cos(y) over its Dirichlet form by a relative error of the noise's variance, for a standard normal y."""
+PROMISED = 0.5
+"""Relative error of the variance of the noise that is seen."""
+UNIT = "of the Dirichlet form"
+
+
+@statement(
+    tier="invariance",
+    equation="(E f(x') - f(x)) / h -> 0 for x ~ pi and a step from x to x', as h -> 0",
+    targets=nowhere,
+    cost=2.0,
+    decides="law",
+    meets=of_target,
+    samples=True,
+)
+def law_of_steps(case: Case, seed: int) -> Finding:
+    """Single steps from exact draws keep the expectations of the target, at the rate 0 as h -> 0.
+
+    It runs by itself where an obligation is left that no other statement could meet, and no run is needed.
+    """
+    return _law(case, seed, 1)
+
+
+@statement(
+    tier="invariance",
+    equation="(E f(x') - f(x)) / (m h) -> 0 for x ~ pi and m steps from x to x', as h -> 0",
+    targets=nowhere,
+    cost=4.0,
+    decides="law",
+    meets=lambda target: (*of_target(target), KNOWN_DRAWS, BRANCHES),
+    samples=True,
+)
+def law_of_several_steps(case: Case, seed: int) -> Finding:
+    """Several steps from exact draws keep the expectations of the target, at the rate 0 as h -> 0.
+
+    It runs in place of `law_of_steps` where draws or branches are not known: what the draws of neighbouring steps have
+    in common moves the rate of several steps by as much as their own variance does.
+    """
+    return _law(case, seed, SEVERAL)
+
+
+def _law(case: Case, seed: int, several: int) -> Finding:
+    claims = case.subject.sampler(case.target).claims
+    require_stationary_law(claims)
+    functions = functions_of(case.target, claims.temperature)
+    runs = Runs(case.subject, case.target, with_phases(functions), long=False)
+    if not position_is_all(case.target, runs):
+        raise OutOfReach("the state holds more than the position, of a law that is not known")
+    h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30))
+    steps = Steps(runs, functions.names, several, seed)
+    if ExactLaw in claims:
+        return _judge(steps, h, rejected, exact=True)
+    if potential_decides(case.subject):
+        # What tests its proposals is likely to be exact, claimed or not: seen at one step size, with less noise.
+        found = _judge(steps, h, rejected, exact=True)
+        assert found.significance is not None
+        if not found.significance.rejected:
+            return found
+    return _judge(steps, h, rejected, exact=False)
+
+
+class Steps:
+    """Steps from exact draws of the target.
+
+    Attributes:
+        runs: that make them.
+        names: of the functions f.
+        number: of steps from x to x'.
+    """
+
+    def __init__(self, runs: Runs, names: tuple[str, ...], number: int, seed: int) -> None:
+        self.runs, self.names, self.number, self._seed = runs, names, number, seed
+        draws = runs.starts(stage_seed(seed, PILOT, 11), PLACES)
+        far = np.sum(runs.functions.values(draws)[:, -len(names) // 2 :] ** 2, axis=1)
+        self._place = draws[np.argmin(far)]
+
+    @property
+    def what(self) -> str:
+        """The steps in words."""
+        return "a step" if self.number == 1 else f"{self.number} steps"
+
+    def changes(self, stage: int, count: int, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """f(x') - f(x) (N, K) of steps of size h, and two variables (2, N, K) of mean zero that move with it."""
+        runs, half = self.runs, len(self.names) // 2
+        read = runs.functions.values
+        starts = runs.starts(stage_seed(self._seed, stage, 10), count)
+        places = np.broadcast_to(self._place, starts.shape)
+        # the same seed is the same keys
+        seed_of = stage_seed(self._seed, stage, 20)
+        after, moved = (runs.means(seed_of, x, h, self.number, self.number - 1)[0] for x in (starts, places))
+        before = read(starts)
+        cos, sin = before[:, :half], before[:, half : 2 * half]
+        mean_cos, mean_sin = np.split(runs.functions.expected[: 2 * half], 2)
+        n = (moved - read(places))[:, 2 * half :]
+        slopes = np.concatenate([mean_sin - sin, cos - mean_cos], axis=1)
+        bends = np.concatenate([mean_cos - cos, mean_sin - sin], axis=1)
+        controls = np.stack([slopes * np.tile(n, 2), bends * np.tile(n**2 / 2, 2)])
+        return (after - before)[:, : 2 * half], controls
+
+
+def with_phases(functions: Functions) -> Functions:
+    """The same functions cos(w . y) and sin(w . y), followed by their phases w . y."""
+
+    def values(x: Any) -> Any:
+        xp = np if isinstance(x, np.ndarray) else jnp
+        return xp.concatenate([functions.values(x), functions.phases(x)], axis=-1)
+
+    names = tuple(f"phase {i}" for i in range(len(functions.names) // 2))
+    expected = np.concatenate([functions.expected, np.zeros(len(names))])
+    return functions._replace(values=values, expected=expected, names=functions.names + names)
+
+
+def multiples(changes: np.ndarray, controls: np.ndarray) -> np.ndarray:
+    """Least-squares coefficients (2, K) of changes (N, K) on controls (2, N, K)."""
+    columns = zip(changes.T, controls.transpose(2, 1, 0), strict=True)
+    return np.stack([np.linalg.lstsq(c, y, rcond=None)[0] for y, c in columns], axis=1)
+
+
+def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
+    runs, names, claims = steps.runs, steps.names, steps.runs.sampler.claims
+    count = OF_HOSTS if runs.host else OF_MANY if runs.target.size >= MANY else EXACT if exact else RATES
+    hs = [h] if exact else [h, h / 2, h / 4]
+    pilots = [steps.changes(PILOT, min(PILOTS, count), each) for each in hs]
+    form = np.mean(pilots[-1][0] ** 2, axis=0) / 2
+    moved = form > 0
+    if not np.isfinite(form).all() or not moved.any():
+        raise OutOfReach("no step moves the position by a finite amount")
+    factors = [multiples(*pilot) for pilot in pilots]
+
+    def run(stage: int, n: int) -> Sequence[Outcome]:
+        values = []
+        for each, factor in zip(hs, factors, strict=True):
+            changes, controls = steps.changes(stage, n, each)
+            rates = (changes - np.einsum("ck,cnk->nk", factor, controls)) * (hs[-1] / each)
+            values.append(rates[:, moved] / form[moved])
+        if not np.isfinite(values).all():
+            return [not_finite("a step that is not finite", n, UNIT)]
+        used = [name for name, moves in zip(names, moved, strict=True) if moves]
+        columns = zip(np.stack(values).transpose(2, 0, 1), used, strict=True)
+        if exact:
+            return [mean_test(v[0], 0.0, name=name, unit=UNIT) for v, name in columns]
+        return [limit_test(v, order_of(claims), 0.0, name, unit=UNIT) for v, name in columns]
+
+    what = f"{rejected:.0%} of the steps rejected, " if rejected else ""
+    what += "the change of" if exact else "the limit h -> 0 of the rate of"
+    return decide_statistically(
+        run,
+        first_n=count,
+        promised=Sensitivity(PER_VARIANCE * PROMISED, chains=count, primary=of_a_variance),
+        allowance_source="nothing" if exact else "the correction of order h^(q+1), extrapolated away last",
+        reason=lambda o: (
+            f"by sampling, {what} {o.name} in {steps.what} is "
+            + (f"{o.measured:.5g} of its Dirichlet form, exact 0" if o.measured is not None else "not finite")
+        ),
+        steps=2 * len(hs) * steps.number,
+        step_size=h,
+        detail={"rejected": rejected},
+    )
