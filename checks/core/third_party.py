@@ -288,17 +288,20 @@ def state_alone(sampler: Completed, target: Target) -> Completed:
 
 
 def needs_of(sampler: Sampler, target: Target) -> frozenset[str]:
-    """The fewest parts of an estimate with which a step can be taken; the gradient if it cannot be taken at all."""
+    """The fewest parts of an estimate with which a step can be taken; the gradient if it cannot be taken at all.
+
+    A part that is only kept does not stop a step where it is None: the state then has another structure.
+    """
     host = on_host(sampler)
     estimator = HostExact(target) if host else Shaped(target)
+    possible: list[frozenset[str]] = []
     for needs in FEWEST:
-        sealed = Sealed(estimator, needs)
+        ends = lambda key, s=Sealed(estimator, needs): one_step(sampler, target, key, s)
         try:
-            if host:
-                one_step(sampler, target, np.random.default_rng(0), sealed)
-            else:
-                jax.eval_shape(lambda key, s=sealed: one_step(sampler, target, key, s), jax.random.key(0))
+            before, after = ends(np.random.default_rng(0)) if host else jax.eval_shape(ends, jax.random.key(0))
         except RAISED:
             continue
-        return needs
-    return frozenset({"gradient"})
+        possible.append(needs)
+        if jax.tree.structure(before) == jax.tree.structure(after):
+            return needs
+    return next(iter(possible), frozenset({"gradient"}))

@@ -1,7 +1,7 @@
 """Samplers whose state is their position, and the helper that completes an object of another author."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple
 
@@ -179,7 +179,7 @@ def complete(candidate: object) -> Sampler:
     """
     if inspect.isclass(candidate):
         raise TypeError(f"sampler: got the class {candidate.__name__}; pass an instance of it")
-    if isinstance(candidate, Sampler):
+    if isinstance(candidate, Sampler) and isinstance(candidate.needs, Set):
         return candidate
     step = getattr(candidate, "step", None)
     if not callable(step):
@@ -191,4 +191,6 @@ def complete(candidate: object) -> Sampler:
         for name in ("init", "position", "unpack", "pack", "needs", "claims", "backend")
         if hasattr(candidate, name)
     }
+    if "needs" in given:
+        given["needs"] = frozenset(given["needs"])
     return simple_sampler(step, **given)
