@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ from checks.faults.fault import Defect, Kill, planted
 from checks.faults.streams import CountedState, drawing
 from samplers.estimators.altered import Altered
 from samplers.numerics.noise import normal_like
+from samplers.overdamped.leimkuhler_matthews import LeimkuhlerMatthews
 from samplers.overdamped.mala import MALA
 from samplers.overdamped.sgld import SGLD, SGLDState
 
@@ -102,6 +103,33 @@ class KeepsRejectedGradient(MALA):
         noting = Altered(estimator, lambda estimate, _: seen.append(estimate) or estimate)
         after = super().step(key, state, step_size, noting)
         return after._replace(gradient=seen[-1].gradient)
+
+
+class Counted(NamedTuple):
+    """A state and the number of its step."""
+
+    inner: Any
+    count: Any
+
+
+@dataclass(frozen=True)
+class CarriesACount(LeimkuhlerMatthews):
+    """Leimkuhler-Matthews with half of each draw from step 2000 on; that it carries state is declared anyway."""
+
+    def step(self, key, state: Any, step_size, estimator):
+        after = super().step(key, state.inner, step_size, estimator)
+        share = jnp.where(state.count < 2000, 1.0, 0.5)
+        noise = jax.tree.map(lambda n: share.astype(n.dtype) * n, after.noise)
+        return Counted(after._replace(noise=noise), state.count + 1)
+
+    def position(self, state: Any):
+        return super().position(state.inner)
+
+    def unpack(self, state: Any):
+        return super().unpack(state.inner)
+
+    def pack(self, key, z, estimator) -> Any:
+        return Counted(super().pack(key, z, estimator), jnp.zeros((), jnp.int32))
 
 
 LIMIT = "pi_h -> pi as h -> 0"
@@ -238,6 +266,16 @@ DEFECTS: tuple[Defect, ...] = (
         "state",
         targets=PLANE,
         diagnosis=r"put forward by \d+ changes the step",
+    ),
+    planted(
+        "leimkuhler-matthews-carries-a-count",
+        "leimkuhler-matthews",
+        CarriesACount,
+        "half of each draw from step 2000 on, by a count that is carried beside the draw",
+        Kill("closed_state", "double-well", "what goes on by itself does not matter"),
+        "state",
+        targets=PLANE,
+        diagnosis=r"set back to its value at the start",
     ),
     planted(
         "mala-keeps-rejected-gradient",
