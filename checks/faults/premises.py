@@ -95,6 +95,14 @@ class CoolsDown(SGLD):
 
 
 @dataclass(frozen=True)
+class DropsEstimatorState(SGLD):
+    """The state of the estimator stays that of the start."""
+
+    def step(self, key, state, step_size, estimator):
+        return super().step(key, state, step_size, estimator)._replace(estate=state.estate)
+
+
+@dataclass(frozen=True)
 class KeepsRejectedGradient(MALA):
     """The gradient of the last proposal is kept, accepted or not."""
 
@@ -266,6 +274,16 @@ DEFECTS: tuple[Defect, ...] = (
         "state",
         targets=PLANE,
         diagnosis=r"put forward by \d+ changes the step",
+    ),
+    planted(
+        "sgld-drops-estimator-state",
+        "sgld",
+        DropsEstimatorState,
+        "every step gives the estimator its first state: one that goes through the data in epochs stays at the first",
+        Kill("every_input_matters", "double-well", "the estimate depends on the state that the last one returned"),
+        "state",
+        "gradient-noise",
+        targets=PLANE,
     ),
     planted(
         "leimkuhler-matthews-carries-a-count",
