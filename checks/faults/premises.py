@@ -11,10 +11,12 @@ from jax.flatten_util import ravel_pytree
 from checks.faults.fault import Defect, Kill, planted
 from checks.faults.streams import CountedState, drawing
 from samplers.estimators.altered import Altered
+from samplers.estimators.basic import Minibatch
 from samplers.numerics.noise import normal_like
 from samplers.overdamped.leimkuhler_matthews import LeimkuhlerMatthews
 from samplers.overdamped.mala import MALA
 from samplers.overdamped.sgld import SGLD, SGLDState
+from targets.target import DataTerms, Target
 
 
 def euler(
@@ -92,6 +94,34 @@ class CoolsDown(SGLD):
         cool = state.kept % 50_000 >= 40_000
         position = jax.tree.map(lambda y, x, g: jnp.where(cool, x - step_size * g, y), after.position, *still)
         return CountedState(position, after.estate, state.kept + 1)
+
+
+@dataclass(frozen=True)
+class OwnMinibatches(SGLD):
+    """SGLD whose gradients are those of an estimator of its own."""
+
+    own: Any = None
+
+    def init(self, key, position, estimator):
+        return super().init(key, position, self.own or estimator)
+
+    def step(self, key, state, step_size, estimator):
+        return super().step(key, state, step_size, self.own or estimator)
+
+
+def of_the_first(count: int) -> Callable[..., SGLD]:
+    """SGLD with minibatches of the first data alone, weighted as if they were all."""
+
+    def build(target: Target, **options: Any) -> SGLD:
+        terms = target.terms
+        if terms is None:
+            return SGLD(**options)
+        few = min(count, terms.size)
+        datum = lambda x, row: terms.size / few * terms.datum(x, row)
+        data = jax.tree.map(lambda a: a[:few], terms.data)
+        return OwnMinibatches(**options, own=Minibatch(DataTerms(terms.prior, datum, data, few), 2))
+
+    return build
 
 
 @dataclass(frozen=True)
@@ -274,6 +304,14 @@ DEFECTS: tuple[Defect, ...] = (
         "state",
         targets=PLANE,
         diagnosis=r"put forward by \d+ changes the step",
+    ),
+    planted(
+        "sgld-of-the-first-hundred",
+        "sgld",
+        of_the_first(100),
+        "minibatches of the first hundred data, however many there are: right for up to a hundred",
+        Kill("every_datum_enters", "tiny-gaussian-data", "every block of many data changes the step"),
+        "data",
     ),
     planted(
         "sgld-drops-estimator-state",
