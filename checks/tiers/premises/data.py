@@ -125,7 +125,7 @@ def missed(subject: Subject) -> list[int] | None:
 
 
 def _entered(samplers: list[Sampler], estimator: Exact, target: Target, h: float) -> np.ndarray:
-    """Whether a block (BLOCKS,) changes the position in some step."""
+    """Blocks that change the position in some step (BLOCKS,)."""
     init, both = _pair(samplers, estimator, target, h)
 
     @jax.jit
