@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.faults.fault import Defect, Kill, planted
@@ -226,6 +227,16 @@ DEFECTS: tuple[Defect, ...] = (
         "dimension",
         targets=PLANE,
         diagnosis=r"of 17 coordinates",
+    ),
+    planted(
+        "sgld-noise-halved-in-three",
+        "sgld",
+        euler(noise=lambda e: e * np.sqrt(0.5 if e.size in (3, 4) else 1.0).astype(e.dtype)),
+        "half of the variance in three and four coordinates, all of it in one, two and more",
+        Kill("equal_coordinates", "gaussian-correlated-2d", "3 coordinates are treated as 5 are"),
+        "dimension",
+        targets=PLANE,
+        diagnosis=r"when there are 3 of them",
     ),
     planted(
         "sgld-noise-in-full-blocks",

@@ -10,17 +10,19 @@ to stay equal.
 """
 
 import itertools
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend import core
 from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
 from checks.core.check import Case, NotApplicable, OutOfReach, statement
-from checks.core.error_origin import one_line
+from checks.core.error_origin import RAISED, one_line
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import claims_of
 from checks.tiers.premises.fresh_draws import repeated
@@ -37,6 +39,8 @@ from targets.target import DataTerms, Target
 FEW, MANY, WITH_MATRICES, ON_HOST = (5, 17), 70_001, 257, 1031
 """Numbers of coordinates: primes, so that no block, row or tile fits, the largest beyond what 16 bits count; fewer for
 methods with dense matrices, and on the host, where each draw is moved by itself."""
+SMALLER = (2, 3, 4, 7)
+"""Numbers of coordinates for which the response is asked where the program is another one than for the first of few."""
 CLOUDS = (2, 3, 7)
 """Numbers of coordinates of particles, and of positive vectors near a face."""
 FACE, THROUGH = 1e-3, 4.0
@@ -238,6 +242,10 @@ def equal_coordinates(case: Case) -> Finding:
         found[size] = _response(case.subject, size, host, positive)
         if found[FEW[0]].residual > tolerance:
             raise OutOfReach("the method does not treat coordinates alike")
+    if not host:
+        usual = _operations(case.subject, FEW[0], positive)
+        others = [size for size in SMALLER if _operations(case.subject, size, positive) not in (usual, [])]
+        found |= {size: _response(case.subject, size, host, positive) for size in others}
     many = ON_HOST if host else WITH_MATRICES if found[FEW[-1]].dense else MANY
     found[many] = _response(case.subject, many, host, positive)
     if repeated := "" if host else shared_keys(case.subject, many, positive):
@@ -259,6 +267,24 @@ def equal_coordinates(case: Case) -> Finding:
         if _gap(few, more) <= tolerance * scale and gap > max(worst, tolerance):
             worst, reason = gap, f"drift and noise of a coordinate are others when there are {size} of them"
     return _finding(case, tolerance, worst, reason)
+
+
+def _operations(subject: Subject, size: int, positive: bool) -> list[Any]:
+    """The operations of a step in order, and the numbers in them; none where it does not run in so many dimensions."""
+    target = product(size, positive)
+    try:
+        program = traced(subject, target, subject.step_size(target)).program
+    except RAISED:
+        return []
+
+    def walk(jaxpr: Any) -> Iterator[Any]:
+        for equation in jaxpr.eqns:
+            yield equation.primitive.name
+            yield from (float(v.val) for v in equation.invars if isinstance(v, core.Literal) and np.size(v.val) == 1)
+            for sub in subjaxprs(equation.params):
+                yield from walk(sub)
+
+    return list(walk(program.jaxpr.jaxpr))
 
 
 def _particles(case: Case) -> Finding:

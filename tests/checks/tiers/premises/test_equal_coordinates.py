@@ -75,6 +75,14 @@ class Repelling:
         return x + step_size * (force - kernel @ g) / len(x)
 
 
+class Scaled:
+    """SGLD with the step size h / sqrt(d)."""
+
+    def step(self, key, x, step_size, estimator):
+        h = step_size / np.sqrt(x.size)
+        return x - h * gradient(estimator, x) + jnp.sqrt(2 * h) * normal(key, x)
+
+
 class Dense:
     """SGLD with the preconditioner (I + 1 1^T / d)^-1, as a matrix, and its square root for the noise."""
 
@@ -102,12 +110,16 @@ UNEQUAL = {
     "a drift that is summed in half precision for many": Directed(
         lambda g: g.astype(jnp.float16).astype(g.dtype) if g.size > 1000 else g
     ),
+    "half of the variance in three and four dimensions": Drawn(
+        lambda k, d: jax.random.normal(k, (d,)) * (np.sqrt(0.5) if d in (3, 4) else 1)
+    ),
     "noise divided by the square root of the dimension beyond 100": Drawn(
         lambda k, d: jax.random.normal(k, (d,)) / np.sqrt(d if d > 100 else 1)
     ),
 }
 ALIKE = {
     "Euler": Euler(),
+    "a step size that shrinks with the dimension": Scaled(),
     "a momentum": Underdamped(),
     "MALA": MALA(),
     "a host sampler": HostNoise(lambda rng, d: rng.standard_normal(d)),
