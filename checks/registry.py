@@ -58,9 +58,15 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "inputs_used",
         PROGRAM,
-        "every argument, leaf and option changes the step; its increments span the space",
+        "every argument, leaf, option and datum changes the step; its increments span the space",
         "",
-        (contract.every_input_matters, contract.every_option_matters, contract.movement, invariance.chains_move),
+        (
+            contract.every_input_matters,
+            contract.every_option_matters,
+            contract.movement,
+            premises.every_datum_enters,
+            invariance.chains_move,
+        ),
         stands=(
             "an argument, a leaf or an option that is ignored is named as such; the law tells that something "
             "is wrong, not what"

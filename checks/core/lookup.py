@@ -26,9 +26,9 @@ DEFAULT_TARGETS = {
         "tiny-gaussian-data",
         "tiny-logistic",
     ),
-    "positive": ("gamma", "half-gaussian"),
-    "sphere": ("vmf-s2",),
-    "simplex": ("dirichlet-concentrated",),
+    "positive": ("gamma", "half-gaussian", "truncated-gaussian"),
+    "sphere": ("vmf-s2", "vmf-s3"),
+    "simplex": ("dirichlet-concentrated", "dirichlet-four"),
     "stiefel": ("matrix-langevin-3-2",),
 }
 """Targets for a sampler that is not in a registry, by the spaces that it claims to run on."""

@@ -16,7 +16,7 @@ from checks.tracing.step_map import HostStep, JaxStep
 from samplers.interface.claims import Claims, Diffusion, EmbeddedDiffusion, Exchange
 from targets.target import Target
 
-POSITION_NODES = {1: 120, 2: 24, 3: 7}
+POSITION_NODES = {1: 120, 2: 24, 3: 7, 4: 7}
 """Nodes a dimension for the position: a one-dimensional law need not be Gaussian and gets many."""
 HOST_NODES = 7
 """Nodes for a host sampler, whose step is run once a path in Python."""
@@ -35,7 +35,7 @@ def position_rule(target: Target, temperature: float = 1.0, refine: int = 0) -> 
     Raises:
         NotApplicable: if no rule of moderate size is known.
     """
-    if target.gaussian is not None and target.size in POSITION_NODES:
+    if target.gaussian is not None and target.size in GAUSSIAN_NODES:
         points, weights = gauss_hermite(target.size, GAUSSIAN_NODES[target.size] + 3 * refine)
         root = np.linalg.cholesky(temperature * np.linalg.inv(target.gaussian.precision))
         return target.gaussian.mean + points @ root.T, weights

@@ -135,7 +135,7 @@ def require_polynomials(step: JaxStep | HostStep) -> None:
         raise OutOfReach("reflections have kinks that polynomials do not resolve")
     step.require_gaussian()
     require_moments_of_the_force(step.target, step.sampler.claims.temperature)
-    paths = len(polynomials(step, 1).nodes) * NOISE_POINTS[1] ** step.noise_size
+    paths = len(law_rule(step, step.sampler.claims)[0]) * NOISE_POINTS[1] ** step.noise_size
     if paths > MOST_PATHS:
         raise OutOfReach(f"{paths:.1e} paths are too many for the quadrature")
 

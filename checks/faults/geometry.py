@@ -5,6 +5,7 @@ from typing import cast
 
 import jax
 import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
 
 from checks.faults.fault import Defect, Kill, planted
 from samplers.estimators.basic import Exact
@@ -122,6 +123,22 @@ class PotentialOnly(GMC):
         return 0.0 * super().kinetic(position, momentum)
 
 
+class NoiseInThree(PlantedSGGMC):
+    """The noise enters the first three ambient coordinates alone."""
+
+    def kick(self, x, force, noise):
+        return super().kick(x, force, jnp.where(jnp.arange(x.size) < 3, noise, 0))
+
+
+class MirrorsFirst(SGRLD):
+    """The mirror at zero is there for the first coordinate alone."""
+
+    def step(self, key, state, step_size, estimator):
+        free = SGRLD(self.metric, self.temperature, self.compensate).step(key, state, step_size, estimator)
+        theta, unravel = ravel_pytree(free.position)
+        return free._replace(position=unravel(theta.at[0].set(jnp.abs(theta[0]))))
+
+
 def without_jacobian(target: Target) -> Exact:
     """The potential of the law on the simplex at theta = x^2, without the Jacobian prod |x_k| of the map."""
     # U_H = U(x^2) - sum log |x_k|
@@ -212,6 +229,15 @@ DEFECTS: tuple[Defect, ...] = (
         diagnosis=r"constant .*added to the drift of xi",
     ),
     planted(
+        "sggmc-noise-in-three",
+        "sggmc",
+        _on_sphere(NoiseInThree),
+        "noise in the first three ambient coordinates alone: right on S^2",
+        Kill("generator_of_code", "vmf-s3", ON_BUNDLE),
+        "manifold",
+        "dimension",
+    ),
+    planted(
         "gmc-acceptance-without-kinetic-energy",
         "gmc",
         _on_sphere(PotentialOnly),
@@ -229,6 +255,16 @@ DEFECTS: tuple[Defect, ...] = (
         "manifold",
         estimator=without_jacobian,
         diagnosis=r"drift of v",
+    ),
+    planted(
+        "sgrld-mirrors-the-first",
+        "sgrld",
+        lambda target, **options: MirrorsFirst(PositiveMetric(), reflect=True, **options),
+        "the mirror at zero is there for the first coordinate alone: right for one number",
+        Kill("equal_coordinates", "gamma", "equal coordinates with equal draws stay equal"),
+        "manifold",
+        "dimension",
+        diagnosis=r"near 0 equal coordinates",
     ),
     planted(
         "sgrld-no-mirror",

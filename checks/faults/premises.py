@@ -2,18 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from checks.faults.fault import Defect, Kill, planted
 from checks.faults.streams import CountedState, drawing
 from samplers.estimators.altered import Altered
+from samplers.estimators.basic import Minibatch
 from samplers.numerics.noise import normal_like
+from samplers.overdamped.leimkuhler_matthews import LeimkuhlerMatthews
 from samplers.overdamped.mala import MALA
 from samplers.overdamped.sgld import SGLD, SGLDState
+from targets.target import DataTerms, Target
 
 
 def euler(
@@ -94,6 +98,42 @@ class CoolsDown(SGLD):
 
 
 @dataclass(frozen=True)
+class OwnMinibatches(SGLD):
+    """SGLD whose gradients are those of an estimator of its own."""
+
+    own: Any = None
+
+    def init(self, key, position, estimator):
+        return super().init(key, position, self.own or estimator)
+
+    def step(self, key, state, step_size, estimator):
+        return super().step(key, state, step_size, self.own or estimator)
+
+
+def of_the_first(count: int) -> Callable[..., SGLD]:
+    """SGLD with minibatches of the first data alone, weighted as if they were all."""
+
+    def build(target: Target, **options: Any) -> SGLD:
+        terms = target.terms
+        if terms is None:
+            return SGLD(**options)
+        few = min(count, terms.size)
+        datum = lambda x, row: terms.size / few * terms.datum(x, row)
+        data = jax.tree.map(lambda a: a[:few], terms.data)
+        return OwnMinibatches(**options, own=Minibatch(DataTerms(terms.prior, datum, data, few), 2))
+
+    return build
+
+
+@dataclass(frozen=True)
+class DropsEstimatorState(SGLD):
+    """The state of the estimator stays that of the start."""
+
+    def step(self, key, state, step_size, estimator):
+        return super().step(key, state, step_size, estimator)._replace(estate=state.estate)
+
+
+@dataclass(frozen=True)
 class KeepsRejectedGradient(MALA):
     """The gradient of the last proposal is kept, accepted or not."""
 
@@ -102,6 +142,33 @@ class KeepsRejectedGradient(MALA):
         noting = Altered(estimator, lambda estimate, _: seen.append(estimate) or estimate)
         after = super().step(key, state, step_size, noting)
         return after._replace(gradient=seen[-1].gradient)
+
+
+class Counted(NamedTuple):
+    """A state and the number of its step."""
+
+    inner: Any
+    count: Any
+
+
+@dataclass(frozen=True)
+class CarriesACount(LeimkuhlerMatthews):
+    """Leimkuhler-Matthews with half of each draw from step 2000 on; that it carries state is declared anyway."""
+
+    def step(self, key, state: Any, step_size, estimator):
+        after = super().step(key, state.inner, step_size, estimator)
+        share = jnp.where(state.count < 2000, 1.0, 0.5)
+        noise = jax.tree.map(lambda n: share.astype(n.dtype) * n, after.noise)
+        return Counted(after._replace(noise=noise), state.count + 1)
+
+    def position(self, state: Any):
+        return super().position(state.inner)
+
+    def unpack(self, state: Any):
+        return super().unpack(state.inner)
+
+    def pack(self, key, z, estimator) -> Any:
+        return Counted(super().pack(key, z, estimator), jnp.zeros((), jnp.int32))
 
 
 LIMIT = "pi_h -> pi as h -> 0"
@@ -160,6 +227,16 @@ DEFECTS: tuple[Defect, ...] = (
         "dimension",
         targets=PLANE,
         diagnosis=r"of 17 coordinates",
+    ),
+    planted(
+        "sgld-noise-halved-in-three",
+        "sgld",
+        euler(noise=lambda e: e * np.sqrt(0.5 if e.size in (3, 4) else 1.0).astype(e.dtype)),
+        "half of the variance in three and four coordinates, all of it in one, two and more",
+        Kill("equal_coordinates", "gaussian-correlated-2d", "3 coordinates are treated as 5 are"),
+        "dimension",
+        targets=PLANE,
+        diagnosis=r"when there are 3 of them",
     ),
     planted(
         "sgld-noise-in-full-blocks",
@@ -238,6 +315,33 @@ DEFECTS: tuple[Defect, ...] = (
         "state",
         targets=PLANE,
         diagnosis=r"put forward by \d+ changes the step",
+    ),
+    planted(
+        "sgld-of-the-first-hundred",
+        "sgld",
+        of_the_first(100),
+        "minibatches of the first hundred data, however many there are: right for up to a hundred",
+        Kill("every_datum_enters", "tiny-gaussian-data", "every block of many data changes the step"),
+        "data",
+    ),
+    planted(
+        "sgld-drops-estimator-state",
+        "sgld",
+        DropsEstimatorState,
+        "every step gives the estimator its first state: one that goes through the data in epochs stays at the first",
+        Kill("every_input_matters", "gaussian-pytree", "the estimate depends on the state that the last one returned"),
+        "state",
+        "gradient-noise",
+    ),
+    planted(
+        "leimkuhler-matthews-carries-a-count",
+        "leimkuhler-matthews",
+        CarriesACount,
+        "half of each draw from step 2000 on, by a count that is carried beside the draw",
+        Kill("closed_state", "double-well", "what goes on by itself does not matter"),
+        "state",
+        targets=PLANE,
+        diagnosis=r"set back to its value at the start",
     ),
     planted(
         "mala-keeps-rejected-gradient",

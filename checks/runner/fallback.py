@@ -66,7 +66,8 @@ def pending(subject: Subject, results: Sequence[Judged], plan: Plan) -> list[tup
 def _runs(subject: Subject, obligation: o.Obligation) -> Iterator[tuple[Subject, str]]:
     # a sampler on another space may take a step on R^n without belonging there
     mine = [name for name in TARGETS[obligation] if name in subject.row.targets]
-    names = mine or [name for name in TARGETS[obligation] if runs_on(subject, name)] or list(subject.row.targets)
+    own = [name for name in subject.row.targets if obligation in o.of_target(find_target(name))]
+    names = mine or [name for name in TARGETS[obligation] if runs_on(subject, name)] or own or list(subject.row.targets)
     if obligation is o.GRADIENT_NOISE:
         subject = dataclasses.replace(subject, row=dataclasses.replace(subject.row, estimator=_minibatches(subject)))
     yield subject, names[0]

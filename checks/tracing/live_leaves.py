@@ -7,6 +7,7 @@ are is read off the program: those that dead-code elimination removes when all t
 from typing import Any
 
 import jax
+import numpy as np
 from jax.interpreters import partial_eval
 
 from samplers.interface.sampler import Estimator, Sampler
@@ -33,6 +34,30 @@ def live_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: float) ->
         if both == live:
             return live
         live = both
+
+
+def autonomous_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: float) -> list[bool]:
+    """For each leaf of the state whether it goes on by itself, whatever is drawn: a count of steps, a schedule.
+
+    Its next value depends on no key, and on no leaf whose next value does. What stays as it is is one of these.
+
+    Args:
+        sampler: that is traced.
+        state: of it.
+        estimator: of the gradients.
+        h: step size.
+    """
+    leaves, structure = jax.tree.flatten(state)
+    step = jax.make_jaxpr(lambda key, *held: _leaves(sampler, structure, held, key, h, estimator))
+    jaxpr = step(jax.random.key(0), *leaves).jaxpr
+    asked = np.eye(len(leaves), dtype=bool)
+    reads = np.array([partial_eval.dce_jaxpr(jaxpr, row.tolist())[1] for row in asked]).reshape(len(leaves), -1)
+    alone = ~reads[:, 0]
+    while True:
+        fewer = alone & ~(reads[:, 1:] & ~alone).any(axis=1)
+        if np.array_equal(fewer, alone):
+            return alone.tolist()
+        alone = fewer
 
 
 def _leaves(sampler: Sampler, structure: Any, held: Any, key: Any, h: float, estimator: Estimator) -> list[Any]:

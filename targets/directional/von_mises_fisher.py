@@ -10,7 +10,7 @@ from scipy import special
 from targets.entry import TargetRow
 from targets.manifolds.sphere import Sphere
 from targets.numerics.bessel import mean_resultant
-from targets.numerics.quadrature import DensityLaw, coordinate, product
+from targets.numerics.quadrature import DensityLaw, coordinate, legendre_rule, product
 from targets.numerics.spherical import circle_rule, frame, sample_vmf, sphere_rule, unit_vector, vmf_height_law
 from targets.numerics.validation import require_positive
 from targets.target import Cdf, Moment, Target
@@ -88,7 +88,7 @@ def von_mises_fisher(direction: Any = (2.0, -1.0, 2.0), concentration: float = 3
         sample=sample,
         moments=moments,
         cdfs=cdfs,
-        quadrature=(lambda m: vmf_rule(mu, kappa, m)) if n <= 3 else None,
+        quadrature=(lambda m: vmf_rule(mu, kappa, m)) if n <= 4 else None,
         curvature=float(kappa),
         tempered=lambda temperature: von_mises_fisher(direction, concentration / temperature, name),
         source="mardia2000directional, section 9.3; closed form",
@@ -105,6 +105,11 @@ def concentrated() -> Target:
     return von_mises_fisher((2.0, -1.0, 2.0), 5.0, "vmf-s2-concentrated")
 
 
+def sphere_3() -> Target:
+    """S^3, kappa = 3, where neither a cross product nor two tangent directions will do."""
+    return von_mises_fisher((2.0, -1.0, 2.0, 1.0), 3.0)
+
+
 def sphere_49() -> Target:
     """S^49, kappa = 40, a generic direction."""
     return von_mises_fisher(np.cos(1.7 * np.arange(50) + 0.3), 40.0)
@@ -116,15 +121,26 @@ def sphere_4999() -> Target:
 
 
 def vmf_rule(mu: np.ndarray, kappa: float, m: int):
-    """Rule for vMF(mu, kappa) on S^1 or S^2.
+    """Rule for vMF(mu, kappa) on S^1, S^2 or S^3.
 
     S^1: m equidistant angles, converging geometrically. S^2: m Gauss nodes in the height times 2 m equidistant
-    angles, exact for polynomials of degree below 2 m.
+    angles, exact for polynomials of degree below 2 m. S^3: m Gauss nodes in the angle theta from mu, whose density is
+    sin^2(theta) exp(kappa cos theta), times such a rule on S^2, converging geometrically.
     """
     if len(mu) == 2:
         angles, points = circle_rule(m)
         weights = np.exp(-2 * kappa * np.sin(angles / 2) ** 2)
         return points[:, ::-1] @ frame(mu), weights / weights.sum()
+    if len(mu) == 4:
+        law = DensityLaw(
+            lambda a: np.sin(a) ** 2 * np.exp(-2 * kappa * np.sin(a / 2) ** 2), (0, math.pi), _panels(kappa)
+        )
+        theta, weights = law.rule(m)
+        heights, uniform = legendre_rule(-1.0, 1.0, 1, m)
+        around, shares = sphere_rule(heights, uniform / 2, np.eye(3))
+        tangents = around @ np.linalg.svd(mu[None, :])[2][1:]
+        points = np.sin(theta)[..., None] * tangents + np.cos(theta)[..., None] * mu
+        return points.reshape(-1, 4), np.outer(weights, shares).ravel()
     heights, weights = DensityLaw(lambda w: np.exp(kappa * (w - 1)), (-1.0, 1.0), _panels(kappa)).rule(m)
     return sphere_rule(heights[:, 0], weights, frame(mu))
 
@@ -154,6 +170,7 @@ ENTRIES = (
     TargetRow("vmf-s1", circle),
     TargetRow("vmf-s2", von_mises_fisher),
     TargetRow("vmf-s2-concentrated", concentrated),
+    TargetRow("vmf-s3", sphere_3),
     TargetRow("vmf-s49", sphere_49),
     TargetRow("vmf-s4999", sphere_4999),
 )

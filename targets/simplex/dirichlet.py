@@ -160,6 +160,11 @@ def concentrated() -> Target:
     return dirichlet([8.0, 12.0, 9.0], "dirichlet-concentrated")
 
 
+def four() -> Target:
+    """Dirichlet(8, 12, 9, 10): four categories."""
+    return dirichlet([8.0, 12.0, 9.0, 10.0], "dirichlet-four")
+
+
 def dense_sphere() -> Target:
     """Dirichlet(2, 3.5, 1.5) through the sphere map."""
     return dirichlet_sphere([2.0, 3.5, 1.5], "dirichlet-sphere")
@@ -275,6 +280,7 @@ ENTRIES = (
     TargetRow("dirichlet", dense),
     TargetRow("dirichlet-sparse", sparse),
     TargetRow("dirichlet-concentrated", concentrated),
+    TargetRow("dirichlet-four", four),
     TargetRow("dirichlet-sphere", dense_sphere),
     TargetRow("dirichlet-sphere-concentrated", concentrated_sphere),
     TargetRow("dirichlet-sphere-sparse", sparse_sphere),

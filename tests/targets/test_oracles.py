@@ -83,6 +83,20 @@ def statistics(law, points):
     return {label: np.asarray(values) for label, values in compiled(jnp.asarray(points)).items()}
 
 
+LOG_RATIOS = {"sparse": (180, 0.5, 2), "dirichlet-sphere-concentrated": (12, 0.1, 2), "dirichlet-four": (6, 0.2, 3)}
+"""Reach, step and number of the grid of log-ratios of Dirichlet laws."""
+
+
+def two_circles():
+    """Rule on S^3: circles of radii sqrt(s) and sqrt(1 - s), s uniform."""
+    share, weights = np.polynomial.legendre.leggauss(40)
+    angle = 2 * np.pi * np.arange(40) / 40
+    s, a, b = (g.ravel() for g in np.meshgrid((1 + share) / 2, angle, angle, indexing="ij"))
+    near, far = np.sqrt(s), np.sqrt(1 - s)
+    points = np.stack([near * np.cos(a), near * np.sin(a), far * np.cos(b), far * np.sin(b)], axis=1)
+    return points, np.repeat(weights, angle.size**2)
+
+
 @cache
 def reference_rule(name):
     """Points and weights for expectations under exp(-U), from the potential alone."""
@@ -97,10 +111,10 @@ def reference_rule(name):
     elif name.startswith("dirichlet") or name == "simplex-reduced-mean":
         # log-ratios: the density falls exponentially, and is analytic in a strip of half-width pi; its width shrinks
         # as alpha grows, and the step with it
-        reach, step = (180, 0.5) if "sparse" in name else (30, 0.2)
-        if name == "dirichlet-sphere-concentrated":
-            reach, step = 12, 0.1
-        y = np.stack(np.meshgrid(*[np.arange(-reach, reach, step)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
+        kind = "sparse" if "sparse" in name else name
+        reach, step, ratios = LOG_RATIOS.get(kind, (30, 0.2, 2))
+        grid = np.meshgrid(*[np.arange(-reach, reach, step)] * ratios, indexing="ij")
+        y = np.stack(grid, axis=-1).reshape(-1, ratios)
         theta = special.softmax(np.pad(y, ((0, 0), (0, 1))), axis=1)
         points = np.sqrt(theta) if law.manifold == Sphere(3) else theta
         # d theta = theta_1 theta_2 theta_3 dy, and over the sphere d theta = x_1 x_2 x_3 dx up to a constant
@@ -123,6 +137,9 @@ def reference_rule(name):
         angle = 2 * np.pi * np.arange(200) / 200
         points = np.stack([np.cos(angle), np.sin(angle)], axis=1)
         weights = density(name)(points)
+    elif law.manifold == Sphere(4):
+        points, weights = two_circles()
+        weights = weights * density(name)(points)
     elif law.manifold == Sphere(3):
         height, height_weights = np.polynomial.legendre.leggauss(60)
         angle = 2 * np.pi * np.arange(80) / 80
@@ -197,7 +214,7 @@ RESOLVED = {
     "banana": 12,
     "vmf-s2": 8,
 }
-RESOLVED |= {"vmf-s1": 40, "vmf-mixture-s1": 60, "bingham-s2": 40, "matrix-langevin-3-2": 30}
+RESOLVED |= {"vmf-s3": 14, "vmf-s1": 40, "vmf-mixture-s1": 60, "bingham-s2": 40, "matrix-langevin-3-2": 30}
 RESOLVED |= {
     "truncated-gaussian": 40,
     "half-gaussian": 40,

@@ -17,12 +17,14 @@ from jax.experimental.key_reuse._core import check_key_reuse
 from checks.core.accept_step import potential_decides
 from checks.core.candidate import Subject
 from checks.core.check import Case, Inconclusive, NotApplicable, statement
+from checks.core.error_origin import RAISED
 from checks.core.finding import Finding, Tolerance
 from checks.core.noisy_gradient import with_noise
 from checks.core.precision import in_dtype
 from checks.core.preflight import difference
 from checks.core.selection import first_and_structured, structured_targets
 from checks.core.start_position import start_position
+from checks.tracing.estimator_state import drops_state
 from samplers.interface.claims import Composite, ExactLaw, Exchange, ParticleLaw
 from samplers.interface.sampler import Estimator, Sampler
 from samplers.interface.whole_state import is_key
@@ -388,7 +390,7 @@ def _blocks(target: Target, moves: list[Any]) -> dict[str, dict[str, np.ndarray]
     decides="conduct",
 )
 def every_input_matters(case: Case, seed: int) -> Finding:
-    """The output changes with each part of the state, the step size, the key and the estimator's gradient.
+    """The output changes with each part of the state, the step size, the key and the estimator's gradient and state.
 
     What enters the chance of a coin alone shows only where the coin falls the other way. Each input is therefore moved
     further and further, up and down, and for more steps, until the output changes: an offset of either sign that is
@@ -413,11 +415,21 @@ def every_input_matters(case: Case, seed: int) -> Finding:
         expect("the key", lambda other, n: k.z(k.run(seed + int(other), rekeyed(k, state, seed), n)), (1, 2, 3))
     if needs & {"gradient", "statistics"}:
         expect("the gradient of the estimator", lambda size, n: k.z(k.run(seed, state, n, offset=size)), FURTHER)
+    if not k.host and _drops_estimator_state(k, seed):
+        found.append("the state that the estimator returns is dropped: every step gives it that of the start")
     for i, name in enumerate(_names_of_parts(k, state)):
         part = lambda size, n, i=i: k.z(k.run(seed, _moved_part(k, seed, state, i, size), n))
         # a host sampler may draw integers, which small changes leave as they are
         expect(name, part, (1.0, -1.0) if k.host else (1e-3, 1.0, -1.0, 1e3, -1e3))
     return _count(case, found, f"the result changes with {', '.join(tried)}")
+
+
+def _drops_estimator_state(k: Kit, seed: int) -> bool:
+    """`drops_state`; False for a sampler that takes no estimator with a state, and says so."""
+    try:
+        return drops_state(k.sampler, k.estimator, k.position(seed), k.step_size)
+    except RAISED:
+        return False
 
 
 FURTHER = (0.731, 731.0, -731.0)

@@ -3,6 +3,7 @@
 from checks.tiers.premises.branches_entered import branches_entered
 from checks.tiers.premises.closed_state import closed_state
 from checks.tiers.premises.coordinates import equal_coordinates
+from checks.tiers.premises.data import every_datum_enters
 from checks.tiers.premises.far_field import far_field
 from checks.tiers.premises.fresh_draws import fresh_draws
 from checks.tiers.premises.same_tape import same_tape
@@ -12,6 +13,7 @@ __all__ = [
     "branches_entered",
     "closed_state",
     "equal_coordinates",
+    "every_datum_enters",
     "far_field",
     "fresh_draws",
     "same_tape",

@@ -21,9 +21,16 @@ from checks.core.obligations import CLOSED_STATE
 from checks.core.selection import informative, structured_targets
 from checks.core.start_position import start_position
 from checks.tracing.callbacks import callbacks
+from checks.tracing.live_leaves import autonomous_leaves
 from checks.tracing.whole_numbers import of_program, of_step
 from samplers.interface.capabilities import MappedSampler, PeriodicEstimator, on_host
-from samplers.interface.claims import CarriedState, CyclicalSchedule, LearntPreconditioner
+from samplers.interface.claims import (
+    CarriedState,
+    CyclicalSchedule,
+    ExactLaw,
+    LearntPreconditioner,
+    StationaryLaw,
+)
 from samplers.interface.sampler import Estimator, Sampler
 from samplers.interface.whole_state import is_key
 from targets.target import Target
@@ -109,7 +116,8 @@ def closed_state(case: Case) -> Finding:
         if factor == 1.0 and run.finite and (ahead := _clock(sampler, estimator, case.step_size, run.state)):
             leaf, count, gap = ahead
             worst = max(worst, gap)
-            found.append(f"{leaf} put forward by {count} changes the step by {gap:.3g}: the kernel depends on time")
+            moved = f"put forward by {count}" if count > 0 else "set back to its value at the start"
+            found.append(f"{leaf} {moved} changes the step by {gap:.3g}: the kernel depends on time")
             break
     declared = "" if memory is None else f", but for {memory.what}, which is declared"
     return Finding(
@@ -187,20 +195,24 @@ def _gap(ours: jax.Array, fresh: jax.Array) -> jax.Array:
 def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tuple[str, int, float] | None:
     """(leaf, steps, gap) of the first leaf that counts and matters, at a state that has lived.
 
-    Put forward are integers that `unpack` does not show, and numbers that are neither shown nor follow from z.
+    Put forward are integers that `unpack` does not show, and numbers that are neither shown nor follow from z. Where a
+    state is declared to carry more than z its law is that of all of it, examined at the first reading of a clock: what
+    goes on by itself, whatever is drawn, is then put forward, and set back to its value at the start.
     """
-    if CarriedState in sampler.claims:
-        return None
     if CyclicalSchedule in sampler.claims or (isinstance(estimator, PeriodicEstimator) and estimator.period != 1):
         return (
             None  # a declared clock, each reading of which has its law (`cycle_law`, `checks.tracing.periodic_state`)
         )
+    carried = CarriedState in sampler.claims
+    if carried and (on_host(sampler) or not {StationaryLaw, ExactLaw} & {type(sampler.claims.law)}):
+        return None  # what a transient leaves behind has no law
     if on_host(sampler):
         return None if isinstance(sampler, MappedSampler) else _host_clock(sampler, estimator, h, state)
     leaves, structure = jax.tree.flatten(state)
     names = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(state)[0]]
     anew = jax.tree.leaves(sampler.pack(jax.random.key(2), sampler.unpack(state), estimator))
     shown = _seen(sampler, state)
+    examined = autonomous_leaves(sampler, state, estimator, h) if carried else [True] * len(leaves)
     learns = LearntPreconditioner in sampler.claims or bool(
         jax.tree.leaves(estimator.init(jax.random.key(2), sampler.position(state)))
     )
@@ -215,23 +227,25 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
     keys = jax.random.split(jax.random.key(3), KEYS)
     for i, leaf in enumerate(leaves):
         kind = jnp.result_type(leaf)
-        if is_key(leaf) or jnp.issubdtype(kind, jnp.bool_):
+        if is_key(leaf) or jnp.issubdtype(kind, jnp.bool_) or not examined[i]:
             continue
         counts = jnp.issubdtype(kind, jnp.integer)
         if not counts and (learns or np.allclose(leaf, anew[i], rtol=1e-8, atol=1e-12)):
             continue  # an average that is claimed, and has checks of its own; a cache, or constant
-        ahead = _ahead(np.asarray(leaf), written, np.iinfo(kind).max if counts else np.inf)
-        moved = [[*leaves[:i], leaf + jnp.asarray(n, kind), *leaves[i + 1 :]] for n in (0, *ahead)]
+        ahead = (
+            _ahead(np.asarray(leaf), written, np.iinfo(kind).max if counts else np.inf) if counts or not carried else []
+        )
+        values = [*(leaf + jnp.asarray(n, kind) for n in (0, *ahead)), *([anew[i]] if carried else [])]
+        moved = [[*leaves[:i], value, *leaves[i + 1 :]] for value in values]
         states = [jax.tree.unflatten(structure, m) for m in moved]
         if any(not np.array_equal(_seen(sampler, s), shown) for s in states[1:2]):
             continue  # a part of z
         stacked = jax.tree.map(lambda *x: jnp.stack(x), *states)
-        values = np.asarray(ends(stacked, keys))
-        scale = np.abs(values[0]).max()
-        gaps = np.abs(values[1:] - values[0]).max(axis=(1, 2)) / scale
+        after = np.asarray(ends(stacked, keys))
+        gaps = np.abs(after[1:] - after[0]).max(axis=(1, 2)) / np.abs(after[0]).max()
         worst = np.flatnonzero(~(gaps <= TOLERANCE))
         if worst.size and found is None:
-            found = (f"state{names[i]}", ahead[worst[0]], float(gaps[worst[0]]))
+            found = (f"state{names[i]}", [*ahead, -NUM_STEPS][worst[0]], float(gaps[worst[0]]))
     return found
 
 

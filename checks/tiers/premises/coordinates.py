@@ -4,37 +4,47 @@ On a product of equal laws, at a state whose coordinates are all equal, a method
 derivative that commutes with their permutations: a multiple of the identity and of the matrix of ones. A vector w with
 sum 0 is therefore an eigenvector of the drift and of the covariance of the noise, block by block. Two products with a
 matrix show that of thousands of coordinates; no law is needed, and no number of draws is too many.
+
+A derivative at one state does not reach a face of the positive orthant. There equal coordinates with equal draws have
+to stay equal.
 """
 
 import itertools
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend import core
 from jax.flatten_util import ravel_pytree
 
 from checks.core.candidate import Subject
 from checks.core.check import Case, NotApplicable, OutOfReach, statement
-from checks.core.error_origin import one_line
+from checks.core.error_origin import RAISED, one_line
 from checks.core.finding import Finding, Tolerance
 from checks.core.selection import claims_of
 from checks.tiers.premises.fresh_draws import repeated
 from checks.tracing.host_branching import ScriptedGenerator
 from checks.tracing.key_lineage import consumed_keys
-from checks.tracing.noise_tape import Noise, record, subjaxprs
+from checks.tracing.noise_tape import Noise, Program, record, subjaxprs
 from samplers.estimators.host import Unintercepted
 from samplers.interface.capabilities import on_host
 from samplers.interface.claims import ParticleLaw
 from targets.manifolds.euclidean import Euclidean
+from targets.manifolds.orthant import Positive
 from targets.target import DataTerms, Target
 
 FEW, MANY, WITH_MATRICES, ON_HOST = (5, 17), 70_001, 257, 1031
 """Numbers of coordinates: primes, so that no block, row or tile fits, the largest beyond what 16 bits count; fewer for
 methods with dense matrices, and on the host, where each draw is moved by itself."""
+SMALLER = (2, 3, 4, 7)
+"""Numbers of coordinates for which the response is asked where the program is another one than for the first of few."""
 CLOUDS = (2, 3, 7)
-"""Numbers of coordinates of particles."""
+"""Numbers of coordinates of particles, and of positive vectors near a face."""
+FACE, THROUGH = 1e-3, 4.0
+"""A coordinate near a face, in units of the law, and the standard normal draw by which it gets through."""
 SHIFT = 1e-3
 """Shift of a difference on the host; its round-off is 1e-13 of the size of a state."""
 DIFFERENCES = 1e-4
@@ -61,15 +71,29 @@ class Response(NamedTuple):
     dense: bool
 
 
-def product(size: int) -> Target:
+class Traced(NamedTuple):
+    """A step as a program of z and its draws.
+
+    Attributes:
+        program: z, draws -> the blocks of z' and the position.
+        start: z with equal coordinates.
+        blocks: parts of z with a number per coordinate.
+    """
+
+    program: Program
+    start: jax.Array
+    blocks: list[slice]
+
+
+def product(size: int, positive: bool = False) -> Target:
     """`size` equal coordinates with U = sum x^2 / 2 + x^4 / 12: no law of it is asked for but its gradient.
 
-    The quartic part is the sum over five equal data, for samplers that have data.
+    The quartic part is the sum over five equal data, for samplers that have data. Positive ones have the same U.
     """
     datum = lambda x, weight: weight * jnp.sum(x**4 / 12)
     return Target(
         name=f"product-{size}",
-        manifold=Euclidean(size),
+        manifold=Positive(size) if positive else Euclidean(size),
         example=jnp.full(size, 0.7),
         potential=lambda x: jnp.sum(x**2 / 2 + x**4 / 12),
         curvature=2.0,
@@ -77,10 +101,9 @@ def product(size: int) -> Target:
     )
 
 
-def response(subject: Subject, size: int) -> Response:
-    """The response of a step on `product(size)`. Raises NotApplicable where the tape cannot feed its draws."""
-    target = product(size)
-    sampler, estimator, h = subject.sampler(target), subject.estimator(target), subject.step_size(target) / SMALL
+def traced(subject: Subject, target: Target, h: float) -> Traced:
+    """A step on `target`. Raises OutOfReach where the tape cannot feed its draws, NotApplicable without blocks."""
+    sampler, estimator, size = subject.sampler(target), subject.estimator(target), target.size
     start = sampler.init(jax.random.key(0), target.example, estimator)
     z0, unravel = ravel_pytree(sampler.unpack(start))
     # blocks of z that have one number per coordinate, made equal within each
@@ -102,6 +125,13 @@ def response(subject: Subject, size: int) -> Response:
     program = record(move, z0)
     if program.unintercepted:
         raise OutOfReach(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
+    return Traced(program, z0, blocks)
+
+
+def response(subject: Subject, size: int, positive: bool) -> Response:
+    """The response of a step on `product(size)`. Raises OutOfReach where the tape cannot feed its draws."""
+    target = product(size, positive)
+    program, z0, blocks = traced(subject, target, subject.step_size(target) / SMALL)
     uniforms = jnp.zeros(program.count("uniform"))
     integers = jnp.zeros(program.count("integer"), int)
     at = lambda z, e: program(Noise(e, uniforms, integers), z)
@@ -131,9 +161,9 @@ def _summary(noise: np.ndarray, drift: np.ndarray, w: np.ndarray, dense: bool, t
     return Response(float(gaps.max()), raw, np.flatnonzero(gaps.max(axis=0) > tolerance), dense)
 
 
-def host_response(subject: Subject, size: int) -> Response:
+def host_response(subject: Subject, size: int, positive: bool) -> Response:
     """The same of a host sampler, by differences. Raises NotApplicable where its draws are not normal."""
-    target = product(size)
+    target = product(size, positive)
     sampler, estimator, h = subject.sampler(target), subject.estimator(target), subject.step_size(target) / SMALL
     z0 = sampler.unpack(sampler.init(np.random.default_rng(0), np.asarray(target.example), estimator))
     leaves, structure = jax.tree.flatten(z0)
@@ -184,7 +214,7 @@ def largest(jaxpr: Any) -> int:
 
 
 def _targets(subject: Subject) -> tuple[str, ...]:
-    return subject.row.targets[:1] if "euclidean" in claims_of(subject).spaces else ()
+    return subject.row.targets[:1] if {"euclidean", "positive"} & set(claims_of(subject).spaces) else ()
 
 
 @statement(
@@ -205,17 +235,23 @@ def equal_coordinates(case: Case) -> Finding:
     """
     if ParticleLaw in claims_of(case.subject):
         return _particles(case)
-    host = on_host(case.subject.sampler(case.target))
+    host, positive = on_host(case.subject.sampler(case.target)), "euclidean" not in claims_of(case.subject).spaces
     tolerance = DIFFERENCES if host else TOLERANCE
     found: dict[int, Response] = {}
     for size in FEW:
-        found[size] = _response(case.subject, size, host)
+        found[size] = _response(case.subject, size, host, positive)
         if found[FEW[0]].residual > tolerance:
             raise OutOfReach("the method does not treat coordinates alike")
+    if not host:
+        usual = _operations(case.subject, FEW[0], positive)
+        others = [size for size in SMALLER if _operations(case.subject, size, positive) not in (usual, [])]
+        found |= {size: _response(case.subject, size, host, positive) for size in others}
     many = ON_HOST if host else WITH_MATRICES if found[FEW[-1]].dense else MANY
-    found[many] = _response(case.subject, many, host)
-    if repeated := "" if host else shared_keys(case.subject, many):
+    found[many] = _response(case.subject, many, host, positive)
+    if repeated := "" if host else shared_keys(case.subject, many, positive):
         return _finding(case, tolerance, 1.0, f"in {many} dimensions {repeated}")
+    if positive and not host and (apart := _near_faces(case.subject)) > TOLERANCE:
+        return _finding(case, tolerance, apart, f"near 0 equal coordinates with equal draws end {apart:.3g} apart")
     worst, reason = 0.0, f"the same for {', '.join(map(str, found))} coordinates"
     few, more = (found[size] for size in FEW)
     scale = max(np.abs(few.factors).max(), 1e-300)
@@ -231,6 +267,24 @@ def equal_coordinates(case: Case) -> Finding:
         if _gap(few, more) <= tolerance * scale and gap > max(worst, tolerance):
             worst, reason = gap, f"drift and noise of a coordinate are others when there are {size} of them"
     return _finding(case, tolerance, worst, reason)
+
+
+def _operations(subject: Subject, size: int, positive: bool) -> list[Any]:
+    """The operations of a step in order, and the numbers in them; none where it does not run in so many dimensions."""
+    target = product(size, positive)
+    try:
+        program = traced(subject, target, subject.step_size(target)).program
+    except RAISED:
+        return []
+
+    def walk(jaxpr: Any) -> Iterator[Any]:
+        for equation in jaxpr.eqns:
+            yield equation.primitive.name
+            yield from (float(v.val) for v in equation.invars if isinstance(v, core.Literal) and np.size(v.val) == 1)
+            for sub in subjaxprs(equation.params):
+                yield from walk(sub)
+
+    return list(walk(program.jaxpr.jaxpr))
 
 
 def _particles(case: Case) -> Finding:
@@ -278,9 +332,31 @@ def _finding(case: Case, tolerance: float, effect: float, reason: str) -> Findin
     )
 
 
-def shared_keys(subject: Subject, size: int) -> str:
+def _near_faces(subject: Subject) -> float:
+    """Largest distance of coordinates that were equal, near 0, after a step with equal draws, over their size.
+
+    It is 0 where it is not in the bulk: the method does not treat coordinates alike.
+    """
+    size = CLOUDS[-1]
+    target = product(size, positive=True)
+    program, z0, blocks = traced(subject, target, subject.step_size(target))
+    count = lambda kind: program.count(kind)
+    still = jnp.full(count("uniform"), 0.5), jnp.zeros(count("integer"), int)
+
+    @jax.jit
+    def spread(z: jax.Array, draw: jax.Array) -> jax.Array:
+        rows = program(Noise(jnp.full(count("normal"), draw), *still), z).reshape(-1, size)
+        return jnp.max(jnp.ptp(rows, axis=1)) / jnp.max(jnp.abs(rows))
+
+    near = z0.at[blocks[0]].set(FACE)
+    if not spread(z0, 0.1) <= TOLERANCE:
+        return 0.0
+    return max(float(spread(near, sign * THROUGH)) for sign in (1, -1))
+
+
+def shared_keys(subject: Subject, size: int, positive: bool = False) -> str:
     """The draws of a step in many dimensions that share a key, in words; empty if none do."""
-    target = product(size)
+    target = product(size, positive)
     sampler, estimator, h = subject.sampler(target), subject.estimator(target), subject.step_size(target)
     state = sampler.init(jax.random.key(7), target.example, estimator)
     # one step: a key that the state holds is the same for all of them
@@ -289,9 +365,9 @@ def shared_keys(subject: Subject, size: int) -> str:
     return "; ".join(repeated(calls, [])[:2])
 
 
-def _response(subject: Subject, size: int, host: bool) -> Response:
+def _response(subject: Subject, size: int, host: bool, positive: bool) -> Response:
     try:
-        return host_response(subject, size) if host else response(subject, size)
+        return host_response(subject, size, positive) if host else response(subject, size, positive)
     except NotApplicable:
         raise
     except Exception as error:

@@ -1,6 +1,7 @@
 """A memory outside of z and a clock are found, where they begin; what is part of z, caches, counts and records pass."""
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ import pytest
 
 from checks.core.third_party import builder
 from checks.tiers.premises.closed_state import closed_state
+from samplers.types import CarriedState, Claims, Source, StationaryLaw
 from targets.registry import target
 from tests.helpers.strangers import Kept, Langevin, decide, gradient, normal
 
@@ -201,3 +203,57 @@ class RawKey:
 def test_the_words_of_a_raw_key_are_no_clock():
     finding = decide(closed_state, RawKey(), WELL)
     assert finding.verdict == "pass", finding.reason
+
+
+class Carrying(NamedTuple):
+    """Position, the draw of the last step, and a clock."""
+
+    position: Any
+    draw: Any
+    clock: Any
+
+
+@dataclass
+class Declared:
+    """Leimkuhler-Matthews whose draw is `share(clock)` of a normal; that it carries state is declared."""
+
+    share: Any
+    first: Any
+    tick: Any
+    claims = Claims(Source("", "own"), StationaryLaw(order=2), CarriedState("the draw of the last step"))
+
+    def init(self, key, position, estimator):
+        return Carrying(position, normal(key, position), self.first)
+
+    def position(self, state):
+        return state.position
+
+    def step(self, key, state, step_size, estimator):
+        draw = self.share(state.clock) * normal(key, state.position)
+        x = state.position - step_size * gradient(estimator, state.position)
+        return Carrying(x + jnp.sqrt(step_size / 2) * (state.draw + draw), draw, self.tick(state.clock))
+
+
+WITH_A_CLOCK = {
+    "a count, past": Declared(lambda n: jnp.where(n < 700, 1.0, 0.5), 0, lambda n: n + 1),
+    "a count, far ahead": Declared(lambda n: jnp.where(n < 70_000, 1.0, 0.5), 0, lambda n: n + 1),
+    "a number that decays": Declared(lambda s: 1 + s, 1.0, lambda s: 0.99 * s),
+}
+WITHOUT = {
+    "a count that is kept for the record": Declared(lambda n: 1.0, 0, lambda n: n + 1),
+    "a number that stays": Declared(lambda s: s, 1.0, lambda s: s),
+}
+
+
+@pytest.mark.parametrize("name", WITH_A_CLOCK)
+def test_a_clock_is_found_although_a_carried_state_is_declared(name):
+    finding = decide(closed_state, WITH_A_CLOCK[name], WELL)
+    assert finding.verdict == "fail", finding.reason
+    assert "clock" in finding.reason
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_a_declared_carried_state_without_a_clock_passes(name):
+    finding = decide(closed_state, WITHOUT[name], WELL)
+    assert finding.verdict == "pass", finding.reason
+    assert "which is declared" in finding.reason

@@ -10,7 +10,7 @@ import pytest
 
 from checks.core.check import NotApplicable, OutOfReach
 from checks.tiers.premises.coordinates import equal_coordinates
-from samplers.types import Claims, ParticleLaw, Source
+from samplers.types import Claims, ExactLaw, ParticleLaw, Source, StationaryLaw
 from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal
 
 LINE = "gaussian-1d-scaled"
@@ -75,6 +75,14 @@ class Repelling:
         return x + step_size * (force - kernel @ g) / len(x)
 
 
+class Scaled:
+    """SGLD with the step size h / sqrt(d)."""
+
+    def step(self, key, x, step_size, estimator):
+        h = step_size / np.sqrt(x.size)
+        return x - h * gradient(estimator, x) + jnp.sqrt(2 * h) * normal(key, x)
+
+
 class Dense:
     """SGLD with the preconditioner (I + 1 1^T / d)^-1, as a matrix, and its square root for the noise."""
 
@@ -102,12 +110,16 @@ UNEQUAL = {
     "a drift that is summed in half precision for many": Directed(
         lambda g: g.astype(jnp.float16).astype(g.dtype) if g.size > 1000 else g
     ),
+    "half of the variance in three and four dimensions": Drawn(
+        lambda k, d: jax.random.normal(k, (d,)) * (np.sqrt(0.5) if d in (3, 4) else 1)
+    ),
     "noise divided by the square root of the dimension beyond 100": Drawn(
         lambda k, d: jax.random.normal(k, (d,)) / np.sqrt(d if d > 100 else 1)
     ),
 }
 ALIKE = {
     "Euler": Euler(),
+    "a step size that shrinks with the dimension": Scaled(),
     "a momentum": Underdamped(),
     "MALA": MALA(),
     "a host sampler": HostNoise(lambda rng, d: rng.standard_normal(d)),
@@ -151,6 +163,50 @@ def test_a_method_with_dense_matrices_is_looked_at_in_fewer_dimensions():
 def test_a_method_that_breaks_the_symmetry_by_design_is_out_of_reach():
     with pytest.raises(OutOfReach, match="does not treat coordinates alike"):
         decide(equal_coordinates, Directed(lambda g: (1 + jnp.arange(g.size) / g.size) * g), LINE)
+
+
+@dataclass
+class PositiveEuler:
+    """Langevin dynamics of positive numbers, brought back to them by `back`."""
+
+    back: Any
+    claims = Claims(Source("patterson2013stochastic", "section 4"), StationaryLaw(order=1), spaces=("positive",))
+
+    def step(self, key, x, step_size, estimator):
+        return self.back(x - step_size * gradient(estimator, x) + jnp.sqrt(2 * step_size) * normal(key, x))
+
+
+class LogWalk:
+    """Metropolis with a walk of the logarithms."""
+
+    claims = Claims(Source("", "walk of logarithms"), ExactLaw(), spaces=("positive",))
+
+    def step(self, key, x, step_size, estimator):
+        walk_key, coin_key = jax.random.split(key)
+        y = x * jnp.exp(jnp.sqrt(2 * step_size) * normal(walk_key, x))
+        energy = lambda a: estimator.estimate(key, (), a)[0].potential - jnp.sum(jnp.log(a))
+        return jnp.where(jnp.log(jax.random.uniform(coin_key)) < energy(x) - energy(y), y, x)
+
+
+NEAR_ZERO_OTHERWISE = {
+    "a mirror for the first": lambda y: jnp.abs(y).at[1:].set(y[1:]),
+    "a wall instead of a mirror for the last": lambda y: jnp.abs(y).at[-1:].set(jnp.maximum(y[-1:], 1e-6)),
+}
+
+
+@pytest.mark.parametrize("name", NEAR_ZERO_OTHERWISE)
+def test_positive_coordinates_that_are_treated_otherwise_near_0_fail(name):
+    finding = decide(equal_coordinates, PositiveEuler(NEAR_ZERO_OTHERWISE[name]), "gamma")
+    assert finding.verdict == "fail", finding.reason
+    assert "near 0" in finding.reason
+
+
+@pytest.mark.parametrize(
+    "sampler", [PositiveEuler(jnp.abs), LogWalk()], ids=["a mirror for all", "a walk of logarithms"]
+)
+def test_positive_coordinates_that_are_treated_alike_near_0_pass(sampler):
+    finding = decide(equal_coordinates, sampler, "gamma")
+    assert finding.verdict == "pass", finding.reason
 
 
 def test_a_method_for_a_fixed_dimension_is_out_of_reach():

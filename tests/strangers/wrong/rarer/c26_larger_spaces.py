@@ -120,13 +120,12 @@ positive_jacobian_mean = simple_sampler(
 def _three_step(key, x, h, estimator):
     k1, k2 = jax.random.split(key)
     g = grad(estimator, k1, x)
-    k = x.size
     z = _normal(k2, x)
     root = jnp.sqrt(x)
     drift = -(x * g - x * (x @ g)) + (1 - 3 * x)
     noise = root * z - x * (root @ z)
     y = jnp.abs(x + h * drift + jnp.sqrt(2 * h) * noise)
-    return y / jnp.sum(y) if k else y
+    return y.at[-1].set(1 - jnp.sum(y[:-1]))
 
 
 # Wright-Fisher dynamics on the simplex with 1 - 3 x for 1 - K x. Right for three categories.

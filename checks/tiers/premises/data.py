@@ -1,0 +1,178 @@
+"""Data: all of them enter a sampler that draws its own minibatches, however many there are.
+
+A sampler that reads the data itself may leave some out that small targets do not have: a slice that is left over, an
+index of 16 bits, blocks of which the last is not full. Here a datum pulls one coordinate, that of its block, and what
+the pull changes in a step under the same key says which blocks were drawn.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from checks.core.candidate import Subject
+from checks.core.check import Case, NotApplicable, OutOfReach, statement
+from checks.core.error_origin import RAISED, one_line
+from checks.core.finding import Finding, Tolerance
+from checks.core.selection import claims_of
+from samplers.estimators.basic import Exact
+from samplers.interface.capabilities import on_host
+from samplers.interface.claims import ParticleLaw
+from samplers.interface.sampler import Sampler
+from targets.manifolds.euclidean import Euclidean
+from targets.target import DataTerms, Target
+
+SIZE, BLOCKS = 70_001, 16
+"""Data, a prime number of them that 16 bits do not count, and blocks of equal length that they fall into."""
+CHUNK, CHUNKS = 16, 256
+"""Keys of a call, and calls: 4096 draws of a block that one datum in 128 is from all miss it once in 10^14 times."""
+STEPS = 1 << 17
+"""Steps of a chain that goes through the data in an order of its own, one at a time at the slowest."""
+
+
+class Noting(DataTerms):
+    """Terms that note when their data are read."""
+
+    reads: list[bool]
+
+    @property
+    def data(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The data."""
+        self.reads.append(True)
+        return self[2]
+
+
+def pulled(pull: float) -> tuple[Target, list[bool]]:
+    """U = |x|^2 / 2 + pull / SIZE * BLOCKS * sum_i x[block of i], and the list that grows when the data are read."""
+    block = np.arange(SIZE) * BLOCKS // SIZE
+    data = {"block": jnp.asarray(block), "pull": jnp.full(SIZE, pull * BLOCKS / SIZE)}
+    terms = Noting(lambda x: jnp.sum(x**2) / 2, lambda x, datum: datum["pull"] * x[datum["block"]], data, SIZE)
+    terms.reads = []
+    target = Target(
+        name=f"pulled-{pull:g}",
+        manifold=Euclidean(BLOCKS),
+        example=jnp.full(BLOCKS, 0.7),
+        potential=lambda x: jnp.sum(x**2) / 2 + pull * jnp.sum(x),
+        curvature=1.0,
+        terms=terms,
+    )
+    return target, terms.reads
+
+
+@statement(
+    tier="contract",
+    equation="every block of many data changes the step",
+    targets=lambda subject: subject.row.targets[:1] if "euclidean" in claims_of(subject).spaces else (),
+    cost=0.1,
+    decides="dynamics",
+    once=True,
+)
+def every_datum_enters(case: Case) -> Finding:
+    """Of 70,001 data in 16 blocks each block is drawn, by samplers that read the data themselves.
+
+    Compared are steps under the same keys from the same state with and without the pull of the data. Samplers that
+    take the data in an order of their own are followed for as many steps as there are data.
+    """
+    missing = missed(case.subject)
+    fine = f"all blocks of {SIZE} data enter" if missing is not None else "it reads no data but through the estimator"
+    missing = missing or []
+    first, last = (missing[0] * SIZE // BLOCKS, (missing[-1] + 1) * SIZE // BLOCKS - 1) if missing else (0, 0)
+    return Finding(
+        effect=float(len(missing)),
+        tolerance=Tolerance.identity("a block is drawn or it is not"),
+        minimum_detectable_effect=1.0,
+        required_sensitivity=1.0,
+        reason=(
+            f"{len(missing)} of {BLOCKS} blocks of {SIZE} data never enter, from the data {first} to {last}"
+            if missing
+            else fine
+        ),
+        statistic="blocks of data that never change a step",
+        unit="blocks",
+        step_size=case.step_size,
+    )
+
+
+def missed(subject: Subject) -> list[int] | None:
+    """The blocks that never change a step; None where the sampler reads no data.
+
+    Raises:
+        NotApplicable: for particles.
+        OutOfReach: on the host, and for a sampler that does not run on such a target.
+    """
+    if ParticleLaw in claims_of(subject):
+        raise NotApplicable("particles move by all data")
+    if on_host(subject.sampler(pulled(0.0)[0])):
+        raise OutOfReach("a host sampler is called from Python: too many steps")
+    (still, _), (moved, reads) = pulled(0.0), pulled(1.0)
+    try:
+        samplers = [subject.sampler(target) for target in (still, moved)]
+        # what the estimator knows is the prior: data that enter are those that the sampler reads
+        estimator = Exact(still)
+        states = [s.init(jax.random.key(0), still.example, estimator) for s in samplers]
+        h = subject.step_size(still)
+        jax.eval_shape(lambda key: samplers[1].step(key, states[1], h, estimator), jax.random.key(0))
+    except RAISED as error:
+        raise OutOfReach(f"the sampler does not run on a target with {SIZE} data ({one_line(error, 120)})") from None
+    if not reads:
+        return None
+    entered = _entered(samplers, estimator, still, h)
+    if not entered.any():
+        raise OutOfReach("no datum changes a step by itself")
+    return np.flatnonzero(~entered).tolist()
+
+
+def _entered(samplers: list[Sampler], estimator: Exact, target: Target, h: float) -> np.ndarray:
+    """Blocks that change the position in some step (BLOCKS,)."""
+    init, both = _pair(samplers, estimator, target, h)
+
+    @jax.jit
+    def first_steps(keys: jax.Array) -> jax.Array:
+        def one(key: jax.Array) -> jax.Array:
+            start, step = jax.random.split(key)
+            return both(step, init(start))[1]
+
+        return jnp.any(jax.lax.map(one, keys), axis=0)
+
+    @jax.jit
+    def chain(states: Any, key: jax.Array) -> tuple[Any, jax.Array]:
+        def advance(carry: Any, k: jax.Array) -> tuple[Any, None]:
+            held, seen = carry
+            held, changed = both(k, held)
+            return (held, seen | changed), None
+
+        keys = jax.random.split(key, CHUNK * CHUNKS)
+        return jax.lax.scan(advance, (states, jnp.zeros(BLOCKS, bool)), keys)[0]
+
+    entered = np.zeros(BLOCKS, bool)
+    for i in range(CHUNKS):
+        entered |= np.asarray(first_steps(jax.random.split(jax.random.key(i), CHUNK)))
+        if entered.all() or (i and not entered.any()):
+            return entered
+    states = init(jax.random.key(0))
+    if all(jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in jax.tree.leaves(states)):
+        return entered  # nothing that an order could be kept in
+    for i in range(STEPS // (CHUNK * CHUNKS)):
+        states, changed = chain(states, jax.random.key(CHUNKS + i))
+        entered |= np.asarray(changed)
+        if entered.all():
+            break
+    return entered
+
+
+def _pair(
+    samplers: list[Sampler], estimator: Exact, target: Target, h: float
+) -> tuple[Callable[[jax.Array], Any], Callable[[jax.Array, Any], tuple[Any, jax.Array]]]:
+    """`init` and `step` of two samplers under the same key, and where their positions then differ."""
+
+    def init(key: jax.Array) -> Any:
+        return [sampler.init(key, target.example, estimator) for sampler in samplers]
+
+    def step(key: jax.Array, states: Any) -> tuple[Any, jax.Array]:
+        after = [s.step(key, state, h, estimator) for s, state in zip(samplers, states, strict=True)]
+        one, other = (s.position(state) for s, state in zip(samplers, after, strict=True))
+        return after, one != other
+
+    return init, step

@@ -1,0 +1,102 @@
+"""Minibatches of a sampler's own: what leaves data out is found; what draws or orders them in any way passes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from checks.tiers.premises.data import every_datum_enters
+from samplers.simple import simple_sampler
+from tests.helpers.strangers import Euler, Kept, decide, normal
+
+DATA = "tiny-gaussian-data"
+
+
+def gradient(terms, x, index, weights):
+    """Of the prior and of the weighted data of an index."""
+    batch = jax.tree.map(lambda a: jnp.asarray(a)[index], terms.data)
+    total = lambda y: jnp.sum(weights * jax.vmap(terms.datum, (None, 0))(y, batch))
+    return jax.grad(terms.prior)(x) + jax.grad(total)(x)
+
+
+def drawing(draw):
+    """A function of a Target: SGLD with the data `draw(key, N) -> (index, weights)`."""
+
+    def build(target):
+        def step(key, x, h, estimator):
+            batch_key, noise_key = jax.random.split(key)
+            g = gradient(target.terms, x, *draw(batch_key, target.terms.size))
+            return x - h * g + jnp.sqrt(2 * h) * normal(noise_key, x)
+
+        return simple_sampler(step)
+
+    return build
+
+
+def in_order(stride):
+    """A function of a Target: SGLD with `stride` data after another, in their order, a short last batch left out."""
+
+    def build(target):
+        terms = target.terms
+
+        def step(key, state, h, estimator):
+            index = state.kept * stride + jnp.arange(stride)
+            g = gradient(terms, state.position, index, terms.size / stride)
+            after = state.position - h * g + jnp.sqrt(2 * h) * normal(key, state.position)
+            return Kept(after, (state.kept + 1) % (terms.size // stride))
+
+        first = lambda key, position, estimator: Kept(position, jnp.zeros((), jnp.int32))
+        return simple_sampler(step, init=first, position=lambda state: state.position)
+
+    return build
+
+
+def pairs(last):
+    """Two of the first `last(N)` data."""
+    return lambda key, size: (jax.random.randint(key, (2,), 0, last(size)), size / 2)
+
+
+def weighted(key, size):
+    """Data by unequal probabilities, the first one 1 in N^2 / 2."""
+    logits = jnp.log(1.0 + jnp.arange(size))
+    index = jax.random.categorical(key, logits, shape=(8,))
+    return index, 1 / (8 * jax.nn.softmax(logits)[index])
+
+
+LEFT_OUT = {
+    "the first thousand": drawing(pairs(lambda size: min(size, 1000))),
+    "an index of 16 bits": drawing(lambda k, n: (jax.random.randint(k, (2,), 0, n).astype(jnp.uint16), n / 2)),
+    "a last tenth that is held out": drawing(pairs(lambda size: size - size // 10)),
+    "all but the first tenth": drawing(lambda k, n: (jax.random.randint(k, (2,), n // 10, n), n / 2)),
+}
+ALL_OF_THEM = {
+    "by randint": drawing(pairs(lambda size: size)),
+    "unequal probabilities": drawing(weighted),
+    "all at once": drawing(lambda k, n: (jnp.arange(n), 1.0)),
+    "in their order": in_order(32),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_data_that_never_enter_are_found(name):
+    finding = decide(every_datum_enters, LEFT_OUT[name], DATA)
+    assert finding.verdict == "fail", finding.reason
+    assert "never enter" in finding.reason
+
+
+@pytest.mark.parametrize("name", ALL_OF_THEM)
+def test_data_that_are_drawn_in_any_way_pass(name):
+    finding = decide(every_datum_enters, ALL_OF_THEM[name], DATA)
+    assert finding.verdict == "pass", finding.reason
+    assert "all blocks" in finding.reason
+
+
+def test_the_data_that_are_left_out_are_named():
+    reason = decide(every_datum_enters, LEFT_OUT["an index of 16 bits"], DATA).reason
+    first, last = (int(word) for word in reason.split("from the data ")[1].split(" to "))
+    assert np.iinfo(np.uint16).max < last + 1 == 70_001
+    assert first < last
+
+
+def test_a_sampler_that_reads_no_data_leaves_none_out():
+    assert "but through the estimator" in decide(every_datum_enters, Euler(), DATA).reason
