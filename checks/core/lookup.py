@@ -7,13 +7,14 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from checks.core import third_party
+from checks.core import optimisers, third_party
 from checks.core.bad_input import BadInput
 from checks.core.candidate import Subject
 from checks.core.catalogue import adapter_rows, closest, find_target, workload_rows
 from checks.core.error_origin import RAISED, one_line, place
 from checks.core.importer import load_object
 from checks.core.likely_mistakes import refuse_file
+from checks.core.optimisers import is_optimiser
 from samplers.entry import WORKLOAD, Row
 from samplers.interface.claims import Claims
 
@@ -34,13 +35,16 @@ DEFAULT_TARGETS = {
 """Targets for a sampler that is not in a registry, by the spaces that it claims to run on."""
 
 
-def find_row(reference: str, targets: tuple[str, ...] = ()) -> Row:
+def find_row(
+    reference: str, targets: tuple[str, ...] = (), options: Mapping[str, Any] | None = None
+) -> Row:
     """The row that a `--sampler` value names.
 
     Args:
-        reference: `sgld`, `library/name`, `lda/name` of the tier `workload`, `package.module:object` or
-            `path/to/file.py:object`.
+        reference: `sgld`, `library/name`, `lda/name` of the tier `workload`, `package.module:object`,
+            `path/to/file.py:object`, or an optimiser, `torch:package.module.Class` or `optax:package.module.function`.
         targets: targets to use for an object that no registry knows; () for the defaults of the spaces it claims.
+        options: of an optimiser, which is not known without them.
 
     Raises:
         BadInput: if there is no such sampler, or the object is not one.
@@ -48,6 +52,8 @@ def find_row(reference: str, targets: tuple[str, ...] = ()) -> Row:
     if not reference.strip():
         raise BadInput("--sampler '': empty; it names one of `pytest checks --list samplers`, or FILE.py:OBJECT")
     refuse_file(reference)
+    if is_optimiser(reference):
+        return optimisers.row(reference, options or {}, targets, DEFAULT_TARGETS, find_target)
     if ":" in reference:
         return third_party.row(reference, load_object(reference), targets, DEFAULT_TARGETS, find_target)
     if reference.endswith(".py"):
@@ -82,7 +88,8 @@ def resolve(
     Raises:
         BadInput: on any mistake of the caller; the sampler is built once on its first target to find out.
     """
-    return subjects_of(find_row(reference, targets), reference, options, step_size)
+    row = find_row(reference, targets, options)
+    return subjects_of(row, reference, None if is_optimiser(reference) else options, step_size)
 
 
 def resolve_object(
