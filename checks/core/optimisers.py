@@ -50,7 +50,7 @@ def row(
     except RAISED as error:
         raise BadInput(f"--sampler {reference}: cannot take a step ({one_line(error)}{place(error)})") from error
     found = third_party.row(reference, adapted.build, targets, default, find)
-    return dataclasses.replace(found, reading=adapted.sentence)
+    return dataclasses.replace(found, fixed=dict(options), reading=adapted.sentence)
 
 
 def _with_colon(path: str) -> str:

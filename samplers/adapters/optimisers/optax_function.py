@@ -27,6 +27,7 @@ from samplers.interface.sampler import Sampler
 from samplers.interface.whole_state import fresh_key, is_key
 
 INLINED = ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call")
+LOOPS = ("scan", "while", "cond")
 NORMAL = "erf_inv"
 """The primitive by which JAX makes normal numbers, over sqrt(2), of uniform ones."""
 
@@ -160,7 +161,7 @@ class OptaxProbe:
 
 
 def draws_of(jaxpr: Any) -> list[tuple[int, ...]]:
-    """Shapes of the normal draws of a program. Raises Unintercepted for other laws, and for draws in loops."""
+    """Shapes of the normal draws of a program. Raises Unintercepted for draws within loops and branches."""
     shapes: list[tuple[int, ...]] = []
     for equation in jaxpr.eqns:
         name = equation.primitive.name
@@ -169,8 +170,8 @@ def draws_of(jaxpr: Any) -> list[tuple[int, ...]]:
             shapes += draws_of(getattr(inner, "jaxpr", inner))
         elif name == NORMAL:
             shapes.append(equation.outvars[0].aval.shape)
-        elif "erf_inv" in str(equation.params) or "random_bits" in str(equation.params):
-            raise Unintercepted(f"draws in a {name} of JAX")
+        elif name in LOOPS and (NORMAL in str(equation.params) or "random_bits" in str(equation.params)):
+            raise Unintercepted(f"draws within a {name} of JAX")
     return shapes
 
 

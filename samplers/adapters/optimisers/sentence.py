@@ -3,7 +3,7 @@
 import math
 
 from samplers.adapters.optimisers.convention import Convention
-from samplers.adapters.optimisers.reading import SAME
+from samplers.adapters.optimisers.reading import LATER, SAME
 
 KNOWN = {
     math.sqrt(2): "sqrt(2)",
@@ -24,7 +24,7 @@ def _terms(found: Convention) -> str:
     reading, loss = found.reading, _loss(found)
     if not reading.drift:
         return f"no drift: the gradient of the loss moves nothing (noise variance {_noise(found)})"
-    memory = f" with momentum {_number(reading.ratio)} summed over all later steps" if abs(reading.ratio) > SAME else ""
+    memory = f" (with all that momentum {_number(reading.ratio)} adds later)" if abs(reading.ratio) > SAME else ""
     drift = _times(abs(reading.drift), found.rate, found.powers["drift"])
     side = "uphill, for a log density: " if found.uphill else ""
     return f"{side}drift = {drift} x the gradient of {loss}, noise variance {_noise(found)} a step{memory}"
@@ -50,6 +50,17 @@ def _verdict(found: Convention) -> str:
     reading = found.reading
     if not reading.settled:
         return "its moves do not settle: what it does depends on the number of the step"
+    if found.frozen:
+        return (
+            "no law: every step draws the same numbers, from a generator that is seeded anew or a key that is not "
+            "renewed"
+        )
+    if reading.draws_first and not reading.draws:
+        return "no law: numbers are drawn in the first step only, and used again in every later one"
+    if not _close(reading.fades, 1.0):
+        return (
+            f"no law: the variance of the noise anneals, to {_number(reading.fades)} of itself after {LATER} more steps"
+        )
     if not reading.variance:
         return "no noise that lasts: an optimiser, which stops at a minimum" if reading.drift else ""
     if not reading.drift:
@@ -116,22 +127,22 @@ def _other_temperature(found: Convention) -> str:
     missing = math.sqrt(claimed / T)
     text = (
         f"Langevin at temperature {_number(T)} of the summed potential, not {_number(claimed)}: the noise lacks the "
-        f"factor {_factor(missing)}"
+        f"factor {_factor(missing)}, or the drift has the factor {_factor(missing**2)} too much"
     )
     powers = found.data_powers
-    if powers is not None and powers != (0.0, 0.0) and None not in powers:
-        power = 1 + (powers[1] or 0.0) - (powers[0] or 0.0)
+    if powers is not None and powers != (0.0, 0.0) and powers[0] is not None and powers[1] is not None:
+        power = 1 + powers[1] - powers[0]
         if abs(power) > SAME:
             text += (
                 f"; with N in it as here the temperature goes as {_raised('N', power)}: the variance of the noise "
-                f"should go as {_raised('N', (powers[0] or 0.0) - 1)} beside a drift that goes as "
-                f"{_raised('N', powers[0] or 0.0)}"
+                f"should go as {_raised('N', powers[0] - 1)} beside a drift that "
+                + (f"goes as {_raised('N', powers[0])}" if powers[0] else "does not depend on N")
             )
     if found.temperature_power not in (None, 1.0):
         text += f"; the temperature goes as {_raised(found.temperature_name, found.temperature_power or 0.0)}"
-    if powers is None and found.data == 1:
-        data = claimed / T
-        text += f"; temperature {_number(claimed)} for the mean of N = {_number(data)} potentials" if data > 1 else ""
+    data = claimed / T
+    if powers is None and found.data == 1 and data > 4:
+        text += f"; temperature {_number(claimed)} for the mean of N = {_number(data)} potentials"
     return text
 
 
@@ -141,10 +152,12 @@ def _prior(found: Convention) -> str:
         return "" if found.claimed_prior is None or _close(found.claimed_prior, 0.0) else _claimed_prior(found)
     if found.powers["decay"] != found.powers["drift"]:
         power = found.powers["decay"]
-        how = "no power of lr" if power is None else _raised("lr", power)
+        how = "as no power of lr" if power is None else f"as {_raised('lr', power)}" if power else "whatever lr is"
+        drift = found.powers["drift"] or 0.0
+        ends = "vanishes" if power is not None and power > drift else "grows without bound"
         return (
-            f"the weights decay by {_number(reading.decay)} a step, as {how}, which the drift does not: a prior whose "
-            "precision depends on lr"
+            f"the weights decay by {_number(reading.decay)} a step {how}, beside a drift that goes as "
+            f"{_raised('lr', drift)}: no prior, for its precision ({_number(found.prior)} here) {ends} as lr -> 0"
         )
     if found.prior < 0:
         return "the weight decay pushes away from zero: a prior that is none"
@@ -168,15 +181,6 @@ def _claimed_prior(found: Convention) -> str:
 def _remarks(found: Convention) -> list[str]:
     reading = found.reading
     remarks = []
-    if reading.draws_first and not reading.draws:
-        remarks.append("numbers are drawn in the first step only: its noise is reused")
-    if not _close(reading.fades, 1.0):
-        remarks.append(
-            f"the variance of the noise changes with the number of the step ({_number(reading.fades)} times after 64 "
-            "more): it anneals, and has no law"
-        )
-    if found.frozen:
-        remarks.append("every step draws the same numbers (a generator that is seeded anew, or a key that is not renewed)")
     if not found.scheduled:
         remarks.append(
             "a learning rate that a scheduler changes does not reach all of a step: part of it keeps the one of the "
