@@ -41,7 +41,7 @@ def row(
     family, _, path = reference.partition(":")
     try:
         load(family)
-        value = load_object(_with_colon(path), reference)
+        value = load_object(_with_colon(path, reference), reference)
         adapted = FAMILIES[family](path, value, options)
     except BadInput:
         raise
@@ -53,6 +53,10 @@ def row(
     return dataclasses.replace(found, fixed=dict(options), reading=adapted.sentence)
 
 
-def _with_colon(path: str) -> str:
+def _with_colon(path: str, reference: str) -> str:
     """`package.module:Class` of `package.module.Class`; one that has a colon, or a file, is left as it is."""
-    return path if ":" in path else ":".join(path.rpartition(".")[::2])
+    if ":" in path:
+        return path
+    if "." not in path:
+        raise BadInput(f"--sampler {reference}: say which class or function, as in {reference}.NAME")
+    return ":".join(path.rpartition(".")[::2])

@@ -82,6 +82,20 @@ def renews_keys(transformation: Transformation, rate: float) -> bool:
     return bool(changed) and all(changed)
 
 
+def with_keys(key: jax.Array, inner: Tree) -> Tree:
+    """The state of a library with a new key in the place of each of its own."""
+    leaves, structure = jax.tree.flatten(inner)
+    for i, leaf in enumerate(leaves):
+        if is_key(leaf):
+            new = jax.random.fold_in(key, i)
+            words = jax.random.key_data(new)
+            if leaf.dtype == new.dtype and leaf.shape == new.shape:
+                leaves[i] = new
+            else:
+                leaves[i] = words if (leaf.dtype, leaf.shape) == (words.dtype, words.shape) else fresh_key(new, leaf)
+    return jax.tree.unflatten(structure, leaves)
+
+
 def optax_sampler(
     transformation: Transformation,
     rate_of: Callable[[Scalar], Scalar],
@@ -109,8 +123,7 @@ def optax_sampler(
         gradient_key, noise_key = jax.random.split(key)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
         gradient = jax.tree.map(lambda g, x: scale * (g + prior * x), estimate.gradient, state.position)
-        fresh = lambda leaf: fresh_key(noise_key, leaf) if renewed and is_key(leaf) else leaf
-        inner = jax.tree.map(fresh, state.inner)
+        inner = with_keys(noise_key, state.inner) if renewed else state.inner
         position, inner = transformation.update(rate_of(step_size), gradient, inner, state.position)
         return OptaxState(position, inner, estate)
 

@@ -10,8 +10,10 @@ step. As the learning rate goes to 0 with what the optimiser remembers held, w i
 -(a g + b w) and noise s^2 in the time of a step: its law is exp(-(L + (b / a) |w|^2 / 2) / tau), tau = s^2 / (2 a).
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,6 +33,8 @@ ROUNDOFF = 1e-15
 """Change of a position of 1 that counts as none."""
 SAME = 1e-6
 """Relative difference of numbers that are to be the same: far above round-off, far below any factor."""
+DENOMINATOR = 1000
+"""Of the ratio of decay and drift, its power of ten apart."""
 LARGE = 1e3
 """Factor of a gradient at which one that is clipped, or divided by its own size, shows."""
 LATER = 64
@@ -106,7 +110,7 @@ def read(probe: Probe, rate: float, options: Mapping[str, Any]) -> Reading:
     s2 = noise[REST]
     return Reading(
         drift=float(drift),
-        decay=float(decay),
+        decay=_exact(float(decay), float(drift)),
         variance=float(s2),
         ratio=ratio,
         linear=linear and bool(np.isclose(large[ONE], LARGE * move[ONE], rtol=1e-4, atol=0.0)),
@@ -118,6 +122,21 @@ def read(probe: Probe, rate: float, options: Mapping[str, Any]) -> Reading:
         fades=float(again[REST] / s2) if s2 else 1.0,
         settled=settled,
     )
+
+
+def _exact(decay: float, drift: float) -> float:
+    """The decay that is meant: that of a position of 1 is read to the round-off of 1, which is more than its own.
+
+    The ratio to the drift is taken for the number of few digits next to it that is as good within the reading error.
+    """
+    if not decay or not drift:
+        return 0.0
+    ratio = decay / abs(drift)
+    exponent = math.floor(math.log10(abs(ratio)))
+    digits = float(Fraction(ratio / 10.0**exponent).limit_denominator(DENOMINATOR))
+    meant = digits * 10.0**exponent if exponent >= 0 else digits / 10.0**-exponent
+    error = max(10 * SETTLED, 4 * ROUNDOFF / abs(decay))
+    return meant * abs(drift) if abs(meant - ratio) <= error * abs(ratio) else decay
 
 
 def _nothing(_: int) -> float:
