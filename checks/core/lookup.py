@@ -35,9 +35,7 @@ DEFAULT_TARGETS = {
 """Targets for a sampler that is not in a registry, by the spaces that it claims to run on."""
 
 
-def find_row(
-    reference: str, targets: tuple[str, ...] = (), options: Mapping[str, Any] | None = None
-) -> Row:
+def find_row(reference: str, targets: tuple[str, ...] = (), options: Mapping[str, Any] | None = None) -> Row:
     """The row that a `--sampler` value names.
 
     Args:

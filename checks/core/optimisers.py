@@ -8,7 +8,7 @@ from checks.core import third_party
 from checks.core.bad_input import BadInput
 from checks.core.error_origin import RAISED, one_line, place
 from checks.core.importer import load_object
-from samplers.adapters.common import MissingLibrary, load
+from samplers.adapters.common import FEW, MissingLibrary, load
 from samplers.adapters.optimisers.adapt import of_optax, of_torch
 from samplers.adapters.optimisers.refusal import Refused
 from samplers.entry import Row
@@ -49,7 +49,9 @@ def row(
         raise BadInput(f"--sampler {reference}: {error}") from error
     except RAISED as error:
         raise BadInput(f"--sampler {reference}: cannot take a step ({one_line(error)}{place(error)})") from error
-    found = third_party.row(reference, adapted.build, targets, default, find)
+    # a step of torch runs for a millisecond, and one path in Python after the other
+    usual = {**default, "euclidean": FEW} if family == "torch" else default
+    found = third_party.row(reference, adapted.build, targets, usual, find)
     return dataclasses.replace(found, fixed=dict(options), reading=adapted.sentence)
 
 

@@ -20,6 +20,7 @@ from checks.core.conclusion import ABOUT_LAW
 from checks.core.error_origin import RAISED, SUITE, one_line, place
 from checks.core.finding import Finding
 from checks.core.lookup import resolve, resolve_object
+from checks.core.optimisers import is_optimiser
 from checks.core.preflight import dtype_of, preflight
 from checks.core.result import Result
 from checks.core.time_limit import OutOfTime
@@ -74,11 +75,12 @@ def versions_of(distributions: Iterable[str]) -> dict[str, str]:
 
 def versions(subject: Subject) -> dict[str, str]:
     """Versions of Python, the array libraries, the suite and the library under test."""
-    reference, options = subject.reference or subject.row.name, {**subject.row.fixed, **subject.options}
+    reference = subject.reference or subject.row.name
     library = reference.split("/")[0] if ":" not in reference and "/" in reference else None
     library = None if WORKLOAD in subject.row.tiers else library
     if ":" in reference and not reference.rpartition(":")[0].endswith(".py"):
-        library = reference.split(".")[0].split(":")[0]
+        path = reference.partition(":")[2] if is_optimiser(reference) else reference
+        library = path.split(".")[0].split(":")[0]
     return versions_of(("jax", "jaxlib", "numpy", *([library] if library else [])))
 
 

@@ -305,7 +305,9 @@ def _record(subject: Subject, cases: int, part: str) -> Record:
     order = claims.invariant_order
     due = tuple(o.name for o in due_of(subject))
     notes = (*subject.row.notes, *(("branches of the code",) if ParticleLaw in claims else ()))
-    return Record(cases, due, order, claims.temperature, notes, part, subject.row.foreign, subject.row.off, subject.row.reading)
+    return Record(
+        cases, due, order, claims.temperature, notes, part, subject.row.foreign, subject.row.off, subject.row.reading
+    )
 
 
 def _unclaimed(subject: Subject, tiers: tuple[str, ...]) -> tuple[str, ...]:

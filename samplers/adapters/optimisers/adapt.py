@@ -17,10 +17,10 @@ Builder = Callable[[Target], Sampler]
 
 
 class Adapted(NamedTuple):
-    """What builds the sampler on a target, and what was read of it."""
+    """What builds the sampler on a target, what was read of it, and that in words."""
 
     build: Builder
-    convention: Convention
+    found: Convention
     sentence: str
 
 
@@ -49,7 +49,7 @@ def of_torch(reference: str, value: Any, options: Mapping[str, Any]) -> Adapted:
     found = dataclasses.replace(found, scheduled=torch.follows_schedule(probe, arguments.rate, arguments.given))
     optimiser = torch.Optimiser(kind, arguments.name, arguments.given)
     names, others = torch.remembered_of(probe, arguments.rate, arguments.given)
-    sampler = torch.ElementwiseSampler if found.reading.independent else torch.OptimiserSampler
+    sampler: Any = torch.ElementwiseSampler if found.reading.independent else torch.OptimiserSampler
 
     def build(target: Target) -> Sampler:
         claims, scale, extra = claims_of(found, bool(names)), found.scale, found.second_derivative
@@ -78,7 +78,9 @@ def of_optax(reference: str, value: Any, options: Mapping[str, Any]) -> Adapted:
 
     def build(target: Target) -> Sampler:
         scale, extra = found.scale, found.second_derivative
-        return optax.optax_sampler(transformation, found.rate_of, scale, extra, claims_of(found, abs(found.reading.ratio) > SAME), renewed)
+        return optax.optax_sampler(
+            transformation, found.rate_of, scale, extra, claims_of(found, abs(found.reading.ratio) > SAME), renewed
+        )
 
     return Adapted(build, found, sentence(found))
 
@@ -89,4 +91,6 @@ def claims_of(found: Convention, remembers: bool) -> Claims:
     if reading.linear and reading.even_noise and not remembers:
         return sgld_claims(found.claimed)
     source = Source("welling2011bayesian", "equation (4)")
-    return Claims(source, StationaryLaw(order=1, temperature=found.claimed), Composite(), conditions=("exact gradient",))
+    return Claims(
+        source, StationaryLaw(order=1, temperature=found.claimed), Composite(), conditions=("exact gradient",)
+    )

@@ -5,6 +5,7 @@ Langevin's equation, from readings at three learning rates and at twice the opti
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from samplers.adapters.optimisers.reading import SAME, Probe, Reading, read
@@ -104,15 +105,18 @@ def solve(
     rates = [read(probe, r, given) for r in (rate, rate / 2, rate / 4)]
     first = rates[0]
     powers = {name: _power([getattr(r, name) for r in rates[::-1]]) for name in ("drift", "decay", "variance")}
-    data_name, data_powers = next((n for n in DATA if _number(options.get(n))), ""), None
+    data_name = next((n for n in DATA if _number(options.get(n))), "")
+    data_powers: tuple[float | None, float | None] | None = None
     data = float(asked.get("num_data", 1.0))
     if data_name:
         twice = read(probe, rate, {**given, data_name: 2 * options[data_name]})
         data_powers = (_power([first.drift, twice.drift]), _power([first.variance, twice.variance]))
         # a temperature that does not depend on it leaves the number of data out of the gradient as well
         data = 1.0 if data_powers == (0.0, 0.0) else float(options[data_name])
-    temperature_name, temperature_power = next((n for n in TEMPERATURES if _number(options.get(n))), ""), None
-    claimed = float(asked.get("temperature", options.get(temperature_name, 1.0) or 1.0))
+    temperature_name = next((n for n in TEMPERATURES if _number(options.get(n))), "")
+    temperature_power: float | None = None
+    own: Any = options.get(temperature_name, 1.0)
+    claimed = float(asked.get("temperature", own))
     if temperature_name:
         hot = read(probe, rate, {**given, temperature_name: 2 * options[temperature_name]})
         temperature_power = _power([first.temperature, hot.temperature])
@@ -142,7 +146,7 @@ def _power(values: list[float]) -> float | None:
     """p with values[i + 1] = 2^p values[i], a multiple of 1/4; None if there is none, or a value is zero."""
     if any(v == 0 or not math.isfinite(v) for v in values):
         return None
-    ratios = [b / a for a, b in zip(values, values[1:], strict=False)]
+    ratios = [b / a for a, b in pairwise(values)]
     if min(ratios) <= 0:
         return None
     power = round(4 * math.log2(ratios[0])) / 4

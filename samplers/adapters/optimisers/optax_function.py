@@ -158,7 +158,8 @@ class OptaxProbe:
             program, shape = traced
             shapes = tuple(draws_of(program.jaxpr))
             self._compiled[name] = jax.jit(partial(_scripted, program, jax.tree.structure(shape))), shapes
-        return Memory(rate, *self._compiled[name], inner)
+        step, shapes = self._compiled[name]
+        return Memory(rate, step, shapes, inner)
 
     def copy(self, memory: Memory) -> Memory:
         """Itself: nothing changes it."""

@@ -6,7 +6,7 @@ Position w and gradient g are held, all draws zero, until the move of a step set
 
 momenta included: a heavy ball v' = mu v - lr g settles to a = lr / (1 - mu). From there one draw n is set to one and the
 moves that it adds are summed over all later steps, s n; the variance of the noise is the sum of s^2 over the draws of a
-step. As the learning rate goes to 0 with what the optimiser remembers held, w is a Langevin equation with drift
+step. With what the optimiser remembers held, and the learning rate going to 0, w is a Langevin equation with drift
 -(a g + b w) and noise s^2 in the time of a step: its law is exp(-(L + (b / a) |w|^2 / 2) / tau), tau = s^2 / (2 a).
 """
 
@@ -105,7 +105,7 @@ def read(probe: Probe, rate: float, options: Mapping[str, Any]) -> Reading:
     noise, ratio = _noise(probe, memory, draws)
     later = probe.copy(memory)
     for _ in range(LATER):
-        _, later, count = probe.step(later, POSITION, GRADIENT, _nothing)
+        _, later, _ = probe.step(later, POSITION, GRADIENT, _nothing)
     again, _ = _noise(probe, later, draws)
     s2 = noise[REST]
     return Reading(
@@ -183,9 +183,7 @@ def _independent(probe: Probe, memory: Any, move: np.ndarray, draws: int) -> boo
     one = np.zeros(POSITION.shape)
     one[REST] = 1.0
     for number in range(draws):
-        after, _, _ = probe.step(
-            probe.copy(memory), POSITION, GRADIENT, lambda i, n=number: one if i == n else 0.0
-        )
+        after, _, _ = probe.step(probe.copy(memory), POSITION, GRADIENT, lambda i, n=number: one if i == n else 0.0)
         if np.abs((after - POSITION - move)[1:]).max() > SAME * np.abs(move).max() + ROUNDOFF:
             return False
     return True

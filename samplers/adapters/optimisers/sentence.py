@@ -1,4 +1,4 @@
-"""A convention in the terms of a user: what drift and noise are, which law that is, and what would make it the claim."""
+"""A convention in a user's terms: what drift and noise are, which law that is, and what would make it the claim."""
 
 import math
 

@@ -1,7 +1,7 @@
 """Any `torch.optim.Optimizer` as a sampler: its own step, on the gradient of a loss, with draws from a given generator.
 
-What an optimiser holds between two steps (its state, its groups, its attributes) is what the sampler carries; at another
-learning rate it is made anew and handed the state. Every parameter of floating point in the state is part of z.
+What an optimiser holds between two steps (its state, its groups, its attributes) is what the sampler carries; at
+another learning rate it is made anew and handed the state. What of the state has the shape of a parameter is part of z.
 """
 
 import contextlib
@@ -56,7 +56,7 @@ class Optimiser:
         """A new optimiser of parameters."""
         return self.kind(parameters, **{self.rate: rate}, **self.options)
 
-    def step(self, optimizer: torch.optim.Optimizer, loss: Callable[[], torch.Tensor]) -> None:
+    def step(self, optimizer: Any, loss: Callable[[], torch.Tensor]) -> None:
         """Take a step; a closure, where one is needed, returns the loss with its gradient taken, or without."""
         if not needs_closure(self.kind):
             loss().backward()
@@ -70,7 +70,7 @@ class Optimiser:
                 value.backward()
             return value
 
-        optimizer.step(closure)  # pyright: ignore[reportArgumentType]
+        optimizer.step(closure)
 
 
 @functools.lru_cache(maxsize=64)
@@ -259,9 +259,7 @@ class ElementwiseSampler(ElementwiseMixin, OptimiserSampler):
     """One of an optimiser that moves each coordinate by itself: many chains at once."""
 
 
-def remembered_of(
-    probe: TorchProbe, rate: float, options: Mapping[str, Any]
-) -> tuple[tuple[str, ...], dict[str, Any]]:
+def remembered_of(probe: TorchProbe, rate: float, options: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Names of the entries of the state that have the shape of the parameter, in floating point; and the other ones."""
     memory = probe.start(rate, options)
     for _ in range(MANY):
@@ -308,4 +306,3 @@ def check_class(reference: str, value: Any) -> type[torch.optim.Optimizer]:
         what = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
         raise Refused(f"{reference}: {what} is no subclass of torch.optim.Optimizer; name the class itself")
     return value
-

@@ -1,9 +1,9 @@
 """The convention of an optimiser is that of its formula, derived by hand; wrong ones are told by the mistake they have.
 
 With w' = w - a g - b w + s n in one step, g the gradient of the loss L that is differentiated, the law is exp(-L / tau)
-as lr -> 0 if s^2 / (2 a) = tau at every lr, with a prior of precision (b / a) / tau. For the mean over N potentials that is
-temperature N tau of their sum. With v' = mu v + u, w' = w + v' a push u moves w by u / (1 - mu) in all: a and s are those of u
-divided by 1 - mu.
+as lr -> 0 if s^2 / (2 a) = tau at every lr, with a prior of precision (b / a) / tau. For the mean over N potentials that
+is temperature N tau of their sum. With v' = mu v + u, w' = w + v' a push u moves w by u / (1 - mu) in all: a and s are
+those of u divided by 1 - mu.
 """
 
 import math
@@ -45,7 +45,16 @@ def close(found, expected):
 # name, options, a, b, s^2, N, temperature, and words of the sentence
 RIGHT = (
     # g is of the mean: a = lr/2, s^2 = lr/N, tau = 1/N, N tau = 1
-    ("torch_right:MeanLoss", {}, LR / 2, 0, LR / 50000, 50000, 1, "at temperature 1 of the summed potential with N = 50,000"),
+    (
+        "torch_right:MeanLoss",
+        {},
+        LR / 2,
+        0,
+        LR / 50000,
+        50000,
+        1,
+        "at temperature 1 of the summed potential with N = 50,000",
+    ),
     # b = wd lr/2 = wd a: precision wd / tau = wd N
     (
         "torch_right:MeanLoss",
@@ -99,7 +108,11 @@ def test_one_that_ascends_is_handed_the_log_density():
 
 WRONG = (
     # s^2 = lr^2: tau = lr / 2
-    ("torch_wrong:NoRoot", {}, ("no N and temperature", "lr/2 of the summed potential (0.001 here)", "falls to 0", "before")),
+    (
+        "torch_wrong:NoRoot",
+        {},
+        ("no N and temperature", "lr/2 of the summed potential (0.001 here)", "falls to 0", "before"),
+    ),
     # s^2 = lr, a = lr: tau = 1/2
     ("torch_wrong:NoTwo", {}, ("temperature 0.5 of the summed potential, not 1", "lacks the factor sqrt(2)")),
     # s^2 = lr / N^2, a = lr/2: N tau = 1/N
@@ -158,7 +171,9 @@ def test_a_preconditioner_without_gamma_is_named():
         def step(self):
             for group in self.param_groups:
                 for p in group["params"]:
-                    kept = self.state[p].setdefault("v", torch.zeros_like(p)).mul_(0.5).addcmul_(p.grad, p.grad, value=0.5)
+                    kept = (
+                        self.state[p].setdefault("v", torch.zeros_like(p)).mul_(0.5).addcmul_(p.grad, p.grad, value=0.5)
+                    )
                     scale = 1 / (0.1 + kept.sqrt())
                     p.sub_(group["lr"] * scale * p.grad).add_((2 * group["lr"] * scale).sqrt() * torch.randn_like(p))
 
