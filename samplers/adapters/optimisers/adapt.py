@@ -52,7 +52,11 @@ def of_torch(reference: str, value: Any, options: Mapping[str, Any]) -> Adapted:
     sampler: Any = torch.ElementwiseSampler if found.reading.independent else torch.OptimiserSampler
 
     def build(target: Target) -> Sampler:
-        claims, scale, extra = claims_of(found, bool(names)), found.scale, found.second_derivative
+        claims, scale, extra = (
+            claims_of(found, bool(names) or found.reading.gradients > 1),
+            found.scale,
+            found.second_derivative,
+        )
         return sampler(target, optimiser, found.rate_of, scale, extra, claims, names, others, found.frozen)
 
     return Adapted(build, found, sentence(found))

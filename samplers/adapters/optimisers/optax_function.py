@@ -17,7 +17,7 @@ import numpy as np
 from jax.extend import core
 
 from samplers.adapters.common import load
-from samplers.adapters.optimisers.reading import Draw
+from samplers.adapters.optimisers.reading import Counts, Draw
 from samplers.adapters.optimisers.refusal import Refused
 from samplers.estimators.host import Unintercepted
 from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
@@ -167,11 +167,11 @@ class OptaxProbe:
 
     def step(
         self, memory: Memory, position: np.ndarray, gradient: np.ndarray, draw: Draw
-    ) -> tuple[np.ndarray, Memory, int]:
+    ) -> tuple[np.ndarray, Memory, Counts]:
         """Take one step."""
         draws = [np.broadcast_to(np.asarray(draw(i), float), shape) for i, shape in enumerate(memory.shapes)]
         after, inner = memory.step(draws, memory.rate, gradient, memory.inner, position)
-        return np.asarray(after), memory._replace(inner=inner), len(draws)
+        return np.asarray(after), memory._replace(inner=inner), Counts(len(draws), 1)
 
 
 def draws_of(jaxpr: Any) -> list[tuple[int, ...]]:

@@ -4,8 +4,8 @@ Position w and gradient g are held, all draws zero, until the move of a step set
 
     w' - w = - a g - b w,
 
-momenta included: a heavy ball v' = mu v - lr g settles to a = lr / (1 - mu). From there one draw n is set to one and the
-moves that it adds are summed over all later steps, s n; the variance of the noise is the sum of s^2 over the draws of a
+momenta included: a heavy ball v' = mu v - lr g settles to a = lr / (1 - mu). From there one draw n is set to one, and
+the moves that it adds are summed over all later steps, s n; the variance of the noise is the sum of s^2 over the draws of a
 step. With what the optimiser remembers held, and the learning rate going to 0, w is a Langevin equation with drift
 -(a g + b w) and noise s^2 in the time of a step: its law is exp(-(L + (b / a) |w|^2 / 2) / tau), tau = s^2 / (2 a).
 """
@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -41,6 +41,13 @@ LATER = 64
 """Steps after which an annealed noise is another one."""
 
 
+class Counts(NamedTuple):
+    """Numbers of draws and of gradients that a step asks for."""
+
+    draws: int
+    gradients: int
+
+
 class Probe(Protocol):
     """An optimiser on one array of parameters whose gradient and draws are chosen."""
 
@@ -48,8 +55,10 @@ class Probe(Protocol):
         """Memory of a new optimiser, whose parameters are zero."""
         ...
 
-    def step(self, memory: Any, position: np.ndarray, gradient: np.ndarray, draw: Draw) -> tuple[np.ndarray, Any, int]:
-        """The position after a step, the memory, which may be the old one changed, and the number of draws."""
+    def step(
+        self, memory: Any, position: np.ndarray, gradient: np.ndarray, draw: Draw
+    ) -> tuple[np.ndarray, Any, "Counts"]:
+        """The position after a step, the memory, which may be the old one changed, and what the step asked for."""
         ...
 
     def copy(self, memory: Any) -> Any:
@@ -69,9 +78,11 @@ class Reading:
         linear: the drift is proportional to the gradient.
         large: the drift over a gradient of a thousand, relative to that of 1.
         even_noise: the noise does not depend on the gradient.
+        mobility: drift over gradient and variance of the noise depend on the gradient alike.
         independent: no draw moves two coordinates.
         draws: number of draws in a step.
         draws_first: number of draws in the first step.
+        gradients: number of gradients in a step.
         fades: s^2 `LATER` steps later, over s^2.
         settled: the move did settle.
     """
@@ -83,9 +94,11 @@ class Reading:
     linear: bool
     large: float
     even_noise: bool
+    mobility: bool
     independent: bool
     draws: int
     draws_first: int
+    gradients: int
     fades: float
     settled: bool
 
@@ -97,7 +110,8 @@ class Reading:
 
 def read(probe: Probe, rate: float, options: Mapping[str, Any]) -> Reading:
     """The reading of an optimiser at a learning rate and options; it raises what the optimiser raises."""
-    memory, move, first, draws, settled = _settle(probe, rate, options, 1.0)
+    memory, move, first, count, settled = _settle(probe, rate, options, 1.0)
+    draws = count.draws
     drift, decay = -move[ONE], -move[DECAY]
     size = np.abs(move).max()
     linear = bool(np.allclose([move[TWO], move[MINUS]], [2 * move[ONE], -move[ONE]], atol=SAME * size))
@@ -115,10 +129,12 @@ def read(probe: Probe, rate: float, options: Mapping[str, Any]) -> Reading:
         ratio=ratio,
         linear=linear and bool(np.isclose(large[ONE], LARGE * move[ONE], rtol=1e-4, atol=0.0)),
         large=float(large[ONE] / (LARGE * move[ONE])) if drift else 1.0,
+        mobility=bool(np.isclose(noise[TWO] * 2 * move[ONE], noise[ONE] * move[TWO], rtol=SAME, atol=0.0)),
         even_noise=bool(np.allclose(noise, s2, rtol=SAME, atol=0.0)),
         independent=_independent(probe, memory, move, draws),
         draws=draws,
-        draws_first=first,
+        draws_first=first.draws,
+        gradients=count.gradients,
         fades=float(again[REST] / s2) if s2 else 1.0,
         settled=settled,
     )
@@ -145,9 +161,10 @@ def _nothing(_: int) -> float:
 
 def _settle(
     probe: Probe, rate: float, options: Mapping[str, Any], scale: float
-) -> tuple[Any, np.ndarray, int, int, bool]:
-    """Memory, move, numbers of draws in the first and the last step, and whether the move settled."""
-    memory, before, first, count, still = probe.start(rate, options), np.full(POSITION.shape, np.inf), 0, 0, 0
+) -> tuple[Any, np.ndarray, Counts, Counts, bool]:
+    """Memory, move, what the first and the last step asked for, and whether the move settled."""
+    memory, before, still = probe.start(rate, options), np.full(POSITION.shape, np.inf), 0
+    first = count = Counts(0, 0)
     for number in range(MOST):
         after, memory, count = probe.step(memory, POSITION, scale * GRADIENT, _nothing)
         move = after - POSITION

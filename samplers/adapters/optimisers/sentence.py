@@ -65,6 +65,11 @@ def _verdict(found: Convention) -> str:
         return "no noise that lasts: an optimiser, which stops at a minimum" if reading.drift else ""
     if not reading.drift:
         return "no law"
+    if reading.gradients > 1:
+        return (
+            f"{reading.gradients} gradients in a step, and perhaps a test: no single step of Langevin, so that no "
+            "temperature is read; the checks judge the law"
+        )
     if not reading.linear or not reading.even_noise:
         return _preconditioned(found)
     if not found.consistent:
@@ -83,6 +88,11 @@ def _preconditioned(found: Convention) -> str:
             f"the drift is not proportional to the gradient (at a thousand times the gradient it is "
             f"{_number(1000 * reading.large)} times as large) and the noise does not follow it: clipped or scaled "
             "gradients have another law than the loss, at every step size"
+        )
+    if not reading.mobility:
+        return (
+            "what a gradient and a draw move depends on the gradients before, and not alike: a thermostat or a scaled "
+            "gradient, for which no convention is read; the checks judge the law"
         )
     return (
         "drift and noise are scaled by what the gradients were: a preconditioner G, which depends on the position "

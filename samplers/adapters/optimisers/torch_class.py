@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from samplers.adapters.optimisers.reading import GRADIENT, POSITION, Draw
+from samplers.adapters.optimisers.reading import GRADIENT, POSITION, Counts, Draw
 from samplers.adapters.optimisers.refusal import Refused
 from samplers.adapters.torch.adapter import ElementwiseMixin, TorchMixin
 from samplers.adapters.torch.common import Batch, Change, Source, TorchState, arrays, tensors
@@ -132,16 +132,21 @@ class TorchProbe:
 
     def step(
         self, memory: torch.optim.Optimizer, position: np.ndarray, gradient: np.ndarray, draw: Draw
-    ) -> tuple[np.ndarray, torch.optim.Optimizer, int]:
+    ) -> tuple[np.ndarray, torch.optim.Optimizer, Counts]:
         """Change the optimiser by a step."""
         (parameter,) = parameters_of(memory)
-        script, slope = Scripted(draw), torch.from_numpy(gradient)
+        script, slope, asked = Scripted(draw), torch.from_numpy(gradient), []
+
+        def loss() -> torch.Tensor:
+            asked.append(1)
+            return (slope * parameter).sum()
+
         with warnings.catch_warnings(), draws_from(script):  # pyright: ignore[reportArgumentType]
             warnings.simplefilter("ignore")
             parameter.data.copy_(torch.from_numpy(position))
             parameter.grad = None
-            Optimiser(self.kind, self.rate, {}).step(memory, lambda: (slope * parameter).sum())
-        return parameter.detach().numpy().copy(), memory, script.count
+            Optimiser(self.kind, self.rate, {}).step(memory, loss)
+        return parameter.detach().numpy().copy(), memory, Counts(script.count, len(asked))
 
 
 class Memory(NamedTuple):

@@ -1,8 +1,8 @@
 """The convention of an optimiser is that of its formula, derived by hand; wrong ones are told by the mistake they have.
 
 With w' = w - a g - b w + s n in one step, g the gradient of the loss L that is differentiated, the law is exp(-L / tau)
-as lr -> 0 if s^2 / (2 a) = tau at every lr, with a prior of precision (b / a) / tau. For the mean over N potentials that
-is temperature N tau of their sum. With v' = mu v + u, w' = w + v' a push u moves w by u / (1 - mu) in all: a and s are
+as lr -> 0 if s^2 / (2 a) = tau at every lr, with a prior of precision (b / a) / tau. For the mean over N potentials
+that is temperature N tau of their sum. With v' = mu v + u, w' = w + v' a push u moves w by u / (1 - mu) in all: a and s are
 those of u divided by 1 - mu.
 """
 
@@ -192,3 +192,17 @@ def test_clipped_gradients_and_optimisers_without_noise_are_named():
     assert "clipped or scaled gradients" in of_optax("mine", clipped, {}).sentence
     for text in (of_torch("mine", torch.optim.Adam, {}).sentence, of_optax("mine", optax.sgd, {}).sentence):
         assert "no noise that lasts: an optimiser" in text
+
+
+def test_optimisers_of_libraries_have_the_conventions_of_their_rows():
+    """As `samplers.adapters.torch` states them: tau = sigma^2 / nbeta, gamma and lambda are priors; geoopt ascends."""
+    optim = pytest.importorskip("devinterp.optim")
+    found, text = of_torch("sgld", optim.SGLD, {"nbeta": 30.0, "weight_decay": 3.0})[1:]
+    assert "Langevin at temperature 1 of the summed potential with N = 30" in text
+    assert "decoupled (lr/2 x it): the prior N(0, 1/p) of precision p = 3 (0.1 N)" in text
+    assert close(found.rate_of(0.01), 0.02)  # h = lr / 2
+    assert "temperature 0.25" in of_torch("sgld", optim.SGLD, {"nbeta": 30.0, "noise_level": 0.5}).sentence
+    samplers = pytest.importorskip("geoopt.samplers")
+    assert of_torch("rsgld", samplers.RSGLD, {}).sentence.startswith("uphill, for a log density: drift = lr/2 x")
+    for kind in (samplers.RHMC, samplers.SGRHMC):
+        assert "2 gradients in a step" in of_torch("rhmc", kind, {}).sentence
