@@ -19,8 +19,7 @@ from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, Sta
 from checks.core.conclusion import ABOUT_LAW
 from checks.core.error_origin import RAISED, SUITE, one_line, place
 from checks.core.finding import Finding
-from checks.core.lookup import resolve, resolve_object
-from checks.core.optimisers import is_optimiser
+from checks.core.lookup import is_optimiser, resolve, resolve_object
 from checks.core.preflight import dtype_of, preflight
 from checks.core.result import Result
 from checks.core.time_limit import OutOfTime

@@ -59,8 +59,9 @@ def split(reference: str, function: Callable[..., Any], options: Mapping[str, An
     rate = USUAL_RATE if rate is None else rate
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not rate > 0:
         raise Refused(f"{reference}: --option {name}={rate!r}: a learning rate is a positive number")
-    for each in asked:
-        if isinstance(asked[each], bool) or not isinstance(asked[each], int | float) or asked[each] < 0:
-            raise Refused(f"{reference}: --option {each}={asked[each]!r}: must be a number that is not negative")
+    for each, value in asked.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or value < 0 or (value == 0 and each not in PRIORS):
+            raise Refused(f"{reference}: --option {each}={value!r}: must be a positive number")
     defaults.pop(name, None)
     return Arguments(name, float(rate), own, {**defaults, **own}, asked)

@@ -100,7 +100,7 @@ def solve(
         rate: a learning rate.
         options: all its options, with the values that count.
         asked: `num_data`, `temperature` and `prior_precision` of the user that are no options of the optimiser.
-        given: those of the options that are not at their defaults.
+        given: those of the options that the optimiser is made with.
     """
     rates = [read(probe, r, given) for r in (rate, rate / 2, rate / 4)]
     first = rates[0]
@@ -121,7 +121,7 @@ def solve(
         hot = read(probe, rate, {**given, temperature_name: 2 * options[temperature_name]})
         temperature_power = _power([first.temperature, hot.temperature])
     prior = data / claimed * first.decay / abs(first.drift) if first.drift else 0.0
-    given = asked.get("prior_precision")
+    precision = asked.get("prior_precision")
     return Convention(
         rate=rate,
         reading=first,
@@ -134,7 +134,7 @@ def solve(
         claimed=claimed,
         temperature_power=temperature_power,
         prior=0.0 if abs(prior) < SAME else prior,
-        claimed_prior=None if given is None else float(given),
+        claimed_prior=None if precision is None else float(precision),
     )
 
 

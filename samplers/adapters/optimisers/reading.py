@@ -5,8 +5,8 @@ Position w and gradient g are held, all draws zero, until the move of a step set
     w' - w = - a g - b w,
 
 momenta included: a heavy ball v' = mu v - lr g settles to a = lr / (1 - mu). From there one draw n is set to one, and
-the moves that it adds are summed over all later steps, s n; the variance of the noise is the sum of s^2 over the draws of a
-step. With what the optimiser remembers held, and the learning rate going to 0, w is a Langevin equation with drift
+the moves that it adds are summed over all later steps, s n; the variance of the noise is the sum of s^2 over the draws
+of a step. With what the optimiser remembers held, and the learning rate going to 0, w is a Langevin equation with drift
 -(a g + b w) and noise s^2 in the time of a step: its law is exp(-(L + (b / a) |w|^2 / 2) / tau), tau = s^2 / (2 a).
 """
 

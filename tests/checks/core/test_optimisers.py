@@ -58,7 +58,7 @@ MISTAKES = (
     ("torch:FILE:NoOptimiser", {}, "the class NoOptimiser is no subclass"),
     ("torch:torch.optim.SGD", {"momentun": 0.9}, "has no option 'momentun'; did you mean 'momentum'?"),
     ("torch:torch.optim.SGD", {"lr": "fast"}, "lr='fast': a learning rate is a positive number"),
-    ("torch:torch.optim.SGD", {"temperature": -1.0}, "temperature=-1.0: must be a number that is not negative"),
+    ("torch:torch.optim.SGD", {"temperature": -1.0}, "temperature=-1.0: must be a positive number"),
     ("torch:torch.optim.SGD", {"momentum": "a"}, "cannot take a step (TypeError"),
     ("torch:FILE:Names", {}, "none of its arguments (rate) is a learning rate"),
     ("torch:FILE:Needs", {}, "needs a value: --option cycle=VALUE"),

@@ -2,8 +2,8 @@
 
 With w' = w - a g - b w + s n in one step, g the gradient of the loss L that is differentiated, the law is exp(-L / tau)
 as lr -> 0 if s^2 / (2 a) = tau at every lr, with a prior of precision (b / a) / tau. For the mean over N potentials
-that is temperature N tau of their sum. With v' = mu v + u, w' = w + v' a push u moves w by u / (1 - mu) in all: a and s are
-those of u divided by 1 - mu.
+that is temperature N tau of their sum. With v' = mu v + u, w' = w + v' a push u moves w by u / (1 - mu) in all: a and s
+are those of u divided by 1 - mu.
 """
 
 import math
