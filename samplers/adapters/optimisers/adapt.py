@@ -1,14 +1,15 @@
 """An optimiser of torch or optax as a function of a Target that returns a sampler, with the sentence about it."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
-from samplers.adapters.common import load, sgld_claims
+from samplers.adapters.common import Foreign, load, sgld_claims
 from samplers.adapters.optimisers.arguments import split
 from samplers.adapters.optimisers.convention import Convention, solve
 from samplers.adapters.optimisers.reading import SAME
 from samplers.adapters.optimisers.sentence import sentence
+from samplers.interface.aliases import Options
 from samplers.interface.claims import Claims, Composite, Source, StationaryLaw
 from samplers.interface.sampler import Sampler
 from targets.target import Target
@@ -17,14 +18,14 @@ Builder = Callable[[Target], Sampler]
 
 
 class Adapted(NamedTuple):
-    """What builds the sampler on a target, what was read of it, and that in words."""
+    """Builder of the sampler on a target, the convention that was read, and that in words."""
 
     build: Builder
     found: Convention
     sentence: str
 
 
-def of_torch(reference: str, value: Any, options: Mapping[str, Any]) -> Adapted:
+def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
     """Adapt a class of optimisers.
 
     Args:
@@ -49,7 +50,7 @@ def of_torch(reference: str, value: Any, options: Mapping[str, Any]) -> Adapted:
     found = dataclasses.replace(found, scheduled=torch.follows_schedule(probe, arguments.rate, arguments.given))
     optimiser = torch.Optimiser(kind, arguments.name, arguments.given)
     names, others = torch.remembered_of(probe, arguments.rate, arguments.given)
-    sampler: Any = torch.ElementwiseSampler if found.reading.independent else torch.OptimiserSampler
+    sampler: Foreign = torch.ElementwiseSampler if found.reading.independent else torch.OptimiserSampler
 
     def build(target: Target) -> Sampler:
         claims, scale, extra = (
@@ -62,7 +63,7 @@ def of_torch(reference: str, value: Any, options: Mapping[str, Any]) -> Adapted:
     return Adapted(build, found, sentence(found))
 
 
-def of_optax(reference: str, value: Any, options: Mapping[str, Any]) -> Adapted:
+def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:
     """Adapt a function of a learning rate that returns a transformation of gradients; otherwise as `of_torch`."""
     load("optax")
     from samplers.adapters.optimisers import optax_function as optax

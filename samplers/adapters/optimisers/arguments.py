@@ -2,11 +2,13 @@
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
+from samplers.adapters.common import Foreign
 from samplers.adapters.optimisers.convention import DATA, PRIORS, RATES, TEMPERATURES, USUAL_DATA, USUAL_RATE
 from samplers.adapters.optimisers.refusal import Refused
+from samplers.interface.aliases import Options
 
 OF_THE_LAW = (DATA[0], TEMPERATURES[0], PRIORS[0])
 """What a user may say of the law that is no option of the optimiser."""
@@ -17,12 +19,12 @@ class Arguments(NamedTuple):
 
     name: str
     rate: float
-    given: dict[str, Any]
-    values: dict[str, Any]
-    asked: dict[str, Any]
+    given: dict[str, Foreign]
+    values: dict[str, Foreign]
+    asked: dict[str, Foreign]
 
 
-def split(reference: str, function: Callable[..., Any], options: Mapping[str, Any], skip: int) -> Arguments:
+def split(reference: str, function: Callable[..., Foreign], options: Options, skip: int) -> Arguments:
     """The arguments of a constructor or function.
 
     Args:

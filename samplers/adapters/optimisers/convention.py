@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
+from samplers.adapters.common import Foreign
 from samplers.adapters.optimisers.reading import SAME, Probe, Reading, read
+from samplers.interface.aliases import Options
 
 RATES = ("lr", "learning_rate", "step_size", "stepsize", "epsilon")
 DATA = (
@@ -23,7 +24,7 @@ USUAL_RATE, USUAL_DATA = 1e-3, 1000
 
 @dataclass(frozen=True, eq=False)
 class Convention:
-    """What was solved for.
+    """Scales, powers and the law that were solved for.
 
     Attributes:
         rate: the learning rate.
@@ -45,7 +46,7 @@ class Convention:
     rate: float
     reading: Reading
     powers: Mapping[str, float | None]
-    options: Mapping[str, Any]
+    options: Options
     data_name: str
     data: float
     data_powers: tuple[float | None, float | None] | None
@@ -69,12 +70,12 @@ class Convention:
 
     @property
     def scale(self) -> float:
-        """Of the loss: the gradient handed over is that of `scale` times the summed potential."""
+        """Scale of the loss: the gradient handed over is that of `scale` times the summed potential."""
         return (-1.0 if self.uphill else 1.0) / self.data
 
     @property
     def second_derivative(self) -> float:
-        """What has to be added to that of the summed potential, for the decay to make up for it."""
+        """Second derivative to add to the summed potential, which makes up for the decay."""
         return -self.claimed * (self.prior if self.claimed_prior is None else self.claimed_prior)
 
     @property
@@ -83,16 +84,14 @@ class Convention:
         drift, variance = self.powers["drift"], self.powers["variance"]
         return drift is not None and variance is not None and abs(drift - variance) < SAME
 
-    def rate_of(self, step_size: Any) -> Any:
+    def rate_of(self, step_size: Foreign) -> Foreign:
         """The learning rate of a step of a size in time of the differential equation."""
         power = self.powers["drift"] or 1.0
         time = abs(self.reading.drift) / self.data
         return self.rate * (step_size / (time or self.rate)) ** (1 / power)
 
 
-def solve(
-    probe: Probe, rate: float, options: Mapping[str, Any], asked: Mapping[str, Any], given: Mapping[str, Any]
-) -> Convention:
+def solve(probe: Probe, rate: float, options: Options, asked: Options, given: Options) -> Convention:
     """The convention of an optimiser.
 
     Args:
@@ -115,7 +114,7 @@ def solve(
         data = 1.0 if data_powers == (0.0, 0.0) else float(options[data_name])
     temperature_name = next((n for n in TEMPERATURES if _number(options.get(n))), "")
     temperature_power: float | None = None
-    own: Any = options.get(temperature_name, 1.0)
+    own: Foreign = options.get(temperature_name, 1.0)
     claimed = float(asked.get("temperature", own))
     if temperature_name:
         hot = read(probe, rate, {**given, temperature_name: 2 * options[temperature_name]})
@@ -138,7 +137,7 @@ def solve(
     )
 
 
-def _number(value: Any) -> bool:
+def _number(value: Foreign) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 

@@ -6,21 +6,21 @@ replaced by it, and keys that it does not renew are left, with the numbers that 
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
-from samplers.adapters.common import load
+from samplers.adapters.common import Foreign, load
 from samplers.adapters.optimisers.reading import Counts, Draw
 from samplers.adapters.optimisers.refusal import Refused
 from samplers.estimators.host import Unintercepted
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
+from samplers.interface.aliases import Estimator, EstimatorState, Options, Position, Scalar, Tree
 from samplers.interface.claims import Claims
 from samplers.interface.from_step import simple_sampler
 from samplers.interface.sampler import Sampler
@@ -42,11 +42,11 @@ class Transformation:
         options: its other arguments.
     """
 
-    function: Callable[..., Any]
+    function: Callable[..., Foreign]
     rate: str
-    options: Mapping[str, Any]
+    options: Options
 
-    def build(self, rate: Scalar) -> Any:
+    def build(self, rate: Scalar) -> Foreign:
         """The transformation at a learning rate. Raises Refused if the function returns anything else."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -143,11 +143,11 @@ class Memory(NamedTuple):
 class OptaxProbe:
     """A `Probe` of a function that returns a transformation."""
 
-    function: Callable[..., Any]
+    function: Callable[..., Foreign]
     rate: str
-    _compiled: dict[str, Any] = field(default_factory=dict)
+    _compiled: dict[str, Foreign] = field(default_factory=dict)
 
-    def start(self, rate: float, options: Mapping[str, Any]) -> Memory:
+    def start(self, rate: float, options: Options) -> Memory:
         """A new transformation, of six parameters."""
         transformation = Transformation(self.function, self.rate, options)
         zero = jnp.zeros(6)
@@ -174,7 +174,7 @@ class OptaxProbe:
         return np.asarray(after), memory._replace(inner=inner), Counts(len(draws), 1)
 
 
-def draws_of(jaxpr: Any) -> list[tuple[int, ...]]:
+def draws_of(jaxpr: Foreign) -> list[tuple[int, ...]]:
     """Shapes of the normal draws of a program. Raises Unintercepted for draws within loops and branches."""
     shapes: list[tuple[int, ...]] = []
     for equation in jaxpr.eqns:
@@ -189,15 +189,15 @@ def draws_of(jaxpr: Any) -> list[tuple[int, ...]]:
     return shapes
 
 
-def _scripted(program: Any, structure: Any, draws: list[jax.Array], *arguments: Any) -> Any:
+def _scripted(program: Foreign, structure: Foreign, draws: list[jax.Array], *arguments: Foreign) -> Foreign:
     """The values of a program with given normal draws."""
     given = iter(draws)
     outputs = _evaluate(program.jaxpr, program.consts, jax.tree.leaves(arguments), given)
     return jax.tree.unflatten(structure, outputs)
 
 
-def _evaluate(jaxpr: Any, constants: Any, arguments: Any, draws: Any) -> list[Any]:
-    values: dict[Any, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *arguments), strict=True))
+def _evaluate(jaxpr: Foreign, constants: Foreign, arguments: Foreign, draws: Foreign) -> list[Foreign]:
+    values: dict[Foreign, Foreign] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *arguments), strict=True))
     read = lambda variable: variable.val if isinstance(variable, core.Literal) else values[variable]
     for equation in jaxpr.eqns:
         inputs = [read(v) for v in equation.invars]
@@ -214,7 +214,7 @@ def _evaluate(jaxpr: Any, constants: Any, arguments: Any, draws: Any) -> list[An
     return [read(v) for v in jaxpr.outvars]
 
 
-def check_function(reference: str, value: Any) -> Callable[..., Any]:
+def check_function(reference: str, value: Foreign) -> Callable[..., Foreign]:
     """The function itself. Raises Refused if it is a transformation already, or no function."""
     if hasattr(value, "update") and hasattr(value, "init"):
         raise Refused(

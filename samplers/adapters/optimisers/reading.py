@@ -11,12 +11,15 @@ of a step. With what the optimiser remembers held, and the learning rate going t
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
+
+from samplers.adapters.common import Foreign
+from samplers.interface.aliases import Options
 
 Draw = Callable[[int], np.ndarray | float]
 """Number of a draw within a step -> its value, of its shape or a number."""
@@ -51,24 +54,24 @@ class Counts(NamedTuple):
 class Probe(Protocol):
     """An optimiser on one array of parameters whose gradient and draws are chosen."""
 
-    def start(self, rate: float, options: Mapping[str, Any]) -> Any:
+    def start(self, rate: float, options: Options) -> Foreign:
         """Memory of a new optimiser, whose parameters are zero."""
         ...
 
     def step(
-        self, memory: Any, position: np.ndarray, gradient: np.ndarray, draw: Draw
-    ) -> tuple[np.ndarray, Any, "Counts"]:
+        self, memory: Foreign, position: np.ndarray, gradient: np.ndarray, draw: Draw
+    ) -> tuple[np.ndarray, Foreign, "Counts"]:
         """The position after a step, the memory, which may be the old one changed, and what the step asked for."""
         ...
 
-    def copy(self, memory: Any) -> Any:
+    def copy(self, memory: Foreign) -> Foreign:
         """The same memory once more."""
         ...
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What an optimiser does in a step at one setting.
+    """Moves of an optimiser in a step, at one setting.
 
     Attributes:
         drift: a.
@@ -108,7 +111,7 @@ class Reading:
         return self.variance / (2 * abs(self.drift)) if self.drift else np.inf
 
 
-def read(probe: Probe, rate: float, options: Mapping[str, Any]) -> Reading:
+def read(probe: Probe, rate: float, options: Options) -> Reading:
     """The reading of an optimiser at a learning rate and options; it raises what the optimiser raises."""
     memory, move, first, count, settled = _settle(probe, rate, options, 1.0)
     draws = count.draws
@@ -160,8 +163,8 @@ def _nothing(_: int) -> float:
 
 
 def _settle(
-    probe: Probe, rate: float, options: Mapping[str, Any], scale: float
-) -> tuple[Any, np.ndarray, Counts, Counts, bool]:
+    probe: Probe, rate: float, options: Options, scale: float
+) -> tuple[Foreign, np.ndarray, Counts, Counts, bool]:
     """Memory, move, what the first and the last step asked for, and whether the move settled."""
     memory, before, still = probe.start(rate, options), np.full(POSITION.shape, np.inf), 0
     first = count = Counts(0, 0)
@@ -176,7 +179,7 @@ def _settle(
     return memory, before, first, count, False
 
 
-def _noise(probe: Probe, memory: Any, draws: int) -> tuple[np.ndarray, float]:
+def _noise(probe: Probe, memory: Foreign, draws: int) -> tuple[np.ndarray, float]:
     """The variance of the noise of each coordinate, and the share of it that a step passes on to the next."""
     total, ratio = np.zeros(POSITION.shape), 0.0
     for number in range(draws):
@@ -195,7 +198,7 @@ def _noise(probe: Probe, memory: Any, draws: int) -> tuple[np.ndarray, float]:
     return total, float(ratio)
 
 
-def _independent(probe: Probe, memory: Any, move: np.ndarray, draws: int) -> bool:
+def _independent(probe: Probe, memory: Foreign, move: np.ndarray, draws: int) -> bool:
     """True if a draw of the first coordinate moves no other one."""
     one = np.zeros(POSITION.shape)
     one[REST] = 1.0

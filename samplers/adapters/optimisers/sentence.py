@@ -81,7 +81,7 @@ def _verdict(found: Convention) -> str:
 
 
 def _preconditioned(found: Convention) -> str:
-    """Of a move that is not proportional to the gradient."""
+    """Verdict on a move that is not proportional to the gradient."""
     reading = found.reading
     if reading.even_noise:
         return (

@@ -9,19 +9,20 @@ import copy
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from samplers.adapters.common import Foreign
 from samplers.adapters.optimisers.reading import GRADIENT, POSITION, Counts, Draw
 from samplers.adapters.optimisers.refusal import Refused
 from samplers.adapters.torch.adapter import ElementwiseMixin, TorchMixin
 from samplers.adapters.torch.common import Batch, Change, Source, TorchState, arrays, tensors
 from samplers.adapters.torch.noise_tape import draws_from
-from samplers.interface.aliases import Estimator, Position, Tree
+from samplers.interface.aliases import Estimator, Options, Position, Tree
 from samplers.interface.claims import Claims
 from targets.target import Target
 
@@ -50,13 +51,13 @@ class Optimiser:
 
     kind: type[torch.optim.Optimizer]
     rate: str
-    options: Mapping[str, Any]
+    options: Options
 
     def build(self, parameters: Leaves, rate: float) -> torch.optim.Optimizer:
         """A new optimiser of parameters."""
         return self.kind(parameters, **{self.rate: rate}, **self.options)
 
-    def step(self, optimizer: Any, loss: Callable[[], torch.Tensor]) -> None:
+    def step(self, optimizer: Foreign, loss: Callable[[], torch.Tensor]) -> None:
         """Take a step; a closure, where one is needed, returns the loss with its gradient taken, or without."""
         if not needs_closure(self.kind):
             loss().backward()
@@ -120,7 +121,7 @@ class TorchProbe:
     kind: type[torch.optim.Optimizer]
     rate: str
 
-    def start(self, rate: float, options: Mapping[str, Any]) -> torch.optim.Optimizer:
+    def start(self, rate: float, options: Options) -> torch.optim.Optimizer:
         """A new optimiser of one parameter."""
         with quiet(), draws_from(Scripted(lambda _: 0.0)):  # pyright: ignore[reportArgumentType]
             parameter = torch.nn.Parameter(torch.zeros(6, dtype=torch.float64))
@@ -153,7 +154,7 @@ class Memory(NamedTuple):
     """Leaves of the position, the state of each of them, and the optimiser that made them at a learning rate."""
 
     leaves: Leaves
-    each: list[dict[str, Any]]
+    each: list[dict[str, Foreign]]
     optimizer: torch.optim.Optimizer | None = None
     rate: float = 0.0
 
@@ -188,7 +189,7 @@ class OptimiserSampler(TorchMixin):
     prior: float
     claims: Claims
     remembered: tuple[str, ...]
-    others: Mapping[str, Any]
+    others: Options
     frozen: bool = False
 
     needs = frozenset({"gradient"})
@@ -196,7 +197,7 @@ class OptimiserSampler(TorchMixin):
     def _change(self) -> "Change | None":
         return self._prior if self.prior else None
 
-    def _prior(self, leaves: list[np.ndarray], centre: list[np.ndarray]) -> tuple[Any, list[np.ndarray]]:
+    def _prior(self, leaves: list[np.ndarray], centre: list[np.ndarray]) -> tuple[Foreign, list[np.ndarray]]:
         last = [tuple(range(-np.ndim(c), 0)) for c in centre]
         value = sum(0.5 * self.prior * np.sum(x**2, axis=axes) for x, axes in zip(leaves, last, strict=True))
         return value, [self.prior * x for x in leaves]
@@ -264,7 +265,7 @@ class ElementwiseSampler(ElementwiseMixin, OptimiserSampler):
     """One of an optimiser that moves each coordinate by itself: many chains at once."""
 
 
-def remembered_of(probe: TorchProbe, rate: float, options: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
+def remembered_of(probe: TorchProbe, rate: float, options: Options) -> tuple[tuple[str, ...], dict[str, Foreign]]:
     """Names of the entries of the state that have the shape of the parameter, in floating point; and the other ones."""
     memory = probe.start(rate, options)
     for _ in range(MANY):
@@ -279,7 +280,7 @@ def remembered_of(probe: TorchProbe, rate: float, options: Mapping[str, Any]) ->
     return names, {name: value for name, value in entries.items() if name not in names}
 
 
-def reseeds(probe: TorchProbe, rate: float, options: Mapping[str, Any]) -> bool:
+def reseeds(probe: TorchProbe, rate: float, options: Options) -> bool:
     """True if a second step draws the numbers of the first one, from a generator that has gone on in between."""
     with quiet():
         memory = probe.start(rate, options)
@@ -293,7 +294,7 @@ def reseeds(probe: TorchProbe, rate: float, options: Mapping[str, Any]) -> bool:
     return bool(moves[0].any()) and all(np.array_equal(moves[0], move) for move in moves)
 
 
-def follows_schedule(probe: TorchProbe, rate: float, options: Mapping[str, Any]) -> bool:
+def follows_schedule(probe: TorchProbe, rate: float, options: Options) -> bool:
     """True if a learning rate that is set in the groups counts as one that is given to the constructor."""
     ends = []
     for first in (rate, rate / 2):
@@ -305,7 +306,7 @@ def follows_schedule(probe: TorchProbe, rate: float, options: Mapping[str, Any])
     return bool(np.allclose(ends[0], ends[1], rtol=1e-9, atol=0.0))
 
 
-def check_class(reference: str, value: Any) -> type[torch.optim.Optimizer]:
+def check_class(reference: str, value: Foreign) -> type[torch.optim.Optimizer]:
     """The class itself. Raises Refused if it is none of optimisers."""
     if not (isinstance(value, type) and issubclass(value, torch.optim.Optimizer)):
         what = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
