@@ -53,11 +53,8 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
     sampler: Foreign = torch.ElementwiseSampler if found.reading.independent else torch.OptimiserSampler
 
     def build(target: Target) -> Sampler:
-        claims, scale, extra = (
-            claims_of(found, bool(names) or found.reading.gradients > 1),
-            found.scale,
-            found.second_derivative,
-        )
+        claims = claims_of(found, bool(names) or found.reading.gradients > 1)
+        scale, extra = found.scale, found.second_derivative
         return sampler(target, optimiser, found.rate_of, scale, extra, claims, names, others, found.frozen)
 
     return Adapted(build, found, sentence(found))
