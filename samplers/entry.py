@@ -49,6 +49,8 @@ class Row:
         foreign: no registry knows it. It may run on arrays alone, and the values of `variants` are made up.
         left_out: usual targets of a foreign one that the user has left out by naming others.
         off: names of options that are off by default and that the last one of `variants` turns on.
+        fixed: options that belong to the object, without which it is not found again.
+        reading: the convention that was read of an optimiser, in the user's terms.
     """
 
     name: str
@@ -65,6 +67,8 @@ class Row:
     foreign: bool = False
     left_out: tuple[str, ...] = ()
     off: tuple[str, ...] = ()
+    fixed: Options = field(default_factory=dict)
+    reading: str = ""
 
 
 # Targets and options that rows share ---------------------------------------------------------------------------------

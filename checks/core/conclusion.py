@@ -50,6 +50,7 @@ class Plan:
         part: why the run is a part of all statements only; empty if it is not.
         foreign: no registry knows the sampler, and the values of its options are made up.
         off: names of options that are off by default, and were turned on.
+        reading: the convention that was read of an optimiser, in the user's terms; empty for other samplers.
     """
 
     cases: int
@@ -60,6 +61,7 @@ class Plan:
     part: str = ""
     foreign: bool = False
     off: tuple[str, ...] = ()
+    reading: str = ""
 
 
 @dataclass(frozen=True)

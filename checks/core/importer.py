@@ -12,9 +12,18 @@ from checks.core.catalogue import closest
 from checks.core.error_origin import RAISED, one_line, place
 
 
-def load_object(reference: str) -> Any:
-    """The object of `package.module:object` or `path/to/file.py:object`. Raises BadInput."""
-    location, _, attribute = reference.rpartition(":")
+def load_object(path: str, reference: str = "") -> Any:
+    """The object of `package.module:object` or `path/to/file.py:object`.
+
+    Args:
+        path: of the object.
+        reference: value of `--sampler` for messages; that path by default.
+
+    Raises:
+        BadInput: if there is none.
+    """
+    reference = reference or path
+    location, _, attribute = path.rpartition(":")
     if location.endswith(".py") or os.sep in location:
         module = _load_file(reference, Path(location))
     else:

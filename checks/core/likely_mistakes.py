@@ -26,13 +26,12 @@ OF_DRAWS = (
 )
 OF_TORCH = (
     "is an optimiser of torch, which changes parameters in place and draws numbers of its own; a sampler has "
-    "`step(key, state, step_size, estimator)`, which sets the parameters, runs the optimiser once and returns them: "
-    "samplers/adapters/torch/posteriors.py and devinterp.py do it"
+    "`step(key, state, step_size, estimator)`; `--sampler torch:package.module.Class --option lr=1e-3` makes a sampler "
+    "of the class"
 )
 OF_OPTAX = (
-    "is a transformation of gradients, of optax; a sampler has `step`, which calls `update` with "
-    "`estimator.estimate(key, (), position)[0].gradient` and adds the updates to the position: "
-    "samplers/adapters/optax.py does it"
+    "is a transformation of gradients, of optax; a sampler has `step(key, state, step_size, estimator)`; "
+    "`--sampler optax:package.module.function` makes one of the function of a learning rate that returns it"
 )
 OF_BLACKJAX = (
     "is an algorithm of BlackJAX, whose `step(key, state)` returns (state, info) and knows one density; write a "

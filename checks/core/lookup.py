@@ -14,6 +14,9 @@ from checks.core.catalogue import adapter_rows, closest, find_target, workload_r
 from checks.core.error_origin import RAISED, one_line, place
 from checks.core.importer import load_object
 from checks.core.likely_mistakes import refuse_file
+from samplers.adapters.common import FEW, MissingLibrary, load
+from samplers.adapters.optimisers.adapt import of_optax, of_torch
+from samplers.adapters.optimisers.refusal import Refused
 from samplers.entry import WORKLOAD, Row
 from samplers.interface.claims import Claims
 
@@ -32,15 +35,18 @@ DEFAULT_TARGETS = {
     "stiefel": ("matrix-langevin-3-2",),
 }
 """Targets for a sampler that is not in a registry, by the spaces that it claims to run on."""
+FAMILIES = {"torch": of_torch, "optax": of_optax}
+"""Prefix of a `--sampler` value -> what adapts an optimiser of that library."""
 
 
-def find_row(reference: str, targets: tuple[str, ...] = ()) -> Row:
+def find_row(reference: str, targets: tuple[str, ...] = (), options: Mapping[str, Any] | None = None) -> Row:
     """The row that a `--sampler` value names.
 
     Args:
-        reference: `sgld`, `library/name`, `lda/name` of the tier `workload`, `package.module:object` or
-            `path/to/file.py:object`.
+        reference: `sgld`, `library/name`, `lda/name` of the tier `workload`, `package.module:object`,
+            `path/to/file.py:object`, or an optimiser, `torch:package.module.Class` or `optax:package.module.function`.
         targets: targets to use for an object that no registry knows; () for the defaults of the spaces it claims.
+        options: of an optimiser, which is not known without them.
 
     Raises:
         BadInput: if there is no such sampler, or the object is not one.
@@ -48,6 +54,8 @@ def find_row(reference: str, targets: tuple[str, ...] = ()) -> Row:
     if not reference.strip():
         raise BadInput("--sampler '': empty; it names one of `pytest checks --list samplers`, or FILE.py:OBJECT")
     refuse_file(reference)
+    if is_optimiser(reference):
+        return optimiser_row(reference, options or {}, targets)
     if ":" in reference:
         return third_party.row(reference, load_object(reference), targets, DEFAULT_TARGETS, find_target)
     if reference.endswith(".py"):
@@ -63,6 +71,52 @@ def find_row(reference: str, targets: tuple[str, ...] = ()) -> Row:
             return row
     known = tuple(row.name for row in rows)
     raise BadInput(f"--sampler {reference}: no such sampler; {closest(reference, known)}")
+
+
+def is_optimiser(reference: str) -> bool:
+    """True if a `--sampler` value names an optimiser."""
+    return reference.partition(":")[0] in FAMILIES and ":" in reference
+
+
+def optimiser_row(
+    reference: str,
+    options: Mapping[str, Any],
+    targets: tuple[str, ...],
+) -> Row:
+    """The row of an optimiser at options, which belong to what is examined; it has no other ones.
+
+    Args:
+        reference: value of `--sampler`.
+        options: of the optimiser, and of the law that it is held to.
+        targets: as for `find_row`.
+
+    Raises:
+        BadInput: if the library is missing, the object is no optimiser, an option is wrong, or it raises in a step.
+    """
+    family, _, path = reference.partition(":")
+    try:
+        load(family)
+        value = load_object(_with_colon(path, reference), reference)
+        adapted = FAMILIES[family](path, value, options)
+    except BadInput:
+        raise
+    except (Refused, MissingLibrary) as error:
+        raise BadInput(f"--sampler {reference}: {error}") from error
+    except RAISED as error:
+        raise BadInput(f"--sampler {reference}: cannot take a step ({one_line(error)}{place(error)})") from error
+    # a step of torch runs for a millisecond, and one path in Python after the other
+    usual = {**DEFAULT_TARGETS, "euclidean": FEW} if family == "torch" else DEFAULT_TARGETS
+    found = third_party.row(reference, adapted.build, targets, usual, find_target)
+    return dataclasses.replace(found, fixed=dict(options), reading=adapted.sentence)
+
+
+def _with_colon(path: str, reference: str) -> str:
+    """`package.module:Class` of `package.module.Class`; one that has a colon, or a file, is left as it is."""
+    if ":" in path:
+        return path
+    if "." not in path:
+        raise BadInput(f"--sampler {reference}: say which class or function, as in {reference}.NAME")
+    return ":".join(path.rpartition(".")[::2])
 
 
 def resolve(
@@ -82,7 +136,8 @@ def resolve(
     Raises:
         BadInput: on any mistake of the caller; the sampler is built once on its first target to find out.
     """
-    return subjects_of(find_row(reference, targets), reference, options, step_size)
+    row = find_row(reference, targets, options)
+    return subjects_of(row, reference, None if is_optimiser(reference) else options, step_size)
 
 
 def resolve_object(
@@ -114,8 +169,6 @@ def subjects_of(
     row: Row, reference: str, options: Mapping[str, Any] | None, step_size: float | None
 ) -> tuple[Subject, ...]:
     """The subjects of a row; the sampler is built once to find out whether it can be. Raises BadInput."""
-    from samplers.adapters.common import MissingLibrary
-
     called = reference or row.name
     if step_size is not None:
         if not step_size > 0:

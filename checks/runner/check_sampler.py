@@ -90,7 +90,7 @@ def plan_for(  # noqa: PLR0913 (those of `check_sampler`)
         subjects = resolve(sampler, options, step_size, only)
     else:
         subjects = resolve_object(name or name_of(sampler), sampler, options, step_size, only, claims)
-    plan, everything = plan_of([subjects], chosen, only, options, seed)
+    plan, everything = plan_of([subjects], chosen, only, seed)
     if not plan.cases:
         raise BadInput(f"{subjects[0].row.name}: no check of the tiers {', '.join(chosen)} applies")
     known = {case.statement.name for case in everything}

@@ -19,7 +19,7 @@ from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, Sta
 from checks.core.conclusion import ABOUT_LAW
 from checks.core.error_origin import RAISED, SUITE, one_line, place
 from checks.core.finding import Finding
-from checks.core.lookup import resolve, resolve_object
+from checks.core.lookup import is_optimiser, resolve, resolve_object
 from checks.core.preflight import dtype_of, preflight
 from checks.core.result import Result
 from checks.core.time_limit import OutOfTime
@@ -78,7 +78,8 @@ def versions(subject: Subject) -> dict[str, str]:
     library = reference.split("/")[0] if ":" not in reference and "/" in reference else None
     library = None if WORKLOAD in subject.row.tiers else library
     if ":" in reference and not reference.rpartition(":")[0].endswith(".py"):
-        library = reference.split(".")[0].split(":")[0]
+        path = reference.partition(":")[2] if is_optimiser(reference) else reference
+        library = path.split(".")[0].split(":")[0]
     return versions_of(("jax", "jaxlib", "numpy", *([library] if library else [])))
 
 
@@ -86,14 +87,14 @@ def reproduction(
     subject: Subject, statement: Statement, target: str | None, seed: int, step_size: float | None = None
 ) -> str:
     """A shell line and Python lines that run this one check again."""
-    reference = subject.reference or subject.row.name
+    reference, options = subject.reference or subject.row.name, {**subject.row.fixed, **subject.options}
     shell = ["pytest checks", f"--sampler {reference}"]
     shell += [f"--target {target}"] if target else []
     shell += [f"--tier {statement.tier}", f"--seed {seed}"]
     shell += [f"--step-size {step_size}"] if step_size is not None else []
     fraction = current_fraction()
     shell += [f"--chains {fraction}"] if fraction != 1 else []
-    shell += [f'--option "{k}={v!r}"' for k, v in subject.options.items()]
+    shell += [f'--option "{k}={v!r}"' for k, v in options.items()]
     shell += [f"-k {statement.name}"]
     arguments = [
         repr(reference) if subject.reference != "" else reference,
@@ -101,7 +102,7 @@ def reproduction(
         repr(target),
         f"seed={seed}",
     ]
-    arguments += [f"options={dict(subject.options)!r}"] if subject.options else []
+    arguments += [f"options={options!r}"] if options else []
     arguments += [f"step_size={step_size}"] if step_size is not None else []
     arguments += [f"chains={fraction}"] if fraction != 1 else []
     python = f"from checks.execute import run_check\nprint(run_check({', '.join(arguments)}).to_json())"

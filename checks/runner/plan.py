@@ -231,7 +231,7 @@ def make_plan(
         raise BadInput(f"--chains {chains}: must be above 0 and at most 1, a fraction of the usual number")
     entries = read(deviations_file) if deviations_file else ()
     groups = [resolve(name, parsed, h, only) for name in names]
-    plan, everything = plan_of(groups, chosen, only, parsed, number)
+    plan, everything = plan_of(groups, chosen, only, number)
     if not plan.cases:
         raise BadInput(_nothing_runs(everything, only, names, chosen))
     known = (*(r.name for r in (*SAMPLERS, *workload_rows())), *(r.name for r in (adapter_rows() if entries else ())))
@@ -251,7 +251,6 @@ def plan_of(
     groups: Iterable[tuple[Subject, ...]],
     tiers: tuple[str, ...],
     only: tuple[str, ...] = (),
-    options: Mapping[str, Any] | None = None,
     seed: int | None = None,
 ) -> tuple[Plan, list[PlannedStatement]]:
     """The plan for subjects that were found already, and all statements that they could run in any tier.
@@ -260,7 +259,6 @@ def plan_of(
         groups: the subjects of each sampler, the default ones first.
         tiers: that were chosen, in their order.
         only: targets that were chosen; () for all.
-        options: that were given for them.
         seed: None for the default seed of each sampler.
     """
     cases: list[PlannedStatement] = []
@@ -275,7 +273,7 @@ def plan_of(
         chosen = [c for c in mine if c.statement.tier in tiers and (not only or c.target in only)]
         cases += chosen
         usual = [c for c in mine if c.statement.tier in DETERMINISTIC_TIERS]
-        part = _part(tiers, only, dict(options or {}), usual, chosen, subjects[0].row.left_out)
+        part = _part(tiers, only, subjects[0].options, usual, chosen, subjects[0].row.left_out)
         records[subjects[0].row.name] = _record(subjects[0], len(chosen), part)
         claims[subjects[0].row.name] = _unclaimed(subjects[0], tiers)
     kinds = {WORKLOAD in case.subject.row.tiers for case in cases}
@@ -286,7 +284,7 @@ def plan_of(
 def _part(
     tiers: tuple[str, ...],
     only: tuple[str, ...],
-    options: dict[str, Any],
+    options: Mapping[str, Any],
     everything: list[PlannedStatement],
     chosen: list[PlannedStatement],
     left_out: tuple[str, ...],
@@ -307,7 +305,9 @@ def _record(subject: Subject, cases: int, part: str) -> Record:
     order = claims.invariant_order
     due = tuple(o.name for o in due_of(subject))
     notes = (*subject.row.notes, *(("branches of the code",) if ParticleLaw in claims else ()))
-    return Record(cases, due, order, claims.temperature, notes, part, subject.row.foreign, subject.row.off)
+    return Record(
+        cases, due, order, claims.temperature, notes, part, subject.row.foreign, subject.row.off, subject.row.reading
+    )
 
 
 def _unclaimed(subject: Subject, tiers: tuple[str, ...]) -> tuple[str, ...]:

@@ -61,11 +61,12 @@ def report(conclusion: Conclusion, plan: Plan, outcomes: Sequence[Outcome]) -> l
     if conclusion.word == PASS:
         meaning = f"the law holds, with every obligation met, and {_manners(conclusion)}"
     lines = [f"{conclusion.word.upper()}  {conclusion.sampler}  ({meaning})"]
+    record = plan.records[conclusion.sampler]
+    lines += _wrapped("convention", record.reading)[:6] if record.reading else []
     if conclusion.diagnosis:
         lines += _wrapped("diagnosis", conclusion.diagnosis)[:3]
     if conclusion.polynomial:
         lines += [line[:WIDTH] for line in _wrapped("read", conclusion.polynomial)[:2]]
-    record = plan.records[conclusion.sampler]
     lines += _law(conclusion, record)
     lines += [f"              {name}: {equation}"[:WIDTH] for name, equation in conclusion.violated[:8]]
     lines += _more(len(conclusion.violated) - 8, "violated statements")

@@ -1,0 +1,1 @@
+"""Optimisers of other authors as samplers, their conventions solved for."""

@@ -1,0 +1,98 @@
+"""An optimiser of torch or optax as a function of a Target that returns a sampler, with the sentence about it."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
+
+from samplers.adapters.common import Foreign, load, sgld_claims
+from samplers.adapters.optimisers.arguments import split
+from samplers.adapters.optimisers.convention import Convention, solve
+from samplers.adapters.optimisers.reading import SAME
+from samplers.adapters.optimisers.sentence import sentence
+from samplers.interface.aliases import Options
+from samplers.interface.claims import Claims, Composite, Source, StationaryLaw
+from samplers.interface.sampler import Sampler
+from targets.target import Target
+
+Builder = Callable[[Target], Sampler]
+
+
+class Adapted(NamedTuple):
+    """Builder of the sampler on a target, the convention that was read, and that in words."""
+
+    build: Builder
+    found: Convention
+    sentence: str
+
+
+def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
+    """Adapt a class of optimisers.
+
+    Args:
+        reference: for messages.
+        value: the class.
+        options: of its constructor, and of the law.
+
+    Raises:
+        MissingLibrary: without torch.
+        Refused: if it is no such class, or an option is wrong.
+        Unintercepted: if it draws what cannot be read.
+        Exception: whatever the optimiser raises.
+    """
+    load("torch")
+    from samplers.adapters.optimisers import torch_class as torch
+
+    kind = torch.check_class(reference, value)
+    arguments = split(reference, kind, options, 1)
+    probe = torch.TorchProbe(kind, arguments.name)
+    found = solve(probe, arguments.rate, arguments.values, arguments.asked, arguments.given)
+    found = dataclasses.replace(found, frozen=torch.reseeds(probe, arguments.rate, arguments.given))
+    found = dataclasses.replace(found, scheduled=torch.follows_schedule(probe, arguments.rate, arguments.given))
+    optimiser = torch.Optimiser(kind, arguments.name, arguments.given)
+    names, others = torch.remembered_of(probe, arguments.rate, arguments.given)
+    sampler: Foreign = torch.ElementwiseSampler if found.reading.independent else torch.OptimiserSampler
+
+    def build(target: Target) -> Sampler:
+        claims = claims_of(found, bool(names) or found.reading.gradients > 1)
+        scale, extra = found.scale, found.second_derivative
+        return sampler(target, optimiser, found.rate_of, scale, extra, claims, names, others, found.frozen)
+
+    return Adapted(build, found, sentence(found))
+
+
+def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:
+    """Adapt a function of a learning rate that returns a transformation of gradients; otherwise as `of_torch`."""
+    load("optax")
+    from samplers.adapters.optimisers import optax_function as optax
+
+    function = optax.check_function(reference, value)
+    arguments = split(reference, function, options, 0)
+    found = solve(
+        optax.OptaxProbe(function, arguments.name),
+        arguments.rate,
+        arguments.values,
+        arguments.asked,
+        arguments.given,
+    )
+    transformation = optax.Transformation(function, arguments.name, arguments.given)
+    renewed = optax.renews_keys(transformation, arguments.rate)
+    found = dataclasses.replace(found, frozen=bool(found.reading.draws) and not renewed)
+
+    def build(target: Target) -> Sampler:
+        scale, extra = found.scale, found.second_derivative
+        return optax.optax_sampler(
+            transformation, found.rate_of, scale, extra, claims_of(found, abs(found.reading.ratio) > SAME), renewed
+        )
+
+    return Adapted(build, found, sentence(found))
+
+
+def claims_of(found: Convention, remembers: bool) -> Claims:
+    """The claims of SGLD for a step without memory, else a law alone."""
+    reading = found.reading
+    if reading.linear and reading.even_noise and not remembers:
+        return sgld_claims(found.claimed)
+    source = Source("welling2011bayesian", "equation (4)")
+    return Claims(
+        source, StationaryLaw(order=1, temperature=found.claimed), Composite(), conditions=("exact gradient",)
+    )

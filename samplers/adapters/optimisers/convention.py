@@ -1,0 +1,152 @@
+"""The convention of an optimiser, solved for: which learning rate, loss, number of data, temperature and prior make it
+Langevin's equation, from readings at three learning rates and at twice the options that stand for data or temperature.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from samplers.adapters.common import Foreign
+from samplers.adapters.optimisers.reading import SAME, Probe, Reading, read
+from samplers.interface.aliases import Options
+
+RATES = ("lr", "learning_rate", "step_size", "stepsize", "epsilon")
+DATA = (
+    *("num_data", "n_data", "ndata", "N", "n", "nbeta", "data_size", "dataset_size", "train_size", "train_set_size"),
+    *("num_examples", "num_train", "num_training_samples", "num_samples"),
+)
+TEMPERATURES = ("temperature", "temp", "T")
+PRIORS = ("prior_precision",)
+USUAL_RATE, USUAL_DATA = 1e-3, 1000
+"""Values of options without a default."""
+
+
+@dataclass(frozen=True, eq=False)
+class Convention:
+    """Scales, powers and the law that were solved for.
+
+    Attributes:
+        rate: the learning rate.
+        reading: there.
+        powers: of the learning rate in drift, decay and variance; None where there is none.
+        options: of the optimiser.
+        data_name: option that stands for the number of data; empty if there is none.
+        data: N, of the mean whose gradient the optimiser is given; 1 for the sum.
+        data_powers: of N in drift and variance, for a given gradient; None without such an option.
+        temperature_name: option that stands for the temperature; empty if there is none.
+        claimed: the temperature of the law that it is held to.
+        temperature_power: of the temperature that is read in that which is asked for; None without such an option.
+        prior: the precision of the prior that its weight decay stands for, at the claimed temperature.
+        claimed_prior: the precision that the user claims; None for that which was read.
+        frozen: all steps draw the same numbers.
+        scheduled: a learning rate that is changed later counts as one that is given to the constructor.
+    """
+
+    rate: float
+    reading: Reading
+    powers: Mapping[str, float | None]
+    options: Options
+    data_name: str
+    data: float
+    data_powers: tuple[float | None, float | None] | None
+    temperature_name: str
+    claimed: float
+    temperature_power: float | None
+    prior: float
+    claimed_prior: float | None
+    frozen: bool = False
+    scheduled: bool = True
+
+    @property
+    def temperature(self) -> float:
+        """Temperature of the summed potential."""
+        return self.data * self.reading.temperature
+
+    @property
+    def uphill(self) -> bool:
+        """True if it ascends what it is given the gradient of."""
+        return self.reading.drift < 0
+
+    @property
+    def scale(self) -> float:
+        """Scale of the loss: the gradient handed over is that of `scale` times the summed potential."""
+        return (-1.0 if self.uphill else 1.0) / self.data
+
+    @property
+    def second_derivative(self) -> float:
+        """Second derivative to add to the summed potential, which makes up for the decay."""
+        return -self.claimed * (self.prior if self.claimed_prior is None else self.claimed_prior)
+
+    @property
+    def consistent(self) -> bool:
+        """True if drift and variance have the same power of the learning rate."""
+        drift, variance = self.powers["drift"], self.powers["variance"]
+        return drift is not None and variance is not None and abs(drift - variance) < SAME
+
+    def rate_of(self, step_size: Foreign) -> Foreign:
+        """The learning rate of a step of a size in time of the differential equation."""
+        power = self.powers["drift"] or 1.0
+        time = abs(self.reading.drift) / self.data
+        return self.rate * (step_size / (time or self.rate)) ** (1 / power)
+
+
+def solve(probe: Probe, rate: float, options: Options, asked: Options, given: Options) -> Convention:
+    """The convention of an optimiser.
+
+    Args:
+        probe: of it.
+        rate: a learning rate.
+        options: all its options, with the values that count.
+        asked: `num_data`, `temperature` and `prior_precision` of the user that are no options of the optimiser.
+        given: those of the options that the optimiser is made with.
+    """
+    rates = [read(probe, r, given) for r in (rate, rate / 2, rate / 4)]
+    first = rates[0]
+    powers = {name: _power([getattr(r, name) for r in rates[::-1]]) for name in ("drift", "decay", "variance")}
+    data_name = next((n for n in DATA if _number(options.get(n))), "")
+    data_powers: tuple[float | None, float | None] | None = None
+    data = float(asked.get("num_data", 1.0))
+    if data_name:
+        twice = read(probe, rate, {**given, data_name: 2 * options[data_name]})
+        data_powers = (_power([first.drift, twice.drift]), _power([first.variance, twice.variance]))
+        # a temperature that does not depend on it leaves the number of data out of the gradient as well
+        data = 1.0 if data_powers == (0.0, 0.0) else float(options[data_name])
+    temperature_name = next((n for n in TEMPERATURES if _number(options.get(n))), "")
+    temperature_power: float | None = None
+    own: Foreign = options.get(temperature_name, 1.0)
+    claimed = float(asked.get("temperature", own))
+    if temperature_name:
+        hot = read(probe, rate, {**given, temperature_name: 2 * options[temperature_name]})
+        temperature_power = _power([first.temperature, hot.temperature])
+    prior = data / claimed * first.decay / abs(first.drift) if first.drift else 0.0
+    precision = asked.get("prior_precision")
+    return Convention(
+        rate=rate,
+        reading=first,
+        powers=powers,
+        options=options,
+        data_name=data_name,
+        data=data,
+        data_powers=data_powers,
+        temperature_name=temperature_name,
+        claimed=claimed,
+        temperature_power=temperature_power,
+        prior=0.0 if abs(prior) < SAME else prior,
+        claimed_prior=None if precision is None else float(precision),
+    )
+
+
+def _number(value: Foreign) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _power(values: list[float]) -> float | None:
+    """p with values[i + 1] = 2^p values[i], a multiple of 1/4; None if there is none, or a value is zero."""
+    if any(v == 0 or not math.isfinite(v) for v in values):
+        return None
+    ratios = [b / a for a, b in pairwise(values)]
+    if min(ratios) <= 0:
+        return None
+    power = round(4 * math.log2(ratios[0])) / 4
+    return power if all(abs(r / 2**power - 1) < SAME for r in ratios) else None

@@ -1,0 +1,226 @@
+"""Any function that returns an `optax.GradientTransformation` as a sampler, its learning rate an argument.
+
+The library keeps a key in its state. A step of a sampler brings its own: keys that the library renews in every step are
+replaced by it, and keys that it does not renew are left, with the numbers that they give again and again.
+"""
+
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend import core
+
+from samplers.adapters.common import Foreign, load
+from samplers.adapters.optimisers.reading import Counts, Draw
+from samplers.adapters.optimisers.refusal import Refused
+from samplers.estimators.host import Unintercepted
+from samplers.interface.aliases import Estimator, EstimatorState, Options, Position, Scalar, Tree
+from samplers.interface.claims import Claims
+from samplers.interface.from_step import simple_sampler
+from samplers.interface.sampler import Sampler
+from samplers.interface.whole_state import fresh_key, is_key
+
+INLINED = ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call")
+LOOPS = ("scan", "while", "cond")
+NORMAL = "erf_inv"
+"""The primitive by which JAX makes normal numbers, over sqrt(2), of uniform ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class Transformation:
+    """A function of a learning rate that returns a transformation of gradients.
+
+    Attributes:
+        function: it.
+        rate: name of its learning rate.
+        options: its other arguments.
+    """
+
+    function: Callable[..., Foreign]
+    rate: str
+    options: Options
+
+    def build(self, rate: Scalar) -> Foreign:
+        """The transformation at a learning rate. Raises Refused if the function returns anything else."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = self.function(**{self.rate: rate}, **self.options)
+        if not (callable(getattr(found, "init", None)) and callable(getattr(found, "update", None))):
+            raise Refused(f"it returns a {type(found).__name__}, not an optax.GradientTransformation")
+        return found
+
+    def update(self, rate: Scalar, gradient: Tree, inner: Tree, position: Position) -> tuple[Position, Tree]:
+        """The position and the library's state after a step."""
+        updates, inner = self.build(rate).update(gradient, inner, position)
+        return load("optax").apply_updates(position, updates), inner
+
+
+class OptaxState(NamedTuple):
+    """Position, the library's state and the estimator's."""
+
+    position: Position
+    inner: Tree
+    estate: EstimatorState
+
+
+def renews_keys(transformation: Transformation, rate: float) -> bool:
+    """True if there are keys in the state and a step changes all of them."""
+    zero = jnp.zeros(1)
+    before = transformation.build(rate).init(zero)
+    _, after = transformation.update(rate, zero, before, zero)
+    words = lambda leaf: np.asarray(
+        jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+    )
+    pairs = zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True)
+    changed = [not np.array_equal(words(old), words(new)) for old, new in pairs if is_key(old)]
+    return bool(changed) and all(changed)
+
+
+def with_keys(key: jax.Array, inner: Tree) -> Tree:
+    """The state of a library with a new key in the place of each of its own."""
+    leaves, structure = jax.tree.flatten(inner)
+    for i, leaf in enumerate(leaves):
+        if is_key(leaf):
+            new = jax.random.fold_in(key, i)
+            words = jax.random.key_data(new)
+            if leaf.dtype == new.dtype and leaf.shape == new.shape:
+                leaves[i] = new
+            else:
+                leaves[i] = words if (leaf.dtype, leaf.shape) == (words.dtype, words.shape) else fresh_key(new, leaf)
+    return jax.tree.unflatten(structure, leaves)
+
+
+def optax_sampler(
+    transformation: Transformation,
+    rate_of: Callable[[Scalar], Scalar],
+    scale: float,
+    prior: float,
+    claims: Claims,
+    renewed: bool,
+) -> Sampler:
+    """A sampler that takes one step of a transformation.
+
+    Args:
+        transformation: the function, with its options.
+        rate_of: step size in time of the differential equation -> learning rate.
+        scale: of the loss: the gradient handed over is `scale` times that of U + prior |theta|^2 / 2.
+        prior: second derivative that is added to U.
+        claims: what it is held to.
+        renewed: keys in its state are renewed in every step.
+    """
+
+    def init(key: jax.Array, position: Position, estimator: Estimator) -> OptaxState:
+        inner = transformation.build(rate_of(0.01)).init(position)
+        return OptaxState(position, inner, estimator.init(key, position))
+
+    def step(key: jax.Array, state: OptaxState, step_size: Scalar, estimator: Estimator) -> OptaxState:
+        gradient_key, noise_key = jax.random.split(key)
+        estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
+        gradient = jax.tree.map(lambda g, x: scale * (g + prior * x), estimate.gradient, state.position)
+        inner = with_keys(noise_key, state.inner) if renewed else state.inner
+        position, inner = transformation.update(rate_of(step_size), gradient, inner, state.position)
+        return OptaxState(position, inner, estate)
+
+    return simple_sampler(step, init=init, claims=claims)
+
+
+class Memory(NamedTuple):
+    """A learning rate, the compiled step with given draws, the number of draws, and the library's state."""
+
+    rate: float
+    step: Callable[..., tuple[jax.Array, Tree]]
+    shapes: tuple[tuple[int, ...], ...]
+    inner: Tree
+
+
+@dataclass(frozen=True, eq=False)
+class OptaxProbe:
+    """A `Probe` of a function that returns a transformation."""
+
+    function: Callable[..., Foreign]
+    rate: str
+    _compiled: dict[str, Foreign] = field(default_factory=dict)
+
+    def start(self, rate: float, options: Options) -> Memory:
+        """A new transformation, of six parameters."""
+        transformation = Transformation(self.function, self.rate, options)
+        zero = jnp.zeros(6)
+        inner = transformation.build(rate).init(zero)
+        name = repr(sorted(options.items()))
+        if name not in self._compiled:
+            traced = jax.make_jaxpr(transformation.update, return_shape=True)(rate, zero, inner, zero)
+            program, shape = traced
+            shapes = tuple(draws_of(program.jaxpr))
+            self._compiled[name] = jax.jit(partial(_scripted, program, jax.tree.structure(shape))), shapes
+        step, shapes = self._compiled[name]
+        return Memory(rate, step, shapes, inner)
+
+    def copy(self, memory: Memory) -> Memory:
+        """Itself: nothing changes it."""
+        return memory
+
+    def step(
+        self, memory: Memory, position: np.ndarray, gradient: np.ndarray, draw: Draw
+    ) -> tuple[np.ndarray, Memory, Counts]:
+        """Take one step."""
+        draws = [np.broadcast_to(np.asarray(draw(i), float), shape) for i, shape in enumerate(memory.shapes)]
+        after, inner = memory.step(draws, memory.rate, gradient, memory.inner, position)
+        return np.asarray(after), memory._replace(inner=inner), Counts(len(draws), 1)
+
+
+def draws_of(jaxpr: Foreign) -> list[tuple[int, ...]]:
+    """Shapes of the normal draws of a program. Raises Unintercepted for draws within loops and branches."""
+    shapes: list[tuple[int, ...]] = []
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        if name in INLINED:
+            inner = equation.params.get("jaxpr") or equation.params.get("call_jaxpr")
+            shapes += draws_of(getattr(inner, "jaxpr", inner))
+        elif name == NORMAL:
+            shapes.append(equation.outvars[0].aval.shape)
+        elif name in LOOPS and (NORMAL in str(equation.params) or "random_bits" in str(equation.params)):
+            raise Unintercepted(f"draws within a {name} of JAX")
+    return shapes
+
+
+def _scripted(program: Foreign, structure: Foreign, draws: list[jax.Array], *arguments: Foreign) -> Foreign:
+    """The values of a program with given normal draws."""
+    given = iter(draws)
+    outputs = _evaluate(program.jaxpr, program.consts, jax.tree.leaves(arguments), given)
+    return jax.tree.unflatten(structure, outputs)
+
+
+def _evaluate(jaxpr: Foreign, constants: Foreign, arguments: Foreign, draws: Foreign) -> list[Foreign]:
+    values: dict[Foreign, Foreign] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *arguments), strict=True))
+    read = lambda variable: variable.val if isinstance(variable, core.Literal) else values[variable]
+    for equation in jaxpr.eqns:
+        inputs = [read(v) for v in equation.invars]
+        if equation.primitive.name in INLINED:
+            inner = equation.params.get("jaxpr") or equation.params.get("call_jaxpr")
+            closed = hasattr(inner, "consts")
+            outputs = _evaluate(inner.jaxpr if closed else inner, inner.consts if closed else (), inputs, draws)
+        elif equation.primitive.name == NORMAL:
+            outputs = [next(draws) / np.sqrt(2.0)]
+        else:
+            found = equation.primitive.bind(*inputs, **equation.params)
+            outputs = found if equation.primitive.multiple_results else [found]
+        values.update(zip(equation.outvars, outputs, strict=True))
+    return [read(v) for v in jaxpr.outvars]
+
+
+def check_function(reference: str, value: Foreign) -> Callable[..., Foreign]:
+    """The function itself. Raises Refused if it is a transformation already, or no function."""
+    if hasattr(value, "update") and hasattr(value, "init"):
+        raise Refused(
+            f"{reference}: it is a transformation already, with a learning rate of its own; name the function of the "
+            "learning rate that returns it"
+        )
+    if not callable(value) or (inspect.isclass(value) and not hasattr(value, "_fields")):
+        raise Refused(f"{reference}: a {type(value).__name__} is no function that returns a GradientTransformation")
+    return value

@@ -1,0 +1,209 @@
+"""The move of an optimiser in one step, read off chosen positions, gradients and draws; nothing is sampled.
+
+Position w and gradient g are held, all draws zero, until the move of a step settles. For a step that is linear that is
+
+    w' - w = - a g - b w,
+
+momenta included: a heavy ball v' = mu v - lr g settles to a = lr / (1 - mu). From there one draw n is set to one, and
+the moves that it adds are summed over all later steps, s n; the variance of the noise is the sum of s^2 over the draws
+of a step. With what the optimiser remembers held, and the learning rate going to 0, w is a Langevin equation with drift
+-(a g + b w) and noise s^2 in the time of a step: its law is exp(-(L + (b / a) |w|^2 / 2) / tau), tau = s^2 / (2 a).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from samplers.adapters.common import Foreign
+from samplers.interface.aliases import Options
+
+Draw = Callable[[int], np.ndarray | float]
+"""Number of a draw within a step -> its value, of its shape or a number."""
+
+POSITION = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
+GRADIENT = np.array([0.0, 1.0, 2.0, -1.0, 0.0, 0.0])
+REST, ONE, TWO, MINUS, DECAY = range(5)
+"""What the coordinates are for: nothing, a gradient of 1, 2 and -1, and a position of 1."""
+FEWEST, MOST = 8, 6000
+"""Steps within which a move has to settle; the memory of 0.995 takes 4,600."""
+SETTLED = 1e-10
+"""Change of a move that counts as none, relative to the largest one."""
+ROUNDOFF = 1e-15
+"""Change of a position of 1 that counts as none."""
+SAME = 1e-6
+"""Relative difference of numbers that are to be the same: far above round-off, far below any factor."""
+DENOMINATOR = 1000
+"""Of the ratio of decay and drift, its power of ten apart."""
+LARGE = 1e3
+"""Factor of a gradient at which one that is clipped, or divided by its own size, shows."""
+LATER = 64
+"""Steps after which an annealed noise is another one."""
+
+
+class Counts(NamedTuple):
+    """Numbers of draws and of gradients that a step asks for."""
+
+    draws: int
+    gradients: int
+
+
+class Probe(Protocol):
+    """An optimiser on one array of parameters whose gradient and draws are chosen."""
+
+    def start(self, rate: float, options: Options) -> Foreign:
+        """Memory of a new optimiser, whose parameters are zero."""
+        ...
+
+    def step(
+        self, memory: Foreign, position: np.ndarray, gradient: np.ndarray, draw: Draw
+    ) -> tuple[np.ndarray, Foreign, "Counts"]:
+        """The position after a step, the memory, which may be the old one changed, and what the step asked for."""
+        ...
+
+    def copy(self, memory: Foreign) -> Foreign:
+        """The same memory once more."""
+        ...
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Moves of an optimiser in a step, at one setting.
+
+    Attributes:
+        drift: a.
+        decay: b.
+        variance: s^2.
+        ratio: share of a momentum that is left after a step; 0.0 without memory of draws.
+        linear: the drift is proportional to the gradient.
+        large: the drift over a gradient of a thousand, relative to that of 1.
+        even_noise: the noise does not depend on the gradient.
+        mobility: drift over gradient and variance of the noise depend on the gradient alike.
+        independent: no draw moves two coordinates.
+        draws: number of draws in a step.
+        draws_first: number of draws in the first step.
+        gradients: number of gradients in a step.
+        fades: s^2 `LATER` steps later, over s^2.
+        settled: the move did settle.
+    """
+
+    drift: float
+    decay: float
+    variance: float
+    ratio: float
+    linear: bool
+    large: float
+    even_noise: bool
+    mobility: bool
+    independent: bool
+    draws: int
+    draws_first: int
+    gradients: int
+    fades: float
+    settled: bool
+
+    @property
+    def temperature(self) -> float:
+        """tau of the law exp(-L / tau), for the loss whose gradient it is given."""
+        return self.variance / (2 * abs(self.drift)) if self.drift else np.inf
+
+
+def read(probe: Probe, rate: float, options: Options) -> Reading:
+    """The reading of an optimiser at a learning rate and options; it raises what the optimiser raises."""
+    memory, move, first, count, settled = _settle(probe, rate, options, 1.0)
+    draws = count.draws
+    drift, decay = -move[ONE], -move[DECAY]
+    size = np.abs(move).max()
+    linear = bool(np.allclose([move[TWO], move[MINUS]], [2 * move[ONE], -move[ONE]], atol=SAME * size))
+    _, large, _, _, _ = _settle(probe, rate, options, LARGE)
+    noise, ratio = _noise(probe, memory, draws)
+    later = probe.copy(memory)
+    for _ in range(LATER):
+        _, later, _ = probe.step(later, POSITION, GRADIENT, _nothing)
+    again, _ = _noise(probe, later, draws)
+    s2 = noise[REST]
+    return Reading(
+        drift=float(drift),
+        decay=_exact(float(decay), float(drift)),
+        variance=float(s2),
+        ratio=ratio,
+        linear=linear and bool(np.isclose(large[ONE], LARGE * move[ONE], rtol=1e-4, atol=0.0)),
+        large=float(large[ONE] / (LARGE * move[ONE])) if drift else 1.0,
+        mobility=bool(np.isclose(noise[TWO] * 2 * move[ONE], noise[ONE] * move[TWO], rtol=SAME, atol=0.0)),
+        even_noise=bool(np.allclose(noise, s2, rtol=SAME, atol=0.0)),
+        independent=_independent(probe, memory, move, draws),
+        draws=draws,
+        draws_first=first.draws,
+        gradients=count.gradients,
+        fades=float(again[REST] / s2) if s2 else 1.0,
+        settled=settled,
+    )
+
+
+def _exact(decay: float, drift: float) -> float:
+    """The decay that is meant: that of a position of 1 is read to the round-off of 1, which is more than its own.
+
+    The ratio to the drift is taken for the number of few digits next to it that is as good within the reading error.
+    """
+    if not decay or not drift:
+        return 0.0
+    ratio = decay / abs(drift)
+    exponent = math.floor(math.log10(abs(ratio)))
+    digits = float(Fraction(ratio / 10.0**exponent).limit_denominator(DENOMINATOR))
+    meant = digits * 10.0**exponent if exponent >= 0 else digits / 10.0**-exponent
+    error = max(10 * SETTLED, 4 * ROUNDOFF / abs(decay))
+    return meant * abs(drift) if abs(meant - ratio) <= error * abs(ratio) else decay
+
+
+def _nothing(_: int) -> float:
+    return 0.0
+
+
+def _settle(
+    probe: Probe, rate: float, options: Options, scale: float
+) -> tuple[Foreign, np.ndarray, Counts, Counts, bool]:
+    """Memory, move, what the first and the last step asked for, and whether the move settled."""
+    memory, before, still = probe.start(rate, options), np.full(POSITION.shape, np.inf), 0
+    first = count = Counts(0, 0)
+    for number in range(MOST):
+        after, memory, count = probe.step(memory, POSITION, scale * GRADIENT, _nothing)
+        move = after - POSITION
+        first = first if number else count
+        still = still + 1 if np.abs(move - before).max() <= SETTLED * np.abs(move).max() + ROUNDOFF else 0
+        before = move
+        if number >= FEWEST and still >= 3:
+            return memory, move, first, count, True
+    return memory, before, first, count, False
+
+
+def _noise(probe: Probe, memory: Foreign, draws: int) -> tuple[np.ndarray, float]:
+    """The variance of the noise of each coordinate, and the share of it that a step passes on to the next."""
+    total, ratio = np.zeros(POSITION.shape), 0.0
+    for number in range(draws):
+        parts = []
+        moved, plain = probe.copy(memory), probe.copy(memory)
+        while len(parts) < MOST:
+            draw = _nothing if parts else (lambda i, n=number: float(i == n))
+            after, moved, _ = probe.step(moved, POSITION, GRADIENT, draw)
+            without, plain, _ = probe.step(plain, POSITION, GRADIENT, _nothing)
+            parts.append(after - without)
+            if np.abs(parts[-1]).max() <= SETTLED * np.abs(np.sum(parts, axis=0)).max() + ROUNDOFF:
+                break
+        total += np.sum(parts, axis=0) ** 2
+        first, second = (*(part[REST] for part in parts[:2]), 0.0)[:2]
+        ratio = second / first if first and abs(second) > SAME * abs(first) else ratio
+    return total, float(ratio)
+
+
+def _independent(probe: Probe, memory: Foreign, move: np.ndarray, draws: int) -> bool:
+    """True if a draw of the first coordinate moves no other one."""
+    one = np.zeros(POSITION.shape)
+    one[REST] = 1.0
+    for number in range(draws):
+        after, _, _ = probe.step(probe.copy(memory), POSITION, GRADIENT, lambda i, n=number: one if i == n else 0.0)
+        if np.abs((after - POSITION - move)[1:]).max() > SAME * np.abs(move).max() + ROUNDOFF:
+            return False
+    return True

@@ -1,0 +1,314 @@
+"""Any `torch.optim.Optimizer` as a sampler: its own step, on the gradient of a loss, with draws from a given generator.
+
+What an optimiser holds between two steps (its state, its groups, its attributes) is what the sampler carries; at
+another learning rate it is made anew and handed the state. What of the state has the shape of a parameter is part of z.
+"""
+
+import contextlib
+import copy
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from samplers.adapters.common import Foreign
+from samplers.adapters.optimisers.reading import GRADIENT, POSITION, Counts, Draw
+from samplers.adapters.optimisers.refusal import Refused
+from samplers.adapters.torch.adapter import ElementwiseMixin, TorchMixin
+from samplers.adapters.torch.common import Batch, Change, Source, TorchState, arrays, tensors
+from samplers.adapters.torch.noise_tape import draws_from
+from samplers.interface.aliases import Estimator, Options, Position, Tree
+from samplers.interface.claims import Claims
+from targets.target import Target
+
+Leaves = list[torch.Tensor]
+MANY = 50
+"""Steps after which what counts steps is at a usual value."""
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """No warnings, and torch's own generator as it was: a constructor may draw."""
+    with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@dataclass(frozen=True, eq=False)
+class Optimiser:
+    """A class of optimisers with its options.
+
+    Attributes:
+        kind: the class.
+        rate: name of the learning rate among the arguments of its constructor.
+        options: the other arguments.
+    """
+
+    kind: type[torch.optim.Optimizer]
+    rate: str
+    options: Options
+
+    def build(self, parameters: Leaves, rate: float) -> torch.optim.Optimizer:
+        """A new optimiser of parameters."""
+        return self.kind(parameters, **{self.rate: rate}, **self.options)
+
+    def step(self, optimizer: Foreign, loss: Callable[[], torch.Tensor]) -> None:
+        """Take a step; a closure, where one is needed, returns the loss with its gradient taken, or without."""
+        if not needs_closure(self.kind):
+            loss().backward()
+            optimizer.step()
+            return
+
+        def closure() -> torch.Tensor:
+            optimizer.zero_grad()
+            value = loss()
+            if not differentiates(self.kind):
+                value.backward()
+            return value
+
+        optimizer.step(closure)
+
+
+@functools.lru_cache(maxsize=64)
+def needs_closure(kind: type[torch.optim.Optimizer]) -> bool:
+    """True if `step` cannot be called without one."""
+    parameters = list(inspect.signature(kind.step).parameters.values())[1:]
+    return any(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+
+
+@functools.lru_cache(maxsize=64)
+def differentiates(kind: type[torch.optim.Optimizer]) -> bool:
+    """True if `step` itself takes the gradient of what the closure returns."""
+    try:
+        return ".backward()" in inspect.getsource(kind.step)
+    except (OSError, TypeError):
+        return False
+
+
+def clone(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """A copy of an optimiser and its parameters, with attributes that its own `__getstate__` would leave out."""
+    other = object.__new__(type(optimizer))
+    other.__dict__.update(copy.deepcopy(optimizer.__dict__))
+    return other
+
+
+def parameters_of(optimizer: torch.optim.Optimizer) -> Leaves:
+    """The parameters of all groups."""
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+class Scripted:
+    """A generator of which the number of a draw decides its value."""
+
+    def __init__(self, draw: Draw) -> None:
+        self.draw, self.count = draw, 0
+
+    def standard_normal(self, shape: tuple[int, ...]) -> np.ndarray:
+        """The next draw."""
+        self.count += 1
+        return np.broadcast_to(np.asarray(self.draw(self.count - 1), float), shape)
+
+
+@dataclass(frozen=True, eq=False)
+class TorchProbe:
+    """A `Probe` of a class of optimisers."""
+
+    kind: type[torch.optim.Optimizer]
+    rate: str
+
+    def start(self, rate: float, options: Options) -> torch.optim.Optimizer:
+        """A new optimiser of one parameter."""
+        with quiet(), draws_from(Scripted(lambda _: 0.0)):  # pyright: ignore[reportArgumentType]
+            parameter = torch.nn.Parameter(torch.zeros(6, dtype=torch.float64))
+            return Optimiser(self.kind, self.rate, options).build([parameter], rate)
+
+    def copy(self, memory: torch.optim.Optimizer) -> torch.optim.Optimizer:
+        """The optimiser once more."""
+        return clone(memory)
+
+    def step(
+        self, memory: torch.optim.Optimizer, position: np.ndarray, gradient: np.ndarray, draw: Draw
+    ) -> tuple[np.ndarray, torch.optim.Optimizer, Counts]:
+        """Change the optimiser by a step."""
+        (parameter,) = parameters_of(memory)
+        script, slope, asked = Scripted(draw), torch.from_numpy(gradient), []
+
+        def loss() -> torch.Tensor:
+            asked.append(1)
+            return (slope * parameter).sum()
+
+        with warnings.catch_warnings(), draws_from(script):  # pyright: ignore[reportArgumentType]
+            warnings.simplefilter("ignore")
+            parameter.data.copy_(torch.from_numpy(position))
+            parameter.grad = None
+            Optimiser(self.kind, self.rate, {}).step(memory, loss)
+        return parameter.detach().numpy().copy(), memory, Counts(script.count, len(asked))
+
+
+class Memory(NamedTuple):
+    """Leaves of the position, the state of each of them, and the optimiser that made them at a learning rate."""
+
+    leaves: Leaves
+    each: list[dict[str, Foreign]]
+    optimizer: torch.optim.Optimizer | None = None
+    rate: float = 0.0
+
+
+class Whole(NamedTuple):
+    """z: the position, and what the optimiser remembers of each leaf, by its name."""
+
+    position: Position
+    memory: dict[str, Tree]
+
+
+@dataclass(frozen=True, eq=False)
+class OptimiserSampler(TorchMixin):
+    """A sampler that takes one step of an optimiser.
+
+    Args:
+        target: the structure of a position.
+        optimiser: the class, with its options.
+        rate_of: step size in time of the differential equation -> learning rate.
+        scale: of the loss: that of which the gradient is handed over is `scale` times (U + prior |theta|^2 / 2).
+        prior: second derivative that is added to U.
+        claims: what it is held to.
+        remembered: names of the entries of the state that have the shape of a parameter.
+        others: the other entries, at values of an optimiser that has made many steps.
+        frozen: all steps draw the same numbers.
+    """
+
+    target: Target
+    optimiser: Optimiser
+    rate_of: Callable[[float], float]
+    scale: float
+    prior: float
+    claims: Claims
+    remembered: tuple[str, ...]
+    others: Options
+    frozen: bool = False
+
+    needs = frozenset({"gradient"})
+
+    def _change(self) -> "Change | None":
+        return self._prior if self.prior else None
+
+    def _prior(self, leaves: list[np.ndarray], centre: list[np.ndarray]) -> tuple[Foreign, list[np.ndarray]]:
+        last = [tuple(range(-np.ndim(c), 0)) for c in centre]
+        value = sum(0.5 * self.prior * np.sum(x**2, axis=axes) for x, axes in zip(leaves, last, strict=True))
+        return value, [self.prior * x for x in leaves]
+
+    def _advance(
+        self, generator: np.random.Generator, memory: Memory, step_size: float, source: Source | Batch
+    ) -> Memory:
+        rate = self.rate_of(step_size)
+        with quiet(), draws_from(np.random.default_rng(0) if self.frozen else generator):
+            optimizer = self._optimizer(memory, rate)
+            parameters = parameters_of(optimizer)
+            self.optimiser.step(optimizer, lambda: self.scale * source.potential(parameters))
+        return Memory([p.data for p in parameters], [dict(optimizer.state[p]) for p in parameters], optimizer, rate)
+
+    def _optimizer(self, memory: Memory, rate: float) -> torch.optim.Optimizer:
+        """The optimiser that goes on from a memory, which is left as it is."""
+        if memory.optimizer is not None and memory.rate == rate:
+            optimizer = clone(memory.optimizer)
+            for p in parameters_of(optimizer):
+                p.grad = None
+            return optimizer
+        parameters: Leaves = [torch.nn.Parameter(x.clone()) for x in memory.leaves]
+        optimizer = self.optimiser.build(parameters, rate)
+        for p, kept in zip(parameters, memory.each, strict=True):
+            if kept:
+                optimizer.state[p].update(copy.deepcopy(kept))
+        return optimizer
+
+    def _fresh(self, leaves: Leaves) -> Memory:
+        return Memory(leaves, [{} for _ in leaves])
+
+    def _leaves(self, memory: Memory) -> Leaves:
+        return memory.leaves
+
+    def unpack(self, state: TorchState) -> Tree:
+        """Full variable z of a state."""
+        position = self.position(state)
+        if not self.remembered:
+            return position
+        inner: Memory = state.inner
+        value = lambda kept, name, x: kept.get(name) if kept.get(name) is not None else torch.zeros_like(x)
+        memory = {
+            name: arrays(self.target, [value(kept, name, x) for kept, x in zip(inner.each, inner.leaves, strict=True)])
+            for name in self.remembered
+        }
+        return Whole(position, memory)
+
+    def pack(self, key: np.random.Generator, z: Tree, estimator: Estimator) -> TorchState:
+        """State with the full variable z."""
+        if not self.remembered:
+            return self.init(key, z, estimator)
+        state = self.init(key, z.position, estimator)
+        memory: Memory = state.inner
+        entries = {name: list(tensors(tree).values()) for name, tree in z.memory.items()}
+        each = [
+            {**copy.deepcopy(dict(self.others)), **{name: leaves[i] for name, leaves in entries.items()}}
+            for i in range(len(memory.leaves))
+        ]
+        state.inner = memory._replace(each=each)
+        return state
+
+
+@dataclass(frozen=True, eq=False)
+class ElementwiseSampler(ElementwiseMixin, OptimiserSampler):
+    """One of an optimiser that moves each coordinate by itself: many chains at once."""
+
+
+def remembered_of(probe: TorchProbe, rate: float, options: Options) -> tuple[tuple[str, ...], dict[str, Foreign]]:
+    """Names of the entries of the state that have the shape of the parameter, in floating point; and the other ones."""
+    memory = probe.start(rate, options)
+    for _ in range(MANY):
+        probe.step(memory, POSITION, GRADIENT, lambda _: 0.0)
+    (parameter,) = parameters_of(memory)
+    entries = dict(memory.state[parameter])
+    names = tuple(
+        name
+        for name, value in entries.items()
+        if isinstance(value, torch.Tensor) and value.shape == parameter.shape and value.is_floating_point()
+    )
+    return names, {name: value for name, value in entries.items() if name not in names}
+
+
+def reseeds(probe: TorchProbe, rate: float, options: Options) -> bool:
+    """True if a second step draws the numbers of the first one, from a generator that has gone on in between."""
+    with quiet():
+        memory = probe.start(rate, options)
+        moves = []
+        for _ in range(3):
+            torch.rand(1)
+            once = clone(memory)
+            (parameter,) = parameters_of(once)
+            Optimiser(probe.kind, probe.rate, {}).step(once, lambda p=parameter: 0.0 * p.sum())
+            moves.append(parameter.detach().numpy().copy())
+    return bool(moves[0].any()) and all(np.array_equal(moves[0], move) for move in moves)
+
+
+def follows_schedule(probe: TorchProbe, rate: float, options: Options) -> bool:
+    """True if a learning rate that is set in the groups counts as one that is given to the constructor."""
+    ends = []
+    for first in (rate, rate / 2):
+        memory = probe.start(first, options)
+        for group in memory.param_groups:
+            if probe.rate in group:
+                group[probe.rate] = rate / 2
+        ends.append(probe.step(memory, POSITION, GRADIENT, lambda _: 1.0)[0])
+    return bool(np.allclose(ends[0], ends[1], rtol=1e-9, atol=0.0))
+
+
+def check_class(reference: str, value: Foreign) -> type[torch.optim.Optimizer]:
+    """The class itself. Raises Refused if it is none of optimisers."""
+    if not (isinstance(value, type) and issubclass(value, torch.optim.Optimizer)):
+        what = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+        raise Refused(f"{reference}: {what} is no subclass of torch.optim.Optimizer; name the class itself")
+    return value

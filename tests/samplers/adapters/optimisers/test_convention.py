@@ -1,0 +1,208 @@
+"""The convention of an optimiser is that of its formula, derived by hand; wrong ones are told by the mistake they have.
+
+With w' = w - a g - b w + s n in one step, g the gradient of the loss L that is differentiated, the law is exp(-L / tau)
+as lr -> 0 if s^2 / (2 a) = tau at every lr, with a prior of precision (b / a) / tau. For the mean over N potentials
+that is temperature N tau of their sum. With v' = mu v + u, w' = w + v' a push u moves w by u / (1 - mu) in all: a and s
+are those of u divided by 1 - mu.
+"""
+
+import math
+from importlib.util import find_spec
+from pathlib import Path
+
+import jax
+import pytest
+
+from checks.core.importer import load_object
+from samplers.adapters.optimisers.adapt import of_optax, of_torch
+from samplers.adapters.optimisers.convention import Convention
+
+FILES = Path(__file__).resolve().parents[3] / "strangers" / "optimisers"
+for module in ("torch", "optax"):
+    if find_spec(module) is None:
+        pytest.skip(f"needs {module}: pip install 'sgmcmc-verification[{module}]'", allow_module_level=True)
+
+LR = 2e-3
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+def adapted(name, rate="lr", **options):
+    file, _, object_name = name.partition(":")
+    value = load_object(f"{FILES / file}.py:{object_name}")
+    adapt = of_torch if file.startswith("torch") else of_optax
+    return adapt(name, value, {rate: LR, **options})
+
+
+def close(found, expected):
+    return math.isclose(found, expected, rel_tol=1e-7)
+
+
+# name, options, a, b, s^2, N, temperature, and words of the sentence
+RIGHT = (
+    # g is of the mean: a = lr/2, s^2 = lr/N, tau = 1/N, N tau = 1
+    (
+        "torch_right:MeanLoss",
+        {},
+        LR / 2,
+        0,
+        LR / 50000,
+        50000,
+        1,
+        "at temperature 1 of the summed potential with N = 50,000",
+    ),
+    # b = wd lr/2 = wd a: precision wd / tau = wd N
+    (
+        "torch_right:MeanLoss",
+        {"num_data": 200, "weight_decay": 0.1},
+        *(LR / 2, 0.05 * LR, LR / 200, 200, 1),
+        "weight decay 0.1, added to the gradient: the prior N(0, 1/p) of precision p = 20 (0.1 N)",
+    ),
+    # a = lr, s^2 = 2 lr T
+    ("torch_right:SummedLoss", {}, LR, 0, 2 * LR, 1, 1, "drift = lr x the gradient of the summed potential"),
+    ("torch_right:SummedLoss", {"temperature": 0.3}, LR, 0, 0.6 * LR, 1, 0.3, "noise variance 0.6 lr a step"),
+    # lr sqrt(2 / lr) = sqrt(2 lr)
+    ("torch_right:NoisyGradient", {}, LR, 0, 2 * LR, 1, 1, "noise variance 2 lr a step; Langevin at temperature 1"),
+    # a = lr / (1 - mu), s^2 = 2 (1 - mu) lr / N / (1 - mu)^2, tau = 1 / N
+    ("torch_right:HeavyBall", {}, 2 * LR, 0, 4 * LR / 100, 100, 1, "that momentum 0.5 adds later); Langevin"),
+    ("torch_right:Decoupled", {"weight_decay": 0.2}, LR / 2, 0.1 * LR, LR / 50000, 50000, 1, "precision p = 10,000"),
+    # eta = 2 T / lr before the rate: lr^2 eta = 2 T lr
+    ("optax_right:before", {"temperature": 2.0}, LR, 0, 4 * LR, 1, 2, "Langevin at temperature 2"),
+    ("optax_right:after", {}, LR / 2, 0, LR / 1000, 1000, 1, "drift = lr/2 x the gradient of the mean of N = 1,000"),
+    ("optax_right:by_hand", {}, LR, 0, 2 * LR, 1, 1, "noise variance 2 lr a step"),
+    # lr^2 2 (1 - mu) / lr / (1 - mu)^2
+    ("optax_right:heavy_ball", {}, 2 * LR, 0, 4 * LR, 1, 1, "Langevin at temperature 1"),
+    ("optax_right:with_prior", {"weight_decay": 0.5}, LR / 2, LR / 4, LR / 100, 100, 1, "precision p = 50 (0.5 N)"),
+)
+
+
+@pytest.mark.parametrize("case", RIGHT, ids=lambda case: f"{case[0]}{sorted(case[1])}")
+def test_right_ones_have_the_convention_of_their_formula(case):
+    name, options, drift, decay, variance, data, temperature, words = case
+    found, text = adapted(name, "learning_rate" if name.startswith("optax") else "lr", **options)[1:]
+    assert isinstance(found, Convention)
+    assert close(found.reading.drift, drift)
+    assert math.isclose(found.reading.decay, decay, rel_tol=1e-7, abs_tol=1e-15)
+    assert close(found.reading.variance, variance)
+    assert found.data == data
+    assert close(found.temperature, temperature)
+    assert found.claimed == temperature
+    assert math.isclose(found.prior, data / temperature * decay / drift, rel_tol=1e-6)
+    assert words in text
+    # h is the drift of a step for the summed potential, at every rate
+    assert close(found.rate_of(drift / data), LR)
+    assert close(found.rate_of(drift / data / 4), LR / 4)
+
+
+def test_one_that_ascends_is_handed_the_log_density():
+    found, text = adapted("torch_right:LogDensity", "epsilon")[1:]
+    assert close(found.reading.drift, -LR / 2)
+    assert close(found.temperature, 1.0)
+    assert found.scale == -1.0
+    assert text.startswith("uphill, for a log density: drift = lr/2")
+
+
+WRONG = (
+    # s^2 = lr^2: tau = lr / 2
+    (
+        "torch_wrong:NoRoot",
+        {},
+        ("no N and temperature", "lr/2 of the summed potential (0.001 here)", "falls to 0", "before"),
+    ),
+    # s^2 = lr, a = lr: tau = 1/2
+    ("torch_wrong:NoTwo", {}, ("temperature 0.5 of the summed potential, not 1", "lacks the factor sqrt(2)")),
+    # s^2 = lr / N^2, a = lr/2: N tau = 1/N
+    ("torch_wrong:NoData", {"num_data": 100}, ("temperature 0.01", "lacks the factor 10", "N^-1 beside a drift")),
+    ("torch_wrong:Reused", {}, ("no law: numbers are drawn in the first step only",)),
+    ("torch_wrong:Reseeded", {}, ("no law: every step draws the same numbers",)),
+    # b = 0.1 at every lr, a = lr/2, tau = 1/N: precision 0.1 N / (lr / 2) = 10,000 at N = 100
+    ("torch_wrong:Shrinks", {"num_data": 100, "weight_decay": 0.1}, ("whatever lr is", "10,000 here", "without bound")),
+    (
+        "torch_right:Decoupled",
+        {"num_data": 100, "weight_decay": 0.1, "prior_precision": 0.1},
+        ("precision p = 10 (0.1 N), where 0.1 is claimed",),
+    ),
+    ("optax_wrong:fixed_noise", {}, ("no N and temperature", "temperature is lr/2", "before the learning rate")),
+    ("optax_wrong:no_two", {}, ("temperature 0.5 of the summed potential, not 1",)),
+    # the variance of step t goes as t^-0.55
+    ("optax_wrong:annealed", {}, ("no law: the variance of the noise anneals",)),
+    ("optax_wrong:one_key", {}, ("no law: every step draws the same numbers",)),
+    ("optax_wrong:kept_key", {}, ("no law: every step draws the same numbers",)),
+)
+
+
+@pytest.mark.parametrize("case", WRONG, ids=lambda case: case[0])
+def test_wrong_ones_are_told_by_their_mistake(case):
+    name, options, words = case
+    text = adapted(name, "learning_rate" if name.startswith("optax") else "lr", **options).sentence
+    assert all(each in text for each in words), text
+
+
+def test_a_scheduler_that_does_not_reach_the_noise_is_named():
+    import torch
+
+    class Fixed(torch.optim.SGD):
+        def __init__(self, params, lr=1e-3):
+            super().__init__(params, lr)
+            self.std = math.sqrt(2 / lr)
+
+        def step(self):
+            for p in self.param_groups[0]["params"]:
+                p.grad.add_(torch.randn_like(p), alpha=self.std)
+            super().step()
+
+    text = of_torch("mine", Fixed, {}).sentence
+    assert "Langevin at temperature 1 of" in text
+    assert "a scheduler changes" in text
+
+
+def test_a_preconditioner_without_gamma_is_named():
+    import torch
+
+    class Squares(torch.optim.Optimizer):
+        def __init__(self, params, lr=1e-3):
+            super().__init__(params, {"lr": lr})
+
+        @torch.no_grad()
+        def step(self):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    kept = (
+                        self.state[p].setdefault("v", torch.zeros_like(p)).mul_(0.5).addcmul_(p.grad, p.grad, value=0.5)
+                    )
+                    scale = 1 / (0.1 + kept.sqrt())
+                    p.sub_(group["lr"] * scale * p.grad).add_((2 * group["lr"] * scale).sqrt() * torch.randn_like(p))
+
+    assert "Without the drift Gamma" in of_torch("mine", Squares, {}).sentence
+
+
+def test_clipped_gradients_and_optimisers_without_noise_are_named():
+    import optax
+    import torch
+
+    def clipped(learning_rate):
+        return optax.chain(
+            optax.clip(10.0), optax.add_noise(2 / learning_rate, 0.0, 0), optax.scale_by_learning_rate(learning_rate)
+        )
+
+    assert "clipped or scaled gradients" in of_optax("mine", clipped, {}).sentence
+    for text in (of_torch("mine", torch.optim.Adam, {}).sentence, of_optax("mine", optax.sgd, {}).sentence):
+        assert "no noise that lasts: an optimiser" in text
+
+
+def test_optimisers_of_libraries_have_the_conventions_of_their_rows():
+    """As `samplers.adapters.torch` states them: tau = sigma^2 / nbeta, gamma and lambda are priors; geoopt ascends."""
+    optim = pytest.importorskip("devinterp.optim")
+    found, text = of_torch("sgld", optim.SGLD, {"nbeta": 30.0, "weight_decay": 3.0})[1:]
+    assert "Langevin at temperature 1 of the summed potential with N = 30" in text
+    assert "decoupled (lr/2 x it): the prior N(0, 1/p) of precision p = 3 (0.1 N)" in text
+    assert close(found.rate_of(0.01), 0.02)  # h = lr / 2
+    assert "temperature 0.25" in of_torch("sgld", optim.SGLD, {"nbeta": 30.0, "noise_level": 0.5}).sentence
+    samplers = pytest.importorskip("geoopt.samplers")
+    assert of_torch("rsgld", samplers.RSGLD, {}).sentence.startswith("uphill, for a log density: drift = lr/2 x")
+    for kind in (samplers.RHMC, samplers.SGRHMC):
+        assert "2 gradients in a step" in of_torch("rhmc", kind, {}).sentence
