@@ -48,13 +48,13 @@ class Functions(NamedTuple):
         values: (.., d) -> (.., K), traceable, and for NumPy arrays: all cosines, then all sines.
         expected: (K,).
         names: of the functions.
-        phases: (.., d) -> w . y (.., K / 2), likewise.
+        phases: (.., d) -> w . y (.., K / 2), likewise, if the functions are those.
     """
 
     values: Callable[[Any], Any]
     expected: np.ndarray
     names: tuple[str, ...]
-    phases: Callable[[Any], Any]
+    phases: Callable[[Any], Any] | None = None
 
 
 PER_VARIANCE = 0.3

@@ -145,9 +145,12 @@ class Steps:
 def with_phases(functions: Functions) -> Functions:
     """The same functions cos(w . y) and sin(w . y), followed by their phases w . y."""
 
+    phases = functions.phases
+    assert phases is not None
+
     def values(x: Any) -> Any:
         xp = np if isinstance(x, np.ndarray) else jnp
-        return xp.concatenate([functions.values(x), functions.phases(x)], axis=-1)
+        return xp.concatenate([functions.values(x), phases(x)], axis=-1)
 
     names = tuple(f"phase {i}" for i in range(len(functions.names) // 2))
     expected = np.concatenate([functions.expected, np.zeros(len(names))])
