@@ -1,0 +1,175 @@
+"""Steps from exact draws decide for draws of any law: right kernels pass, wrong ones fail, in one step or in several.
+
+Oracles: characteristic functions of a Gaussian after one Euler step in closed form; independence of start and key.
+"""
+
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from checks.core.check import OutOfReach
+from checks.end_points.runs import Runs, functions_of
+from checks.tiers.invariance import law_of_several_steps, law_of_steps
+from checks.tiers.invariance.law_of_steps import PER_VARIANCE, Steps, with_phases
+from targets.registry import target
+from tests.checks.tiers.test_law_of_runs import ANHARMONIC, EXACT, HMC, PLANE, Multinomial, Slice, Unclaimed
+from tests.helpers.strangers import Euler, Kept, decide, gradient, normal, subject
+
+MODULE = sys.modules[law_of_steps.function.__module__]
+
+
+def drawn(law):
+    """SGLD whose noise is law(key, shape), of mean 0 and variance 1."""
+
+    class Drawn:
+        def step(self, key, x, step_size, estimator):
+            return x - step_size * gradient(estimator, x) + jnp.sqrt(2 * step_size) * law(key, x.shape)
+
+    return Drawn()
+
+
+def skewed(key, shape):
+    """A Gamma(4) draw, whose rejection loop no tape reads."""
+    return jax.random.gamma(key, 4.0, shape) / 2 - 2
+
+
+class Repeating:
+    """SGLD whose key of every second step is that of the step before, so that their noise is the same.
+
+    The keys are those of the run, not of the step, and no state remembers: a global of the process does.
+    """
+
+    def __init__(self, repeats=True):
+        self.repeats = repeats
+
+    def init(self, key, position, estimator):
+        return Kept(position, (key, jnp.zeros((), int)))
+
+    def unpack(self, state):
+        return state.position
+
+    def step(self, key, state, step_size, estimator):
+        x, (kept, count) = state
+        used = jax.random.fold_in(kept, count // 2 if self.repeats else count)
+        moved = x - step_size * gradient(estimator, x) + jnp.sqrt(2 * step_size) * normal(used, x)
+        return Kept(moved, (kept, count + 1))
+
+
+class Lazy:
+    """Euler's step on half of the coordinates: each waits for its coin."""
+
+    def step(self, key, x, step_size, estimator):
+        a, b = jax.random.split(key)
+        moved = x - step_size * gradient(estimator, x) + jnp.sqrt(2 * step_size) * normal(a, x)
+        return jnp.where(jax.random.bernoulli(b, 0.5, x.shape), moved, x)
+
+
+RIGHT = {
+    "Gamma noise": (drawn(skewed), PLANE),
+    "Gamma noise on a line": (drawn(skewed), ANHARMONIC),
+    "Gamma noise in the banana": (drawn(skewed), "banana"),
+    "slice sampling": (Slice(), PLANE),
+    "multinomial HMC": (Multinomial(), ANHARMONIC),
+    "HMC that claims nothing": (Unclaimed(), PLANE),
+    "coordinates that wait": (Lazy(), PLANE),
+}
+WRONG = {
+    "Gamma noise of variance 0.7": (drawn(lambda k, s: 0.7**0.5 * skewed(k, s)), PLANE),
+    "Gamma noise of mean 0.3": (drawn(lambda k, s: 0.3 + skewed(k, s)), ANHARMONIC),
+    "one Gamma draw for all coordinates": (drawn(lambda k, s: skewed(k, (1,)) * jnp.ones(s)), PLANE),
+    "a force of 0.7": (Euler(lambda g, h: 0.7 * g), "banana"),
+    "HMC without the kinetic energy in its ratio": (HMC(kinetic=False), PLANE),
+    "multinomial HMC without the kinetic energy": (Multinomial(kinetic=False), PLANE),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_kernel_passes(name):
+    finding = decide(law_of_steps, *RIGHT[name])
+    assert finding.verdict == "pass", finding.reason
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_kernel_fails(name):
+    finding = decide(law_of_steps, *WRONG[name])
+    assert finding.verdict == "fail", finding.reason
+    assert "by sampling" in finding.reason
+
+
+def test_noise_that_steps_have_in_common_is_seen_in_several_steps_alone():
+    one, several = (decide(each, Repeating(), PLANE) for each in (law_of_steps, law_of_several_steps))
+    assert one.verdict == "pass", one.reason
+    assert several.verdict == "fail", several.reason
+    assert "in 8 steps" in several.reason
+    assert decide(law_of_several_steps, Repeating(repeats=False), PLANE).verdict == "pass"
+
+
+def test_a_state_that_holds_more_than_the_position_is_left_to_runs():
+    class Momentum(Repeating):
+        def init(self, key, position, estimator):
+            return Kept(position, jnp.zeros_like(position))
+
+        def unpack(self, state):
+            return state
+
+    with pytest.raises(OutOfReach, match="holds more than the position"):
+        decide(law_of_steps, Momentum(), PLANE)
+
+
+def test_a_sampler_that_stands_still_has_shown_nothing():
+    class Still:
+        def step(self, key, x, step_size, estimator):
+            return x
+
+    with pytest.raises(OutOfReach, match="no step moves"):
+        decide(law_of_steps, Still(), PLANE)
+
+
+@pytest.fixture(scope="module")
+def steps():
+    functions = functions_of(target(PLANE), 1.0)
+    mine = subject(Euler(), PLANE)
+    return Steps(Runs(mine, target(PLANE), with_phases(functions), long=False), functions.names, 1, 3), functions
+
+
+def test_what_is_taken_off_has_mean_zero_and_most_of_the_variance(steps):
+    some, functions = steps
+    changes, controls = some.changes(0, 1 << 15, 1e-3)
+    error = controls.std(axis=1) / np.sqrt(controls.shape[1])
+    assert np.abs(controls.mean(axis=1) / error).max() < 6
+    factors = MODULE.multiples(changes, controls)
+    rest = changes - np.einsum("ck,cnk->nk", factors, controls)
+    of_cosines = [i for i, name in enumerate(functions.names) if name.startswith("cos")]
+    assert np.all(rest.var(axis=0)[of_cosines] < 0.1 * changes.var(axis=0)[of_cosines])
+
+
+def test_the_rate_of_an_error_of_the_noise_is_the_closed_form():
+    """x' = (1 - h P) x + sqrt(2 h (1 + e)) xi in one dimension of precision P, from N(0, 1 / P), by hand:
+
+    E cos(y') = exp(-V / 2) with V = (1 - h P)^2 + 2 h P (1 + e), whose rate at h = 0 is -e P exp(-1/2). The Dirichlet
+    form is P (1 + e) E sin(y)^2, and their ratio -e / (1 + e) PER_VARIANCE.
+    """
+    wrong = Euler(noise=lambda e: 1.5**0.5 * e)
+    finding = decide(law_of_steps, wrong, "gaussian-1d-scaled")
+    assert finding.verdict == "fail"
+    name = "cos(y[0])"
+    functions = functions_of(target("gaussian-1d-scaled"), 1.0)
+    law = target("gaussian-1d-scaled")
+    runs = Runs(subject(wrong, law.name), law, with_phases(functions), long=False)
+    changes, _ = Steps(runs, functions.names, 1, 3).changes(0, 1 << 16, h := 1e-3 / law.curvature)
+    k = functions.names.index(name)
+    form = np.mean(changes[:, k] ** 2) / 2
+    rate, error = changes[:, k].mean() / form, changes[:, k].std() / np.sqrt(1 << 16) / form
+    assert form / h == pytest.approx(law.curvature * 1.5 * (1 - np.exp(-2)) / 2, rel=0.05)
+    assert abs(rate + 0.5 / 1.5 * PER_VARIANCE) < 5 * error
+
+
+def test_an_exact_kernel_is_judged_at_one_step_size():
+    finding = decide(law_of_steps, HMC(), ANHARMONIC)
+    assert HMC.claims is EXACT
+    assert finding.verdict == "pass", finding.reason
+    assert "the change of" in finding.reason
+    assert finding.measurements["rejected"] > 0.01
