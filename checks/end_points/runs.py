@@ -20,7 +20,7 @@ from checks.core.preflight import signature
 from checks.exact_laws.claimed_law_quadrature import position_rule
 from checks.exact_laws.exact_draws import draw_positions
 from checks.statistics.outcome import Outcome
-from checks.tracing.step_map import host_ravel
+from checks.tracing.step_map import host_ravel, host_unravel
 from samplers.interface.capabilities import on_host
 from targets.target import Target
 
@@ -171,11 +171,11 @@ class Runs:
 
     def _host(self, seed: int, starts: np.ndarray, h: float, steps: int, discard: int) -> tuple[np.ndarray, np.ndarray]:
         generator, sampler = np.random.default_rng(seed), self.sampler
+        unravel = host_unravel(self.target.example)
         every = interval(steps, discard)
         means, still = [], []
         for start in starts:
-            position = jax.tree.map(np.asarray, self.target.unravel(start))
-            state = sampler.init(generator, position, self.estimator)
+            state = sampler.init(generator, unravel(np.array(start)), self.estimator)  # which may write to it
             x, total, same = host_ravel(sampler.position(state)), 0.0, 0
             for i in range(steps):
                 state = sampler.step(generator, state, h, self.estimator)

@@ -410,7 +410,7 @@ def host_ravel(tree) -> np.ndarray:
     return np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(tree)])
 
 
-def _host_unravel(tree):
+def host_unravel(tree):
     """The inverse of `host_ravel` for trees like this one."""
     leaves, structure = jax.tree.flatten(tree)
     shapes = [np.shape(leaf) for leaf in leaves]
@@ -474,7 +474,7 @@ def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep
     if sampler.backend == "host":
         generator = np.random.default_rng(0)
         state = sampler.init(generator, target.example, estimator)
-        flat, unravel = host_ravel(sampler.unpack(state)), _host_unravel(sampler.unpack(state))
+        flat, unravel = host_ravel(sampler.unpack(state)), host_unravel(sampler.unpack(state))
         if isinstance(sampler, MappedSampler):  # the map itself is to be had from where the sampler runs
             program = mapped_program(target, sampler, estimator)
             template = _Template(state, flat, ravel_pytree(jax.tree.map(jnp.asarray, sampler.unpack(state)))[1])

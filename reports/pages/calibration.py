@@ -80,7 +80,12 @@ SUBJECTS: tuple[tuple[str, str, tuple[str, ...], int], ...] = (
     ("sgld", "gaussian-standard", ("kernel_stein_discrepancy",), 1),
     ("sgld", "tiny-gaussian-data", ("minibatch_end_points",), 1),
     ("saga-ld", "tiny-gaussian-data", ("estimator_memory",), 1),
-    ("mala", "double-well", ("end_point_moments", "end_point_ks", "chains_move", "law_of_runs"), 1),
+    (
+        "mala",
+        "double-well",
+        ("end_point_moments", "end_point_ks", "chains_move", "law_of_runs", "law_of_steps", "law_of_several_steps"),
+        1,
+    ),
     ("sgld", "double-well", ("end_point_mmd", "step_size_limit", "separated_modes"), 1),
     ("lda/scir", "lda-tiny", (LAW,), 1),
     ("lda/sgrld", "lda-tiny", (LIMIT, MEAN), 1),

@@ -33,7 +33,7 @@ from checks.statistics.moments import mean_test
 from checks.statistics.outcome import Outcome
 from samplers.interface.claims import ExactLaw
 
-EXACT, RATES, OF_MANY, OF_HOSTS = 1 << 15, 1 << 14, 1 << 13, 1 << 12
+EXACT, RATES, OF_MANY, OF_HOSTS = 1 << 15, 1 << 14, 1 << 13, 1 << 11
 """Steps of the first stage: of exact kernels, at each of three step sizes, in fifty dimensions, of those in Python."""
 SEVERAL = 8
 """Steps of the second statement."""
@@ -167,7 +167,7 @@ def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
     runs, names, claims = steps.runs, steps.names, steps.runs.sampler.claims
     count = OF_HOSTS if runs.host else OF_MANY if runs.target.size >= MANY else EXACT if exact else RATES
     hs = [h] if exact else [h, h / 2, h / 4]
-    pilots = [steps.changes(PILOT, min(PILOTS, count), each) for each in hs]
+    pilots = [steps.changes(PILOT, min(PILOTS, count // 4), each) for each in hs]
     form = np.mean(pilots[-1][0] ** 2, axis=0) / 2
     moved = form > 0
     if not np.isfinite(form).all() or not moved.any():

@@ -257,7 +257,11 @@ def defect(case: Case) -> Finding:
         raise OutOfReach("the grid that can be afforded is too coarse")
     if assumed and not effect <= allowance:
         raise OutOfReach(f"the law of the auxiliary variables is not declared, and not that on Gaussians ({worst})")
-    if not effect <= allowance and isinstance(step, JaxStep) and _has_kinks(step, float(hs[-1]), effect / 10 / hs[0]):
+    if (
+        allowance < effect < np.inf
+        and isinstance(step, JaxStep)
+        and _has_kinks(step, float(hs[-1]), effect / 10 / hs[0])
+    ):
         raise OutOfReach("the noise enters by a function with kinks or jumps, which no quadrature resolves")
     lead = coefficients[p][0]
     k = int(np.argmax(np.abs(lead)))
