@@ -39,6 +39,10 @@ def place(error: BaseException) -> str:
 def _rank(path: Path) -> int:
     if not path.is_absolute() or str(path).startswith("<"):
         return 0
+    if path.is_relative_to(SUITE):  # before the libraries, among which it may be installed
+        rank = {"samplers": 2, "targets": 2, "checks": 1}.get(path.relative_to(SUITE).parts[0])
+        if rank is not None:
+            return rank
     for library in _LIBRARIES:
         if path.is_relative_to(library):
             parts = path.relative_to(library).parts
@@ -46,9 +50,6 @@ def _rank(path: Path) -> int:
                 parts = parts[parts.index("site-packages") + 1 :]
             top = parts[0].removesuffix(".py") if parts else ""
             return 0 if top in _MACHINERY or top in sys.stdlib_module_names else 3
-    if path.is_relative_to(SUITE):
-        folder = path.relative_to(SUITE).parts[0]
-        return {"samplers": 2, "targets": 2, "checks": 1}.get(folder, 3)
     return 3
 
 

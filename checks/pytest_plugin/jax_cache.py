@@ -8,6 +8,7 @@ MANY = 1000
 through all that live (the caches of its uniquers): after some ten thousand, near half of the time of a run. What is
 needed again is traced again, a few hundred functions."""
 
+NAME = "verification-lowerings"
 EVENT = "/jax/core/compile/jaxpr_to_mlir_module_duration"
 
 
@@ -29,3 +30,10 @@ class Lowerings:
         if self.count >= MANY:
             self.count = 0
             jax.clear_caches()
+
+
+def register(config: pytest.Config) -> None:
+    """Have the process that runs the tests forget, once; under xdist the controller runs none."""
+    runs = hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
+    if runs and not config.pluginmanager.has_plugin(NAME):
+        config.pluginmanager.register(Lowerings(), NAME)

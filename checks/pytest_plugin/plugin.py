@@ -1,22 +1,25 @@
-"""Hooks and options of `pytest checks`; the rest of pytest is left alone.
+"""Hooks and options of `pytest checks` and of `pytest --sampler NAME` in any folder; the rest of pytest is left alone.
 
-Imports of the suite are inside the hooks: a run of other tests must not pay for them, and JAX must be told to use
-float64 before anything makes an array.
+Every pytest of an environment with the suite loads this module. Imports of the suite are inside the hooks: a run of
+other tests must not pay for them, and JAX must be told to use float64 before anything makes an array. Of the options
+`--sampler` alone is always there, lest they collide with those of other plugins and conftests.
 """
 
+import argparse
 import contextlib
 import dataclasses
+import functools
+import importlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
 
-from checks.core.result import Result
-
 HERE = Path(__file__).resolve().parents[1]
+PACKAGE = __name__.removesuffix(".pytest_plugin.plugin")
 PLAN = pytest.StashKey[Any]()
 OUTCOMES = pytest.StashKey[list]()
 STREAM = pytest.StashKey[Any]()
@@ -48,18 +51,50 @@ ONLY_CHECKS = (
 """Options that mean nothing to other tests."""
 
 
+GROUP = ("verification", "verification of samplers (pytest checks; sgmcmc-verify)")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options of `pytest checks`."""
-    group = parser.getgroup("verification", "verification of samplers (pytest checks)")
-    add = group.addoption
-    add(
+    """The option that asks for the checks."""
+    parser.getgroup(*GROUP).addoption(
         "--sampler",
         action="append",
         default=[],
         metavar="NAME",
         help="registry name, LIBRARY/NAME, package.module:object or path/to/file.py:object; repeatable (default: all "
-        "reference samplers)",
+        "reference samplers); further options: sgmcmc-verify --help",
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None, None, None]:
+    """One thread before a conftest loads NumPy; the other options after all conftests have theirs.
+
+    They are there in the clone, and where the checks are asked for.
+    """
+    folder = Path(early_config.invocation_params.dir)
+    asked = early_config.known_args_namespace.sampler or _name_checks(args, folder)
+    if asked or early_config.rootpath == HERE.parent:
+        from checks.core.compilation import limit_threads
+
+        limit_threads()
+        yield
+        try:
+            _add_options(parser)
+            parser.parse_known_args([])
+        except (ValueError, argparse.ArgumentError) as error:
+            raise pytest.UsageError(
+                f"an option of the checks has the name of one of this repository or of a plugin ({error}); run "
+                "`sgmcmc-verify SAMPLER`, which loads neither"
+            ) from None
+    else:
+        yield
+
+
+def _add_options(parser: pytest.Parser) -> None:
+    add = parser.getgroup(*GROUP).addoption
     add("--target", action="append", default=[], metavar="NAME", help="only this target; repeatable")
     add(
         "--tier",
@@ -130,17 +165,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--deviations", default=None, metavar="FILE.toml", help="known failures, with reason and issue; they still run")
 
 
+def _name_checks(arguments: Sequence[str], folder: Path) -> bool:
+    """True if the folder of the checks, a file of it or the folder that holds it is among the arguments."""
+    paths = [(folder / str(argument).split("::")[0]).resolve() for argument in arguments]
+    return any(path in (HERE, HERE.parent) or HERE in path.parents for path in paths)
+
+
 def _selected(config: pytest.Config) -> bool:
     """True if this run collects the checks."""
-    for argument in config.args:
-        path = (Path(config.invocation_params.dir) / str(argument).split("::")[0]).resolve()
-        if path == HERE or HERE in path.parents or path in HERE.parents:
-            return True
-    return False
+    return _name_checks(config.args, Path(config.invocation_params.dir))
 
 
 def _given(config: pytest.Config) -> list[str]:
-    return [f"--{flag.replace('_', '-')}" for flag in ONLY_CHECKS if config.getoption(flag)]
+    return [f"--{flag.replace('_', '-')}" for flag in ONLY_CHECKS if getattr(config.option, flag, None)]
 
 
 def _is_worker(config: pytest.Config) -> bool:
@@ -150,9 +187,11 @@ def _is_worker(config: pytest.Config) -> bool:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Answer `--list` and `--explain`; a worker keeps whole samplers, so that what it compiles is used again."""
-    if config.option.list_of or config.option.explain:
+    if getattr(config.option, "list_of", None) or getattr(config.option, "explain", None):
         return _answer(config)
-    if config.option.json == "-":
+    if config.option.sampler and config.args_source != pytest.Config.ArgsSource.ARGS:
+        config.args = [str(HERE)]  # no folder was named: the checks, wherever they are installed, and nothing else
+    if getattr(config.option, "json", None) == "-" and _selected(config):
         config.stash[STDOUT] = sys.stdout
         config.pluginmanager.register(OnStandardError(), "verification-stderr")
     if _selected(config) and getattr(config.option, "numprocesses", None) and config.option.dist == "no":
@@ -188,21 +227,19 @@ def _answer(config: pytest.Config) -> int:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Float64, the plan of the run, and one step of each third-party sampler, before anything is collected."""
-    config.addinivalue_line("markers", "xdist_group(name): tests of one group run in one worker")
-    if _is_worker(config) or not getattr(config.option, "numprocesses", None):
-        from checks.pytest_plugin.jax_cache import Lowerings
-
-        config.pluginmanager.register(Lowerings(), "verification-lowerings")
     if not _selected(config):
-        if _given(config):
-            raise pytest.UsageError(
-                f"{_given(config)[0]}: only for the checks; run `pytest checks {_given(config)[0]} ...`"
-            )
+        if config.option.sampler or (config.rootpath == HERE.parent and _given(config)):
+            flag = _given(config)[0]
+            raise pytest.UsageError(f"{flag}: only for the checks; run `pytest {flag} ...` without other folders")
         return
     import jax
 
     from checks.core.compilation import configure
+    from checks.pytest_plugin.jax_cache import register
 
+    config.addinivalue_line("markers", "xdist_group(name): tests of one group run in one worker")
+    register(config)
+    config.add_cleanup(functools.partial(jax.config.update, "jax_enable_x64", jax.config.values["jax_enable_x64"]))
     jax.config.update("jax_enable_x64", True)
     configure(config.option.compilation_cache, first=not _is_worker(config))
     from checks.core.bad_input import BadInput
@@ -258,7 +295,12 @@ def _opened(flag: str, file: str) -> IO[str]:
 
 
 def _command(config: pytest.Config) -> str:
-    return " ".join(["pytest", *map(str, config.invocation_params.args)])
+    from checks.pytest_plugin.command_line import ALONE
+
+    given = [str(argument) for argument in config.invocation_params.args]
+    if given[: len(ALONE)] == list(ALONE):
+        return " ".join(["sgmcmc-verify", *given[len(ALONE) :]])
+    return " ".join(["pytest", *given])
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -278,11 +320,30 @@ def _tier_of(path: Path) -> str | None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A tier without cases in this run is not collected at all."""
+    """A tier without cases in this run is not collected at all, and no tier where the checks were not asked for."""
+    if _plan(config) is None and collection_path == HERE:
+        return True
     tier = _tier_of(Path(collection_path))
     if _plan(config) is not None and tier is not None and not _plan(config).of_tier(tier):
         return True
     return None
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """A plain folder for the package and its checks: pytest would import the package under a second name."""
+    return pytest.Dir.from_parent(parent, path=path) if path in (HERE, HERE.parent) else None
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """A file of the checks is the module that all others import."""
+    return CheckModule.from_parent(parent, path=module_path) if module_path.parent == HERE else None
+
+
+class CheckModule(pytest.Module):
+    """A file of the checks, imported by its own name."""
+
+    def _getobj(self) -> Any:
+        return importlib.import_module(f"{PACKAGE}.{self.path.stem}")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -363,6 +424,7 @@ class Collector:
             if report.failed:
                 self.config.stash[BROKEN].append(report.nodeid)
             return
+        from checks.core.result import Result
         from checks.runner.check_sampler import outcome
 
         stream = self.config.stash.get(STREAM, None)

@@ -88,7 +88,7 @@ def reproduction(
 ) -> str:
     """A shell line and Python lines that run this one check again."""
     reference, options = subject.reference or subject.row.name, {**subject.row.fixed, **subject.options}
-    shell = ["pytest checks", f"--sampler {reference}"]
+    shell = ["pytest checks" if (SUITE / "pyproject.toml").is_file() else "pytest", f"--sampler {reference}"]
     shell += [f"--target {target}"] if target else []
     shell += [f"--tier {statement.tier}", f"--seed {seed}"]
     shell += [f"--step-size {step_size}"] if step_size is not None else []

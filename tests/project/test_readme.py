@@ -124,6 +124,7 @@ def test_options_are_those_of_the_plugin():
             added.append(name)
 
     plugin.pytest_addoption(Parser())
+    plugin._add_options(Parser())
     described = re.findall(r"^\| `(--[\w-]+)[ `]", page("running"), re.MULTILINE)
     assert sorted(described) == sorted(added)
     others = {

@@ -273,8 +273,9 @@ def find_law(spec: dict, folder: str) -> Law:
     if spec.get("precision") is not None:  # a Gaussian as data: needs no source
         precision, mean, example = (jnp.asarray(spec[name]) for name in ("precision", "mean", "example"))
         return Law(lambda x: 0.5 * (x - mean) @ precision @ (x - mean), example, lambda x: x)
-    if folder not in sys.path:
-        sys.path.append(folder)
+    if "sgmcmc_verification" not in sys.modules:  # the package without its public names, which need more libraries
+        package = sys.modules["sgmcmc_verification"] = ModuleType("sgmcmc_verification")
+        package.__path__ = [folder]
     from targets.registry import target
 
     found = target(spec["name"])
