@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 import sgmcmc_verification
 from sgmcmc_verification.checks.core.compilation import limit_threads
 

@@ -7,6 +7,6 @@ in `ASV_PYTHONPATH` is what is measured.
 import sys
 from pathlib import Path
 
-_ROOT = str(Path(__file__).resolve().parent.parent)
+_ROOT = str(Path(__file__).resolve().parents[1] / "docs" / "namespace")
 if _ROOT not in sys.path:
     sys.path.append(_ROOT)

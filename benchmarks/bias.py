@@ -13,17 +13,17 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from benchmarks.subjects import ALL, SMALL_LAWS, particle_starts, preferred
-from checks.core.candidate import Subject
-from checks.end_points.chains import end_points
-from checks.exact_laws.exact_draws import draw_positions
-from checks.tracing.step_map import step_map
-from samplers.entry import Row
-from samplers.interface.capabilities import SimultaneousChains, SimultaneousVariables
-from samplers.interface.claims import ParticleLaw
-from samplers.interface.sampler import Estimator
-from samplers.registry import sampler_row
-from targets.registry import target as find_target
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.end_points.chains import end_points
+from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.capabilities import SimultaneousChains, SimultaneousVariables
+from sgmcmc_verification.samplers.interface.claims import ParticleLaw
+from sgmcmc_verification.samplers.interface.sampler import Estimator
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.registry import target as find_target
+from sgmcmc_verification.targets.target import Target
 
 BUDGET = 120
 """Gradient evaluations a chain."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import jax
 import jax.monitoring
 
-from checks.runner.plan import make_plan
-from checks.runner.proved import decide
+from sgmcmc_verification.checks.runner.plan import make_plan
+from sgmcmc_verification.checks.runner.proved import decide
 
 COMPILING = (
     "/jax/core/compile/jaxpr_trace_duration",

@@ -3,7 +3,7 @@
 from benchmarks.checks_cost import compiling
 from benchmarks.subjects import ALL
 from benchmarks.workload import stepper
-from samplers.registry import sampler_row
+from sgmcmc_verification.samplers.registry import sampler_row
 
 LEAST = 1e-3
 """Seconds; less is reported as this, since asv compares ratios. Host samplers may compile nothing with JAX."""

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import jax
 
-from checks.faults.fault import CLASSES, Defect
-from checks.faults.registry import DEFECTS
-from checks.registry import find_statement
-from checks.runner.execute import default_seed, execute
-from samplers.entry import DETERMINISTIC_TIERS
+from sgmcmc_verification.checks.faults.fault import CLASSES, Defect
+from sgmcmc_verification.checks.faults.registry import DEFECTS
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import default_seed, execute
+from sgmcmc_verification.samplers.entry import DETERMINISTIC_TIERS
 
 LEAST = 0.001
 """A rate of 0 is reported as this: asv compares ratios."""

@@ -20,19 +20,19 @@ from typing import Any
 
 import numpy as np
 
-from reports.experiments.common.lda import METHODS, documents
-from reports.records.jsonl import commit
-from reports.templates import render
-from samplers.runner.schedules import Schedule, constant, decreasing
-from samplers.topic_models.lda.completion import Completion
-from samplers.topic_models.lda.estimator import DocumentGibbs
-from samplers.topic_models.lda.gibbs import sample_topics
-from samplers.topic_models.lda.run import TopicChain
-from samplers.topic_models.lda.scir import TopicSCIR
-from samplers.topic_models.lda.stored_assignments import StoredGibbs
-from targets.datasets.corpus import Corpus
-from targets.datasets.minibatch_stream import Independent
-from targets.topic_models.lda.model import LDA, normalised
+from sgmcmc_verification.reports.experiments.common.lda import METHODS, documents
+from sgmcmc_verification.reports.records.jsonl import commit
+from sgmcmc_verification.reports.templates import render
+from sgmcmc_verification.samplers.runner.schedules import Schedule, constant, decreasing
+from sgmcmc_verification.samplers.topic_models.lda.completion import Completion
+from sgmcmc_verification.samplers.topic_models.lda.estimator import DocumentGibbs
+from sgmcmc_verification.samplers.topic_models.lda.gibbs import sample_topics
+from sgmcmc_verification.samplers.topic_models.lda.run import TopicChain
+from sgmcmc_verification.samplers.topic_models.lda.scir import TopicSCIR
+from sgmcmc_verification.samplers.topic_models.lda.stored_assignments import StoredGibbs
+from sgmcmc_verification.targets.datasets.corpus import Corpus
+from sgmcmc_verification.targets.datasets.minibatch_stream import Independent
+from sgmcmc_verification.targets.topic_models.lda.model import LDA, normalised
 
 TRAINING, BATCH, TOPICS, ALPHA, BETA = 20_000, 50, 100, 0.1, 0.1
 

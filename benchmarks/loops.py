@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from samplers.interface.sampler import Estimator, Sampler
-from samplers.runner.run import run
-from targets.target import DataTerms
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.runner.run import run
+from sgmcmc_verification.targets.target import DataTerms
 
 Turn = Callable[[], Any]
 """Takes steps in float32, and returns the last positions."""

@@ -2,7 +2,7 @@
 
 from benchmarks.subjects import ALL
 from benchmarks.workload import stepper
-from samplers.registry import sampler_row
+from sgmcmc_verification.samplers.registry import sampler_row
 
 CHAINS = 1_000_000
 """So many that the state (8 MB a vector of two numbers) shows beside some 300 MB of interpreter and libraries."""

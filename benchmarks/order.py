@@ -9,13 +9,13 @@ import math
 import jax
 
 from benchmarks.subjects import SMALL_LAWS, WITH_DEFECT, WITH_ORDER, preferred
-from checks.core.candidate import Subject
-from checks.core.check import Statement
-from checks.core.result import Result
-from checks.registry import find_statement
-from checks.runner.execute import default_seed, execute
-from samplers.entry import Row
-from samplers.registry import sampler_row
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Statement
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import default_seed, execute
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.registry import sampler_row
 
 RESOLUTION = 0.01
 """Deficits below this are reported as this: asv compares ratios, and extrapolated slopes carry errors up to 1e-5."""

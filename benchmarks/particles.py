@@ -17,19 +17,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.estimators.basic import Exact
-from samplers.particles.rsvgd import RSVGD
-from samplers.particles.svgd import SVGD
-from samplers.riemannian.metrics import DiagonalMetric
-from targets.euclidean.gaussian import gaussian
-from targets.target import Target
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.particles.rsvgd import RSVGD
+from sgmcmc_verification.samplers.particles.svgd import SVGD
+from sgmcmc_verification.samplers.riemannian.metrics import DiagonalMetric
+from sgmcmc_verification.targets.euclidean.gaussian import gaussian
+from sgmcmc_verification.targets.target import Target
 
 STEP_SIZE = 1e-2
 
 
 def contestants(target: Target) -> dict[str, Any]:
     """Name -> sampler; those of libraries where these are installed."""
-    from samplers.adapters import blackjax, numpyro
+    from sgmcmc_verification.samplers.adapters import blackjax, numpyro
 
     return {
         "SVGD": SVGD(),

@@ -24,13 +24,13 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from reports.records.jsonl import ROOT, commit
-from reports.templates import render
-from samplers.adapters.isolated.environments import is_built, python_of
-from samplers.estimators.basic import FromLogDensity
-from samplers.overdamped.sgld import SGLD
-from samplers.runner.run import run
-from samplers.underdamped.hmc import HMC
+from sgmcmc_verification.reports.records.jsonl import ROOT, commit
+from sgmcmc_verification.reports.templates import render
+from sgmcmc_verification.samplers.adapters.isolated.environments import is_built, python_of
+from sgmcmc_verification.samplers.estimators.basic import FromLogDensity
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.runner.run import run
+from sgmcmc_verification.samplers.underdamped.hmc import HMC
 
 DIM, STEP_SIZE = 10, 0.01
 CHAINS = (1, 100, 10_000, 100_000)
@@ -131,7 +131,7 @@ def posteriors(chains: int, steps: int) -> Callable[[], Any]:
     """`posteriors.sgmcmc.sgld` in a Python loop, as its documentation writes it; all chains in one tensor."""
     import torch
 
-    from samplers.adapters.torch.posteriors import library
+    from sgmcmc_verification.samplers.adapters.torch.posteriors import library
 
     density = lambda x, batch: (-0.5 * (x * x).sum(), torch.tensor([]))
     transform = library().sgld.build(density, lr=STEP_SIZE)
@@ -211,7 +211,10 @@ def contestants(chains: int) -> tuple[list[Contestant], dict[str, str]]:
     for name, distribution, beside, make, fewer in PEERS:
         if distribution == "sgmcmcjax":
             if not is_built(distribution):
-                absent[name] = "its environment is not built: python -m samplers.adapters.isolated build sgmcmcjax"
+                absent[name] = (
+                    "its environment is not built: "
+                    "python -m sgmcmc_verification.samplers.adapters.isolated build sgmcmcjax"
+                )
                 continue
         else:
             try:

@@ -22,12 +22,12 @@ from benchmarks.loops import (
     written_by_hand,
 )
 from benchmarks.peers import timed
-from samplers.estimators.basic import Minibatch
-from samplers.interface.sampler import Estimator, Sampler
-from samplers.overdamped.control_variates import SGLDCV, ControlVariates
-from samplers.overdamped.saga import SAGA, SAGALD
-from samplers.overdamped.sgld import SGLD
-from targets.target import DataTerms
+from sgmcmc_verification.samplers.estimators.basic import Minibatch
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.overdamped.control_variates import SGLDCV, ControlVariates
+from sgmcmc_verification.samplers.overdamped.saga import SAGA, SAGALD
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.targets.target import DataTerms
 
 ROWS, COLUMNS, BATCH, STEP_SIZE = 100_000, 50, 100, 1e-6
 STEPS = {1: 3000, 100: 60}

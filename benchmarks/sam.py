@@ -16,12 +16,12 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from reports.records.jsonl import commit
-from reports.templates import render
-from samplers.topic_models.sam.methods import Method, build
-from samplers.topic_models.sam.weights import FLAT, SPHERE, WeightSettings, sample_weights
-from targets.numerics.ragged import SparseRows
-from targets.topic_models.sam.model import SAM, unit_rows
+from sgmcmc_verification.reports.records.jsonl import commit
+from sgmcmc_verification.reports.templates import render
+from sgmcmc_verification.samplers.topic_models.sam.methods import Method, build
+from sgmcmc_verification.samplers.topic_models.sam.weights import FLAT, SPHERE, WeightSettings, sample_weights
+from sgmcmc_verification.targets.numerics.ragged import SparseRows
+from sgmcmc_verification.targets.topic_models.sam.model import SAM, unit_rows
 
 TOPICS, WORDS, DOCUMENTS, ENTRIES = 20, 5000, 1666, 70
 

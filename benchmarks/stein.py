@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from checks.statistics.ksd import ksd
-from checks.statistics.rksd import rksd
-from reports.records.jsonl import commit
+from sgmcmc_verification.checks.statistics.ksd import ksd
+from sgmcmc_verification.checks.statistics.rksd import rksd
+from sgmcmc_verification.reports.records.jsonl import commit
 
 DIM = 5
 

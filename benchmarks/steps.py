@@ -2,7 +2,7 @@
 
 from benchmarks.subjects import ALL, PARTICLES
 from benchmarks.workload import stepper
-from samplers.registry import sampler_row
+from sgmcmc_verification.samplers.registry import sampler_row
 
 STEPS = 1000
 

@@ -5,9 +5,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from samplers.entry import PARTICLE_TIERS, Row
-from samplers.registry import SAMPLERS
-from targets.target import Target
+from sgmcmc_verification.samplers.entry import PARTICLE_TIERS, Row
+from sgmcmc_verification.samplers.registry import SAMPLERS
+from sgmcmc_verification.targets.target import Target
 
 SMALL_LAWS = ("anharmonic", "double-well")
 """Targets of the orders: one coordinate, and no Gaussian, on which leading errors can cancel."""

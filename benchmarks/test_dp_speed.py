@@ -14,12 +14,12 @@ import time
 import numpy as np
 import pytest
 
-from samplers.positive.gamma_updates import CIRUpdate, ExactGamma, ExpandedMeanUpdate
-from samplers.topic_models.dp.slice import DPSlice, StepSizes, Users
-from targets.datasets.files import available
-from targets.datasets.msweb import FILES, load_msweb
-from targets.numerics.ragged import SparseRows, sparse_rows
-from targets.topic_models.dp_mixture import DPMixture
+from sgmcmc_verification.samplers.positive.gamma_updates import CIRUpdate, ExactGamma, ExpandedMeanUpdate
+from sgmcmc_verification.samplers.topic_models.dp.slice import DPSlice, StepSizes, Users
+from sgmcmc_verification.targets.datasets.files import available
+from sgmcmc_verification.targets.datasets.msweb import FILES, load_msweb
+from sgmcmc_verification.targets.numerics.ragged import SparseRows, sparse_rows
+from sgmcmc_verification.targets.topic_models.dp_mixture import DPMixture
 
 WARM_UP, STEPS = 200, 100
 CASES = {

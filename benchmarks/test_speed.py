@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from benchmarks.loops import blackjax_gradient, blackjax_sgld, draw_rows, logistic_terms, runner, written_by_hand
-from samplers.estimators.basic import FromLogDensity, Minibatch
-from samplers.geodesic.gsgnht import GSGNHT
-from samplers.geodesic.sggmc import SGGMC
-from samplers.overdamped.sgld import SGLD
-from samplers.underdamped.sghmc import SGHMC
-from targets.manifolds.sphere import Sphere
+from sgmcmc_verification.samplers.estimators.basic import FromLogDensity, Minibatch
+from sgmcmc_verification.samplers.geodesic.gsgnht import GSGNHT
+from sgmcmc_verification.samplers.geodesic.sggmc import SGGMC
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
 
 DIM = 10
 ROUNDS = 9

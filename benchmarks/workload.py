@@ -9,10 +9,10 @@ import numpy as np
 from jax import lax
 
 from benchmarks.subjects import SMALL_GAUSSIANS, particle_starts, preferred
-from checks.core.candidate import Subject
-from samplers.entry import Row
-from samplers.interface.claims import ParticleLaw
-from targets.registry import target as find_target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.claims import ParticleLaw
+from sgmcmc_verification.targets.registry import target as find_target
 
 
 def stepper(row: Row, steps: int, chains: int, particles: int = 100) -> Callable[[], Any]:

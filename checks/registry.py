@@ -1,9 +1,9 @@
 """All checks, in the order of the theory: program, SDE, weak error, invariant law, gradients, what is sampled."""
 
-from checks.core.bad_input import BadInput
-from checks.core.catalogue import closest
-from checks.core.check import Check, Statement
-from checks.tiers import (
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.catalogue import closest
+from sgmcmc_verification.checks.core.check import Check, Statement
+from sgmcmc_verification.checks.tiers import (
     contract,
     convergence,
     generator,
@@ -18,7 +18,7 @@ from checks.tiers import (
     recipe,
     workload,
 )
-from samplers.entry import TIERS
+from sgmcmc_verification.samplers.entry import TIERS
 
 PROGRAM, EQUATION, WEAK_ERROR = "the program", "the SDE", "weak error"
 INVARIANT, GRADIENTS, METROPOLIS = "invariant law", "stochastic gradients", "Metropolis"

@@ -13,26 +13,27 @@ import msgspec
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from checks.core.candidate import Subject
-from checks.core.conclusion import WORDS
-from checks.core.obligations import OBLIGATIONS
-from checks.core.selection import claims_of
-from checks.faults.registry import DEFECTS
-from checks.registry import CHECKS, STATEMENTS, check_of, find_statement
-from checks.runner.document import Document
-from checks.runner.listing import SHOWS, claim_types, first_sentence, takers
-from reports.records.frames import markdown
-from reports.records.results import read_renamed
-from reports.statistics.power import power_table
-from samplers.entry import TIERS
-from samplers.registry import SAMPLERS
-from samplers.topic_models.entries import WORKLOADS
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.conclusion import WORDS
+from sgmcmc_verification.checks.core.obligations import OBLIGATIONS
+from sgmcmc_verification.checks.core.selection import claims_of
+from sgmcmc_verification.checks.faults.registry import DEFECTS
+from sgmcmc_verification.checks.registry import CHECKS, STATEMENTS, check_of, find_statement
+from sgmcmc_verification.checks.runner.document import Document
+from sgmcmc_verification.checks.runner.listing import SHOWS, claim_types, first_sentence, takers
+from sgmcmc_verification.reports.records.frames import markdown
+from sgmcmc_verification.reports.records.results import read_renamed
+from sgmcmc_verification.reports.statistics.power import power_table
+from sgmcmc_verification.samplers.entry import TIERS
+from sgmcmc_verification.samplers.registry import SAMPLERS
+from sgmcmc_verification.samplers.topic_models.entries import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {
-    "samplers": "Samplers, estimators and claims, as in `from samplers import SGLD`; the runner is `samplers.run.run`.",
-    "targets": "Distributions to sample, manifolds, and data. `from targets import gaussian`.",
-    "checks": "The checks, and how to run one from Python. `from checks import run_check`.",
+    "samplers": "Samplers, estimators and claims, as in `from sgmcmc_verification.samplers import SGLD`; the runner is "
+    "`sgmcmc_verification.samplers.run.run`.",
+    "targets": "Distributions to sample, manifolds, and data. `from sgmcmc_verification.targets import gaussian`.",
+    "checks": "The checks, and how to run one from Python. `from sgmcmc_verification.checks import run_check`.",
 }
 
 
@@ -154,7 +155,7 @@ def public_names(package: str) -> dict[str, list[str]]:
     names: dict[str, list[str]] = defaultdict(list)
     for node in tree.body:
         if isinstance(node, ast.ImportFrom):
-            names[f"{package}.{node.module}"] += [alias.name for alias in node.names]
+            names[f"sgmcmc_verification.{package}.{node.module}"] += [alias.name for alias in node.names]
     return names
 
 
@@ -162,10 +163,15 @@ def reference(package: str, sentence: str) -> list[str]:
     """Page of the public names of a package, by family."""
     lines = [f"# {package}", "", sentence, ""]
     if package == "samplers":
-        lines += ["::: samplers.runner.run.run", "", "::: samplers.runner.config.RunConfig", ""]
+        lines += [
+            "::: sgmcmc_verification.samplers.runner.run.run",
+            "",
+            "::: sgmcmc_verification.samplers.runner.config.RunConfig",
+            "",
+        ]
     families: dict[str, list[str]] = defaultdict(list)
     for module, names in public_names(package).items():
-        families[module.split(".")[1]] += [f"{module}.{name}" for name in names]
+        families[module.split(".")[2]] += [f"{module}.{name}" for name in names]
     for family, paths in families.items():
         lines += [f"## {family.replace('_', ' ')}", ""]
         for path in paths:

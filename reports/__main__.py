@@ -1,10 +1,12 @@
 """The command line of the reports.
 
-python -m reports run      a sweep over samplers, targets, step sizes and seeds, or an experiment by name
-python -m reports build    the static site from stored results
-python -m reports compare  two files of results: what changed, and whether it matters
-python -m reports summary  one file of results as a comment and a badge
-python -m reports serve    look at the site in a browser
+    python -m sgmcmc_verification.reports COMMAND
+
+run      a sweep over samplers, targets, step sizes and seeds, or an experiment by name
+build    the static site from stored results
+compare  two files of results: what changed, and whether it matters
+summary  one file of results as a comment and a badge
+serve    look at the site in a browser
 """
 
 import argparse
@@ -16,12 +18,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import reports.experiments
-from checks.core.bad_input import BadInput
-from checks.core.catalogue import closest
-from reports.pages.compare import compare
-from reports.records.results import ResultsError
-from reports.site.build import PUBLISHED, build
+import sgmcmc_verification.reports.experiments
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.catalogue import closest
+from sgmcmc_verification.reports.pages.compare import compare
+from sgmcmc_verification.reports.records.results import ResultsError
+from sgmcmc_verification.reports.site.build import PUBLISHED, build
 
 SITE = Path("build") / "site"
 HISTORY = Path(".asv") / "html"
@@ -31,11 +33,13 @@ DOCUMENTATION = Path("build") / "docs"
 def experiments() -> dict[str, str]:
     """Experiments that can be run: name -> module. `liu2016_figure3` is `reports.experiments.liu2016.figure3`."""
     found = {}
-    for module in pkgutil.walk_packages(reports.experiments.__path__, "reports.experiments."):
+    for module in pkgutil.walk_packages(
+        sgmcmc_verification.reports.experiments.__path__, "sgmcmc_verification.reports.experiments."
+    ):
         if module.ispkg:
             continue
         *_, folder, stem = module.name.split(".")
-        source = Path(reports.experiments.__path__[0]) / folder / f"{stem}.py"
+        source = Path(sgmcmc_verification.reports.experiments.__path__[0]) / folder / f"{stem}.py"
         if "\ndef main(" in source.read_text(encoding="utf-8"):
             found[stem if folder == "original" else f"{folder}_{stem}"] = module.name
     return found
@@ -43,7 +47,9 @@ def experiments() -> dict[str, str]:
 
 def parser() -> argparse.ArgumentParser:
     """Of all commands."""
-    top = argparse.ArgumentParser(prog="python -m reports", description="Sweeps, the site, and comparisons.")
+    top = argparse.ArgumentParser(
+        prog="python -m sgmcmc_verification.reports", description="Sweeps, the site, and comparisons."
+    )
     commands = top.add_subparsers(dest="command", required=True)
 
     add = commands.add_parser("run", help="a sweep, or an experiment by name").add_argument
@@ -98,7 +104,7 @@ def _run(given: argparse.Namespace, rest: Sequence[str]) -> int:
             raise BadInput(f"{given.experiment}: no such experiment; {closest(given.experiment, list(experiments()))}")
         out = ["--out", str(given.out)] if given.out else []
         return importlib.import_module(experiments()[given.experiment]).main([*out, *rest])
-    from reports.runs import sweep  # here, because the registries load every sampler
+    from sgmcmc_verification.reports.runs import sweep  # here, because the registries load every sampler
 
     if given.out is None or given.out.suffix != ".jsonl":
         raise BadInput(f"--out {given.out}: name a file that ends in .jsonl, where the results are appended")
@@ -108,7 +114,7 @@ def _run(given: argparse.Namespace, rest: Sequence[str]) -> int:
         raise BadInput(f"--workers {given.workers}: must be at least 1, and not given beside --scheduler")
     queue = list(sweep.cells(given.sampler, given.target, given.tier, given.check, given.factor or [1.0], given.seed))
     if given.workers or given.scheduler:
-        from reports.runs import cluster
+        from sgmcmc_verification.reports.runs import cluster
 
         try:
             computed = cluster.run(queue, given.out, given.chains, given.workers, given.scheduler)
@@ -143,7 +149,7 @@ def _compare(given: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _summary(given: argparse.Namespace, rest: Sequence[str]) -> int:
-    from reports.pages.summary import summary
+    from sgmcmc_verification.reports.pages.summary import summary
 
     text, good = summary(given.results, given.deviations, given.badge)
     print(text)
@@ -152,7 +158,9 @@ def _summary(given: argparse.Namespace, rest: Sequence[str]) -> int:
 
 def _serve(given: argparse.Namespace, rest: Sequence[str]) -> int:
     if not (given.site / "index.html").is_file():
-        raise ResultsError(f"--site {given.site}: holds no site; make one with python -m reports build")
+        raise ResultsError(
+            f"--site {given.site}: holds no site; make one with python -m sgmcmc_verification.reports build"
+        )
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(given.site))
     with http.server.ThreadingHTTPServer(("127.0.0.1", given.port), handler) as server:
         print(f"http://127.0.0.1:{server.server_port}/  (stop with ctrl-c)", flush=True)

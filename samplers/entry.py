@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from samplers.dynamics import published
-from samplers.dynamics.published import PublishedDiffusion
-from samplers.estimators.basic import Exact, KnownNoise
-from samplers.interface.sampler import Estimator, Sampler
-from samplers.interface.trees import Builder, Options
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.published import PublishedDiffusion
+from sgmcmc_verification.samplers.estimators.basic import Exact, KnownNoise
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.interface.trees import Builder, Options
+from sgmcmc_verification.targets.target import Target
 
 DETERMINISTIC_TIERS = ("contract", "recipe", "generator", "order", "law")
 STATISTICAL_TIERS = ("invariance", "noise", "geometry", "convergence", "workload")

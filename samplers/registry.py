@@ -2,21 +2,21 @@
 
 import difflib
 
-from samplers.entry import Row
-from samplers.geodesic.entries import ENTRIES as GEODESIC
-from samplers.overdamped.entries import ENTRIES as OVERDAMPED
-from samplers.overdamped.entries import EXACT as OVERDAMPED_EXACT
-from samplers.overdamped.entries import HOST as OVERDAMPED_HOST
-from samplers.overdamped.entries import PRECONDITIONED as OVERDAMPED_PRECONDITIONED
-from samplers.overdamped.entries import VARIANCE_REDUCED as OVERDAMPED_VARIANCE_REDUCED
-from samplers.particles.entries import ENTRIES as PARTICLES
-from samplers.positive.entries import ENTRIES as POSITIVE
-from samplers.riemannian.entries import ENTRIES as RIEMANNIAN
-from samplers.riemannian.entries import EXACT as RIEMANNIAN_EXACT
-from samplers.riemannian.entries import RECIPES as RIEMANNIAN_RECIPES
-from samplers.thermostats.entries import ENTRIES as THERMOSTATS
-from samplers.underdamped.entries import ENTRIES as UNDERDAMPED
-from samplers.underdamped.entries import EXACT as UNDERDAMPED_EXACT
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.geodesic.entries import ENTRIES as GEODESIC
+from sgmcmc_verification.samplers.overdamped.entries import ENTRIES as OVERDAMPED
+from sgmcmc_verification.samplers.overdamped.entries import EXACT as OVERDAMPED_EXACT
+from sgmcmc_verification.samplers.overdamped.entries import HOST as OVERDAMPED_HOST
+from sgmcmc_verification.samplers.overdamped.entries import PRECONDITIONED as OVERDAMPED_PRECONDITIONED
+from sgmcmc_verification.samplers.overdamped.entries import VARIANCE_REDUCED as OVERDAMPED_VARIANCE_REDUCED
+from sgmcmc_verification.samplers.particles.entries import ENTRIES as PARTICLES
+from sgmcmc_verification.samplers.positive.entries import ENTRIES as POSITIVE
+from sgmcmc_verification.samplers.riemannian.entries import ENTRIES as RIEMANNIAN
+from sgmcmc_verification.samplers.riemannian.entries import EXACT as RIEMANNIAN_EXACT
+from sgmcmc_verification.samplers.riemannian.entries import RECIPES as RIEMANNIAN_RECIPES
+from sgmcmc_verification.samplers.thermostats.entries import ENTRIES as THERMOSTATS
+from sgmcmc_verification.samplers.underdamped.entries import ENTRIES as UNDERDAMPED
+from sgmcmc_verification.samplers.underdamped.entries import EXACT as UNDERDAMPED_EXACT
 
 SAMPLERS: tuple[Row, ...] = (
     *OVERDAMPED,

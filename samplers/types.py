@@ -1,6 +1,6 @@
 """The interface of a sampler, as users import it: estimators, samplers and their claims."""
 
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.interface.claims import (
     AdaGradSteps,
     AdaptiveLaw,
     BalancedVelocity,
@@ -40,7 +40,7 @@ from samplers.interface.claims import (
     UncompensatedNoise,
     claim_types,
 )
-from samplers.interface.sampler import Estimate, Estimator, Need, Position, Sampler, State
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator, Need, Position, Sampler, State
 
 __all__ = [
     "AdaGradSteps",

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from targets.target import Target
+from sgmcmc_verification.targets.target import Target
 
 
 class TargetRow(NamedTuple):

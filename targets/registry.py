@@ -5,16 +5,16 @@ from functools import cache
 
 import jax
 
-from targets.directional.entries import ENTRIES as DIRECTIONAL
-from targets.entry import TargetRow
-from targets.euclidean.entries import ENTRIES as EUCLIDEAN
-from targets.positive.entries import ENTRIES as POSITIVE
-from targets.posteriordb.registry import ENTRIES as POSTERIORDB
-from targets.posteriordb.registry import posteriordb_target
-from targets.regression.benchmarks import ENTRIES as REGRESSION
-from targets.simplex.entries import ENTRIES as SIMPLEX
-from targets.target import Target
-from targets.topic_models.sam.tiny import ENTRIES as SAM
+from sgmcmc_verification.targets.directional.entries import ENTRIES as DIRECTIONAL
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.euclidean.entries import ENTRIES as EUCLIDEAN
+from sgmcmc_verification.targets.positive.entries import ENTRIES as POSITIVE
+from sgmcmc_verification.targets.posteriordb.registry import ENTRIES as POSTERIORDB
+from sgmcmc_verification.targets.posteriordb.registry import posteriordb_target
+from sgmcmc_verification.targets.regression.benchmarks import ENTRIES as REGRESSION
+from sgmcmc_verification.targets.simplex.entries import ENTRIES as SIMPLEX
+from sgmcmc_verification.targets.target import Target
+from sgmcmc_verification.targets.topic_models.sam.tiny import ENTRIES as SAM
 
 TARGETS: tuple[TargetRow, ...] = (*EUCLIDEAN, *POSITIVE, *DIRECTIONAL, *SIMPLEX)
 """Laws with exact answers."""

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from targets.manifolds.base import Manifold
-from targets.numerics.arrays import AnyArray
+from sgmcmc_verification.targets.manifolds.base import Manifold
+from sgmcmc_verification.targets.numerics.arrays import AnyArray
 
 Position = Any
 """Any pytree of float arrays."""

@@ -14,13 +14,19 @@ from tests.helpers import type_check
 
 jax.config.update("jax_enable_x64", True)
 
-CHECKED = ("targets.numerics", "targets.manifolds", "samplers.numerics", "samplers.dynamics", "checks.statistics")
+CHECKED = (
+    "sgmcmc_verification.targets.numerics",
+    "sgmcmc_verification.targets.manifolds",
+    "sgmcmc_verification.samplers.numerics",
+    "sgmcmc_verification.samplers.dynamics",
+    "sgmcmc_verification.checks.statistics",
+)
 install_import_hook(CHECKED, f"{type_check.__name__}.checked")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compile as `pytest checks` does."""
-    from checks.core.compilation import configure
+    from sgmcmc_verification.checks.core.compilation import configure
 
     configure(config.option.compilation_cache, first=not hasattr(config, "workerinput"))
 
@@ -28,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, object, object]:
     """Skip a test for want of a library, with the command that installs it."""
-    from samplers.adapters.common import MissingLibrary  # after the import hook
+    from sgmcmc_verification.samplers.adapters.common import MissingLibrary  # after the import hook
 
     try:
         return (yield)

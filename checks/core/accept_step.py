@@ -12,13 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
-from checks.core.start_position import start_position
-from samplers.estimators.altered import Altered
-from samplers.interface.capabilities import on_host
-from samplers.interface.sampler import Estimate
-from samplers.interface.trees import Position
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.start_position import start_position
+from sgmcmc_verification.samplers.estimators.altered import Altered
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.sampler import Estimate
+from sgmcmc_verification.samplers.interface.trees import Position
 
 STEEPER = 3.0
 """Factor of the potential when it is changed; on a slice of a flat one a step would not end."""

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from samplers.entry import Row
-from samplers.interface.sampler import Estimator, Sampler
-from targets.target import Target
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,9 +4,9 @@ import difflib
 from collections.abc import Sequence
 from typing import cast
 
-from checks.core.bad_input import BadInput
-from samplers.entry import Row
-from targets.target import Target
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.targets.target import Target
 
 
 def closest(name: str, known: Sequence[str]) -> str:
@@ -22,9 +22,9 @@ def find_target(name: str) -> Target:
 
     Raises BadInput with the closest names, or with what its data file lacks.
     """
-    from targets.datasets.files import DataError
-    from targets.registry import POSTERIORS, TARGETS, target
-    from targets.topic_models.registry import ENUMERATED, enumerated
+    from sgmcmc_verification.targets.datasets.files import DataError
+    from sgmcmc_verification.targets.registry import POSTERIORS, TARGETS, target
+    from sgmcmc_verification.targets.topic_models.registry import ENUMERATED, enumerated
 
     if name in ENUMERATED:
         return cast(Target, enumerated(name))  # for rows of the tier `workload` alone
@@ -39,13 +39,13 @@ def find_target(name: str) -> Target:
 
 def adapter_rows() -> tuple[Row, ...]:
     """Rows of the adapters to other libraries."""
-    from samplers.adapters.registry import ADAPTERS
+    from sgmcmc_verification.samplers.adapters.registry import ADAPTERS
 
     return ADAPTERS
 
 
 def workload_rows() -> tuple[Row, ...]:
     """Rows of the tier `workload`."""
-    from samplers.topic_models.entries import WORKLOADS
+    from sgmcmc_verification.samplers.topic_models.entries import WORKLOADS
 
     return WORKLOADS

@@ -11,14 +11,14 @@ from functools import cached_property
 from types import UnionType
 from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
-from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
-from checks.core.error_origin import RAISED
-from checks.core.finding import Finding
-from checks.core.obligations import Obligation
-from checks.core.selection import claims_of
-from samplers.interface.claims import Claim, Claims, ExactLaw, StationaryLaw
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.error_origin import RAISED
+from sgmcmc_verification.checks.core.finding import Finding
+from sgmcmc_verification.checks.core.obligations import Obligation
+from sgmcmc_verification.checks.core.selection import claims_of
+from sgmcmc_verification.samplers.interface.claims import Claim, Claims, ExactLaw, StationaryLaw
+from sgmcmc_verification.targets.target import Target
 
 Decides = Literal["law", "order", "dynamics", "premise", "conduct"]
 """A pass shows the stationary law, the order of the error, the equation that is discretised, a premise of these (that

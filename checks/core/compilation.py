@@ -21,7 +21,7 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-from targets.datasets.files import cache_directory
+from sgmcmc_verification.targets.datasets.files import cache_directory
 
 VARIABLE = "SGMCMC_COMPILATION_CACHE"
 OFF = "off"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from checks.core.obligations import obligation
-from checks.core.result import Result
+from sgmcmc_verification.checks.core.obligations import obligation
+from sgmcmc_verification.checks.core.result import Result
 
 Law = Literal["holds", "violated", "undecided", "not examined"]
 Word = Literal["pass", "fail", "inconclusive", "fault", "error", "known", "part"]

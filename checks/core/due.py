@@ -1,13 +1,22 @@
 """The obligations that are due from a sampler, by what it claims and where it runs."""
 
-from checks.core import obligations as o
-from checks.core.accept_step import potential_decides
-from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
-from checks.core.selection import DATA, HIGH, MATRIX, NETWORK, PYTREE, any_dimension, claims_of, runs_on
-from samplers.entry import WORKLOAD
-from samplers.interface.capabilities import on_host
-from samplers.interface.claims import AdaptiveLaw, ParticleLaw, StationaryLaw
+from sgmcmc_verification.checks.core import obligations as o
+from sgmcmc_verification.checks.core.accept_step import potential_decides
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.selection import (
+    DATA,
+    HIGH,
+    MATRIX,
+    NETWORK,
+    PYTREE,
+    any_dimension,
+    claims_of,
+    runs_on,
+)
+from sgmcmc_verification.samplers.entry import WORKLOAD
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.claims import AdaptiveLaw, ParticleLaw, StationaryLaw
 
 FLAT = {o.GAUSSIAN: "gaussian-correlated-2d", o.HIGH_DIMENSION: HIGH, o.LINE: "anharmonic", o.PLANE: "banana"}
 """Obligations of a sampler on R^n, each with a target on which it has to run for it to be due."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from checks.core.obligations import Obligation
-from checks.core.result import Verdict
+from sgmcmc_verification.checks.core.obligations import Obligation
+from sgmcmc_verification.checks.core.result import Verdict
 
 EPS = float(np.finfo(float).eps)
 """Unit in the last place of a double, 2.2e-16."""

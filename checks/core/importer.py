@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from checks.core.bad_input import BadInput
-from checks.core.catalogue import closest
-from checks.core.error_origin import RAISED, one_line, place
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.catalogue import closest
+from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, place
 
 
 def load_object(path: str, reference: str = "") -> Any:

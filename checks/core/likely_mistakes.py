@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
 
-from checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.bad_input import BadInput
 
 STEP = ("key", "state", "step_size", "estimator")
 INIT = ("key", "position", "estimator")
@@ -38,7 +38,7 @@ OF_BLACKJAX = (
     "function of a Target that builds it with `lambda x: -target.potential(x)`, and a `step(key, state, step_size, "
     "estimator)` that calls it and returns the state alone: samplers/adapters/blackjax.py does it"
 )
-SIMPLE = "`from samplers import simple_sampler` makes one:"
+SIMPLE = "`from sgmcmc_verification.samplers import simple_sampler` makes one:"
 SENTENCES = {"torch": OF_TORCH, "optax": OF_OPTAX, "blackjax": OF_BLACKJAX}
 """Package that defines an object -> what to say of it."""
 

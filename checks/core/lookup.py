@@ -7,18 +7,18 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from checks.core import third_party
-from checks.core.bad_input import BadInput
-from checks.core.candidate import Subject
-from checks.core.catalogue import adapter_rows, closest, find_target, workload_rows
-from checks.core.error_origin import RAISED, one_line, place
-from checks.core.importer import load_object
-from checks.core.likely_mistakes import refuse_file
-from samplers.adapters.common import FEW, MissingLibrary, load
-from samplers.adapters.optimisers.adapt import of_optax, of_torch
-from samplers.adapters.optimisers.refusal import Refused
-from samplers.entry import WORKLOAD, Row
-from samplers.interface.claims import Claims
+from sgmcmc_verification.checks.core import third_party
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import adapter_rows, closest, find_target, workload_rows
+from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, place
+from sgmcmc_verification.checks.core.importer import load_object
+from sgmcmc_verification.checks.core.likely_mistakes import refuse_file
+from sgmcmc_verification.samplers.adapters.common import FEW, MissingLibrary, load
+from sgmcmc_verification.samplers.adapters.optimisers.adapt import of_optax, of_torch
+from sgmcmc_verification.samplers.adapters.optimisers.refusal import Refused
+from sgmcmc_verification.samplers.entry import WORKLOAD, Row
+from sgmcmc_verification.samplers.interface.claims import Claims
 
 DEFAULT_TARGETS = {
     "euclidean": (
@@ -60,7 +60,7 @@ def find_row(reference: str, targets: tuple[str, ...] = (), options: Mapping[str
         return third_party.row(reference, load_object(reference), targets, DEFAULT_TARGETS, find_target)
     if reference.endswith(".py"):
         raise BadInput(f"--sampler {reference}: say which object of the file is the sampler, as in {reference}:NAME")
-    from samplers.registry import SAMPLERS
+    from sgmcmc_verification.samplers.registry import SAMPLERS
 
     rows: tuple[Row, ...] = SAMPLERS
     if "/" in reference:

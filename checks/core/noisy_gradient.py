@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 
-from checks.core.candidate import Subject
-from samplers.estimators.basic import KnownNoise
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.samplers.estimators.basic import KnownNoise
+from sgmcmc_verification.targets.target import Target
 
 
 def with_noise(subject: Subject, target: Target) -> Subject:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import jax
 
-from targets.target import Target
+from sgmcmc_verification.targets.target import Target
 
 
 class Obligation(NamedTuple):

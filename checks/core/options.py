@@ -15,9 +15,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from checks.core.error_origin import RAISED
-from samplers.interface.from_step import Completed
-from samplers.interface.trees import Options
+from sgmcmc_verification.checks.core.error_origin import RAISED
+from sgmcmc_verification.samplers.interface.from_step import Completed
+from sgmcmc_verification.samplers.interface.trees import Options
 
 OF_THE_DATA = ("n", "n_data", "num_data", "num_examples", "data_size", "dataset_size", "train_size", "total")
 """Names that stand for the number of data, which belongs to the target."""

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from targets.target import Target
+from sgmcmc_verification.targets.target import Target
 
 
 def in_dtype(target: Target, dtype: Any) -> Target:

@@ -7,14 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.bad_input import BadInput
-from checks.core.candidate import Subject
-from checks.core.error_origin import RAISED, one_line, place
-from checks.core.start_position import start_position
-from samplers.estimators.host import Unintercepted
-from samplers.interface.capabilities import on_host
-from samplers.interface.claims import ParticleLaw
-from targets.target import Target
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, place
+from sgmcmc_verification.checks.core.start_position import start_position
+from sgmcmc_verification.samplers.estimators.host import Unintercepted
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.claims import ParticleLaw
+from sgmcmc_verification.targets.target import Target
 
 
 def dtype_of(target: Target | None) -> str | None:

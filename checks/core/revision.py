@@ -2,7 +2,7 @@
 
 import subprocess
 
-from checks.core.error_origin import SUITE
+from sgmcmc_verification.checks.core.error_origin import SUITE
 
 
 def commit() -> str:

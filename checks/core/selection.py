@@ -3,12 +3,12 @@
 import functools
 from collections.abc import Callable
 
-from checks.core.bad_input import BadInput
-from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
-from checks.core.preflight import preflight
-from samplers.interface.claims import Claims
-from targets.target import Target
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.preflight import preflight
+from sgmcmc_verification.samplers.interface.claims import Claims
+from sgmcmc_verification.targets.target import Target
 
 
 def where(suits: Callable[[Target], bool]) -> Callable[[Subject], tuple[str, ...]]:

@@ -5,8 +5,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.claims import Claims, ParticleLaw
-from targets.target import Target
+from sgmcmc_verification.samplers.interface.claims import Claims, ParticleLaw
+from sgmcmc_verification.targets.target import Target
 
 
 def of_particles(sampler: Any) -> bool:

@@ -15,21 +15,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.bad_input import BadInput
-from checks.core.error_origin import RAISED
-from checks.core.likely_mistakes import refuse
-from checks.core.options import variants
-from checks.core.start_position import of_particles, start_position
-from samplers.entry import Row
-from samplers.estimators.basic import Exact
-from samplers.estimators.host import HostExact
-from samplers.interface.capabilities import on_host
-from samplers.interface.claims import Claims, ParticleLaw, StationaryLaw
-from samplers.interface.from_step import Completed, complete
-from samplers.interface.sampler import Estimate, Estimator, Need, Sampler
-from samplers.interface.trees import EstimatorState, Key, Position
-from samplers.interface.whole_state import whole_state
-from targets.target import Target
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.error_origin import RAISED
+from sgmcmc_verification.checks.core.likely_mistakes import refuse
+from sgmcmc_verification.checks.core.options import variants
+from sgmcmc_verification.checks.core.start_position import of_particles, start_position
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.estimators.host import HostExact
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.claims import Claims, ParticleLaw, StationaryLaw
+from sgmcmc_verification.samplers.interface.from_step import Completed, complete
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator, Need, Sampler
+from sgmcmc_verification.samplers.interface.trees import EstimatorState, Key, Position
+from sgmcmc_verification.samplers.interface.whole_state import whole_state
+from sgmcmc_verification.targets.target import Target
 
 NEEDS: tuple[Need, ...] = ("gradient", "potential", "covariance", "statistics")
 FEWEST = tuple(frozenset(chosen) for n in range(5) for chosen in itertools.combinations(NEEDS, n))

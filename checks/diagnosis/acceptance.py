@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from checks.diagnosis.cause import CLOSE, Diagnosis, factor
+from sgmcmc_verification.checks.diagnosis.cause import CLOSE, Diagnosis, factor
 
 WHAT = ("the difference of energies", "the ratio of proposal densities")
 

@@ -10,10 +10,10 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 
-from checks.proof.errors import NotReal, Unreadable
-from checks.proof.potential import Coordinate, Jet
-from checks.proof.ring import Generator, Polynomial
-from checks.proof.zero import DIGITS, OPERATIONS, Status, random_point, status
+from sgmcmc_verification.checks.proof.errors import NotReal, Unreadable
+from sgmcmc_verification.checks.proof.potential import Coordinate, Jet
+from sgmcmc_verification.checks.proof.ring import Generator, Polynomial
+from sgmcmc_verification.checks.proof.zero import DIGITS, OPERATIONS, Status, random_point, status
 
 ROUND_OFF = Fraction(OPERATIONS * float(np.finfo(np.float64).eps))
 SIMPLE = 10_000

@@ -4,8 +4,8 @@ import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.diagnosis.cause import CLOSE, Diagnosis, factor
-from checks.diagnosis.evidence import Evidence
+from sgmcmc_verification.checks.diagnosis.cause import CLOSE, Diagnosis, factor
+from sgmcmc_verification.checks.diagnosis.evidence import Evidence
 
 
 def factors_of_data(evidence: Evidence) -> Diagnosis | None:

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.diagnosis.cause import CLOSE, Diagnosis, factor
-from checks.diagnosis.evidence import Evidence
-from checks.numerics.drift_terms import explain_drift
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.embedded import EmbeddedDynamics
+from sgmcmc_verification.checks.diagnosis.cause import CLOSE, Diagnosis, factor
+from sgmcmc_verification.checks.diagnosis.evidence import Evidence
+from sgmcmc_verification.checks.numerics.drift_terms import explain_drift
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.embedded import EmbeddedDynamics
 
 
 def against_declared(evidence: Evidence) -> Diagnosis | None:

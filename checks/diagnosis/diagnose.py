@@ -2,19 +2,19 @@
 
 import functools
 
-from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
-from checks.diagnosis.cause import Diagnosis
-from checks.diagnosis.data import factors_of_data
-from checks.diagnosis.declared import against_declared
-from checks.diagnosis.evidence import gather
-from checks.diagnosis.powers import power_of_h
-from checks.diagnosis.second_order import leading_bias, order_of_stages
-from checks.diagnosis.undeclared import from_the_code_alone
-from checks.tracing.kinds import accepts
-from samplers.entry import WORKLOAD
-from samplers.interface.claims import ExactLaw
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.diagnosis.cause import Diagnosis
+from sgmcmc_verification.checks.diagnosis.data import factors_of_data
+from sgmcmc_verification.checks.diagnosis.declared import against_declared
+from sgmcmc_verification.checks.diagnosis.evidence import gather
+from sgmcmc_verification.checks.diagnosis.powers import power_of_h
+from sgmcmc_verification.checks.diagnosis.second_order import leading_bias, order_of_stages
+from sgmcmc_verification.checks.diagnosis.undeclared import from_the_code_alone
+from sgmcmc_verification.checks.tracing.kinds import accepts
+from sgmcmc_verification.samplers.entry import WORKLOAD
+from sgmcmc_verification.samplers.interface.claims import ExactLaw
+from sgmcmc_verification.targets.target import Target
 
 HYPOTHESES = (power_of_h, factors_of_data, against_declared, from_the_code_alone, order_of_stages, leading_bias)
 """Evidence -> a diagnosis or None, the simplest explanation first."""

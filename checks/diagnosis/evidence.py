@@ -10,16 +10,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.numerics.quadrature import neville
-from checks.tracing.one_step_moments import moments_of, step_sizes
-from checks.tracing.step_map import HostStep, JaxStep, step_map
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.embedded import EmbeddedDynamics
-from samplers.interface.claims import StochasticEquation
-from samplers.interface.sampler import Sampler
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.numerics.quadrature import neville
+from sgmcmc_verification.checks.tracing.one_step_moments import moments_of, step_sizes
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.embedded import EmbeddedDynamics
+from sgmcmc_verification.samplers.interface.claims import StochasticEquation
+from sgmcmc_verification.samplers.interface.sampler import Sampler
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(frozen=True, eq=False)

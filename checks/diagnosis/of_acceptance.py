@@ -7,13 +7,13 @@ hastings1970monte), where U and grad U at each point are independent symbols: ea
 from collections.abc import Mapping
 from fractions import Fraction
 
-from checks.diagnosis.cause import Diagnosis, factor
-from checks.diagnosis.combinations import combination, vanishes
-from checks.diagnosis.step import LONG
-from checks.proof.statements.balance import Kernel, Parts
-from samplers.interface.claims import Diffusion, Reversal
-from samplers.interface.sampler import Estimator, Sampler
-from targets.target import Target
+from sgmcmc_verification.checks.diagnosis.cause import Diagnosis, factor
+from sgmcmc_verification.checks.diagnosis.combinations import combination, vanishes
+from sgmcmc_verification.checks.diagnosis.step import LONG
+from sgmcmc_verification.checks.proof.statements.balance import Kernel, Parts
+from sgmcmc_verification.samplers.interface.claims import Diffusion, Reversal
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.targets.target import Target
 
 POTENTIAL, KINETIC, DENSITY = "the difference of energies", "the kinetic energy", "the ratio of proposal densities"
 

@@ -9,11 +9,11 @@ The second keeps exp(-U / T' - p^2 / (2 s)) with s = N / C and T' = s v / F. Sou
 from collections.abc import Sequence
 from fractions import Fraction
 
-from checks.diagnosis.cause import Diagnosis
-from checks.diagnosis.combinations import combination, multiple, vanishes
-from checks.diagnosis.step import Step, flat, of_data, shared, times
-from checks.proof.ring import Polynomial
-from checks.proof.zero import is_zero
+from sgmcmc_verification.checks.diagnosis.cause import Diagnosis
+from sgmcmc_verification.checks.diagnosis.combinations import combination, multiple, vanishes
+from sgmcmc_verification.checks.diagnosis.step import Step, flat, of_data, shared, times
+from sgmcmc_verification.checks.proof.ring import Polynomial
+from sgmcmc_verification.checks.proof.zero import is_zero
 
 GAMMA = "Gamma = div D"
 

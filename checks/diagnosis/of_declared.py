@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from checks.diagnosis.cause import Cause, Diagnosis
-from checks.diagnosis.combinations import by_form, combination, multiple, vanishes
-from checks.diagnosis.step import LONG, Step, flat, of_data, product, shared, times
-from checks.proof.operators import drift_of
-from checks.proof.ring import Polynomial
+from sgmcmc_verification.checks.diagnosis.cause import Cause, Diagnosis
+from sgmcmc_verification.checks.diagnosis.combinations import by_form, combination, multiple, vanishes
+from sgmcmc_verification.checks.diagnosis.step import LONG, Step, flat, of_data, product, shared, times
+from sgmcmc_verification.checks.proof.operators import drift_of
+from sgmcmc_verification.checks.proof.ring import Polynomial
 
 GAMMA = "Gamma = div (D + Q)"
 SHORT = 20

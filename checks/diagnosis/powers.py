@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from checks.diagnosis.cause import Diagnosis
-from checks.diagnosis.evidence import Evidence
-from checks.numerics.convergence_rate import slope
+from sgmcmc_verification.checks.diagnosis.cause import Diagnosis
+from sgmcmc_verification.checks.diagnosis.evidence import Evidence
+from sgmcmc_verification.checks.numerics.convergence_rate import slope
 
 EPS = np.finfo(float).eps
 HALF = 0.2

@@ -12,34 +12,34 @@ from fractions import Fraction
 import jax
 import jax.numpy as jnp
 
-from checks.core.candidate import Subject
-from checks.diagnosis.cause import Diagnosis
-from checks.diagnosis.combinations import vanishes
-from checks.diagnosis.evidence import known_numbers
-from checks.diagnosis.of_acceptance import of_acceptance
-from checks.diagnosis.of_code import from_the_code
-from checks.diagnosis.of_declared import against_recipe
-from checks.diagnosis.step import Step, flat
-from checks.proof.errors import Unreadable
-from checks.proof.expansion import NOT_SMALL, Recipe, Region, expand
-from checks.proof.memory import remembers
-from checks.proof.of_subject import BATCH, Asked, asked, in_batches, proofs_of
-from checks.proof.operators import Density
-from checks.proof.potential import DATA
-from checks.proof.prove import declared_dynamics, expansion_of, prepared
-from checks.proof.reader.randomness import ONE_KEY, SAME_KEY
-from checks.proof.ring import rings_limited
-from checks.proof.settings import PLANE, TREE, Setting
-from checks.proof.statements.closure import closed_state
-from checks.proof.statements.data import UNBIASED, data_statements
-from checks.proof.statements.exchange import EXCHANGE
-from checks.proof.statements.orders import INVARIANT
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from samplers.entry import WORKLOAD
-from samplers.interface.capabilities import MinibatchEstimator
-from samplers.interface.claims import ExactLaw, StationaryLaw
-from samplers.interface.sampler import Estimator, Sampler
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.diagnosis.cause import Diagnosis
+from sgmcmc_verification.checks.diagnosis.combinations import vanishes
+from sgmcmc_verification.checks.diagnosis.evidence import known_numbers
+from sgmcmc_verification.checks.diagnosis.of_acceptance import of_acceptance
+from sgmcmc_verification.checks.diagnosis.of_code import from_the_code
+from sgmcmc_verification.checks.diagnosis.of_declared import against_recipe
+from sgmcmc_verification.checks.diagnosis.step import Step, flat
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.expansion import NOT_SMALL, Recipe, Region, expand
+from sgmcmc_verification.checks.proof.memory import remembers
+from sgmcmc_verification.checks.proof.of_subject import BATCH, Asked, asked, in_batches, proofs_of
+from sgmcmc_verification.checks.proof.operators import Density
+from sgmcmc_verification.checks.proof.potential import DATA
+from sgmcmc_verification.checks.proof.prove import declared_dynamics, expansion_of, prepared
+from sgmcmc_verification.checks.proof.reader.randomness import ONE_KEY, SAME_KEY
+from sgmcmc_verification.checks.proof.ring import rings_limited
+from sgmcmc_verification.checks.proof.settings import PLANE, TREE, Setting
+from sgmcmc_verification.checks.proof.statements.closure import closed_state
+from sgmcmc_verification.checks.proof.statements.data import UNBIASED, data_statements
+from sgmcmc_verification.checks.proof.statements.exchange import EXCHANGE
+from sgmcmc_verification.checks.proof.statements.orders import INVARIANT
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from sgmcmc_verification.samplers.entry import WORKLOAD
+from sgmcmc_verification.samplers.interface.capabilities import MinibatchEstimator
+from sgmcmc_verification.samplers.interface.claims import ExactLaw, StationaryLaw
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.targets.target import Target
 
 SETTINGS = (PLANE, TREE)
 """Positions at which a step is read: two coordinates first, then leaves."""

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from checks.diagnosis.cause import CLOSE, Diagnosis, factor
-from checks.diagnosis.evidence import Evidence
-from checks.exact_laws.lyapunov import position_law
-from checks.numerics.quadrature import neville
-from samplers.interface.claims import StationaryMoments, StochasticEquation
+from sgmcmc_verification.checks.diagnosis.cause import CLOSE, Diagnosis, factor
+from sgmcmc_verification.checks.diagnosis.evidence import Evidence
+from sgmcmc_verification.checks.exact_laws.lyapunov import position_law
+from sgmcmc_verification.checks.numerics.quadrature import neville
+from sgmcmc_verification.samplers.interface.claims import StationaryMoments, StochasticEquation
 
 STAGES = {
     "the move of the position and the kick": ("A", "B"),

@@ -6,12 +6,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from checks.diagnosis.cause import Diagnosis, factor
-from checks.diagnosis.combinations import multiple
-from checks.proof.expansion import Recipe, Region
-from checks.proof.operators import Density, unit
-from checks.proof.potential import DATA, DATUM, Jet
-from checks.proof.ring import Polynomial, Ring
+from sgmcmc_verification.checks.diagnosis.cause import Diagnosis, factor
+from sgmcmc_verification.checks.diagnosis.combinations import multiple
+from sgmcmc_verification.checks.proof.expansion import Recipe, Region
+from sgmcmc_verification.checks.proof.operators import Density, unit
+from sgmcmc_verification.checks.proof.potential import DATA, DATUM, Jet
+from sgmcmc_verification.checks.proof.ring import Polynomial, Ring
 
 LONG = 4
 """Terms of a polynomial that is printed below a sentence."""

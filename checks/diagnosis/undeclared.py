@@ -5,8 +5,8 @@ Overdamped: f = -G grad U with D = T G. With a momentum: dx = r / m dt, dr = (-g
 
 import numpy as np
 
-from checks.diagnosis.cause import CLOSE, Diagnosis, factor
-from checks.diagnosis.evidence import Evidence
+from sgmcmc_verification.checks.diagnosis.cause import CLOSE, Diagnosis, factor
+from sgmcmc_verification.checks.diagnosis.evidence import Evidence
 
 
 def from_the_code_alone(evidence: Evidence) -> Diagnosis | None:

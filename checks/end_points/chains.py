@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.compilation import OPTIMISED
-from checks.end_points.error_rates import stage_seed
-from checks.exact_laws.exact_draws import draw_variables
-from checks.tracing.step_map import HostStep, JaxStep, host_ravel
-from samplers.interface.capabilities import SimultaneousChains, SimultaneousVariables
+from sgmcmc_verification.checks.core.compilation import OPTIMISED
+from sgmcmc_verification.checks.end_points.error_rates import stage_seed
+from sgmcmc_verification.checks.exact_laws.exact_draws import draw_variables
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, host_ravel
+from sgmcmc_verification.samplers.interface.capabilities import SimultaneousChains, SimultaneousVariables
 
 BLOCK = 1 << 16
 """Chains that one compiled call moves."""

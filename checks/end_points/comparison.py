@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from checks.core.finding import Finding
-from checks.end_points.chains import EndPoints
-from checks.end_points.error_rates import Sensitivity, chains_for, decide_statistically, not_finite
-from checks.exact_laws.null_law import NullLaw
-from checks.numerics.observables import observable_names, observables
-from checks.statistics.distribution import ks_test
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import Outcome
-from checks.tracing.step_map import HostStep, JaxStep
+from sgmcmc_verification.checks.core.finding import Finding
+from sgmcmc_verification.checks.end_points.chains import EndPoints
+from sgmcmc_verification.checks.end_points.error_rates import Sensitivity, chains_for, decide_statistically, not_finite
+from sgmcmc_verification.checks.exact_laws.null_law import NullLaw
+from sgmcmc_verification.checks.numerics.observables import observable_names, observables
+from sgmcmc_verification.checks.statistics.distribution import ks_test
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
 
 PROJECTIONS = 3
 """Random directions, besides the coordinates, in which joint laws are projected."""

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from checks.core.finding import Finding, Significance, Tolerance
-from checks.statistics.outcome import Outcome
-from checks.statistics.sequential import decide_sequentially, detectable
-from checks.tracing.step_map import HostStep, JaxStep
-from samplers.interface.capabilities import SimultaneousChains
+from sgmcmc_verification.checks.core.finding import Finding, Significance, Tolerance
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.statistics.sequential import decide_sequentially, detectable
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
+from sgmcmc_verification.samplers.interface.capabilities import SimultaneousChains
 
 FAMILY_WISE = 1e-6
 FAMILY = 18_000

@@ -13,16 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.core.check import OutOfReach
-from checks.core.compilation import OPTIMISED
-from checks.core.preflight import signature
-from checks.exact_laws.claimed_law_quadrature import position_rule
-from checks.exact_laws.exact_draws import draw_positions
-from checks.statistics.outcome import Outcome
-from checks.tracing.step_map import host_ravel, host_unravel
-from samplers.interface.capabilities import on_host
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import OutOfReach
+from sgmcmc_verification.checks.core.compilation import OPTIMISED
+from sgmcmc_verification.checks.core.preflight import signature
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import position_rule
+from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.tracing.step_map import host_ravel, host_unravel
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.targets.target import Target
 
 BLOCK = 1 << 13
 """Runs that one compiled call makes."""

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.finding import Finding
-from checks.end_points.chains import EndPoints, end_points
-from checks.end_points.comparison import is_variance
-from checks.end_points.error_rates import (
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.finding import Finding
+from sgmcmc_verification.checks.end_points.chains import EndPoints, end_points
+from sgmcmc_verification.checks.end_points.comparison import is_variance
+from sgmcmc_verification.checks.end_points.error_rates import (
     CHAINS,
     Sensitivity,
     chains_for,
@@ -19,14 +19,14 @@ from checks.end_points.error_rates import (
     not_finite,
     stage_seed,
 )
-from checks.exact_laws.claimed_law_quadrature import position_rule
-from checks.exact_laws.exact_draws import draw_variables
-from checks.numerics.observables import observable_names, observables
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import Outcome
-from checks.tracing.step_map import HostStep, JaxStep
-from samplers.interface.claims import Claims, Composite, ExactLaw
-from targets.target import Target
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import position_rule
+from sgmcmc_verification.checks.exact_laws.exact_draws import draw_variables
+from sgmcmc_verification.checks.numerics.observables import observable_names, observables
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
+from sgmcmc_verification.samplers.interface.claims import Claims, Composite, ExactLaw
+from sgmcmc_verification.targets.target import Target
 
 NUM_STEPS = 20
 """Steps of the largest size; the smaller ones take 2 and 4 times as many, 4 and 16 times with a full refresh."""

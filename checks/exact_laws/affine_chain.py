@@ -5,9 +5,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from checks.exact_laws.exact_draws import Gaussian
-from checks.tracing.periodic_state import phases
-from checks.tracing.step_map import Affine, AffineChain, HostStep, JaxStep
+from sgmcmc_verification.checks.exact_laws.exact_draws import Gaussian
+from sgmcmc_verification.checks.tracing.periodic_state import phases
+from sgmcmc_verification.checks.tracing.step_map import Affine, AffineChain, HostStep, JaxStep
 
 Moments = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Matrix, offset and covariance of the noise of affine steps."""

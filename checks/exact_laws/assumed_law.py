@@ -10,14 +10,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import NotApplicable, OutOfReach
-from checks.exact_laws.lyapunov import variable_moments
-from checks.numerics.quadrature import neville
-from checks.tracing.one_step_moments import step_sizes
-from checks.tracing.step_map import step_map
-from targets.euclidean.gaussian import gaussian
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
+from sgmcmc_verification.checks.exact_laws.lyapunov import variable_moments
+from sgmcmc_verification.checks.numerics.quadrature import neville
+from sgmcmc_verification.checks.tracing.one_step_moments import step_sizes
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.targets.euclidean.gaussian import gaussian
+from sgmcmc_verification.targets.target import Target
 
 SAME = 1e-5
 """Relative gap of two limits h -> 0 that count as one."""

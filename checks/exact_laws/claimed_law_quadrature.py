@@ -8,13 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import OutOfReach
-from checks.exact_laws.assumed_law import assumed_auxiliary
-from checks.numerics.geodesic_dynamics import on_tangent_bundle, tangent_rule
-from checks.numerics.quadrature import gauss_hermite
-from checks.tracing.step_map import HostStep, JaxStep
-from samplers.interface.claims import Claims, Diffusion, EmbeddedDiffusion, Exchange
-from targets.target import Target
+from sgmcmc_verification.checks.core.check import OutOfReach
+from sgmcmc_verification.checks.exact_laws.assumed_law import assumed_auxiliary
+from sgmcmc_verification.checks.numerics.geodesic_dynamics import on_tangent_bundle, tangent_rule
+from sgmcmc_verification.checks.numerics.quadrature import gauss_hermite
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
+from sgmcmc_verification.samplers.interface.claims import Claims, Diffusion, EmbeddedDiffusion, Exchange
+from sgmcmc_verification.targets.target import Target
 
 POSITION_NODES = {1: 120, 2: 24, 3: 7, 4: 7}
 """Nodes a dimension for the position: a one-dimensional law need not be Gaussian and gets many."""

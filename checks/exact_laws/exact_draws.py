@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import NotApplicable, OutOfReach
-from checks.exact_laws.claimed_law_quadrature import at_temperature, auxiliary_law
-from checks.numerics.geodesic_dynamics import draw_tangent
-from checks.tracing.step_map import HostStep, JaxStep
-from samplers.interface.claims import Diffusion, EmbeddedDiffusion, Exchange
-from targets.target import Target
+from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import at_temperature, auxiliary_law
+from sgmcmc_verification.checks.numerics.geodesic_dynamics import draw_tangent
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
+from sgmcmc_verification.samplers.interface.claims import Diffusion, EmbeddedDiffusion, Exchange
+from sgmcmc_verification.targets.target import Target
 
 GRID = 20_001
 """Points of the table by which a one-dimensional law is inverted; the error of its distribution function is below

@@ -17,12 +17,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import NotApplicable, OutOfReach
-from checks.exact_laws.claimed_law_quadrature import law_rule, position_rule
-from checks.numerics.quadrature import gauss_hermite, neville
-from checks.tracing.step_map import HostStep, JaxStep
-from samplers.interface.claims import StationaryLaw
-from targets.target import Target
+from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import law_rule, position_rule
+from sgmcmc_verification.checks.numerics.quadrature import gauss_hermite, neville
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
+from sgmcmc_verification.samplers.interface.claims import StationaryLaw
+from sgmcmc_verification.targets.target import Target
 
 HIGHEST = 5
 """Largest degree of the polynomials: the rules for the velocity are exact for its products with itself."""

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import solve_discrete_lyapunov
 
-from checks.tracing.periodic_state import phases
-from checks.tracing.step_map import Affine, HostStep, JaxStep, ravel_floats
+from sgmcmc_verification.checks.tracing.periodic_state import phases
+from sgmcmc_verification.checks.tracing.step_map import Affine, HostStep, JaxStep, ravel_floats
 
 EPS = np.finfo(float).eps
 CONTRACTING = 1 - 1e-12

@@ -20,18 +20,24 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtr
 
-from checks.core.check import Inconclusive, OutOfReach
-from checks.exact_laws.affine_chain import end_law
-from checks.exact_laws.claimed_law_quadrature import law_rule, position_rule
-from checks.exact_laws.exact_draws import Gaussian, gaussian_start, line_grid
-from checks.exact_laws.galerkin import stationary_laws
-from checks.exact_laws.sde_law import declared_dynamics, law_on_grid, linear_law
-from checks.exact_laws.transfer_operator import GRIDS, grid_axes, require_grid, stationary, transition
-from checks.numerics.observables import observables, wave_directions
-from checks.numerics.quadrature import gauss_hermite, neville
-from checks.tracing.periodic_state import phases
-from checks.tracing.step_map import HostStep, JaxStep
-from samplers.interface.claims import Diffusion, ExactLaw, Exchange
+from sgmcmc_verification.checks.core.check import Inconclusive, OutOfReach
+from sgmcmc_verification.checks.exact_laws.affine_chain import end_law
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import law_rule, position_rule
+from sgmcmc_verification.checks.exact_laws.exact_draws import Gaussian, gaussian_start, line_grid
+from sgmcmc_verification.checks.exact_laws.galerkin import stationary_laws
+from sgmcmc_verification.checks.exact_laws.sde_law import declared_dynamics, law_on_grid, linear_law
+from sgmcmc_verification.checks.exact_laws.transfer_operator import (
+    GRIDS,
+    grid_axes,
+    require_grid,
+    stationary,
+    transition,
+)
+from sgmcmc_verification.checks.numerics.observables import observables, wave_directions
+from sgmcmc_verification.checks.numerics.quadrature import gauss_hermite, neville
+from sgmcmc_verification.checks.tracing.periodic_state import phases
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
+from sgmcmc_verification.samplers.interface.claims import Diffusion, ExactLaw, Exchange
 
 LEVELS = 6
 """Step sizes h / 2^k, k < LEVELS, from which the limit of the bias is extrapolated."""

@@ -10,12 +10,12 @@ from scipy import sparse
 from scipy.linalg import expm
 from scipy.sparse.linalg import expm_multiply
 
-from checks.core.check import NotApplicable, OutOfReach
-from checks.exact_laws.affine_chain import composed
-from checks.exact_laws.exact_draws import Gaussian
-from checks.tracing.step_map import HostStep, JaxStep
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.interface.claims import Diffusion, ExactLaw
+from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
+from sgmcmc_verification.checks.exact_laws.affine_chain import composed
+from sgmcmc_verification.checks.exact_laws.exact_draws import Gaussian
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.interface.claims import Diffusion, ExactLaw
 
 EPS = np.finfo(float).eps
 DENSE = 1000

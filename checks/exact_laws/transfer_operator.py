@@ -14,14 +14,14 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from checks.core.check import NotApplicable, OutOfReach
-from checks.exact_laws.assumed_law import assumed_auxiliary
-from checks.exact_laws.claimed_law_quadrature import auxiliary_law
-from checks.numerics.observables import observables
-from checks.numerics.quadrature import noise_rule
-from checks.tracing.step_map import HostStep, JaxStep
-from samplers.interface.claims import Diffusion
-from targets.target import Target
+from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
+from sgmcmc_verification.checks.exact_laws.assumed_law import assumed_auxiliary
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import auxiliary_law
+from sgmcmc_verification.checks.numerics.observables import observables
+from sgmcmc_verification.checks.numerics.quadrature import noise_rule
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
+from sgmcmc_verification.samplers.interface.claims import Diffusion
+from sgmcmc_verification.targets.target import Target
 
 STENCIL = 6
 """Points of the local Lagrange interpolation: error O(dx^6)."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.overdamped.contour_sgld import ContourSGLD, contour, learning_contour
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.overdamped.contour_sgld import ContourSGLD, contour, learning_contour
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.entry import cyclical
-from samplers.numerics.noise import injected_noise
-from samplers.overdamped.cyclical_sgld import CyclicalSGLD
-from samplers.overdamped.sgld import SGLDState
-from samplers.underdamped.cyclical_sghmc import CyclicalSGHMC
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.entry import cyclical
+from sgmcmc_verification.samplers.numerics.noise import injected_noise
+from sgmcmc_verification.samplers.overdamped.cyclical_sgld import CyclicalSGLD
+from sgmcmc_verification.samplers.overdamped.sgld import SGLDState
+from sgmcmc_verification.samplers.underdamped.cyclical_sghmc import CyclicalSGHMC
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.positive.gamma_updates import CIRUpdate, ExpandedMeanUpdate
-from samplers.topic_models.dp.enumerated import Batches, Slices
-from samplers.topic_models.dp.kernels import reassigned
-from samplers.topic_models.dp.slice import DPSlice, Users, log_stick_weights, normalised
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.positive.gamma_updates import CIRUpdate, ExpandedMeanUpdate
+from sgmcmc_verification.samplers.topic_models.dp.enumerated import Batches, Slices
+from sgmcmc_verification.samplers.topic_models.dp.kernels import reassigned
+from sgmcmc_verification.samplers.topic_models.dp.slice import DPSlice, Users, log_stick_weights, normalised
 
 
 class SliceIgnored(DPSlice):

@@ -7,13 +7,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.interface.sampler import Estimate
-from samplers.overdamped.control_variates import SGLDCV, ControlVariates, full_control_variates
-from samplers.overdamped.saga import SAGA, SAGALD, SAGATable, full_saga
-from samplers.overdamped.svrg import SVRG, SVRGLD, full_svrg
-from samplers.overdamped.variance_reduced import datum_gradients
-from targets.target import DataTerms, Target
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.interface.sampler import Estimate
+from sgmcmc_verification.samplers.overdamped.control_variates import SGLDCV, ControlVariates, full_control_variates
+from sgmcmc_verification.samplers.overdamped.saga import SAGA, SAGALD, SAGATable, full_saga
+from sgmcmc_verification.samplers.overdamped.svrg import SVRG, SVRGLD, full_svrg
+from sgmcmc_verification.samplers.overdamped.variance_reduced import datum_gradients
+from sgmcmc_verification.targets.target import DataTerms, Target
 
 LIMIT = "pi_h -> pi as h -> 0"
 RECURSION = "E z_n and Cov z_n are those of the definition"

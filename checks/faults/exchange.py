@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.interface.metropolis import accept
-from samplers.numerics.noise import injected_noise
-from samplers.overdamped.replica_exchange import ENERGY_VARIANCE, ReplicaExchangeSGLD, ReplicaState
-from samplers.underdamped.hmc import potential_of
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.interface.metropolis import accept
+from sgmcmc_verification.samplers.numerics.noise import injected_noise
+from sgmcmc_verification.samplers.overdamped.replica_exchange import ENERGY_VARIANCE, ReplicaExchangeSGLD, ReplicaState
+from sgmcmc_verification.samplers.underdamped.hmc import potential_of
 
 
 @dataclass(frozen=True)

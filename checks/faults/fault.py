@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from checks.core.candidate import Subject
-from checks.core.lookup import find_row
-from samplers.entry import Row
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.lookup import find_row
+from sgmcmc_verification.samplers.entry import Row
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.estimators.basic import Exact
-from samplers.geodesic.common import GeodesicState, arrive, projected_noise
-from samplers.geodesic.gmc import GMC
-from samplers.geodesic.gsgnht import GSGNHT
-from samplers.geodesic.sggmc import SGGMC
-from samplers.riemannian.metrics import PositiveMetric
-from samplers.riemannian.sgrld import SGRLD
-from targets.manifolds.base import Manifold
-from targets.target import Target
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.geodesic.common import GeodesicState, arrive, projected_noise
+from sgmcmc_verification.samplers.geodesic.gmc import GMC
+from sgmcmc_verification.samplers.geodesic.gsgnht import GSGNHT
+from sgmcmc_verification.samplers.geodesic.sggmc import SGGMC
+from sgmcmc_verification.samplers.riemannian.metrics import PositiveMetric
+from sgmcmc_verification.samplers.riemannian.sgrld import SGRLD
+from sgmcmc_verification.targets.manifolds.base import Manifold
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numba import njit
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.interface.sampler import Estimate
-from samplers.positive.cir_transition import streams
-from samplers.riemannian.metrics import PositiveMetric
-from samplers.riemannian.sgrld import SGRLD
-from samplers.topic_models.lda.enumerated import (
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.interface.sampler import Estimate
+from sgmcmc_verification.samplers.positive.cir_transition import streams
+from sgmcmc_verification.samplers.riemannian.metrics import PositiveMetric
+from sgmcmc_verification.samplers.riemannian.sgrld import SGRLD
+from sgmcmc_verification.samplers.topic_models.lda.enumerated import (
     CollapsedSweep,
     DocumentSweep,
     ExactCounts,
@@ -24,9 +24,9 @@ from samplers.topic_models.lda.enumerated import (
     StoredCounts,
     Topics,
 )
-from samplers.topic_models.lda.estimator import as_generator
-from samplers.topic_models.lda.scir import TopicSCIR
-from samplers.topic_models.lda.stored_assignments import StoredGibbs, places_of, recount
+from sgmcmc_verification.samplers.topic_models.lda.estimator import as_generator
+from sgmcmc_verification.samplers.topic_models.lda.scir import TopicSCIR
+from sgmcmc_verification.samplers.topic_models.lda.stored_assignments import StoredGibbs, places_of, recount
 
 
 @cache
@@ -49,7 +49,7 @@ def changed(module: str, function: str, before: str, after: str) -> Callable[...
 def _sweep(name: str, error: str, before: str, after: str, check: str = "joint_distribution") -> Defect:
     equation = "p(z, w) is kept" if check == "joint_distribution" else "E n_k after sweeps from uniform topics"
     build = lambda posterior: DocumentSweep(
-        posterior, changed("samplers.topic_models.lda.gibbs", "sweep_document", before, after)
+        posterior, changed("sgmcmc_verification.samplers.topic_models.lda.gibbs", "sweep_document", before, after)
     )
     return planted(name, "lda/gibbs", build, error, Kill(check, "lda-tiny", equation), "latent")
 
@@ -57,7 +57,7 @@ def _sweep(name: str, error: str, before: str, after: str, check: str = "joint_d
 def _counted(generator, corpus, model, state) -> None:
     """`collapsed_sweep` with the word itself in the counts of its word."""
     wrong = changed(
-        "samplers.topic_models.lda.collapsed",
+        "sgmcmc_verification.samplers.topic_models.lda.collapsed",
         "sweep_corpus",
         "in_words[word, k] -= 1.0\n",
         "in_words[word, k] -= 0.0\n",

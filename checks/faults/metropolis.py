@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.estimators.altered import Altered
-from samplers.interface.metropolis import accept, finite_or_reject, inner
-from samplers.numerics.noise import normal_like
-from samplers.overdamped.mala import MALA
-from samplers.underdamped.hmc import HMC, MetropolisState, potential_of
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.estimators.altered import Altered
+from sgmcmc_verification.samplers.interface.metropolis import accept, finite_or_reject, inner
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.overdamped.mala import MALA
+from sgmcmc_verification.samplers.underdamped.hmc import HMC, MetropolisState, potential_of
 
 
 @dataclass(frozen=True)

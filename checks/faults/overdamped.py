@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.interface.claims import Diffusion, StationaryMoments
-from samplers.interface.estimates import covariance_of
-from samplers.numerics.noise import correlated_like, normal_like
-from samplers.overdamped.sgld import SGLD, SGLDState
-from targets.target import DataTerms, Target
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.interface.claims import Diffusion, StationaryMoments
+from sgmcmc_verification.samplers.interface.estimates import covariance_of
+from sgmcmc_verification.samplers.numerics.noise import correlated_like, normal_like
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD, SGLDState
+from sgmcmc_verification.targets.target import DataTerms, Target
 
 Update = Callable[[SGLD, Any, Any, Any, Any], Any]
 """(sampler, position, gradient, white noise, step size) -> position, leaf by leaf."""

@@ -7,17 +7,17 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.particles.density_gradients import RIDGE, density_gradient, transport_scaling
-from samplers.particles.kernels import gaussian_moments, squared_distances
-from samplers.particles.particle_flow import ParticleFlow, irreversible
-from samplers.particles.parvi import ParVI
-from samplers.particles.psghmc import PSGHMC
-from samplers.particles.rsvgd import RSVGD, functional_gradient, volume_energy
-from samplers.particles.rsvgd_arcsine import ArcsineRSVGD, arcsine_derivatives, zonal_direction
-from samplers.particles.rsvgd_embedded import EmbeddedRSVGD, frames
-from samplers.particles.svgd import SVGD
-from samplers.riemannian.metrics import NonHessian2D, dense
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.particles.density_gradients import RIDGE, density_gradient, transport_scaling
+from sgmcmc_verification.samplers.particles.kernels import gaussian_moments, squared_distances
+from sgmcmc_verification.samplers.particles.particle_flow import ParticleFlow, irreversible
+from sgmcmc_verification.samplers.particles.parvi import ParVI
+from sgmcmc_verification.samplers.particles.psghmc import PSGHMC
+from sgmcmc_verification.samplers.particles.rsvgd import RSVGD, functional_gradient, volume_energy
+from sgmcmc_verification.samplers.particles.rsvgd_arcsine import ArcsineRSVGD, arcsine_derivatives, zonal_direction
+from sgmcmc_verification.samplers.particles.rsvgd_embedded import EmbeddedRSVGD, frames
+from sgmcmc_verification.samplers.particles.svgd import SVGD
+from sgmcmc_verification.samplers.riemannian.metrics import NonHessian2D, dense
 
 Direction = Callable[[jax.Array, jax.Array, jax.Array, Any], jax.Array]
 """(particles (M, d), gradients of U (M, d), weights (M,), bandwidths) -> phi (M, d)."""

@@ -8,17 +8,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.faults.fault import Defect, Kill, planted
-from checks.faults.riemannian import PlantedSGRLD
-from samplers.estimators.host import estimator_key
-from samplers.interface.from_step import PositionState
-from samplers.numerics.noise import normal_like
-from samplers.positive.cir_euler import CIREuler
-from samplers.positive.cir_transition import cir_transition
-from samplers.positive.exponential_ou import ExponentialOU
-from samplers.positive.scir import SCIR, SCIRState
-from samplers.riemannian.metrics import ExpandedNaturalMetric, ReducedMeanMetric, ReducedNaturalMetric
-from targets.simplex.parameterisations import REDUCED
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.checks.faults.riemannian import PlantedSGRLD
+from sgmcmc_verification.samplers.estimators.host import estimator_key
+from sgmcmc_verification.samplers.interface.from_step import PositionState
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.positive.cir_euler import CIREuler
+from sgmcmc_verification.samplers.positive.cir_transition import cir_transition
+from sgmcmc_verification.samplers.positive.exponential_ou import ExponentialOU
+from sgmcmc_verification.samplers.positive.scir import SCIR, SCIRState
+from sgmcmc_verification.samplers.riemannian.metrics import (
+    ExpandedNaturalMetric,
+    ReducedMeanMetric,
+    ReducedNaturalMetric,
+)
+from sgmcmc_verification.targets.simplex.parameterisations import REDUCED
 
 
 @dataclass(frozen=True, eq=False)

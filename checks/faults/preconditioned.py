@@ -9,14 +9,14 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.interface.estimates import covariance_of
-from samplers.interface.from_step import PositionState
-from samplers.numerics.noise import normal_like
-from samplers.overdamped.psgld import PSGLD, PSGLDState, RMSpropMetric
-from samplers.overdamped.sgfs import SGFS
-from samplers.registry import sampler_row
-from samplers.riemannian.sgrld import SGRLD
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.interface.estimates import covariance_of
+from sgmcmc_verification.samplers.interface.from_step import PositionState
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.overdamped.psgld import PSGLD, PSGLDState, RMSpropMetric
+from sgmcmc_verification.samplers.overdamped.sgfs import SGFS
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.samplers.riemannian.sgrld import SGRLD
 
 LIMIT = "pi_h -> pi as h -> 0"
 CLOSED = "A S A^T + N = S has the closed form as its solution"

@@ -9,15 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.faults.fault import Defect, Kill, planted
-from checks.faults.streams import CountedState, drawing
-from samplers.estimators.altered import Altered
-from samplers.estimators.basic import Minibatch
-from samplers.numerics.noise import normal_like
-from samplers.overdamped.leimkuhler_matthews import LeimkuhlerMatthews
-from samplers.overdamped.mala import MALA
-from samplers.overdamped.sgld import SGLD, SGLDState
-from targets.target import DataTerms, Target
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.checks.faults.streams import CountedState, drawing
+from sgmcmc_verification.samplers.estimators.altered import Altered
+from sgmcmc_verification.samplers.estimators.basic import Minibatch
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.overdamped.leimkuhler_matthews import LeimkuhlerMatthews
+from sgmcmc_verification.samplers.overdamped.mala import MALA
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD, SGLDState
+from sgmcmc_verification.targets.target import DataTerms, Target
 
 
 def euler(

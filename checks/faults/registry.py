@@ -1,6 +1,6 @@
 """Every planted bug, one row each."""
 
-from checks.faults import (
+from sgmcmc_verification.checks.faults import (
     amagold,
     contour,
     cyclical,
@@ -22,7 +22,7 @@ from checks.faults import (
     thermostats,
     underdamped,
 )
-from checks.faults.fault import Defect
+from sgmcmc_verification.checks.faults.fault import Defect
 
 DEFECTS: tuple[Defect, ...] = (
     *overdamped.DEFECTS,
@@ -54,4 +54,4 @@ def find_defect(name: str) -> Defect:
     for row in DEFECTS:
         if row.name == name:
             return row
-    raise KeyError(f"no planted bug named {name!r}; see checks.faults.registry.DEFECTS")
+    raise KeyError(f"no planted bug named {name!r}; see sgmcmc_verification.checks.faults.registry.DEFECTS")

@@ -9,18 +9,18 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.dynamics.complete_recipe import Dynamics, row_divergence
-from samplers.dynamics.published import RECIPE_OFFSET
-from samplers.dynamics.underdamped import MomentumState
-from samplers.interface.claims import Diffusion
-from samplers.interface.from_step import PositionState
-from samplers.numerics.noise import normal_like
-from samplers.riemannian.euler import Recipe
-from samplers.riemannian.metrics import NonHessian2D, PositiveMetric, RecipeMetric, dense
-from samplers.riemannian.sgrhmc import SGRHMC
-from samplers.riemannian.sgrld import SGRLD
-from targets.target import Target
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, row_divergence
+from sgmcmc_verification.samplers.dynamics.published import RECIPE_OFFSET
+from sgmcmc_verification.samplers.dynamics.underdamped import MomentumState
+from sgmcmc_verification.samplers.interface.claims import Diffusion
+from sgmcmc_verification.samplers.interface.from_step import PositionState
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.riemannian.euler import Recipe
+from sgmcmc_verification.samplers.riemannian.metrics import NonHessian2D, PositiveMetric, RecipeMetric, dense
+from sgmcmc_verification.samplers.riemannian.sgrhmc import SGRHMC
+from sgmcmc_verification.samplers.riemannian.sgrld import SGRLD
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 import jax.numpy as jnp
 import numpy as np
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.topic_models.sam.enumerated import Topics, sggmc
-from samplers.topic_models.sam.estimator import draw_batch
-from samplers.topic_models.sam.methods import Method
-from targets.topic_models.sam.model import SAM
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.topic_models.sam.enumerated import Topics, sggmc
+from sgmcmc_verification.samplers.topic_models.sam.estimator import draw_batch
+from sgmcmc_verification.samplers.topic_models.sam.methods import Method
+from sgmcmc_verification.targets.topic_models.sam.model import SAM
 
 
 class NoPrior(SAM):

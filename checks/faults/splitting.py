@@ -6,13 +6,13 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.dynamics.underdamped import MomentumState, PhasePoint
-from samplers.interface.claims import StationaryMoments
-from samplers.numerics.noise import normal_like
-from samplers.overdamped.leimkuhler_matthews import LeimkuhlerMatthews, LeimkuhlerMatthewsState
-from samplers.underdamped.splitting import BAOAB, OBABO, ornstein_uhlenbeck
-from samplers.underdamped.ubu import UBU
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.dynamics.underdamped import MomentumState, PhasePoint
+from sgmcmc_verification.samplers.interface.claims import StationaryMoments
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.overdamped.leimkuhler_matthews import LeimkuhlerMatthews, LeimkuhlerMatthewsState
+from sgmcmc_verification.samplers.underdamped.splitting import BAOAB, OBABO, ornstein_uhlenbeck
+from sgmcmc_verification.samplers.underdamped.ubu import UBU
 
 
 def add(x, t, y):

@@ -7,12 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.dynamics.underdamped import MomentumState
-from samplers.entry import known_noise
-from samplers.numerics.noise import injected_noise
-from samplers.overdamped.sgld import SGLD, SGLDState
-from samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.dynamics.underdamped import MomentumState
+from sgmcmc_verification.samplers.entry import known_noise
+from sgmcmc_verification.samplers.numerics.noise import injected_noise
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD, SGLDState
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
 
 
 def drawing(draw) -> type[SGLD]:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.numerics.noise import injected_noise
-from samplers.thermostats.common import count, squared_norm
-from samplers.thermostats.sgnht import SGNHT
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.numerics.noise import injected_noise
+from sgmcmc_verification.samplers.thermostats.common import count, squared_norm
+from sgmcmc_verification.samplers.thermostats.sgnht import SGNHT
 
 
 @dataclass(frozen=True)

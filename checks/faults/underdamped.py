@@ -7,13 +7,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from checks.faults.fault import Defect, Kill, planted
-from samplers.dynamics.underdamped import MomentumState
-from samplers.entry import known_noise
-from samplers.estimators.altered import Altered
-from samplers.interface.claims import Diffusion, StationaryLaw, StationaryMoments
-from samplers.numerics.noise import normal_like
-from samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
+from sgmcmc_verification.samplers.dynamics.underdamped import MomentumState
+from sgmcmc_verification.samplers.entry import known_noise
+from sgmcmc_verification.samplers.estimators.altered import Altered
+from sgmcmc_verification.samplers.interface.claims import Diffusion, StationaryLaw, StationaryMoments
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
 
 Kick = Callable[[SGHMC, Any, Any, Any, Any], Any]
 """(sampler, momentum, gradient, white noise, step size) -> momentum, leaf by leaf."""

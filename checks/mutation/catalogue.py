@@ -4,11 +4,11 @@ import hashlib
 from collections import Counter
 from dataclasses import dataclass
 
-from checks.mutation.load import mutated_row
-from checks.mutation.operators import edits
-from checks.mutation.operators.tree import Swaps
-from checks.mutation.source import Place, places, scope
-from samplers.entry import Row
+from sgmcmc_verification.checks.mutation.load import mutated_row
+from sgmcmc_verification.checks.mutation.operators import edits
+from sgmcmc_verification.checks.mutation.operators.tree import Swaps
+from sgmcmc_verification.checks.mutation.source import Place, places, scope
+from sgmcmc_verification.samplers.entry import Row
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Mutant:
         """`sgld/SGLD.step/flip-term/1f0c2a9b`: the same for every sampler that runs the function."""
         text = f"{self.before} -> {self.after} #{self.number}"
         digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-        module = self.place.module.removeprefix("samplers.").removeprefix("targets.")
+        module = self.place.module.split(".", 2)[2]
         return f"{module}/{self.place.qualname}/{self.operator}/{digest}"
 
     @property

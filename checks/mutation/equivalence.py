@@ -22,21 +22,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.core.check import Inconclusive, NotApplicable, Statement
-from checks.mutation.catalogue import Mutant
-from checks.mutation.operators import HIDDEN
-from checks.mutation.program import Setting, settings, start
-from checks.runner.execute import cached_target, execute
-from checks.tiers.contract.interface import Shifted, key_reuse
-from checks.tiers.generator.proposal import beyond_the_wall
-from checks.tiers.premises import closed_state, fresh_draws
-from checks.tracing.noise_tape import Draw, Noise, Program, record
-from samplers.dynamics.published import RECIPE_OFFSET
-from samplers.entry import Row
-from samplers.riemannian.metrics import DiagonalMetric, RecipeMetric, dense, wave
-from targets.simplex.parameterisations import REDUCED
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Inconclusive, NotApplicable, Statement
+from sgmcmc_verification.checks.mutation.catalogue import Mutant
+from sgmcmc_verification.checks.mutation.operators import HIDDEN
+from sgmcmc_verification.checks.mutation.program import Setting, settings, start
+from sgmcmc_verification.checks.runner.execute import cached_target, execute
+from sgmcmc_verification.checks.tiers.contract.interface import Shifted, key_reuse
+from sgmcmc_verification.checks.tiers.generator.proposal import beyond_the_wall
+from sgmcmc_verification.checks.tiers.premises import closed_state, fresh_draws
+from sgmcmc_verification.checks.tracing.noise_tape import Draw, Noise, Program, record
+from sgmcmc_verification.samplers.dynamics.published import RECIPE_OFFSET
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.riemannian.metrics import DiagonalMetric, RecipeMetric, dense, wave
+from sgmcmc_verification.targets.simplex.parameterisations import REDUCED
+from sgmcmc_verification.targets.target import Target
 
 POINTS = 5
 LONG = 10.0
@@ -55,7 +55,7 @@ def proof(row: Row, mutant: Mutant) -> str | None:
     """Proof that a mutant has the law of the sampler of `row` at every setting of the row; None if there is none."""
     if mutant.operator in HIDDEN:
         return None
-    if mutant.place.module == "samplers.riemannian.metrics" and _valid_metric(mutant):
+    if mutant.place.module == "sgmcmc_verification.samplers.riemannian.metrics" and _valid_metric(mutant):
         return METRIC
     changed = mutant.row(row)
     found = []
@@ -309,7 +309,7 @@ def _valid_metric(mutant: Mutant) -> bool:
 
     A sampler takes any metric as an argument; with another one it is another correct sampler of the same law.
     """
-    from checks.mutation.load import load
+    from sgmcmc_verification.checks.mutation.load import load
 
     name = mutant.place.qualname.split(".")[0]
     if name == wave.__name__:  # the default of that metric

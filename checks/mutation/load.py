@@ -8,12 +8,12 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from checks.mutation.operators.tree import Swaps, substitute
-from checks.mutation.source import file_of, tree
-from samplers.entry import Row
-from targets.target import Target
+from sgmcmc_verification.checks.mutation.operators.tree import Swaps, substitute
+from sgmcmc_verification.checks.mutation.source import file_of, tree
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.targets.target import Target
 
-REGISTRY = "samplers.registry"
+REGISTRY = "sgmcmc_verification.samplers.registry"
 
 
 @cache
@@ -21,7 +21,7 @@ def imports(module: str) -> frozenset[str]:
     """The modules of `samplers` that a module imports."""
     found = set()
     for node in ast.walk(tree(module)):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("samplers."):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("sgmcmc_verification.samplers."):
             inner = {f"{node.module}.{alias.name}" for alias in node.names}
             modules = {name for name in inner if file_of(name).is_file()}
             found |= modules if modules == inner else modules | {node.module}
@@ -60,8 +60,7 @@ def load(module: str, swaps: Swaps) -> dict[str, ModuleType]:
     """Copies of a module with nodes of its tree replaced, and of all modules that import it, up to the registry.
 
     The real modules are untouched: code that holds them goes on with them. A name that a module imports
-    (`from samplers.a import f`) is that of the copy; a module that it imports (`from samplers import a`) is the real
-    one.
+    (`from PACKAGE.a import f`) is that of the copy; a module that it imports (`from PACKAGE import a`) is the real one.
     """
     changed = ast.fix_missing_locations(substitute(tree(module), swaps))
     names = order(module)
@@ -91,7 +90,7 @@ def mutated_row(row: Row, module: str, swaps: Swaps) -> Row:
         Exception: whatever the changed module raises when it is imported.
     """
     copies = load(module, swaps)
-    if module.startswith("targets."):
+    if module.startswith("sgmcmc_verification.targets."):
         return dataclasses.replace(row, build=_on_changed_manifold(row.build, copies[module]))
     return copies[REGISTRY].sampler_row(row.name)
 

@@ -11,15 +11,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.noisy_gradient import with_noise
-from checks.core.precision import in_dtype
-from checks.core.selection import structured_targets, wide
-from checks.core.start_position import start_position
-from checks.runner.execute import cached_target
-from checks.tiers.contract.interface import Shifted
-from samplers.entry import Row
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.noisy_gradient import with_noise
+from sgmcmc_verification.checks.core.precision import in_dtype
+from sgmcmc_verification.checks.core.selection import structured_targets, wide
+from sgmcmc_verification.checks.core.start_position import start_position
+from sgmcmc_verification.checks.runner.execute import cached_target
+from sgmcmc_verification.checks.tiers.contract.interface import Shifted
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.targets.target import Target
 
 PREFERRED = ("gaussian-correlated-2d",)
 BATCH = 2

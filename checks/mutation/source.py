@@ -11,9 +11,9 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple
 
-from checks.mutation.operators.tree import Scope
-from checks.mutation.program import settings, trace
-from samplers.entry import Row
+from sgmcmc_verification.checks.mutation.operators.tree import Scope
+from sgmcmc_verification.checks.mutation.program import settings, trace
+from sgmcmc_verification.samplers.entry import Row
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (
@@ -31,8 +31,12 @@ FOLDERS = (
     "targets/manifolds",
 )
 APART = frozenset(
-    {"samplers.estimators.basic", "samplers.estimators.host", "samplers.interface.from_step"}
-    | {"samplers.interface.sampler"}
+    {
+        "sgmcmc_verification.samplers.estimators.basic",
+        "sgmcmc_verification.samplers.estimators.host",
+        "sgmcmc_verification.samplers.interface.from_step",
+    }
+    | {"sgmcmc_verification.samplers.interface.sampler"}
 )
 """Not the step: estimators of others than the sampler, argument checks, glue."""
 ENTRANCES = frozenset({"step", "position"})
@@ -62,7 +66,7 @@ def tree(module: str) -> ast.Module:
 
 def file_of(module: str) -> Path:
     """The file of a module or package of the suite."""
-    path = ROOT / module.replace(".", "/")
+    path = ROOT / module.removeprefix("sgmcmc_verification.").replace(".", "/")
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
@@ -116,7 +120,7 @@ def places(row: Row) -> tuple[Place, ...]:
 @contextmanager
 def called(found: set[Place]) -> Iterator[None]:
     """Note the functions of the suite's step code that run between a `step` or `position` and its return."""
-    folders = {str(ROOT / folder): folder.replace("/", ".") for folder in FOLDERS}
+    folders = {str(ROOT / folder): f"sgmcmc_verification.{folder.replace('/', '.')}" for folder in FOLDERS}
     known: dict[Any, Place | None] = {}
     depth = 0
 

@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from checks.core.candidate import Subject
-from checks.core.check import Statement
-from checks.core.result import Result
-from checks.mutation.catalogue import Mutant
-from checks.mutation.equivalence import proof
-from checks.mutation.program import Setting, fingerprint, further_settings, settings
-from checks.registry import STATEMENTS
-from checks.runner.execute import default_seed, execute
-from samplers.entry import Row
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Statement
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.mutation.catalogue import Mutant
+from sgmcmc_verification.checks.mutation.equivalence import proof
+from sgmcmc_verification.checks.mutation.program import Setting, fingerprint, further_settings, settings
+from sgmcmc_verification.checks.registry import STATEMENTS
+from sgmcmc_verification.checks.runner.execute import default_seed, execute
+from sgmcmc_verification.samplers.entry import Row
 
 Status = Literal["stillborn", "identical", "duplicate", "equivalent", "killed", "survived", "open"]
 SOUND = ("pass", "not-applicable")
 """Verdict of the unmutated sampler in a case that counts as a kill."""
 KILLS = ("fail", "error")
-CLAIMED = ("samplers.riemannian.metrics", "samplers.dynamics.complete_recipe")
+CLAIMED = ("sgmcmc_verification.samplers.riemannian.metrics", "sgmcmc_verification.samplers.dynamics.complete_recipe")
 """Modules of the step that the declared dynamics use too."""
 QUICK = 6
 """The first of the screening order are run on one target before the rest: they kill most for their cost."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from checks.numerics.quadrature import plain_neville
+from sgmcmc_verification.checks.numerics.quadrature import plain_neville
 
 
 def slope(hs: np.ndarray, errors: np.ndarray, floor: float) -> tuple[float, float]:

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
 
 GAMMA = "Gamma_i = sum_j d_j (D_ij + Q_ij)"
 DRIFT = "f = -(D + Q) grad H + Gamma"

@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import NotApplicable, OutOfReach
-from checks.numerics.quadrature import gauss_hermite
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.embedded import EmbeddedDynamics
-from samplers.interface.claims import Claims, EmbeddedDiffusion, StochasticEquation
-from targets.target import Target
+from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
+from sgmcmc_verification.checks.numerics.quadrature import gauss_hermite
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.embedded import EmbeddedDynamics
+from sgmcmc_verification.samplers.interface.claims import Claims, EmbeddedDiffusion, StochasticEquation
+from sgmcmc_verification.targets.target import Target
 
 VELOCITY_NODES = 6
 """Nodes for each intrinsic direction of the velocity, and for a thermostat."""

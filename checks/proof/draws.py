@@ -13,8 +13,8 @@ from typing import Any
 import mpmath
 from mpmath import mpf
 
-from checks.proof.errors import Unreadable
-from checks.proof.ring import EVALUATION, Free, Kind, Monomial, Polynomial, Ring, Value
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.ring import EVALUATION, Free, Kind, Monomial, Polynomial, Ring, Value
 
 QUADRATURE_DIGITS = 25
 

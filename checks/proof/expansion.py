@@ -7,23 +7,23 @@ from typing import Any
 
 import jax
 
-from checks.proof.draws import Expectation, draws_in
-from checks.proof.errors import PrecisionLost, TooManyBranches, Unreadable
-from checks.proof.kinetic import solved_hamiltonian
-from checks.proof.memory import require_one_state
-from checks.proof.operators import Density, Index, Moments, moments
-from checks.proof.potential import Coordinate, Jet, Memory
-from checks.proof.reader.interpreter import Reader
-from checks.proof.reader.paths import Path, every_path
-from checks.proof.reader.primitives import new_reader
-from checks.proof.ring import Polynomial, Ring
-from checks.proof.series import Series, Space
-from checks.proof.traced import Stepped, Traced, evaluated
-from checks.proof.zero import witness
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.interface.sampler import Estimator, Sampler
-from samplers.riemannian.metrics import dense
-from targets.target import Target
+from sgmcmc_verification.checks.proof.draws import Expectation, draws_in
+from sgmcmc_verification.checks.proof.errors import PrecisionLost, TooManyBranches, Unreadable
+from sgmcmc_verification.checks.proof.kinetic import solved_hamiltonian
+from sgmcmc_verification.checks.proof.memory import require_one_state
+from sgmcmc_verification.checks.proof.operators import Density, Index, Moments, moments
+from sgmcmc_verification.checks.proof.potential import Coordinate, Jet, Memory
+from sgmcmc_verification.checks.proof.reader.interpreter import Reader
+from sgmcmc_verification.checks.proof.reader.paths import Path, every_path
+from sgmcmc_verification.checks.proof.reader.primitives import new_reader
+from sgmcmc_verification.checks.proof.ring import Polynomial, Ring
+from sgmcmc_verification.checks.proof.series import Series, Space
+from sgmcmc_verification.checks.proof.traced import Stepped, Traced, evaluated
+from sgmcmc_verification.checks.proof.zero import witness
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.riemannian.metrics import dense
+from sgmcmc_verification.targets.target import Target
 
 SLACKS = (0, 2, 4)
 """Powers of s beyond those asked for that are tried, as divisions by s lose some."""

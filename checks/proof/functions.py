@@ -17,8 +17,8 @@ from fractions import Fraction
 import mpmath
 from mpmath import mpf
 
-from checks.proof.errors import NotReal, Unreadable
-from checks.proof.ring import Free, Generator, Kind, Monomial, Polynomial, Ring, Value
+from sgmcmc_verification.checks.proof.errors import NotReal, Unreadable
+from sgmcmc_verification.checks.proof.ring import Free, Generator, Kind, Monomial, Polynomial, Ring, Value
 
 HALF = Fraction(1, 2)
 MOST_FACTORS = 12

@@ -12,8 +12,8 @@ A sum that is never divided is none of these: after t / h steps it is large in 1
 from collections.abc import Mapping
 from fractions import Fraction
 
-from checks.proof.potential import Memory, StepRoot
-from checks.proof.ring import Polynomial
+from sgmcmc_verification.checks.proof.potential import Memory, StepRoot
+from sgmcmc_verification.checks.proof.ring import Polynomial
 
 
 def grows(after: Mapping[int, Polynomial], symbols: Mapping[int, Polynomial]) -> bool:

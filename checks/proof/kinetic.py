@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from checks.proof.functions import substituted
-from checks.proof.operators import Density, Moments, coefficient
-from checks.proof.ring import Free, Polynomial, Ring
+from sgmcmc_verification.checks.proof.functions import substituted
+from sgmcmc_verification.checks.proof.operators import Density, Moments, coefficient
+from sgmcmc_verification.checks.proof.ring import Free, Polynomial, Ring
 
 
 @dataclass(frozen=True)

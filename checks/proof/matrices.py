@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from checks.proof.functions import power
-from checks.proof.ring import Polynomial
+from sgmcmc_verification.checks.proof.functions import power
+from sgmcmc_verification.checks.proof.ring import Polynomial
 
 
 def determinant(rows: Sequence[Sequence[Polynomial]]) -> Polynomial:

@@ -25,19 +25,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.proof.draws import History
-from checks.proof.errors import Unreadable
-from checks.proof.growth import grows
-from checks.proof.potential import MEMORY, Coordinate, uninterpreted
-from checks.proof.reader.interpreter import Reader, unknown
-from checks.proof.reader.paths import Path, every_path
-from checks.proof.reader.primitives import new_reader
-from checks.proof.reader.values import is_discrete, is_key_type, objects, scalar
-from checks.proof.ring import Polynomial, Ring
-from checks.proof.series import Space
-from checks.proof.zero import is_zero
-from samplers.interface.sampler import Estimate, Estimator
-from targets.target import Target
+from sgmcmc_verification.checks.proof.draws import History
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.growth import grows
+from sgmcmc_verification.checks.proof.potential import MEMORY, Coordinate, uninterpreted
+from sgmcmc_verification.checks.proof.reader.interpreter import Reader, unknown
+from sgmcmc_verification.checks.proof.reader.paths import Path, every_path
+from sgmcmc_verification.checks.proof.reader.primitives import new_reader
+from sgmcmc_verification.checks.proof.reader.values import is_discrete, is_key_type, objects, scalar
+from sgmcmc_verification.checks.proof.ring import Polynomial, Ring
+from sgmcmc_verification.checks.proof.series import Space
+from sgmcmc_verification.checks.proof.zero import is_zero
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator
+from sgmcmc_verification.targets.target import Target
 
 Vector = list[Polynomial]
 

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import jax
 
-from checks.core.candidate import Subject
-from checks.proof.prove import Proof, prove
-from checks.proof.ring import rings_limited
-from checks.proof.settings import LINE, NOISY, PLANE, TREE
-from samplers.entry import Row
-from samplers.interface.capabilities import MinibatchEstimator
-from samplers.interface.sampler import Estimator
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.proof.prove import Proof, prove
+from sgmcmc_verification.checks.proof.ring import rings_limited
+from sgmcmc_verification.checks.proof.settings import LINE, NOISY, PLANE, TREE
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.capabilities import MinibatchEstimator
+from sgmcmc_verification.samplers.interface.sampler import Estimator
+from sgmcmc_verification.targets.target import Target
 
 ASKED = (LINE, PLANE, NOISY, TREE)
 """Positions that a run reads a step for; many coordinates take seconds here, and numbers decide them at once."""

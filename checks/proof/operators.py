@@ -17,11 +17,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from checks.proof.draws import Expectation
-from checks.proof.errors import PrecisionLost
-from checks.proof.functions import shortened
-from checks.proof.ring import Polynomial
-from checks.proof.series import Series
+from sgmcmc_verification.checks.proof.draws import Expectation
+from sgmcmc_verification.checks.proof.errors import PrecisionLost
+from sgmcmc_verification.checks.proof.functions import shortened
+from sgmcmc_verification.checks.proof.ring import Polynomial
+from sgmcmc_verification.checks.proof.series import Series
 
 Index = tuple[int, ...]
 Operator = Mapping[Index, Polynomial]

@@ -21,12 +21,12 @@ from jax.extend import core
 from jax.flatten_util import ravel_pytree
 from jax.interpreters import ad, batching
 
-from checks.proof.ring import Free, Polynomial, Ring
-from samplers.interface.aliases import EstimatorState
-from samplers.interface.sampler import Estimate, Stateless
-from targets.manifolds.euclidean import Euclidean
-from targets.manifolds.orthant import Positive
-from targets.target import DataTerms, Target
+from sgmcmc_verification.checks.proof.ring import Free, Polynomial, Ring
+from sgmcmc_verification.samplers.interface.aliases import EstimatorState
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Stateless
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.manifolds.orthant import Positive
+from sgmcmc_verification.targets.target import DataTerms, Target
 
 primitive = core.Primitive("uninterpreted")
 """(d,) -> (d,) * order: all derivatives of one order of the function of a name; it has no values.

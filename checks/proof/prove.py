@@ -13,19 +13,19 @@ from typing import Literal, NamedTuple
 
 import jax
 
-from checks.proof.errors import NotReal, Unreadable
-from checks.proof.expansion import Expansion, Region, expand
-from checks.proof.memory import Remembering, remembers
-from checks.proof.potential import Memory, UninterpretedNoise
-from checks.proof.reader.predicates import NOT_SMOOTH
-from checks.proof.ring import MOST_WORK
-from checks.proof.settings import SETTINGS, Setting, of_dimension
-from checks.proof.statements.balance import balance
-from checks.proof.statements.boundaries import continuous
-from checks.proof.statements.closure import NOT_FOLLOWED, closed_state, closure
-from checks.proof.statements.data import data_statements, forgotten
-from checks.proof.statements.exchange import with_jumps
-from checks.proof.statements.orders import (
+from sgmcmc_verification.checks.proof.errors import NotReal, Unreadable
+from sgmcmc_verification.checks.proof.expansion import Expansion, Region, expand
+from sgmcmc_verification.checks.proof.memory import Remembering, remembers
+from sgmcmc_verification.checks.proof.potential import Memory, UninterpretedNoise
+from sgmcmc_verification.checks.proof.reader.predicates import NOT_SMOOTH
+from sgmcmc_verification.checks.proof.ring import MOST_WORK
+from sgmcmc_verification.checks.proof.settings import SETTINGS, Setting, of_dimension
+from sgmcmc_verification.checks.proof.statements.balance import balance
+from sgmcmc_verification.checks.proof.statements.boundaries import continuous
+from sgmcmc_verification.checks.proof.statements.closure import NOT_FOLLOWED, closed_state, closure
+from sgmcmc_verification.checks.proof.statements.data import data_statements, forgotten
+from sgmcmc_verification.checks.proof.statements.exchange import with_jumps
+from sgmcmc_verification.checks.proof.statements.orders import (
     described,
     generator,
     in_terms_of_recipe,
@@ -34,13 +34,13 @@ from checks.proof.statements.orders import (
     recipe,
     weak_order,
 )
-from checks.proof.statements.particles import particle_statements
-from checks.proof.statements.reach import noise_reaches
-from checks.proof.statements.result import OUTCOMES, Outcome, Result
-from checks.proof.traced import Traced
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.estimators.basic import Exact
-from samplers.interface.claims import (
+from sgmcmc_verification.checks.proof.statements.particles import particle_statements
+from sgmcmc_verification.checks.proof.statements.reach import noise_reaches
+from sgmcmc_verification.checks.proof.statements.result import OUTCOMES, Outcome, Result
+from sgmcmc_verification.checks.proof.traced import Traced
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.interface.claims import (
     Composite,
     DensityEstimate,
     Diffusion,
@@ -52,8 +52,8 @@ from samplers.interface.claims import (
     Reversal,
     StationaryLaw,
 )
-from samplers.interface.sampler import Estimator, Sampler
-from targets.target import Target
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.targets.target import Target
 
 Verdict = Literal["pass", "fail", "undecided"]
 Builder = Callable[[Target], Sampler]

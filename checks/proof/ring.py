@@ -29,7 +29,7 @@ from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, Literal, Protocol
 
-from checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.errors import Unreadable
 
 Value = Any
 """A real number of mpmath, which has no types."""

@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from checks.proof.errors import PrecisionLost, Unreadable
-from checks.proof.functions import derivatives, power, shortened
-from checks.proof.ring import Polynomial, Ring
+from sgmcmc_verification.checks.proof.errors import PrecisionLost, Unreadable
+from sgmcmc_verification.checks.proof.functions import derivatives, power, shortened
+from sgmcmc_verification.checks.proof.ring import Polynomial, Ring
 
 EXACT = 10**6
 """Precision of a series that is known completely."""

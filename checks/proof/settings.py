@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from checks.proof.potential import any_target, target_of_tree
-from targets.target import Target
+from sgmcmc_verification.checks.proof.potential import any_target, target_of_tree
+from sgmcmc_verification.targets.target import Target
 
 LARGE = 34
 """A dimension beyond the sizes (10, 16, 32) at which programs cut arrays into blocks."""

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import mpmath
 
-from checks.proof.functions import (
+from sgmcmc_verification.checks.proof.functions import (
     HALF,
     Abbreviation,
     Absolute,
@@ -22,8 +22,8 @@ from checks.proof.functions import (
     derivatives,
     power,
 )
-from checks.proof.potential import Jet
-from checks.proof.ring import Polynomial, Ring, Value
+from sgmcmc_verification.checks.proof.potential import Jet
+from sgmcmc_verification.checks.proof.ring import Polynomial, Ring, Value
 
 Slopes = list[Value]
 

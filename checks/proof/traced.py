@@ -11,16 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.proof.draws import History
-from checks.proof.errors import Unreadable
-from checks.proof.potential import Coordinate
-from checks.proof.reader.calls import without_dead_code
-from checks.proof.reader.interpreter import Reader, least, unknown
-from checks.proof.reader.values import Array, is_discrete, is_key_type, objects, scalar
-from checks.proof.ring import Polynomial
-from checks.proof.series import Series
-from samplers.interface.sampler import Estimator, Sampler
-from targets.target import Target
+from sgmcmc_verification.checks.proof.draws import History
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.potential import Coordinate
+from sgmcmc_verification.checks.proof.reader.calls import without_dead_code
+from sgmcmc_verification.checks.proof.reader.interpreter import Reader, least, unknown
+from sgmcmc_verification.checks.proof.reader.values import Array, is_discrete, is_key_type, objects, scalar
+from sgmcmc_verification.checks.proof.ring import Polynomial
+from sgmcmc_verification.checks.proof.series import Series
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,10 +14,10 @@ import mpmath
 import numpy as np
 from mpmath import mpf
 
-from checks.proof.draws import evaluator, in_floats
-from checks.proof.errors import NotReal, Unreadable
-from checks.proof.functions import Abbreviation, Applied, InverseRoot, Values, by_power, is_positive
-from checks.proof.ring import Polynomial, Ring, Value
+from sgmcmc_verification.checks.proof.draws import evaluator, in_floats
+from sgmcmc_verification.checks.proof.errors import NotReal, Unreadable
+from sgmcmc_verification.checks.proof.functions import Abbreviation, Applied, InverseRoot, Values, by_power, is_positive
+from sgmcmc_verification.checks.proof.ring import Polynomial, Ring, Value
 
 Status = Literal["proved", "verified", "round-off", "single", "nonzero"]
 """Ranks of a zero, the best first; `single`: to the round-off of a constant in single precision."""

@@ -77,7 +77,7 @@ def pytest_load_initial_conftests(
     folder = Path(early_config.invocation_params.dir)
     asked = early_config.known_args_namespace.sampler or _name_checks(args, folder)
     if asked or early_config.rootpath == HERE.parent:
-        from checks.core.compilation import limit_threads
+        from sgmcmc_verification.checks.core.compilation import limit_threads
 
         limit_threads()
         yield
@@ -212,8 +212,8 @@ class OnStandardError:
 
 def _answer(config: pytest.Config) -> int:
     """Print a list or an explanation; the exit code."""
-    from checks.core.bad_input import BadInput
-    from checks.runner.listing import explanation, listing
+    from sgmcmc_verification.checks.core.bad_input import BadInput
+    from sgmcmc_verification.checks.runner.listing import explanation, listing
 
     asked = config.option.list_of
     try:
@@ -234,18 +234,18 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     import jax
 
-    from checks.core.compilation import configure
-    from checks.pytest_plugin.jax_cache import register
+    from sgmcmc_verification.checks.core.compilation import configure
+    from sgmcmc_verification.checks.pytest_plugin.jax_cache import register
 
     config.addinivalue_line("markers", "xdist_group(name): tests of one group run in one worker")
     register(config)
     config.add_cleanup(functools.partial(jax.config.update, "jax_enable_x64", jax.config.values["jax_enable_x64"]))
     jax.config.update("jax_enable_x64", True)
     configure(config.option.compilation_cache, first=not _is_worker(config))
-    from checks.core.bad_input import BadInput
-    from checks.core.error_origin import one_line, place
-    from checks.core.time_limit import OutOfTime, time_limit
-    from checks.runner.plan import make_plan, parse_number
+    from sgmcmc_verification.checks.core.bad_input import BadInput
+    from sgmcmc_verification.checks.core.error_origin import one_line, place
+    from sgmcmc_verification.checks.core.time_limit import OutOfTime, time_limit
+    from sgmcmc_verification.checks.runner.plan import make_plan, parse_number
 
     given = config.option
     try:
@@ -277,7 +277,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not _is_worker(config):
         config.pluginmanager.register(Collector(config), "verification-collector")
     if given.report and not _is_worker(config):
-        from checks.runner.record import record_of
+        from sgmcmc_verification.checks.runner.record import record_of
 
         stream = config.stash[STREAM] = _opened("--report", given.report)
         stream.write(json.dumps(record_of(plan, _command(config))) + "\n")
@@ -295,7 +295,7 @@ def _opened(flag: str, file: str) -> IO[str]:
 
 
 def _command(config: pytest.Config) -> str:
-    from checks.pytest_plugin.command_line import ALONE
+    from sgmcmc_verification.checks.pytest_plugin.command_line import ALONE
 
     given = [str(argument) for argument in config.invocation_params.args]
     if given[: len(ALONE)] == list(ALONE):
@@ -376,8 +376,8 @@ def run_case(request: pytest.FixtureRequest) -> Callable[[Any], None]:
     """Runs a case, hands its result to the report, and fails on a verdict that is not good."""
 
     def run(case: Any) -> None:
-        from checks.pytest_plugin.terminal import worst
-        from checks.runner.check_sampler import decided, sampled
+        from sgmcmc_verification.checks.pytest_plugin.terminal import worst
+        from sgmcmc_verification.checks.runner.check_sampler import decided, sampled
 
         plan, row = _plan(request.config), case.subject.row.name
         so_far = request.config.stash[SO_FAR].setdefault(row, [])
@@ -424,8 +424,8 @@ class Collector:
             if report.failed:
                 self.config.stash[BROKEN].append(report.nodeid)
             return
-        from checks.core.result import Result
-        from checks.runner.check_sampler import outcome
+        from sgmcmc_verification.checks.core.result import Result
+        from sgmcmc_verification.checks.runner.check_sampler import outcome
 
         stream = self.config.stash.get(STREAM, None)
         for line in record["lines"]:
@@ -441,7 +441,7 @@ def pytest_report_header(config: pytest.Config) -> Any:
     plan = _plan(config)
     if plan is None:
         return None
-    from checks.pytest_plugin.terminal import header
+    from sgmcmc_verification.checks.pytest_plugin.terminal import header
 
     return header(plan, int(getattr(config.option, "numprocesses", None) or 1))
 
@@ -452,14 +452,14 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     plan = _plan(session.config)
     if plan is None or _is_worker(session.config) or session.config.option.collectonly:
         return
-    from checks.runner.text import conclusions
+    from sgmcmc_verification.checks.runner.text import conclusions
 
     outcomes = session.config.stash[OUTCOMES]
     if exitstatus in (0, 1):
         good = all(c.good for c in conclusions(plan, outcomes)) and not session.config.stash[BROKEN]
         session.exitstatus = 0 if good else 1
     if session.config.option.json:
-        from checks.runner.document import document, to_json
+        from sgmcmc_verification.checks.runner.document import document, to_json
 
         session.config.stash[DOCUMENT].write(to_json(document(plan, outcomes, _command(session.config))))
 
@@ -471,8 +471,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     outcomes = config.stash.get(OUTCOMES, [])
     if plan is None or not outcomes:
         return
-    from checks.pytest_plugin.terminal import table
-    from checks.runner.text import conclusions, report
+    from sgmcmc_verification.checks.pytest_plugin.terminal import table
+    from sgmcmc_verification.checks.runner.text import conclusions, report
 
     out = terminalreporter
     out.section("verdicts")

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from checks.core.result import VERDICTS, Result
-from checks.runner.plan import Plan
-from checks.runner.text import MINOR_FAULT, Outcome
+from sgmcmc_verification.checks.core.result import VERDICTS, Result
+from sgmcmc_verification.checks.runner.plan import Plan
+from sgmcmc_verification.checks.runner.text import MINOR_FAULT, Outcome
 
 
 def header(plan: Plan, workers: int) -> list[str]:

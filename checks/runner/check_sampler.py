@@ -6,21 +6,21 @@ from typing import Any
 
 import jax
 
-from checks.core.bad_input import BadInput
-from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
-from checks.core.conclusion import Judged
-from checks.core.lookup import resolve, resolve_object
-from checks.core.time_limit import time_limit
-from checks.end_points.error_rates import fraction_of_chains
-from checks.runner.execute import name_of
-from checks.runner.fallback import sample
-from checks.runner.known_failures import Deviation
-from checks.runner.plan import Plan, PlannedStatement, parse_tiers, plan_of
-from checks.runner.proved import decide
-from checks.runner.report import Report
-from checks.runner.text import Outcome
-from samplers.interface.claims import Claims
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.conclusion import Judged
+from sgmcmc_verification.checks.core.lookup import resolve, resolve_object
+from sgmcmc_verification.checks.core.time_limit import time_limit
+from sgmcmc_verification.checks.end_points.error_rates import fraction_of_chains
+from sgmcmc_verification.checks.runner.execute import name_of
+from sgmcmc_verification.checks.runner.fallback import sample
+from sgmcmc_verification.checks.runner.known_failures import Deviation
+from sgmcmc_verification.checks.runner.plan import Plan, PlannedStatement, parse_tiers, plan_of
+from sgmcmc_verification.checks.runner.proved import decide
+from sgmcmc_verification.checks.runner.report import Report
+from sgmcmc_verification.checks.runner.text import Outcome
+from sgmcmc_verification.samplers.interface.claims import Claims
 
 
 def check_sampler(  # noqa: PLR0913 (each is an option of the command line)

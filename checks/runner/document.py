@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from checks.core.conclusion import Conclusion
-from checks.core.conclusion import Plan as Record
-from checks.core.result import Result, plain
-from checks.runner.plan import Plan
-from checks.runner.record import record_of
-from checks.runner.text import Outcome, conclusions
+from sgmcmc_verification.checks.core.conclusion import Conclusion
+from sgmcmc_verification.checks.core.conclusion import Plan as Record
+from sgmcmc_verification.checks.core.result import Result, plain
+from sgmcmc_verification.checks.runner.plan import Plan
+from sgmcmc_verification.checks.runner.record import record_of
+from sgmcmc_verification.checks.runner.text import Outcome, conclusions
 
 
 @dataclass(frozen=True)

@@ -12,24 +12,24 @@ from typing import Any
 
 import jax
 
-from checks.core.bad_input import BadInput
-from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
-from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, Statement
-from checks.core.conclusion import ABOUT_LAW
-from checks.core.error_origin import RAISED, SUITE, one_line, place
-from checks.core.finding import Finding
-from checks.core.lookup import is_optimiser, resolve, resolve_object
-from checks.core.preflight import dtype_of, preflight
-from checks.core.result import Result
-from checks.core.time_limit import OutOfTime
-from checks.diagnosis import diagnose, explained, read, read_order
-from checks.end_points.error_rates import current_fraction, fraction_of_chains
-from checks.registry import CHECKS, check_of, find_statement
-from samplers.entry import WORKLOAD
-from samplers.estimators.host import Unintercepted
-from samplers.interface.capabilities import IsolatedSampler, on_host
-from targets.target import Target
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, Statement
+from sgmcmc_verification.checks.core.conclusion import ABOUT_LAW
+from sgmcmc_verification.checks.core.error_origin import RAISED, SUITE, one_line, place
+from sgmcmc_verification.checks.core.finding import Finding
+from sgmcmc_verification.checks.core.lookup import is_optimiser, resolve, resolve_object
+from sgmcmc_verification.checks.core.preflight import dtype_of, preflight
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.core.time_limit import OutOfTime
+from sgmcmc_verification.checks.diagnosis import diagnose, explained, read, read_order
+from sgmcmc_verification.checks.end_points.error_rates import current_fraction, fraction_of_chains
+from sgmcmc_verification.checks.registry import CHECKS, check_of, find_statement
+from sgmcmc_verification.samplers.entry import WORKLOAD
+from sgmcmc_verification.samplers.estimators.host import Unintercepted
+from sgmcmc_verification.samplers.interface.capabilities import IsolatedSampler, on_host
+from sgmcmc_verification.targets.target import Target
 
 PROVED = "proved for every smooth potential"
 """Begins the reason of a statement for which a proof stands; the name of the proof follows."""
@@ -105,7 +105,9 @@ def reproduction(
     arguments += [f"options={options!r}"] if options else []
     arguments += [f"step_size={step_size}"] if step_size is not None else []
     arguments += [f"chains={fraction}"] if fraction != 1 else []
-    python = f"from checks.execute import run_check\nprint(run_check({', '.join(arguments)}).to_json())"
+    python = (
+        f"from sgmcmc_verification.checks.execute import run_check\nprint(run_check({', '.join(arguments)}).to_json())"
+    )
     return python if subject.reference == "" else " ".join(shell) + "\n" + python
 
 

@@ -8,18 +8,18 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from checks.core import obligations as o
-from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
-from checks.core.conclusion import Judged, Plan, conclude, unmet
-from checks.core.result import Result
-from checks.core.selection import BANANA, HIGH, MATRIX, NETWORK, PYTREE, runs_on
-from checks.runner.execute import execute
-from checks.tiers.invariance import law_of_runs, law_of_several_steps, law_of_steps
-from samplers.estimators.basic import Minibatch
-from samplers.estimators.host import HostExact
-from samplers.interface.capabilities import on_host
-from targets.target import Target
+from sgmcmc_verification.checks.core import obligations as o
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.conclusion import Judged, Plan, conclude, unmet
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.core.selection import BANANA, HIGH, MATRIX, NETWORK, PYTREE, runs_on
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.tiers.invariance import law_of_runs, law_of_several_steps, law_of_steps
+from sgmcmc_verification.samplers.estimators.basic import Minibatch
+from sgmcmc_verification.samplers.estimators.host import HostExact
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.targets.target import Target
 
 TARGETS = {
     o.GAUSSIAN: ("gaussian-correlated-2d",),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.bad_input import BadInput
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,16 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from checks.core.bad_input import BadInput
-from checks.core.catalogue import adapter_rows, closest, workload_rows
-from checks.core.check import Check, Statement
-from checks.registry import CHECKS, STATEMENTS, check_of
-from checks.runner.plan import GROUPS
-from samplers import types
-from samplers.entry import TIERS, Row
-from samplers.interface.claims import Claim, Law
-from samplers.registry import SAMPLERS
-from targets.registry import POSTERIORS, TARGETS
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.catalogue import adapter_rows, closest, workload_rows
+from sgmcmc_verification.checks.core.check import Check, Statement
+from sgmcmc_verification.checks.registry import CHECKS, STATEMENTS, check_of
+from sgmcmc_verification.checks.runner.plan import GROUPS
+from sgmcmc_verification.samplers import types
+from sgmcmc_verification.samplers.entry import TIERS, Row
+from sgmcmc_verification.samplers.interface.claims import Claim, Law
+from sgmcmc_verification.samplers.registry import SAMPLERS
+from sgmcmc_verification.targets.registry import POSTERIORS, TARGETS
 
 WIDTH = 110
 Rows = list[tuple[str, str]]
@@ -156,7 +156,7 @@ def _of_statement(statement: Statement) -> list[str]:
 
 def _of_claim(kind: type[Claim]) -> list[str]:
     return [
-        f"{kind.__name__}: a claim, from samplers import {kind.__name__}",
+        f"{kind.__name__}: a claim, from sgmcmc_verification.samplers import {kind.__name__}",
         *_field("taken by", ", ".join(takers()[kind]) or "no statement: it says what is not held against a sampler"),
         "",
         *textwrap.indent(inspect.getdoc(kind) or "", "  ").splitlines(),

@@ -6,10 +6,10 @@ from typing import Any
 import jax
 import pytest
 
-from checks.runner.check_sampler import decided, plan_for, sampled
-from checks.runner.plan import Plan, PlannedCheck, PlannedSampling
-from checks.runner.report import Report
-from checks.runner.text import Outcome, block
+from sgmcmc_verification.checks.runner.check_sampler import decided, plan_for, sampled
+from sgmcmc_verification.checks.runner.plan import Plan, PlannedCheck, PlannedSampling
+from sgmcmc_verification.checks.runner.report import Report
+from sgmcmc_verification.checks.runner.text import Outcome, block
 
 
 class _Run:

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from checks.core.bad_input import BadInput
-from checks.core.candidate import Subject
-from checks.core.catalogue import adapter_rows, closest, find_target, workload_rows
-from checks.core.check import UNCLAIMED, Check, Statement
-from checks.core.conclusion import Plan as Record
-from checks.core.due import due as due_of
-from checks.core.lookup import resolve
-from checks.core.preflight import preflight
-from checks.core.selection import claims_of
-from checks.registry import STATEMENTS, check_of, find_check
-from checks.runner.execute import cached_target, default_seed
-from checks.runner.known_failures import Deviation, read, unmatched
-from checks.runner.stability import refuse_unstable
-from samplers.entry import DETERMINISTIC_TIERS, STATISTICAL_TIERS, TIERS, WORKLOAD
-from samplers.interface.claims import ParticleLaw
-from samplers.registry import SAMPLERS
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import adapter_rows, closest, find_target, workload_rows
+from sgmcmc_verification.checks.core.check import UNCLAIMED, Check, Statement
+from sgmcmc_verification.checks.core.conclusion import Plan as Record
+from sgmcmc_verification.checks.core.due import due as due_of
+from sgmcmc_verification.checks.core.lookup import resolve
+from sgmcmc_verification.checks.core.preflight import preflight
+from sgmcmc_verification.checks.core.selection import claims_of
+from sgmcmc_verification.checks.registry import STATEMENTS, check_of, find_check
+from sgmcmc_verification.checks.runner.execute import cached_target, default_seed
+from sgmcmc_verification.checks.runner.known_failures import Deviation, read, unmatched
+from sgmcmc_verification.checks.runner.stability import refuse_unstable
+from sgmcmc_verification.samplers.entry import DETERMINISTIC_TIERS, STATISTICAL_TIERS, TIERS, WORKLOAD
+from sgmcmc_verification.samplers.interface.claims import ParticleLaw
+from sgmcmc_verification.samplers.registry import SAMPLERS
 
 GROUPS = {"deterministic": DETERMINISTIC_TIERS, "statistical": STATISTICAL_TIERS, "all": TIERS}
 

@@ -8,14 +8,14 @@ contradict a proof, the suite is wrong, and says so.
 import functools
 from collections.abc import Mapping
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, Statement
-from checks.core.conclusion import CONTRADICTS, SHOWN
-from checks.core.error_origin import RAISED
-from checks.core.result import Result
-from checks.proof.of_subject import setting_of
-from checks.registry import PROOFS
-from checks.runner.execute import cached_target, execute
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, Statement
+from sgmcmc_verification.checks.core.conclusion import CONTRADICTS, SHOWN
+from sgmcmc_verification.checks.core.error_origin import RAISED
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.proof.of_subject import setting_of
+from sgmcmc_verification.checks.registry import PROOFS
+from sgmcmc_verification.checks.runner.execute import cached_target, execute
 
 WITNESSES = ("gaussian_limit", "defect")
 """Statements that a proof does not stand for on the first Gaussian and the first other target, at default options."""

@@ -5,10 +5,10 @@ import platform
 from dataclasses import asdict
 from typing import Any
 
-from checks.core.result import SCHEMA
-from checks.core.revision import commit
-from checks.runner.execute import versions_of
-from checks.runner.plan import Plan
+from sgmcmc_verification.checks.core.result import SCHEMA
+from sgmcmc_verification.checks.core.revision import commit
+from sgmcmc_verification.checks.runner.execute import versions_of
+from sgmcmc_verification.checks.runner.plan import Plan
 
 
 def record_of(plan: Plan, command: str) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from checks.core.conclusion import Conclusion
-from checks.core.result import Result
-from checks.runner.document import document, to_json
-from checks.runner.plan import Plan
-from checks.runner.record import record_of
-from checks.runner.text import Outcome, conclusions, report
+from sgmcmc_verification.checks.core.conclusion import Conclusion
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.runner.document import document, to_json
+from sgmcmc_verification.checks.runner.plan import Plan
+from sgmcmc_verification.checks.runner.record import record_of
+from sgmcmc_verification.checks.runner.text import Outcome, conclusions, report
 
 
 class LawNotShown(AssertionError):

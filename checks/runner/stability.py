@@ -1,11 +1,11 @@
 """Refusal of a step size that a sampler cannot take, before anything is judged at it."""
 
-from checks.core.bad_input import BadInput
-from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
-from checks.core.error_origin import RAISED
-from checks.exact_laws.lyapunov import stability_limit
-from checks.tracing.step_map import step_map
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.error_origin import RAISED
+from sgmcmc_verification.checks.exact_laws.lyapunov import stability_limit
+from sgmcmc_verification.checks.tracing.step_map import step_map
 
 LARGEST = 3.0
 """Largest multiple of the usual step size at which a law on a Gaussian is computed."""

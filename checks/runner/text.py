@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from checks.core.conclusion import MINOR, PASS, ROOTS, WORDS, Conclusion, Judged, conclude
-from checks.core.conclusion import Plan as Record
-from checks.core.obligations import obligation
-from checks.core.result import Result
-from checks.runner.known_failures import Deviation
-from checks.runner.plan import Plan
+from sgmcmc_verification.checks.core.conclusion import MINOR, PASS, ROOTS, WORDS, Conclusion, Judged, conclude
+from sgmcmc_verification.checks.core.conclusion import Plan as Record
+from sgmcmc_verification.checks.core.obligations import obligation
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.runner.known_failures import Deviation
+from sgmcmc_verification.checks.runner.plan import Plan
 
 WIDTH = 118
 MINOR_FAULT = "minor fault"

@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from checks.statistics import weighted_chi_square
-from checks.statistics.outcome import Outcome, checked_allowance, checked_sample
-from targets.numerics.arrays import ArrayLike
+from sgmcmc_verification.checks.statistics import weighted_chi_square
+from sgmcmc_verification.checks.statistics.outcome import Outcome, checked_allowance, checked_sample
+from sgmcmc_verification.targets.numerics.arrays import ArrayLike
 
 TERMS = 150
 """Terms of the limit law of Anderson and Darling that are kept as chi-squares; the mean of the others is added."""

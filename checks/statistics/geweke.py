@@ -6,10 +6,10 @@ from typing import TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from checks.statistics.distribution import ks_two_sample_test
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import Outcome, checked_sample
-from targets.numerics.arrays import AnyArray
+from sgmcmc_verification.checks.statistics.distribution import ks_two_sample_test
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome, checked_sample
+from sgmcmc_verification.targets.numerics.arrays import AnyArray
 
 Theta = TypeVar("Theta")
 Data = TypeVar("Data")

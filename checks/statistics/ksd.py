@@ -5,10 +5,17 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from checks.statistics.outcome import Outcome, checked_sample
-from checks.statistics.pairs import Statistic, Tested, Tile, bootstrap, pair_statistic, require_statistic
-from checks.statistics.weighted_chi_square import moments_of, norm_test
-from targets.numerics.arrays import ArrayLike
+from sgmcmc_verification.checks.statistics.outcome import Outcome, checked_sample
+from sgmcmc_verification.checks.statistics.pairs import (
+    Statistic,
+    Tested,
+    Tile,
+    bootstrap,
+    pair_statistic,
+    require_statistic,
+)
+from sgmcmc_verification.checks.statistics.weighted_chi_square import moments_of, norm_test
+from sgmcmc_verification.targets.numerics.arrays import ArrayLike
 
 
 def ksd(

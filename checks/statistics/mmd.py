@@ -6,9 +6,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial.distance import pdist
 
-from checks.statistics.outcome import Outcome, checked_sample
-from checks.statistics.weighted_chi_square import moments_of, norm_test
-from targets.numerics.arrays import ArrayLike
+from sgmcmc_verification.checks.statistics.outcome import Outcome, checked_sample
+from sgmcmc_verification.checks.statistics.weighted_chi_square import moments_of, norm_test
+from sgmcmc_verification.targets.numerics.arrays import ArrayLike
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Bandwidths of the mixture of kernels, as multiples of the median distance."""

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from scipy import special
 from scipy.optimize import root_scalar
 
-from checks.statistics.outcome import Outcome, checked_allowance, checked_sample, normal_quantile
-from targets.numerics.arrays import ArrayLike
+from sgmcmc_verification.checks.statistics.outcome import Outcome, checked_allowance, checked_sample, normal_quantile
+from sgmcmc_verification.targets.numerics.arrays import ArrayLike
 
 FAR = 30.0
 """Beyond this z, where SciPy's tail underflows before long, that of Student's t is expanded in 1/z."""

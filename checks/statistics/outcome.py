@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from targets.numerics.arrays import ArrayLike
+from sgmcmc_verification.targets.numerics.arrays import ArrayLike
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import math
 
 import scipy
 
-from checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.statistics.outcome import Outcome
 
 
 def proportion_test(successes: int, n: int, expected: float, *, name: str = "proportion") -> Outcome:

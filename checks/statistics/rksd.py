@@ -5,9 +5,16 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from checks.statistics.outcome import checked_sample
-from checks.statistics.pairs import Statistic, Tested, Tile, bootstrap, pair_statistic, require_statistic
-from targets.numerics.arrays import ArrayLike
+from sgmcmc_verification.checks.statistics.outcome import checked_sample
+from sgmcmc_verification.checks.statistics.pairs import (
+    Statistic,
+    Tested,
+    Tile,
+    bootstrap,
+    pair_statistic,
+    require_statistic,
+)
+from sgmcmc_verification.targets.numerics.arrays import ArrayLike
 
 Zonal = Literal["vmf", "imq"]
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from checks.statistics.distribution import ks_test
-from checks.statistics.geweke import Data, Theta, evaluated
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import Outcome
-from targets.numerics.arrays import AnyArray
+from sgmcmc_verification.checks.statistics.distribution import ks_test
+from sgmcmc_verification.checks.statistics.geweke import Data, Theta, evaluated
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.targets.numerics.arrays import AnyArray
 
 Draws = Callable[[np.random.Generator, Theta, Data, int], Sequence[Theta]]
 """(generator, theta_0, y, L) -> L posterior draws for each data set, exchangeable with theta_0 given y."""

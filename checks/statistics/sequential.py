@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.statistics.outcome import Outcome
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Complex, Float
 from scipy.optimize import root_scalar
 
-from checks.statistics.outcome import Outcome, checked_allowance, normal_quantile
-from targets.numerics.arrays import ArrayLike
+from sgmcmc_verification.checks.statistics.outcome import Outcome, checked_allowance, normal_quantile
+from sgmcmc_verification.targets.numerics.arrays import ArrayLike
 
 STEP, REACH = 0.05, 11.0
 """Spacing and half-length of the trapezoidal rule, in standard deviations of the tilted law."""

@@ -6,8 +6,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from checks.tracing.noise_tape import Noise
-from checks.tracing.step_map import JaxStep
+from sgmcmc_verification.checks.tracing.noise_tape import Noise
+from sgmcmc_verification.checks.tracing.step_map import JaxStep
 
 
 def decided(step: JaxStep, z: Any, normals: Any, integers: Any, share: Any, h: Any) -> jax.Array:

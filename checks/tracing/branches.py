@@ -14,8 +14,17 @@ import jax
 import jax.numpy as jnp
 from jax.extend import core
 
-from checks.core.error_origin import SUITE
-from checks.tracing.noise_tape import Noise, Player, Program, evaluate, file_of, short_place, source_place, subjaxprs
+from sgmcmc_verification.checks.core.error_origin import SUITE
+from sgmcmc_verification.checks.tracing.noise_tape import (
+    Noise,
+    Player,
+    Program,
+    evaluate,
+    file_of,
+    short_place,
+    source_place,
+    subjaxprs,
+)
 
 JAX = Path(jax.__file__).resolve().parent
 COMPARISONS = {"lt", "le", "gt", "ge", "max", "min"}

@@ -5,8 +5,8 @@ from typing import Any
 
 import jax
 
-from checks.core.error_origin import SUITE
-from checks.tracing.noise_tape import short_place, source_place, subjaxprs
+from sgmcmc_verification.checks.core.error_origin import SUITE
+from sgmcmc_verification.checks.tracing.noise_tape import short_place, source_place, subjaxprs
 
 PRIMITIVES = {"pure_callback", "io_callback"}
 """Those that return something; `jax.debug.callback` does not."""

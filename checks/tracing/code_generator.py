@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.numerics.quadrature import neville
-from checks.tracing.one_step_moments import moments_of, step_sizes
-from checks.tracing.step_map import JaxStep, step_map
-from samplers.interface.sampler import Estimator
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.numerics.quadrature import neville
+from sgmcmc_verification.checks.tracing.one_step_moments import moments_of, step_sizes
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.samplers.interface.sampler import Estimator
+from sgmcmc_verification.targets.target import Target
 
 EXTRAPOLATED = 9
 """Factor by which extrapolation to h = 0 from halvings of h raises round-off: prod_k (2^k + 1) / (2^k - 1)."""

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.tracing.step_map import JaxStep
-from samplers.interface.whole_state import is_key
+from sgmcmc_verification.checks.tracing.step_map import JaxStep
+from sgmcmc_verification.samplers.interface.whole_state import is_key
 
 
 def reads_a_count(step: JaxStep, h: float) -> bool:

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from checks.core.candidate import Subject
-from checks.core.check import NotApplicable
-from checks.tracing.step_map import HostStep, JaxStep, step_map
-from samplers.estimators.basic import Minibatch
-from samplers.interface.capabilities import AnchoredEstimator
-from samplers.interface.sampler import Estimate
-from targets.target import DataTerms, Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import NotApplicable
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
+from sgmcmc_verification.samplers.estimators.basic import Minibatch
+from sgmcmc_verification.samplers.interface.capabilities import AnchoredEstimator
+from sgmcmc_verification.samplers.interface.sampler import Estimate
+from sgmcmc_verification.targets.target import DataTerms, Target
 
 BATCH = 2
 """Data of a minibatch."""

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 from jax.interpreters import partial_eval
 
-from samplers.interface.sampler import Estimate, Estimator, Sampler
-from samplers.interface.trees import EstimatorState, Key, Position
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator, Sampler
+from sgmcmc_verification.samplers.interface.trees import EstimatorState, Key, Position
 
 STEPS = 3
 """Steps after which what the first one returned has reached a position, gradients that are kept for a step included."""

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import special
 
-from samplers.estimators.host import Unintercepted
-from targets.numerics.quadrature import jacobi_rule
+from sgmcmc_verification.samplers.estimators.host import Unintercepted
+from sgmcmc_verification.targets.numerics.quadrature import jacobi_rule
 
 __all__ = ["BranchingGenerator", "ScriptedGenerator", "Unintercepted", "branches"]
 

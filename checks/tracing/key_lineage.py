@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
-from checks.tracing.noise_tape import DrawKind, Reader, evaluate, is_key, short_place, source_place
+from sgmcmc_verification.checks.tracing.noise_tape import DrawKind, Reader, evaluate, is_key, short_place, source_place
 
 
 class Consumed(NamedTuple):

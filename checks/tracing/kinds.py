@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
-from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach
-from checks.tracing.acceptance import decided
-from checks.tracing.step_map import JaxStep, step_map
-from samplers.interface.claims import ExactLaw
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach
+from sgmcmc_verification.checks.tracing.acceptance import decided
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.samplers.interface.claims import ExactLaw
 
 SIZES = 1e-3 * 2.0 ** np.arange(0, 13)
 """Step sizes of which a proposal is rejected at one at least."""

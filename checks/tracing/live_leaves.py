@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax.interpreters import partial_eval
 
-from samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 
 
 def live_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: float) -> list[bool]:

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core, source_info_util
 
-from checks.core.error_origin import SUITE
+from sgmcmc_verification.checks.core.error_origin import SUITE
 
 DrawKind = Literal["normal", "uniform", "integer"]
 

@@ -6,15 +6,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.tracing.potential_estimator import with_energy
-from checks.tracing.step_map import HostStep, JaxStep, step_map
-from samplers.entry import known_noise
-from samplers.estimators.basic import KnownNoise, square_root
-from samplers.estimators.host import HostExact
-from samplers.interface.claims import UncompensatedNoise
-from samplers.interface.sampler import Estimate, Sampler
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.tracing.potential_estimator import with_energy
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
+from sgmcmc_verification.samplers.entry import known_noise
+from sgmcmc_verification.samplers.estimators.basic import KnownNoise, square_root
+from sgmcmc_verification.samplers.estimators.host import HostExact
+from sgmcmc_verification.samplers.interface.claims import UncompensatedNoise
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Sampler
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(frozen=True, eq=False)

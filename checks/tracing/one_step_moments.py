@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import OutOfReach
-from checks.numerics.quadrature import symmetric_rule
-from checks.tracing.step_map import HostStep, JaxStep, step_map
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import OutOfReach
+from sgmcmc_verification.checks.numerics.quadrature import symmetric_rule
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
+from sgmcmc_verification.targets.target import Target
 
 FEW = 2
 """Points at which moments are taken where there are many normals."""

@@ -6,9 +6,9 @@ from functools import lru_cache
 import jax
 import jax.numpy as jnp
 
-from checks.tracing.noise_tape import record
-from checks.tracing.step_map import HostStep, JaxStep, ravel_floats
-from samplers.interface.capabilities import PeriodicEstimator
+from sgmcmc_verification.checks.tracing.noise_tape import record
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, ravel_floats
+from sgmcmc_verification.samplers.interface.capabilities import PeriodicEstimator
 
 
 @lru_cache(maxsize=16)

@@ -2,9 +2,9 @@
 
 import dataclasses
 
-from checks.core.candidate import Subject
-from samplers.estimators.basic import FullEnergy
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.samplers.estimators.basic import FullEnergy
+from sgmcmc_verification.targets.target import Target
 
 
 def with_energy(subject: Subject, target: Target, estimator):

@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import OutOfReach
-from checks.tracing.host_branching import ScriptedGenerator, Unintercepted
-from checks.tracing.noise_tape import Noise
-from checks.tracing.step_map import HostStep, JaxStep
+from sgmcmc_verification.checks.core.check import OutOfReach
+from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator, Unintercepted
+from sgmcmc_verification.checks.tracing.noise_tape import Noise
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
 
 Ends = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """States (P, n) and normals (P, k) -> (z', position') (P, n + d)."""

@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from checks.numerics.drift_terms import DRIFT, GAMMA
+from sgmcmc_verification.checks.numerics.drift_terms import DRIFT, GAMMA
 
 LARGEST_EXPRESSION = 2500
 """Operations beyond which an expression is not simplified but evaluated to 50 digits at rational points."""

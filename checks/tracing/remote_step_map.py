@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.tracing.noise_tape import Noise, Program, record
-from samplers.estimators.basic import Exact, KnownNoise
-from samplers.estimators.host import HostExact
-from samplers.interface.capabilities import NoisyEstimator
-from targets.target import Target
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record
+from sgmcmc_verification.samplers.estimators.basic import Exact, KnownNoise
+from sgmcmc_verification.samplers.estimators.host import HostExact
+from sgmcmc_verification.samplers.interface.capabilities import NoisyEstimator
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,19 +13,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.core.check import Inconclusive, NotAffine, NotApplicable, OutOfReach
-from checks.core.error_origin import one_line, place
-from checks.numerics.observables import observables
-from checks.numerics.quadrature import noise_rule
-from checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
-from checks.tracing.live_leaves import live_leaves
-from checks.tracing.noise_tape import Noise, Program, record
-from checks.tracing.remote_step_map import MappedProgram, MappedRecursion, mapped_program
-from samplers.interface.capabilities import MappedSampler
-from samplers.interface.claims import Exchange, ParticleLaw
-from samplers.interface.first_state import first_state
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Inconclusive, NotAffine, NotApplicable, OutOfReach
+from sgmcmc_verification.checks.core.error_origin import one_line, place
+from sgmcmc_verification.checks.numerics.observables import observables
+from sgmcmc_verification.checks.numerics.quadrature import noise_rule
+from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
+from sgmcmc_verification.checks.tracing.live_leaves import live_leaves
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record
+from sgmcmc_verification.checks.tracing.remote_step_map import MappedProgram, MappedRecursion, mapped_program
+from sgmcmc_verification.samplers.interface.capabilities import MappedSampler
+from sgmcmc_verification.samplers.interface.claims import Exchange, ParticleLaw
+from sgmcmc_verification.samplers.interface.first_state import first_state
+from sgmcmc_verification.targets.target import Target
 
 CHUNK = 400_000
 """Largest number of (point, noise node) pairs that one call evaluates."""

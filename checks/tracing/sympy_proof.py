@@ -12,9 +12,21 @@ import mpmath
 import numpy as np
 import sympy as sp
 
-from checks.tracing.jaxpr_to_sympy import almost_everywhere, coordinate_symbols, symbolic_matrix, to_sympy, vanishes
-from checks.tracing.recipe_equations import CONSTANTS, EQUATIONS, LARGEST_EXPRESSION, EquationCheck, worst_of
-from samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.checks.tracing.jaxpr_to_sympy import (
+    almost_everywhere,
+    coordinate_symbols,
+    symbolic_matrix,
+    to_sympy,
+    vanishes,
+)
+from sgmcmc_verification.checks.tracing.recipe_equations import (
+    CONSTANTS,
+    EQUATIONS,
+    LARGEST_EXPRESSION,
+    EquationCheck,
+    worst_of,
+)
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
 
 DIGITS = 50
 VERIFIED = 10.0 ** (10 - DIGITS)

@@ -1,6 +1,6 @@
 """Calibration of everything that decides by a p-value: levels on correct samplers, in the bulk and at 1e-10.
 
-    python -m reports.pages.calibration [--quick] [--only NAME ...] [--out FILE.jsonl]
+    python -m sgmcmc_verification.reports.pages.calibration [--quick] [--only NAME ...] [--out FILE.jsonl]
 
 Three kinds of lines:
 
@@ -30,26 +30,31 @@ import numpy as np
 from scipy import stats
 from tqdm import tqdm
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, NotApplicable, Statement
-from checks.end_points.error_rates import ALPHA, STAGES, decide_statistically
-from checks.registry import STATEMENTS, find_statement
-from checks.runner.execute import cached_target, versions
-from checks.statistics.distribution import anderson_darling_test, ks_test, ks_two_sample_test
-from checks.statistics.geweke import joint_test
-from checks.statistics.ksd import stein_test
-from checks.statistics.mmd import fourier_frequencies, gaussian_moments, mmd_test, mmd_two_sample_test
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import Outcome
-from checks.statistics.sbc import sbc_test
-from checks.statistics.sequential import decide_sequentially
-from checks.tiers.workload.trial import JOINT, LAW, LIMIT, MEAN
-from reports.pages.tail_calibration import TAILS
-from reports.records.jsonl import ROOT, appended, commit
-from reports.records.results import read_renamed as read
-from reports.templates import render
-from samplers.registry import SAMPLERS
-from samplers.topic_models.entries import WORKLOADS
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, Statement
+from sgmcmc_verification.checks.end_points.error_rates import ALPHA, STAGES, decide_statistically
+from sgmcmc_verification.checks.registry import STATEMENTS, find_statement
+from sgmcmc_verification.checks.runner.execute import cached_target, versions
+from sgmcmc_verification.checks.statistics.distribution import anderson_darling_test, ks_test, ks_two_sample_test
+from sgmcmc_verification.checks.statistics.geweke import joint_test
+from sgmcmc_verification.checks.statistics.ksd import stein_test
+from sgmcmc_verification.checks.statistics.mmd import (
+    fourier_frequencies,
+    gaussian_moments,
+    mmd_test,
+    mmd_two_sample_test,
+)
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.statistics.sbc import sbc_test
+from sgmcmc_verification.checks.statistics.sequential import decide_sequentially
+from sgmcmc_verification.checks.tiers.workload.trial import JOINT, LAW, LIMIT, MEAN
+from sgmcmc_verification.reports.pages.tail_calibration import TAILS
+from sgmcmc_verification.reports.records.jsonl import ROOT, appended, commit
+from sgmcmc_verification.reports.records.results import read_renamed as read
+from sgmcmc_verification.reports.templates import render
+from sgmcmc_verification.samplers.registry import SAMPLERS
+from sgmcmc_verification.samplers.topic_models.entries import WORKLOADS
 
 PUBLISHED = ROOT / "reports" / "published" / "calibration.jsonl"
 SEEDS, QUICK_SEEDS = 2000, 20
@@ -456,7 +461,7 @@ def _draw_deviations(axis: Any, components: Sequence[dict[str, Any]], colour: st
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m reports.pages.calibration",
+        prog="python -m sgmcmc_verification.reports.pages.calibration",
         description="p-values of all statistical tests and checks on correct samplers.",
     )
     parser.add_argument("--quick", action="store_true", help="a few seeds, one sampler a check: to see that it runs")

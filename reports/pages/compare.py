@@ -1,6 +1,6 @@
 """Comparison of two files of results: conclusions and verdicts that changed, and effects that moved.
 
-    python -m reports compare OLD.jsonl NEW.jsonl [--part]
+    python -m sgmcmc_verification.reports compare OLD.jsonl NEW.jsonl [--part]
 
 Prints Markdown, for a pull request or a terminal. The exit code is 1 if something became worse: the conclusion of a
 sampler; a statement that passed or did not apply fails, errs or does not decide any more; one that said something is
@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from checks.core.conclusion import Conclusion
-from checks.core.result import Result
-from reports.records.frames import frame, markdown
-from reports.records.results import WORST_LAST, Key, Run, loaded
+from sgmcmc_verification.checks.core.conclusion import Conclusion
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.reports.records.frames import frame, markdown
+from sgmcmc_verification.reports.records.results import WORST_LAST, Key, Run, loaded
 
 RANK = {"pass": 0, "not-applicable": 0, "out-of-reach": 1, "inconclusive": 2, "error": 3, "fail": 4}
 """Verdicts, the larger the worse."""

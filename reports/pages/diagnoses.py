@@ -1,6 +1,6 @@
 """Diagnoses of planted bugs: does the first line of the failure say what was planted?
 
-    python -m reports.pages.diagnoses [--defect NAME ...] [--out FILE.jsonl]
+    python -m sgmcmc_verification.reports.pages.diagnoses [--defect NAME ...] [--out FILE.jsonl]
 
 For every planted bug that a deterministic statement on law, order or dynamics has to kill, that statement is run with
 the premises `closed_state` and `fresh_draws`, whose failures come first, and the diagnosis of the conclusion is held
@@ -16,16 +16,16 @@ from typing import Any
 
 import jax
 
-from checks.core.bad_input import BadInput
-from checks.core.conclusion import ABOUT_LAW, ROOTS, Judged, conclude
-from checks.faults.fault import Defect
-from checks.faults.registry import DEFECTS
-from checks.registry import find_statement
-from checks.runner.execute import default_seed, execute
-from reports.pages.out_file import complete, publish, require_lines
-from reports.records.frames import markdown
-from reports.records.jsonl import ROOT, read
-from reports.templates import render
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.conclusion import ABOUT_LAW, ROOTS, Judged, conclude
+from sgmcmc_verification.checks.faults.fault import Defect
+from sgmcmc_verification.checks.faults.registry import DEFECTS
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import default_seed, execute
+from sgmcmc_verification.reports.pages.out_file import complete, publish, require_lines
+from sgmcmc_verification.reports.records.frames import markdown
+from sgmcmc_verification.reports.records.jsonl import ROOT, read
+from sgmcmc_verification.reports.templates import render
 
 PUBLISHED = ROOT / "reports" / "published" / "diagnoses.jsonl"
 FIRST_ORDER = (
@@ -114,7 +114,8 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m reports.pages.diagnoses", description="Diagnoses of planted bugs against what was planted."
+        prog="python -m sgmcmc_verification.reports.pages.diagnoses",
+        description="Diagnoses of planted bugs against what was planted.",
     )
     parser.add_argument("--defect", action="append", default=[], metavar="NAME", help="only this bug; repeatable")
     parser.add_argument("--out", type=Path, default=PUBLISHED, metavar="FILE.jsonl", help="default: the published file")

@@ -1,6 +1,6 @@
 """Index of the findings: library x sampler x verdict, from the published results; as Markdown.
 
-python -m reports.pages.findings_index [--write]
+python -m sgmcmc_verification.reports.pages.findings_index [--write]
 """
 
 import argparse
@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from checks.core.result import Result
-from reports.pages.verdict_table import LETTERS
-from reports.records.results import conduct, is_header, load
-from reports.templates import render
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.reports.pages.verdict_table import LETTERS
+from sgmcmc_verification.reports.records.results import conduct, is_header, load
+from sgmcmc_verification.reports.templates import render
 
 PUBLISHED = Path(__file__).resolve().parents[1] / "published"
 FINDINGS = Path(__file__).resolve().parents[1] / "findings"
 PAGE = FINDINGS / "README.md"
 BAD = ("fail", "error", "inconclusive")
 """Verdicts that are named."""
-START, END = "<!-- made by python -m reports.pages.findings_index --write -->", "<!-- end -->"
+START, END = "<!-- made by python -m sgmcmc_verification.reports.pages.findings_index --write -->", "<!-- end -->"
 
 
 def of_checks(folder: Path = PUBLISHED) -> tuple[Path, ...]:
@@ -103,7 +103,9 @@ def page(text: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m reports.pages.findings_index", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m sgmcmc_verification.reports.pages.findings_index", description=__doc__
+    )
     parser.add_argument("--write", action="store_true", help="put the table into reports/findings/README.md")
     if parser.parse_args(arguments).write:
         PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

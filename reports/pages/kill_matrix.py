@@ -1,6 +1,7 @@
 """Kill matrix: which statements, and which checks, catch which planted bugs, and how fast.
 
-    python -m reports.pages.kill_matrix [--quick] [--first] [--defect NAME ...] [--check NAME ...] [--tier TIER ...]
+    python -m sgmcmc_verification.reports.pages.kill_matrix [--quick] [--first] [--defect NAME ...]
+                               [--check NAME ...] [--tier TIER ...]
                                   [--fraction F] [--out FILE]
 
 Every planted bug of `checks.faults` is put through the statements of all tiers; each result is appended to FILE as a
@@ -20,20 +21,20 @@ from typing import Any, NamedTuple
 import jax
 from tqdm import tqdm
 
-from checks.core.bad_input import BadInput
-from checks.core.candidate import Subject
-from checks.core.check import Statement
-from checks.core.result import Result
-from checks.end_points.error_rates import fraction_of_chains
-from checks.faults.fault import CLASSES, Defect
-from checks.faults.registry import DEFECTS, find_defect
-from checks.registry import CHECKS, STATEMENTS, find_statement
-from checks.runner.execute import default_seed, execute, statements_of
-from reports.pages.out_file import publish, require_lines
-from reports.records.jsonl import ROOT, appended, commit
-from reports.records.results import read_renamed as read
-from reports.templates import render
-from samplers.entry import TIERS
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Statement
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.end_points.error_rates import fraction_of_chains
+from sgmcmc_verification.checks.faults.fault import CLASSES, Defect
+from sgmcmc_verification.checks.faults.registry import DEFECTS, find_defect
+from sgmcmc_verification.checks.registry import CHECKS, STATEMENTS, find_statement
+from sgmcmc_verification.checks.runner.execute import default_seed, execute, statements_of
+from sgmcmc_verification.reports.pages.out_file import publish, require_lines
+from sgmcmc_verification.reports.records.jsonl import ROOT, appended, commit
+from sgmcmc_verification.reports.records.results import read_renamed as read
+from sgmcmc_verification.reports.templates import render
+from sgmcmc_verification.samplers.entry import TIERS
 
 PUBLISHED = ROOT / "reports" / "published" / "kill-matrix.jsonl"
 ORDER = (
@@ -113,7 +114,8 @@ def decide(case: Case, revision: str, fraction: float = FRACTION) -> Result:
     kill, name = case.defect.killed_by, case.statement.name
     named = find_statement(kill.check) is case.statement and case.target == kill.target
     named = named and case.subject.options == kill.options
-    line = f"python -m reports.pages.kill_matrix --defect {case.defect.name} --check {name} --out FILE.jsonl"
+    line = "python -m sgmcmc_verification.reports.pages.kill_matrix"
+    line += f" --defect {case.defect.name} --check {name} --out FILE.jsonl"
     return dataclasses.replace(
         result,
         detail={
@@ -250,7 +252,8 @@ def page(lines: Iterable[dict[str, Any]], defects: Sequence[Defect] = DEFECTS) -
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m reports.pages.kill_matrix", description="Which checks catch which planted bugs, and how fast."
+        prog="python -m sgmcmc_verification.reports.pages.kill_matrix",
+        description="Which checks catch which planted bugs, and how fast.",
     )
     parser.add_argument(
         "--quick", action="store_true", help="each statement at the options and the target of the kill only"

@@ -1,6 +1,6 @@
 """Orders and distances of the samplers on manifolds, measured: one row for each sampler and target.
 
-    python -m reports.pages.manifolds [--sampler NAME ...] [--fraction F] [--out FILE.jsonl]
+    python -m sgmcmc_verification.reports.pages.manifolds [--sampler NAME ...] [--fraction F] [--out FILE.jsonl]
 
 For every sampler of the registry with targets that are not on R^n: the local weak order and the order of the stationary
 law, both without noise, and the Kolmogorov-Smirnov distance of the closed-form marginals of independent chains at three
@@ -15,17 +15,17 @@ from typing import Any, NamedTuple
 
 import jax
 
-from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
-from checks.registry import find_statement
-from checks.runner.execute import default_seed
-from reports.pages.out_file import complete, publish, require_lines
-from reports.records.jsonl import ROOT
-from reports.records.results import read_renamed as read
-from reports.runs.sweep import at_factor
-from reports.templates import render
-from samplers.entry import Row
-from samplers.registry import SAMPLERS, sampler_row
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import default_seed
+from sgmcmc_verification.reports.pages.out_file import complete, publish, require_lines
+from sgmcmc_verification.reports.records.jsonl import ROOT
+from sgmcmc_verification.reports.records.results import read_renamed as read
+from sgmcmc_verification.reports.runs.sweep import at_factor
+from sgmcmc_verification.reports.templates import render
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.registry import SAMPLERS, sampler_row
 
 PUBLISHED = ROOT / "reports" / "published" / "manifolds.jsonl"
 FACTORS = (1.0, 0.5, 0.25)
@@ -123,7 +123,8 @@ def _mark(line: dict[str, Any]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m reports.pages.manifolds", description="Orders and distances of the samplers on manifolds."
+        prog="python -m sgmcmc_verification.reports.pages.manifolds",
+        description="Orders and distances of the samplers on manifolds.",
     )
     parser.add_argument("--sampler", action="append", default=[], metavar="NAME", help="only this one; repeatable")
     parser.add_argument("--fraction", type=float, default=FRACTION, metavar="F", help="of the chains")

@@ -1,6 +1,7 @@
 """Systematic mutation: the share of small changes of the samplers' code that the checks notice, and how fast.
 
-    python -m reports.pages.mutation_scores [--sampler NAME ...] [--tier TIER ...] [--chains F] [--rounds K | --all]
+    python -m sgmcmc_verification.reports.pages.mutation_scores [--sampler NAME ...] [--tier TIER ...] [--chains F]
+                               [--rounds K | --all]
                                [--survivors [--again] | --every-tier K | --prove] [--minutes M] [--budget S]
                                [--out FILE.jsonl] [--page]
 
@@ -28,21 +29,21 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
-from checks.core.bad_input import BadInput
-from checks.core.candidate import Subject
-from checks.end_points.error_rates import fraction_of_chains
-from checks.mutation.catalogue import Mutant, catalogue
-from checks.mutation.operators import OPERATORS
-from checks.mutation.survivors import REASONS
-from checks.mutation.trial import Outcome, Runner
-from checks.runner.execute import versions
-from checks.runner.plan import parse_tiers
-from reports.pages.out_file import publish
-from reports.records.jsonl import ROOT, commit, read
-from reports.records.results import renamed
-from reports.templates import render
-from samplers.entry import DETERMINISTIC_TIERS, TIERS, Row
-from samplers.registry import SAMPLERS, sampler_row
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.end_points.error_rates import fraction_of_chains
+from sgmcmc_verification.checks.mutation.catalogue import Mutant, catalogue
+from sgmcmc_verification.checks.mutation.operators import OPERATORS
+from sgmcmc_verification.checks.mutation.survivors import REASONS
+from sgmcmc_verification.checks.mutation.trial import Outcome, Runner
+from sgmcmc_verification.checks.runner.execute import versions
+from sgmcmc_verification.checks.runner.plan import parse_tiers
+from sgmcmc_verification.reports.pages.out_file import publish
+from sgmcmc_verification.reports.records.jsonl import ROOT, commit, read
+from sgmcmc_verification.reports.records.results import renamed
+from sgmcmc_verification.reports.templates import render
+from sgmcmc_verification.samplers.entry import DETERMINISTIC_TIERS, TIERS, Row
+from sgmcmc_verification.samplers.registry import SAMPLERS, sampler_row
 
 PUBLISHED = ROOT / "reports" / "published" / "mutation.jsonl"
 ALIVE_OR_DEAD = ("killed", "survived", "open")
@@ -163,7 +164,7 @@ def to_line(mutant: Mutant, out: Outcome, tiers: Sequence[str], first: bool, rev
         "sampler": mutant.sampler,
         "mutant": mutant.id,
         "change": mutant.change,
-        "file": mutant.place.module.replace(".", "/") + ".py",
+        "file": mutant.place.module.removeprefix("sgmcmc_verification.").replace(".", "/") + ".py",
         "line": mutant.line,
         "function": mutant.place.qualname,
         "operator": mutant.operator,
@@ -240,7 +241,7 @@ def _of_file(
 
 def unproved(session: Session, rows: Sequence[Row]) -> list[str]:
     """Mutants of the file that are called equivalent and whose proof does not go through any more."""
-    from checks.mutation.equivalence import proof
+    from sgmcmc_verification.checks.mutation.equivalence import proof
 
     names = {row.name: row for row in rows}
     claimed = {k: r for k, r in merge(session.lines).items() if r["status"] == "equivalent" and r["sampler"] in names}
@@ -360,7 +361,7 @@ def excerpt(source: str, width: int = 90) -> str:
 def parser() -> argparse.ArgumentParser:
     """Parser of the command line."""
     made = argparse.ArgumentParser(
-        prog="python -m reports.pages.mutation_scores",
+        prog="python -m sgmcmc_verification.reports.pages.mutation_scores",
         description="Which small changes of the samplers' code the checks notice.",
     )
     add = made.add_argument

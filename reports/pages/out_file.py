@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import jax
 from tqdm import tqdm
 
-from reports.records.jsonl import appended, commit, read
+from sgmcmc_verification.reports.records.jsonl import appended, commit, read
 
 Item = TypeVar("Item")
 

@@ -1,6 +1,6 @@
 """Proofs of the samplers: what is shown of each for every smooth potential, from its program alone.
 
-    python -m reports.pages.proofs [--references] [--sampler NAME ...] [--out FILE.jsonl]
+    python -m sgmcmc_verification.reports.pages.proofs [--references] [--sampler NAME ...] [--out FILE.jsonl]
 
 Each row is read at its default options, for every kind of positions that `checks.proof.of_subject` asks for, up to the
 first kind at which it fails. Samplers that run in Python have no program to be read, and get this as their reason.
@@ -13,24 +13,24 @@ from typing import Any
 
 import jax
 
-from checks.core.bad_input import BadInput
-from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
-from checks.core.lookup import find_row
-from checks.proof.of_subject import ASKED, proofs_of
-from checks.proof.prove import Proof
-from checks.proof.settings import LINE, PLANE
-from checks.proof.statements.result import OUTCOMES, Outcome
-from reports.pages.out_file import complete, publish, require_lines
-from reports.records.frames import markdown
-from reports.records.jsonl import ROOT, read
-from reports.templates import render
-from samplers.adapters.common import MissingLibrary
-from samplers.adapters.isolated.errors import BridgeError
-from samplers.adapters.registry import ADAPTERS
-from samplers.entry import Row
-from samplers.interface.capabilities import on_host
-from samplers.registry import SAMPLERS
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.lookup import find_row
+from sgmcmc_verification.checks.proof.of_subject import ASKED, proofs_of
+from sgmcmc_verification.checks.proof.prove import Proof
+from sgmcmc_verification.checks.proof.settings import LINE, PLANE
+from sgmcmc_verification.checks.proof.statements.result import OUTCOMES, Outcome
+from sgmcmc_verification.reports.pages.out_file import complete, publish, require_lines
+from sgmcmc_verification.reports.records.frames import markdown
+from sgmcmc_verification.reports.records.jsonl import ROOT, read
+from sgmcmc_verification.reports.templates import render
+from sgmcmc_verification.samplers.adapters.common import MissingLibrary
+from sgmcmc_verification.samplers.adapters.isolated.errors import BridgeError
+from sgmcmc_verification.samplers.adapters.registry import ADAPTERS
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.registry import SAMPLERS
 
 PUBLISHED = ROOT / "reports" / "published" / "proofs.jsonl"
 SETTINGS = tuple(setting.name for setting in ASKED)
@@ -121,7 +121,8 @@ def _first(lines: Sequence[dict[str, Any]], outcome: str, names: Sequence[str]) 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m reports.pages.proofs", description="Proofs of every sampler, for every smooth potential."
+        prog="python -m sgmcmc_verification.reports.pages.proofs",
+        description="Proofs of every sampler, for every smooth potential.",
     )
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--sampler", action="append", default=[], metavar="NAME", help="only this one; repeatable")

@@ -1,6 +1,7 @@
 """Make a stored reference posterior of a logistic regression: long HMC, machine-checked, with provenance.
 
-    python -m reports.pages.reference_posterior splice|covertype|synthetic [--chains 4] [--draws 10000] ...
+    python -m sgmcmc_verification.reports.pages.reference_posterior splice|covertype|synthetic
+        [--chains 4] [--draws 10000] ...
 
 HMC runs in whitened coordinates, w = mode + L z with L L^T the inverse Hessian at the mode, where the posterior is
 close to N(0, I); chains start from N(0, 4 I). The result is written only if every expectation meets the thresholds
@@ -24,12 +25,12 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from samplers.estimators.basic import Exact
-from samplers.underdamped.hmc import HMC
-from targets.reference import FOLDER, SCHEMA, THRESHOLDS, failures, validate
-from targets.regression.benchmarks import WORKLOADS, Workload, labels_digest
-from targets.regression.logistic import expectations, laplace, logistic_regression
-from targets.target import GaussianLaw, Target
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.underdamped.hmc import HMC
+from sgmcmc_verification.targets.reference import FOLDER, SCHEMA, THRESHOLDS, failures, validate
+from sgmcmc_verification.targets.regression.benchmarks import WORKLOADS, Workload, labels_digest
+from sgmcmc_verification.targets.regression.logistic import expectations, laplace, logistic_regression
+from sgmcmc_verification.targets.target import GaussianLaw, Target
 
 ALPHA = 1e-6
 """Two-sided false-alarm rate of a whole cross-check (Bonferroni over its expectations)."""
@@ -212,13 +213,13 @@ def make(workload: Workload, options: dict[str, Any], command: str) -> dict[str,
     packages = ("jax", "numpy", "scipy", "arviz-stats", "blackjax")
     provenance = {
         "data": {file.name: file.sha256 for file in workload.files}
-        or "generated from the model, see targets.regression.benchmarks",
+        or "generated from the model, see sgmcmc_verification.targets.regression.benchmarks",
         "labels_sha256": labels_digest(split),
         "rows": [len(split.train.labels), len(split.test.labels)],
         "columns": int(law.mean.size),
         "prior_variance": workload.prior_variance,
         "sampler": {
-            "name": "samplers.underdamped.hmc.HMC",
+            "name": "sgmcmc_verification.samplers.underdamped.hmc.HMC",
             "num_steps": options["num_steps"],
             "step_size": options["step_size"],
             "coordinates": "whitened by the Laplace approximation",
@@ -253,7 +254,9 @@ def problems(document: dict[str, Any]) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line; 0 when the reference was written, 1 when it was refused."""
-    parser = argparse.ArgumentParser(prog="python -m reports.pages.reference_posterior", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m sgmcmc_verification.reports.pages.reference_posterior", description=__doc__
+    )
     parser.add_argument("workload", choices=sorted(WORKLOADS))
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--draws", type=int, default=10_000, help="kept transitions of a chain")
@@ -273,7 +276,9 @@ def main(arguments: list[str] | None = None) -> int:
     jax.config.update("jax_enable_x64", True)
     name, folder = options.pop("workload"), options.pop("folder")
     flags = " ".join(f"--{k.replace('_', '-')} {v}" for k, v in options.items())
-    document = make(WORKLOADS[name], options, f"python -m reports.pages.reference_posterior {name} {flags}")
+    document = make(
+        WORKLOADS[name], options, f"python -m sgmcmc_verification.reports.pages.reference_posterior {name} {flags}"
+    )
     validate(document, name)
     for key in ("rhat", "ess_bulk", "ess_tail"):
         pick = max if key == "rhat" else min

@@ -1,6 +1,6 @@
 """False alarms and misses: verdicts on the reference samplers, and on right and wrong samplers of strangers.
 
-    python -m reports.pages.strangers [--only TEXT] [--limit SECONDS] [--out FILE.jsonl]
+    python -m sgmcmc_verification.reports.pages.strangers [--only TEXT] [--limit SECONDS] [--out FILE.jsonl]
 
 Those of strangers are in `tests/strangers/right` and `tests/strangers/wrong`, each with a catalogue that says what they
 are and how that was made sure of without the suite. Each is put to all that `pytest checks --sampler NAME` decides. A
@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from checks.core.bad_input import BadInput
-from checks.execute import check_sampler
-from reports.pages.out_file import complete, publish, require_lines
-from reports.records.frames import markdown
-from reports.records.jsonl import ROOT, read
-from reports.templates import render
-from samplers.registry import SAMPLERS
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.execute import check_sampler
+from sgmcmc_verification.reports.pages.out_file import complete, publish, require_lines
+from sgmcmc_verification.reports.records.frames import markdown
+from sgmcmc_verification.reports.records.jsonl import ROOT, read
+from sgmcmc_verification.reports.templates import render
+from sgmcmc_verification.samplers.registry import SAMPLERS
 
 PUBLISHED = ROOT / "reports" / "published" / "strangers.jsonl"
 FOLDER = ROOT / "tests" / "strangers"
@@ -116,7 +116,7 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
     return render(
         "strangers.md.j2",
         lines=lines,
-        reference=_table(reference, lambda _: "samplers.registry", "registry"),
+        reference=_table(reference, lambda _: "sgmcmc_verification.samplers.registry", "registry"),
         right=_table(right, lambda line: line["file"].removesuffix(".py"), "file"),
         wrong=_table(wrong, lambda line: CLASSES[Path(line["file"]).name[1:3]], "what is wrong"),
         untried={k: all_of[k] - len(some) for k, some in zip(KINDS, (reference, right, wrong), strict=True)},
@@ -158,7 +158,8 @@ def _why(line: dict[str, Any]) -> Sequence[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m reports.pages.strangers", description="Verdicts on samplers of strangers, right and wrong."
+        prog="python -m sgmcmc_verification.reports.pages.strangers",
+        description="Verdicts on samplers of strangers, right and wrong.",
     )
     parser.add_argument("--only", default="", metavar="TEXT", help="those with this in KIND/FILE:NAME")
     parser.add_argument("--limit", type=int, default=0, metavar="SECONDS", help="for one sampler; default: none")

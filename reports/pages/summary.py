@@ -1,6 +1,7 @@
 """Summary of a run of the checks: Markdown for a comment, and a badge.
 
-    python -m reports summary RESULTS.jsonl [--deviations FILE.toml] [--badge badge.svg] [--badge badge.json]
+    python -m sgmcmc_verification.reports summary RESULTS.jsonl [--deviations FILE.toml]
+        [--badge badge.svg] [--badge badge.json]
 
 The exit code is that of the conclusions: 0 if every one is good, 1 if not, 2 if the file cannot be used. A badge is an
 SVG, or the JSON that shields.io reads from an address ("endpoint"), by the suffix of its name. Its text is that of the
@@ -14,11 +15,11 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from checks.core.conclusion import Conclusion, Word
-from checks.runner.known_failures import read as read_deviations
-from checks.runner.text import Outcome, block
-from reports.records.frames import markdown as table
-from reports.records.results import Header, ResultsError, Run, conduct, loaded, worst_word
+from sgmcmc_verification.checks.core.conclusion import Conclusion, Word
+from sgmcmc_verification.checks.runner.known_failures import read as read_deviations
+from sgmcmc_verification.checks.runner.text import Outcome, block
+from sgmcmc_verification.reports.records.frames import markdown as table
+from sgmcmc_verification.reports.records.results import Header, ResultsError, Run, conduct, loaded, worst_word
 
 MOST = 20
 """Findings that are shown in full; a comment has a limited length."""

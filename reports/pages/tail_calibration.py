@@ -8,12 +8,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special, stats
 
-from checks.statistics.distribution import anderson_darling_quantile, anderson_darling_test, ks_test, ks_two_sample_test
-from checks.statistics.ksd import stein_features, stein_test
-from checks.statistics.mmd import fourier_features, fourier_frequencies, gaussian_moments, mmd_test
-from checks.statistics.moments import critical_value, log_tail, mean_test
-from checks.statistics.outcome import Outcome
-from checks.statistics.weighted_chi_square import quantile
+from sgmcmc_verification.checks.statistics.distribution import (
+    anderson_darling_quantile,
+    anderson_darling_test,
+    ks_test,
+    ks_two_sample_test,
+)
+from sgmcmc_verification.checks.statistics.ksd import stein_features, stein_test
+from sgmcmc_verification.checks.statistics.mmd import fourier_features, fourier_frequencies, gaussian_moments, mmd_test
+from sgmcmc_verification.checks.statistics.moments import critical_value, log_tail, mean_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.statistics.weighted_chi_square import quantile
 
 LEVEL = 1e-10
 ATOMS = 100_000

@@ -1,6 +1,6 @@
 """Usability of the samplers, beside their laws: largest stable step and bias, against the reference of the dynamics.
 
-    python -m reports.pages.usability [--sampler NAME ...] [--out FILE.jsonl]
+    python -m sgmcmc_verification.reports.pages.usability [--sampler NAME ...] [--out FILE.jsonl]
 
 On a Gaussian, at the default options: the largest step size at which the variance of the position stays bounded; the
 relative error of that variance at the default step size; and the error at the step size where the reference of the same
@@ -17,24 +17,24 @@ from typing import Any
 import jax
 import numpy as np
 
-from checks.core.bad_input import BadInput
-from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
-from checks.core.check import Inconclusive, NotApplicable
-from checks.core.lookup import find_row
-from checks.end_points.runs import Functions, Runs
-from checks.exact_laws.lyapunov import position_law
-from checks.tracing.step_map import step_map
-from reports.pages.out_file import complete, publish, require_lines
-from reports.records.frames import markdown
-from reports.records.jsonl import ROOT, read
-from reports.templates import render
-from samplers.adapters.common import MissingLibrary
-from samplers.adapters.registry import ADAPTERS
-from samplers.interface.capabilities import on_host
-from samplers.interface.claims import StationaryLaw
-from samplers.registry import SAMPLERS
-from targets.target import Target
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.check import Inconclusive, NotApplicable
+from sgmcmc_verification.checks.core.lookup import find_row
+from sgmcmc_verification.checks.end_points.runs import Functions, Runs
+from sgmcmc_verification.checks.exact_laws.lyapunov import position_law
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.reports.pages.out_file import complete, publish, require_lines
+from sgmcmc_verification.reports.records.frames import markdown
+from sgmcmc_verification.reports.records.jsonl import ROOT, read
+from sgmcmc_verification.reports.templates import render
+from sgmcmc_verification.samplers.adapters.common import MissingLibrary
+from sgmcmc_verification.samplers.adapters.registry import ADAPTERS
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.claims import StationaryLaw
+from sgmcmc_verification.samplers.registry import SAMPLERS
+from sgmcmc_verification.targets.target import Target
 
 PUBLISHED = ROOT / "reports" / "published" / "usability.jsonl"
 TARGETS = ("gaussian-1d-scaled", "gaussian-correlated-2d")
@@ -187,7 +187,8 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m reports.pages.usability", description="Largest stable step and bias of every sampler."
+        prog="python -m sgmcmc_verification.reports.pages.usability",
+        description="Largest stable step and bias of every sampler.",
     )
     parser.add_argument("--sampler", action="append", default=[], metavar="NAME", help="only this one; repeatable")
     parser.add_argument("--out", type=Path, default=PUBLISHED, metavar="FILE.jsonl", help="default: the published file")

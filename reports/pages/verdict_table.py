@@ -1,6 +1,6 @@
 """Verdicts of a run of the checks as one Markdown table, from what `--report` wrote.
 
-python -m reports.pages.verdict_table FILE.jsonl
+python -m sgmcmc_verification.reports.pages.verdict_table FILE.jsonl
 """
 
 import argparse
@@ -8,10 +8,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from checks.core.result import VERDICTS
-from reports.records.frames import frame, markdown
-from reports.records.results import ResultsError, Run, conduct, load
-from samplers.entry import TIERS
+from sgmcmc_verification.checks.core.result import VERDICTS
+from sgmcmc_verification.reports.records.frames import frame, markdown
+from sgmcmc_verification.reports.records.results import ResultsError, Run, conduct, load
+from sgmcmc_verification.samplers.entry import TIERS
 
 LETTERS = {
     "pass": "pass",
@@ -49,7 +49,9 @@ def table(run: Run) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table of the file that the command line names."""
-    parser = argparse.ArgumentParser(prog="python -m reports.pages.verdict_table", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m sgmcmc_verification.reports.pages.verdict_table", description=__doc__
+    )
     parser.add_argument("file", type=Path)
     try:
         print(table(load(parser.parse_args(arguments).file)))

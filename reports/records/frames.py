@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from checks.core.result import Result
-from reports.records.results import key, load, row_of
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.reports.records.results import key, load, row_of
 
 NUMBERS = {
     field.name: {int | None: "Int64", float | None: "Float64"}[field.type]

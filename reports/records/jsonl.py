@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, TypeVar, overload
 import msgspec
 from filelock import FileLock
 
-from checks.core.revision import commit as commit
+from sgmcmc_verification.checks.core.revision import commit as commit
 
 ROOT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")

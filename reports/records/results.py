@@ -1,4 +1,4 @@
-"""Files of results, as `pytest checks --report` and `python -m reports run` write them.
+"""Files of results, as `pytest checks --report` and `python -m sgmcmc_verification.reports run` write them.
 
 A line is the result of a statement. The first line of a file of `pytest checks` is its plan: what was to be run for
 each sampler, by which command, at which commit; with it, a part of a run cannot look like the whole. Lines of schema 1
@@ -14,16 +14,16 @@ from typing import Any, Literal, TypedDict
 
 import msgspec
 
-from checks.core import conclusion
-from checks.core.check import Statement
-from checks.core.conclusion import Conclusion, Judged, Word, conclude
-from checks.core.obligations import OBLIGATIONS
-from checks.core.result import SCHEMA, Result
-from checks.registry import STATEMENTS, SUCCESSORS, check_of
-from checks.runner.known_failures import Deviation
-from checks.runner.text import Outcome
-from reports.records.jsonl import read, whole_lines
-from targets.registry import TARGETS, target
+from sgmcmc_verification.checks.core import conclusion
+from sgmcmc_verification.checks.core.check import Statement
+from sgmcmc_verification.checks.core.conclusion import Conclusion, Judged, Word, conclude
+from sgmcmc_verification.checks.core.obligations import OBLIGATIONS
+from sgmcmc_verification.checks.core.result import SCHEMA, Result
+from sgmcmc_verification.checks.registry import STATEMENTS, SUCCESSORS, check_of
+from sgmcmc_verification.checks.runner.known_failures import Deviation
+from sgmcmc_verification.checks.runner.text import Outcome
+from sgmcmc_verification.reports.records.jsonl import read, whole_lines
+from sgmcmc_verification.targets.registry import TARGETS, target
 
 FORMER = 1
 """The schema before statements and plans, which is still read."""

@@ -1,13 +1,13 @@
 """A sweep on many processes, here or on other machines, by `dask.distributed`.
 
-    python -m reports run ... --workers N            N processes of this machine
-    python -m reports run ... --scheduler ADDRESS    the workers of a cluster
+    python -m sgmcmc_verification.reports run ... --workers N            N processes of this machine
+    python -m sgmcmc_verification.reports run ... --scheduler ADDRESS    the workers of a cluster
 
 A worker computes cells and the process that was started writes them: one writer, one line a cell. Cells of a worker
 that died are computed again by another one. A cluster is started by hand from clones of one commit:
 
     dask scheduler                                   prints its ADDRESS
-    dask worker ADDRESS --nthreads 1 --nworkers 8    on every machine, in its clone, with PYTHONPATH=.
+    dask worker ADDRESS --nthreads 1 --nworkers 8    on every machine, in its clone, with PYTHONPATH=docs/namespace
 """
 
 import contextlib
@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 import jax
 from tqdm import tqdm
 
-from checks.core.bad_input import BadInput
-from checks.core.lookup import resolve
-from checks.registry import find_statement
-from checks.runner.plan import PlannedStatement
-from reports.records.jsonl import appended, commit, read
-from reports.runs.sweep import Cell, compute, key_of
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.lookup import resolve
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.plan import PlannedStatement
+from sgmcmc_verification.reports.records.jsonl import appended, commit, read
+from sgmcmc_verification.reports.runs.sweep import Cell, compute, key_of
 
 INSTALL = "needs dask: pip install 'sgmcmc-verification[scale]'"
 

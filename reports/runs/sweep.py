@@ -1,9 +1,10 @@
 """A sweep: samplers x targets x statements x step sizes x seeds, each cell a line of results.
 
-    python -m reports run [--sampler NAME ...] [--target NAME ...] [--tier TIER ...] [--check NAME ...]
+    python -m sgmcmc_verification.reports run [--sampler NAME ...] [--target NAME ...] [--tier TIER ...]
+                          [--check NAME ...]
                           [--factor F ...] [--seed S ...] [--chains F] [--workers N | --scheduler ADDRESS]
                           --out FILE.jsonl
-    python -m reports run EXPERIMENT [its own arguments]
+    python -m sgmcmc_verification.reports run EXPERIMENT [its own arguments]
 
 A cell is what one line of `pytest checks --report` is, at F times the usual step size. Each line is appended as soon as
 it is there, and the same command goes on where it was interrupted. Several runs may write to one file: a cell that
@@ -21,16 +22,16 @@ from typing import Any, NamedTuple
 import jax
 from tqdm import tqdm
 
-from checks.core.bad_input import BadInput
-from checks.core.candidate import Subject
-from checks.core.catalogue import closest
-from checks.core.check import Statement
-from checks.end_points.error_rates import fraction_of_chains
-from checks.registry import CHECKS, SUCCESSORS
-from checks.runner.execute import execute
-from checks.runner.plan import PlannedStatement, make_plan
-from reports.records.jsonl import appended, commit, read
-from reports.records.results import renamed
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import closest
+from sgmcmc_verification.checks.core.check import Statement
+from sgmcmc_verification.checks.end_points.error_rates import fraction_of_chains
+from sgmcmc_verification.checks.registry import CHECKS, SUCCESSORS
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.runner.plan import PlannedStatement, make_plan
+from sgmcmc_verification.reports.records.jsonl import appended, commit, read
+from sgmcmc_verification.reports.records.results import renamed
 
 
 class Cell(NamedTuple):

@@ -1,6 +1,6 @@
 """Stored results -> a static site.
 
-    python -m reports build [--results FOLDER] [--out FOLDER]
+    python -m sgmcmc_verification.reports build [--results FOLDER] [--out FOLDER]
 
 The site is a function of the files alone: the same files give the same bytes. It needs no network and no server, and no
 script to be read; a script only filters and sorts tables.
@@ -14,16 +14,16 @@ from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from checks.core.conclusion import Law
-from reports.pages.findings_index import of_checks
-from reports.records.jsonl import ROOT
-from reports.records.results import ResultsError
-from reports.site import conformance_matrix, documents, kill_table, orders, workloads
-from reports.site.conformance_matrix import Sampler
-from reports.site.documents import Document
-from reports.site.gauge import gauge
-from reports.site.papers import FIGURES, OTHERS, Figure
-from reports.templates import render
+from sgmcmc_verification.checks.core.conclusion import Law
+from sgmcmc_verification.reports.pages.findings_index import of_checks
+from sgmcmc_verification.reports.records.jsonl import ROOT
+from sgmcmc_verification.reports.records.results import ResultsError
+from sgmcmc_verification.reports.site import conformance_matrix, documents, kill_table, orders, workloads
+from sgmcmc_verification.reports.site.conformance_matrix import Sampler
+from sgmcmc_verification.reports.site.documents import Document
+from sgmcmc_verification.reports.site.gauge import gauge
+from sgmcmc_verification.reports.site.papers import FIGURES, OTHERS, Figure
+from sgmcmc_verification.reports.templates import render
 
 PUBLISHED = ROOT / "reports" / "published"
 FINDINGS = ROOT / "reports" / "findings"
@@ -142,7 +142,10 @@ def _write(out: Path, rows: Sequence[Sampler], texts: Sequence[Document], result
         site.page("kills.html", "kills", bugs=bugs, tiers=kill_table.tiers_of(bugs), **evidence)
     _write_documents(site, texts)
     for name in ("style.css", "tables.js"):
-        site.write(name, resources.files("reports.site").joinpath("static", name).read_text(encoding="utf-8"))
+        site.write(
+            name,
+            resources.files("sgmcmc_verification.reports.site").joinpath("static", name).read_text(encoding="utf-8"),
+        )
     site.write(".reports-site", "")
     return site.count
 

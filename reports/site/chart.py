@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reports.templates import render
+from sgmcmc_verification.reports.templates import render
 
 if TYPE_CHECKING:
     from matplotlib.ticker import Locator

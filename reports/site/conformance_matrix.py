@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from checks.core.conclusion import Conclusion
-from checks.core.obligations import obligation
-from checks.core.result import Result
-from checks.registry import STATEMENTS
-from reports.pages.compare import worst
-from reports.records.frames import markdown
-from reports.records.results import Header, conduct, load
+from sgmcmc_verification.checks.core.conclusion import Conclusion
+from sgmcmc_verification.checks.core.obligations import obligation
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.registry import STATEMENTS
+from sgmcmc_verification.reports.pages.compare import worst
+from sgmcmc_verification.reports.records.frames import markdown
+from sgmcmc_verification.reports.records.results import Header, conduct, load
 
 SYMBOLS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "out-of-reach": "○", "not-applicable": "–", "error": "!"}
 

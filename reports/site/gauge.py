@@ -5,8 +5,8 @@ A template and not a chart of matplotlib: the site has thousands of them, four s
 
 import math
 
-from checks.core.result import Result
-from reports.templates import render
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.reports.templates import render
 
 LOW, HIGH = -16.0, 1.0
 """Powers of ten at the ends of the axis."""

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from reports.records.results import read_renamed
-from samplers.entry import TIERS
+from sgmcmc_verification.reports.records.results import read_renamed
+from sgmcmc_verification.samplers.entry import TIERS
 
 
 class Bug(NamedTuple):

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from checks.core.result import Result
-from checks.registry import STATEMENTS
-from reports.site.chart import MOST, Axis, Line, chart
-from reports.statistics.order_fits import OrderFit, fit_order
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.registry import STATEMENTS
+from sgmcmc_verification.reports.site.chart import MOST, Axis, Line, chart
+from sgmcmc_verification.reports.statistics.order_fits import OrderFit, fit_order
 
 CHARTED = {statement.name: statement.charted for statement in STATEMENTS if statement.charted}
 """Detail of the results of a statement that holds a number per step size."""

@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reports.experiments.common.grid import Lines, load
-from reports.records.jsonl import read
-from reports.site.chart import Axis, Line, chart
+from sgmcmc_verification.reports.experiments.common.grid import Lines, load
+from sgmcmc_verification.reports.records.jsonl import read
+from sgmcmc_verification.reports.site.chart import Axis, Line, chart
 
 SECONDS = Axis("seconds", log=True)
 
@@ -59,8 +59,8 @@ def draw(curves: Curves, y: Axis, title: str) -> str:
 
 def sam(lines: Lines) -> Curves:
     """Spherical admixture model: method -> (seconds, log-perplexity), the first seed."""
-    from reports.experiments.liu2016.figure5a import LABELS
-    from reports.experiments.liu2016.figure5a_seeds import of_methods
+    from sgmcmc_verification.reports.experiments.liu2016.figure5a import LABELS
+    from sgmcmc_verification.reports.experiments.liu2016.figure5a_seeds import of_methods
 
     found = of_methods(lines, False)
     return {LABELS[name]: [(p[1], p[2]) for p in runs[0]["points"]] for name, runs in found.items()}
@@ -68,21 +68,21 @@ def sam(lines: Lines) -> Curves:
 
 def lda_recipe(lines: Lines) -> Curves:
     """LDA with K = 50: method -> (seconds, perplexity), the first seed."""
-    from reports.experiments.ma2015.figure3 import corpora, results
+    from sgmcmc_verification.reports.experiments.ma2015.figure3 import corpora, results
 
     return {name: _curve(runs[0]) for name, runs in results(lines, corpora(False)[0]).items()}
 
 
 def lda_scir(lines: Lines) -> Curves:
     """LDA with K = 100: curve -> (seconds, perplexity), the first seed."""
-    from reports.experiments.baker2018.figure3a import corpora, results
+    from sgmcmc_verification.reports.experiments.baker2018.figure3a import corpora, results
 
     return {name: _curve(runs[0]) for name, runs in results(lines, corpora(False)[0]).items()}
 
 
 def dp(lines: Lines) -> Curves:
     """DP mixture: setting -> (seconds, minus log predictive), the first seed."""
-    from reports.experiments.baker2018.figure3b import ASIDE, label, results
+    from sgmcmc_verification.reports.experiments.baker2018.figure3b import ASIDE, label, results
 
     found = results(lines, False)
     return {
@@ -94,7 +94,7 @@ def dp(lines: Lines) -> Curves:
 
 def logistic(data: str, lines: Lines) -> Curves:
     """Logistic regression on a data set: method -> (seconds, log-likelihood of a test row)."""
-    from reports.experiments.liu2018.figure1 import curves
+    from sgmcmc_verification.reports.experiments.liu2018.figure1 import curves
 
     return {
         method: list(zip(c["seconds"].mean(axis=0), c["log_likelihood"].mean(axis=0), strict=True))

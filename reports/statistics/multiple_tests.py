@@ -1,6 +1,7 @@
 """P-values of a file of results, adjusted for their number by statsmodels.
 
-    python -m reports.statistics.multiple_tests RESULTS.jsonl [--method holm] [--alpha 0.01] [--csv FILE]
+    python -m sgmcmc_verification.reports.statistics.multiple_tests RESULTS.jsonl [--method holm]
+        [--alpha 0.01] [--csv FILE]
 
 The verdicts of `pytest checks` rest on a level that is fixed before the run (`checks.end_points.error_rates`); this
 table is for a reader with another level in mind. Methods are those of `statsmodels.stats.multitest.multipletests`:
@@ -15,8 +16,8 @@ from pathlib import Path
 import pandas as pd
 from statsmodels.stats.multitest import multipletests
 
-from reports.records.frames import markdown, results_frame
-from reports.records.results import ResultsError
+from sgmcmc_verification.reports.records.frames import markdown, results_frame
+from sgmcmc_verification.reports.records.results import ResultsError
 
 METHODS = ("bonferroni", "sidak", "holm-sidak", "holm", "simes-hochberg", "hommel", "fdr_bh", "fdr_by")
 COLUMNS = ("sampler", "statement", "target", "verdict", "p_value", "adjusted", "rejected")
@@ -46,7 +47,9 @@ def adjusted(results: pd.DataFrame, method: str = "holm", alpha: float = 0.01) -
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns 1 if a hypothesis is rejected, 4 for bad input."""
-    parser = argparse.ArgumentParser(prog="python -m reports.statistics.multiple_tests", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m sgmcmc_verification.reports.statistics.multiple_tests", description=__doc__
+    )
     parser.add_argument("results", type=Path, metavar="RESULTS.jsonl")
     parser.add_argument("--method", choices=METHODS, default="holm")
     parser.add_argument("--alpha", type=float, default=0.01)

@@ -4,9 +4,9 @@ import math
 
 from statsmodels.stats.power import NormalIndPower
 
-from checks.end_points.error_rates import ALPHA, CHAINS, HOST_CHAINS, POWER, STAGES
-from checks.statistics.sequential import stage_levels
-from reports.records.frames import markdown
+from sgmcmc_verification.checks.end_points.error_rates import ALPHA, CHAINS, HOST_CHAINS, POWER, STAGES
+from sgmcmc_verification.checks.statistics.sequential import stage_levels
+from sgmcmc_verification.reports.records.frames import markdown
 
 TESTS = (1, 10)
 """Outcomes of a check, which share its level by Bonferroni's inequality."""

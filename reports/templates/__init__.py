@@ -18,7 +18,7 @@ def versions(lines: Iterable[dict[str, Any]]) -> str:
 def environment() -> jinja2.Environment:
     """Strict environment: an unknown name is an error, and a line that holds only a statement leaves nothing."""
     made = jinja2.Environment(
-        loader=jinja2.PackageLoader("reports"),
+        loader=jinja2.PackageLoader("sgmcmc_verification.reports"),
         autoescape=jinja2.select_autoescape(["html.j2"], default=False),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

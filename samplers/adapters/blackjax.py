@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.adapters.common import (
+from sgmcmc_verification.samplers.adapters.common import (
     COMPOSITE,
     PARTICLES,
     Foreign,
@@ -28,9 +28,9 @@ from samplers.adapters.common import (
     load,
     on_target,
 )
-from samplers.entry import SAMPLED_TIERS, TEMPERATURES, Row, plain
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.entry import SAMPLED_TIERS, TEMPERATURES, Row, plain
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import (
     AdaptiveLaw,
     CarriedState,
     Claims,
@@ -39,10 +39,10 @@ from samplers.interface.claims import (
     Source,
     StationaryLaw,
 )
-from samplers.interface.from_step import PositionMixin, PositionState, PositionVariable
-from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
-from samplers.validation import require, require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.interface.from_step import PositionMixin, PositionState, PositionVariable
+from sgmcmc_verification.samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.target import Target
 
 
 def library() -> ModuleType:

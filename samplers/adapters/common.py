@@ -9,15 +9,30 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.entry import Row
-from samplers.estimators.basic import Minibatch
-from samplers.estimators.host import HostExact
-from samplers.interface.aliases import Builder, Estimator, EstimatorState, Options, Position, State, Tree
-from samplers.interface.claims import Claims, Composite, Diffusion, Source, StationaryLaw, StationaryMoments
-from samplers.interface.from_step import PositionMixin
-from samplers.validation import require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.overdamped import overdamped_dynamics
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.estimators.basic import Minibatch
+from sgmcmc_verification.samplers.estimators.host import HostExact
+from sgmcmc_verification.samplers.interface.aliases import (
+    Builder,
+    Estimator,
+    EstimatorState,
+    Options,
+    Position,
+    State,
+    Tree,
+)
+from sgmcmc_verification.samplers.interface.claims import (
+    Claims,
+    Composite,
+    Diffusion,
+    Source,
+    StationaryLaw,
+    StationaryMoments,
+)
+from sgmcmc_verification.samplers.interface.from_step import PositionMixin
+from sgmcmc_verification.samplers.validation import require_positive
+from sgmcmc_verification.targets.target import Target
 
 
 class MissingLibrary(ImportError):

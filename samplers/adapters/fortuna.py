@@ -1,7 +1,7 @@
 """Fortuna (aws-fortuna 0.2.0) across the bridge: its SG-MCMC integrators, held to what its documentation says they are.
 
 The release asks for numpy < 2, jax < 0.5 and optax 0.1, so it runs in an environment of its own:
-`python -m samplers.adapters.isolated build fortuna`.
+`python -m sgmcmc_verification.samplers.adapters.isolated build fortuna`.
 
 What all of them share: the integrator ascends the gradient of the log joint density that it is handed, summed over the
 data (the library multiplies the log-likelihood of a minibatch by N / n itself). With the step size s of its schedule
@@ -15,18 +15,24 @@ so that s = h^2 and a = 1 - C h for a friction C, and s = h for a = 0. Momenta s
 from functools import partial
 from typing import NamedTuple
 
-from samplers.adapters.common import composite_claims, preconditioned_claims
-from samplers.adapters.isolated.entry import PRECONDITIONED, bridged_row, composite_row, momentum_row, sampled_row
-from samplers.adapters.isolated.sampler import Bridged, bridged
-from samplers.adapters.sgmcmcjax import PreconditionedPoint
-from samplers.dynamics.underdamped import PhasePoint
-from samplers.entry import Row
-from samplers.interface.aliases import Position, Tree
-from samplers.interface.claims import AdaptiveLaw, Claims, Source
-from samplers.overdamped.sgld import SGLD
-from samplers.underdamped.sghmc import SGHMC
-from samplers.validation import require
-from targets.target import Target
+from sgmcmc_verification.samplers.adapters.common import composite_claims, preconditioned_claims
+from sgmcmc_verification.samplers.adapters.isolated.entry import (
+    PRECONDITIONED,
+    bridged_row,
+    composite_row,
+    momentum_row,
+    sampled_row,
+)
+from sgmcmc_verification.samplers.adapters.isolated.sampler import Bridged, bridged
+from sgmcmc_verification.samplers.adapters.sgmcmcjax import PreconditionedPoint
+from sgmcmc_verification.samplers.dynamics.underdamped import PhasePoint
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.aliases import Position, Tree
+from sgmcmc_verification.samplers.interface.claims import AdaptiveLaw, Claims, Source
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.target import Target
 
 
 class PreconditionedPhasePoint(NamedTuple):

@@ -1,7 +1,7 @@
 """JaxSGMC 0.1.5 across the bridge: the solvers of its module `alias`, held to what their documentation says they are.
 
 The release needs an older jax, so it runs in an environment of its own:
-`python -m samplers.adapters.isolated build jax-sgmc`.
+`python -m sgmcmc_verification.samplers.adapters.isolated build jax-sgmc`.
 
 What all of them share: the library differentiates a potential itself, - log-prior - N mean_S log-likelihood, summed
 over the data; its `step_size` is the h of SDE time, and its schedules of step size, burn-in and thinning are left out
@@ -13,14 +13,20 @@ import math
 from functools import partial
 from typing import NamedTuple
 
-from samplers.adapters.common import composite_claims, preconditioned_claims
-from samplers.adapters.isolated.entry import PRECONDITIONED, bridged_row, composite_row, momentum_row, sampled_row
-from samplers.adapters.isolated.sampler import Bridged, bridged
-from samplers.adapters.sgmcmcjax import PreconditionedPoint
-from samplers.dynamics.underdamped import PhasePoint, langevin_dynamics
-from samplers.entry import TEMPERATURES, Row
-from samplers.interface.aliases import Position
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.adapters.common import composite_claims, preconditioned_claims
+from sgmcmc_verification.samplers.adapters.isolated.entry import (
+    PRECONDITIONED,
+    bridged_row,
+    composite_row,
+    momentum_row,
+    sampled_row,
+)
+from sgmcmc_verification.samplers.adapters.isolated.sampler import Bridged, bridged
+from sgmcmc_verification.samplers.adapters.sgmcmcjax import PreconditionedPoint
+from sgmcmc_verification.samplers.dynamics.underdamped import PhasePoint, langevin_dynamics
+from sgmcmc_verification.samplers.entry import TEMPERATURES, Row
+from sgmcmc_verification.samplers.interface.aliases import Position
+from sgmcmc_verification.samplers.interface.claims import (
     Claims,
     Composite,
     Diffusion,
@@ -30,11 +36,11 @@ from samplers.interface.claims import (
     StationaryLaw,
     StationaryMoments,
 )
-from samplers.overdamped.replica_exchange import ReplicaExchangeSGLD
-from samplers.overdamped.sgld import SGLD
-from samplers.underdamped.splitting import OBABO
-from samplers.validation import require
-from targets.target import Target
+from sgmcmc_verification.samplers.overdamped.replica_exchange import ReplicaExchangeSGLD
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.underdamped.splitting import OBABO
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.target import Target
 
 
 class ReplicaPoint(NamedTuple):

@@ -16,13 +16,13 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.adapters.common import PARTICLES, Foreign, PeerState, first, frozen, load, on_target
-from samplers.entry import Row
-from samplers.interface.aliases import Estimator, Position, Scalar, Tree
-from samplers.interface.claims import CarriedState, Claims, Composite, ExactLaw, ParticleLaw, Source
-from samplers.interface.from_step import PositionVariable
-from samplers.validation import require
-from targets.target import Target
+from sgmcmc_verification.samplers.adapters.common import PARTICLES, Foreign, PeerState, first, frozen, load, on_target
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import CarriedState, Claims, Composite, ExactLaw, ParticleLaw, Source
+from sgmcmc_verification.samplers.interface.from_step import PositionVariable
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.target import Target
 
 Kernel = Literal["rbf", "rbf-vector", "imq", "random-feature", "mixture"]
 KERNELS: tuple[Kernel, ...] = ("rbf", "rbf-vector", "imq", "random-feature", "mixture")

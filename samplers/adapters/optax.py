@@ -16,13 +16,13 @@ from types import ModuleType
 import jax
 import jax.numpy as jnp
 
-from samplers.adapters.common import Foreign, LangevinMixin, load
-from samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
-from samplers.entry import FRICTIONS, TEMPERATURES, Row, plain
-from samplers.interface.aliases import Estimator, Position, Scalar, Tree
-from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
-from samplers.interface.from_step import PositionState
-from samplers.validation import require_positive
+from sgmcmc_verification.samplers.adapters.common import Foreign, LangevinMixin, load
+from sgmcmc_verification.samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
+from sgmcmc_verification.samplers.entry import FRICTIONS, TEMPERATURES, Row, plain
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
+from sgmcmc_verification.samplers.interface.from_step import PositionState
+from sgmcmc_verification.samplers.validation import require_positive
 
 CLIP = 1e8
 """Norm above which `DifferentiallyPrivate` clips: far above any gradient that is met."""
@@ -121,7 +121,7 @@ class AddNoise(MomentumMixin):
     @property
     def claims(self) -> Claims:
         """Properties that the checks test."""
-        from samplers.underdamped.sghmc import SGHMC
+        from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
 
         friction, temperature = self.friction, self.temperature
         return Claims(

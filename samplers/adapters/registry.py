@@ -5,17 +5,17 @@ The rows stand beside the adapters.
 
 from collections.abc import Mapping
 
-from samplers.adapters.blackjax import ENTRIES as BLACKJAX
-from samplers.adapters.fortuna import ENTRIES as FORTUNA
-from samplers.adapters.jax_sgmc import ENTRIES as JAX_SGMC
-from samplers.adapters.numpyro import ENTRIES as NUMPYRO
-from samplers.adapters.optax import ENTRIES as OPTAX
-from samplers.adapters.sgmcmcjax import ENTRIES as SGMCMCJAX
-from samplers.adapters.tfp import ENTRIES as TFP
-from samplers.adapters.torch.devinterp import ENTRIES as DEVINTERP
-from samplers.adapters.torch.geoopt import ENTRIES as GEOOPT
-from samplers.adapters.torch.posteriors import ENTRIES as POSTERIORS
-from samplers.entry import Row
+from sgmcmc_verification.samplers.adapters.blackjax import ENTRIES as BLACKJAX
+from sgmcmc_verification.samplers.adapters.fortuna import ENTRIES as FORTUNA
+from sgmcmc_verification.samplers.adapters.jax_sgmc import ENTRIES as JAX_SGMC
+from sgmcmc_verification.samplers.adapters.numpyro import ENTRIES as NUMPYRO
+from sgmcmc_verification.samplers.adapters.optax import ENTRIES as OPTAX
+from sgmcmc_verification.samplers.adapters.sgmcmcjax import ENTRIES as SGMCMCJAX
+from sgmcmc_verification.samplers.adapters.tfp import ENTRIES as TFP
+from sgmcmc_verification.samplers.adapters.torch.devinterp import ENTRIES as DEVINTERP
+from sgmcmc_verification.samplers.adapters.torch.geoopt import ENTRIES as GEOOPT
+from sgmcmc_verification.samplers.adapters.torch.posteriors import ENTRIES as POSTERIORS
+from sgmcmc_verification.samplers.entry import Row
 
 ADAPTERS: tuple[Row, ...] = (
     *BLACKJAX,

@@ -1,7 +1,7 @@
 """SGMCMCJax 0.2.13 across the bridge: its kernels, held to what their documentation says they are.
 
 The release needs an older jax (it imports jax.experimental.host_callback), so it runs in an environment of its own:
-`python -m samplers.adapters.isolated build sgmcmcjax`.
+`python -m sgmcmc_verification.samplers.adapters.isolated build sgmcmcjax`.
 
 What all of them share: the library differentiates a log-likelihood and a log-prior itself and sums over the data,
 grad log-prior + N mean_S grad log-likelihood, so that N enters once; gradient noise enters as data. A kernel carries
@@ -14,20 +14,26 @@ velocity v = h r with dt = h^2, and lose the share alpha = C h of it in a step; 
 from functools import partial
 from typing import Any, NamedTuple
 
-from samplers.adapters.common import composite_claims, preconditioned_claims
-from samplers.adapters.isolated.entry import PRECONDITIONED, bridged_row, composite_row, momentum_row, sampled_row
-from samplers.adapters.isolated.sampler import Bridged, bridged
-from samplers.dynamics.underdamped import PhasePoint
-from samplers.entry import Row
-from samplers.interface.aliases import Position, Tree
-from samplers.interface.claims import Source
-from samplers.overdamped.sgld import SGLD
-from samplers.thermostats.badodab import BADODAB
-from samplers.thermostats.common import ThermostatPoint
-from samplers.thermostats.sgnht import SGNHT
-from samplers.underdamped.splitting import BAOAB
-from samplers.validation import require
-from targets.target import Target
+from sgmcmc_verification.samplers.adapters.common import composite_claims, preconditioned_claims
+from sgmcmc_verification.samplers.adapters.isolated.entry import (
+    PRECONDITIONED,
+    bridged_row,
+    composite_row,
+    momentum_row,
+    sampled_row,
+)
+from sgmcmc_verification.samplers.adapters.isolated.sampler import Bridged, bridged
+from sgmcmc_verification.samplers.dynamics.underdamped import PhasePoint
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.aliases import Position, Tree
+from sgmcmc_verification.samplers.interface.claims import Source
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.thermostats.badodab import BADODAB
+from sgmcmc_verification.samplers.thermostats.common import ThermostatPoint
+from sgmcmc_verification.samplers.thermostats.sgnht import SGNHT
+from sgmcmc_verification.samplers.underdamped.splitting import BAOAB
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.target import Target
 
 
 class PreconditionedPoint(NamedTuple):

@@ -17,12 +17,12 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from samplers.adapters.common import COMPOSITE, FEW, Foreign, frozen, load, on_target
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.overdamped import overdamped_dynamics, reversible_dynamics
-from samplers.entry import SAMPLED_TIERS, Row
-from samplers.interface.aliases import Estimator, Scalar
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.adapters.common import COMPOSITE, FEW, Foreign, frozen, load, on_target
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.overdamped import overdamped_dynamics, reversible_dynamics
+from sgmcmc_verification.samplers.entry import SAMPLED_TIERS, Row
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Scalar
+from sgmcmc_verification.samplers.interface.claims import (
     Claims,
     Composite,
     Diffusion,
@@ -32,9 +32,9 @@ from samplers.interface.claims import (
     StationaryLaw,
     StationaryMoments,
 )
-from samplers.interface.from_step import PositionMixin, PositionState
-from samplers.validation import require
-from targets.target import Target
+from sgmcmc_verification.samplers.interface.from_step import PositionMixin, PositionState
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.target import Target
 
 Volatility = Literal["one", "constant", "position"]
 CONSTANT = 0.7

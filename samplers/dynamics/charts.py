@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from samplers.dynamics.complete_recipe import Dynamics, ScalarField, Vector, coordinate_names
-from samplers.dynamics.embedded import Friction, friction_matrix
-from targets.manifolds.base import Manifold
-from targets.manifolds.euclidean import Euclidean
-from targets.manifolds.sphere import Sphere
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, ScalarField, Vector, coordinate_names
+from sgmcmc_verification.samplers.dynamics.embedded import Friction, friction_matrix
+from sgmcmc_verification.targets.manifolds.base import Manifold
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.target import Target
 
 Coordinates = Float[Array, " m"]
 

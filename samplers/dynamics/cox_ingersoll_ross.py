@@ -6,11 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.overdamped import reversible_dynamics
-from samplers.validation import require
-from targets.numerics.arrays import AnyArray
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.overdamped import reversible_dynamics
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.numerics.arrays import AnyArray
+from sgmcmc_verification.targets.target import Target
 
 
 def cir_dynamics(target: Target) -> Dynamics:

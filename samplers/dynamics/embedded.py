@@ -9,9 +9,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from samplers.dynamics.complete_recipe import MatrixField, Vector, VectorField, coordinate_names
-from targets.manifolds.base import Manifold, Point
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.complete_recipe import MatrixField, Vector, VectorField, coordinate_names
+from sgmcmc_verification.targets.manifolds.base import Manifold, Point
+from sgmcmc_verification.targets.target import Target
 
 Friction = float | Float[Array | np.ndarray, "..."] | Sequence[Sequence[float]]
 """A number or a matrix (n, n)."""

@@ -2,8 +2,8 @@
 
 import jax.numpy as jnp
 
-from samplers.dynamics.complete_recipe import Dynamics, MatrixField, coordinate_names
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, MatrixField, coordinate_names
+from sgmcmc_verification.targets.target import Target
 
 
 def reversible_dynamics(target: Target, D: MatrixField, temperature: float = 1.0) -> Dynamics:

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from targets.simplex.parameterisations import REDUCED
-from targets.target import Target
+from sgmcmc_verification.targets.simplex.parameterisations import REDUCED
+from sgmcmc_verification.targets.target import Target
 
 Options = Mapping[str, Any]
 Matrix = Callable[[np.ndarray, Target, Options], np.ndarray]

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from samplers.dynamics.complete_recipe import Dynamics, Vector, coordinate_names
-from samplers.dynamics.embedded import Friction, friction_matrix
-from samplers.numerics.noise import momentum_like
-from targets.manifolds.base import Point
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, Vector, coordinate_names
+from sgmcmc_verification.samplers.dynamics.embedded import Friction, friction_matrix
+from sgmcmc_verification.samplers.numerics.noise import momentum_like
+from sgmcmc_verification.targets.manifolds.base import Point
+from sgmcmc_verification.targets.target import Target
 
 
 class PhasePoint(NamedTuple):

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from samplers.interface.sampler import Estimate, Estimator
-from samplers.interface.trees import EstimatorState, Key, Position
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator
+from sgmcmc_verification.samplers.interface.trees import EstimatorState, Key, Position
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from samplers.interface.aliases import Estimator, EstimatorState, Position
-from samplers.interface.sampler import Estimate, Stateless
-from targets.target import DataTerms, Target
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Stateless
+from sgmcmc_verification.targets.target import DataTerms, Target
 
 
 @dataclass(frozen=True, eq=False)

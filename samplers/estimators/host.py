@@ -8,11 +8,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from samplers.estimators.basic import Exact
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
-from samplers.interface.capabilities import on_host
-from samplers.interface.sampler import Estimate
-from targets.target import Target
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.sampler import Estimate
+from sgmcmc_verification.targets.target import Target
 
 
 class Unintercepted(Exception):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from samplers.interface.sampler import Estimate
-from samplers.validation import require
+from sgmcmc_verification.samplers.interface.sampler import Estimate
+from sgmcmc_verification.samplers.validation import require
 
 
 @dataclass(frozen=True, eq=False)

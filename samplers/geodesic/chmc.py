@@ -6,15 +6,15 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.dynamics.embedded import geodesic_overdamped
-from samplers.entry import EMBEDDED, MANIFOLD_TIERS, TRAJECTORIES, Row, on_manifold
-from samplers.geodesic.common import arrive, velocity_like
-from samplers.geodesic.constraints import constraint_of, solve_small
-from samplers.interface.aliases import Estimator, Position, Scalar, Tree
-from samplers.interface.claims import Claims, Source
-from samplers.riemannian.trajectories import TrajectoryMixin, agree, solve
-from samplers.underdamped.hmc import MetropolisState, potential_of
-from targets.manifolds.base import Manifold
+from sgmcmc_verification.samplers.dynamics.embedded import geodesic_overdamped
+from sgmcmc_verification.samplers.entry import EMBEDDED, MANIFOLD_TIERS, TRAJECTORIES, Row, on_manifold
+from sgmcmc_verification.samplers.geodesic.common import arrive, velocity_like
+from sgmcmc_verification.samplers.geodesic.constraints import constraint_of, solve_small
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import Claims, Source
+from sgmcmc_verification.samplers.riemannian.trajectories import TrajectoryMixin, agree, solve
+from sgmcmc_verification.samplers.underdamped.hmc import MetropolisState, potential_of
+from sgmcmc_verification.targets.manifolds.base import Manifold
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from samplers.dynamics.embedded import projection
-from samplers.interface.aliases import EstimatorState, Position, Scalar, Tree
-from samplers.numerics.noise import correlated_like, momentum_like, normal_like
-from targets.manifolds.base import Manifold
+from sgmcmc_verification.samplers.dynamics.embedded import projection
+from sgmcmc_verification.samplers.interface.aliases import EstimatorState, Position, Scalar, Tree
+from sgmcmc_verification.samplers.numerics.noise import correlated_like, momentum_like, normal_like
+from sgmcmc_verification.targets.manifolds.base import Manifold
 
 Friction = Any
 """C of a Langevin equation: a number, or a symmetric positive definite matrix (n, n) as an array or its rows."""

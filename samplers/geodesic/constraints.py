@@ -6,14 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.interface.aliases import Position
-from targets.manifolds.base import Manifold
-from targets.manifolds.euclidean import Euclidean
-from targets.manifolds.orthant import Positive
-from targets.manifolds.product import Product
-from targets.manifolds.sphere import Sphere
-from targets.manifolds.spheres import ProductOfSpheres
-from targets.manifolds.stiefel import Stiefel
+from sgmcmc_verification.samplers.interface.aliases import Position
+from sgmcmc_verification.targets.manifolds.base import Manifold
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.manifolds.orthant import Positive
+from sgmcmc_verification.targets.manifolds.product import Product
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
+from sgmcmc_verification.targets.manifolds.stiefel import Stiefel
 
 Constraint = Callable[[Position], jax.Array]
 """x (a point of the ambient space, as the manifold has it) -> c(x) (k,), with a Jacobian of rank k where c = 0."""

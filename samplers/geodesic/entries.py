@@ -1,8 +1,8 @@
 """Rows of the samplers on manifolds."""
 
-from samplers.geodesic.chmc import ENTRIES as CHMC
-from samplers.geodesic.gmc import ENTRIES as GMC
-from samplers.geodesic.gsgnht import ENTRIES as GSGNHT
-from samplers.geodesic.sggmc import ENTRIES as SGGMC
+from sgmcmc_verification.samplers.geodesic.chmc import ENTRIES as CHMC
+from sgmcmc_verification.samplers.geodesic.gmc import ENTRIES as GMC
+from sgmcmc_verification.samplers.geodesic.gsgnht import ENTRIES as GSGNHT
+from sgmcmc_verification.samplers.geodesic.sggmc import ENTRIES as SGGMC
 
 ENTRIES = (*SGGMC, *GSGNHT, *GMC, *CHMC)

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import jax
 
-from samplers.dynamics.embedded import geodesic_overdamped
-from samplers.entry import EMBEDDED, MANIFOLD_TIERS, OTHERS, TRAJECTORIES, Row, on_manifold
-from samplers.geodesic.common import SPACES, arrive, velocity_like
-from samplers.interface.aliases import Estimator, Position, Scalar, Tree
-from samplers.interface.claims import Claims, FollowsGeodesics, Source
-from samplers.riemannian.trajectories import TrajectoryMixin
-from samplers.underdamped.hmc import MetropolisState, potential_of
-from targets.manifolds.base import Manifold
+from sgmcmc_verification.samplers.dynamics.embedded import geodesic_overdamped
+from sgmcmc_verification.samplers.entry import EMBEDDED, MANIFOLD_TIERS, OTHERS, TRAJECTORIES, Row, on_manifold
+from sgmcmc_verification.samplers.geodesic.common import SPACES, arrive, velocity_like
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import Claims, FollowsGeodesics, Source
+from sgmcmc_verification.samplers.riemannian.trajectories import TrajectoryMixin
+from sgmcmc_verification.samplers.underdamped.hmc import MetropolisState, potential_of
+from sgmcmc_verification.targets.manifolds.base import Manifold
 
 
 @dataclass(frozen=True, eq=False)

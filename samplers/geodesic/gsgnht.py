@@ -6,14 +6,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics import published
-from samplers.dynamics.charts import InChart, thermostat_in_charts
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.embedded import EmbeddedDynamics, geodesic_thermostat
-from samplers.entry import EMBEDDED, MANIFOLD_TIERS, THERMAL, Row, on_manifold
-from samplers.geodesic.common import SPACES, boundary_conditions, projected_noise, velocity_like
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.charts import InChart, thermostat_in_charts
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.embedded import EmbeddedDynamics, geodesic_thermostat
+from sgmcmc_verification.samplers.entry import EMBEDDED, MANIFOLD_TIERS, THERMAL, Row, on_manifold
+from sgmcmc_verification.samplers.geodesic.common import SPACES, boundary_conditions, projected_noise, velocity_like
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import (
     Claims,
     Diffusion,
     EmbeddedDiffusion,
@@ -22,13 +22,13 @@ from samplers.interface.claims import (
     Source,
     StationaryLaw,
 )
-from samplers.interface.from_step import PointMixin
-from samplers.interface.metropolis import inner
-from samplers.thermostats.common import scalar_thermostat, thermostat_dynamics
-from samplers.validation import require, require_positive
-from targets.manifolds.base import Manifold
-from targets.numerics.small_sums import computed_once
-from targets.target import Target
+from sgmcmc_verification.samplers.interface.from_step import PointMixin
+from sgmcmc_verification.samplers.interface.metropolis import inner
+from sgmcmc_verification.samplers.thermostats.common import scalar_thermostat, thermostat_dynamics
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.manifolds.base import Manifold
+from sgmcmc_verification.targets.numerics.small_sums import computed_once
+from sgmcmc_verification.targets.target import Target
 
 
 class TangentThermostatPoint(NamedTuple):

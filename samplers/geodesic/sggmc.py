@@ -11,13 +11,22 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jax.scipy.linalg import expm
 
-from samplers.dynamics import published
-from samplers.dynamics.charts import InChart, langevin_in_charts
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.embedded import EmbeddedDynamics, geodesic_langevin, projection
-from samplers.dynamics.underdamped import langevin_dynamics
-from samplers.entry import CURVED, EMBEDDED, FRICTIONS, MANIFOLD_TIERS, OTHERS, Row, known_noise, on_manifold
-from samplers.geodesic.common import (
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.charts import InChart, langevin_in_charts
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.embedded import EmbeddedDynamics, geodesic_langevin, projection
+from sgmcmc_verification.samplers.dynamics.underdamped import langevin_dynamics
+from sgmcmc_verification.samplers.entry import (
+    CURVED,
+    EMBEDDED,
+    FRICTIONS,
+    MANIFOLD_TIERS,
+    OTHERS,
+    Row,
+    known_noise,
+    on_manifold,
+)
+from sgmcmc_verification.samplers.geodesic.common import (
     SPACES,
     Friction,
     GeodesicState,
@@ -26,8 +35,8 @@ from samplers.geodesic.common import (
     projected_noise,
     velocity_like,
 )
-from samplers.interface.aliases import Estimator, Position, Scalar, Tree
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import (
     Claims,
     Diffusion,
     EmbeddedDiffusion,
@@ -37,12 +46,12 @@ from samplers.interface.claims import (
     StationaryLaw,
     StationaryMoments,
 )
-from samplers.interface.estimates import CompensationMixin
-from samplers.interface.from_step import PointMixin
-from samplers.underdamped.sghmc import SGHMC
-from samplers.validation import require, require_positive
-from targets.manifolds.base import Manifold
-from targets.target import Target
+from sgmcmc_verification.samplers.interface.estimates import CompensationMixin
+from sgmcmc_verification.samplers.interface.from_step import PointMixin
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.manifolds.base import Manifold
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,16 @@
 """Type aliases of the arguments of samplers and estimators, beside the protocols of `samplers.interface.sampler`."""
 
-from samplers.interface.sampler import Estimate, Estimator, Need
-from samplers.interface.trees import Builder, EstimatorState, Key, Options, Position, Scalar, State, Tree
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator, Need
+from sgmcmc_verification.samplers.interface.trees import (
+    Builder,
+    EstimatorState,
+    Key,
+    Options,
+    Position,
+    Scalar,
+    State,
+    Tree,
+)
 
 __all__ = [
     "Builder",

@@ -7,8 +7,8 @@ from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from samplers.interface.sampler import Estimator, Key, Position, Scalar, Tree
-from targets.target import Target
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Key, Position, Scalar, Tree
+from sgmcmc_verification.targets.target import Target
 
 
 @runtime_checkable

@@ -14,12 +14,12 @@ import jax
 import numpy as np
 from jax.typing import ArrayLike
 
-from samplers.dynamics.charts import InChart
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.embedded import EmbeddedDynamics
-from samplers.interface.trees import Tree
-from targets.manifolds.base import Manifold
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.charts import InChart
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.embedded import EmbeddedDynamics
+from sgmcmc_verification.samplers.interface.trees import Tree
+from sgmcmc_verification.targets.manifolds.base import Manifold
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import jax
 
-from samplers.interface.sampler import Estimate, Need
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Need
 
 
 class CompensationMixin:

@@ -3,9 +3,9 @@
 import jax
 from jax.extend import core
 
-from samplers.interface.capabilities import on_host
-from samplers.interface.sampler import Estimator, Sampler
-from samplers.interface.trees import Key, Position, State
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.interface.trees import Key, Position, State
 
 FEW = 2
 """Operations that are run one by one: to compile them together costs more."""

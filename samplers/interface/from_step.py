@@ -7,9 +7,9 @@ from typing import ClassVar, Literal, NamedTuple
 
 import jax
 
-from samplers.interface.aliases import Estimator, EstimatorState, Key, Position, State, Tree
-from samplers.interface.claims import Claims, Source, StationaryLaw
-from samplers.interface.sampler import Need, Sampler
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Key, Position, State, Tree
+from sgmcmc_verification.samplers.interface.claims import Claims, Source, StationaryLaw
+from sgmcmc_verification.samplers.interface.sampler import Need, Sampler
 
 
 class PositionState(NamedTuple):
@@ -84,7 +84,7 @@ def _bare_init(key: jax.Array, position: Position, estimator: Estimator) -> Posi
     if jax.tree.leaves(estimator.init(key, position)):
         raise ValueError(
             "estimator: it has a state of its own, which a sampler whose state is its position cannot carry;"
-            " give the sampler an `init` and a `position` (see samplers.types.Sampler)"
+            " give the sampler an `init` and a `position` (see sgmcmc_verification.samplers.types.Sampler)"
         )
     return position
 
@@ -184,7 +184,8 @@ def complete(candidate: object) -> Sampler:
     step = getattr(candidate, "step", None)
     if not callable(step):
         raise TypeError(
-            f"sampler: {candidate!r} has no method step(key, state, step_size, estimator); see samplers.types.Sampler"
+            f"sampler: {candidate!r} has no method step(key, state, step_size, estimator); see "
+            "sgmcmc_verification.samplers.types.Sampler"
         )
     given = {
         name: getattr(candidate, name)

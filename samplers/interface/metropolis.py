@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.aliases import Tree
+from sgmcmc_verification.samplers.interface.aliases import Tree
 
 
 def inner(a: Tree, b: Tree) -> jax.Array:

@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import jax
 
-from samplers.interface.claims import Claims
-from samplers.interface.trees import EstimatorState, Key, Position, Scalar, State, Tree
+from sgmcmc_verification.samplers.interface.claims import Claims
+from sgmcmc_verification.samplers.interface.trees import EstimatorState, Key, Position, Scalar, State, Tree
 
 Need = Literal["gradient", "potential", "covariance", "statistics"]
 

@@ -16,10 +16,10 @@ import numpy as np
 from jax.interpreters.partial_eval import dce_jaxpr
 from jax.typing import ArrayLike
 
-from samplers.interface.capabilities import on_host
-from samplers.interface.first_state import first_state
-from samplers.interface.sampler import Estimator, Sampler
-from samplers.interface.trees import Key, Position, State, Tree
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.first_state import first_state
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.interface.trees import Key, Position, State, Tree
 
 STEPS = 8
 """Steps after which a cache still has to follow from the position, at each of two step sizes."""

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Key
 
-from targets.numerics.arrays import AnyArray, Real, Tree
+from sgmcmc_verification.targets.numerics.arrays import AnyArray, Real, Tree
 
 
 def normal_like(key: Key[Array, ""], tree: Tree) -> Tree:

@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.overdamped import reversible_dynamics
-from samplers.entry import FLAT, Row
-from samplers.interface.aliases import Builder, Estimator, EstimatorState, Position, Scalar, Tree
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.overdamped import reversible_dynamics
+from sgmcmc_verification.samplers.entry import FLAT, Row
+from sgmcmc_verification.samplers.interface.aliases import Builder, Estimator, EstimatorState, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import (
     AdaptiveLaw,
     Claims,
     Diffusion,
@@ -21,10 +21,10 @@ from samplers.interface.claims import (
     StationaryLaw,
     StationaryMoments,
 )
-from samplers.numerics.noise import injected_noise
-from samplers.underdamped.hmc import potential_of
-from samplers.validation import require, require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.numerics.noise import injected_noise
+from sgmcmc_verification.samplers.underdamped.hmc import potential_of
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.target import Target
 
 
 class ContourPoint(NamedTuple):

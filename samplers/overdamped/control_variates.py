@@ -6,18 +6,18 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from samplers.entry import REGRESSION, Row, langevin_row, plain
-from samplers.interface.aliases import Position, Tree
-from samplers.interface.claims import Source
-from samplers.interface.sampler import Estimate
-from samplers.overdamped.variance_reduced import (
+from sgmcmc_verification.samplers.entry import REGRESSION, Row, langevin_row, plain
+from sgmcmc_verification.samplers.interface.aliases import Position, Tree
+from sgmcmc_verification.samplers.interface.claims import Source
+from sgmcmc_verification.samplers.interface.sampler import Estimate
+from sgmcmc_verification.samplers.overdamped.variance_reduced import (
     AnchoredMinibatch,
     VarianceReducedSGLD,
     corrected_gradient,
     terms_of,
     total_gradient,
 )
-from targets.target import DataTerms, Target
+from sgmcmc_verification.targets.target import DataTerms, Target
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from samplers.entry import Row, cyclical, langevin_row
-from samplers.interface.aliases import Estimator, Scalar
-from samplers.interface.claims import Claims, CyclicalSchedule, Source
-from samplers.numerics.noise import injected_noise
-from samplers.overdamped.sgld import SGLD, SGLDState
-from samplers.validation import require, require_positive
+from sgmcmc_verification.samplers.entry import Row, cyclical, langevin_row
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Scalar
+from sgmcmc_verification.samplers.interface.claims import Claims, CyclicalSchedule, Source
+from sgmcmc_verification.samplers.numerics.noise import injected_noise
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD, SGLDState
+from sgmcmc_verification.samplers.validation import require, require_positive
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,17 @@
 """Rows of the overdamped Langevin samplers."""
 
-from samplers.overdamped.contour_sgld import ENTRIES as CONTOUR_SGLD
-from samplers.overdamped.control_variates import ENTRIES as CONTROL_VARIATES
-from samplers.overdamped.cyclical_sgld import ENTRIES as CYCLICAL_SGLD
-from samplers.overdamped.host_sgld import ENTRIES as HOST_SGLD
-from samplers.overdamped.leimkuhler_matthews import ENTRIES as LEIMKUHLER_MATTHEWS
-from samplers.overdamped.mala import ENTRIES as MALA
-from samplers.overdamped.psgld import ENTRIES as PSGLD
-from samplers.overdamped.replica_exchange import ENTRIES as REPLICA_EXCHANGE
-from samplers.overdamped.saga import ENTRIES as SAGA
-from samplers.overdamped.sgfs import ENTRIES as SGFS
-from samplers.overdamped.sgld import ENTRIES as SGLD
-from samplers.overdamped.svrg import ENTRIES as SVRG
+from sgmcmc_verification.samplers.overdamped.contour_sgld import ENTRIES as CONTOUR_SGLD
+from sgmcmc_verification.samplers.overdamped.control_variates import ENTRIES as CONTROL_VARIATES
+from sgmcmc_verification.samplers.overdamped.cyclical_sgld import ENTRIES as CYCLICAL_SGLD
+from sgmcmc_verification.samplers.overdamped.host_sgld import ENTRIES as HOST_SGLD
+from sgmcmc_verification.samplers.overdamped.leimkuhler_matthews import ENTRIES as LEIMKUHLER_MATTHEWS
+from sgmcmc_verification.samplers.overdamped.mala import ENTRIES as MALA
+from sgmcmc_verification.samplers.overdamped.psgld import ENTRIES as PSGLD
+from sgmcmc_verification.samplers.overdamped.replica_exchange import ENTRIES as REPLICA_EXCHANGE
+from sgmcmc_verification.samplers.overdamped.saga import ENTRIES as SAGA
+from sgmcmc_verification.samplers.overdamped.sgfs import ENTRIES as SGFS
+from sgmcmc_verification.samplers.overdamped.sgld import ENTRIES as SGLD
+from sgmcmc_verification.samplers.overdamped.svrg import ENTRIES as SVRG
 
 ENTRIES = (
     *SGLD,

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.entry import FLAT, Row, langevin_row, plain
-from samplers.estimators.host import HostExact, estimator_key
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
-from samplers.interface.claims import Claims
-from samplers.interface.from_step import PositionMixin
-from samplers.overdamped.sgld import SGLD
-from samplers.validation import require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.entry import FLAT, Row, langevin_row, plain
+from sgmcmc_verification.samplers.estimators.host import HostExact, estimator_key
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
+from sgmcmc_verification.samplers.interface.claims import Claims
+from sgmcmc_verification.samplers.interface.from_step import PositionMixin
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.validation import require_positive
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(eq=False)

@@ -6,14 +6,21 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.entry import Row, langevin_row, plain
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
-from samplers.interface.claims import CarriedState, Claims, Diffusion, Source, StationaryLaw, StationaryMoments
-from samplers.numerics.noise import normal_like
-from samplers.validation import require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.overdamped import overdamped_dynamics
+from sgmcmc_verification.samplers.entry import Row, langevin_row, plain
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import (
+    CarriedState,
+    Claims,
+    Diffusion,
+    Source,
+    StationaryLaw,
+    StationaryMoments,
+)
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.validation import require_positive
+from sgmcmc_verification.targets.target import Target
 
 
 class LeimkuhlerMatthewsState(NamedTuple):

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.entry import Row, langevin_row, plain
-from samplers.interface.aliases import Estimator, Position, Scalar, Tree
-from samplers.interface.claims import Claims, Diffusion, Source
-from samplers.interface.metropolis import accept, finite_or_reject, inner
-from samplers.numerics.noise import normal_like
-from samplers.overdamped.sgld import SGLD
-from samplers.underdamped.hmc import MetropolisMixin, MetropolisState, potential_of
-from samplers.validation import require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.entry import Row, langevin_row, plain
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import Claims, Diffusion, Source
+from sgmcmc_verification.samplers.interface.metropolis import accept, finite_or_reject, inner
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.underdamped.hmc import MetropolisMixin, MetropolisState, potential_of
+from sgmcmc_verification.samplers.validation import require_positive
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(frozen=True)

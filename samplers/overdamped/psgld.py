@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.overdamped import reversible_dynamics
-from samplers.entry import FLAT, Row
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.overdamped import reversible_dynamics
+from sgmcmc_verification.samplers.entry import FLAT, Row
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import (
     AdaptiveLaw,
     Claims,
     Diffusion,
@@ -22,11 +22,11 @@ from samplers.interface.claims import (
     StationaryLaw,
     StationaryMoments,
 )
-from samplers.interface.from_step import PositionMixin
-from samplers.numerics.noise import normal_like
-from samplers.riemannian.sgrld import SGRLD
-from samplers.validation import require, require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.interface.from_step import PositionMixin
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.riemannian.sgrld import SGRLD
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.target import Target
 
 
 def rmsprop(second_moment: jax.Array, regularisation: float) -> jax.Array:

@@ -6,17 +6,17 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from samplers.entry import FLAT, Row, plain
-from samplers.estimators.basic import Exact, FullEnergy
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
-from samplers.interface.claims import Claims, Diffusion, Exchange, Source, StationaryLaw
-from samplers.interface.metropolis import accept
-from samplers.numerics.noise import injected_noise
-from samplers.underdamped.hmc import potential_of
-from samplers.validation import require, require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from sgmcmc_verification.samplers.entry import FLAT, Row, plain
+from sgmcmc_verification.samplers.estimators.basic import Exact, FullEnergy
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
+from sgmcmc_verification.samplers.interface.claims import Claims, Diffusion, Exchange, Source, StationaryLaw
+from sgmcmc_verification.samplers.interface.metropolis import accept
+from sgmcmc_verification.samplers.numerics.noise import injected_noise
+from sgmcmc_verification.samplers.underdamped.hmc import potential_of
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.target import Target
 
 
 class Replicas(NamedTuple):

@@ -6,12 +6,17 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.entry import Row, langevin_row, plain
-from samplers.interface.aliases import Position, Tree
-from samplers.interface.claims import Source
-from samplers.interface.sampler import Estimate
-from samplers.overdamped.variance_reduced import AnchoredMinibatch, VarianceReducedSGLD, datum_gradients, terms_of
-from targets.target import DataTerms, Target
+from sgmcmc_verification.samplers.entry import Row, langevin_row, plain
+from sgmcmc_verification.samplers.interface.aliases import Position, Tree
+from sgmcmc_verification.samplers.interface.claims import Source
+from sgmcmc_verification.samplers.interface.sampler import Estimate
+from sgmcmc_verification.samplers.overdamped.variance_reduced import (
+    AnchoredMinibatch,
+    VarianceReducedSGLD,
+    datum_gradients,
+    terms_of,
+)
+from sgmcmc_verification.targets.target import DataTerms, Target
 
 
 class SAGATable(NamedTuple):

@@ -8,13 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.overdamped import reversible_dynamics
-from samplers.entry import FLAT, Row, langevin_row
-from samplers.estimators.basic import KnownNoise
-from samplers.interface.aliases import Builder, Estimator, EstimatorState, Position, Scalar
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.overdamped import reversible_dynamics
+from sgmcmc_verification.samplers.entry import FLAT, Row, langevin_row
+from sgmcmc_verification.samplers.estimators.basic import KnownNoise
+from sgmcmc_verification.samplers.interface.aliases import Builder, Estimator, EstimatorState, Position, Scalar
+from sgmcmc_verification.samplers.interface.claims import (
     Claims,
     Diffusion,
     FisherScoring,
@@ -23,11 +23,11 @@ from samplers.interface.claims import (
     StationaryMoments,
     UncompensatedNoise,
 )
-from samplers.interface.estimates import covariance_of
-from samplers.interface.from_step import PositionMixin
-from samplers.numerics.noise import normal_like
-from samplers.validation import require
-from targets.target import Target
+from sgmcmc_verification.samplers.interface.estimates import covariance_of
+from sgmcmc_verification.samplers.interface.from_step import PositionMixin
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.target import Target
 
 
 class SGFSState(NamedTuple):

@@ -4,16 +4,23 @@ from dataclasses import dataclass
 
 import jax
 
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.entry import Row, known_noise, langevin_row, plain
-from samplers.interface.aliases import Estimator, Position, Scalar
-from samplers.interface.claims import Claims, Diffusion, IndependentNoise, Source, StationaryLaw, StationaryMoments
-from samplers.interface.estimates import CompensationMixin
-from samplers.interface.from_step import PositionMixin, PositionState
-from samplers.numerics.noise import injected_noise
-from samplers.validation import require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.overdamped import overdamped_dynamics
+from sgmcmc_verification.samplers.entry import Row, known_noise, langevin_row, plain
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Position, Scalar
+from sgmcmc_verification.samplers.interface.claims import (
+    Claims,
+    Diffusion,
+    IndependentNoise,
+    Source,
+    StationaryLaw,
+    StationaryMoments,
+)
+from sgmcmc_verification.samplers.interface.estimates import CompensationMixin
+from sgmcmc_verification.samplers.interface.from_step import PositionMixin, PositionState
+from sgmcmc_verification.samplers.numerics.noise import injected_noise
+from sgmcmc_verification.samplers.validation import require_positive
+from sgmcmc_verification.targets.target import Target
 
 SGLDState = PositionState
 """The name of its state."""

@@ -10,12 +10,12 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from samplers.estimators.basic import Minibatch
-from samplers.interface.aliases import Position, Tree
-from samplers.interface.claims import Claims, Source
-from samplers.overdamped.sgld import SGLD
-from samplers.validation import require
-from targets.target import DataTerms, Target
+from sgmcmc_verification.samplers.estimators.basic import Minibatch
+from sgmcmc_verification.samplers.interface.aliases import Position, Tree
+from sgmcmc_verification.samplers.interface.claims import Claims, Source
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.target import DataTerms, Target
 
 
 class AnchoredMinibatch:

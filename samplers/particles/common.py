@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.entry import PARTICLE_TIERS, Row
-from samplers.interface.aliases import Builder, Estimator, EstimatorState, Position, Scalar, State
-from samplers.interface.from_step import PositionMixin
-from samplers.particles.kernels import Bandwidth, bandwidths_of, first_bandwidth
+from sgmcmc_verification.samplers.entry import PARTICLE_TIERS, Row
+from sgmcmc_verification.samplers.interface.aliases import Builder, Estimator, EstimatorState, Position, Scalar, State
+from sgmcmc_verification.samplers.interface.from_step import PositionMixin
+from sgmcmc_verification.samplers.particles.kernels import Bandwidth, bandwidths_of, first_bandwidth
 
 
 class Particles(NamedTuple):

@@ -5,8 +5,8 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.aliases import Scalar
-from samplers.particles.kernels import squared_distances
+from sgmcmc_verification.samplers.interface.aliases import Scalar
+from sgmcmc_verification.samplers.particles.kernels import squared_distances
 
 Density = Literal["gfsd", "gfsf", "blob", "jko"]
 DENSITIES: tuple[Density, ...] = ("gfsd", "gfsf", "blob", "jko")

@@ -6,10 +6,10 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.aliases import Scalar
-from samplers.interface.claims import CarriedState
-from samplers.numerics.selection import median_of_nonnegative
-from samplers.validation import require
+from sgmcmc_verification.samplers.interface.aliases import Scalar
+from sgmcmc_verification.samplers.interface.claims import CarriedState
+from sgmcmc_verification.samplers.numerics.selection import median_of_nonnegative
+from sgmcmc_verification.samplers.validation import require
 
 Bandwidth = float | tuple[float, ...] | Literal["median", "he"]
 """h of exp(-|x - y|^2 / (2 h)), a squared length; several for the sum of their kernels; or a rule."""

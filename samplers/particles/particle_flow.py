@@ -9,10 +9,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names, row_divergence
-from samplers.entry import PLANE, Row
-from samplers.interface.aliases import Builder, Estimator, EstimatorState, Position, Scalar, State, Tree
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, coordinate_names, row_divergence
+from sgmcmc_verification.samplers.entry import PLANE, Row
+from sgmcmc_verification.samplers.interface.aliases import (
+    Builder,
+    Estimator,
+    EstimatorState,
+    Position,
+    Scalar,
+    State,
+    Tree,
+)
+from sgmcmc_verification.samplers.interface.claims import (
     Claims,
     DensityEstimate,
     KernelWidth,
@@ -21,7 +29,7 @@ from samplers.interface.claims import (
     ParticleVelocity,
     Source,
 )
-from samplers.particles.common import (
+from sgmcmc_verification.samplers.particles.common import (
     BANDWIDTHS,
     ParticleMixin,
     estimates,
@@ -30,12 +38,18 @@ from samplers.particles.common import (
     unflatten,
     uniform_weights,
 )
-from samplers.particles.density_gradients import DENSITIES, RIDGE, Density, density_gradient
-from samplers.particles.kernels import Bandwidth, bandwidths_of, carried_width, first_bandwidth, require_bandwidth
-from samplers.riemannian.euler import AugmentedPoint
-from samplers.riemannian.metrics import NonHessian2D
-from samplers.validation import require
-from targets.target import Target
+from sgmcmc_verification.samplers.particles.density_gradients import DENSITIES, RIDGE, Density, density_gradient
+from sgmcmc_verification.samplers.particles.kernels import (
+    Bandwidth,
+    bandwidths_of,
+    carried_width,
+    first_bandwidth,
+    require_bandwidth,
+)
+from sgmcmc_verification.samplers.riemannian.euler import AugmentedPoint
+from sgmcmc_verification.samplers.riemannian.metrics import NonHessian2D
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.target import Target
 
 Form = Literal["det", "fgh"]
 

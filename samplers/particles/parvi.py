@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import jax
 
-from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.entry import Row, plain
-from samplers.interface.aliases import Scalar
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.dynamics.overdamped import overdamped_dynamics
+from sgmcmc_verification.samplers.entry import Row, plain
+from sgmcmc_verification.samplers.interface.aliases import Scalar
+from sgmcmc_verification.samplers.interface.claims import (
     BalancedVelocity,
     Claims,
     DensityEstimate,
@@ -17,10 +17,16 @@ from samplers.interface.claims import (
     ParticleVelocity,
     Source,
 )
-from samplers.particles.common import BANDWIDTHS, PARTICLE_FLAT, ParticleMixin, particle_row
-from samplers.particles.density_gradients import BALANCED, DENSITIES, RIDGE, Density, density_gradient
-from samplers.particles.kernels import Bandwidth, carried_width, require_bandwidth
-from samplers.validation import require, require_positive
+from sgmcmc_verification.samplers.particles.common import BANDWIDTHS, PARTICLE_FLAT, ParticleMixin, particle_row
+from sgmcmc_verification.samplers.particles.density_gradients import (
+    BALANCED,
+    DENSITIES,
+    RIDGE,
+    Density,
+    density_gradient,
+)
+from sgmcmc_verification.samplers.particles.kernels import Bandwidth, carried_width, require_bandwidth
+from sgmcmc_verification.samplers.validation import require, require_positive
 
 SOURCES: dict[Density, Source] = {
     "gfsd": Source("liu2019accelerating", "GFSD"),

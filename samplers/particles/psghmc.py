@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from samplers.entry import Row, plain
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from sgmcmc_verification.samplers.entry import Row, plain
+from sgmcmc_verification.samplers.interface.claims import (
     Claims,
     DensityEstimate,
     KernelWidth,
@@ -18,12 +18,12 @@ from samplers.interface.claims import (
     ParticleVelocity,
     Source,
 )
-from samplers.particles.common import BANDWIDTHS, PARTICLE_FLAT, particle_row
-from samplers.particles.density_gradients import RIDGE, Density
-from samplers.particles.kernels import Bandwidth, carried_width
-from samplers.particles.particle_flow import FlowMixin, Form, as_flow, require_flow
-from samplers.validation import require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.particles.common import BANDWIDTHS, PARTICLE_FLAT, particle_row
+from sgmcmc_verification.samplers.particles.density_gradients import RIDGE, Density
+from sgmcmc_verification.samplers.particles.kernels import Bandwidth, carried_width
+from sgmcmc_verification.samplers.particles.particle_flow import FlowMixin, Form, as_flow, require_flow
+from sgmcmc_verification.samplers.validation import require_positive
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,20 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics.complete_recipe import row_divergence
-from samplers.entry import PLANE, Row, with_metric
-from samplers.estimators.basic import Exact
-from samplers.interface.aliases import Position, Scalar
-from samplers.interface.claims import Claims, KernelWidth, ParticleLaw, ParticleVelocity, RiemannianVelocity, Source
-from samplers.particles.common import BANDWIDTHS, PARTICLE_FLAT, ParticleMixin, particle_row
-from samplers.particles.kernels import (
+from sgmcmc_verification.samplers.dynamics.complete_recipe import row_divergence
+from sgmcmc_verification.samplers.entry import PLANE, Row, with_metric
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.interface.aliases import Position, Scalar
+from sgmcmc_verification.samplers.interface.claims import (
+    Claims,
+    KernelWidth,
+    ParticleLaw,
+    ParticleVelocity,
+    RiemannianVelocity,
+    Source,
+)
+from sgmcmc_verification.samplers.particles.common import BANDWIDTHS, PARTICLE_FLAT, ParticleMixin, particle_row
+from sgmcmc_verification.samplers.particles.kernels import (
     Bandwidth,
     bandwidths_of,
     carried_width,
@@ -23,9 +30,9 @@ from samplers.particles.kernels import (
     require_bandwidth,
     squared_distances,
 )
-from samplers.riemannian.metrics import DiagonalMetric, Metric, NonHessian2D, dense
-from samplers.validation import require
-from targets.target import Target
+from sgmcmc_verification.samplers.riemannian.metrics import DiagonalMetric, Metric, NonHessian2D, dense
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.target import Target
 
 
 def functional_gradient(

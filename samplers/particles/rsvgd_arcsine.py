@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from samplers.entry import CURVED, Row, on_manifold
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.entry import CURVED, Row, on_manifold
+from sgmcmc_verification.samplers.interface.claims import (
     Claims,
     FollowsGeodesics,
     KernelWidth,
@@ -16,11 +16,11 @@ from samplers.interface.claims import (
     RiemannianVelocity,
     Source,
 )
-from samplers.particles.common import particle_row
-from samplers.particles.rsvgd_embedded import GeodesicParticles
-from samplers.validation import require
-from targets.manifolds.base import Manifold
-from targets.manifolds.sphere import Sphere
+from sgmcmc_verification.samplers.particles.common import particle_row
+from sgmcmc_verification.samplers.particles.rsvgd_embedded import GeodesicParticles
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.manifolds.base import Manifold
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
 
 
 def arcsine_derivatives(t: jax.Array, scale: float) -> tuple[jax.Array, jax.Array, jax.Array]:

@@ -7,9 +7,9 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from samplers.entry import EMBEDDED, Row, on_manifold
-from samplers.interface.aliases import Estimator, Position, Scalar
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.entry import EMBEDDED, Row, on_manifold
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Position, Scalar
+from sgmcmc_verification.samplers.interface.claims import (
     Claims,
     FollowsGeodesics,
     KernelWidth,
@@ -18,8 +18,8 @@ from samplers.interface.claims import (
     RiemannianVelocity,
     Source,
 )
-from samplers.numerics.selection import median_of_nonnegative
-from samplers.particles.common import (
+from sgmcmc_verification.samplers.numerics.selection import median_of_nonnegative
+from sgmcmc_verification.samplers.particles.common import (
     ParticleMixin,
     Particles,
     estimates,
@@ -28,11 +28,11 @@ from samplers.particles.common import (
     unflatten,
     uniform_weights,
 )
-from samplers.validation import require
-from targets.manifolds.base import Manifold
-from targets.manifolds.sphere import Sphere
-from targets.manifolds.spheres import ProductOfSpheres
-from targets.manifolds.stiefel import Stiefel
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.manifolds.base import Manifold
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
+from sgmcmc_verification.targets.manifolds.stiefel import Stiefel
 
 
 def frames(manifold: Manifold) -> tuple[int, int, int]:

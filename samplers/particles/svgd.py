@@ -7,9 +7,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.entry import Row, plain
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.entry import Row, plain
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
+from sgmcmc_verification.samplers.interface.claims import (
     AdaGradSteps,
     BalancedVelocity,
     CarriedState,
@@ -20,7 +20,7 @@ from samplers.interface.claims import (
     Source,
     SteinVelocity,
 )
-from samplers.particles.common import (
+from sgmcmc_verification.samplers.particles.common import (
     PARTICLE_FLAT,
     ParticleMixin,
     estimates,
@@ -29,7 +29,7 @@ from samplers.particles.common import (
     unflatten,
     uniform_weights,
 )
-from samplers.particles.kernels import (
+from sgmcmc_verification.samplers.particles.kernels import (
     Bandwidth,
     bandwidths_of,
     carried_width,

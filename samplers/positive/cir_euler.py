@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from samplers.dynamics import published
-from samplers.dynamics.cox_ingersoll_ross import CountedShape, cir_dynamics
-from samplers.entry import POSITIVE, Row, plain
-from samplers.estimators.host import estimator_key
-from samplers.interface.aliases import Estimator
-from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
-from samplers.interface.from_step import PositionMixin, PositionState
-from samplers.positive.scir import ExactCounts
-from samplers.validation import require
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.cox_ingersoll_ross import CountedShape, cir_dynamics
+from sgmcmc_verification.samplers.entry import POSITIVE, Row, plain
+from sgmcmc_verification.samplers.estimators.host import estimator_key
+from sgmcmc_verification.samplers.interface.aliases import Estimator
+from sgmcmc_verification.samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
+from sgmcmc_verification.samplers.interface.from_step import PositionMixin, PositionState
+from sgmcmc_verification.samplers.positive.scir import ExactCounts
+from sgmcmc_verification.samplers.validation import require
 
 
 @dataclass(frozen=True, eq=False)

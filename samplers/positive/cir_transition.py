@@ -19,7 +19,7 @@ import numpy as np
 from numba import config, njit
 from numba.extending import overload
 
-from samplers.validation import require
+from sgmcmc_verification.samplers.validation import require
 
 RandomSource = Any
 """A `numpy.random.Generator` or its like in plain Python; the state (4,) of a stream in compiled code."""

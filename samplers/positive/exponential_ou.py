@@ -6,17 +6,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.overdamped import reversible_dynamics
-from samplers.entry import MANIFOLD_TIERS, Row
-from samplers.interface.aliases import Estimator, EstimatorState, Scalar
-from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source
-from samplers.interface.from_step import PositionMixin, PositionState
-from samplers.interface.sampler import Estimate, Stateless
-from samplers.numerics.noise import normal_like
-from samplers.validation import require, require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.overdamped import reversible_dynamics
+from sgmcmc_verification.samplers.entry import MANIFOLD_TIERS, Row
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Scalar
+from sgmcmc_verification.samplers.interface.claims import Claims, Diffusion, ExactLaw, Source
+from sgmcmc_verification.samplers.interface.from_step import PositionMixin, PositionState
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Stateless
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(frozen=True, eq=False)

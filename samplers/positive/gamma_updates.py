@@ -63,7 +63,9 @@ class CIRUpdate:
         self, generator: np.random.Generator, log_theta: np.ndarray, prior: Prior, counts: np.ndarray, step_size: float
     ) -> np.ndarray:
         """log theta' (K, d)."""
-        from samplers.positive.cir_transition import cir_transition  # Numba takes half a second to load
+        from sgmcmc_verification.samplers.positive.cir_transition import (
+            cir_transition,  # Numba takes half a second to load
+        )
 
         return cir_transition(generator, log_theta, prior + counts, step_size)
 

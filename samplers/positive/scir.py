@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from samplers.dynamics.cox_ingersoll_ross import CountedShape, cir_dynamics
-from samplers.entry import POSITIVE, Row, plain
-from samplers.estimators.host import estimator_key
-from samplers.interface.aliases import Estimator, EstimatorState
-from samplers.interface.claims import Claims, Diffusion, ExactLaw, Source
-from samplers.interface.from_step import PositionVariable
-from samplers.interface.sampler import Estimate, Stateless
-from samplers.validation import require
+from sgmcmc_verification.samplers.dynamics.cox_ingersoll_ross import CountedShape, cir_dynamics
+from sgmcmc_verification.samplers.entry import POSITIVE, Row, plain
+from sgmcmc_verification.samplers.estimators.host import estimator_key
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState
+from sgmcmc_verification.samplers.interface.claims import Claims, Diffusion, ExactLaw, Source
+from sgmcmc_verification.samplers.interface.from_step import PositionVariable
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Stateless
+from sgmcmc_verification.samplers.validation import require
 
 
 class SCIRState(NamedTuple):
@@ -44,7 +44,7 @@ class CIRSteps(PositionVariable, CountedShape):
 
     def step(self, key: np.random.Generator, state: SCIRState, step_size: float, estimator: Estimator) -> SCIRState:
         """Take one step."""
-        from samplers.positive.cir_transition import cir_logs  # Numba takes half a second to load
+        from sgmcmc_verification.samplers.positive.cir_transition import cir_logs  # Numba takes half a second to load
 
         require(step_size > 0, "step_size: must be positive", step_size)
         position = self.position(state)

@@ -3,10 +3,17 @@
 from collections.abc import Callable
 from typing import ClassVar
 
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ReflectsAtZero, Source, StationaryLaw
-from samplers.interface.estimates import CompensationMixin
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.interface.claims import (
+    Claims,
+    Diffusion,
+    IndependentNoise,
+    ReflectsAtZero,
+    Source,
+    StationaryLaw,
+)
+from sgmcmc_verification.samplers.interface.estimates import CompensationMixin
+from sgmcmc_verification.targets.target import Target
 
 
 class RiemannianMixin(CompensationMixin):

@@ -9,20 +9,20 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.entry import EXPLICIT, FLAT, PLANE, TEMPERATURES, Row
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
-from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
-from samplers.interface.estimates import CompensationMixin
-from samplers.interface.from_step import PointMixin
-from samplers.numerics.matrix_sqrt import positive_root
-from samplers.numerics.noise import normal_like
-from samplers.riemannian.metrics import NonHessian2D
-from samplers.riemannian.sgrhmc import SGRHMC
-from samplers.underdamped.sghmc import SGHMC
-from samplers.validation import require, require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.entry import EXPLICIT, FLAT, PLANE, TEMPERATURES, Row
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar
+from sgmcmc_verification.samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
+from sgmcmc_verification.samplers.interface.estimates import CompensationMixin
+from sgmcmc_verification.samplers.interface.from_step import PointMixin
+from sgmcmc_verification.samplers.numerics.matrix_sqrt import positive_root
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.riemannian.metrics import NonHessian2D
+from sgmcmc_verification.samplers.riemannian.sgrhmc import SGRHMC
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.target import Target
 
 
 class AugmentedPoint(NamedTuple):

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.riemannian.metrics import SymmetricRoot
-from samplers.validation import require, require_positive
+from sgmcmc_verification.samplers.riemannian.metrics import SymmetricRoot
+from sgmcmc_verification.samplers.validation import require, require_positive
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,11 +11,11 @@ from typing import Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics.published import RECIPE_OFFSET
-from samplers.interface.aliases import Scalar
-from samplers.numerics.matrix_sqrt import positive_root
-from samplers.validation import require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.published import RECIPE_OFFSET
+from sgmcmc_verification.samplers.interface.aliases import Scalar
+from sgmcmc_verification.samplers.numerics.matrix_sqrt import positive_root
+from sgmcmc_verification.samplers.validation import require_positive
+from sgmcmc_verification.targets.target import Target
 
 
 @runtime_checkable

@@ -6,19 +6,19 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics, row_divergence
-from samplers.entry import PLANE, TEMPERATURES, Row, with_metric
-from samplers.interface.aliases import Estimator, Scalar
-from samplers.interface.claims import Claims, Diffusion, Source
-from samplers.interface.metropolis import accept, finite_or_reject
-from samplers.numerics.noise import normal_like
-from samplers.numerics.spd import log_det, solve
-from samplers.riemannian.metrics import Metric, NonHessian2D, dense, recipe_metric
-from samplers.riemannian.sgrld import SGRLD
-from samplers.underdamped.hmc import MetropolisMixin, MetropolisState, potential_of
-from samplers.validation import require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, row_divergence
+from sgmcmc_verification.samplers.entry import PLANE, TEMPERATURES, Row, with_metric
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Scalar
+from sgmcmc_verification.samplers.interface.claims import Claims, Diffusion, Source
+from sgmcmc_verification.samplers.interface.metropolis import accept, finite_or_reject
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.numerics.spd import log_det, solve
+from sgmcmc_verification.samplers.riemannian.metrics import Metric, NonHessian2D, dense, recipe_metric
+from sgmcmc_verification.samplers.riemannian.sgrld import SGRLD
+from sgmcmc_verification.samplers.underdamped.hmc import MetropolisMixin, MetropolisState, potential_of
+from sgmcmc_verification.samplers.validation import require_positive
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.entry import PLANE, TRAJECTORIES, Row, with_metric
-from samplers.interface.aliases import Estimator, Position, Scalar
-from samplers.interface.claims import Claims, Source
-from samplers.numerics import spd
-from samplers.riemannian.metrics import Metric, NonHessian2D, dense, recipe_metric
-from samplers.riemannian.sgrld import SGRLD
-from samplers.riemannian.trajectories import TrajectoryMixin, agree, solve
-from samplers.underdamped.hmc import MetropolisState, potential_of
+from sgmcmc_verification.samplers.entry import PLANE, TRAJECTORIES, Row, with_metric
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Position, Scalar
+from sgmcmc_verification.samplers.interface.claims import Claims, Source
+from sgmcmc_verification.samplers.numerics import spd
+from sgmcmc_verification.samplers.riemannian.metrics import Metric, NonHessian2D, dense, recipe_metric
+from sgmcmc_verification.samplers.riemannian.sgrld import SGRLD
+from sgmcmc_verification.samplers.riemannian.trajectories import TrajectoryMixin, agree, solve
+from sgmcmc_verification.samplers.underdamped.hmc import MetropolisState, potential_of
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,34 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names, row_divergence
-from samplers.dynamics.underdamped import MomentumMixin, MomentumState
-from samplers.entry import MANIFOLD_TIERS, PLANE, POSITIVE, TEMPERATURES, Row, known_noise, with_metric
-from samplers.interface.aliases import Estimate, Estimator, Scalar, State
-from samplers.interface.claims import Claims, ShearingForce, Source
-from samplers.interface.estimates import covariance_of
-from samplers.numerics.matrix_sqrt import positive_root
-from samplers.numerics.noise import normal_like
-from samplers.riemannian.common import RiemannianMixin
-from samplers.riemannian.metrics import Diagonal, FlatMetric, Metric, NonHessian2D, PositiveMetric, recipe_metric
-from samplers.validation import require, require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, coordinate_names, row_divergence
+from sgmcmc_verification.samplers.dynamics.underdamped import MomentumMixin, MomentumState
+from sgmcmc_verification.samplers.entry import (
+    MANIFOLD_TIERS,
+    PLANE,
+    POSITIVE,
+    TEMPERATURES,
+    Row,
+    known_noise,
+    with_metric,
+)
+from sgmcmc_verification.samplers.interface.aliases import Estimate, Estimator, Scalar, State
+from sgmcmc_verification.samplers.interface.claims import Claims, ShearingForce, Source
+from sgmcmc_verification.samplers.interface.estimates import covariance_of
+from sgmcmc_verification.samplers.numerics.matrix_sqrt import positive_root
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.riemannian.common import RiemannianMixin
+from sgmcmc_verification.samplers.riemannian.metrics import (
+    Diagonal,
+    FlatMetric,
+    Metric,
+    NonHessian2D,
+    PositiveMetric,
+    recipe_metric,
+)
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.target import Target
 
 Order = Literal["semi-implicit", "explicit"]
 

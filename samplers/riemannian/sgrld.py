@@ -6,18 +6,18 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics, row_divergence
-from samplers.dynamics.overdamped import reversible_dynamics
-from samplers.entry import MANIFOLD_TIERS, PLANE, POSITIVE, TEMPERATURES, Row, with_metric
-from samplers.interface.aliases import Estimator, Scalar, State
-from samplers.interface.claims import Source
-from samplers.interface.estimates import covariance_of
-from samplers.interface.from_step import PositionMixin, PositionState
-from samplers.numerics.matrix_sqrt import positive_root
-from samplers.numerics.noise import normal_like
-from samplers.riemannian.common import RiemannianMixin
-from samplers.riemannian.metrics import (
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, row_divergence
+from sgmcmc_verification.samplers.dynamics.overdamped import reversible_dynamics
+from sgmcmc_verification.samplers.entry import MANIFOLD_TIERS, PLANE, POSITIVE, TEMPERATURES, Row, with_metric
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Scalar, State
+from sgmcmc_verification.samplers.interface.claims import Source
+from sgmcmc_verification.samplers.interface.estimates import covariance_of
+from sgmcmc_verification.samplers.interface.from_step import PositionMixin, PositionState
+from sgmcmc_verification.samplers.numerics.matrix_sqrt import positive_root
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.riemannian.common import RiemannianMixin
+from sgmcmc_verification.samplers.riemannian.metrics import (
     ExpandedNaturalMetric,
     FlatMetric,
     Metric,
@@ -27,9 +27,9 @@ from samplers.riemannian.metrics import (
     ReducedNaturalMetric,
     recipe_metric,
 )
-from samplers.validation import require_positive
-from targets.simplex.parameterisations import REDUCED
-from targets.target import Target
+from sgmcmc_verification.samplers.validation import require_positive
+from sgmcmc_verification.targets.simplex.parameterisations import REDUCED
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.embedded import EmbeddedDynamics
-from samplers.interface.aliases import Estimator, Position, Scalar, Tree
-from samplers.interface.claims import Claims, Composite, HamiltonianProposal, Source
-from samplers.interface.metropolis import accept, finite_or_reject, inner
-from samplers.underdamped.hmc import MetropolisMixin, MetropolisState
-from samplers.validation import require, require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.embedded import EmbeddedDynamics
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import Claims, Composite, HamiltonianProposal, Source
+from sgmcmc_verification.samplers.interface.metropolis import accept, finite_or_reject, inner
+from sgmcmc_verification.samplers.underdamped.hmc import MetropolisMixin, MetropolisState
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.target import Target
 
 MOST_ITERATIONS = 100
 """Bound of the iterations for an implicit equation of an integrator; a step that needs more is rejected."""

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.interface.aliases import Tree
+from sgmcmc_verification.samplers.interface.aliases import Tree
 
 FORMAT = 2
 

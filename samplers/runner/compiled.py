@@ -11,10 +11,10 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, PartitionSpec
 
-from samplers.interface.aliases import Builder, Scalar, Tree
-from samplers.interface.sampler import Estimator, Position, Sampler, State
-from samplers.runner import presample
-from samplers.runner.digests import is_key
+from sgmcmc_verification.samplers.interface.aliases import Builder, Scalar, Tree
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Position, Sampler, State
+from sgmcmc_verification.samplers.runner import presample
+from sgmcmc_verification.samplers.runner.digests import is_key
 
 BLOCK_BYTES = 2**20
 """Default bound of the memory of the random draws of one block, chosen to stay in the second-level cache of a CPU."""

@@ -10,11 +10,11 @@ from typing import Literal, NamedTuple
 import jax
 import numpy as np
 
-from samplers.interface.aliases import Tree
-from samplers.interface.sampler import Estimator, Position, Sampler
-from samplers.runner.loop import Loop
-from samplers.runner.schedules import Schedule, constant, draw_weights, step_sizes
-from samplers.validation import require
+from sgmcmc_verification.samplers.interface.aliases import Tree
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Position, Sampler
+from sgmcmc_verification.samplers.runner.loop import Loop
+from sgmcmc_verification.samplers.runner.schedules import Schedule, constant, draw_weights, step_sizes
+from sgmcmc_verification.samplers.validation import require
 
 OnNonfinite = Literal["warn", "raise", "ignore"]
 Keep = Literal["samples", "average"]

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding
 
-from samplers.interface.aliases import Tree
-from samplers.interface.sampler import Position, State
-from samplers.runner.compiled import (
+from sgmcmc_verification.samplers.interface.aliases import Tree
+from sgmcmc_verification.samplers.interface.sampler import Position, State
+from sgmcmc_verification.samplers.runner.compiled import (
     Carry,
     Devices,
     Kernel,
@@ -28,9 +28,9 @@ from samplers.runner.compiled import (
     chain_mesh,
     program,
 )
-from samplers.runner.config import Setup
-from samplers.runner.digests import digest, digest_arrays, is_key
-from samplers.runner.schedules import Constant, draw_weights, step_sizes
+from sgmcmc_verification.samplers.runner.config import Setup
+from sgmcmc_verification.samplers.runner.digests import digest, digest_arrays, is_key
+from sgmcmc_verification.samplers.runner.schedules import Constant, draw_weights, step_sizes
 
 
 def devices_for(chains: int) -> Devices:

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.interface.aliases import Tree
-from samplers.interface.sampler import Position, State
-from samplers.runner.config import Setup
-from samplers.runner.digests import digest, digest_arrays
-from samplers.runner.engine import finite_chains
-from samplers.runner.schedules import draw_weights, step_sizes
+from sgmcmc_verification.samplers.interface.aliases import Tree
+from sgmcmc_verification.samplers.interface.sampler import Position, State
+from sgmcmc_verification.samplers.runner.config import Setup
+from sgmcmc_verification.samplers.runner.digests import digest, digest_arrays
+from sgmcmc_verification.samplers.runner.engine import finite_chains
+from sgmcmc_verification.samplers.runner.schedules import draw_weights, step_sizes
 
 
 class HostEngine:

@@ -15,8 +15,8 @@ from typing import NamedTuple, Protocol, TypeVar, get_type_hints
 import numpy as np
 from tqdm import tqdm
 
-from samplers.runner import checkpoint as checkpoints
-from samplers.validation import require
+from sgmcmc_verification.samplers.runner import checkpoint as checkpoints
+from sgmcmc_verification.samplers.validation import require
 
 Point = TypeVar("Point", bound=tuple)
 

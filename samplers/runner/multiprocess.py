@@ -17,12 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 
-from samplers.interface.aliases import Tree
-from samplers.interface.sampler import Estimator, Position, Sampler
-from samplers.runner.digests import is_key
-from samplers.runner.run import Run, run
-from samplers.validation import require
-from targets.target import Target
+from sgmcmc_verification.samplers.interface.aliases import Tree
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Position, Sampler
+from sgmcmc_verification.samplers.runner.digests import is_key
+from sgmcmc_verification.samplers.runner.run import Run, run
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.target import Target
 
 
 def run_on_processes(

@@ -29,7 +29,7 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex
 
-from samplers.interface.aliases import Tree
+from sgmcmc_verification.samplers.interface.aliases import Tree
 
 Value = Any
 """A value, variable or equation of a traced program, of a type that JAX keeps to itself."""

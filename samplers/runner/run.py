@@ -18,17 +18,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.estimators.basic import Exact
-from samplers.interface.aliases import Tree
-from samplers.interface.sampler import Estimator, Position, Sampler, State
-from samplers.runner.config import RunConfig, Setup
-from samplers.runner.digests import is_key
-from samplers.runner.engine import JaxEngine
-from samplers.runner.host import HostEngine
-from samplers.runner.loop import drive
-from samplers.runner.starts import initial_positions
-from samplers.validation import require
-from targets.target import Target
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.interface.aliases import Tree
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Position, Sampler, State
+from sgmcmc_verification.samplers.runner.config import RunConfig, Setup
+from sgmcmc_verification.samplers.runner.digests import is_key
+from sgmcmc_verification.samplers.runner.engine import JaxEngine
+from sgmcmc_verification.samplers.runner.host import HostEngine
+from sgmcmc_verification.samplers.runner.loop import drive
+from sgmcmc_verification.samplers.runner.starts import initial_positions
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.target import Target
 
 
 class NonFiniteError(FloatingPointError):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from samplers.validation import require
+from sgmcmc_verification.samplers.validation import require
 
 Schedule = Callable[[np.ndarray], np.ndarray]
 """Numbers of steps (0, 1, ...; int64) -> step sizes (float64), elementwise, evaluated by NumPy on the host."""

@@ -3,10 +3,10 @@
 import jax
 import jax.numpy as jnp
 
-from samplers.interface.capabilities import TargetEstimator
-from samplers.interface.sampler import Estimator, Position
-from samplers.runner.config import RunConfig
-from samplers.validation import require
+from sgmcmc_verification.samplers.interface.capabilities import TargetEstimator
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Position
+from sgmcmc_verification.samplers.runner.config import RunConfig
+from sgmcmc_verification.samplers.validation import require
 
 
 def initial_positions(estimator: Estimator, config: RunConfig) -> Position:

@@ -6,22 +6,29 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.entry import THERMAL, Row, momentum_row, plain
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
-from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ShearingForce, Source, StationaryLaw
-from samplers.numerics.noise import momentum_like, normal_like
-from samplers.numerics.ornstein_uhlenbeck import decay_ratio
-from samplers.thermostats.common import (
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.entry import THERMAL, Row, momentum_row, plain
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import (
+    Claims,
+    Diffusion,
+    IndependentNoise,
+    ShearingForce,
+    Source,
+    StationaryLaw,
+)
+from sgmcmc_verification.samplers.numerics.noise import momentum_like, normal_like
+from sgmcmc_verification.samplers.numerics.ornstein_uhlenbeck import decay_ratio
+from sgmcmc_verification.samplers.thermostats.common import (
     ThermostatPoint,
     count,
     scalar_thermostat,
     squared_norm,
     thermostat_dynamics,
 )
-from samplers.validation import require, require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.target import Target
 
 WORD = "BADODAB"
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from samplers.interface.aliases import EstimatorState, Position, Tree
-from samplers.interface.from_step import PointMixin
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from sgmcmc_verification.samplers.interface.aliases import EstimatorState, Position, Tree
+from sgmcmc_verification.samplers.interface.from_step import PointMixin
+from sgmcmc_verification.targets.target import Target
 
 
 class ThermostatPoint(NamedTuple):

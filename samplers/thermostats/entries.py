@@ -1,7 +1,7 @@
 """Rows of the thermostats."""
 
-from samplers.thermostats.badodab import ENTRIES as BADODAB
-from samplers.thermostats.msgnht import ENTRIES as MSGNHT
-from samplers.thermostats.sgnht import ENTRIES as SGNHT
+from sgmcmc_verification.samplers.thermostats.badodab import ENTRIES as BADODAB
+from sgmcmc_verification.samplers.thermostats.msgnht import ENTRIES as MSGNHT
+from sgmcmc_verification.samplers.thermostats.sgnht import ENTRIES as SGNHT
 
 ENTRIES = (*SGNHT, *MSGNHT, *BADODAB)

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.entry import DIFFUSIONS, Row, momentum_row, plain
-from samplers.interface.aliases import Position, Tree
-from samplers.interface.claims import Source
-from samplers.thermostats.common import elementwise_thermostat_dynamics
-from samplers.thermostats.sgnht import SGNHT
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.entry import DIFFUSIONS, Row, momentum_row, plain
+from sgmcmc_verification.samplers.interface.aliases import Position, Tree
+from sgmcmc_verification.samplers.interface.claims import Source
+from sgmcmc_verification.samplers.thermostats.common import elementwise_thermostat_dynamics
+from sgmcmc_verification.samplers.thermostats.sgnht import SGNHT
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(frozen=True)

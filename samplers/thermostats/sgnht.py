@@ -6,13 +6,20 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.entry import DIFFUSIONS, Row, momentum_row, plain
-from samplers.interface.aliases import Estimator, Position, Scalar, Tree
-from samplers.interface.claims import Claims, Diffusion, IndependentNoise, ShearingForce, Source, StationaryLaw
-from samplers.numerics.noise import injected_noise, momentum_like
-from samplers.thermostats.common import (
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.entry import DIFFUSIONS, Row, momentum_row, plain
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import (
+    Claims,
+    Diffusion,
+    IndependentNoise,
+    ShearingForce,
+    Source,
+    StationaryLaw,
+)
+from sgmcmc_verification.samplers.numerics.noise import injected_noise, momentum_like
+from sgmcmc_verification.samplers.thermostats.common import (
     ThermostatMixin,
     ThermostatState,
     count,
@@ -20,8 +27,8 @@ from samplers.thermostats.common import (
     squared_norm,
     thermostat_dynamics,
 )
-from samplers.validation import require, require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.target import Target
 
 Scheme = Literal["euler", "splitting"]
 

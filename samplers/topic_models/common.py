@@ -3,9 +3,9 @@
 import jax
 import numpy as np
 
-from samplers.entry import WORKLOAD, Row
-from samplers.interface.aliases import Builder, EstimatorState, Options
-from samplers.interface.sampler import Estimate, Position, Stateless
+from sgmcmc_verification.samplers.entry import WORKLOAD, Row
+from sgmcmc_verification.samplers.interface.aliases import Builder, EstimatorState, Options
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Position, Stateless
 
 
 class NoEstimator(Stateless):

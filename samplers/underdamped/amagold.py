@@ -6,16 +6,24 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.underdamped import CachedMomentumMixin, PhasePoint, langevin_dynamics
-from samplers.entry import Row, momentum_row, plain
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
-from samplers.interface.claims import Claims, Composite, Diffusion, ExactLaw, Reversal, Source, StationaryMoments
-from samplers.interface.metropolis import accept, finite_or_reject, inner
-from samplers.numerics.noise import injected_noise
-from samplers.underdamped.hmc import potential_of
-from samplers.validation import require, require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.underdamped import CachedMomentumMixin, PhasePoint, langevin_dynamics
+from sgmcmc_verification.samplers.entry import Row, momentum_row, plain
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import (
+    Claims,
+    Composite,
+    Diffusion,
+    ExactLaw,
+    Reversal,
+    Source,
+    StationaryMoments,
+)
+from sgmcmc_verification.samplers.interface.metropolis import accept, finite_or_reject, inner
+from sgmcmc_verification.samplers.numerics.noise import injected_noise
+from sgmcmc_verification.samplers.underdamped.hmc import potential_of
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.target import Target
 
 
 class AmagoldState(NamedTuple):

@@ -7,14 +7,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics import published
-from samplers.dynamics.underdamped import PhasePoint
-from samplers.entry import FRICTIONS, Row, cyclical, momentum_row
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
-from samplers.interface.claims import Claims, CyclicalSchedule, Source
-from samplers.numerics.noise import normal_like
-from samplers.underdamped.sghmc import SGHMC
-from samplers.validation import require, require_positive
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.underdamped import PhasePoint
+from sgmcmc_verification.samplers.entry import FRICTIONS, Row, cyclical, momentum_row
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import Claims, CyclicalSchedule, Source
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.samplers.validation import require, require_positive
 
 
 class CyclicalState(NamedTuple):

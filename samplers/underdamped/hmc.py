@@ -5,14 +5,22 @@ from typing import NamedTuple
 
 import jax
 
-from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.entry import TRAJECTORIES, Row, momentum_row, plain
-from samplers.interface.aliases import Estimate, Estimator, EstimatorState, Position, Scalar, Tree
-from samplers.interface.claims import Claim, Claims, Composite, ExactLaw, HamiltonianProposal, Source, StationaryMoments
-from samplers.interface.from_step import PositionMixin
-from samplers.interface.metropolis import accept, finite_or_reject, inner
-from samplers.numerics.noise import momentum_like
-from samplers.validation import require, require_positive
+from sgmcmc_verification.samplers.dynamics.overdamped import overdamped_dynamics
+from sgmcmc_verification.samplers.entry import TRAJECTORIES, Row, momentum_row, plain
+from sgmcmc_verification.samplers.interface.aliases import Estimate, Estimator, EstimatorState, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import (
+    Claim,
+    Claims,
+    Composite,
+    ExactLaw,
+    HamiltonianProposal,
+    Source,
+    StationaryMoments,
+)
+from sgmcmc_verification.samplers.interface.from_step import PositionMixin
+from sgmcmc_verification.samplers.interface.metropolis import accept, finite_or_reject, inner
+from sgmcmc_verification.samplers.numerics.noise import momentum_like
+from sgmcmc_verification.samplers.validation import require, require_positive
 
 
 class MetropolisState(NamedTuple):

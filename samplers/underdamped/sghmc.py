@@ -6,12 +6,12 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
-from samplers.entry import EXPLICIT, FRICTIONS, Row, known_noise, momentum_row, plain
-from samplers.interface.aliases import Estimator, Scalar, State
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.underdamped import MomentumMixin, MomentumState, langevin_dynamics
+from sgmcmc_verification.samplers.entry import EXPLICIT, FRICTIONS, Row, known_noise, momentum_row, plain
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Scalar, State
+from sgmcmc_verification.samplers.interface.claims import (
     Claims,
     Diffusion,
     IndependentNoise,
@@ -20,10 +20,10 @@ from samplers.interface.claims import (
     StationaryLaw,
     StationaryMoments,
 )
-from samplers.interface.estimates import CompensationMixin
-from samplers.numerics.noise import injected_noise
-from samplers.validation import require, require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.interface.estimates import CompensationMixin
+from sgmcmc_verification.samplers.numerics.noise import injected_noise
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.target import Target
 
 Scheme = Literal["semi-implicit", "explicit", "symmetric"]
 

@@ -7,12 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.dynamics import published
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.underdamped import CachedMomentumMixin, PhasePoint, langevin_dynamics
-from samplers.entry import FRICTIONS, SPLITTING, Row, momentum_row, plain
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
-from samplers.interface.claims import (
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.underdamped import CachedMomentumMixin, PhasePoint, langevin_dynamics
+from sgmcmc_verification.samplers.entry import FRICTIONS, SPLITTING, Row, momentum_row, plain
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import (
     Claims,
     Diffusion,
     ExactFreeMotion,
@@ -22,10 +22,10 @@ from samplers.interface.claims import (
     StationaryLaw,
     StationaryMoments,
 )
-from samplers.numerics.noise import normal_like
-from samplers.numerics.ornstein_uhlenbeck import decay_ratio, tanh_excess
-from samplers.validation import require, require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.numerics.ornstein_uhlenbeck import decay_ratio, tanh_excess
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.target import Target
 
 Scheme = Literal["BAOAB", "ABOBA", "OBABO", "OABAO", "UBU", "BUB"]
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from samplers.dynamics import published
-from samplers.entry import OVERDAMPED, Row, momentum_row, plain
-from samplers.underdamped.splitting import LangevinSplitting, Scheme
+from sgmcmc_verification.samplers.dynamics import published
+from sgmcmc_verification.samplers.entry import OVERDAMPED, Row, momentum_row, plain
+from sgmcmc_verification.samplers.underdamped.splitting import LangevinSplitting, Scheme
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from targets.datasets.files import DataError
-from targets.datasets.tokenise import Vocabulary, parse_vocabulary
+from sgmcmc_verification.targets.datasets.files import DataError
+from sgmcmc_verification.targets.datasets.tokenise import Vocabulary, parse_vocabulary
 
 FORMAT = 1
 TOKENS, OFFSETS, WORDS, HEADER = "tokens.npy", "offsets.npy", "vocabulary.txt", "corpus.json"

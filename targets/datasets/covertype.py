@@ -5,8 +5,8 @@ import zlib
 
 import numpy as np
 
-from targets.datasets.files import DataError, DataFile, read
-from targets.datasets.table import Split, Table, expect, parse_csv
+from sgmcmc_verification.targets.datasets.files import DataError, DataFile, read
+from sgmcmc_verification.targets.datasets.table import Split, Table, expect, parse_csv
 
 _ORIGIN = (
     "UCI Covertype, copyright Jock A. Blackard and Colorado State University; reuse unlimited with retention of the "

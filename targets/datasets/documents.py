@@ -6,7 +6,7 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from targets.datasets.files import DataError
+from sgmcmc_verification.targets.datasets.files import DataError
 
 Pair = tuple[str, str]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from targets.datasets.corpus import Corpus
-from targets.numerics.validation import require_some
+from sgmcmc_verification.targets.datasets.corpus import Corpus
+from sgmcmc_verification.targets.numerics.validation import require_some
 
 _PASS, _POOL, _DRAW = 0, 1, 2
 """Tags that keep the random numbers of the three uses apart."""

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from targets.datasets.files import DataError, DataFile, read
-from targets.datasets.table import expect
-from targets.numerics.ragged import SparseRows
+from sgmcmc_verification.targets.datasets.files import DataError, DataFile, read
+from sgmcmc_verification.targets.datasets.table import expect
+from sgmcmc_verification.targets.numerics.ragged import SparseRows
 
 _ORIGIN = (
     "UCI Anonymous Microsoft Web Data, J. Breese, D. Heckerman and C. Kadie, 1998, "

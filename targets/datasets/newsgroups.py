@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from targets.datasets.corpus import Corpus, from_documents
-from targets.datasets.documents import Pair, read_archive
-from targets.datasets.files import DataError, DataFile, fetch, locate
-from targets.datasets.table import expect
-from targets.datasets.tokenise import Vocabulary, build_vocabulary
+from sgmcmc_verification.targets.datasets.corpus import Corpus, from_documents
+from sgmcmc_verification.targets.datasets.documents import Pair, read_archive
+from sgmcmc_verification.targets.datasets.files import DataError, DataFile, fetch, locate
+from sgmcmc_verification.targets.datasets.table import expect
+from sgmcmc_verification.targets.datasets.tokenise import Vocabulary, build_vocabulary
 
 ARCHIVE = DataFile(
     "20newsgroups/20news-bydate.tar",

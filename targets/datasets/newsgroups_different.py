@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from targets.datasets.files import DataError, DataFile, read
-from targets.datasets.newsgroups import Posts, load_newsgroups
-from targets.datasets.table import expect
-from targets.datasets.tfidf import UnitDocuments, counted, document_frequency, tfidf
-from targets.datasets.tokenise import Vocabulary
-from targets.numerics.ragged import SparseRows
+from sgmcmc_verification.targets.datasets.files import DataError, DataFile, read
+from sgmcmc_verification.targets.datasets.newsgroups import Posts, load_newsgroups
+from sgmcmc_verification.targets.datasets.table import expect
+from sgmcmc_verification.targets.datasets.tfidf import UnitDocuments, counted, document_frequency, tfidf
+from sgmcmc_verification.targets.datasets.tokenise import Vocabulary
+from sgmcmc_verification.targets.numerics.ragged import SparseRows
 
 _URL = "https://raw.githubusercontent.com/changliu00/Riem-SVGD/1177ae229abe70591c4e71a81c77a4ffc14fbafe/SAM/data/20News-diff/"
 _ORIGIN = "Chang Liu, from 20 Newsgroups (Ken Lang); the repository states no licence"

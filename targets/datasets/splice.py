@@ -4,8 +4,8 @@ from typing import Literal
 
 import numpy as np
 
-from targets.datasets.files import DataFile, read
-from targets.datasets.table import Split, Table, expect, parse_libsvm
+from sgmcmc_verification.targets.datasets.files import DataFile, read
+from sgmcmc_verification.targets.datasets.table import Split, Table, expect, parse_libsvm
 
 _ORIGIN = "UCI Molecular Biology (Splice-junction Gene Sequences), by way of DELVE and LIBSVM"
 # LIBSVM's own site serves these files without a version; a repository that holds copies of them can be pinned.

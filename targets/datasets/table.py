@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from targets.datasets.files import DataError
+from sgmcmc_verification.targets.datasets.files import DataError
 
 
 class Table(NamedTuple):

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from targets.datasets.corpus import Corpus
-from targets.datasets.files import DataError
-from targets.datasets.tokenise import Vocabulary
-from targets.numerics.ragged import SparseRows
+from sgmcmc_verification.targets.datasets.corpus import Corpus
+from sgmcmc_verification.targets.datasets.files import DataError
+from sgmcmc_verification.targets.datasets.tokenise import Vocabulary
+from sgmcmc_verification.targets.numerics.ragged import SparseRows
 
 NORM_ERROR = 1e-9
 """Largest | |v| - 1 | of a document: values printed with ten decimals, some hundred of them."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from targets.datasets.files import DataError
-from targets.numerics.validation import require_some
+from sgmcmc_verification.targets.datasets.files import DataError
+from sgmcmc_verification.targets.numerics.validation import require_some
 
 _FOREIGN = re.compile(r"[^a-z]")
 _SEPARATORS = b"-\t\n\v\f\r"

@@ -6,11 +6,11 @@ from html import unescape
 
 import numpy as np
 
-from targets.datasets.corpus import Corpus
-from targets.datasets.documents import Pair
-from targets.datasets.files import DataError, DataFile, read
-from targets.datasets.table import expect
-from targets.datasets.tokenise import Vocabulary, parse_vocabulary
+from sgmcmc_verification.targets.datasets.corpus import Corpus
+from sgmcmc_verification.targets.datasets.documents import Pair
+from sgmcmc_verification.targets.datasets.files import DataError, DataFile, read
+from sgmcmc_verification.targets.datasets.table import expect
+from sgmcmc_verification.targets.datasets.tokenise import Vocabulary, parse_vocabulary
 
 _ORIGIN = (
     "English Wikipedia, May 2014, WikiExtractor output in ZhouYii/PatchedDistro on GitHub at 961716d8; "

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import optimize
 
-from targets.entry import TargetRow
-from targets.manifolds.sphere import Sphere
-from targets.numerics.quadrature import Rule, coordinate, legendre_rule, product, until_accepted
-from targets.numerics.spherical import HeightLaw, circle_rule, sphere_rule, unit_rows
-from targets.target import Cdf, Moment, Target
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.numerics.quadrature import Rule, coordinate, legendre_rule, product, until_accepted
+from sgmcmc_verification.targets.numerics.spherical import HeightLaw, circle_rule, sphere_rule, unit_rows
+from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
 NODES = 160
 """Nodes of the contour integrals."""
@@ -57,7 +57,9 @@ def bingham(matrix: Any, name: str) -> Target:
     values, axes = np.linalg.eigh(matrix)
     rates = values - values[0]
     if not rates.any():
-        raise ValueError("matrix: a multiple of the identity is the uniform law; use targets.directional.uniform")
+        raise ValueError(
+            "matrix: a multiple of the identity is the uniform law; use sgmcmc_verification.targets.directional.uniform"
+        )
     n = len(rates)
     root = _envelope_root(rates)
 

@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from targets.entry import TargetRow
-from targets.manifolds.spheres import ProductOfSpheres
-from targets.numerics.quadrature import DensityLaw, Rule, coordinate, until_accepted
-from targets.numerics.validation import require_positive
-from targets.target import Cdf, DataTerms, Moment, Target
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
+from sgmcmc_verification.targets.numerics.quadrature import DensityLaw, Rule, coordinate, until_accepted
+from sgmcmc_verification.targets.numerics.validation import require_positive
+from sgmcmc_verification.targets.target import Cdf, DataTerms, Moment, Target
 
 CONCENTRATION = 20.0
 """kappa of both priors and of the likelihood."""

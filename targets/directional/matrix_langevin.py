@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from targets.entry import TargetRow
-from targets.manifolds.stiefel import Stiefel
-from targets.numerics.bessel import log_mean_exponential, mean_resultant
-from targets.numerics.quadrature import coordinate, legendre_rule, until_accepted
-from targets.numerics.spherical import HeightLaw, frame_rule, sample_heights
-from targets.target import Cdf, Moment, Target
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.manifolds.stiefel import Stiefel
+from sgmcmc_verification.targets.numerics.bessel import log_mean_exponential, mean_resultant
+from sgmcmc_verification.targets.numerics.quadrature import coordinate, legendre_rule, until_accepted
+from sgmcmc_verification.targets.numerics.spherical import HeightLaw, frame_rule, sample_heights
+from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
 
 def matrix_langevin(matrix: Any, name: str) -> Target:

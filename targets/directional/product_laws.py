@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from targets.directional import von_mises_fisher as vmf
-from targets.entry import TargetRow
-from targets.euclidean import gaussian
-from targets.manifolds.base import Manifold
-from targets.manifolds.product import Product
-from targets.manifolds.spheres import ProductOfSpheres
-from targets.target import Cdf, Moment, Target
+from sgmcmc_verification.targets.directional import von_mises_fisher as vmf
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.euclidean import gaussian
+from sgmcmc_verification.targets.manifolds.base import Manifold
+from sgmcmc_verification.targets.manifolds.product import Product
+from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
+from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
 
 def independent(parts: tuple[Target, ...], name: str, stacked: Manifold | None = None) -> Target:

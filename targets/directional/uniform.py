@@ -4,14 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from targets.directional.von_mises_fisher import uniform_height_cdf
-from targets.entry import TargetRow
-from targets.manifolds.sphere import Sphere
-from targets.manifolds.spheres import ProductOfSpheres
-from targets.manifolds.stiefel import Stiefel
-from targets.numerics.quadrature import coordinate, legendre_rule
-from targets.numerics.spherical import frame_rule, sphere_rule
-from targets.target import Cdf, Moment, Target
+from sgmcmc_verification.targets.directional.von_mises_fisher import uniform_height_cdf
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
+from sgmcmc_verification.targets.manifolds.stiefel import Stiefel
+from sgmcmc_verification.targets.numerics.quadrature import coordinate, legendre_rule
+from sgmcmc_verification.targets.numerics.spherical import frame_rule, sphere_rule
+from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
 
 def uniform_sphere(n: int = 3) -> Target:

@@ -8,14 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from targets.directional.von_mises_fisher import vmf_rule
-from targets.entry import TargetRow
-from targets.euclidean.gaussian_mixture import require_weights
-from targets.manifolds.sphere import Sphere
-from targets.numerics.bessel import log_vmf_constant, mean_resultant
-from targets.numerics.quadrature import DensityLaw, coordinate, power, product, until_accepted
-from targets.numerics.spherical import sample_vmf, unit_rows, vmf_height_law
-from targets.target import Cdf, Moment, Target
+from sgmcmc_verification.targets.directional.von_mises_fisher import vmf_rule
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.euclidean.gaussian_mixture import require_weights
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.numerics.bessel import log_vmf_constant, mean_resultant
+from sgmcmc_verification.targets.numerics.quadrature import DensityLaw, coordinate, power, product, until_accepted
+from sgmcmc_verification.targets.numerics.spherical import sample_vmf, unit_rows, vmf_height_law
+from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
 
 def vmf_mixture(weights: Any, directions: Any, concentrations: Any, name: str, separated: bool = False) -> Target:

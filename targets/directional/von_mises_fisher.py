@@ -7,13 +7,20 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from targets.entry import TargetRow
-from targets.manifolds.sphere import Sphere
-from targets.numerics.bessel import mean_resultant
-from targets.numerics.quadrature import DensityLaw, coordinate, legendre_rule, product
-from targets.numerics.spherical import circle_rule, frame, sample_vmf, sphere_rule, unit_vector, vmf_height_law
-from targets.numerics.validation import require_positive
-from targets.target import Cdf, Moment, Target
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.numerics.bessel import mean_resultant
+from sgmcmc_verification.targets.numerics.quadrature import DensityLaw, coordinate, legendre_rule, product
+from sgmcmc_verification.targets.numerics.spherical import (
+    circle_rule,
+    frame,
+    sample_vmf,
+    sphere_rule,
+    unit_vector,
+    vmf_height_law,
+)
+from sgmcmc_verification.targets.numerics.validation import require_positive
+from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
 
 def von_mises_fisher(direction: Any = (2.0, -1.0, 2.0), concentration: float = 3.0, name: str | None = None) -> Target:

@@ -7,10 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from targets.entry import TargetRow
-from targets.manifolds.euclidean import Euclidean
-from targets.numerics.quadrature import DensityLaw, coordinate, legendre_rule, power, product, standard_normal_rule
-from targets.target import Cdf, Moment, Target
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.numerics.quadrature import (
+    DensityLaw,
+    coordinate,
+    legendre_rule,
+    power,
+    product,
+    standard_normal_rule,
+)
+from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
 REACH = 4.4
 """exp(-REACH^4 / 10) is below 1e-16."""

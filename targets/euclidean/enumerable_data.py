@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from targets.entry import TargetRow
-from targets.euclidean.gaussian import gaussian
-from targets.manifolds.euclidean import Euclidean
-from targets.numerics.quadrature import DensityLaw, coordinate, power, product, rejection
-from targets.target import Cdf, DataTerms, Moment, Target
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.euclidean.gaussian import gaussian
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.numerics.quadrature import DensityLaw, coordinate, power, product, rejection
+from sgmcmc_verification.targets.target import Cdf, DataTerms, Moment, Target
 
 GAUSSIAN_DATA = np.array([[1.3, -0.4], [0.2, 0.9], [-0.7, 1.6], [2.1, 0.3], [0.8, -1.1]])
 NOISE_COVARIANCE = np.array([[1.5, 0.4], [0.4, 0.8]])

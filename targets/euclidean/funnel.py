@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from targets.entry import TargetRow
-from targets.manifolds.euclidean import Euclidean
-from targets.numerics.quadrature import coordinate, power, tensor_rule
-from targets.numerics.validation import require_positive, require_some
-from targets.target import Cdf, Moment, Target
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.numerics.quadrature import coordinate, power, tensor_rule
+from sgmcmc_verification.targets.numerics.validation import require_positive, require_some
+from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
 
 def funnel(leaves: int = 2, scale: float = 3.0) -> Target:

@@ -9,10 +9,10 @@ import scipy
 from jax.flatten_util import ravel_pytree
 from scipy import fft, special
 
-from targets.entry import TargetRow
-from targets.manifolds.euclidean import Euclidean
-from targets.numerics.quadrature import tensor_rule
-from targets.target import Cdf, GaussianLaw, Moment, Target
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.numerics.quadrature import tensor_rule
+from sgmcmc_verification.targets.target import Cdf, GaussianLaw, Moment, Target
 
 MAX_QUADRATURE_DIM = 3
 """Tensor rules are given up to this dimension."""

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from targets.entry import TargetRow
-from targets.manifolds.euclidean import Euclidean
-from targets.numerics.quadrature import coordinate, power, product, tensor_rule
-from targets.target import Cdf, Moment, Target
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.numerics.quadrature import coordinate, power, product, tensor_rule
+from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
 
 def gaussian_mixture(weights: Any, means: Any, covariances: Any, name: str, separated: bool = False) -> Target:

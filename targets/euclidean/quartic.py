@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import mpmath
 import numpy as np
 
-from targets.entry import TargetRow
-from targets.manifolds.euclidean import Euclidean
-from targets.numerics.quadrature import DensityLaw, coordinate, power, rejection
-from targets.target import Cdf, Moment, Target
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.numerics.quadrature import DensityLaw, coordinate, power, rejection
+from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
 
 def double_well() -> Target:

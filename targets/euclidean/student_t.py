@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
-from targets.entry import TargetRow
-from targets.manifolds.euclidean import Euclidean
-from targets.numerics.quadrature import coordinate, power
-from targets.numerics.validation import require_positive
-from targets.target import Cdf, Moment, Target
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.numerics.quadrature import coordinate, power
+from sgmcmc_verification.targets.numerics.validation import require_positive
+from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
 
 def student_t(freedom: float = 5.0, location: float = 0.5, scale: float = 2.0) -> Target:

@@ -4,7 +4,7 @@ from typing import Protocol, runtime_checkable
 
 from jaxtyping import Array, Bool, Key
 
-from targets.numerics.arrays import Real, Tree
+from sgmcmc_verification.targets.numerics.arrays import Real, Tree
 
 Point = Tree
 """A point or a vector of the ambient space."""

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Key
 
-from targets.manifolds.base import Point
-from targets.numerics.arrays import Real
-from targets.numerics.validation import require_whole
+from sgmcmc_verification.targets.manifolds.base import Point
+from sgmcmc_verification.targets.numerics.arrays import Real
+from sgmcmc_verification.targets.numerics.validation import require_whole
 
 
 @dataclass(frozen=True)

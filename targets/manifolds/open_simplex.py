@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
-from targets.manifolds.base import Point
-from targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.manifolds.base import Point
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
 
 
 @dataclass(frozen=True)

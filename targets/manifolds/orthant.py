@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
-from targets.manifolds.base import Point
-from targets.manifolds.euclidean import Euclidean
-from targets.numerics.arrays import AnyArray, Real
+from sgmcmc_verification.targets.manifolds.base import Point
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.numerics.arrays import AnyArray, Real
 
 
 @dataclass(frozen=True)

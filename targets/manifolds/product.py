@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Key
 
-from targets.manifolds.base import Manifold, Point
-from targets.numerics.arrays import Real
+from sgmcmc_verification.targets.manifolds.base import Manifold, Point
+from sgmcmc_verification.targets.numerics.arrays import Real
 
 Points = tuple[Point, ...]
 """One entry per factor."""

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from targets.numerics.arrays import AnyArray, Real
-from targets.numerics.validation import require_whole
+from sgmcmc_verification.targets.numerics.arrays import AnyArray, Real
+from sgmcmc_verification.targets.numerics.validation import require_whole
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
-from targets.numerics.arrays import AnyArray, Real
-from targets.numerics.small_sums import computed_once, dot
-from targets.numerics.validation import require_whole
+from sgmcmc_verification.targets.numerics.arrays import AnyArray, Real
+from sgmcmc_verification.targets.numerics.small_sums import computed_once, dot
+from sgmcmc_verification.targets.numerics.validation import require_whole
 
 
 @dataclass(frozen=True)

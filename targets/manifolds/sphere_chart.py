@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from targets.numerics.arrays import AnyArray
+from sgmcmc_verification.targets.numerics.arrays import AnyArray
 
 Point = Float[AnyArray, " K"]
 Potential = Callable[[Point], Float[Array, ""]]

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
-from targets.manifolds.matrix_exponential import matrix_exponential
-from targets.numerics.arrays import AnyArray, Real
-from targets.numerics.validation import require_whole
+from sgmcmc_verification.targets.manifolds.matrix_exponential import matrix_exponential
+from sgmcmc_verification.targets.numerics.arrays import AnyArray, Real
+from sgmcmc_verification.targets.numerics.validation import require_whole
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 from scipy import linalg
 
-from targets.numerics.arrays import ArrayLike
+from sgmcmc_verification.targets.numerics.arrays import ArrayLike
 
 Rule = tuple[Float[np.ndarray, "m d"], Float[np.ndarray, " m"]]
 """Points (m, d) and weights (m,) that sum to one."""

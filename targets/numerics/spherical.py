@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 from scipy import special
 
-from targets.numerics.arrays import ArrayLike
-from targets.numerics.bessel import log_mean_exponential, log_vmf_constant
-from targets.numerics.quadrature import DensityLaw, Rule, Values, legendre_rule, until_accepted
+from sgmcmc_verification.targets.numerics.arrays import ArrayLike
+from sgmcmc_verification.targets.numerics.bessel import log_mean_exponential, log_vmf_constant
+from sgmcmc_verification.targets.numerics.quadrature import DensityLaw, Rule, Values, legendre_rule, until_accepted
 
 NEGLIGIBLE = 45.0
 """exp(-45) = 3e-20: a density below this part of its maximum is left out."""

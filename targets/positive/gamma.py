@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from targets.entry import TargetRow
-from targets.manifolds.orthant import Positive
-from targets.numerics.quadrature import coordinate, jacobi_rule, power
-from targets.numerics.validation import require_positive
-from targets.target import Cdf, Moment, Target
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.manifolds.orthant import Positive
+from sgmcmc_verification.targets.numerics.quadrature import coordinate, jacobi_rule, power
+from sgmcmc_verification.targets.numerics.validation import require_positive
+from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
 
 def gamma(shape: float, rate: float = 1.0, name: str = "gamma") -> Target:

@@ -10,12 +10,20 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import linalg, optimize, special
 
-from targets.entry import TargetRow
-from targets.euclidean.gaussian import require_gaussian
-from targets.manifolds.orthant import Positive
-from targets.numerics.quadrature import DensityLaw, Rule, coordinate, legendre_rule, power, product, until_accepted
-from targets.numerics.spherical import NEGLIGIBLE
-from targets.target import Cdf, Moment, Target
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.euclidean.gaussian import require_gaussian
+from sgmcmc_verification.targets.manifolds.orthant import Positive
+from sgmcmc_verification.targets.numerics.quadrature import (
+    DensityLaw,
+    Rule,
+    coordinate,
+    legendre_rule,
+    power,
+    product,
+    until_accepted,
+)
+from sgmcmc_verification.targets.numerics.spherical import NEGLIGIBLE
+from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
 LEAST_LOG = -300.0
 """Least log Phi(mu - l): beyond it (24 standard deviations) the quantile of a draw would underflow."""

@@ -4,12 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from targets.datasets.files import DataError
-from targets.manifolds.euclidean import Euclidean
-from targets.posteriordb.expectations import standard_error
-from targets.posteriordb.files import Posterior
-from targets.posteriordb.model import Model
-from targets.target import DataTerms, Moment, Target
+from sgmcmc_verification.targets.datasets.files import DataError
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.posteriordb.expectations import standard_error
+from sgmcmc_verification.targets.posteriordb.files import Posterior
+from sgmcmc_verification.targets.posteriordb.model import Model
+from sgmcmc_verification.targets.target import DataTerms, Moment, Target
 
 CURVATURES = 500
 """About this many draws are looked at for the curvature."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from targets.posteriordb.files import Kind
+from sgmcmc_verification.targets.posteriordb.files import Kind
 
 SHA256: Mapping[Kind, Mapping[str, str]] = {
     "posterior": {

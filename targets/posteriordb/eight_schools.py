@@ -4,10 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy import stats
 
-from targets.posteriordb.bijections import Identity, Positive
-from targets.posteriordb.files import Fields
-from targets.posteriordb.model import Model, Parameter
-from targets.posteriordb.priors import half_cauchy
+from sgmcmc_verification.targets.posteriordb.bijections import Identity, Positive
+from sgmcmc_verification.targets.posteriordb.files import Fields
+from sgmcmc_verification.targets.posteriordb.model import Model, Parameter
+from sgmcmc_verification.targets.posteriordb.priors import half_cauchy
 
 
 def centered(data: Fields) -> Model:

@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from targets.datasets.files import DataError, DataFile, read
-from targets.posteriordb.expectations import rank_rhat
-from targets.reference import THRESHOLDS
+from sgmcmc_verification.targets.datasets.files import DataError, DataFile, read
+from sgmcmc_verification.targets.posteriordb.expectations import rank_rhat
+from sgmcmc_verification.targets.reference import THRESHOLDS
 
 Kind = Literal["posterior", "data", "data_info", "draws", "draws_info"]
 

@@ -5,10 +5,10 @@ import math
 import jax.numpy as jnp
 from jax.scipy import stats
 
-from targets.posteriordb.bijections import Ordered, Positive, UnitInterval
-from targets.posteriordb.files import Fields
-from targets.posteriordb.model import Model, Parameter
-from targets.posteriordb.priors import beta, half_normal
+from sgmcmc_verification.targets.posteriordb.bijections import Ordered, Positive, UnitInterval
+from sgmcmc_verification.targets.posteriordb.files import Fields
+from sgmcmc_verification.targets.posteriordb.model import Model, Parameter
+from sgmcmc_verification.targets.posteriordb.priors import beta, half_normal
 
 
 def low_dim_gauss_mix(data: Fields) -> Model:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from targets.posteriordb.bijections import Bijection
+from sgmcmc_verification.targets.posteriordb.bijections import Bijection
 
 Values = Mapping[str, jax.Array]
 """Constrained parameters, or reported quantities, by name."""

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy import stats
 
-from targets.posteriordb.model import Values
+from sgmcmc_verification.targets.posteriordb.model import Values
 
 
 def half_normal(value: jax.Array, scale: float) -> jax.Array:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from targets.datasets.files import DataError
-from targets.entry import TargetRow
-from targets.posteriordb import eight_schools, gaussian_mixture, regression
-from targets.posteriordb.build import posterior_target
-from targets.posteriordb.checksums import SHA256
-from targets.posteriordb.files import Fields, Folder, Pinned, Posterior, load
-from targets.posteriordb.model import Model
-from targets.target import Target
+from sgmcmc_verification.targets.datasets.files import DataError
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.posteriordb import eight_schools, gaussian_mixture, regression
+from sgmcmc_verification.targets.posteriordb.build import posterior_target
+from sgmcmc_verification.targets.posteriordb.checksums import SHA256
+from sgmcmc_verification.targets.posteriordb.files import Fields, Folder, Pinned, Posterior, load
+from sgmcmc_verification.targets.posteriordb.model import Model
+from sgmcmc_verification.targets.target import Target
 
 
 class ModelRow(NamedTuple):

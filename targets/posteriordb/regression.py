@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy import stats
 
-from targets.posteriordb.bijections import Identity, Positive
-from targets.posteriordb.files import Fields
-from targets.posteriordb.model import Model, Parameter, Values
-from targets.posteriordb.priors import flat, half_cauchy, half_normal
+from sgmcmc_verification.targets.posteriordb.bijections import Identity, Positive
+from sgmcmc_verification.targets.posteriordb.files import Fields
+from sgmcmc_verification.targets.posteriordb.model import Model, Parameter, Values
+from sgmcmc_verification.targets.posteriordb.priors import flat, half_cauchy, half_normal
 
 
 def kidscore_momiq(data: Fields) -> Model:

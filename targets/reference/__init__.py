@@ -1,6 +1,7 @@
 """Stored reference posteriors: expectations with Monte Carlo standard errors, diagnostics and provenance.
 
-Made by `python -m reports.pages.reference_posterior`. One JSON file a target, checked when it is read.
+Made by `python -m sgmcmc_verification.reports.pages.reference_posterior`. One JSON file a target,
+checked when it is read.
 """
 
 import json

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from targets.datasets import covertype as covertype_data
-from targets.datasets import splice as splice_data
-from targets.datasets.files import DataFile
-from targets.datasets.table import Split, Table, with_constant
-from targets.entry import TargetRow
-from targets.reference import reference_moments
-from targets.regression.logistic import expectations, laplace, logistic_regression
-from targets.target import Moment, Target
+from sgmcmc_verification.targets.datasets import covertype as covertype_data
+from sgmcmc_verification.targets.datasets import splice as splice_data
+from sgmcmc_verification.targets.datasets.files import DataFile
+from sgmcmc_verification.targets.datasets.table import Split, Table, with_constant
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.reference import reference_moments
+from sgmcmc_verification.targets.regression.logistic import expectations, laplace, logistic_regression
+from sgmcmc_verification.targets.target import Moment, Target
 
 PRIOR_VARIANCE = 0.01
 """alpha of the prior N(0, alpha I) on Splice and Covertype [liu2018riemannian, section 5.1 and its published code]."""

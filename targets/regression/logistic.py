@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from targets.manifolds.euclidean import Euclidean
-from targets.numerics.quadrature import tensor_rule
-from targets.numerics.validation import require_positive
-from targets.target import DataTerms, GaussianLaw, Target
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.numerics.quadrature import tensor_rule
+from sgmcmc_verification.targets.numerics.validation import require_positive
+from sgmcmc_verification.targets.target import DataTerms, GaussianLaw, Target
 
 MAX_QUADRATURE_DIM = 3
 """Up to this dimension a tensor rule is given."""

@@ -10,12 +10,12 @@ import numpy as np
 import scipy
 from scipy import special
 
-from targets.entry import TargetRow
-from targets.manifolds.simplex import Simplex
-from targets.manifolds.sphere import Sphere
-from targets.manifolds.sphere_chart import to_simplex, to_sphere
-from targets.numerics.quadrature import Rule, jacobi_rule
-from targets.target import Cdf, Moment, Target
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.manifolds.simplex import Simplex
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.manifolds.sphere_chart import to_simplex, to_sphere
+from sgmcmc_verification.targets.numerics.quadrature import Rule, jacobi_rule
+from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
 LEAST_MASS = 1e-12
 """A coordinate below the smallest float with more than this probability gets no oracle of its own."""

@@ -20,13 +20,13 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from targets.entry import TargetRow
-from targets.manifolds.euclidean import Euclidean
-from targets.manifolds.open_simplex import Corner
-from targets.manifolds.orthant import Positive
-from targets.numerics.quadrature import Rule, jacobi_rule
-from targets.simplex.dirichlet import sample_log_dirichlet, simplex_rule
-from targets.target import Cdf, Moment, Target
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.manifolds.open_simplex import Corner
+from sgmcmc_verification.targets.manifolds.orthant import Positive
+from sgmcmc_verification.targets.numerics.quadrature import Rule, jacobi_rule
+from sgmcmc_verification.targets.simplex.dirichlet import sample_log_dirichlet, simplex_rule
+from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
 PRIOR = 2.0
 SMOOTH = 6.0

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
-from targets.numerics.ragged import SparseRows, sparse_rows
-from targets.numerics.validation import require_positive
+from sgmcmc_verification.targets.numerics.ragged import SparseRows, sparse_rows
+from sgmcmc_verification.targets.numerics.validation import require_positive
 
 LARGEST = 8
 """Users of a model whose partitions are enumerated: Bell(8) = 4140."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from targets.numerics.ragged import sparse_rows
-from targets.topic_models.dp_mixture import DPMixture, PartitionPosterior
-from targets.topic_models.lda.tiny import peaked_lda, tiny_lda
+from sgmcmc_verification.targets.numerics.ragged import sparse_rows
+from sgmcmc_verification.targets.topic_models.dp_mixture import DPMixture, PartitionPosterior
+from sgmcmc_verification.targets.topic_models.lda.tiny import peaked_lda, tiny_lda
 
 USERS = ((2, 0, 1), (3, 0, 0), (0, 2, 0), (0, 1, 2))
 """Visits of four users to three categories."""

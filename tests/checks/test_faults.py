@@ -8,25 +8,25 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
-from checks.core.lookup import find_row
-from checks.core.result import Result
-from checks.end_points.error_rates import fraction_of_chains
-from checks.faults.fault import CLASSES
-from checks.faults.registry import DEFECTS
-from checks.registry import CHECKS, STATEMENTS, find_statement
-from checks.runner.execute import execute
-from checks.tracing.step_map import step_map
-from reports.pages import kill_matrix
-from samplers.dynamics.complete_recipe import fokker_planck_residual
-from samplers.dynamics.published import RECIPE_OFFSET
-from samplers.entry import DETERMINISTIC_TIERS, SAMPLED_TIERS, WORKLOAD
-from samplers.interface.claims import ExactLaw
-from samplers.registry import SAMPLERS
-from samplers.riemannian.metrics import RecipeMetric
-from samplers.topic_models.entries import WORKLOADS
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.lookup import find_row
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.end_points.error_rates import fraction_of_chains
+from sgmcmc_verification.checks.faults.fault import CLASSES
+from sgmcmc_verification.checks.faults.registry import DEFECTS
+from sgmcmc_verification.checks.registry import CHECKS, STATEMENTS, find_statement
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.reports.pages import kill_matrix
+from sgmcmc_verification.samplers.dynamics.complete_recipe import fokker_planck_residual
+from sgmcmc_verification.samplers.dynamics.published import RECIPE_OFFSET
+from sgmcmc_verification.samplers.entry import DETERMINISTIC_TIERS, SAMPLED_TIERS, WORKLOAD
+from sgmcmc_verification.samplers.interface.claims import ExactLaw
+from sgmcmc_verification.samplers.registry import SAMPLERS
+from sgmcmc_verification.samplers.riemannian.metrics import RecipeMetric
+from sgmcmc_verification.samplers.topic_models.entries import WORKLOADS
+from sgmcmc_verification.targets.registry import target
 
 SEED = 20
 FRACTIONS = {"geometry": 0.05, WORKLOAD: 0.3, "invariance": 0.2, "noise": 0.2, "convergence": 0.2}
@@ -61,7 +61,7 @@ CASES = [pytest.param(d, id=d.name, marks=pytest.mark.xdist_group(f"{d.killed_by
 @pytest.fixture
 def undiagnosed(monkeypatch):
     """A verdict stands without its diagnosis, which takes a fifth of the time."""
-    monkeypatch.setattr("checks.runner.execute.diagnose", lambda subject, law: None)
+    monkeypatch.setattr("sgmcmc_verification.checks.runner.execute.diagnose", lambda subject, law: None)
 
 
 @pytest.mark.usefixtures("undiagnosed")

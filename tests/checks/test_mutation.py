@@ -9,17 +9,17 @@ from functools import cache
 import numpy as np
 import pytest
 
-from checks.mutation.catalogue import Mutant, catalogue
-from checks.mutation.equivalence import GAUSSIAN, METRIC, SAME, SIGNS, proof
-from checks.mutation.load import load
-from checks.mutation.operators import OPERATORS, edits
-from checks.mutation.operators.stages import dropped_stage, swapped_stages
-from checks.mutation.operators.tree import Scope, substitute
-from checks.mutation.source import Place, places
-from checks.mutation.trial import Kill, Outcome, Runner
-from reports.pages import mutation_scores
-from samplers.entry import DETERMINISTIC_TIERS
-from samplers.registry import SAMPLERS, sampler_row
+from sgmcmc_verification.checks.mutation.catalogue import Mutant, catalogue
+from sgmcmc_verification.checks.mutation.equivalence import GAUSSIAN, METRIC, SAME, SIGNS, proof
+from sgmcmc_verification.checks.mutation.load import load
+from sgmcmc_verification.checks.mutation.operators import OPERATORS, edits
+from sgmcmc_verification.checks.mutation.operators.stages import dropped_stage, swapped_stages
+from sgmcmc_verification.checks.mutation.operators.tree import Scope, substitute
+from sgmcmc_verification.checks.mutation.source import Place, places
+from sgmcmc_verification.checks.mutation.trial import Kill, Outcome, Runner
+from sgmcmc_verification.reports.pages import mutation_scores
+from sgmcmc_verification.samplers.entry import DETERMINISTIC_TIERS
+from sgmcmc_verification.samplers.registry import SAMPLERS, sampler_row
 
 STEP = '''
 def step(self, key, state, h, estimator):
@@ -102,8 +102,8 @@ NOISE = "0.9 * (jnp.sqrt(variance) * n)"
 
 def test_a_step_is_its_method_and_what_it_calls_and_no_claim():
     found = places(sampler_row("sgld"))
-    assert Place("samplers.overdamped.sgld", "SGLD.step") in found
-    assert Place("samplers.numerics.noise", "injected_noise") in found
+    assert Place("sgmcmc_verification.samplers.overdamped.sgld", "SGLD.step") in found
+    assert Place("sgmcmc_verification.samplers.numerics.noise", "injected_noise") in found
     assert not any(p.qualname.endswith(("claims", "dynamics", "init", "__post_init__")) for p in found)
 
 
@@ -115,10 +115,12 @@ def test_ids_are_unique_and_depend_on_no_line_number():
 
 
 def test_a_copy_is_changed_and_the_real_modules_are_not():
-    real = {name: module for name, module in sys.modules.items() if name.startswith("samplers.")}
+    real = {name: module for name, module in sys.modules.items() if name.startswith("sgmcmc_verification.samplers.")}
     wrong = mutant("sgld", "scale-term", NOISE)
     row = wrong.row(sampler_row("sgld"))
-    assert {name: module for name, module in sys.modules.items() if name.startswith("samplers.")} == real
+    assert {
+        name: module for name, module in sys.modules.items() if name.startswith("sgmcmc_verification.samplers.")
+    } == real
     assert row is not sampler_row("sgld")
     sampler = row.build(None)  # type: ignore[arg-type]
     assert type(sampler) is not type(sampler_row("sgld").build(None))  # type: ignore[arg-type]
@@ -126,12 +128,12 @@ def test_a_copy_is_changed_and_the_real_modules_are_not():
     shape = np.zeros(3)
     import jax
 
-    from samplers.numerics import noise
+    from sgmcmc_verification.samplers.numerics import noise
 
     key = jax.random.key(0)
     right = noise.injected_noise(key, shape, 2.0)
     np.testing.assert_allclose(
-        copies["samplers.numerics.noise"].injected_noise(key, shape, 2.0), 0.9 * right, rtol=1e-14
+        copies["sgmcmc_verification.samplers.numerics.noise"].injected_noise(key, shape, 2.0), 0.9 * right, rtol=1e-14
     )
 
 
@@ -149,7 +151,11 @@ def test_proofs_accept_the_same_law_and_nothing_else():
 
 def test_another_metric_is_an_equivalent_and_one_that_is_not_positive_is_not():
     """1 + sin / 2 and its changes, of which one goes below zero."""
-    waves = [m for m in mutants("rsvgd-diagonal") if m.place == Place("samplers.riemannian.metrics", "wave")]
+    waves = [
+        m
+        for m in mutants("rsvgd-diagonal")
+        if m.place == Place("sgmcmc_verification.samplers.riemannian.metrics", "wave")
+    ]
     sine = "0.5 * jnp.sin(0.5 * (theta + jnp.roll(theta, -1)))"
     after = {m.after: m for m in waves}
     found = [proof(sampler_row("rsvgd-diagonal"), after[text]) for text in (f"1.0 - {sine}", sine)]
@@ -165,14 +171,18 @@ def test_trial_tells_the_dead_from_the_unborn_and_the_unchanged():
     assert runner.trial(unreached, DETERMINISTIC_TIERS).status == "identical"
     again = runner.trial(mutant("sgld", "scale-term", NOISE), DETERMINISTIC_TIERS, programs={dead.program: "other"})
     assert (again.status, again.twin) == ("duplicate", "other")
-    step = next(m for m in mutants("sgld") if m.place == Place("samplers.overdamped.sgld", "SGLD.step"))
-    broken = dataclasses.replace(step, swaps={id(_first_name("samplers.overdamped.sgld")): ast.Name("no", ast.Load())})
+    step = next(
+        m for m in mutants("sgld") if m.place == Place("sgmcmc_verification.samplers.overdamped.sgld", "SGLD.step")
+    )
+    broken = dataclasses.replace(
+        step, swaps={id(_first_name("sgmcmc_verification.samplers.overdamped.sgld")): ast.Name("no", ast.Load())}
+    )
     assert runner.trial(broken, DETERMINISTIC_TIERS).status == "stillborn"
 
 
 def _first_name(module: str) -> ast.expr:
     """A name that the step of SGLD reads."""
-    from checks.mutation.source import definition
+    from sgmcmc_verification.checks.mutation.source import definition
 
     function = definition(Place(module, "SGLD.step"))
     return next(n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == "noise_key" and n.col_offset > 20)
@@ -198,7 +208,7 @@ def test_every_published_survivor_has_its_reason():
 
 @pytest.mark.release
 def test_published_equivalents_are_proved_again():
-    """A sample that is cheap to prove; `python -m reports.pages.mutation_scores --prove` runs all of them."""
+    """A sample that is cheap to prove; `reports.pages.mutation_scores --prove` runs all of them."""
     claimed = [r for r in mutation_scores.merge(published()).values() if r["status"] == "equivalent"]
     assert claimed
     for name in ("host-sgld", "sgld"):

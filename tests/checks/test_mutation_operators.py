@@ -9,18 +9,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.mutation import clock
-from checks.mutation.catalogue import catalogue
-from checks.mutation.equivalence import proof
-from checks.mutation.operators import OPERATORS
-from checks.mutation.operators.tree import Scope, substitute
-from checks.mutation.program import further_settings, settings
-from checks.mutation.trial import Runner
-from samplers.entry import DETERMINISTIC_TIERS
-from samplers.estimators.basic import Exact
-from samplers.interface.from_step import PositionState
-from samplers.registry import sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.mutation import clock
+from sgmcmc_verification.checks.mutation.catalogue import catalogue
+from sgmcmc_verification.checks.mutation.equivalence import proof
+from sgmcmc_verification.checks.mutation.operators import OPERATORS
+from sgmcmc_verification.checks.mutation.operators.tree import Scope, substitute
+from sgmcmc_verification.checks.mutation.program import further_settings, settings
+from sgmcmc_verification.checks.mutation.trial import Runner
+from sgmcmc_verification.samplers.entry import DETERMINISTIC_TIERS
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.interface.from_step import PositionState
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.registry import target
 
 STEP = """
 def step(self, key, state, h):

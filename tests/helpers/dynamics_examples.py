@@ -5,7 +5,7 @@ Each has a potential of its own so that nothing is isotropic or Gaussian by acci
 
 import jax.numpy as jnp
 
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 
 
 def double_well(theta):

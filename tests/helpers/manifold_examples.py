@@ -12,14 +12,14 @@ import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from targets.manifolds.base import Manifold
-from targets.manifolds.euclidean import Euclidean
-from targets.manifolds.orthant import Positive
-from targets.manifolds.product import Product
-from targets.manifolds.simplex import Simplex
-from targets.manifolds.sphere import Sphere
-from targets.manifolds.spheres import ProductOfSpheres
-from targets.manifolds.stiefel import Stiefel
+from sgmcmc_verification.targets.manifolds.base import Manifold
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.manifolds.orthant import Positive
+from sgmcmc_verification.targets.manifolds.product import Product
+from sgmcmc_verification.targets.manifolds.simplex import Simplex
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
+from sgmcmc_verification.targets.manifolds.stiefel import Stiefel
 
 EPS = np.finfo(np.float64).eps
 

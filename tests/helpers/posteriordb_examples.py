@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import special, stats
 
-from targets.posteriordb.files import Fields
+from sgmcmc_verification.targets.posteriordb.files import Fields
 
 
 def _regression_data(random, n, **columns):

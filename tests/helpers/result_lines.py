@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from checks.core.conclusion import Plan
-from checks.core.result import Result, Verdict
-from checks.registry import STATEMENTS, check_of
+from sgmcmc_verification.checks.core.conclusion import Plan
+from sgmcmc_verification.checks.core.result import Result, Verdict
+from sgmcmc_verification.checks.registry import STATEMENTS, check_of
 
 KS, LIMIT, DTYPES = "end_point_ks", "gaussian_limit", "shapes_and_dtypes"
 FACTS = {s.name: s for s in STATEMENTS}

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.tracing.noise_tape import Noise, record
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
 
 
 def step_program(sampler, estimator, z, step_size):

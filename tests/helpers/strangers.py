@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from checks.core.candidate import Subject
-from checks.core.check import Case
-from checks.core.third_party import builder
-from samplers.entry import Row
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case
+from sgmcmc_verification.checks.core.third_party import builder
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.targets.registry import target
 
 
 class Kept(NamedTuple):

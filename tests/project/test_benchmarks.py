@@ -21,15 +21,15 @@ from benchmarks.memory import Memory
 from benchmarks.order import RESOLUTION, Defect, Order, defect_coefficient, order_deficit
 from benchmarks.steps import SLOW, Steps
 from benchmarks.workload import stepper
-from checks.core.candidate import Subject
-from checks.runner.execute import run_check
-from reports.records.jsonl import read
-from samplers.entry import Row
-from samplers.interface.claims import Diffusion
-from samplers.overdamped.sgld import SGLD
-from samplers.registry import SAMPLERS, sampler_row
-from samplers.underdamped.hmc import HMC
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.runner.execute import run_check
+from sgmcmc_verification.reports.records.jsonl import read
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.claims import Diffusion
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.registry import SAMPLERS, sampler_row
+from sgmcmc_verification.samplers.underdamped.hmc import HMC
+from sgmcmc_verification.targets.registry import target
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [row.name for row in SAMPLERS]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from checks.core.bad_input import BadInput
-from checks.core.lookup import resolve
-from samplers.adapters.registry import ADAPTERS
-from samplers.registry import SAMPLERS
-from targets.datasets.files import DataError, DataFile, fetch
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.lookup import resolve
+from sgmcmc_verification.samplers.adapters.registry import ADAPTERS
+from sgmcmc_verification.samplers.registry import SAMPLERS
+from sgmcmc_verification.targets.datasets.files import DataError, DataFile, fetch
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -105,6 +105,6 @@ def test_extras_refer_to_extras_that_exist():
 
 
 def test_reports_without_their_extra_name_it():
-    script = "import sys; sys.modules['jinja2'] = None; import reports"
+    script = "import sys; sys.modules['jinja2'] = None; from sgmcmc_verification import reports"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1] == "ImportError: needs jinja2: pip install 'sgmcmc-verification[reports]'"

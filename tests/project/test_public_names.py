@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import checks
-import samplers
-import targets
+from sgmcmc_verification import checks, samplers, targets
 
 PACKAGES = (targets, samplers, checks)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from checks.core.conclusion import WORDS
-from checks.core.result import VERDICTS
-from checks.pytest_plugin import plugin
-from checks.registry import STATEMENTS
-from checks.runner.known_failures import read
-from samplers.entry import TIERS
+from sgmcmc_verification.checks.core.conclusion import WORDS
+from sgmcmc_verification.checks.core.result import VERDICTS
+from sgmcmc_verification.checks.pytest_plugin import plugin
+from sgmcmc_verification.checks.registry import STATEMENTS
+from sgmcmc_verification.checks.runner.known_failures import read
+from sgmcmc_verification.samplers.entry import TIERS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -58,7 +58,7 @@ def checked(folder: Path, source: str) -> subprocess.CompletedProcess[str]:
         "--sampler",
         EXAMPLE,
     ]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "docs" / "namespace")}
     command = [sys.executable, "-m", "pytest", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
@@ -101,9 +101,13 @@ def test_every_path_exists(document):
     links = {link for link in links if "docs/pages/reference/" not in link}  # made by the build
     folders = "targets|samplers|checks|reports|benchmarks|tests"
     paths = set(re.findall(rf"(?<![\w/.])((?:{folders})/[\w./-]*\w/?)", text))
-    commands = {m.replace(".", "/") for m in re.findall(r"python -m ([\w.]+)", text) if m not in ("venv", "mkdocs")}
+    commands = {
+        m.removeprefix("sgmcmc_verification.").replace(".", "/")
+        for m in re.findall(r"python -m ([\w.]+)", text)
+        if m not in ("venv", "mkdocs")
+    }
     modules = {m + ("/__main__.py" if (ROOT / m).is_dir() else ".py") for m in commands}
-    classes = re.findall(rf"`((?:{folders})\.\w+)(?:\.[A-Z]\w*)?`", text)
+    classes = re.findall(rf"`(?:sgmcmc_verification\.)?((?:{folders})\.\w+)(?:\.[A-Z]\w*)?`", text)
     modules |= {m.replace(".", "/") + ".py" for m in classes}
     modules |= {"asv.conf.json"} if "`asv run`" in text else set()
     assert {p for p in links | paths | modules if not (ROOT / p).exists()} == set()
@@ -136,7 +140,7 @@ def test_options_are_those_of_the_plugin():
         "--python",
         "--no-deps",
     }
-    from reports.__main__ import parser as reports_parser  # it loads pandas
+    from sgmcmc_verification.reports.__main__ import parser as reports_parser  # it loads pandas
 
     commands = next(a for a in reports_parser()._actions if isinstance(a.choices, dict)).choices
     of_reports = {flag for command in commands.values() for a in command._actions for flag in a.option_strings}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from samplers.adapters.registry import ADAPTERS
-from samplers.registry import SAMPLERS
-from targets.registry import target
+from sgmcmc_verification.samplers.adapters.registry import ADAPTERS
+from sgmcmc_verification.samplers.registry import SAMPLERS
+from sgmcmc_verification.targets.registry import target
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("targets", "samplers", "checks", "reports", "benchmarks", "tests")

@@ -17,7 +17,7 @@ from asv.results import Results
 from asv.runner import BenchmarkResult
 
 from benchmarks.workload import stepper
-from samplers.registry import sampler_row
+from sgmcmc_verification.samplers.registry import sampler_row
 
 pytestmark = pytest.mark.xdist_group("regressions")  # what the fixture makes serves one worker
 
@@ -52,13 +52,14 @@ class Scratch:
 
     def __init__(self, folder: Path):
         self.root = folder / "scratch"
-        for name in ("targets", "samplers", "checks", "benchmarks"):
-            shutil.copytree(ROOT / name, self.root / name, ignore=shutil.ignore_patterns("__pycache__", "test_*"))
+        for name in ("targets", "samplers", "checks", "reports", "benchmarks", "docs/namespace"):
+            ignored = shutil.ignore_patterns("__pycache__", "test_*", "published")
+            shutil.copytree(ROOT / name, self.root / name, symlinks=True, ignore=ignored)
         shutil.copy(ROOT / "asv.conf.json", self.root)
         (self.root / ".gitignore").write_text(".asv/\n__pycache__/\n")
         self.environment = os.environ | {
             "HOME": str(folder),
-            "ASV_PYTHONPATH": str(self.root),
+            "ASV_PYTHONPATH": str(self.root / "docs" / "namespace"),
             "GIT_AUTHOR_NAME": "a",
             "GIT_AUTHOR_EMAIL": "a@example.org",
             "GIT_COMMITTER_NAME": "a",

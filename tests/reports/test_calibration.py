@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from checks.registry import STATEMENTS
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import Outcome
-from reports.pages import calibration
+from sgmcmc_verification.checks.registry import STATEMENTS
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.reports.pages import calibration
 
 PUBLISHED = calibration.read(calibration.PUBLISHED)
 STATISTICAL = [s.name for s in STATEMENTS if s.samples]

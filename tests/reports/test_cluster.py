@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from distributed import LocalCluster
 
-from reports.__main__ import main
-from reports.records.jsonl import appended, read
-from reports.runs import cluster, sweep
+from sgmcmc_verification.reports.__main__ import main
+from sgmcmc_verification.reports.records.jsonl import appended, read
+from sgmcmc_verification.reports.runs import cluster, sweep
 
 pytestmark = pytest.mark.xdist_group("reports_cluster")  # what the fixture makes serves one worker
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from checks.faults.registry import find_defect
-from reports.pages import diagnoses
-from reports.records.jsonl import read
+from sgmcmc_verification.checks.faults.registry import find_defect
+from sgmcmc_verification.reports.pages import diagnoses
+from sgmcmc_verification.reports.records.jsonl import read
 
 LINES = read(diagnoses.PUBLISHED)
 

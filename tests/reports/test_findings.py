@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from checks.core.conclusion import Plan
-from checks.runner import known_failures
-from reports.pages import findings_index, verdict_table
-from reports.records.results import load
+from sgmcmc_verification.checks.core.conclusion import Plan
+from sgmcmc_verification.checks.runner import known_failures
+from sgmcmc_verification.reports.pages import findings_index, verdict_table
+from sgmcmc_verification.reports.records.results import load
 from tests.helpers.result_lines import DTYPES, KS, LIMIT, header, result, written
 
 
 def test_index_is_the_one_of_the_published_results():
     text = findings_index.PAGE.read_text(encoding="utf-8")
-    assert findings_index.page(text) == text, "run python -m reports.pages.findings_index --write"
+    assert findings_index.page(text) == text, "run python -m sgmcmc_verification.reports.pages.findings_index --write"
 
 
 @pytest.mark.parametrize("path", findings_index.libraries(), ids=lambda path: path.stem)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from reports.pages import manifolds
-from samplers.registry import sampler_row
+from sgmcmc_verification.reports.pages import manifolds
+from sgmcmc_verification.samplers.registry import sampler_row
 
 
 def line(cell, fraction, revision):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from checks.core.lookup import find_row
-from reports.pages import proofs
-from reports.records.jsonl import read
-from samplers.registry import SAMPLERS
+from sgmcmc_verification.checks.core.lookup import find_row
+from sgmcmc_verification.reports.pages import proofs
+from sgmcmc_verification.reports.records.jsonl import read
+from sgmcmc_verification.samplers.registry import SAMPLERS
 
 
 def setting(outcome, reason="", milliseconds=5):

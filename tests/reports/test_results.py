@@ -7,15 +7,15 @@ import sys
 
 import pytest
 
-from checks.core.conclusion import WORDS, Plan
-from checks.core.result import Result
-from checks.registry import CHECKS, STATEMENTS, check_of
-from reports.__main__ import main
-from reports.pages.compare import changes, report, worsened
-from reports.records import results
-from reports.records.frames import frame
-from reports.records.jsonl import ROOT, appended, read
-from reports.records.results import WORST_LAST, ResultsError, load, read_renamed
+from sgmcmc_verification.checks.core.conclusion import WORDS, Plan
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.registry import CHECKS, STATEMENTS, check_of
+from sgmcmc_verification.reports.__main__ import main
+from sgmcmc_verification.reports.pages.compare import changes, report, worsened
+from sgmcmc_verification.reports.records import results
+from sgmcmc_verification.reports.records.frames import frame
+from sgmcmc_verification.reports.records.jsonl import ROOT, appended, read
+from sgmcmc_verification.reports.records.results import WORST_LAST, ResultsError, load, read_renamed
 from tests.helpers.result_lines import DTYPES, LIMIT, former, header, result, written
 
 
@@ -327,7 +327,7 @@ def test_a_file_of_schema_1_is_compared_under_the_names_of_today(tmp_path, monke
 WRITER = """
 import json, sys
 from pathlib import Path
-from reports.records.jsonl import appended
+from sgmcmc_verification.reports.records.jsonl import appended
 with appended(Path(sys.argv[1])) as append:
     for i in range(100):
         append(json.dumps({"writer": sys.argv[2], "i": i, "padding": "x" * 5000}))

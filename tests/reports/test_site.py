@@ -18,19 +18,19 @@ from urllib.parse import unquote, urldefrag
 
 import pytest
 
-from checks.core.conclusion import Plan
-from checks.core.result import Result, Verdict
-from reports.__main__ import main
-from reports.pages.findings_index import libraries, of_checks
-from reports.records.jsonl import ROOT
-from reports.records.results import ResultsError
-from reports.site import workloads
-from reports.site.build import PUBLISHED, build
-from reports.site.chart import Axis, Line, chart, tick
-from reports.site.conformance_matrix import library, samplers, to_csv, to_markdown
-from reports.site.gauge import HIGH, LOW, WIDTH, place
-from reports.site.kill_table import bugs
-from reports.site.papers import FIGURES
+from sgmcmc_verification.checks.core.conclusion import Plan
+from sgmcmc_verification.checks.core.result import Result, Verdict
+from sgmcmc_verification.reports.__main__ import main
+from sgmcmc_verification.reports.pages.findings_index import libraries, of_checks
+from sgmcmc_verification.reports.records.jsonl import ROOT
+from sgmcmc_verification.reports.records.results import ResultsError
+from sgmcmc_verification.reports.site import workloads
+from sgmcmc_verification.reports.site.build import PUBLISHED, build
+from sgmcmc_verification.reports.site.chart import Axis, Line, chart, tick
+from sgmcmc_verification.reports.site.conformance_matrix import library, samplers, to_csv, to_markdown
+from sgmcmc_verification.reports.site.gauge import HIGH, LOW, WIDTH, place
+from sgmcmc_verification.reports.site.kill_table import bugs
+from sgmcmc_verification.reports.site.papers import FIGURES
 from tests.helpers.result_lines import DTYPES, LIMIT, header, result
 
 pytestmark = pytest.mark.xdist_group("reports_site")  # what the fixture makes serves one worker
@@ -114,7 +114,16 @@ def test_the_same_results_make_the_same_bytes_in_another_process(tmp_path):
     shutil.copytree(PUBLISHED, folder, ignore=shutil.ignore_patterns(*left_out))
     build(folder, here)
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    command = [sys.executable, "-m", "reports", "build", "--results", str(folder), "--out", str(there)]
+    command = [
+        sys.executable,
+        "-m",
+        "sgmcmc_verification.reports",
+        "build",
+        "--results",
+        str(folder),
+        "--out",
+        str(there),
+    ]
     subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONHASHSEED": seed}, check=True)
     files = sorted(path.relative_to(here) for path in here.rglob("*") if path.is_file())
     assert {"index", "matrix", "orders", "workloads", "papers", "kills"} <= {name.stem for name in files}
@@ -289,7 +298,7 @@ def test_a_site_without_matplotlib_is_refused_before_anything_is_written(tmp_pat
 
 
 def test_matplotlib_is_loaded_by_drawing_alone():
-    code = "import sys; import reports.site.build; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys; import sgmcmc_verification.reports.site.build; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

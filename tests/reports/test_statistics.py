@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from checks.core.result import Result
-from checks.end_points.error_rates import ALPHA, POWER, STAGES
-from checks.statistics.moments import mean_test
-from checks.statistics.sequential import detectable, stage_levels
-from reports.records.frames import frame
-from reports.site.orders import fitted
-from reports.statistics.multiple_tests import METHODS, adjusted, main
-from reports.statistics.order_fits import LEVEL, fit_order
-from reports.statistics.power import minimum_detectable_mean, power_table
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.end_points.error_rates import ALPHA, POWER, STAGES
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.sequential import detectable, stage_levels
+from sgmcmc_verification.reports.records.frames import frame
+from sgmcmc_verification.reports.site.orders import fitted
+from sgmcmc_verification.reports.statistics.multiple_tests import METHODS, adjusted, main
+from sgmcmc_verification.reports.statistics.order_fits import LEVEL, fit_order
+from sgmcmc_verification.reports.statistics.power import minimum_detectable_mean, power_table
 from tests.helpers.result_lines import result
 
 SIZES = (0.2, 0.1, 0.05, 0.025)

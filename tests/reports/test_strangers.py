@@ -4,9 +4,9 @@ import importlib.util
 
 import pytest
 
-from checks.core.importer import load_object
-from reports.pages import strangers
-from reports.records.jsonl import read
+from sgmcmc_verification.checks.core.importer import load_object
+from sgmcmc_verification.reports.pages import strangers
+from sgmcmc_verification.reports.records.jsonl import read
 
 LINES = read(strangers.PUBLISHED)
 

@@ -13,11 +13,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from checks.core.conclusion import WORDS as MEANINGS
-from checks.core.conclusion import Plan
-from checks.core.result import Result, Verdict
-from reports.__main__ import main
-from reports.pages.summary import WORDS
+from sgmcmc_verification.checks.core.conclusion import WORDS as MEANINGS
+from sgmcmc_verification.checks.core.conclusion import Plan
+from sgmcmc_verification.checks.core.result import Result, Verdict
+from sgmcmc_verification.reports.__main__ import main
+from sgmcmc_verification.reports.pages.summary import WORDS
 from tests.helpers.result_lines import LIMIT, header
 from tests.helpers.result_lines import result as result_of
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = """
 import jax
 
-from samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.simple import simple_sampler
 
 
 def sampler(noise):
@@ -45,7 +45,7 @@ import os
 
 import jax
 
-from samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.simple import simple_sampler
 
 seen = []
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from checks.core.bad_input import BadInput
-from reports.__main__ import experiments, main
-from reports.records.jsonl import read
-from reports.runs import sweep
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.reports.__main__ import experiments, main
+from sgmcmc_verification.reports.records.jsonl import read
+from sgmcmc_verification.reports.runs import sweep
 
 FEW = ["run", "--sampler", "sgld", "--target", "gaussian-1d-scaled", "--check", "stability", "--seed", "3"]
 

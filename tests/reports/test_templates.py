@@ -3,7 +3,7 @@
 import jinja2
 import pytest
 
-from reports.templates import environment, render
+from sgmcmc_verification.reports.templates import environment, render
 
 
 @pytest.mark.parametrize(("name", "shown"), [("some.html.j2", "a&lt;b"), ("some.md.j2", "a<b")])

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from checks.tracing.noise_tape import Noise, record
-from samplers.dynamics.underdamped import PhasePoint
-from samplers.estimators.basic import Exact, FromLogDensity, FullEnergy, Minibatch
-from samplers.underdamped.amagold import AMAGOLD
-from samplers.underdamped.sghmc import SGHMC
-from targets.registry import target
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
+from sgmcmc_verification.samplers.dynamics.underdamped import PhasePoint
+from sgmcmc_verification.samplers.estimators.basic import Exact, FromLogDensity, FullEnergy, Minibatch
+from sgmcmc_verification.samplers.underdamped.amagold import AMAGOLD
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.targets.registry import target
 
 EPS = float(np.finfo(np.float64).eps)
 RATE = 1e-6

@@ -5,8 +5,8 @@ import pytest
 from numba import njit
 from scipy import special, stats
 
-from samplers.positive import cir_transition as cir
-from samplers.positive.cir_transition import cir_transition, streams
+from sgmcmc_verification.samplers.positive import cir_transition as cir
+from sgmcmc_verification.samplers.positive.cir_transition import cir_transition, streams
 
 RATE = 1e-6
 COUNT = 200_000

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, OutOfReach
-from checks.exact_laws.claimed_law_quadrature import generic_points, law_rule, position_rule
-from checks.tiers.law.gaussian import stationary_covariance
-from checks.tracing.step_map import step_map
-from samplers.entry import STATISTICAL_TIERS, TIERS
-from samplers.interface.claims import (
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, OutOfReach
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points, law_rule, position_rule
+from sgmcmc_verification.checks.tiers.law.gaussian import stationary_covariance
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.samplers.entry import STATISTICAL_TIERS, TIERS
+from sgmcmc_verification.samplers.interface.claims import (
     Diffusion,
     EmbeddedDiffusion,
     ExactLaw,
@@ -26,8 +26,8 @@ from samplers.interface.claims import (
     StationaryMoments,
     claim_types,
 )
-from samplers.registry import SAMPLERS, sampler_row
-from targets.registry import target
+from sgmcmc_verification.samplers.registry import SAMPLERS, sampler_row
+from sgmcmc_verification.targets.registry import target
 
 COVARIANCE = stationary_covariance
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from checks.tiers.law.contour import log_psi, resting_weights
-from checks.tracing.noise_tape import Noise, record
-from samplers.estimators.basic import Exact
-from samplers.interface.claims import AdaptiveLaw, Diffusion, FlattenedLaw, StationaryLaw
-from samplers.overdamped.contour_sgld import ContourSGLD
-from samplers.overdamped.sgld import SGLD
-from samplers.registry import sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.tiers.law.contour import log_psi, resting_weights
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.interface.claims import AdaptiveLaw, Diffusion, FlattenedLaw, StationaryLaw
+from sgmcmc_verification.samplers.overdamped.contour_sgld import ContourSGLD
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.registry import target
 
 EPS = float(np.finfo(np.float64).eps)
 WELL = target("double-well")

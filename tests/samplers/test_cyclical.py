@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from samplers.estimators.basic import FromLogDensity
-from samplers.interface.from_step import simple_sampler
-from samplers.overdamped.cyclical_sgld import CyclicalSGLD
-from samplers.runner.run import run
-from samplers.runner.schedules import cyclical
-from samplers.underdamped.cyclical_sghmc import CyclicalSGHMC
+from sgmcmc_verification.samplers.estimators.basic import FromLogDensity
+from sgmcmc_verification.samplers.interface.from_step import simple_sampler
+from sgmcmc_verification.samplers.overdamped.cyclical_sgld import CyclicalSGLD
+from sgmcmc_verification.samplers.runner.run import run
+from sgmcmc_verification.samplers.runner.schedules import cyclical
+from sgmcmc_verification.samplers.underdamped.cyclical_sghmc import CyclicalSGHMC
 
 EPS = float(np.finfo(np.float64).eps)
 KEY = jax.random.key(3)

@@ -13,31 +13,31 @@ import pytest
 import scipy.linalg
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.core.check import Case
-from checks.exact_laws.claimed_law_quadrature import law_rule
-from checks.numerics.geodesic_dynamics import generator_of
-from checks.numerics.observables import observables
-from checks.tiers.order.weak_order import local_weak_order
-from checks.tiers.recipe.complete_recipe import symbolic_recipe
-from checks.tracing.noise_tape import Noise
-from checks.tracing.step_map import step_map
-from samplers.dynamics.charts import charts_of, langevin_in_chart, pulled_back, thermostat_in_chart
-from samplers.dynamics.embedded import geodesic_langevin, geodesic_thermostat, projection
-from samplers.entry import Row
-from samplers.estimators.basic import Exact, KnownNoise, Minibatch
-from samplers.geodesic.common import TangentPoint
-from samplers.geodesic.gsgnht import GSGNHT, TangentThermostatPoint
-from samplers.geodesic.sggmc import SGGMC
-from samplers.interface.claims import StationaryMoments
-from targets.manifolds.euclidean import Euclidean
-from targets.manifolds.product import Product
-from targets.manifolds.simplex import Simplex
-from targets.manifolds.sphere import Sphere
-from targets.manifolds.spheres import ProductOfSpheres
-from targets.manifolds.stiefel import Stiefel
-from targets.registry import target
-from targets.target import DataTerms, Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import law_rule
+from sgmcmc_verification.checks.numerics.geodesic_dynamics import generator_of
+from sgmcmc_verification.checks.numerics.observables import observables
+from sgmcmc_verification.checks.tiers.order.weak_order import local_weak_order
+from sgmcmc_verification.checks.tiers.recipe.complete_recipe import symbolic_recipe
+from sgmcmc_verification.checks.tracing.noise_tape import Noise
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.samplers.dynamics.charts import charts_of, langevin_in_chart, pulled_back, thermostat_in_chart
+from sgmcmc_verification.samplers.dynamics.embedded import geodesic_langevin, geodesic_thermostat, projection
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.estimators.basic import Exact, KnownNoise, Minibatch
+from sgmcmc_verification.samplers.geodesic.common import TangentPoint
+from sgmcmc_verification.samplers.geodesic.gsgnht import GSGNHT, TangentThermostatPoint
+from sgmcmc_verification.samplers.geodesic.sggmc import SGGMC
+from sgmcmc_verification.samplers.interface.claims import StationaryMoments
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.manifolds.product import Product
+from sgmcmc_verification.targets.manifolds.simplex import Simplex
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
+from sgmcmc_verification.targets.manifolds.stiefel import Stiefel
+from sgmcmc_verification.targets.registry import target
+from sgmcmc_verification.targets.target import DataTerms, Target
 from tests.helpers.step_algebra import step_mean_and_covariance, step_program
 
 EPS = float(np.finfo(np.float64).eps)

@@ -9,28 +9,28 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from scipy import stats
 
-from checks.core.candidate import Subject
-from checks.core.check import Case
-from checks.tiers.law.detailed_balance import detailed_balance
-from samplers.dynamics.charts import stereographic
-from samplers.entry import Row
-from samplers.estimators.basic import Exact
-from samplers.geodesic.chmc import CHMC
-from samplers.geodesic.constraints import constraint_of, solve_small
-from samplers.geodesic.gmc import GMC
-from samplers.riemannian.metrics import NonHessian2D
-from samplers.riemannian.mmala import MMALA
-from samplers.riemannian.rmhmc import RMHMC
-from samplers.riemannian.trajectories import agree, solve
-from samplers.underdamped.hmc import HMC
-from targets.manifolds.euclidean import Euclidean
-from targets.manifolds.product import Product
-from targets.manifolds.simplex import Simplex
-from targets.manifolds.sphere import Sphere
-from targets.manifolds.spheres import ProductOfSpheres
-from targets.manifolds.stiefel import Stiefel
-from targets.registry import target
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case
+from sgmcmc_verification.checks.tiers.law.detailed_balance import detailed_balance
+from sgmcmc_verification.samplers.dynamics.charts import stereographic
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.geodesic.chmc import CHMC
+from sgmcmc_verification.samplers.geodesic.constraints import constraint_of, solve_small
+from sgmcmc_verification.samplers.geodesic.gmc import GMC
+from sgmcmc_verification.samplers.riemannian.metrics import NonHessian2D
+from sgmcmc_verification.samplers.riemannian.mmala import MMALA
+from sgmcmc_verification.samplers.riemannian.rmhmc import RMHMC
+from sgmcmc_verification.samplers.riemannian.trajectories import agree, solve
+from sgmcmc_verification.samplers.underdamped.hmc import HMC
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.manifolds.product import Product
+from sgmcmc_verification.targets.manifolds.simplex import Simplex
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
+from sgmcmc_verification.targets.manifolds.stiefel import Stiefel
+from sgmcmc_verification.targets.registry import target
+from sgmcmc_verification.targets.target import Target
 
 EPS = float(np.finfo(np.float64).eps)
 CHART = stereographic(2)

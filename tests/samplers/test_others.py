@@ -10,24 +10,24 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from checks.tracing.noise_tape import Noise, record
-from samplers.estimators.basic import Exact, FromLogDensity, Minibatch
-from samplers.geodesic.sggmc import SGGMC, TangentPoint
-from samplers.interface.claims import Composite, Diffusion, ExactLaw, ParticleLaw, StationaryLaw
-from samplers.interface.from_step import complete, simple_sampler
-from samplers.interface.sampler import Sampler
-from samplers.overdamped.host_sgld import HostSGLD
-from samplers.overdamped.mala import MALA
-from samplers.overdamped.saga import SAGA, SAGALD, SAGATable
-from samplers.particles.kernels import median_bandwidth, squared_distances
-from samplers.particles.svgd import SVGD
-from samplers.particles.svgd import stein_direction as weighted_direction
-from samplers.positive.cir_transition import cir_transition
-from samplers.positive.scir import SCIR, CountMinibatch, ExactCounts, SCIRState
-from samplers.underdamped.hmc import HMC
-from targets.manifolds.euclidean import Euclidean
-from targets.manifolds.sphere import Sphere
-from targets.registry import target
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
+from sgmcmc_verification.samplers.estimators.basic import Exact, FromLogDensity, Minibatch
+from sgmcmc_verification.samplers.geodesic.sggmc import SGGMC, TangentPoint
+from sgmcmc_verification.samplers.interface.claims import Composite, Diffusion, ExactLaw, ParticleLaw, StationaryLaw
+from sgmcmc_verification.samplers.interface.from_step import complete, simple_sampler
+from sgmcmc_verification.samplers.interface.sampler import Sampler
+from sgmcmc_verification.samplers.overdamped.host_sgld import HostSGLD
+from sgmcmc_verification.samplers.overdamped.mala import MALA
+from sgmcmc_verification.samplers.overdamped.saga import SAGA, SAGALD, SAGATable
+from sgmcmc_verification.samplers.particles.kernels import median_bandwidth, squared_distances
+from sgmcmc_verification.samplers.particles.svgd import SVGD
+from sgmcmc_verification.samplers.particles.svgd import stein_direction as weighted_direction
+from sgmcmc_verification.samplers.positive.cir_transition import cir_transition
+from sgmcmc_verification.samplers.positive.scir import SCIR, CountMinibatch, ExactCounts, SCIRState
+from sgmcmc_verification.samplers.underdamped.hmc import HMC
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.registry import target
 from tests.helpers.step_algebra import step_mean_and_covariance
 
 EPS = float(np.finfo(np.float64).eps)
@@ -552,7 +552,7 @@ def test_claims_name_their_kind_and_temperature():
 
 def test_chains_of_scir_end_in_the_stationary_gamma_law_whatever_their_start():
     """Two starts, one far out; the end points are independent draws of Gamma(alpha, 1)."""
-    from samplers.positive.scir import SCIR, CountMinibatch, ExactCounts
+    from sgmcmc_verification.samplers.positive.scir import SCIR, CountMinibatch, ExactCounts
 
     n = 20_000
     starts = np.repeat([[0.01], [30.0]], n // 2, axis=0)

@@ -12,41 +12,41 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from checks.core.candidate import Subject
-from checks.core.check import Case
-from checks.end_points.error_rates import fraction_of_chains
-from checks.faults.registry import find_defect
-from checks.registry import STATEMENTS, find_statement
-from checks.runner.execute import execute
-from checks.tiers.particles.velocity import EPS, particle_rate
-from samplers.dynamics.complete_recipe import row_divergence
-from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.estimators.basic import Exact
-from samplers.interface.claims import ParticleLaw
-from samplers.interface.sampler import Sampler
-from samplers.numerics.selection import median_of_nonnegative
-from samplers.particles.common import estimates, flatten, uniform_weights
-from samplers.particles.density_gradients import DENSITIES, density_gradient, transport_scaling
-from samplers.particles.kernels import (
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case
+from sgmcmc_verification.checks.end_points.error_rates import fraction_of_chains
+from sgmcmc_verification.checks.faults.registry import find_defect
+from sgmcmc_verification.checks.registry import STATEMENTS, find_statement
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.tiers.particles.velocity import EPS, particle_rate
+from sgmcmc_verification.samplers.dynamics.complete_recipe import row_divergence
+from sgmcmc_verification.samplers.dynamics.overdamped import overdamped_dynamics
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.interface.claims import ParticleLaw
+from sgmcmc_verification.samplers.interface.sampler import Sampler
+from sgmcmc_verification.samplers.numerics.selection import median_of_nonnegative
+from sgmcmc_verification.samplers.particles.common import estimates, flatten, uniform_weights
+from sgmcmc_verification.samplers.particles.density_gradients import DENSITIES, density_gradient, transport_scaling
+from sgmcmc_verification.samplers.particles.kernels import (
     gaussian_moments,
     he_bandwidth,
     heat_residual,
     median_bandwidth,
     squared_distances,
 )
-from samplers.particles.particle_flow import FlowMixin, ParticleFlow
-from samplers.particles.parvi import ParVI
-from samplers.particles.psghmc import PSGHMC
-from samplers.particles.rsvgd import RSVGD
-from samplers.particles.rsvgd_arcsine import ArcsineRSVGD, arcsine_derivatives, zonal_direction
-from samplers.particles.rsvgd_embedded import EmbeddedRSVGD, median_concentration
-from samplers.particles.svgd import SVGD
-from samplers.registry import SAMPLERS, sampler_row
-from samplers.riemannian.logistic_metric import LogisticMetric
-from samplers.riemannian.metrics import DiagonalMetric, NonHessian2D
-from targets.manifolds.euclidean import Euclidean
-from targets.manifolds.sphere import Sphere
-from targets.registry import target
+from sgmcmc_verification.samplers.particles.particle_flow import FlowMixin, ParticleFlow
+from sgmcmc_verification.samplers.particles.parvi import ParVI
+from sgmcmc_verification.samplers.particles.psghmc import PSGHMC
+from sgmcmc_verification.samplers.particles.rsvgd import RSVGD
+from sgmcmc_verification.samplers.particles.rsvgd_arcsine import ArcsineRSVGD, arcsine_derivatives, zonal_direction
+from sgmcmc_verification.samplers.particles.rsvgd_embedded import EmbeddedRSVGD, median_concentration
+from sgmcmc_verification.samplers.particles.svgd import SVGD
+from sgmcmc_verification.samplers.registry import SAMPLERS, sampler_row
+from sgmcmc_verification.samplers.riemannian.logistic_metric import LogisticMetric
+from sgmcmc_verification.samplers.riemannian.metrics import DiagonalMetric, NonHessian2D
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.registry import target
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(7, 2)) * [1.0, 0.6]

@@ -13,20 +13,20 @@ import numpy as np
 import pytest
 from scipy import integrate, linalg
 
-from checks.core.candidate import Subject
-from checks.exact_laws.lyapunov import position_law
-from checks.exact_laws.transfer_operator import GRIDS, discrete_law
-from checks.faults.registry import find_defect
-from checks.numerics.quadrature import neville
-from checks.registry import find_statement
-from checks.runner.execute import execute
-from checks.tracing.step_map import JaxStep, step_map
-from samplers.estimators.basic import Exact, KnownNoise, Minibatch
-from samplers.interface.claims import AdaptiveLaw, Diffusion, StationaryLaw, StationaryMoments
-from samplers.overdamped.psgld import PSGLD, RMSpropMetric
-from samplers.overdamped.sgfs import SGFS
-from samplers.registry import sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.exact_laws.lyapunov import position_law
+from sgmcmc_verification.checks.exact_laws.transfer_operator import GRIDS, discrete_law
+from sgmcmc_verification.checks.faults.registry import find_defect
+from sgmcmc_verification.checks.numerics.quadrature import neville
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.samplers.estimators.basic import Exact, KnownNoise, Minibatch
+from sgmcmc_verification.samplers.interface.claims import AdaptiveLaw, Diffusion, StationaryLaw, StationaryMoments
+from sgmcmc_verification.samplers.overdamped.psgld import PSGLD, RMSpropMetric
+from sgmcmc_verification.samplers.overdamped.sgfs import SGFS
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.registry import target
 from tests.helpers.step_algebra import step_mean_and_covariance
 
 EPS = float(np.finfo(np.float64).eps)

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from checks.core.candidate import Subject
-from checks.core.check import Inconclusive
-from checks.registry import find_statement
-from checks.runner.execute import execute
-from checks.tiers.law.replica_exchange import SHIFT, mean_chance, noise_slopes
-from samplers.estimators.basic import Exact, FromLogDensity, FullEnergy
-from samplers.overdamped.replica_exchange import ENERGY_VARIANCE, ReplicaExchangeSGLD, Replicas
-from samplers.registry import sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Inconclusive
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.tiers.law.replica_exchange import SHIFT, mean_chance, noise_slopes
+from sgmcmc_verification.samplers.estimators.basic import Exact, FromLogDensity, FullEnergy
+from sgmcmc_verification.samplers.overdamped.replica_exchange import ENERGY_VARIANCE, ReplicaExchangeSGLD, Replicas
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.registry import target
 
 EPS = float(np.finfo(np.float64).eps)
 RATE = 1e-6

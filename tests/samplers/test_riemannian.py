@@ -8,23 +8,30 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from checks.tracing.noise_tape import Noise
-from samplers.dynamics.complete_recipe import Dynamics, row_divergence
-from samplers.dynamics.underdamped import PhasePoint
-from samplers.estimators.basic import Exact, KnownNoise
-from samplers.interface.sampler import Sampler
-from samplers.numerics.matrix_sqrt import positive_root
-from samplers.overdamped.sgld import SGLD
-from samplers.riemannian.euler import AugmentedPoint, Recipe
-from samplers.riemannian.metrics import DiagonalMetric, Metric, NonHessian2D, PositiveMetric, RecipeMetric, dense
-from samplers.riemannian.mmala import MMALA
-from samplers.riemannian.rmhmc import RMHMC
-from samplers.riemannian.sgrhmc import SGRHMC
-from samplers.riemannian.sgrld import SGRLD
-from samplers.underdamped.sghmc import SGHMC
-from targets.manifolds.euclidean import Euclidean
-from targets.manifolds.orthant import Positive
-from targets.target import Target
+from sgmcmc_verification.checks.tracing.noise_tape import Noise
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, row_divergence
+from sgmcmc_verification.samplers.dynamics.underdamped import PhasePoint
+from sgmcmc_verification.samplers.estimators.basic import Exact, KnownNoise
+from sgmcmc_verification.samplers.interface.sampler import Sampler
+from sgmcmc_verification.samplers.numerics.matrix_sqrt import positive_root
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.riemannian.euler import AugmentedPoint, Recipe
+from sgmcmc_verification.samplers.riemannian.metrics import (
+    DiagonalMetric,
+    Metric,
+    NonHessian2D,
+    PositiveMetric,
+    RecipeMetric,
+    dense,
+)
+from sgmcmc_verification.samplers.riemannian.mmala import MMALA
+from sgmcmc_verification.samplers.riemannian.rmhmc import RMHMC
+from sgmcmc_verification.samplers.riemannian.sgrhmc import SGRHMC
+from sgmcmc_verification.samplers.riemannian.sgrld import SGRLD
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.manifolds.orthant import Positive
+from sgmcmc_verification.targets.target import Target
 from tests.helpers.step_algebra import step_mean_and_covariance, step_program
 
 EPS = float(np.finfo(np.float64).eps)

@@ -10,19 +10,19 @@ import pytest
 import sympy
 from scipy import integrate, stats
 
-from checks.tracing.host_branching import branches
-from samplers.dynamics.complete_recipe import Dynamics, fokker_planck_residual, row_divergence
-from samplers.dynamics.cox_ingersoll_ross import cir_dynamics
-from samplers.dynamics.underdamped import MomentumState
-from samplers.estimators.basic import Exact
-from samplers.estimators.latent_counts import LatentCounts
-from samplers.interface.claims import Diffusion
-from samplers.interface.from_step import PositionState
-from samplers.positive.cir_euler import CIREuler
-from samplers.positive.cir_transition import cir_transition
-from samplers.positive.exponential_ou import ExponentialOU, LogLocation
-from samplers.positive.scir import SCIR, CountMinibatch, ExactCounts
-from samplers.riemannian.metrics import (
+from sgmcmc_verification.checks.tracing.host_branching import branches
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, fokker_planck_residual, row_divergence
+from sgmcmc_verification.samplers.dynamics.cox_ingersoll_ross import cir_dynamics
+from sgmcmc_verification.samplers.dynamics.underdamped import MomentumState
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.estimators.latent_counts import LatentCounts
+from sgmcmc_verification.samplers.interface.claims import Diffusion
+from sgmcmc_verification.samplers.interface.from_step import PositionState
+from sgmcmc_verification.samplers.positive.cir_euler import CIREuler
+from sgmcmc_verification.samplers.positive.cir_transition import cir_transition
+from sgmcmc_verification.samplers.positive.exponential_ou import ExponentialOU, LogLocation
+from sgmcmc_verification.samplers.positive.scir import SCIR, CountMinibatch, ExactCounts
+from sgmcmc_verification.samplers.riemannian.metrics import (
     ExpandedNaturalMetric,
     FlatMetric,
     PositiveMetric,
@@ -30,10 +30,10 @@ from samplers.riemannian.metrics import (
     ReducedNaturalMetric,
     dense,
 )
-from samplers.riemannian.sgrhmc import SGRHMC
-from samplers.riemannian.sgrld import SGRLD
-from targets.registry import target
-from targets.simplex import parameterisations as posterior
+from sgmcmc_verification.samplers.riemannian.sgrhmc import SGRHMC
+from sgmcmc_verification.samplers.riemannian.sgrld import SGRLD
+from sgmcmc_verification.targets.registry import target
+from sgmcmc_verification.targets.simplex import parameterisations as posterior
 
 EPS = np.finfo(np.float64).eps
 RATE = 1e-6

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from samplers.numerics.spd import MOST, log_det, solve
+from sgmcmc_verification.samplers.numerics.spd import MOST, log_det, solve
 
 EPS = float(np.finfo(float).eps)
 

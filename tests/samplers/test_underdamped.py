@@ -15,22 +15,22 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from scipy.linalg import expm, solve_discrete_lyapunov
 
-import samplers.numerics.noise
-import samplers.overdamped.leimkuhler_matthews
-import samplers.thermostats.badodab
-import samplers.underdamped.splitting
-from samplers.dynamics.complete_recipe import fokker_planck_residual
-from samplers.estimators.basic import Exact, KnownNoise
-from samplers.interface.claims import Diffusion, StationaryMoments
-from samplers.interface.sampler import Sampler
-from samplers.numerics.ornstein_uhlenbeck import decay_ratio, tanh_excess
-from samplers.overdamped.leimkuhler_matthews import LeimkuhlerMatthews
-from samplers.thermostats.badodab import BADODAB
-from samplers.thermostats.msgnht import MSGNHT
-from samplers.thermostats.sgnht import SGNHT
-from samplers.underdamped.splitting import ABOBA, BAOAB, OABAO, OBABO, LangevinSplitting
-from samplers.underdamped.ubu import BUB, UBU
-from targets.target import Target
+import sgmcmc_verification.samplers.numerics.noise
+import sgmcmc_verification.samplers.overdamped.leimkuhler_matthews
+import sgmcmc_verification.samplers.thermostats.badodab
+import sgmcmc_verification.samplers.underdamped.splitting
+from sgmcmc_verification.samplers.dynamics.complete_recipe import fokker_planck_residual
+from sgmcmc_verification.samplers.estimators.basic import Exact, KnownNoise
+from sgmcmc_verification.samplers.interface.claims import Diffusion, StationaryMoments
+from sgmcmc_verification.samplers.interface.sampler import Sampler
+from sgmcmc_verification.samplers.numerics.ornstein_uhlenbeck import decay_ratio, tanh_excess
+from sgmcmc_verification.samplers.overdamped.leimkuhler_matthews import LeimkuhlerMatthews
+from sgmcmc_verification.samplers.thermostats.badodab import BADODAB
+from sgmcmc_verification.samplers.thermostats.msgnht import MSGNHT
+from sgmcmc_verification.samplers.thermostats.sgnht import SGNHT
+from sgmcmc_verification.samplers.underdamped.splitting import ABOBA, BAOAB, OABAO, OBABO, LangevinSplitting
+from sgmcmc_verification.samplers.underdamped.ubu import BUB, UBU
+from sgmcmc_verification.targets.target import Target
 
 EPS = np.finfo(np.float64).eps
 WORDS = ("BAOAB", "ABOBA", "OBABO", "OABAO", "UBU", "BUB")
@@ -84,10 +84,10 @@ def tape(monkeypatch):
         return ravel_pytree(tree)[1](queue.pop(0))
 
     for module in (
-        samplers.numerics.noise,
-        samplers.underdamped.splitting,
-        samplers.thermostats.badodab,
-        samplers.overdamped.leimkuhler_matthews,
+        sgmcmc_verification.samplers.numerics.noise,
+        sgmcmc_verification.samplers.underdamped.splitting,
+        sgmcmc_verification.samplers.thermostats.badodab,
+        sgmcmc_verification.samplers.overdamped.leimkuhler_matthews,
     ):
         monkeypatch.setattr(module, "normal_like", normal_like)
 
@@ -426,7 +426,7 @@ def test_baoab_gradient_noise_widens_the_position_as_documented(fresh, share, mo
         noisy[:] = list(w[1:])
         tape([w[0]])
         gradient = z[2:] if augmented else None
-        state = samplers.underdamped.splitting.SplittingState(z[:1], z[1:2], gradient, ())
+        state = sgmcmc_verification.samplers.underdamped.splitting.SplittingState(z[:1], z[1:2], gradient, ())
         state = sampler.step(jax.random.key(0), state, h, estimator)
         return jnp.concatenate([state.position, state.momentum, *([state.gradient] if augmented else [])])
 
@@ -509,7 +509,9 @@ def test_pair_noise_of_ubu_has_full_accuracy_in_single_precision(tape):
     C, T, t = 1.0, 0.6, 1e-3
     zero, one = jnp.zeros(1, jnp.float32), jnp.ones(1, jnp.float32)
     tape([zero, one])
-    position, momentum = samplers.underdamped.splitting.free_langevin(jax.random.key(0), zero, zero, t, C, T)
+    position, momentum = sgmcmc_verification.samplers.underdamped.splitting.free_langevin(
+        jax.random.key(0), zero, zero, t, C, T
+    )
     a = mpmath.mpf(C * t)
     exact = float(mpmath.sqrt(2 * T * (a - 2 * mpmath.tanh(a / 2))) / C)
     assert position.dtype == jnp.float32

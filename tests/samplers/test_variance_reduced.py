@@ -11,27 +11,27 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.exact_laws.affine_chain import end_law, propagate
-from checks.exact_laws.exact_draws import Gaussian, gaussian_start
-from checks.exact_laws.lyapunov import periodic_law, position_law, stationary_law
-from checks.registry import find_statement
-from checks.runner.execute import execute
-from checks.tracing.estimator_memory import BATCH, PointMemory
-from checks.tracing.periodic_state import phases
-from checks.tracing.step_map import Affine, step_map
-from samplers.estimators.basic import Minibatch
-from samplers.overdamped.control_variates import SGLDCV, ControlVariates, full_control_variates
-from samplers.overdamped.saga import SAGA, full_saga
-from samplers.overdamped.svrg import SVRG, SVRGLD, full_svrg
-from samplers.registry import sampler_row
-from targets.euclidean.enumerable_data import (
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.exact_laws.affine_chain import end_law, propagate
+from sgmcmc_verification.checks.exact_laws.exact_draws import Gaussian, gaussian_start
+from sgmcmc_verification.checks.exact_laws.lyapunov import periodic_law, position_law, stationary_law
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.tracing.estimator_memory import BATCH, PointMemory
+from sgmcmc_verification.checks.tracing.periodic_state import phases
+from sgmcmc_verification.checks.tracing.step_map import Affine, step_map
+from sgmcmc_verification.samplers.estimators.basic import Minibatch
+from sgmcmc_verification.samplers.overdamped.control_variates import SGLDCV, ControlVariates, full_control_variates
+from sgmcmc_verification.samplers.overdamped.saga import SAGA, full_saga
+from sgmcmc_verification.samplers.overdamped.svrg import SVRG, SVRGLD, full_svrg
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.euclidean.enumerable_data import (
     PRIOR_VARIANCE,
     REGRESSION_FEATURES,
     REGRESSION_NOISE_VARIANCE,
     REGRESSION_RESPONSES,
 )
-from targets.registry import target
+from sgmcmc_verification.targets.registry import target
 
 EPS = float(np.finfo(np.float64).eps)
 LOGISTIC, REGRESSION, MEAN = target("tiny-logistic"), target("tiny-regression"), target("tiny-gaussian-data")

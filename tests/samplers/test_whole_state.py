@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.precision import in_dtype
-from samplers.estimators.basic import Exact
-from samplers.interface.from_step import complete
-from samplers.interface.whole_state import Whole, fresh_key, is_key, whole_state
-from targets.registry import target
+from sgmcmc_verification.checks.core.precision import in_dtype
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.interface.from_step import complete
+from sgmcmc_verification.samplers.interface.whole_state import Whole, fresh_key, is_key, whole_state
+from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import Langevin, Underdamped, gradient, normal, potential
 
 PLANE = target("gaussian-correlated-2d")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from targets.euclidean.banana import banana
+from sgmcmc_verification.targets.euclidean.banana import banana
 
 
 @pytest.mark.parametrize("temperature", [0.5, 2.0])

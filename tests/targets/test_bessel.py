@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from targets.numerics.bessel import (
+from sgmcmc_verification.targets.numerics.bessel import (
     bessel_ratio,
     log_area,
     log_bessel_i,

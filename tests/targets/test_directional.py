@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from targets.directional import bingham, circle_posterior, matrix_langevin, product_laws, uniform
-from targets.directional.vmf_mixture import vmf_mixture
-from targets.manifolds.stiefel import Stiefel
-from targets.numerics import spherical
-from targets.numerics.bessel import log_area, log_vmf_constant
-from targets.positive.truncated_gaussian import truncated_gaussian
-from targets.registry import target
-from targets.simplex import dirichlet
+from sgmcmc_verification.targets.directional import bingham, circle_posterior, matrix_langevin, product_laws, uniform
+from sgmcmc_verification.targets.directional.vmf_mixture import vmf_mixture
+from sgmcmc_verification.targets.manifolds.stiefel import Stiefel
+from sgmcmc_verification.targets.numerics import spherical
+from sgmcmc_verification.targets.numerics.bessel import log_area, log_vmf_constant
+from sgmcmc_verification.targets.positive.truncated_gaussian import truncated_gaussian
+from sgmcmc_verification.targets.registry import target
+from sgmcmc_verification.targets.simplex import dirichlet
 
 EPS = np.finfo(np.float64).eps
 LEVEL = 1e-6
@@ -160,7 +160,7 @@ def test_very_sparse_dirichlet_positions_have_finite_potentials_and_gradients(bu
 
 
 def test_the_sphere_map_changes_the_measure():
-    from targets.manifolds.sphere_chart import pulled_back
+    from sgmcmc_verification.targets.manifolds.sphere_chart import pulled_back
 
     flat, sphere = target("dirichlet"), target("dirichlet-sphere")
     points = np.abs(np.random.default_rng(0).normal(size=(4, 3)))

@@ -6,18 +6,26 @@ import jax
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.core.check import Case
-from checks.registry import find_statement
-from checks.statistics.moments import mean_test
-from checks.tiers.workload.lda import NAMES, PHI, STICKY, corpus_of, expectations, mean_after, statistics
-from samplers.entry import Row
-from samplers.riemannian.metrics import PositiveMetric
-from samplers.riemannian.sgrld import SGRLD
-from samplers.topic_models.lda.estimator import DocumentGibbs
-from samplers.topic_models.lda.gibbs import sample_topics
-from targets.datasets.minibatch_stream import Independent
-from targets.topic_models.lda.tiny import TinyLDA, tiny_lda
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.tiers.workload.lda import (
+    NAMES,
+    PHI,
+    STICKY,
+    corpus_of,
+    expectations,
+    mean_after,
+    statistics,
+)
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.riemannian.metrics import PositiveMetric
+from sgmcmc_verification.samplers.riemannian.sgrld import SGRLD
+from sgmcmc_verification.samplers.topic_models.lda.estimator import DocumentGibbs
+from sgmcmc_verification.samplers.topic_models.lda.gibbs import sample_topics
+from sgmcmc_verification.targets.datasets.minibatch_stream import Independent
+from sgmcmc_verification.targets.topic_models.lda.tiny import TinyLDA, tiny_lda
 
 RATE = 1e-6
 TINY = tiny_lda()

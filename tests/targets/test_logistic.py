@@ -10,13 +10,20 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from reports.pages import reference_posterior
-from targets.datasets import splice
-from targets.datasets.files import CACHE_VARIABLE, DATA_VARIABLE, DataError, available
-from targets.reference import FOLDER, THRESHOLDS, failures, load_reference, reference_moments, validate
-from targets.registry import POSTERIORS, target
-from targets.regression.benchmarks import SYNTHETIC, WORKLOADS, generate, logistic_synthetic
-from targets.regression.logistic import expectations, laplace, logistic_regression, predictive
+from sgmcmc_verification.reports.pages import reference_posterior
+from sgmcmc_verification.targets.datasets import splice
+from sgmcmc_verification.targets.datasets.files import CACHE_VARIABLE, DATA_VARIABLE, DataError, available
+from sgmcmc_verification.targets.reference import (
+    FOLDER,
+    THRESHOLDS,
+    failures,
+    load_reference,
+    reference_moments,
+    validate,
+)
+from sgmcmc_verification.targets.registry import POSTERIORS, target
+from sgmcmc_verification.targets.regression.benchmarks import SYNTHETIC, WORKLOADS, generate, logistic_synthetic
+from sgmcmc_verification.targets.regression.logistic import expectations, laplace, logistic_regression, predictive
 
 EPS = np.finfo(np.float64).eps
 REFERENCES = sorted(path.stem for path in FOLDER.glob("*.json"))
@@ -231,7 +238,7 @@ def test_stored_reference_was_made_from_the_data_that_the_loader_reads(workload)
     else:
         assert provenance["data"].startswith("generated")
     assert provenance["prior_variance"] == workload.prior_variance
-    assert provenance["command"].startswith("python -m reports.pages.reference_posterior ")
+    assert provenance["command"].startswith("python -m sgmcmc_verification.reports.pages.reference_posterior ")
     names = set(expectations(*[(np.zeros((5, 1)), np.zeros(5))] * 2, np.zeros(provenance["columns"])))
     assert names == set(reference_moments(workload.name))
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from scipy import spatial, special, stats
 
-from targets.manifolds.orthant import Positive
-from targets.manifolds.sphere import Sphere
-from targets.manifolds.spheres import ProductOfSpheres
-from targets.manifolds.stiefel import Stiefel
-from targets.registry import TARGETS, target
+from sgmcmc_verification.targets.manifolds.orthant import Positive
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
+from sgmcmc_verification.targets.manifolds.stiefel import Stiefel
+from sgmcmc_verification.targets.registry import TARGETS, target
 
 EPS = np.finfo(np.float64).eps
 NAMES = [row.name for row in TARGETS]

@@ -6,14 +6,14 @@ import mpmath
 import numpy as np
 import pytest
 
-from targets.directional.von_mises_fisher import von_mises_fisher
-from targets.euclidean.funnel import funnel
-from targets.euclidean.gaussian import LISTED, gaussian
-from targets.euclidean.gaussian_mixture import gaussian_mixture
-from targets.euclidean.student_t import student_t
-from targets.positive.gamma import gamma
-from targets.positive.log_normal import log_normal
-from targets.registry import TARGETS, target
+from sgmcmc_verification.targets.directional.von_mises_fisher import von_mises_fisher
+from sgmcmc_verification.targets.euclidean.funnel import funnel
+from sgmcmc_verification.targets.euclidean.gaussian import LISTED, gaussian
+from sgmcmc_verification.targets.euclidean.gaussian_mixture import gaussian_mixture
+from sgmcmc_verification.targets.euclidean.student_t import student_t
+from sgmcmc_verification.targets.positive.gamma import gamma
+from sgmcmc_verification.targets.positive.log_normal import log_normal
+from sgmcmc_verification.targets.registry import TARGETS, target
 
 EPS = np.finfo(np.float64).eps
 NAMES = [row.name for row in TARGETS]
@@ -143,7 +143,11 @@ def test_the_terms_sum_to_the_potential(name):
 
 
 def test_the_logistic_potential_is_the_textbook_one():
-    from targets.euclidean.enumerable_data import LOGISTIC_FEATURES, LOGISTIC_LABELS, LOGISTIC_PRIOR_VARIANCE
+    from sgmcmc_verification.targets.euclidean.enumerable_data import (
+        LOGISTIC_FEATURES,
+        LOGISTIC_LABELS,
+        LOGISTIC_PRIOR_VARIANCE,
+    )
 
     law = target("tiny-logistic")
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from checks.tiers.workload.sam import advanced, moments, starts
-from samplers.topic_models.sam.enumerated import DRAWN, metropolis
-from targets.registry import target
-from targets.topic_models.sam import tiny
+from sgmcmc_verification.checks.tiers.workload.sam import advanced, moments, starts
+from sgmcmc_verification.samplers.topic_models.sam.enumerated import DRAWN, metropolis
+from sgmcmc_verification.targets.registry import target
+from sgmcmc_verification.targets.topic_models.sam import tiny
 
 Z = stats.norm.isf(5e-7 / 8)  # 1e-6 over up to nine statistics
 

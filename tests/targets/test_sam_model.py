@@ -9,14 +9,19 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from samplers.topic_models.sam import weights as weights_module
-from samplers.topic_models.sam.estimator import Batch, BatchEstimator
-from samplers.topic_models.sam.weights import WeightSettings, default_step, reflected, sample_weights
-from targets.manifolds.simplex import Simplex
-from targets.topic_models.sam import tiny
-from targets.topic_models.sam.documents import as_rows
-from targets.topic_models.sam.model import SAM, unit_rows
-from targets.topic_models.sam.perplexity import LogPerplexity
+from sgmcmc_verification.samplers.topic_models.sam import weights as weights_module
+from sgmcmc_verification.samplers.topic_models.sam.estimator import Batch, BatchEstimator
+from sgmcmc_verification.samplers.topic_models.sam.weights import (
+    WeightSettings,
+    default_step,
+    reflected,
+    sample_weights,
+)
+from sgmcmc_verification.targets.manifolds.simplex import Simplex
+from sgmcmc_verification.targets.topic_models.sam import tiny
+from sgmcmc_verification.targets.topic_models.sam.documents import as_rows
+from sgmcmc_verification.targets.topic_models.sam.model import SAM, unit_rows
+from sgmcmc_verification.targets.topic_models.sam.perplexity import LogPerplexity
 
 EPS = np.finfo(np.float64).eps
 Z = stats.norm.isf(5e-7)

@@ -6,9 +6,15 @@ nested in it) and yields edits; it knows nothing of any sampler.
 
 from collections.abc import Callable, Iterator
 
-from checks.mutation.operators.arithmetic import drop_factor, drop_term, flip_term, missing_root, scale_term
-from checks.mutation.operators.data import data_scale
-from checks.mutation.operators.draws import (
+from sgmcmc_verification.checks.mutation.operators.arithmetic import (
+    drop_factor,
+    drop_term,
+    flip_term,
+    missing_root,
+    scale_term,
+)
+from sgmcmc_verification.checks.mutation.operators.data import data_scale
+from sgmcmc_verification.checks.mutation.operators.draws import (
     clipped_draw,
     first_coordinates,
     half_in_single,
@@ -16,12 +22,12 @@ from checks.mutation.operators.draws import (
     one_for_all,
     one_for_rows,
 )
-from checks.mutation.operators.guards import guarded_gradient, lost_digits
-from checks.mutation.operators.memory import hidden_clock, kept_cache
-from checks.mutation.operators.options import distorted_option, ignored_option, wrong_size
-from checks.mutation.operators.randomness import constant_key, moved_noise, reused_key
-from checks.mutation.operators.stages import dropped_stage, stale_value, swapped_stages
-from checks.mutation.operators.tree import Edit, Scope
+from sgmcmc_verification.checks.mutation.operators.guards import guarded_gradient, lost_digits
+from sgmcmc_verification.checks.mutation.operators.memory import hidden_clock, kept_cache
+from sgmcmc_verification.checks.mutation.operators.options import distorted_option, ignored_option, wrong_size
+from sgmcmc_verification.checks.mutation.operators.randomness import constant_key, moved_noise, reused_key
+from sgmcmc_verification.checks.mutation.operators.stages import dropped_stage, stale_value, swapped_stages
+from sgmcmc_verification.checks.mutation.operators.tree import Edit, Scope
 
 OPERATORS: dict[str, Callable[[Scope], Iterator[Edit]]] = {
     "drop-term": drop_term,

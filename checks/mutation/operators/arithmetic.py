@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterable, Iterator
 
-from checks.mutation.operators.tree import Edit, Scope, called, counts, expressions, replace
+from sgmcmc_verification.checks.mutation.operators.tree import Edit, Scope, called, counts, expressions, replace
 
 FACTOR = 0.9
 """Factor of the operator `scale`."""

@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from checks.mutation.operators.arithmetic import sum_of, sums
-from checks.mutation.operators.options import is_size
-from checks.mutation.operators.tree import Edit, Scope, expressions, names, replace, walk
+from sgmcmc_verification.checks.mutation.operators.arithmetic import sum_of, sums
+from sgmcmc_verification.checks.mutation.operators.options import is_size
+from sgmcmc_verification.checks.mutation.operators.tree import Edit, Scope, expressions, names, replace, walk
 
 
 def data_scale(scope: Scope) -> Iterator[Edit]:

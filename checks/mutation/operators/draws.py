@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from checks.mutation.operators.tree import Edit, Scope, called, expressions, parsed, replace
+from sgmcmc_verification.checks.mutation.operators.tree import Edit, Scope, called, expressions, parsed, replace
 
 ARRAYS = frozenset({"normal", "standard_normal"})
 """Calls that draw one array of standard normals."""

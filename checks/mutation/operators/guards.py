@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from checks.mutation.operators.tree import Edit, Scope, called, expressions, parsed, replace
+from sgmcmc_verification.checks.mutation.operators.tree import Edit, Scope, called, expressions, parsed, replace
 
 
 def _used(scope: Scope, *fields: str) -> Iterator[ast.Attribute]:

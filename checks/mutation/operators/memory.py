@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from checks.mutation.clock import stopping
-from checks.mutation.operators.tree import Edit, Scope, called, expressions, replace
+from sgmcmc_verification.checks.mutation.clock import stopping
+from sgmcmc_verification.checks.mutation.operators.tree import Edit, Scope, called, expressions, replace
 
 
 def hidden_clock(scope: Scope) -> Iterator[Edit]:

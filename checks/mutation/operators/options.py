@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from checks.mutation.operators.tree import Edit, Scope, called, expressions, replace
+from sgmcmc_verification.checks.mutation.operators.tree import Edit, Scope, called, expressions, replace
 
 
 def ignored_option(scope: Scope) -> Iterator[Edit]:

@@ -3,8 +3,18 @@
 import ast
 from collections.abc import Iterator
 
-from checks.mutation.operators.arithmetic import is_sum, sum_of, terms_of
-from checks.mutation.operators.tree import Edit, Scope, arguments, called, expressions, names, parsed, replace, walk
+from sgmcmc_verification.checks.mutation.operators.arithmetic import is_sum, sum_of, terms_of
+from sgmcmc_verification.checks.mutation.operators.tree import (
+    Edit,
+    Scope,
+    arguments,
+    called,
+    expressions,
+    names,
+    parsed,
+    replace,
+    walk,
+)
 
 NOISE_NAMES = frozenset({"n", "m", "k", "noise", "white", "kick", "own_noise", "momentum_noise"})
 DECAY_NAMES = frozenset({"decay", "exp"})

@@ -4,7 +4,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from checks.mutation.operators.tree import (
+from sgmcmc_verification.checks.mutation.operators.tree import (
     Edit,
     Scope,
     arguments,

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from checks.proof.errors import Unreadable
-from checks.proof.reader.interpreter import Handler, Reader
-from checks.proof.reader.values import Array, Equation, Unknown, each, folded
-from checks.proof.series import Series, apply, raised
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.reader.interpreter import Handler, Reader
+from sgmcmc_verification.checks.proof.reader.values import Array, Equation, Unknown, each, folded
+from sgmcmc_verification.checks.proof.series import Series, apply, raised
 
 HALF = Fraction(1, 2)
 

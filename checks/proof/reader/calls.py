@@ -12,11 +12,11 @@ import numpy as np
 from jax.extend import core
 from jax.interpreters.partial_eval import dce_jaxpr
 
-from checks.proof.errors import Unreadable
-from checks.proof.functions import Function
-from checks.proof.reader.values import Array, is_symbolic, scalar
-from checks.proof.ring import Polynomial, Ring
-from checks.proof.series import Series, Space
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.functions import Function
+from sgmcmc_verification.checks.proof.reader.values import Array, is_symbolic, scalar
+from sgmcmc_verification.checks.proof.ring import Polynomial, Ring
+from sgmcmc_verification.checks.proof.series import Series, Space
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from checks.proof.errors import Unreadable
-from checks.proof.reader.calls import whole_call
-from checks.proof.reader.interpreter import Handler, Reader
-from checks.proof.reader.linear_algebra import exponential, is_exponential
-from checks.proof.reader.moves import as_array
-from checks.proof.reader.predicates import decided
-from checks.proof.reader.randomness import drawn, is_draw
-from checks.proof.reader.values import Equation, is_symbolic
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.reader.calls import whole_call
+from sgmcmc_verification.checks.proof.reader.interpreter import Handler, Reader
+from sgmcmc_verification.checks.proof.reader.linear_algebra import exponential, is_exponential
+from sgmcmc_verification.checks.proof.reader.moves import as_array
+from sgmcmc_verification.checks.proof.reader.predicates import decided
+from sgmcmc_verification.checks.proof.reader.randomness import drawn, is_draw
+from sgmcmc_verification.checks.proof.reader.values import Equation, is_symbolic
 
 MOST_TRIPS = 200
 """Trips of a `while` loop."""

@@ -7,12 +7,12 @@ import jax
 import numpy as np
 from jax.extend import core
 
-from checks.proof.draws import History, Law
-from checks.proof.errors import Unreadable
-from checks.proof.functions import is_positive
-from checks.proof.potential import Memory
-from checks.proof.reader.paths import Path
-from checks.proof.reader.values import (
+from sgmcmc_verification.checks.proof.draws import History, Law
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.functions import is_positive
+from sgmcmc_verification.checks.proof.potential import Memory
+from sgmcmc_verification.checks.proof.reader.paths import Path
+from sgmcmc_verification.checks.proof.reader.values import (
     UNKNOWN,
     Array,
     Equation,
@@ -26,9 +26,9 @@ from checks.proof.reader.values import (
     meant,
     objects,
 )
-from checks.proof.ring import Polynomial, Ring
-from checks.proof.series import Series, Space
-from checks.tracing.noise_tape import short_place, source_place
+from sgmcmc_verification.checks.proof.ring import Polynomial, Ring
+from sgmcmc_verification.checks.proof.series import Series, Space
+from sgmcmc_verification.checks.tracing.noise_tape import short_place, source_place
 
 Handler = Callable[["Reader", Equation, list[Any]], Sequence[Any]]
 """(reader, equation, inputs) -> outputs."""

@@ -15,12 +15,12 @@ from typing import Any
 import jax.scipy.linalg
 import numpy as np
 
-from checks.proof.errors import PrecisionLost, Unreadable
-from checks.proof.reader.arithmetic import inner_product
-from checks.proof.reader.interpreter import Handler, Reader
-from checks.proof.reader.values import Array, Equation, objects
-from checks.proof.series import Series, raised
-from checks.tracing.noise_tape import file_of
+from sgmcmc_verification.checks.proof.errors import PrecisionLost, Unreadable
+from sgmcmc_verification.checks.proof.reader.arithmetic import inner_product
+from sgmcmc_verification.checks.proof.reader.interpreter import Handler, Reader
+from sgmcmc_verification.checks.proof.reader.values import Array, Equation, objects
+from sgmcmc_verification.checks.proof.series import Series, raised
+from sgmcmc_verification.checks.tracing.noise_tape import file_of
 
 HALF = Fraction(1, 2)
 JAX_LINEAR_ALGEBRA = str(Path(inspect.getsourcefile(inspect.unwrap(jax.scipy.linalg.expm)) or "").resolve())

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeVar
 
-from checks.proof.errors import TooManyBranches
-from checks.proof.ring import Polynomial
+from sgmcmc_verification.checks.proof.errors import TooManyBranches
+from sgmcmc_verification.checks.proof.ring import Polynomial
 
 MOST_CHOICES = 7
 """Choices along one path; with two options each they are 128 paths."""

@@ -13,13 +13,13 @@ import mpmath
 import numpy as np
 from mpmath import mpf
 
-from checks.proof.draws import Draw, DrawFunction, Normal, Rademacher, Uniform, draws_in, evaluator
-from checks.proof.errors import PrecisionLost, Unreadable
-from checks.proof.functions import Applied, absolute, signum
-from checks.proof.potential import StepRoot
-from checks.proof.reader.interpreter import Handler, Reader
-from checks.proof.reader.paths import Acceptance, Option
-from checks.proof.reader.values import (
+from sgmcmc_verification.checks.proof.draws import Draw, DrawFunction, Normal, Rademacher, Uniform, draws_in, evaluator
+from sgmcmc_verification.checks.proof.errors import PrecisionLost, Unreadable
+from sgmcmc_verification.checks.proof.functions import Applied, absolute, signum
+from sgmcmc_verification.checks.proof.potential import StepRoot
+from sgmcmc_verification.checks.proof.reader.interpreter import Handler, Reader
+from sgmcmc_verification.checks.proof.reader.paths import Acceptance, Option
+from sgmcmc_verification.checks.proof.reader.values import (
     UNKNOWN,
     Array,
     Equation,
@@ -33,8 +33,8 @@ from checks.proof.reader.values import (
     is_symbolic,
     objects,
 )
-from checks.proof.ring import Polynomial, Value
-from checks.proof.series import EXACT, Series
+from sgmcmc_verification.checks.proof.ring import Polynomial, Value
+from sgmcmc_verification.checks.proof.series import EXACT, Series
 
 Truth = bool | Predicate
 NOT_SMOOTH = "a comparison of draws and state, which is not smooth"

@@ -2,18 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 
-from checks.proof.draws import History
-from checks.proof.reader.arithmetic import ARITHMETIC
-from checks.proof.reader.control import CONTROL
-from checks.proof.reader.interpreter import Handler, Reader
-from checks.proof.reader.linear_algebra import LINEAR_ALGEBRA
-from checks.proof.reader.moves import MOVES
-from checks.proof.reader.paths import Path
-from checks.proof.reader.predicates import PREDICATES
-from checks.proof.reader.randomness import KEYS
-from checks.proof.reader.taylor import TAYLOR
-from checks.proof.ring import Polynomial
-from checks.proof.series import Space
+from sgmcmc_verification.checks.proof.draws import History
+from sgmcmc_verification.checks.proof.reader.arithmetic import ARITHMETIC
+from sgmcmc_verification.checks.proof.reader.control import CONTROL
+from sgmcmc_verification.checks.proof.reader.interpreter import Handler, Reader
+from sgmcmc_verification.checks.proof.reader.linear_algebra import LINEAR_ALGEBRA
+from sgmcmc_verification.checks.proof.reader.moves import MOVES
+from sgmcmc_verification.checks.proof.reader.paths import Path
+from sgmcmc_verification.checks.proof.reader.predicates import PREDICATES
+from sgmcmc_verification.checks.proof.reader.randomness import KEYS
+from sgmcmc_verification.checks.proof.reader.taylor import TAYLOR
+from sgmcmc_verification.checks.proof.ring import Polynomial
+from sgmcmc_verification.checks.proof.series import Space
 
 HANDLERS: dict[str, Handler] = {
     **ARITHMETIC,

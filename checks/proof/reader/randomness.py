@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from checks.proof.draws import (
+from sgmcmc_verification.checks.proof.draws import (
     Draw,
     Exponential,
     Gumbel,
@@ -25,11 +25,11 @@ from checks.proof.draws import (
     TruncatedNormal,
     Uniform,
 )
-from checks.proof.errors import Unreadable
-from checks.proof.reader.interpreter import Drawn, Handler, Reader
-from checks.proof.reader.paths import Option
-from checks.proof.reader.predicates import less
-from checks.proof.reader.values import (
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.reader.interpreter import Drawn, Handler, Reader
+from sgmcmc_verification.checks.proof.reader.paths import Option
+from sgmcmc_verification.checks.proof.reader.predicates import less
+from sgmcmc_verification.checks.proof.reader.values import (
     Array,
     Equation,
     RawKey,
@@ -40,8 +40,8 @@ from checks.proof.reader.values import (
     objects,
     scalar,
 )
-from checks.proof.series import Series
-from checks.tracing.noise_tape import JAX_RANDOM, file_of
+from sgmcmc_verification.checks.proof.series import Series
+from sgmcmc_verification.checks.tracing.noise_tape import JAX_RANDOM, file_of
 
 MOST_OUTCOMES = 16
 """Values of one integer draw that are followed."""

@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from checks.proof.errors import Unreadable
-from checks.proof.potential import Jet
-from checks.proof.reader.interpreter import Handler, Reader
-from checks.proof.reader.values import Equation, objects
-from checks.proof.ring import Polynomial
-from checks.proof.series import EXACT, Series
-from checks.proof.zero import is_zero, surely_differ
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.potential import Jet
+from sgmcmc_verification.checks.proof.reader.interpreter import Handler, Reader
+from sgmcmc_verification.checks.proof.reader.values import Equation, objects
+from sgmcmc_verification.checks.proof.ring import Polynomial
+from sgmcmc_verification.checks.proof.series import EXACT, Series
+from sgmcmc_verification.checks.proof.zero import is_zero, surely_differ
 
 Index = tuple[int, ...]
 

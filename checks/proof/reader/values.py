@@ -16,10 +16,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.proof.errors import Unreadable
-from checks.proof.functions import Constant, square_root
-from checks.proof.ring import Polynomial, Ring
-from checks.proof.series import Series
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.functions import Constant, square_root
+from sgmcmc_verification.checks.proof.ring import Polynomial, Ring
+from sgmcmc_verification.checks.proof.series import Series
 
 Equation = Any
 """An equation of a jaxpr."""

@@ -20,22 +20,22 @@ import jax
 import mpmath
 from jax.flatten_util import ravel_pytree
 
-from checks.proof.draws import Draw, Exponential, History, Normal, Uniform, draws_in
-from checks.proof.errors import NotReal, PrecisionLost, Unreadable
-from checks.proof.expansion import coordinates
-from checks.proof.functions import Applied, opened
-from checks.proof.matrices import determinant, solution
-from checks.proof.potential import uninterpreted
-from checks.proof.reader.paths import Acceptance, Path, every_path
-from checks.proof.reader.primitives import new_reader
-from checks.proof.ring import MOST_WORK, Generator, Polynomial
-from checks.proof.slopes import Gradients
-from checks.proof.statements.closure import finite_space, finite_step
-from checks.proof.statements.result import OUTCOMES, Outcome, Result, of_polynomials
-from checks.proof.traced import Traced, evaluated
-from checks.proof.zero import DIGITS, MORE_DIGITS, POINTS, TINY, is_zero, random_point, vanishes
-from samplers.interface.sampler import Estimator, Sampler
-from targets.target import Target
+from sgmcmc_verification.checks.proof.draws import Draw, Exponential, History, Normal, Uniform, draws_in
+from sgmcmc_verification.checks.proof.errors import NotReal, PrecisionLost, Unreadable
+from sgmcmc_verification.checks.proof.expansion import coordinates
+from sgmcmc_verification.checks.proof.functions import Applied, opened
+from sgmcmc_verification.checks.proof.matrices import determinant, solution
+from sgmcmc_verification.checks.proof.potential import uninterpreted
+from sgmcmc_verification.checks.proof.reader.paths import Acceptance, Path, every_path
+from sgmcmc_verification.checks.proof.reader.primitives import new_reader
+from sgmcmc_verification.checks.proof.ring import MOST_WORK, Generator, Polynomial
+from sgmcmc_verification.checks.proof.slopes import Gradients
+from sgmcmc_verification.checks.proof.statements.closure import finite_space, finite_step
+from sgmcmc_verification.checks.proof.statements.result import OUTCOMES, Outcome, Result, of_polynomials
+from sgmcmc_verification.checks.proof.traced import Traced, evaluated
+from sgmcmc_verification.checks.proof.zero import DIGITS, MORE_DIGITS, POINTS, TINY, is_zero, random_point, vanishes
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.targets.target import Target
 
 BALANCE, REJECTION = "balance", "rejected move"
 EQUATION = "log a = -(H(z') - H(z)) + log q(z' -> z) - log q(z -> z') + log |Jacobian|"

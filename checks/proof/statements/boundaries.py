@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 
 import mpmath
 
-from checks.proof.draws import evaluator
-from checks.proof.errors import NotReal
-from checks.proof.expansion import Expansion, Region
-from checks.proof.functions import Values, is_positive
-from checks.proof.ring import Polynomial, Ring, Value
-from checks.proof.statements.orders import drift_and_covariance
-from checks.proof.statements.result import Result
-from checks.proof.zero import DIGITS, at_random
+from sgmcmc_verification.checks.proof.draws import evaluator
+from sgmcmc_verification.checks.proof.errors import NotReal
+from sgmcmc_verification.checks.proof.expansion import Expansion, Region
+from sgmcmc_verification.checks.proof.functions import Values, is_positive
+from sgmcmc_verification.checks.proof.ring import Polynomial, Ring, Value
+from sgmcmc_verification.checks.proof.statements.orders import drift_and_covariance
+from sgmcmc_verification.checks.proof.statements.result import Result
+from sgmcmc_verification.checks.proof.zero import DIGITS, at_random
 
 CONTINUOUS = "continuity between regions"
 EQUATION = "D and Q (or drift and covariance) agree where regions meet"

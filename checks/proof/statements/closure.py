@@ -16,21 +16,21 @@ from collections.abc import Sequence
 
 import jax
 
-from checks.proof.draws import Draw
-from checks.proof.errors import PrecisionLost, Unreadable
-from checks.proof.expansion import coordinates
-from checks.proof.growth import grows
-from checks.proof.potential import Coordinate, StepRoot
-from checks.proof.reader.interpreter import Reader
-from checks.proof.reader.paths import Path, every_path
-from checks.proof.reader.primitives import new_reader
-from checks.proof.ring import MOST_WORK, Polynomial, Ring
-from checks.proof.series import Series, Space
-from checks.proof.statements.result import Result
-from checks.proof.traced import Stepped, Traced
-from checks.proof.zero import is_zero
-from samplers.interface.sampler import Estimator, Sampler
-from targets.target import Target
+from sgmcmc_verification.checks.proof.draws import Draw
+from sgmcmc_verification.checks.proof.errors import PrecisionLost, Unreadable
+from sgmcmc_verification.checks.proof.expansion import coordinates
+from sgmcmc_verification.checks.proof.growth import grows
+from sgmcmc_verification.checks.proof.potential import Coordinate, StepRoot
+from sgmcmc_verification.checks.proof.reader.interpreter import Reader
+from sgmcmc_verification.checks.proof.reader.paths import Path, every_path
+from sgmcmc_verification.checks.proof.reader.primitives import new_reader
+from sgmcmc_verification.checks.proof.ring import MOST_WORK, Polynomial, Ring
+from sgmcmc_verification.checks.proof.series import Series, Space
+from sgmcmc_verification.checks.proof.statements.result import Result
+from sgmcmc_verification.checks.proof.traced import Stepped, Traced
+from sgmcmc_verification.checks.proof.zero import is_zero
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.targets.target import Target
 
 LONGEST = 50
 """Terms from which on a polynomial is a name: whether two numbers are the same does not depend on what they are."""

@@ -9,18 +9,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.proof.errors import Unreadable
-from checks.proof.potential import Coordinate
-from checks.proof.reader.interpreter import Reader
-from checks.proof.ring import Generator, Polynomial, Ring
-from checks.proof.statements.closure import CLOSED
-from checks.proof.statements.result import Result, of_polynomials
-from checks.proof.traced import Traced, evaluated
-from checks.proof.zero import POINTS, at_random
-from samplers.interface.sampler import Estimator, Sampler
-from samplers.particles.common import flatten
-from targets.manifolds.euclidean import Euclidean
-from targets.target import Target
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.potential import Coordinate
+from sgmcmc_verification.checks.proof.reader.interpreter import Reader
+from sgmcmc_verification.checks.proof.ring import Generator, Polynomial, Ring
+from sgmcmc_verification.checks.proof.statements.closure import CLOSED
+from sgmcmc_verification.checks.proof.statements.result import Result, of_polynomials
+from sgmcmc_verification.checks.proof.traced import Traced, evaluated
+from sgmcmc_verification.checks.proof.zero import POINTS, at_random
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.particles.common import flatten
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.target import Target
 
 DIRECTION = "towards the target"
 COUNT = 3

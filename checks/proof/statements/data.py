@@ -13,16 +13,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from checks.proof.draws import Expectation
-from checks.proof.errors import PrecisionLost, Unreadable
-from checks.proof.expansion import Expansion
-from checks.proof.memory import Estimation, Family, Vector, family_of, short_runs
-from checks.proof.potential import Jet, is_memory
-from checks.proof.reader.taylor import multi_indices
-from checks.proof.ring import Polynomial
-from checks.proof.statements.result import Result, of_polynomials, power_of_step
-from samplers.interface.sampler import Estimator
-from targets.target import Target
+from sgmcmc_verification.checks.proof.draws import Expectation
+from sgmcmc_verification.checks.proof.errors import PrecisionLost, Unreadable
+from sgmcmc_verification.checks.proof.expansion import Expansion
+from sgmcmc_verification.checks.proof.memory import Estimation, Family, Vector, family_of, short_runs
+from sgmcmc_verification.checks.proof.potential import Jet, is_memory
+from sgmcmc_verification.checks.proof.reader.taylor import multi_indices
+from sgmcmc_verification.checks.proof.ring import Polynomial
+from sgmcmc_verification.checks.proof.statements.result import Result, of_polynomials, power_of_step
+from sgmcmc_verification.samplers.interface.sampler import Estimator
+from sgmcmc_verification.targets.target import Target
 
 UNBIASED, COVARIANCE, STATES, FORGOTTEN = (
     "unbiased gradient",

@@ -23,23 +23,23 @@ from typing import NamedTuple
 
 import jax
 
-from checks.proof.draws import Draw, Expectation, Normal, Uniform, draws_in
-from checks.proof.errors import Unreadable
-from checks.proof.expansion import Expansion, Recipe, Region, coordinates
-from checks.proof.functions import Applied
-from checks.proof.operators import Density, moments
-from checks.proof.potential import Jet, StepRoot
-from checks.proof.reader.paths import Acceptance, Path, every_path
-from checks.proof.reader.primitives import new_reader
-from checks.proof.ring import Polynomial
-from checks.proof.series import Series, Space
-from checks.proof.statements.closure import finite_space, finite_step
-from checks.proof.statements.result import Result, of_polynomials
-from checks.proof.traced import Traced, evaluated
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.interface.sampler import Estimator, Sampler
-from samplers.riemannian.metrics import dense
-from targets.target import Target
+from sgmcmc_verification.checks.proof.draws import Draw, Expectation, Normal, Uniform, draws_in
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.expansion import Expansion, Recipe, Region, coordinates
+from sgmcmc_verification.checks.proof.functions import Applied
+from sgmcmc_verification.checks.proof.operators import Density, moments
+from sgmcmc_verification.checks.proof.potential import Jet, StepRoot
+from sgmcmc_verification.checks.proof.reader.paths import Acceptance, Path, every_path
+from sgmcmc_verification.checks.proof.reader.primitives import new_reader
+from sgmcmc_verification.checks.proof.ring import Polynomial
+from sgmcmc_verification.checks.proof.series import Series, Space
+from sgmcmc_verification.checks.proof.statements.closure import finite_space, finite_step
+from sgmcmc_verification.checks.proof.statements.result import Result, of_polynomials
+from sgmcmc_verification.checks.proof.traced import Traced, evaluated
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.riemannian.metrics import dense
+from sgmcmc_verification.targets.target import Target
 
 EXCHANGE = "exchange"
 EQUATION = "m + v / 2 = H(z) - H(J z), J J = 1"

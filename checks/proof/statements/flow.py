@@ -8,18 +8,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.proof.errors import Unreadable
-from checks.proof.statements.closure import finite_step
-from checks.proof.statements.cloud import DIRECTION, Cloud
-from checks.proof.statements.marginal_flow import ESTIMATES, SETTLED, estimate_of, flow_of, residuals_of
-from checks.proof.statements.orders import MARGINAL, RECIPE
-from checks.proof.statements.result import Result
-from checks.proof.traced import evaluated
-from checks.proof.zero import POINTS, points_with
-from samplers.interface.aliases import Scalar
-from samplers.interface.claims import DensityEstimate, MarginalFlow
-from samplers.particles.common import flatten
-from samplers.particles.kernels import Bandwidth, bandwidths_of, first_bandwidth
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.statements.closure import finite_step
+from sgmcmc_verification.checks.proof.statements.cloud import DIRECTION, Cloud
+from sgmcmc_verification.checks.proof.statements.marginal_flow import (
+    ESTIMATES,
+    SETTLED,
+    estimate_of,
+    flow_of,
+    residuals_of,
+)
+from sgmcmc_verification.checks.proof.statements.orders import MARGINAL, RECIPE
+from sgmcmc_verification.checks.proof.statements.result import Result
+from sgmcmc_verification.checks.proof.traced import evaluated
+from sgmcmc_verification.checks.proof.zero import POINTS, points_with
+from sgmcmc_verification.samplers.interface.aliases import Scalar
+from sgmcmc_verification.samplers.interface.claims import DensityEstimate, MarginalFlow
+from sgmcmc_verification.samplers.particles.common import flatten
+from sgmcmc_verification.samplers.particles.kernels import Bandwidth, bandwidths_of, first_bandwidth
 
 FLOW, MULTIPLIERS = "flow of the recipe", "multipliers of the transport"
 SOLVED = "u_j sum_i u_i E(z_i, z_j) = M"

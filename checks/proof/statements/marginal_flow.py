@@ -25,9 +25,9 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics.complete_recipe import Dynamics, row_divergence
-from samplers.interface.aliases import Scalar
-from samplers.particles.density_gradients import transport_scaling
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, row_divergence
+from sgmcmc_verification.samplers.interface.aliases import Scalar
+from sgmcmc_verification.samplers.particles.density_gradients import transport_scaling
 
 ESTIMATES = ("gfsd", "blob", "gfsf", "jko")
 """Estimates with a definition here."""

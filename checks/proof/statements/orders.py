@@ -23,12 +23,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from checks.proof.expansion import Expansion, Region
-from checks.proof.functions import power, substituted
-from checks.proof.matrices import determinant
-from checks.proof.operators import Operator, coefficient, composed, generator_of, sum_of, unit
-from checks.proof.ring import Polynomial
-from checks.proof.statements.result import Result, of_polynomials, power_of_step
+from sgmcmc_verification.checks.proof.expansion import Expansion, Region
+from sgmcmc_verification.checks.proof.functions import power, substituted
+from sgmcmc_verification.checks.proof.matrices import determinant
+from sgmcmc_verification.checks.proof.operators import Operator, coefficient, composed, generator_of, sum_of, unit
+from sgmcmc_verification.checks.proof.ring import Polynomial
+from sgmcmc_verification.checks.proof.statements.result import Result, of_polynomials, power_of_step
 
 GENERATOR, RECIPE, WEAK, INVARIANT = "generator", "recipe", "weak order", "invariant order"
 MARGINAL = "law of the position"

@@ -5,19 +5,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from checks.proof.errors import Unreadable
-from checks.proof.reader.calls import Call
-from checks.proof.reader.paths import Path, every_path
-from checks.proof.reader.primitives import new_reader
-from checks.proof.statements.closure import LONGEST, finite_space
-from checks.proof.statements.cloud import Cloud, cloud_of
-from checks.proof.statements.flow import Flow
-from checks.proof.statements.result import Result
-from checks.proof.statements.velocity import Velocity
-from checks.proof.traced import Traced
-from samplers.interface.claims import DensityEstimate
-from samplers.interface.sampler import Estimator, Sampler
-from targets.target import Target
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.reader.calls import Call
+from sgmcmc_verification.checks.proof.reader.paths import Path, every_path
+from sgmcmc_verification.checks.proof.reader.primitives import new_reader
+from sgmcmc_verification.checks.proof.statements.closure import LONGEST, finite_space
+from sgmcmc_verification.checks.proof.statements.cloud import Cloud, cloud_of
+from sgmcmc_verification.checks.proof.statements.flow import Flow
+from sgmcmc_verification.checks.proof.statements.result import Result
+from sgmcmc_verification.checks.proof.statements.velocity import Velocity
+from sgmcmc_verification.checks.proof.traced import Traced
+from sgmcmc_verification.samplers.interface.claims import DensityEstimate
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.targets.target import Target
 
 C = TypeVar("C", bound=Cloud)
 MOST_REGIONS = 4

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 import mpmath
 import numpy as np
 
-from checks.proof.errors import NotReal
-from checks.proof.expansion import Expansion, Region
-from checks.proof.ring import Polynomial, Ring
-from checks.proof.statements.orders import drift_and_covariance
-from checks.proof.statements.result import Result
-from checks.proof.zero import ATTEMPTS, at_random
+from sgmcmc_verification.checks.proof.errors import NotReal
+from sgmcmc_verification.checks.proof.expansion import Expansion, Region
+from sgmcmc_verification.checks.proof.ring import Polynomial, Ring
+from sgmcmc_verification.checks.proof.statements.orders import drift_and_covariance
+from sgmcmc_verification.checks.proof.statements.result import Result
+from sgmcmc_verification.checks.proof.zero import ATTEMPTS, at_random
 
 REACHES = "noise reaches all"
 LEVELS = 4

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from checks.proof.errors import NotReal
-from checks.proof.ring import Polynomial
-from checks.proof.zero import RANKS, Status, numerical_status, status
+from sgmcmc_verification.checks.proof.errors import NotReal
+from sgmcmc_verification.checks.proof.ring import Polynomial
+from sgmcmc_verification.checks.proof.zero import RANKS, Status, numerical_status, status
 
 Outcome = Literal["proved", "verified", "undecided", "violated"]
 OUTCOMES: tuple[Outcome, ...] = ("proved", "verified", "undecided", "violated")

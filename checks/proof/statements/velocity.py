@@ -25,19 +25,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.proof.errors import Unreadable
-from checks.proof.functions import all_substituted, substituted
-from checks.proof.potential import Coordinate, Jet
-from checks.proof.reader.calls import Call
-from checks.proof.ring import Polynomial
-from checks.proof.statements.closure import finite_step
-from checks.proof.statements.cloud import COUNT, DIRECTION, Cloud, number_of
-from checks.proof.statements.result import Result, of_polynomials
-from checks.proof.traced import evaluated
-from checks.proof.zero import is_zero
-from samplers.interface.claims import ParticleVelocity, RiemannianVelocity, SteinVelocity
-from samplers.particles.common import flatten
-from samplers.riemannian.metrics import dense
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.functions import all_substituted, substituted
+from sgmcmc_verification.checks.proof.potential import Coordinate, Jet
+from sgmcmc_verification.checks.proof.reader.calls import Call
+from sgmcmc_verification.checks.proof.ring import Polynomial
+from sgmcmc_verification.checks.proof.statements.closure import finite_step
+from sgmcmc_verification.checks.proof.statements.cloud import COUNT, DIRECTION, Cloud, number_of
+from sgmcmc_verification.checks.proof.statements.result import Result, of_polynomials
+from sgmcmc_verification.checks.proof.traced import evaluated
+from sgmcmc_verification.checks.proof.zero import is_zero
+from sgmcmc_verification.samplers.interface.claims import ParticleVelocity, RiemannianVelocity, SteinVelocity
+from sgmcmc_verification.samplers.particles.common import flatten
+from sgmcmc_verification.samplers.riemannian.metrics import dense
 
 ALONG, ALIKE, STEIN, METHOD = (
     "step along the velocity",

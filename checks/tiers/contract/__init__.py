@@ -1,6 +1,6 @@
 """Interface: types, shapes, keys."""
 
-from checks.tiers.contract.interface import (
+from sgmcmc_verification.checks.tiers.contract.interface import (
     chains_and_leaves_independent,
     every_input_matters,
     every_option_matters,

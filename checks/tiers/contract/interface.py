@@ -14,21 +14,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental.key_reuse._core import check_key_reuse
 
-from checks.core.accept_step import potential_decides
-from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, NotApplicable, statement
-from checks.core.error_origin import RAISED
-from checks.core.finding import Finding, Tolerance
-from checks.core.noisy_gradient import with_noise
-from checks.core.precision import in_dtype
-from checks.core.preflight import difference
-from checks.core.selection import first_and_structured, structured_targets
-from checks.core.start_position import start_position
-from checks.tracing.estimator_state import drops_state
-from samplers.interface.claims import Composite, ExactLaw, Exchange, ParticleLaw
-from samplers.interface.sampler import Estimator, Sampler
-from samplers.interface.whole_state import is_key
-from targets.target import Target
+from sgmcmc_verification.checks.core.accept_step import potential_decides
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, statement
+from sgmcmc_verification.checks.core.error_origin import RAISED
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.noisy_gradient import with_noise
+from sgmcmc_verification.checks.core.precision import in_dtype
+from sgmcmc_verification.checks.core.preflight import difference
+from sgmcmc_verification.checks.core.selection import first_and_structured, structured_targets
+from sgmcmc_verification.checks.core.start_position import start_position
+from sgmcmc_verification.checks.tracing.estimator_state import drops_state
+from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw, Exchange, ParticleLaw
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.interface.whole_state import is_key
+from sgmcmc_verification.targets.target import Target
 
 RARE = 256
 """Steps after which what happens in some steps only, such as a refreshed momentum, has happened."""

@@ -1,6 +1,10 @@
 """Convergence from bad starts."""
 
-from checks.tiers.convergence.convergence import bad_start, kernel_stein_discrepancy, separated_modes
+from sgmcmc_verification.checks.tiers.convergence.convergence import (
+    bad_start,
+    kernel_stein_discrepancy,
+    separated_modes,
+)
 
 __all__ = [
     "bad_start",

@@ -13,22 +13,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, OutOfReach, require_stationary_law, statement
-from checks.core.finding import Finding
-from checks.core.selection import curved_line, last, several
-from checks.end_points.chains import EndPoints, end_points
-from checks.end_points.comparison import is_variance, judge, ks_tests, moment_tests
-from checks.end_points.error_rates import CHAINS, Sensitivity, stage_seed
-from checks.exact_laws.claimed_law_quadrature import auxiliary_law
-from checks.exact_laws.exact_draws import Gaussian, gaussian_start
-from checks.exact_laws.null_law import NullLaw, null_law_from
-from checks.exact_laws.sde_law import declared_dynamics, linear_law
-from checks.exact_laws.transfer_operator import GRIDS, grid_axes, require_grid
-from checks.statistics.ksd import stein_features, stein_test
-from checks.statistics.moments import mean_test
-from checks.tracing.step_map import HostStep, JaxStep, step_map
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, require_stationary_law, statement
+from sgmcmc_verification.checks.core.finding import Finding
+from sgmcmc_verification.checks.core.selection import curved_line, last, several
+from sgmcmc_verification.checks.end_points.chains import EndPoints, end_points
+from sgmcmc_verification.checks.end_points.comparison import is_variance, judge, ks_tests, moment_tests
+from sgmcmc_verification.checks.end_points.error_rates import CHAINS, Sensitivity, stage_seed
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import auxiliary_law
+from sgmcmc_verification.checks.exact_laws.exact_draws import Gaussian, gaussian_start
+from sgmcmc_verification.checks.exact_laws.null_law import NullLaw, null_law_from
+from sgmcmc_verification.checks.exact_laws.sde_law import declared_dynamics, linear_law
+from sgmcmc_verification.checks.exact_laws.transfer_operator import GRIDS, grid_axes, require_grid
+from sgmcmc_verification.checks.statistics.ksd import stein_features, stein_test
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
+from sgmcmc_verification.targets.target import Target
 
 FAR = 8.0
 """Standard deviations of each coordinate between the start and the mean."""

@@ -1,8 +1,8 @@
 """The code has the drift and diffusion that it declares."""
 
-from checks.tiers.generator.drift_and_diffusion import generator_of_code
-from checks.tiers.generator.proposal import acceptance_limit, finite_potential, proposal_generator
-from checks.tiers.generator.published_diffusion import published_diffusion
+from sgmcmc_verification.checks.tiers.generator.drift_and_diffusion import generator_of_code
+from sgmcmc_verification.checks.tiers.generator.proposal import acceptance_limit, finite_potential, proposal_generator
+from sgmcmc_verification.checks.tiers.generator.published_diffusion import published_diffusion
 
 __all__ = [
     "acceptance_limit",

@@ -4,18 +4,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import Case, NotApplicable, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.obligations import of_target
-from checks.core.selection import and_all, informative
-from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.numerics.drift_terms import diagnose_drift
-from checks.tracing.code_generator import code_generator
-from checks.tracing.kinds import accepts, is_affine
-from checks.tracing.one_step_moments import step_sizes
-from checks.tracing.step_map import step_map
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.interface.claims import Composite, StochasticEquation
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.obligations import of_target
+from sgmcmc_verification.checks.core.selection import and_all, informative
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.numerics.drift_terms import diagnose_drift
+from sgmcmc_verification.checks.tracing.code_generator import code_generator
+from sgmcmc_verification.checks.tracing.kinds import accepts, is_affine
+from sgmcmc_verification.checks.tracing.one_step_moments import step_sizes
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.interface.claims import Composite, StochasticEquation
 
 
 @statement(

@@ -13,21 +13,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import informative, last, planar
-from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.numerics.quadrature import neville, noise_rule
-from checks.tracing.acceptance import accepted_share, decided
-from checks.tracing.kinds import single_uniform
-from checks.tracing.one_step_moments import LEVELS, step_sizes
-from checks.tracing.step_map import JaxStep, step_map
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.dynamics.embedded import EmbeddedDynamics
-from samplers.interface.claims import Claims, Composite, Diffusion, ExactLaw, HamiltonianProposal
-from samplers.interface.from_step import Completed
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import informative, last, planar
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.numerics.quadrature import neville, noise_rule
+from sgmcmc_verification.checks.tracing.acceptance import accepted_share, decided
+from sgmcmc_verification.checks.tracing.kinds import single_uniform
+from sgmcmc_verification.checks.tracing.one_step_moments import LEVELS, step_sizes
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.embedded import EmbeddedDynamics
+from sgmcmc_verification.samplers.interface.claims import Claims, Composite, Diffusion, ExactLaw, HamiltonianProposal
+from sgmcmc_verification.samplers.interface.from_step import Completed
+from sgmcmc_verification.targets.target import Target
 
 DRAWS = 4
 """Values of the normals at each point at which the acceptance is followed."""

@@ -6,16 +6,16 @@ stationary law: no check of the law sees it, and none that compares the code wit
 
 import numpy as np
 
-from checks.core.check import Case, NotApplicable, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import informative
-from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.tiers.generator.proposal import proposal_limits
-from checks.tracing.code_generator import code_generator
-from checks.tracing.kinds import rejects
-from checks.tracing.one_step_moments import step_sizes
-from checks.tracing.step_map import JaxStep, step_map
-from samplers.interface.claims import Composite
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import informative
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.tiers.generator.proposal import proposal_limits
+from sgmcmc_verification.checks.tracing.code_generator import code_generator
+from sgmcmc_verification.checks.tracing.kinds import rejects
+from sgmcmc_verification.checks.tracing.one_step_moments import step_sizes
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.samplers.interface.claims import Composite
 
 
 @statement(
@@ -24,7 +24,7 @@ from samplers.interface.claims import Composite
     targets=lambda subject: informative(subject) if subject.row.diffusion else (),
     cost=0.3,
     decides="dynamics",
-    about=("samplers.riemannian.metrics",),
+    about=("sgmcmc_verification.samplers.riemannian.metrics",),
 )
 def published_diffusion(case: Case, composite: Composite | None) -> Finding:
     """Cov(z') / h -> 2 D as h -> 0 with the D of the method's paper (for a Metropolis kernel, that of its proposal).

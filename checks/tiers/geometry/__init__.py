@@ -1,7 +1,7 @@
 """Constraints and laws on manifolds."""
 
-from checks.tiers.geometry.constraints import geodesic_flow, noise_is_tangent, stays_on_the_manifold
-from checks.tiers.geometry.manifold_law import (
+from sgmcmc_verification.checks.tiers.geometry.constraints import geodesic_flow, noise_is_tangent, stays_on_the_manifold
+from sgmcmc_verification.checks.tiers.geometry.manifold_law import (
     closed_form_marginals,
     intrinsic_dimension,
     kinetic_energy,

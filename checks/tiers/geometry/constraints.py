@@ -8,17 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, NotApplicable, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import curved
-from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.exact_laws.exact_draws import draw_positions
-from checks.numerics.geodesic_dynamics import tangent_frames
-from checks.numerics.quadrature import neville
-from checks.tracing.one_step_moments import one_step_moments
-from checks.tracing.step_map import HostStep, JaxStep, host_ravel, step_map
-from samplers.interface.claims import Composite, FollowsGeodesics, StationaryLaw
-from targets.target import Target
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import curved
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
+from sgmcmc_verification.checks.numerics.geodesic_dynamics import tangent_frames
+from sgmcmc_verification.checks.numerics.quadrature import neville
+from sgmcmc_verification.checks.tracing.one_step_moments import one_step_moments
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, host_ravel, step_map
+from sgmcmc_verification.samplers.interface.claims import Composite, FollowsGeodesics, StationaryLaw
+from sgmcmc_verification.targets.target import Target
 
 EPS = float(np.finfo(float).eps)
 CHAINS, STEPS = 4096, 40

@@ -12,13 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, OutOfReach, require_stationary_law, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.obligations import of_target
-from checks.core.selection import UNIFORM, curved, curved_only
-from checks.end_points.chains import sample
-from checks.end_points.error_rates import (
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, require_stationary_law, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.obligations import of_target
+from sgmcmc_verification.checks.core.selection import UNIFORM, curved, curved_only
+from sgmcmc_verification.checks.end_points.chains import sample
+from sgmcmc_verification.checks.end_points.error_rates import (
     ALPHA,
     POWER,
     STAGES,
@@ -29,10 +29,10 @@ from checks.end_points.error_rates import (
     promise,
     stage_seed,
 )
-from checks.end_points.step_size_limit import Statistics, limit_of_chains, order_of
-from checks.exact_laws.claimed_law_quadrature import at_temperature, law_rule
-from checks.exact_laws.exact_draws import draw_variables
-from checks.exact_laws.galerkin import (
+from sgmcmc_verification.checks.end_points.step_size_limit import Statistics, limit_of_chains, order_of
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import at_temperature, law_rule
+from sgmcmc_verification.checks.exact_laws.exact_draws import draw_variables
+from sgmcmc_verification.checks.exact_laws.galerkin import (
     polynomials,
     require_polynomials,
     stationary,
@@ -40,18 +40,18 @@ from checks.exact_laws.galerkin import (
     system_of,
     transition,
 )
-from checks.exact_laws.null_law import NUM_STEPS, NullLaw, null_law
-from checks.numerics.convergence_rate import slope
-from checks.numerics.observables import observables
-from checks.numerics.quadrature import neville
-from checks.statistics.distribution import ks_test
-from checks.statistics.outcome import Outcome
-from checks.statistics.sequential import detectable
-from checks.statistics.weighted_chi_square import moments_of, norm_test
-from checks.tiers.geometry.constraints import has_velocity, require_curved
-from checks.tracing.step_map import HostStep, JaxStep, step_map
-from samplers.interface.claims import ExactLaw, KineticEnergy
-from targets.target import Target
+from sgmcmc_verification.checks.exact_laws.null_law import NUM_STEPS, NullLaw, null_law
+from sgmcmc_verification.checks.numerics.convergence_rate import slope
+from sgmcmc_verification.checks.numerics.observables import observables
+from sgmcmc_verification.checks.numerics.quadrature import neville
+from sgmcmc_verification.checks.statistics.distribution import ks_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.statistics.sequential import detectable
+from sgmcmc_verification.checks.statistics.weighted_chi_square import moments_of, norm_test
+from sgmcmc_verification.checks.tiers.geometry.constraints import has_velocity, require_curved
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
+from sgmcmc_verification.samplers.interface.claims import ExactLaw, KineticEnergy
+from sgmcmc_verification.targets.target import Target
 
 DISTANCE, DISCREPANCY, ENERGY = 0.005, 0.03, 0.06
 """Promised: KS distance, Stein discrepancy, error of the kinetic energy in two dimensions, relative."""

@@ -1,17 +1,17 @@
 """Chains started from the claimed law keep it."""
 
-from checks.tiers.invariance.end_points import (
+from sgmcmc_verification.checks.tiers.invariance.end_points import (
     chains_move,
     end_point_anderson_darling,
     end_point_ks,
     end_point_mmd,
     end_point_moments,
 )
-from checks.tiers.invariance.float32 import float32_law
-from checks.tiers.invariance.law_of_runs import law_of_runs
-from checks.tiers.invariance.law_of_steps import law_of_several_steps, law_of_steps
-from checks.tiers.invariance.step_size_limit import step_size_limit
-from checks.tiers.invariance.stream_independence import streams_independent
+from sgmcmc_verification.checks.tiers.invariance.float32 import float32_law
+from sgmcmc_verification.checks.tiers.invariance.law_of_runs import law_of_runs
+from sgmcmc_verification.checks.tiers.invariance.law_of_steps import law_of_several_steps, law_of_steps
+from sgmcmc_verification.checks.tiers.invariance.step_size_limit import step_size_limit
+from sgmcmc_verification.checks.tiers.invariance.stream_independence import streams_independent
 
 __all__ = [
     "chains_move",

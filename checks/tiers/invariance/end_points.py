@@ -9,13 +9,20 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, OutOfReach, statement
-from checks.core.finding import Finding
-from checks.core.selection import informative, last
-from checks.end_points.chains import sample
-from checks.end_points.comparison import directions, is_variance, judge, ks_tests, levels, moment_tests
-from checks.end_points.error_rates import (
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import Finding
+from sgmcmc_verification.checks.core.selection import informative, last
+from sgmcmc_verification.checks.end_points.chains import sample
+from sgmcmc_verification.checks.end_points.comparison import (
+    directions,
+    is_variance,
+    judge,
+    ks_tests,
+    levels,
+    moment_tests,
+)
+from sgmcmc_verification.checks.end_points.error_rates import (
     CHAINS,
     Sensitivity,
     chains_for,
@@ -23,14 +30,14 @@ from checks.end_points.error_rates import (
     for_kurtosis,
     not_finite,
 )
-from checks.exact_laws.null_law import NUM_STEPS, NullLaw, null_law
-from checks.numerics.observables import observable_names
-from checks.statistics.distribution import anderson_darling_test
-from checks.statistics.mmd import fourier_frequencies, mmd_test
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import Outcome
-from checks.tracing.step_map import step_map
-from targets.target import Target
+from sgmcmc_verification.checks.exact_laws.null_law import NUM_STEPS, NullLaw, null_law
+from sgmcmc_verification.checks.numerics.observables import observable_names
+from sgmcmc_verification.checks.statistics.distribution import anderson_darling_test
+from sgmcmc_verification.checks.statistics.mmd import fourier_frequencies, mmd_test
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.targets.target import Target
 
 VARIANCE, DISTANCE, WEIGHTED, DISCREPANCY = 0.01, 0.005, 0.01, 0.015
 """Promised: relative error of a variance, KS distance, its weighted L2 relative, and MMD."""

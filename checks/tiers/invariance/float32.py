@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import Case, NotApplicable, require_stationary_law, statement
-from checks.core.finding import Finding
-from checks.core.precision import in_dtype
-from checks.core.selection import last, several
-from checks.end_points.chains import end_points
-from checks.end_points.comparison import is_variance
-from checks.end_points.error_rates import (
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, require_stationary_law, statement
+from sgmcmc_verification.checks.core.finding import Finding
+from sgmcmc_verification.checks.core.precision import in_dtype
+from sgmcmc_verification.checks.core.selection import last, several
+from sgmcmc_verification.checks.end_points.chains import end_points
+from sgmcmc_verification.checks.end_points.comparison import is_variance
+from sgmcmc_verification.checks.end_points.error_rates import (
     CHAINS,
     Sensitivity,
     chains_for,
@@ -19,11 +19,11 @@ from checks.end_points.error_rates import (
     not_finite,
     stage_seed,
 )
-from checks.exact_laws.exact_draws import draw_variables
-from checks.numerics.observables import observable_names, observables
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import Outcome
-from checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.checks.exact_laws.exact_draws import draw_variables
+from sgmcmc_verification.checks.numerics.observables import observable_names, observables
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
 
 HALVINGS = 7
 """The step size is the smallest of the ladder of the law tier, h / 2^HALVINGS."""

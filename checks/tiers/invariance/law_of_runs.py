@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from checks.core.accept_step import potential_decides
-from checks.core.check import Case, require_stationary_law, statement
-from checks.core.finding import Finding
-from checks.core.obligations import BRANCHES, KNOWN_DRAWS, MANY, of_target
-from checks.core.selection import nowhere
-from checks.end_points.error_rates import Sensitivity, decide_statistically, not_finite, stage_seed
-from checks.end_points.runs import (
+from sgmcmc_verification.checks.core.accept_step import potential_decides
+from sgmcmc_verification.checks.core.check import Case, require_stationary_law, statement
+from sgmcmc_verification.checks.core.finding import Finding
+from sgmcmc_verification.checks.core.obligations import BRANCHES, KNOWN_DRAWS, MANY, of_target
+from sgmcmc_verification.checks.core.selection import nowhere
+from sgmcmc_verification.checks.end_points.error_rates import Sensitivity, decide_statistically, not_finite, stage_seed
+from sgmcmc_verification.checks.end_points.runs import (
     PER_VARIANCE,
     Runs,
     functions_of,
@@ -25,10 +25,10 @@ from checks.end_points.runs import (
     position_is_all,
     step_size_of,
 )
-from checks.end_points.step_size_limit import limit_test, order_of
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import Outcome
-from samplers.interface.claims import Composite, ExactLaw
+from sgmcmc_verification.checks.end_points.step_size_limit import limit_test, order_of
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw
 
 RUNS, HOST_RUNS, OF_MANY = 1 << 14, 480, 3 << 10
 """Runs of the first stage: of compiled steps, of those that Python takes one by one, and in fifty dimensions."""

@@ -21,17 +21,24 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.accept_step import potential_decides
-from checks.core.check import Case, OutOfReach, require_stationary_law, statement
-from checks.core.finding import Finding
-from checks.core.obligations import BRANCHES, KNOWN_DRAWS, MANY, of_target
-from checks.core.selection import nowhere
-from checks.end_points.error_rates import Sensitivity, decide_statistically, not_finite, stage_seed
-from checks.end_points.runs import Functions, Runs, functions_of, of_a_variance, position_is_all, step_size_of
-from checks.end_points.step_size_limit import limit_test, order_of
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import Outcome
-from samplers.interface.claims import ExactLaw
+from sgmcmc_verification.checks.core.accept_step import potential_decides
+from sgmcmc_verification.checks.core.check import Case, OutOfReach, require_stationary_law, statement
+from sgmcmc_verification.checks.core.finding import Finding
+from sgmcmc_verification.checks.core.obligations import BRANCHES, KNOWN_DRAWS, MANY, of_target
+from sgmcmc_verification.checks.core.selection import nowhere
+from sgmcmc_verification.checks.end_points.error_rates import Sensitivity, decide_statistically, not_finite, stage_seed
+from sgmcmc_verification.checks.end_points.runs import (
+    Functions,
+    Runs,
+    functions_of,
+    of_a_variance,
+    position_is_all,
+    step_size_of,
+)
+from sgmcmc_verification.checks.end_points.step_size_limit import limit_test, order_of
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.samplers.interface.claims import ExactLaw
 
 EXACT, RATES, OF_MANY, OF_HOSTS = 1 << 15, 1 << 14, 1 << 13, 1 << 11
 """Steps of the first stage: of exact kernels, at each of three step sizes, in fifty dimensions, of those in Python."""

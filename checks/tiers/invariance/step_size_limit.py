@@ -7,13 +7,13 @@ expectations. It needs no exact discrete law, so it covers every target with an 
 can be run; it is the only check of the tier for a law that nothing else is known about.
 """
 
-from checks.core.check import Case, NotApplicable, require_stationary_law, statement
-from checks.core.finding import Finding
-from checks.core.selection import informative
-from checks.end_points.step_size_limit import limit_of_chains, order_of
-from checks.exact_laws.null_law import null_law
-from checks.tracing.step_map import HostStep, JaxStep, step_map
-from samplers.interface.claims import ExactLaw
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, require_stationary_law, statement
+from sgmcmc_verification.checks.core.finding import Finding
+from sgmcmc_verification.checks.core.selection import informative
+from sgmcmc_verification.checks.end_points.step_size_limit import limit_of_chains, order_of
+from sgmcmc_verification.checks.exact_laws.null_law import null_law
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
+from sgmcmc_verification.samplers.interface.claims import ExactLaw
 
 
 def known(step: JaxStep | HostStep, h: float) -> bool:

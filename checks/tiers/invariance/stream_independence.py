@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, NotApplicable, statement
-from checks.core.compilation import OPTIMISED
-from checks.core.finding import Finding
-from checks.core.selection import structured_targets
-from checks.end_points.chains import end_points
-from checks.end_points.error_rates import (
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, statement
+from sgmcmc_verification.checks.core.compilation import OPTIMISED
+from sgmcmc_verification.checks.core.finding import Finding
+from sgmcmc_verification.checks.core.selection import structured_targets
+from sgmcmc_verification.checks.end_points.chains import end_points
+from sgmcmc_verification.checks.end_points.error_rates import (
     CHAINS,
     Sensitivity,
     chains_for,
@@ -26,12 +26,12 @@ from checks.end_points.error_rates import (
     not_finite,
     stage_seed,
 )
-from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import Outcome
-from checks.tracing.noise_tape import Noise
-from checks.tracing.step_map import HostStep, JaxStep, step_map
-from samplers.interface.claims import Exchange, FlattenedLaw, StochasticEquation
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.tracing.noise_tape import Noise
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
+from sgmcmc_verification.samplers.interface.claims import Exchange, FlattenedLaw, StochasticEquation
 
 NUM_STEPS = 2
 MOST = CHAINS // 5

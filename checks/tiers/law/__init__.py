@@ -1,23 +1,23 @@
 """Stationary laws of the code, computed."""
 
-from checks.tiers.law.compensation import compensated_step
-from checks.tiers.law.contour import contour_force, contour_weights
-from checks.tiers.law.cycles import cycle_law
-from checks.tiers.law.detailed_balance import detailed_balance
-from checks.tiers.law.estimator_memory import estimator_recursion
-from checks.tiers.law.gaussian import (
+from sgmcmc_verification.checks.tiers.law.compensation import compensated_step
+from sgmcmc_verification.checks.tiers.law.contour import contour_force, contour_weights
+from sgmcmc_verification.checks.tiers.law.cycles import cycle_law
+from sgmcmc_verification.checks.tiers.law.detailed_balance import detailed_balance
+from sgmcmc_verification.checks.tiers.law.estimator_memory import estimator_recursion
+from sgmcmc_verification.checks.tiers.law.gaussian import (
     gaussian_limit,
     gradient_noise_limit,
     minibatch_limit,
     stability,
     stationary_covariance,
 )
-from checks.tiers.law.preconditioner import preconditioner_by_definition
-from checks.tiers.law.reflection import mirror_at_zero
-from checks.tiers.law.replica_exchange import exchange_balance, exchange_rate
-from checks.tiers.law.skew_balance import skew_detailed_balance
-from checks.tiers.law.successive_noise import noise_of_successive_steps
-from checks.tiers.law.transfer_operator import transfer_operator
+from sgmcmc_verification.checks.tiers.law.preconditioner import preconditioner_by_definition
+from sgmcmc_verification.checks.tiers.law.reflection import mirror_at_zero
+from sgmcmc_verification.checks.tiers.law.replica_exchange import exchange_balance, exchange_rate
+from sgmcmc_verification.checks.tiers.law.skew_balance import skew_detailed_balance
+from sgmcmc_verification.checks.tiers.law.successive_noise import noise_of_successive_steps
+from sgmcmc_verification.checks.tiers.law.transfer_operator import transfer_operator
 
 __all__ = [
     "compensated_step",

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from checks.core.check import Case, NotApplicable, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import last, several
-from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.tracing.noisy_step import compensates, noisy_step
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import last, several
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.tracing.noisy_step import compensates, noisy_step
 
 
 @statement(

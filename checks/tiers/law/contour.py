@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, NotApplicable, OutOfReach, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import everywhere
-from checks.tracing.step_map import JaxStep, step_map
-from samplers.interface.claims import FlattenedLaw
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import everywhere
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.samplers.interface.claims import FlattenedLaw
 
 EPS = np.finfo(float).eps
 NODES = 4001

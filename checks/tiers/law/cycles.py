@@ -9,16 +9,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import gaussian
-from checks.exact_laws.affine_chain import propagate
-from checks.exact_laws.exact_draws import Gaussian, gaussian_start
-from checks.tracing.noise_tape import Noise, record
-from checks.tracing.step_map import Affine, JaxStep, fit_affine, ravel_floats, step_map
-from samplers.interface.claims import Claims, CyclicalSchedule, Diffusion
-from samplers.runner.schedules import Cyclical
-from targets.target import Target
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import gaussian
+from sgmcmc_verification.checks.exact_laws.affine_chain import propagate
+from sgmcmc_verification.checks.exact_laws.exact_draws import Gaussian, gaussian_start
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
+from sgmcmc_verification.checks.tracing.step_map import Affine, JaxStep, fit_affine, ravel_floats, step_map
+from sgmcmc_verification.samplers.interface.claims import Claims, CyclicalSchedule, Diffusion
+from sgmcmc_verification.samplers.runner.schedules import Cyclical
+from sgmcmc_verification.targets.target import Target
 
 LENGTH, EXPLORATION, CYCLES = 8, 0.5, 2
 """Steps of a cycle, the share that explores, and how many cycles are followed."""

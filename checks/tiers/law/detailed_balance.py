@@ -12,19 +12,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import Case, Inconclusive, OutOfReach, statement
-from checks.core.finding import EPS, Finding, Tolerance
-from checks.core.obligations import of_target
-from checks.core.selection import and_all, planar
-from checks.diagnosis.acceptance import ratio_of_acceptances
-from checks.diagnosis.cause import Diagnosis, explained
-from checks.diagnosis.evidence import known_numbers
-from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.tracing.acceptance import accepted_share, decided
-from checks.tracing.kinds import accept_or_reject
-from checks.tracing.step_map import JaxStep, step_map
-from samplers.interface.claims import ExactLaw
-from targets.target import GaussianLaw
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import EPS, Finding, Tolerance
+from sgmcmc_verification.checks.core.obligations import of_target
+from sgmcmc_verification.checks.core.selection import and_all, planar
+from sgmcmc_verification.checks.diagnosis.acceptance import ratio_of_acceptances
+from sgmcmc_verification.checks.diagnosis.cause import Diagnosis, explained
+from sgmcmc_verification.checks.diagnosis.evidence import known_numbers
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.tracing.acceptance import accepted_share, decided
+from sgmcmc_verification.checks.tracing.kinds import accept_or_reject
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.samplers.interface.claims import ExactLaw
+from sgmcmc_verification.targets.target import GaussianLaw
 
 RATES = (0.9, 0.5)
 """Mean probabilities of acceptance at which a kernel is examined, beside that of its usual step size."""

@@ -3,14 +3,14 @@
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, NotApplicable, statement
-from checks.core.finding import Finding, Tolerance, absent
-from checks.core.selection import with_data
-from checks.exact_laws.affine_chain import end_law
-from checks.exact_laws.exact_draws import gaussian_start
-from checks.tracing.estimator_memory import with_memory
-from checks.tracing.step_map import step_map
-from samplers.estimators.basic import Exact
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance, absent
+from sgmcmc_verification.checks.core.selection import with_data
+from sgmcmc_verification.checks.exact_laws.affine_chain import end_law
+from sgmcmc_verification.checks.exact_laws.exact_draws import gaussian_start
+from sgmcmc_verification.checks.tracing.estimator_memory import with_memory
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.samplers.estimators.basic import Exact
 
 NUM_STEPS = 10
 """Steps of a chain whose moments are compared: three epochs of the rows with a snapshot, and one step of the fourth."""
@@ -25,8 +25,8 @@ NUM_STEPS = 10
     decides="law",
     once=True,
     about=(
-        "samplers.overdamped.saga",
-        "samplers.overdamped.svrg",
+        "sgmcmc_verification.samplers.overdamped.saga",
+        "sgmcmc_verification.samplers.overdamped.svrg",
     ),
 )
 def estimator_recursion(case: Case) -> Finding:

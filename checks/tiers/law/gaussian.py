@@ -13,28 +13,33 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotAffine, NotApplicable, OutOfReach, statement
-from checks.core.finding import Finding, Tolerance, absent
-from checks.core.obligations import DATA, GRADIENT_NOISE, of_target
-from checks.core.selection import gaussian, gaussian_line, spread, with_data
-from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.exact_laws.lyapunov import position_law, stability_limit, variable_law
-from checks.numerics.convergence_rate import order_of
-from checks.numerics.quadrature import neville
-from checks.tracing.code_generator import code_generator
-from checks.tracing.counted import reads_a_count
-from checks.tracing.kinds import is_affine
-from checks.tracing.noise_tape import Noise, record
-from checks.tracing.noisy_step import compensates
-from checks.tracing.one_step_moments import moments_of, step_sizes
-from checks.tracing.potential_estimator import with_energy
-from checks.tracing.step_map import HostStep, JaxStep, step_map
-from samplers.estimators.basic import KnownNoise, Minibatch
-from samplers.interface.capabilities import MinibatchEstimator
-from samplers.interface.claims import CyclicalSchedule, ExactLaw, StationaryMoments, StochasticEquation
-from samplers.interface.sampler import Estimator
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotAffine, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance, absent
+from sgmcmc_verification.checks.core.obligations import DATA, GRADIENT_NOISE, of_target
+from sgmcmc_verification.checks.core.selection import gaussian, gaussian_line, spread, with_data
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.exact_laws.lyapunov import position_law, stability_limit, variable_law
+from sgmcmc_verification.checks.numerics.convergence_rate import order_of
+from sgmcmc_verification.checks.numerics.quadrature import neville
+from sgmcmc_verification.checks.tracing.code_generator import code_generator
+from sgmcmc_verification.checks.tracing.counted import reads_a_count
+from sgmcmc_verification.checks.tracing.kinds import is_affine
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
+from sgmcmc_verification.checks.tracing.noisy_step import compensates
+from sgmcmc_verification.checks.tracing.one_step_moments import moments_of, step_sizes
+from sgmcmc_verification.checks.tracing.potential_estimator import with_energy
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
+from sgmcmc_verification.samplers.estimators.basic import KnownNoise, Minibatch
+from sgmcmc_verification.samplers.interface.capabilities import MinibatchEstimator
+from sgmcmc_verification.samplers.interface.claims import (
+    CyclicalSchedule,
+    ExactLaw,
+    StationaryMoments,
+    StochasticEquation,
+)
+from sgmcmc_verification.samplers.interface.sampler import Estimator
+from sgmcmc_verification.targets.target import Target
 
 EPS = np.finfo(float).eps
 STABLE = 1 - 1e-12

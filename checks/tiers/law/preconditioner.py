@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import last, several
-from checks.tracing.noise_tape import Noise, record
-from samplers.estimators.altered import Altered
-from samplers.estimators.basic import Exact
-from samplers.interface.claims import FisherScoring, LearntPreconditioner, RunningSquares
-from targets.target import Target
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import last, several
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
+from sgmcmc_verification.samplers.estimators.altered import Altered
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.interface.claims import FisherScoring, LearntPreconditioner, RunningSquares
+from sgmcmc_verification.targets.target import Target
 
 NUM_STEPS = 4
 """Steps of the run: a mean of four terms tells its weights from those of any other recursion."""
@@ -40,7 +40,7 @@ def told_covariance(target: Target, x: Any) -> Any:
     targets=last(several),
     cost=1.0,
     decides="dynamics",
-    about=("samplers.overdamped.sgfs",),
+    about=("sgmcmc_verification.samplers.overdamped.sgfs",),
 )
 def preconditioner_by_definition(case: Case, claim: LearntPreconditioner) -> Finding:
     """Mean and covariance of each step of a run, given the positions so far, are those of the source's algorithm.

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, Inconclusive, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import everywhere
-from checks.core.start_position import start_position
-from samplers.interface.claims import ReflectsAtZero
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import everywhere
+from sgmcmc_verification.checks.core.start_position import start_position
+from sgmcmc_verification.samplers.interface.claims import ReflectsAtZero
 
 STATES = 1 << 16
 """Steps that are compared."""

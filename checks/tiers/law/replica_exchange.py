@@ -14,17 +14,17 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.obligations import of_target
-from checks.core.selection import everywhere
-from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.tracing.acceptance import accepted_share
-from checks.tracing.noise_tape import Noise
-from checks.tracing.step_map import JaxStep, step_map
-from samplers.interface.claims import Exchange
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.obligations import of_target
+from sgmcmc_verification.checks.core.selection import everywhere
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.tracing.acceptance import accepted_share
+from sgmcmc_verification.checks.tracing.noise_tape import Noise
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.samplers.interface.claims import Exchange
+from sgmcmc_verification.targets.target import Target
 
 EPS = np.finfo(float).eps
 POINTS = 6

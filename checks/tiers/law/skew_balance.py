@@ -16,17 +16,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, OutOfReach, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.obligations import of_target
-from checks.core.selection import everywhere
-from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.tracing.acceptance import accepted_share, decided
-from checks.tracing.step_map import JaxStep, step_map
-from samplers.estimators.basic import FullEnergy, Minibatch
-from samplers.interface.claims import Diffusion, Reversal
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.obligations import of_target
+from sgmcmc_verification.checks.core.selection import everywhere
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.tracing.acceptance import accepted_share, decided
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.samplers.estimators.basic import FullEnergy, Minibatch
+from sgmcmc_verification.samplers.interface.claims import Diffusion, Reversal
+from sgmcmc_verification.targets.target import Target
 
 EPS = np.finfo(float).eps
 POINTS, DRAWS = 4, 4

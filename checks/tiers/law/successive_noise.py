@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, Inconclusive, OutOfReach, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import informative
-from checks.tracing.noise_tape import Noise, Program, record
-from checks.tracing.step_map import JaxStep, step_map
-from samplers.interface.claims import IndependentNoise
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import informative
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.samplers.interface.claims import IndependentNoise
 
 NUM_STEPS = 8
 """Steps of the history, each of which is compared: what is kept may enter in some of them only."""

@@ -2,17 +2,17 @@
 
 import numpy as np
 
-from checks.core.check import Case, Inconclusive, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.obligations import of_target
-from checks.core.selection import curved_line, last
-from checks.exact_laws.claimed_law_quadrature import position_rule
-from checks.exact_laws.transfer_operator import GRIDS, auxiliary_spread, discrete_law, require_grid
-from checks.numerics.convergence_rate import order_of
-from checks.numerics.observables import observables
-from checks.numerics.quadrature import neville
-from checks.tracing.one_step_moments import step_sizes
-from checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.obligations import of_target
+from sgmcmc_verification.checks.core.selection import curved_line, last
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import position_rule
+from sgmcmc_verification.checks.exact_laws.transfer_operator import GRIDS, auxiliary_spread, discrete_law, require_grid
+from sgmcmc_verification.checks.numerics.convergence_rate import order_of
+from sgmcmc_verification.checks.numerics.observables import observables
+from sgmcmc_verification.checks.numerics.quadrature import neville
+from sgmcmc_verification.checks.tracing.one_step_moments import step_sizes
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
 
 SEEN = 0.01
 """Share of a variance that is seen."""

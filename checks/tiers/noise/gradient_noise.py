@@ -7,23 +7,29 @@ extrapolated, which gradient noise must not change.
 
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, OutOfReach, require_stationary_law, statement
-from checks.core.finding import Finding, absent
-from checks.core.selection import last, several, with_data
-from checks.end_points.chains import EndPoints, end_points
-from checks.end_points.comparison import is_variance, judge, moment_tests, names, second_moment_tests
-from checks.end_points.error_rates import CHAINS, Sensitivity, stage_seed
-from checks.end_points.step_size_limit import limit_of_chains
-from checks.exact_laws.exact_draws import draw_variables
-from checks.exact_laws.null_law import NUM_STEPS, NullLaw, null_law
-from checks.tracing.estimator_memory import BATCH, with_memory
-from checks.tracing.noisy_step import compensates, noisy_step
-from checks.tracing.potential_estimator import with_energy
-from checks.tracing.step_map import HostStep, JaxStep, step_map
-from samplers.estimators.basic import Minibatch
-from samplers.interface.claims import ExactLaw
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, require_stationary_law, statement
+from sgmcmc_verification.checks.core.finding import Finding, absent
+from sgmcmc_verification.checks.core.selection import last, several, with_data
+from sgmcmc_verification.checks.end_points.chains import EndPoints, end_points
+from sgmcmc_verification.checks.end_points.comparison import (
+    is_variance,
+    judge,
+    moment_tests,
+    names,
+    second_moment_tests,
+)
+from sgmcmc_verification.checks.end_points.error_rates import CHAINS, Sensitivity, stage_seed
+from sgmcmc_verification.checks.end_points.step_size_limit import limit_of_chains
+from sgmcmc_verification.checks.exact_laws.exact_draws import draw_variables
+from sgmcmc_verification.checks.exact_laws.null_law import NUM_STEPS, NullLaw, null_law
+from sgmcmc_verification.checks.tracing.estimator_memory import BATCH, with_memory
+from sgmcmc_verification.checks.tracing.noisy_step import compensates, noisy_step
+from sgmcmc_verification.checks.tracing.potential_estimator import with_energy
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
+from sgmcmc_verification.samplers.estimators.basic import Minibatch
+from sgmcmc_verification.samplers.interface.claims import ExactLaw
+from sgmcmc_verification.targets.target import Target
 
 MOST = CHAINS // 4
 """Chains."""

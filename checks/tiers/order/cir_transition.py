@@ -12,14 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, NotApplicable, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import everywhere
-from checks.tracing.host_branching import Unintercepted, branches
-from samplers.interface.claims import Diffusion, ExactLaw
-from samplers.interface.sampler import Estimate
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import everywhere
+from sgmcmc_verification.checks.tracing.host_branching import Unintercepted, branches
+from sgmcmc_verification.samplers.interface.claims import Diffusion, ExactLaw
+from sgmcmc_verification.samplers.interface.sampler import Estimate
+from sgmcmc_verification.targets.target import Target
 
 EPS = float(np.finfo(float).eps)
 LAPLACE = (0.3, 1.0, 3.0)

@@ -9,15 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.check import Case, OutOfReach, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import informative, last, several
-from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.exact_laws.exact_draws import Gaussian
-from checks.exact_laws.sde_law import EPS, linear_law
-from checks.tracing.step_map import JaxStep, step_map
-from samplers.estimators.altered import Altered
-from samplers.interface.claims import Diffusion, ExactFreeMotion, ShearingForce
+from sgmcmc_verification.checks.core.check import Case, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import informative, last, several
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.exact_laws.exact_draws import Gaussian
+from sgmcmc_verification.checks.exact_laws.sde_law import EPS, linear_law
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.samplers.estimators.altered import Altered
+from sgmcmc_verification.samplers.interface.claims import Diffusion, ExactFreeMotion, ShearingForce
 
 TIMES = (1.0, 10.0, 100.0)
 """Multiples of the usual step size: an exact motion is exact at all of them, whichever branch computes it."""

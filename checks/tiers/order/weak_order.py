@@ -7,20 +7,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, OutOfReach, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.obligations import of_target
-from checks.core.selection import and_plane, informative
-from checks.exact_laws.claimed_law_quadrature import generic_points, law_rule
-from checks.numerics.convergence_rate import slope
-from checks.numerics.geodesic_dynamics import dynamics_of, generator_of
-from checks.numerics.observables import observable_names, observables
-from checks.numerics.quadrature import neville
-from checks.tracing.one_step_moments import step_sizes
-from checks.tracing.step_map import HostStep, JaxStep, step_map
-from samplers.interface.claims import Composite, EmbeddedDiffusion, ExactLaw, StochasticEquation
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.obligations import of_target
+from sgmcmc_verification.checks.core.selection import and_plane, informative
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points, law_rule
+from sgmcmc_verification.checks.numerics.convergence_rate import slope
+from sgmcmc_verification.checks.numerics.geodesic_dynamics import dynamics_of, generator_of
+from sgmcmc_verification.checks.numerics.observables import observable_names, observables
+from sgmcmc_verification.checks.numerics.quadrature import neville
+from sgmcmc_verification.checks.tracing.one_step_moments import step_sizes
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
+from sgmcmc_verification.samplers.interface.claims import Composite, EmbeddedDiffusion, ExactLaw, StochasticEquation
+from sgmcmc_verification.targets.target import Target
 
 MAX_EVALUATIONS = 1_200_000
 """Largest number of (point, noise node, step size) triples of a defect series."""

@@ -1,10 +1,10 @@
 """Particle methods."""
 
-from checks.tiers.particles.bandwidth import density_estimate, median_rule
-from checks.tiers.particles.coordinates import coordinate_invariance
-from checks.tiers.particles.flows import divergence_of_flow, gaussian_flow
-from checks.tiers.particles.mean_field import divergence_falls, mean_field_fixed_point
-from checks.tiers.particles.velocity import (
+from sgmcmc_verification.checks.tiers.particles.bandwidth import density_estimate, median_rule
+from sgmcmc_verification.checks.tiers.particles.coordinates import coordinate_invariance
+from sgmcmc_verification.checks.tiers.particles.flows import divergence_of_flow, gaussian_flow
+from sgmcmc_verification.checks.tiers.particles.mean_field import divergence_falls, mean_field_fixed_point
+from sgmcmc_verification.checks.tiers.particles.velocity import (
     kernel_velocity,
     particle_rate,
     permutation_equivariance,

@@ -8,16 +8,23 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import optimize
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import everywhere, last
-from checks.tiers.particles.velocity import EPS, WEIGHTS, gradients_of, median_bandwidth, six_particles, velocity_of
-from samplers.dynamics.complete_recipe import row_divergence
-from samplers.interface.claims import DensityEstimate, KernelWidth, MarginalFlow, ParticleVelocity
-from samplers.particles.common import flatten
-from targets.manifolds.spheres import ProductOfSpheres
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import everywhere, last
+from sgmcmc_verification.checks.tiers.particles.velocity import (
+    EPS,
+    WEIGHTS,
+    gradients_of,
+    median_bandwidth,
+    six_particles,
+    velocity_of,
+)
+from sgmcmc_verification.samplers.dynamics.complete_recipe import row_divergence
+from sgmcmc_verification.samplers.interface.claims import DensityEstimate, KernelWidth, MarginalFlow, ParticleVelocity
+from sgmcmc_verification.samplers.particles.common import flatten
+from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
+from sgmcmc_verification.targets.target import Target
 
 WIDTH = 0.7
 """Bandwidth of the estimates that are compared."""

@@ -8,16 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import Case, NotApplicable, OutOfReach, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import everywhere
-from checks.tiers.particles.velocity import EPS, WEIGHTS, field, gradients_of, kernel_of
-from samplers.dynamics.charts import charts_of, stereographic
-from samplers.interface.claims import KernelWidth, RiemannianVelocity
-from samplers.riemannian.metrics import dense
-from targets.manifolds.base import Manifold
-from targets.manifolds.spheres import ProductOfSpheres
-from targets.manifolds.stiefel import Stiefel
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import everywhere
+from sgmcmc_verification.checks.tiers.particles.velocity import EPS, WEIGHTS, field, gradients_of, kernel_of
+from sgmcmc_verification.samplers.dynamics.charts import charts_of, stereographic
+from sgmcmc_verification.samplers.interface.claims import KernelWidth, RiemannianVelocity
+from sgmcmc_verification.samplers.riemannian.metrics import dense
+from sgmcmc_verification.targets.manifolds.base import Manifold
+from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
+from sgmcmc_verification.targets.manifolds.stiefel import Stiefel
 
 Embedding = Callable[[jax.Array], jax.Array]
 """q (m,) -> x (n,)."""

@@ -11,16 +11,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, OutOfReach, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.obligations import PARTICLES
-from checks.core.selection import everywhere, gaussian
-from checks.numerics.quadrature import neville
-from checks.tiers.particles.velocity import EPS, gradients_of, velocity_of
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.interface.claims import DensityEstimate, MarginalFlow
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.obligations import PARTICLES
+from sgmcmc_verification.checks.core.selection import everywhere, gaussian
+from sgmcmc_verification.checks.numerics.quadrature import neville
+from sgmcmc_verification.checks.tiers.particles.velocity import EPS, gradients_of, velocity_of
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.interface.claims import DensityEstimate, MarginalFlow
+from sgmcmc_verification.targets.target import Target
 
 GRIDS = {1: (6.0, 0.12), 2: (5.0, 0.24)}
 """Reach and spacing of the grid by its dimension, in standard deviations of q. The narrowest kernel is 0.22 wide."""

@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.obligations import PARTICLES
-from checks.core.selection import line
-from samplers.interface.claims import AdaGradSteps, DensityEstimate, MarginalFlow, ParticleLaw
-from targets.manifolds.euclidean import Euclidean
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.obligations import PARTICLES
+from sgmcmc_verification.checks.core.selection import line
+from sgmcmc_verification.samplers.interface.claims import AdaGradSteps, DensityEstimate, MarginalFlow, ParticleLaw
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.target import Target
 
 COUNTS = (64, 128, 256, 512)
 """Numbers of particles."""

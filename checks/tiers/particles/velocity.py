@@ -14,17 +14,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.obligations import PARTICLES
-from checks.core.selection import everywhere, last
-from checks.core.start_position import start_position
-from checks.end_points.error_rates import Sensitivity, current_fraction, decide_statistically, stage_seed
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import Outcome
-from samplers.entry import Row
-from samplers.interface.claims import (
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.obligations import PARTICLES
+from sgmcmc_verification.checks.core.selection import everywhere, last
+from sgmcmc_verification.checks.core.start_position import start_position
+from sgmcmc_verification.checks.end_points.error_rates import (
+    Sensitivity,
+    current_fraction,
+    decide_statistically,
+    stage_seed,
+)
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.claims import (
     AdaGradSteps,
     BalancedVelocity,
     DensityEstimate,
@@ -33,12 +38,12 @@ from samplers.interface.claims import (
     RiemannianVelocity,
     SteinVelocity,
 )
-from samplers.interface.sampler import Sampler
-from samplers.particles.common import flatten
-from targets.manifolds.spheres import ProductOfSpheres
-from targets.manifolds.stiefel import Stiefel
-from targets.numerics.spherical import circle_rule
-from targets.target import Target
+from sgmcmc_verification.samplers.interface.sampler import Sampler
+from sgmcmc_verification.samplers.particles.common import flatten
+from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
+from sgmcmc_verification.targets.manifolds.stiefel import Stiefel
+from sgmcmc_verification.targets.numerics.spherical import circle_rule
+from sgmcmc_verification.targets.target import Target
 
 EPS = float(np.finfo(float).eps)
 RULES = {1: 128, 2: 64}

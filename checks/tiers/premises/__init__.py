@@ -1,13 +1,13 @@
 """Premises: the kernel whose law is computed is the kernel that runs."""
 
-from checks.tiers.premises.branches_entered import branches_entered
-from checks.tiers.premises.closed_state import closed_state
-from checks.tiers.premises.coordinates import equal_coordinates
-from checks.tiers.premises.data import every_datum_enters
-from checks.tiers.premises.far_field import far_field
-from checks.tiers.premises.fresh_draws import fresh_draws
-from checks.tiers.premises.same_tape import same_tape
-from checks.tiers.premises.step_scale import step_scale
+from sgmcmc_verification.checks.tiers.premises.branches_entered import branches_entered
+from sgmcmc_verification.checks.tiers.premises.closed_state import closed_state
+from sgmcmc_verification.checks.tiers.premises.coordinates import equal_coordinates
+from sgmcmc_verification.checks.tiers.premises.data import every_datum_enters
+from sgmcmc_verification.checks.tiers.premises.far_field import far_field
+from sgmcmc_verification.checks.tiers.premises.fresh_draws import fresh_draws
+from sgmcmc_verification.checks.tiers.premises.same_tape import same_tape
+from sgmcmc_verification.checks.tiers.premises.step_scale import step_scale
 
 __all__ = [
     "branches_entered",

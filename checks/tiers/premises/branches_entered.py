@@ -13,17 +13,17 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, OutOfReach, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.obligations import BRANCHES
-from checks.core.selection import informative
-from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.tracing.branches import Branch, branches, walkable
-from checks.tracing.noise_tape import Noise, Program
-from checks.tracing.probe import ends_of
-from checks.tracing.step_map import JaxStep, fit_affine, step_map
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.obligations import BRANCHES
+from sgmcmc_verification.checks.core.selection import informative
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.tracing.branches import Branch, branches, walkable
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program
+from sgmcmc_verification.checks.tracing.probe import ends_of
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, fit_affine, step_map
+from sgmcmc_verification.targets.target import Target
 
 BULK, BOX = 3.0, 8.0
 """Standard deviations within which nodes lie, and within which a side is searched for."""

@@ -14,26 +14,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.obligations import CLOSED_STATE
-from checks.core.selection import informative, structured_targets
-from checks.core.start_position import start_position
-from checks.tracing.callbacks import callbacks
-from checks.tracing.live_leaves import autonomous_leaves
-from checks.tracing.whole_numbers import of_program, of_step
-from samplers.interface.capabilities import MappedSampler, PeriodicEstimator, on_host
-from samplers.interface.claims import (
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.obligations import CLOSED_STATE
+from sgmcmc_verification.checks.core.selection import informative, structured_targets
+from sgmcmc_verification.checks.core.start_position import start_position
+from sgmcmc_verification.checks.tracing.callbacks import callbacks
+from sgmcmc_verification.checks.tracing.live_leaves import autonomous_leaves
+from sgmcmc_verification.checks.tracing.whole_numbers import of_program, of_step
+from sgmcmc_verification.samplers.interface.capabilities import MappedSampler, PeriodicEstimator, on_host
+from sgmcmc_verification.samplers.interface.claims import (
     CarriedState,
     CyclicalSchedule,
     ExactLaw,
     LearntPreconditioner,
     StationaryLaw,
 )
-from samplers.interface.sampler import Estimator, Sampler
-from samplers.interface.whole_state import is_key
-from targets.target import Target
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.interface.whole_state import is_key
+from sgmcmc_verification.targets.target import Target
 
 NUM_STEPS = 12_000
 """Steps of the run of a traced sampler: past the burn-in and the first cycles of what people write."""

@@ -20,21 +20,21 @@ import numpy as np
 from jax.extend import core
 from jax.flatten_util import ravel_pytree
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, OutOfReach, statement
-from checks.core.error_origin import RAISED, one_line
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import claims_of
-from checks.tiers.premises.fresh_draws import repeated
-from checks.tracing.host_branching import ScriptedGenerator
-from checks.tracing.key_lineage import consumed_keys
-from checks.tracing.noise_tape import Noise, Program, record, subjaxprs
-from samplers.estimators.host import Unintercepted
-from samplers.interface.capabilities import on_host
-from samplers.interface.claims import ParticleLaw
-from targets.manifolds.euclidean import Euclidean
-from targets.manifolds.orthant import Positive
-from targets.target import DataTerms, Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import claims_of
+from sgmcmc_verification.checks.tiers.premises.fresh_draws import repeated
+from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator
+from sgmcmc_verification.checks.tracing.key_lineage import consumed_keys
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record, subjaxprs
+from sgmcmc_verification.samplers.estimators.host import Unintercepted
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.claims import ParticleLaw
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.manifolds.orthant import Positive
+from sgmcmc_verification.targets.target import DataTerms, Target
 
 FEW, MANY, WITH_MATRICES, ON_HOST = (5, 17), 70_001, 257, 1031
 """Numbers of coordinates: primes, so that no block, row or tile fits, the largest beyond what 16 bits count; fewer for

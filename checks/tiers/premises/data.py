@@ -12,17 +12,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, OutOfReach, statement
-from checks.core.error_origin import RAISED, one_line
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import claims_of
-from samplers.estimators.basic import Exact
-from samplers.interface.capabilities import on_host
-from samplers.interface.claims import ParticleLaw
-from samplers.interface.sampler import Sampler
-from targets.manifolds.euclidean import Euclidean
-from targets.target import DataTerms, Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import claims_of
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.claims import ParticleLaw
+from sgmcmc_verification.samplers.interface.sampler import Sampler
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.target import DataTerms, Target
 
 SIZE, BLOCKS = 70_001, 16
 """Data, a prime number of them that 16 bits do not count, and blocks of equal length that they fall into."""

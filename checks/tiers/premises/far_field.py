@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, OutOfReach, statement
-from checks.core.finding import EPS, Finding, Tolerance
-from checks.core.selection import gaussian
-from checks.tracing.probe import Ends, ends_of, normals_of
-from checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import EPS, Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import gaussian
+from sgmcmc_verification.checks.tracing.probe import Ends, ends_of, normals_of
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
 
 NODES = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 """Places on a line at which the step is looked at; a polynomial of degree 4 goes through them."""

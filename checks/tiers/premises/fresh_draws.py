@@ -7,16 +7,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, Inconclusive, NotApplicable, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.noisy_gradient import with_noise
-from checks.core.obligations import KNOWN_DRAWS
-from checks.core.selection import informative, structured_targets, wide
-from checks.core.start_position import start_position
-from checks.tracing.key_lineage import Consumed, consumed_keys
-from samplers.interface.capabilities import on_host
-from samplers.interface.whole_state import fresh_key, is_key
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.noisy_gradient import with_noise
+from sgmcmc_verification.checks.core.obligations import KNOWN_DRAWS
+from sgmcmc_verification.checks.core.selection import informative, structured_targets, wide
+from sgmcmc_verification.checks.core.start_position import start_position
+from sgmcmc_verification.checks.tracing.key_lineage import Consumed, consumed_keys
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.whole_state import fresh_key, is_key
 
 WORDS = ((0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (2, 0), (1, 1), (0, 1 << 16), (0, 1 << 31), (1 << 31, 0))
 """Raw keys of steps that differ by a bit, by one and by a word, as counters and seeds make them."""

@@ -6,16 +6,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import Case, NotApplicable, OutOfReach, statement
-from checks.core.error_origin import one_line
-from checks.core.finding import Finding, Tolerance
-from checks.core.precision import in_dtype
-from checks.core.selection import informative
-from checks.tracing.noise_tape import Noise, record
-from checks.tracing.step_map import ravel_floats
-from samplers.interface.capabilities import on_host
-from samplers.interface.claims import Claims, ParticleLaw
-from targets.target import Target
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.error_origin import one_line
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.precision import in_dtype
+from sgmcmc_verification.checks.core.selection import informative
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
+from sgmcmc_verification.checks.tracing.step_map import ravel_floats
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.claims import Claims, ParticleLaw
+from sgmcmc_verification.targets.target import Target
 
 STEPS = 50
 """Steps of the longer comparison."""

@@ -4,13 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.check import Case, NotApplicable, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import informative
-from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.tracing.probe import ends_of, normals_of, quiet
-from checks.tracing.step_map import HostStep, JaxStep, step_map
-from samplers.interface.claims import CyclicalSchedule, ExactLaw
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import informative
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.tracing.probe import ends_of, normals_of, quiet
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
+from sgmcmc_verification.samplers.interface.claims import CyclicalSchedule, ExactLaw
 
 DECADES = np.arange(0, 8)
 """Step sizes h0 / 10^k."""

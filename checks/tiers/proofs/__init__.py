@@ -1,6 +1,6 @@
 """Statements that are decided for every smooth potential, by reading the program of a step; see `checks.proof`."""
 
-from checks.tiers.proofs.for_every_potential import (
+from sgmcmc_verification.checks.tiers.proofs.for_every_potential import (
     balance_for_every_potential,
     estimator_for_every_potential,
     generator_for_every_potential,

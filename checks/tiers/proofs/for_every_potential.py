@@ -11,19 +11,24 @@ Source: talay1990expansion; vollmer2016exploration; hastings1970monte; the deriv
 import dataclasses
 from collections.abc import Callable, Mapping
 
-from checks.core import obligations as o
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, OutOfReach, require_stationary_law, statement
-from checks.core.conclusion import SHOWN
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import claims_of
-from checks.proof.of_subject import proofs_of
-from checks.proof.prove import HIDDEN, Proof
-from checks.proof.settings import LINE, NOISY, PLANE, TREE
-from checks.proof.statements.data import COVARIANCE, FORGOTTEN, STATES, UNBIASED
-from checks.proof.statements.result import Result
-from samplers.interface.capabilities import on_host
-from samplers.interface.claims import DensityEstimate, ExactLaw, ParticleVelocity, StochasticEquation
+from sgmcmc_verification.checks.core import obligations as o
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, require_stationary_law, statement
+from sgmcmc_verification.checks.core.conclusion import SHOWN
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import claims_of
+from sgmcmc_verification.checks.proof.of_subject import proofs_of
+from sgmcmc_verification.checks.proof.prove import HIDDEN, Proof
+from sgmcmc_verification.checks.proof.settings import LINE, NOISY, PLANE, TREE
+from sgmcmc_verification.checks.proof.statements.data import COVARIANCE, FORGOTTEN, STATES, UNBIASED
+from sgmcmc_verification.checks.proof.statements.result import Result
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.claims import (
+    DensityEstimate,
+    ExactLaw,
+    ParticleVelocity,
+    StochasticEquation,
+)
 
 FLAT: dict[str, tuple[o.Obligation, ...]] = {
     LINE.name: (o.LINE,),

@@ -16,14 +16,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, OutOfReach, statement
-from checks.core.finding import Finding, Tolerance
-from checks.core.selection import and_plane, informative, last
-from checks.exact_laws.claimed_law_quadrature import within
-from checks.numerics.drift_terms import DRIFT, diagnose_drift, drift_terms, explain_drift, gamma_terms, without_term
-from checks.tiers.recipe.uniqueness import ROUND_OFF, NotStationary, construct_q, residual_at
-from checks.tracing.recipe_equations import (
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.selection import and_plane, informative, last
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import within
+from sgmcmc_verification.checks.numerics.drift_terms import (
+    DRIFT,
+    diagnose_drift,
+    drift_terms,
+    explain_drift,
+    gamma_terms,
+    without_term,
+)
+from sgmcmc_verification.checks.tiers.recipe.uniqueness import ROUND_OFF, NotStationary, construct_q, residual_at
+from sgmcmc_verification.checks.tracing.recipe_equations import (
     CONSTANTS,
     EQUATIONS,
     LARGEST_EXPRESSION,
@@ -31,13 +38,13 @@ from checks.tracing.recipe_equations import (
     EquationCheck,
     worst_of,
 )
-from samplers.dynamics.charts import Chart
-from samplers.dynamics.complete_recipe import Dynamics, MatrixField, ScalarField, VectorField
-from samplers.interface.claims import Diffusion, EmbeddedDiffusion, StochasticEquation
-from targets.target import Target
+from sgmcmc_verification.samplers.dynamics.charts import Chart
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, MatrixField, ScalarField, VectorField
+from sgmcmc_verification.samplers.interface.claims import Diffusion, EmbeddedDiffusion, StochasticEquation
+from sgmcmc_verification.targets.target import Target
 
 if TYPE_CHECKING:
-    from checks.tracing.sympy_proof import Symbolic
+    from sgmcmc_verification.checks.tracing.sympy_proof import Symbolic
 
 __all__ = [
     "agree",
@@ -330,7 +337,7 @@ def symbolic_recipe(case: Case, seed: int, equation: StochasticEquation) -> Find
         NotApplicable: if no dynamics are declared or z has more than `LARGEST_SYMBOLIC` coordinates.
         Untranslatable: naming the primitive.
     """
-    from checks.tracing.sympy_proof import prove  # SymPy takes a third of a second to load
+    from sgmcmc_verification.checks.tracing.sympy_proof import prove  # SymPy takes a third of a second to load
 
     found = instances(case.subject, case.target)
     dim = max(i.dynamics.dim for i in found)
@@ -374,7 +381,7 @@ def agree(dynamics: Dynamics, symbolic: "Symbolic", points: np.ndarray) -> float
     """
     import mpmath
 
-    from checks.tracing.sympy_proof import evaluator
+    from sgmcmc_verification.checks.tracing.sympy_proof import evaluator
 
     n, terms = dynamics.dim, drift_terms(dynamics, points)
     with jax.enable_x64(True):

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.dynamics.complete_recipe import MatrixField, ScalarField, VectorField, row_divergence
+from sgmcmc_verification.samplers.dynamics.complete_recipe import MatrixField, ScalarField, VectorField, row_divergence
 
 ROUND_OFF = 256.0
 """k of the round-off allowance k n eps (sum of the magnitudes of the terms), n the dimension: sums of at most n^2

@@ -1,6 +1,11 @@
 """The tier `workload`: kernels of topic and mixture models against posteriors that are enumerated or integrated."""
 
-from checks.tiers.workload.trial import enumerated_law, enumerated_limit, joint_distribution, unbiased_estimates
+from sgmcmc_verification.checks.tiers.workload.trial import (
+    enumerated_law,
+    enumerated_limit,
+    joint_distribution,
+    unbiased_estimates,
+)
 
 __all__ = [
     "enumerated_law",

@@ -7,16 +7,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.statistics.geweke import joint_test
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import Outcome, bonferroni
-from checks.statistics.proportion import proportion_test
-from checks.tiers.workload.trial import EXTRAPOLATED, JOINT, LAW, LIMIT, MEAN, UNIT, Moments, Trial, trials
-from samplers.positive.gamma_updates import CIRUpdate, GammaUpdate, log_gamma_draws
-from samplers.topic_models.dp.enumerated import Batches, Slices
-from samplers.topic_models.dp.slice import DPSlice, DPState, Users, normalised
-from targets.numerics.ragged import SparseRows, sparse_rows
-from targets.topic_models.dp_mixture import PartitionPosterior, canonical
+from sgmcmc_verification.checks.statistics.geweke import joint_test
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome, bonferroni
+from sgmcmc_verification.checks.statistics.proportion import proportion_test
+from sgmcmc_verification.checks.tiers.workload.trial import (
+    EXTRAPOLATED,
+    JOINT,
+    LAW,
+    LIMIT,
+    MEAN,
+    UNIT,
+    Moments,
+    Trial,
+    trials,
+)
+from sgmcmc_verification.samplers.positive.gamma_updates import CIRUpdate, GammaUpdate, log_gamma_draws
+from sgmcmc_verification.samplers.topic_models.dp.enumerated import Batches, Slices
+from sgmcmc_verification.samplers.topic_models.dp.slice import DPSlice, DPState, Users, normalised
+from sgmcmc_verification.targets.numerics.ragged import SparseRows, sparse_rows
+from sgmcmc_verification.targets.topic_models.dp_mixture import PartitionPosterior, canonical
 
 RARE = 5
 """Partitions of which fewer than this number of replicates are expected are one class."""

@@ -6,13 +6,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.statistics.geweke import joint_test
-from checks.statistics.outcome import Outcome
-from checks.tiers.workload.trial import EXTRAPOLATED, JOINT, LAW, LIMIT, MEAN, UNIT, Moments, Trial, trials
-from samplers.interface.sampler import Estimate, Sampler
-from samplers.positive.cir_transition import streams
-from samplers.topic_models.lda.collapsed import collapsed_state
-from samplers.topic_models.lda.enumerated import (
+from sgmcmc_verification.checks.statistics.geweke import joint_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.tiers.workload.trial import (
+    EXTRAPOLATED,
+    JOINT,
+    LAW,
+    LIMIT,
+    MEAN,
+    UNIT,
+    Moments,
+    Trial,
+    trials,
+)
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Sampler
+from sgmcmc_verification.samplers.positive.cir_transition import streams
+from sgmcmc_verification.samplers.topic_models.lda.collapsed import collapsed_state
+from sgmcmc_verification.samplers.topic_models.lda.enumerated import (
     CollapsedSweep,
     DocumentSweep,
     ExactCounts,
@@ -20,12 +30,12 @@ from samplers.topic_models.lda.enumerated import (
     GibbsCounts,
     Topics,
 )
-from samplers.topic_models.lda.gibbs import Sweeps, Weights
-from samplers.topic_models.lda.run import Given
-from targets.datasets.corpus import Corpus, from_documents
-from targets.datasets.tokenise import Vocabulary
-from targets.topic_models.lda.model import LDA
-from targets.topic_models.lda.tiny import TinyLDA, tiny_lda
+from sgmcmc_verification.samplers.topic_models.lda.gibbs import Sweeps, Weights
+from sgmcmc_verification.samplers.topic_models.lda.run import Given
+from sgmcmc_verification.targets.datasets.corpus import Corpus, from_documents
+from sgmcmc_verification.targets.datasets.tokenise import Vocabulary
+from sgmcmc_verification.targets.topic_models.lda.model import LDA
+from sgmcmc_verification.targets.topic_models.lda.tiny import TinyLDA, tiny_lda
 
 NAMES = ("sum phi_0k^2", "sum phi_0k phi_1k", "phi_00 phi_01", "phi_20 phi_21", "exp(-total / 10)")
 PHI = np.array([[0.6, 0.1], [0.3, 0.2], [0.1, 0.7]])

@@ -8,16 +8,33 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.statistics.geweke import joint_test
-from checks.statistics.outcome import Outcome
-from checks.tiers.workload.trial import EXTRAPOLATED, JOINT, LAW, LIMIT, MEAN, UNIT, Moments, Trial, trials
-from samplers.topic_models.sam.enumerated import ByBlocks, MeanPotential, Topics, metropolis, model_of, words_of
-from samplers.topic_models.sam.estimator import BatchEstimator, weighted
-from samplers.topic_models.sam.methods import Method
-from samplers.topic_models.sam.weights import WeightSettings
-from targets.numerics.spherical import sample_vmf
-from targets.target import Target
-from targets.topic_models.sam.model import SAM, unit_rows
+from sgmcmc_verification.checks.statistics.geweke import joint_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.tiers.workload.trial import (
+    EXTRAPOLATED,
+    JOINT,
+    LAW,
+    LIMIT,
+    MEAN,
+    UNIT,
+    Moments,
+    Trial,
+    trials,
+)
+from sgmcmc_verification.samplers.topic_models.sam.enumerated import (
+    ByBlocks,
+    MeanPotential,
+    Topics,
+    metropolis,
+    model_of,
+    words_of,
+)
+from sgmcmc_verification.samplers.topic_models.sam.estimator import BatchEstimator, weighted
+from sgmcmc_verification.samplers.topic_models.sam.methods import Method
+from sgmcmc_verification.samplers.topic_models.sam.weights import WeightSettings
+from sgmcmc_verification.targets.numerics.spherical import sample_vmf
+from sgmcmc_verification.targets.target import Target
+from sgmcmc_verification.targets.topic_models.sam.model import SAM, unit_rows
 
 NODES = {2: 72, 3: 16}
 """Of the rule whose points stand for exact draws: their expectations are those of the law for smooth functions."""

@@ -13,15 +13,20 @@ from functools import singledispatch
 
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
-from checks.core.check import Case, statement
-from checks.core.finding import Finding
-from checks.end_points.error_rates import Sensitivity, current_fraction, decide_statistically, stage_seed
-from checks.end_points.step_size_limit import limit_test
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import Outcome
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.check import Case, statement
+from sgmcmc_verification.checks.core.finding import Finding
+from sgmcmc_verification.checks.end_points.error_rates import (
+    Sensitivity,
+    current_fraction,
+    decide_statistically,
+    stage_seed,
+)
+from sgmcmc_verification.checks.end_points.step_size_limit import limit_test
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.targets.target import Target
 
 LAW, LIMIT, JOINT, MEAN = "enumerated_law", "enumerated_limit", "joint_distribution", "unbiased_estimates"
 """The checks of the tier."""
@@ -59,7 +64,7 @@ def trials(kernel: object, step_size: float) -> Mapping[str, Trial]:
 def trials_of(kernel: object, step_size: float) -> Mapping[str, Trial]:
     """`trials`, those of the suite's own kernels registered first, for which Numba has to be loaded."""
     for module in ("dp", "lda", "sam"):
-        importlib.import_module(f"checks.tiers.workload.{module}")
+        importlib.import_module(f"sgmcmc_verification.checks.tiers.workload.{module}")
     return trials(kernel, step_size)
 
 

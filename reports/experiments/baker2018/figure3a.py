@@ -1,6 +1,6 @@
 """Figure 3a of the SCIR paper: SCIR against SGRLD on LDA, perplexity against documents. Reduced.
 
-    python -m reports.experiments.baker2018.figure3a [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.baker2018.figure3a [--quick] [--out FOLDER]
 
 Wikipedia text of 2014 and 20 Newsgroups. Every run is a JSON line in FOLDER/baker2018-figure3a.jsonl; a command that
 is started again skips what the file has. Needs the files of `targets.datasets.wikipedia` and
@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Lines
-from reports.experiments.common.lda import Cell, corpora, curves, final, measured, title
-from reports.experiments.common.markdown import experiment_page
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Lines
+from sgmcmc_verification.reports.experiments.common.lda import Cell, corpora, curves, final, measured, title
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page
 
 NAME = "baker2018-figure3a"
 SCIR_CELL = Cell(

@@ -1,6 +1,6 @@
 """Figure 3b of the SCIR paper: stochastic slice samplers of a Dirichlet-process mixture on the Microsoft web data.
 
-    python -m reports.experiments.baker2018.figure3b [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.baker2018.figure3b [--quick] [--out FOLDER]
 
 SCIR, SGRLD and the exact Gibbs slice sampler on 32,711 users, scored by the log predictive of 5,000 test users. Every
 run is a JSON line in FOLDER/baker2018-figure3b.jsonl; a run that is started again skips what the file has, and goes on
@@ -18,17 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from checks.faults.dp_mixture import OneWeightForBoth
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import experiment_page, new_figure
-from samplers.positive.gamma_updates import CIRUpdate, ExactGamma, ExpandedMeanUpdate, GammaUpdate
-from samplers.topic_models.dp.run import USUAL, run_dp
-from samplers.topic_models.dp.slice import DPSlice, StepSizes, Users, log_predictive
-from targets.datasets.files import cache_directory
-from targets.datasets.msweb import load_msweb
-from targets.numerics.ragged import SparseRows, sparse_rows
-from targets.topic_models.dp_mixture import DPMixture
+from sgmcmc_verification.checks.faults.dp_mixture import OneWeightForBoth
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure
+from sgmcmc_verification.samplers.positive.gamma_updates import CIRUpdate, ExactGamma, ExpandedMeanUpdate, GammaUpdate
+from sgmcmc_verification.samplers.topic_models.dp.run import USUAL, run_dp
+from sgmcmc_verification.samplers.topic_models.dp.slice import DPSlice, StepSizes, Users, log_predictive
+from sgmcmc_verification.targets.datasets.files import cache_directory
+from sgmcmc_verification.targets.datasets.msweb import load_msweb
+from sgmcmc_verification.targets.numerics.ragged import SparseRows, sparse_rows
+from sgmcmc_verification.targets.topic_models.dp_mixture import DPMixture
 
 NAME = "baker2018-figure3b"
 UPDATES: dict[str, Callable[[], GammaUpdate]] = {

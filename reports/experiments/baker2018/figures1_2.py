@@ -1,6 +1,6 @@
 """Figures 1 and 2 of the SCIR paper: a Dirichlet posterior, sparse and dense, from minibatches of its counts.
 
-    python -m reports.experiments.baker2018.figures1_2 [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.baker2018.figures1_2 [--quick] [--out FOLDER]
 
 1000 labels of 10 categories; the posterior of the category probabilities is Dirichlet(0.1 + counts). Every method sees
 minibatches of n labels, with replacement, whose counts are multinomial. Steps 1001 to 2000 are kept and compared with
@@ -27,15 +27,15 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import experiment_page, new_figure
-from samplers.interface.from_step import PositionState
-from samplers.interface.sampler import Estimate, Stateless
-from samplers.positive.cir_euler import CIREuler
-from samplers.positive.scir import SCIR
-from samplers.riemannian.metrics import PositiveMetric
-from samplers.riemannian.sgrld import SGRLD
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure
+from sgmcmc_verification.samplers.interface.from_step import PositionState
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Stateless
+from sgmcmc_verification.samplers.positive.cir_euler import CIREuler
+from sgmcmc_verification.samplers.positive.scir import SCIR
+from sgmcmc_verification.samplers.riemannian.metrics import PositiveMetric
+from sgmcmc_verification.samplers.riemannian.sgrld import SGRLD
 
 NAME = "baker2018-figures-1-2"
 ALPHA, CATEGORIES, TOTAL = 0.1, 10, 1000

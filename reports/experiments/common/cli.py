@@ -6,11 +6,11 @@ from typing import Any
 
 import jax
 
-from checks.core.candidate import Subject
-from checks.runner.execute import versions
-from reports.experiments.common.grid import Keyed, Lines, append, command_line, load
-from reports.records.jsonl import commit
-from samplers.registry import sampler_row
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.runner.execute import versions
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines, append, command_line, load
+from sgmcmc_verification.reports.records.jsonl import commit
+from sgmcmc_verification.samplers.registry import sampler_row
 
 
 def publish(

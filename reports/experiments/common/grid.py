@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypedDict
 import jax
 from tqdm import tqdm
 
-from reports.records.jsonl import appended, read
+from sgmcmc_verification.reports.records.jsonl import appended, read
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "published" / "experiments"
 
@@ -87,7 +87,7 @@ def append(
 def command_line(arguments: Sequence[str] | None, file: str, duration: str) -> tuple[bool, Path]:
     """(quick, folder) from the command line of the experiment in this file."""
     module = ".".join(Path(file).resolve().with_suffix("").parts[-2:])
-    parser = argparse.ArgumentParser(prog=f"python -m reports.experiments.{module}")
+    parser = argparse.ArgumentParser(prog=f"python -m sgmcmc_verification.reports.experiments.{module}")
     parser.add_argument("--quick", action="store_true", help=f"a small version in under {duration}; needs --out")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="default: reports/published/experiments")
     given = parser.parse_args(arguments)

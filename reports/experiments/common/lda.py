@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import new_figure
-from samplers.positive.scir import SCIR
-from samplers.riemannian.metrics import FlatMetric, PositiveMetric
-from samplers.riemannian.sgrhmc import SGRHMC
-from samplers.riemannian.sgrld import SGRLD
-from samplers.runner.loop import Loop
-from samplers.runner.schedules import decreasing
-from samplers.topic_models.lda.completion import Completion
-from samplers.topic_models.lda.estimator import DocumentGibbs
-from samplers.topic_models.lda.run import run_lda
-from targets.datasets.corpus import Corpus, from_documents
-from targets.datasets.minibatch_stream import Independent
-from targets.datasets.newsgroups import load_newsgroups
-from targets.datasets.tokenise import Vocabulary
-from targets.datasets.wikipedia import load_wikipedia
-from targets.topic_models.lda.model import LDA
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import new_figure
+from sgmcmc_verification.samplers.positive.scir import SCIR
+from sgmcmc_verification.samplers.riemannian.metrics import FlatMetric, PositiveMetric
+from sgmcmc_verification.samplers.riemannian.sgrhmc import SGRHMC
+from sgmcmc_verification.samplers.riemannian.sgrld import SGRLD
+from sgmcmc_verification.samplers.runner.loop import Loop
+from sgmcmc_verification.samplers.runner.schedules import decreasing
+from sgmcmc_verification.samplers.topic_models.lda.completion import Completion
+from sgmcmc_verification.samplers.topic_models.lda.estimator import DocumentGibbs
+from sgmcmc_verification.samplers.topic_models.lda.run import run_lda
+from sgmcmc_verification.targets.datasets.corpus import Corpus, from_documents
+from sgmcmc_verification.targets.datasets.minibatch_stream import Independent
+from sgmcmc_verification.targets.datasets.newsgroups import load_newsgroups
+from sgmcmc_verification.targets.datasets.tokenise import Vocabulary
+from sgmcmc_verification.targets.datasets.wikipedia import load_wikipedia
+from sgmcmc_verification.targets.topic_models.lda.model import LDA
 
 SHORTEST = 30
 """Words that an article has at least; shorter ones are stubs with hardly anything to predict."""

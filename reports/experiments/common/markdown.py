@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from reports.experiments.common.grid import Lines
-from reports.templates import render
+from sgmcmc_verification.reports.experiments.common.grid import Lines
+from sgmcmc_verification.reports.templates import render
 
 
 def mean_and_error(values) -> tuple[float, float]:

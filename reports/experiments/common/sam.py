@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from reports.experiments.common.grid import Keyed
-from samplers.geodesic.gmc import GMC
-from samplers.runner.loop import Loop
-from samplers.topic_models.sam.methods import build
-from samplers.topic_models.sam.run import Chain, VariationalChain, run_sam
-from samplers.topic_models.sam.variational import MeanField, StochasticMeanField
-from samplers.topic_models.sam.weights import WeightSettings
-from targets.datasets.newsgroups_different import load_newsgroups_different
-from targets.datasets.tfidf import UnitDocuments, counted, document_frequency, tfidf
-from targets.datasets.wikipedia import load_wikipedia
-from targets.topic_models.sam.model import SAM
-from targets.topic_models.sam.perplexity import LogPerplexity
+from sgmcmc_verification.reports.experiments.common.grid import Keyed
+from sgmcmc_verification.samplers.geodesic.gmc import GMC
+from sgmcmc_verification.samplers.runner.loop import Loop
+from sgmcmc_verification.samplers.topic_models.sam.methods import build
+from sgmcmc_verification.samplers.topic_models.sam.run import Chain, VariationalChain, run_sam
+from sgmcmc_verification.samplers.topic_models.sam.variational import MeanField, StochasticMeanField
+from sgmcmc_verification.samplers.topic_models.sam.weights import WeightSettings
+from sgmcmc_verification.targets.datasets.newsgroups_different import load_newsgroups_different
+from sgmcmc_verification.targets.datasets.tfidf import UnitDocuments, counted, document_frequency, tfidf
+from sgmcmc_verification.targets.datasets.wikipedia import load_wikipedia
+from sgmcmc_verification.targets.topic_models.sam.model import SAM
+from sgmcmc_verification.targets.topic_models.sam.perplexity import LogPerplexity
 
 TOPICS, PRIOR, DATA, ALPHA = 20, 1e4, 3e4, 10.0
 """K, kappa_0 = sigma, kappa and alpha of 20News-different."""

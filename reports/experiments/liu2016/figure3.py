@@ -1,6 +1,6 @@
 """Figure 3 of the SGGMC paper: a mixture on the circle, sampled with gradient noise of variance 1000.
 
-    python -m reports.experiments.liu2016.figure3 [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2016.figure3 [--quick] [--out FOLDER]
 
 Independent chains from uniform starts, compared with the exact density in angle: SGGMC with V^ = V, SGGMC with V^ = 0,
 gSGNHT (which is not told V), and GMC with exact gradients. Every cell is a JSON line in FOLDER/liu2016-figure3.jsonl; a
@@ -21,8 +21,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from reports.experiments.common.cli import publish
-from reports.experiments.common.distances import (
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.distances import (
     Distance,
     counts_of,
     distance,
@@ -30,16 +30,22 @@ from reports.experiments.common.distances import (
     relaxation_rate,
     total_variation,
 )
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import experiment_page, mean_and_error, new_figure, number, pair
-from samplers.estimators.basic import Exact, KnownNoise
-from samplers.geodesic.gmc import GMC
-from samplers.geodesic.gsgnht import GSGNHT
-from samplers.geodesic.sggmc import SGGMC
-from samplers.interface.sampler import Estimator, Sampler
-from samplers.runner.run import run
-from targets.directional.vmf_mixture import circle_angle, circle_mixture
-from targets.target import Target
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import (
+    experiment_page,
+    mean_and_error,
+    new_figure,
+    number,
+    pair,
+)
+from sgmcmc_verification.samplers.estimators.basic import Exact, KnownNoise
+from sgmcmc_verification.samplers.geodesic.gmc import GMC
+from sgmcmc_verification.samplers.geodesic.gsgnht import GSGNHT
+from sgmcmc_verification.samplers.geodesic.sggmc import SGGMC
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.runner.run import run
+from sgmcmc_verification.targets.directional.vmf_mixture import circle_angle, circle_mixture
+from sgmcmc_verification.targets.target import Target
 
 NAME = "liu2016-figure3"
 BINS = 72

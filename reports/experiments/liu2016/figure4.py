@@ -1,6 +1,6 @@
 """Figure 4 of the SGGMC paper: the posterior of two directions on the circle, sampled with minibatches of 10 of 100.
 
-    python -m reports.experiments.liu2016.figure4 [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2016.figure4 [--quick] [--out FOLDER]
 
 Independent chains of SGGMC from one point, with the empirical Fisher matrix for V^ and with V^ = 0; marginals and joint
 law of the two angles against quadrature. Every cell is a JSON line in FOLDER/liu2016-figure4.jsonl; a run that is
@@ -21,8 +21,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from reports.experiments.common.cli import publish
-from reports.experiments.common.distances import (
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.distances import (
     Distance,
     counts_of,
     distance,
@@ -30,13 +30,19 @@ from reports.experiments.common.distances import (
     relaxation_rate,
     total_variation,
 )
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import experiment_page, mean_and_error, new_figure, number, pair
-from samplers.estimators.basic import Minibatch
-from samplers.geodesic.sggmc import SGGMC
-from samplers.runner.run import run
-from targets.directional.circle_posterior import MEAN_DATA, PAIR_DATA, CirclePair, circle_posterior
-from targets.target import Target
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import (
+    experiment_page,
+    mean_and_error,
+    new_figure,
+    number,
+    pair,
+)
+from sgmcmc_verification.samplers.estimators.basic import Minibatch
+from sgmcmc_verification.samplers.geodesic.sggmc import SGGMC
+from sgmcmc_verification.samplers.runner.run import run
+from sgmcmc_verification.targets.directional.circle_posterior import MEAN_DATA, PAIR_DATA, CirclePair, circle_posterior
+from sgmcmc_verification.targets.target import Target
 
 NAME = "liu2016-figure4"
 BATCH = 10

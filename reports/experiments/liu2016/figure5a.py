@@ -1,6 +1,6 @@
 """Figure 5(a) of the SGGMC paper, reduced: log-perplexity of 20News-different against the time of the samples.
 
-    python -m reports.experiments.liu2016.figure5a [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2016.figure5a [--quick] [--out FOLDER]
 
 Every method has the same time. Each is a JSON line in FOLDER/liu2016-figure5.jsonl; a run that is started again skips
 what the file has. Needs the data (`targets.datasets.newsgroups_different`).
@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Lines
-from reports.experiments.common.markdown import experiment_page, new_figure, results
-from reports.experiments.common.sam import Cell, evaluated, frame, lowest, plot_run, run_row
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure, results
+from sgmcmc_verification.reports.experiments.common.sam import Cell, evaluated, frame, lowest, plot_run, run_row
 
 NAME = "liu2016-figure5"
 SECONDS, QUICK = 40.0, 2.0

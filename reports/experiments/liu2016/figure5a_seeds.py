@@ -1,6 +1,6 @@
 """Figure 5(a) of the SGGMC paper with several seeds and longer runs: does the order of the methods hold?
 
-    python -m reports.experiments.liu2016.figure5a_seeds [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2016.figure5a_seeds [--quick] [--out FOLDER]
 
 Every method has the same time and every seed. Each run is a JSON line in FOLDER/liu2016-figure5-seeds.jsonl; a run that
 is started again skips what the file has. Needs the data (`targets.datasets.newsgroups_different`). About 50 minutes.
@@ -13,11 +13,18 @@ from pathlib import Path
 
 import numpy as np
 
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Lines
-from reports.experiments.common.markdown import experiment_page, new_figure, results
-from reports.experiments.common.sam import Cell, evaluated, frame
-from reports.experiments.liu2016.figure5a import LABELS, MEAN_DOCUMENT, STEP, STYLES, mark_mean_document, table_of_words
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure, results
+from sgmcmc_verification.reports.experiments.common.sam import Cell, evaluated, frame
+from sgmcmc_verification.reports.experiments.liu2016.figure5a import (
+    LABELS,
+    MEAN_DOCUMENT,
+    STEP,
+    STYLES,
+    mark_mean_document,
+    table_of_words,
+)
 
 NAME = "liu2016-figure5-seeds"
 SECONDS, QUICK, SEEDS = 120.0, 2.0, 3

@@ -1,6 +1,6 @@
 """Figure 5(b) of the SGGMC paper, reduced: log-perplexity of articles of Wikipedia against the time of the samples.
 
-    python -m reports.experiments.liu2016.figure5b [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2016.figure5b [--quick] [--out FOLDER]
 
 150,000 training and 1,000 test articles, K = 50, batches of 100. Every run is a JSON line in
 FOLDER/liu2016-figure5b.jsonl; a run that is started again skips what the file has. Needs the words of Wikipedia
@@ -13,10 +13,10 @@ names.
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Lines
-from reports.experiments.common.markdown import experiment_page, new_figure, results
-from reports.experiments.common.sam import (
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure, results
+from sgmcmc_verification.reports.experiments.common.sam import (
     LARGE_DATA,
     LARGE_PRIOR,
     LARGE_TOPICS,
@@ -28,7 +28,7 @@ from reports.experiments.common.sam import (
     plot_run,
     run_row,
 )
-from reports.experiments.liu2016.figure5a import LABELS, STYLES, table_of_words
+from sgmcmc_verification.reports.experiments.liu2016.figure5a import LABELS, STYLES, table_of_words
 
 NAME = "liu2016-figure5b"
 SECONDS, QUICK = 240.0, 2.0

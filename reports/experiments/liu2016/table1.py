@@ -1,6 +1,6 @@
 """Table 1 of the SGGMC paper, measured: stochastic gradients, inner iterations, global coordinates, order.
 
-    python -m reports.experiments.liu2016.table1 [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2016.table1 [--quick] [--out FOLDER]
 
 Every cell is a JSON line in FOLDER/liu2016-table1.jsonl; a run that is started again skips what the file has.
 
@@ -25,34 +25,34 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
-from checks.core.candidate import Subject
-from checks.numerics.convergence_rate import slope
-from checks.tiers.order.weak_order import local_errors
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import experiment_page, mean_and_error, pair
-from samplers.entry import Row
-from samplers.estimators.basic import Exact, Minibatch
-from samplers.geodesic.chmc import CHMC
-from samplers.geodesic.gmc import GMC
-from samplers.geodesic.gsgnht import GSGNHT
-from samplers.geodesic.sggmc import SGGMC
-from samplers.interface.capabilities import TrajectorySampler
-from samplers.interface.sampler import Sampler
-from samplers.overdamped.sgld import SGLD
-from samplers.registry import sampler_row
-from samplers.riemannian.metrics import DiagonalMetric
-from samplers.riemannian.mmala import MMALA
-from samplers.riemannian.rmhmc import RMHMC
-from samplers.riemannian.sgrhmc import SGRHMC
-from samplers.riemannian.sgrld import SGRLD
-from samplers.runner.run import run
-from samplers.thermostats.sgnht import SGNHT
-from samplers.underdamped.sghmc import SGHMC
-from targets.manifolds.euclidean import Euclidean
-from targets.manifolds.sphere import Sphere
-from targets.registry import target as find_target
-from targets.target import DataTerms, Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.numerics.convergence_rate import slope
+from sgmcmc_verification.checks.tiers.order.weak_order import local_errors
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, mean_and_error, pair
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.estimators.basic import Exact, Minibatch
+from sgmcmc_verification.samplers.geodesic.chmc import CHMC
+from sgmcmc_verification.samplers.geodesic.gmc import GMC
+from sgmcmc_verification.samplers.geodesic.gsgnht import GSGNHT
+from sgmcmc_verification.samplers.geodesic.sggmc import SGGMC
+from sgmcmc_verification.samplers.interface.capabilities import TrajectorySampler
+from sgmcmc_verification.samplers.interface.sampler import Sampler
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.samplers.riemannian.metrics import DiagonalMetric
+from sgmcmc_verification.samplers.riemannian.mmala import MMALA
+from sgmcmc_verification.samplers.riemannian.rmhmc import RMHMC
+from sgmcmc_verification.samplers.riemannian.sgrhmc import SGRHMC
+from sgmcmc_verification.samplers.riemannian.sgrld import SGRLD
+from sgmcmc_verification.samplers.runner.run import run
+from sgmcmc_verification.samplers.thermostats.sgnht import SGNHT
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.registry import target as find_target
+from sgmcmc_verification.targets.target import DataTerms, Target
 
 NAME = "liu2016-table1"
 STEPS = 3

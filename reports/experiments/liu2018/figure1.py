@@ -1,6 +1,6 @@
 """Figure 1 of the RSVGD paper, reduced: logistic regression by SVGD and RSVGD, its predictions by iteration.
 
-    python -m reports.experiments.liu2018.figure1 [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2018.figure1 [--quick] [--out FOLDER]
 
 A hundred particles on Splice (the split of LIBSVM) and on a part of Covertype. Every cell is a JSON line in
 FOLDER/liu2018-figure1.jsonl; a run that is started again skips what the file has. Needs the data files.
@@ -18,18 +18,18 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import experiment_page, new_figure, results
-from samplers.estimators.basic import Exact
-from samplers.particles.rsvgd import RSVGD
-from samplers.particles.svgd import SVGD
-from samplers.riemannian.logistic_metric import LogisticMetric
-from targets.datasets.covertype import load_covertype
-from targets.datasets.splice import load_splice
-from targets.datasets.table import Split, Table
-from targets.regression.logistic import laplace, logistic_regression, predictive
-from targets.target import Target
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure, results
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.particles.rsvgd import RSVGD
+from sgmcmc_verification.samplers.particles.svgd import SVGD
+from sgmcmc_verification.samplers.riemannian.logistic_metric import LogisticMetric
+from sgmcmc_verification.targets.datasets.covertype import load_covertype
+from sgmcmc_verification.targets.datasets.splice import load_splice
+from sgmcmc_verification.targets.datasets.table import Split, Table
+from sgmcmc_verification.targets.regression.logistic import laplace, logistic_regression, predictive
+from sgmcmc_verification.targets.target import Target
 
 NAME = "liu2018-figure1"
 VARIANCE = 0.01

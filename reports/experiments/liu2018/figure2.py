@@ -1,6 +1,6 @@
 """Figure 2 of the RSVGD paper, reduced: topics on spheres by RSVGD, GMC and SGGMC, by epoch and by particles.
 
-    python -m reports.experiments.liu2018.figure2 [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2018.figure2 [--quick] [--out FOLDER]
 
 Log-perplexity of 20News-different. An epoch is a visit to all documents. Every cell is a JSON line in
 FOLDER/liu2018-figure2.jsonl; a run that is started again skips what the file has. Needs the data
@@ -18,16 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from reports.experiments.common import sam
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import experiment_page, new_figure, results
-from reports.experiments.liu2016.figure5a import STEP
-from samplers.particles.rsvgd_embedded import EmbeddedRSVGD
-from samplers.topic_models.sam.methods import build
-from samplers.topic_models.sam.particles import ParticleTopics
-from samplers.topic_models.sam.weights import WeightSettings
-from targets.topic_models.sam.perplexity import LogPerplexity
+from sgmcmc_verification.reports.experiments.common import sam
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure, results
+from sgmcmc_verification.reports.experiments.liu2016.figure5a import STEP
+from sgmcmc_verification.samplers.particles.rsvgd_embedded import EmbeddedRSVGD
+from sgmcmc_verification.samplers.topic_models.sam.methods import build
+from sgmcmc_verification.samplers.topic_models.sam.particles import ParticleTopics
+from sgmcmc_verification.samplers.topic_models.sam.weights import WeightSettings
+from sgmcmc_verification.targets.topic_models.sam.perplexity import LogPerplexity
 
 NAME = "liu2018-figure2"
 COUNTS = (2, 4, 8)

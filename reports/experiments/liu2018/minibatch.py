@@ -1,6 +1,6 @@
 """SVGD and RSVGD with minibatches: what gradient noise does to particles, and why a naive RSVGD fails.
 
-    python -m reports.experiments.liu2018.minibatch [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2018.minibatch [--quick] [--out FOLDER]
 
 Three parts. (1) Particles on N(0, 1) with a gradient of known variance V: their stationary fluctuation beside the one
 derived (`derived`). (2) The velocity on the logistic regression of Splice, from batches: bias and noise. (3) Test
@@ -20,19 +20,19 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import linalg
 
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import experiment_page, new_figure, number
-from reports.experiments.liu2018.figure1 import KERNELS, RSVGD_STEP, SVGD_STEP, VARIANCE, problem
-from samplers.estimators.basic import KnownNoise
-from samplers.interface.sampler import Estimate
-from samplers.particles.rsvgd import RSVGD
-from samplers.particles.svgd import SVGD
-from samplers.riemannian.logistic_metric import LogisticMetric
-from samplers.riemannian.metrics import FlatMetric
-from targets.euclidean.gaussian import gaussian
-from targets.regression.logistic import Prediction, predictive
-from targets.target import Target
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure, number
+from sgmcmc_verification.reports.experiments.liu2018.figure1 import KERNELS, RSVGD_STEP, SVGD_STEP, VARIANCE, problem
+from sgmcmc_verification.samplers.estimators.basic import KnownNoise
+from sgmcmc_verification.samplers.interface.sampler import Estimate
+from sgmcmc_verification.samplers.particles.rsvgd import RSVGD
+from sgmcmc_verification.samplers.particles.svgd import SVGD
+from sgmcmc_verification.samplers.riemannian.logistic_metric import LogisticMetric
+from sgmcmc_verification.samplers.riemannian.metrics import FlatMetric
+from sgmcmc_verification.targets.euclidean.gaussian import gaussian
+from sgmcmc_verification.targets.regression.logistic import Prediction, predictive
+from sgmcmc_verification.targets.target import Target
 
 NAME = "liu2018-minibatch"
 STEP_SIZE, BANDWIDTH, PARTICLES = 0.1, 0.5, 5

@@ -1,6 +1,6 @@
 """Particles on a banana by four methods: Blob, SGHMC, pSGHMC-det and pSGHMC-fGH, in pictures.
 
-    python -m reports.experiments.liu2019.banana [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2019.banana [--quick] [--out FOLDER]
 
 Fifty particles from a place beside the law, drawn after every 300 iterations. Every cell is a JSON line in
 FOLDER/liu2019-banana.jsonl; a run that is started again skips what the file has.
@@ -20,17 +20,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.statistics.ksd import ksd
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import experiment_page, new_figure, number
-from samplers.estimators.basic import Exact
-from samplers.interface.claims import ParticleLaw
-from samplers.particles.parvi import ParVI
-from samplers.particles.psghmc import PSGHMC
-from samplers.underdamped.sghmc import SGHMC
-from targets.manifolds.euclidean import Euclidean
-from targets.target import Target
+from sgmcmc_verification.checks.statistics.ksd import ksd
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure, number
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.interface.claims import ParticleLaw
+from sgmcmc_verification.samplers.particles.parvi import ParVI
+from sgmcmc_verification.samplers.particles.psghmc import PSGHMC
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.target import Target
 
 NAME = "liu2019-banana"
 METHODS = ("Blob", "SGHMC", "pSGHMC-det", "pSGHMC-fGH")

@@ -1,6 +1,6 @@
 """LDA by Blob, SGHMC, pSGHMC-det and pSGHMC-fGH, the experiment of the flow paper: perplexity by iteration. Reduced.
 
-    python -m reports.experiments.liu2019.lda [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2019.lda [--quick] [--out FOLDER]
 
 Wikipedia articles in place of the paper's abstracts. Every cell is a JSON line in FOLDER/liu2019-lda.jsonl; a run that
 is started again skips what the file has. Needs the files of `targets.datasets.wikipedia`, `--quick` does not.
@@ -18,20 +18,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.lda import documents as texts
-from reports.experiments.common.markdown import experiment_page, new_figure
-from samplers.particles.parvi import ParVI
-from samplers.particles.psghmc import PSGHMC
-from samplers.runner.loop import Loop
-from samplers.topic_models.lda.completion import Completion
-from samplers.topic_models.lda.particles import ParticleGibbs, run_particles
-from samplers.underdamped.sghmc import SGHMC
-from targets.datasets.corpus import Corpus, from_documents
-from targets.datasets.minibatch_stream import Independent
-from targets.datasets.tokenise import Vocabulary
-from targets.topic_models.lda.softmax import SoftmaxLDA
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.lda import documents as texts
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure
+from sgmcmc_verification.samplers.particles.parvi import ParVI
+from sgmcmc_verification.samplers.particles.psghmc import PSGHMC
+from sgmcmc_verification.samplers.runner.loop import Loop
+from sgmcmc_verification.samplers.topic_models.lda.completion import Completion
+from sgmcmc_verification.samplers.topic_models.lda.particles import ParticleGibbs, run_particles
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.targets.datasets.corpus import Corpus, from_documents
+from sgmcmc_verification.targets.datasets.minibatch_stream import Independent
+from sgmcmc_verification.targets.datasets.tokenise import Vocabulary
+from sgmcmc_verification.targets.topic_models.lda.softmax import SoftmaxLDA
 
 NAME = "liu2019-lda"
 STEP, FRICTION, MASS = 1e-3, 0.1, 1 / 300

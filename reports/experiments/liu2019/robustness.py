@@ -1,6 +1,6 @@
 """The poster's three types of dynamics under stochastic gradients: robust, fragile, robust.
 
-    python -m reports.experiments.liu2019.robustness [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2019.robustness [--quick] [--out FOLDER]
 
 On N(0, 1) every step is affine and every law a Gaussian, whose mean and covariance follow a recursion without noise
 (`Affine`). Beside it: the same numbers of many chains, each with gradient noise of its own, and of particles of flows,
@@ -20,18 +20,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.faults.registry import find_defect
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import experiment_page, new_figure, number
-from samplers.estimators.basic import KnownNoise
-from samplers.overdamped.sgld import SGLD
-from samplers.particles.particle_flow import as_flow
-from samplers.particles.parvi import ParVI
-from samplers.particles.psghmc import PSGHMC, hamiltonian
-from samplers.underdamped.sghmc import SGHMC
-from targets.euclidean.gaussian import gaussian
-from targets.target import Target
+from sgmcmc_verification.checks.faults.registry import find_defect
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure, number
+from sgmcmc_verification.samplers.estimators.basic import KnownNoise
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.particles.particle_flow import as_flow
+from sgmcmc_verification.samplers.particles.parvi import ParVI
+from sgmcmc_verification.samplers.particles.psghmc import PSGHMC, hamiltonian
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.targets.euclidean.gaussian import gaussian
+from sgmcmc_verification.targets.target import Target
 
 NAME = "liu2019-robustness"
 FRICTION = 1.0

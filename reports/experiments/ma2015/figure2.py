@@ -1,6 +1,6 @@
 """Figure 2 of the recipe paper: KL divergence of SGLD, SGHMC, naive SGRHMC and gSGRHMC on synthetic targets.
 
-    python -m reports.experiments.ma2015.figure2 [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.ma2015.figure2 [--quick] [--out FOLDER]
 
 Left panel: on U = theta^2 / 2 and U = theta^4 - 2 theta^2 with gradient noise, sampled (histograms) and exact (the
 stationary law of the scheme by quadrature), against the target and, for the naive sampler, against the law that it has
@@ -25,22 +25,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.exact_laws.transfer_operator import grid_axes, stationary, transition
-from checks.faults.registry import find_defect
-from checks.runner.execute import versions
-from checks.tracing.step_map import JaxStep, step_map
-from reports.experiments.common.grid import Keyed, Lines, append, command_line, load
-from reports.experiments.common.partition import Partition, divergence, partition
-from reports.records.jsonl import commit
-from samplers.entry import Row
-from samplers.estimators.basic import Exact, KnownNoise
-from samplers.interface.sampler import Estimator, Sampler
-from samplers.registry import sampler_row
-from samplers.riemannian.metrics import RecipeMetric
-from samplers.runner.run import run
-from targets.registry import target as find_target
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.exact_laws.transfer_operator import grid_axes, stationary, transition
+from sgmcmc_verification.checks.faults.registry import find_defect
+from sgmcmc_verification.checks.runner.execute import versions
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines, append, command_line, load
+from sgmcmc_verification.reports.experiments.common.partition import Partition, divergence, partition
+from sgmcmc_verification.reports.records.jsonl import commit
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.estimators.basic import Exact, KnownNoise
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.samplers.riemannian.metrics import RecipeMetric
+from sgmcmc_verification.samplers.runner.run import run
+from sgmcmc_verification.targets.registry import target as find_target
+from sgmcmc_verification.targets.target import Target
 
 NAME = "ma2015-figure2"
 ROWS = {
@@ -478,7 +478,7 @@ def compute(cells: Iterable[Cell], file: Path, revision: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     quick, folder = command_line(arguments, __file__, "a minute")
-    from reports.experiments.ma2015.figure2_page import write
+    from sgmcmc_verification.reports.experiments.ma2015.figure2_page import write
 
     jax.config.update("jax_enable_x64", True)
     sizes = QUICK if quick else FULL

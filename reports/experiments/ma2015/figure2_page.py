@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from reports.experiments.common.grid import Lines
-from reports.experiments.common.markdown import mean_and_error, new_figure, number, provenance
-from reports.experiments.common.partition import RARE
-from reports.experiments.ma2015 import figure2 as experiment
-from reports.experiments.ma2015.figure2 import (
+from sgmcmc_verification.reports.experiments.common.grid import Lines
+from sgmcmc_verification.reports.experiments.common.markdown import mean_and_error, new_figure, number, provenance
+from sgmcmc_verification.reports.experiments.common.partition import RARE
+from sgmcmc_verification.reports.experiments.ma2015 import figure2 as experiment
+from sgmcmc_verification.reports.experiments.ma2015.figure2 import (
     FIRST,
     LINES,
     METHODS,
@@ -27,7 +27,7 @@ from reports.experiments.ma2015.figure2 import (
     plane,
     problem,
 )
-from reports.templates import render
+from sgmcmc_verification.reports.templates import render
 
 COLOURS = {"SGLD": "#0072B2", "SGHMC": "#E69F00", "naive SGRHMC": "#D55E00", "gSGRHMC": "#009E73"}
 """Of the palette of Okabe and Ito, which the colour-blind can tell apart; markers and dashes say the same in print."""

@@ -1,6 +1,6 @@
 """Figure 3 of the recipe paper: SGLD, SGHMC, SGRLD and SGRHMC on LDA, perplexity against documents. Reduced.
 
-    python -m reports.experiments.ma2015.figure3 [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.ma2015.figure3 [--quick] [--out FOLDER]
 
 Wikipedia text of 2014 in place of the stream of random articles, and 20 Newsgroups. The step size of each method is
 the best of three in short runs; then two seeds. Every run is a JSON line in FOLDER/ma2015-figure3.jsonl; a command that
@@ -18,13 +18,13 @@ from typing import Any
 
 import jax
 
-from checks.core.candidate import Subject
-from checks.runner.execute import versions
-from reports.experiments.common.grid import Lines, append, command_line, load
-from reports.experiments.common.lda import Cell, best, corpora, curves, final, measured, title
-from reports.experiments.common.markdown import experiment_page
-from reports.records.jsonl import commit
-from samplers.registry import sampler_row
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.runner.execute import versions
+from sgmcmc_verification.reports.experiments.common.grid import Lines, append, command_line, load
+from sgmcmc_verification.reports.experiments.common.lda import Cell, best, corpora, curves, final, measured, title
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page
+from sgmcmc_verification.reports.records.jsonl import commit
+from sgmcmc_verification.samplers.registry import sampler_row
 
 NAME = "ma2015-figure3"
 OTHER = "SGRHMC, friction 10"

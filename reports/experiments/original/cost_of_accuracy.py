@@ -1,6 +1,6 @@
 """Cost of an accuracy: gradients until a second moment is known to a relative error, exact laws, no sampling.
 
-    python -m reports.experiments.original.cost_of_accuracy [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.original.cost_of_accuracy [--quick] [--out FOLDER]
 
 On a Gaussian target a step is affine, s' = A s + B xi + c, and the stationary law with its autocovariances is known.
 For a whitened coordinate y of the position, C_k = cov(y_k, y_0) and rho_k = C_k / C_0, the average of y^2 over n
@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from checks.core.lookup import resolve
-from checks.exact_laws.lyapunov import CONTRACTING, observed, stationary_law
-from checks.tracing.step_map import JaxStep, step_map
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import experiment_page, new_figure
-from targets.registry import target
+from sgmcmc_verification.checks.core.lookup import resolve
+from sgmcmc_verification.checks.exact_laws.lyapunov import CONTRACTING, observed, stationary_law
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure
+from sgmcmc_verification.targets.registry import target
 
 NAME = "cost-of-accuracy"
 TARGET = "gaussian-correlated-2d"

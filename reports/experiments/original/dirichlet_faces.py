@@ -1,6 +1,6 @@
 """Effect of a singular force on a scheme without a Metropolis test: SGGMC on Dirichlet laws, dense to sparse.
 
-    python -m reports.experiments.original.dirichlet_faces [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.original.dirichlet_faces [--quick] [--out FOLDER]
 
 Independent chains of SGGMC start from Dirichlet(alpha, alpha), as a law on the circle through the sphere map, and run
 for a fixed time; the Kolmogorov-Smirnov distance of theta_1 from its Beta law is taken at several step sizes. Every
@@ -25,15 +25,15 @@ import jax
 import numpy as np
 from scipy import stats
 
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import experiment_page, new_figure, number
-from reports.statistics.order_fits import fit_order
-from samplers.estimators.basic import Exact
-from samplers.geodesic.gmc import GMC
-from samplers.geodesic.sggmc import SGGMC
-from samplers.runner.run import run
-from targets.simplex.dirichlet import dirichlet_sphere
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure, number
+from sgmcmc_verification.reports.statistics.order_fits import fit_order
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.geodesic.gmc import GMC
+from sgmcmc_verification.samplers.geodesic.sggmc import SGGMC
+from sgmcmc_verification.samplers.runner.run import run
+from sgmcmc_verification.targets.simplex.dirichlet import dirichlet_sphere
 
 NAME = "dirichlet-faces"
 TIME = 4.0

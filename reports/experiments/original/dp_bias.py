@@ -1,6 +1,6 @@
 """Bias of stochastic slice samplers: a Dirichlet-process mixture of 8 users, enumerated exactly.
 
-    python -m reports.experiments.original.dp_bias [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.original.dp_bias [--quick] [--out FOLDER]
 
 Long chains of the exact Gibbs slice sampler, of SCIR and of SGRLD, with all users and with minibatches, against the
 exact law over the 4140 partitions. Every cell is a JSON line in FOLDER/dp-tiny.jsonl; a run that is started again skips
@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import experiment_page, new_figure
-from samplers.positive.gamma_updates import CIRUpdate, ExactGamma, ExpandedMeanUpdate, GammaUpdate
-from samplers.topic_models.dp.slice import DPSlice, Users
-from targets.numerics.ragged import sparse_rows
-from targets.topic_models.dp_mixture import DPMixture, PartitionPosterior
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure
+from sgmcmc_verification.samplers.positive.gamma_updates import CIRUpdate, ExactGamma, ExpandedMeanUpdate, GammaUpdate
+from sgmcmc_verification.samplers.topic_models.dp.slice import DPSlice, Users
+from sgmcmc_verification.targets.numerics.ragged import sparse_rows
+from sgmcmc_verification.targets.topic_models.dp_mixture import DPMixture, PartitionPosterior
 
 NAME = "dp-tiny"
 TABLE = ((3, 0, 0, 1), (2, 1, 0, 0), (4, 0, 0, 0), (0, 2, 1, 0), (0, 3, 0, 1), (0, 0, 2, 1), (1, 0, 0, 2), (0, 0, 1, 2))

@@ -1,6 +1,6 @@
 """Are credible regions of topics calibrated? Spherical admixture models whose documents were drawn from the model.
 
-    python -m reports.experiments.original.sam_calibration [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.original.sam_calibration [--quick] [--out FOLDER]
 
 Topics and documents are drawn from the model many times, each method runs on every corpus from a start near m, and the
 rank of the true topics among draws is taken. Each method is a JSON line in FOLDER/sam-calibration.jsonl; a run that is
@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from checks.tiers.workload.sam import OwnDocuments, vmf, with_documents
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import experiment_page, new_figure, results
-from samplers.geodesic.gmc import GMC
-from samplers.geodesic.gsgnht import GSGNHT
-from samplers.geodesic.sggmc import SGGMC
-from samplers.topic_models.sam.methods import Method
-from samplers.topic_models.sam.weights import WeightSettings
-from targets.topic_models.sam.documents import as_rows
-from targets.topic_models.sam.model import SAM, unit_rows
+from sgmcmc_verification.checks.tiers.workload.sam import OwnDocuments, vmf, with_documents
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure, results
+from sgmcmc_verification.samplers.geodesic.gmc import GMC
+from sgmcmc_verification.samplers.geodesic.gsgnht import GSGNHT
+from sgmcmc_verification.samplers.geodesic.sggmc import SGGMC
+from sgmcmc_verification.samplers.topic_models.sam.methods import Method
+from sgmcmc_verification.samplers.topic_models.sam.weights import WeightSettings
+from sgmcmc_verification.targets.topic_models.sam.documents import as_rows
+from sgmcmc_verification.targets.topic_models.sam.model import SAM, unit_rows
 
 NAME = "sam-calibration"
 WORDS, DOCUMENTS, BATCH = 6, 20, 10

@@ -1,6 +1,6 @@
 """Sources of a bias: discretisation, gradient noise, implementation, each exact and apart.
 
-    python -m reports.experiments.original.three_biases [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.original.three_biases [--quick] [--out FOLDER]
 
 The stationary law of an affine step with all minibatches enumerated is computed (`checks.exact_laws.lyapunov`), not
 sampled, on the posterior of a Gaussian mean with five data (`tiny-gaussian-data`). With b(h, n) the bias of mean and
@@ -20,17 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from checks.core.candidate import Subject
-from checks.core.lookup import resolve
-from checks.faults.registry import find_defect
-from checks.numerics.quadrature import neville
-from checks.tiers.law.gaussian import whitened_bias
-from checks.tracing.step_map import step_map
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import experiment_page, new_figure, number
-from samplers.estimators.basic import Minibatch
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.lookup import resolve
+from sgmcmc_verification.checks.faults.registry import find_defect
+from sgmcmc_verification.checks.numerics.quadrature import neville
+from sgmcmc_verification.checks.tiers.law.gaussian import whitened_bias
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure, number
+from sgmcmc_verification.samplers.estimators.basic import Minibatch
+from sgmcmc_verification.targets.registry import target
 
 NAME = "three-biases"
 TARGET = "tiny-gaussian-data"

@@ -1,6 +1,6 @@
 """Weak scaling: as many times the chains on as many times the devices and processes, in how much more time?
 
-    python -m reports.experiments.original.weak_scaling [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.original.weak_scaling [--quick] [--out FOLDER]
 
 Each cell starts the processes it is about, connected by `jax.distributed` (gloo) if there are two, each with its
 virtual devices of the CPU, and times whole runs after one that compiles. With enough cores the time would stay what one
@@ -19,10 +19,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from reports.experiments.common.cli import publish
-from reports.experiments.common.grid import Keyed, Lines
-from reports.experiments.common.markdown import experiment_page, new_figure, number
-from reports.records.jsonl import ROOT
+from sgmcmc_verification.reports.experiments.common.cli import publish
+from sgmcmc_verification.reports.experiments.common.grid import Keyed, Lines
+from sgmcmc_verification.reports.experiments.common.markdown import experiment_page, new_figure, number
+from sgmcmc_verification.reports.records.jsonl import ROOT
 
 NAME = "weak-scaling"
 SHAPES = ((1, 1), (1, 2), (1, 4), (2, 1), (2, 2))
@@ -39,9 +39,9 @@ if processes > 1:
     jax.distributed.initialize(address, num_processes=processes, process_id=rank)
 import jax.numpy as jnp
 from jax.experimental.multihost_utils import sync_global_devices
-from samplers.estimators.basic import FromLogDensity
-from samplers.runner.multiprocess import run_on_processes
-from samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.estimators.basic import FromLogDensity
+from sgmcmc_verification.samplers.runner.multiprocess import run_on_processes
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
 
 sampler, estimator = SGLD(), FromLogDensity(lambda x: -0.5 * jnp.sum(x * x))
 found = []

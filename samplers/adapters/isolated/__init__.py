@@ -1,6 +1,6 @@
 """The bridge: samplers of libraries that need another jax, run by a Python of their own environment.
 
-    python -m samplers.adapters.isolated build NAME      builds the environment, once
+    python -m sgmcmc_verification.samplers.adapters.isolated build NAME      builds the environment, once
 
 A worker of that environment (`worker.py`) holds the library. It is asked by files of arrays for chains, and for the
 one-step map (z, noise, h) -> z' with the library's own random draws replaced by given ones, so that the checks that

@@ -1,21 +1,23 @@
 """The command line of the bridge.
 
-python -m samplers.adapters.isolated build NAME ...     build environments (all of them: `build all`)
-python -m samplers.adapters.isolated list               which there are
+python -m sgmcmc_verification.samplers.adapters.isolated build NAME ...  build environments (all of them: `build all`)
+python -m sgmcmc_verification.samplers.adapters.isolated list            which there are
 """
 
 import argparse
 import sys
 from collections.abc import Sequence
 
-from samplers.adapters.isolated.build import build
-from samplers.adapters.isolated.environments import ENVIRONMENTS, home, is_built
-from samplers.adapters.isolated.errors import BridgeError
+from sgmcmc_verification.samplers.adapters.isolated.build import build
+from sgmcmc_verification.samplers.adapters.isolated.environments import ENVIRONMENTS, home, is_built
+from sgmcmc_verification.samplers.adapters.isolated.errors import BridgeError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m samplers.adapters.isolated", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m sgmcmc_verification.samplers.adapters.isolated", description=__doc__
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     builder = commands.add_parser("build", help="build environments")
     builder.add_argument("names", nargs="+", metavar="NAME")

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from samplers.adapters.isolated import environments
-from samplers.adapters.isolated.client import Client
-from samplers.adapters.isolated.environments import STAMP, fingerprint, home, interpreter, is_built
-from samplers.adapters.isolated.errors import BridgeError
-from targets.datasets.files import CACHE_VARIABLE
+from sgmcmc_verification.samplers.adapters.isolated import environments
+from sgmcmc_verification.samplers.adapters.isolated.client import Client
+from sgmcmc_verification.samplers.adapters.isolated.environments import STAMP, fingerprint, home, interpreter, is_built
+from sgmcmc_verification.samplers.adapters.isolated.errors import BridgeError
+from sgmcmc_verification.targets.datasets.files import CACHE_VARIABLE
 
 
 def build(name: str, say: Callable[[str], None] = print, force: bool = False) -> Path:

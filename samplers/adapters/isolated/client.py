@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from samplers.adapters.isolated import environments
-from samplers.adapters.isolated.errors import BridgeCrash, BridgeError, BridgeTimeout
+from sgmcmc_verification.samplers.adapters.isolated import environments
+from sgmcmc_verification.samplers.adapters.isolated.errors import BridgeCrash, BridgeError, BridgeTimeout
 
 WORKER = Path(__file__).with_name("worker.py")
 SUITE = Path(__file__).resolve().parents[3]

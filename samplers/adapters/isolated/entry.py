@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from samplers.adapters.common import COMPOSITE
-from samplers.entry import SAMPLED_TIERS, Row
-from samplers.interface.aliases import Builder
+from sgmcmc_verification.samplers.adapters.common import COMPOSITE
+from sgmcmc_verification.samplers.entry import SAMPLED_TIERS, Row
+from sgmcmc_verification.samplers.interface.aliases import Builder
 
 PRECONDITIONED: dict[str, str] = dict.fromkeys(
     ("recipe", "generator", "order", "law"),

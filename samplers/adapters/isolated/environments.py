@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from samplers.adapters.isolated.errors import BridgeMissing
-from targets.datasets.files import cache_directory
+from sgmcmc_verification.samplers.adapters.isolated.errors import BridgeMissing
+from sgmcmc_verification.targets.datasets.files import cache_directory
 
 FAR = Path(__file__).parent / "remote"
 
@@ -79,7 +79,7 @@ STAMP = "suite-bridge.json"
 
 def command(name: str) -> str:
     """The command that builds an environment."""
-    return f"python -m samplers.adapters.isolated build {name}"
+    return f"python -m sgmcmc_verification.samplers.adapters.isolated build {name}"
 
 
 def home(name: str) -> Path:

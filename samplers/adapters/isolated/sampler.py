@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from samplers.adapters.isolated.client import Client, client
-from samplers.adapters.isolated.errors import BridgeError
-from samplers.estimators.host import estimator_key, is_exact
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
-from samplers.interface.capabilities import NoisyEstimator
-from samplers.interface.claims import Claims
-from targets.target import Target
+from sgmcmc_verification.samplers.adapters.isolated.client import Client, client
+from sgmcmc_verification.samplers.adapters.isolated.errors import BridgeError
+from sgmcmc_verification.samplers.estimators.host import estimator_key, is_exact
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
+from sgmcmc_verification.samplers.interface.capabilities import NoisyEstimator
+from sgmcmc_verification.samplers.interface.claims import Claims
+from sgmcmc_verification.targets.target import Target
 
 BATCHES = (8, 512, 8192, 65536)
 """Sizes that a batch of one-step maps is filled up to."""
@@ -56,7 +56,7 @@ class Loaded(NamedTuple):
 
 def describe(target: Target) -> dict[str, Any]:
     """Describe a target for the other environment: its name, or a Gaussian as numbers."""
-    from targets.registry import TARGETS
+    from sgmcmc_verification.targets.registry import TARGETS
 
     if target.name in {row.name for row in TARGETS}:
         return {"name": target.name}

@@ -276,7 +276,7 @@ def find_law(spec: dict, folder: str) -> Law:
     if "sgmcmc_verification" not in sys.modules:  # the package without its public names, which need more libraries
         package = sys.modules["sgmcmc_verification"] = ModuleType("sgmcmc_verification")
         package.__path__ = [folder]
-    from targets.registry import target
+    from sgmcmc_verification.targets.registry import target
 
     found = target(spec["name"])
     example, unravel = ravel_pytree(jax.tree_util.tree_map(jnp.asarray, found.example))

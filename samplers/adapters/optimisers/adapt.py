@@ -4,15 +4,15 @@ import dataclasses
 from collections.abc import Callable
 from typing import NamedTuple
 
-from samplers.adapters.common import Foreign, load, sgld_claims
-from samplers.adapters.optimisers.arguments import split
-from samplers.adapters.optimisers.convention import Convention, solve
-from samplers.adapters.optimisers.reading import SAME
-from samplers.adapters.optimisers.sentence import sentence
-from samplers.interface.aliases import Options
-from samplers.interface.claims import Claims, Composite, Source, StationaryLaw
-from samplers.interface.sampler import Sampler
-from targets.target import Target
+from sgmcmc_verification.samplers.adapters.common import Foreign, load, sgld_claims
+from sgmcmc_verification.samplers.adapters.optimisers.arguments import split
+from sgmcmc_verification.samplers.adapters.optimisers.convention import Convention, solve
+from sgmcmc_verification.samplers.adapters.optimisers.reading import SAME
+from sgmcmc_verification.samplers.adapters.optimisers.sentence import sentence
+from sgmcmc_verification.samplers.interface.aliases import Options
+from sgmcmc_verification.samplers.interface.claims import Claims, Composite, Source, StationaryLaw
+from sgmcmc_verification.samplers.interface.sampler import Sampler
+from sgmcmc_verification.targets.target import Target
 
 Builder = Callable[[Target], Sampler]
 
@@ -40,7 +40,7 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
         Exception: whatever the optimiser raises.
     """
     load("torch")
-    from samplers.adapters.optimisers import torch_class as torch
+    from sgmcmc_verification.samplers.adapters.optimisers import torch_class as torch
 
     kind = torch.check_class(reference, value)
     arguments = split(reference, kind, options, 1)
@@ -63,7 +63,7 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
 def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:
     """Adapt a function of a learning rate that returns a transformation of gradients; otherwise as `of_torch`."""
     load("optax")
-    from samplers.adapters.optimisers import optax_function as optax
+    from sgmcmc_verification.samplers.adapters.optimisers import optax_function as optax
 
     function = optax.check_function(reference, value)
     arguments = split(reference, function, options, 0)

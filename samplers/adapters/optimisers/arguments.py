@@ -5,10 +5,17 @@ import inspect
 from collections.abc import Callable
 from typing import NamedTuple
 
-from samplers.adapters.common import Foreign
-from samplers.adapters.optimisers.convention import DATA, PRIORS, RATES, TEMPERATURES, USUAL_DATA, USUAL_RATE
-from samplers.adapters.optimisers.refusal import Refused
-from samplers.interface.aliases import Options
+from sgmcmc_verification.samplers.adapters.common import Foreign
+from sgmcmc_verification.samplers.adapters.optimisers.convention import (
+    DATA,
+    PRIORS,
+    RATES,
+    TEMPERATURES,
+    USUAL_DATA,
+    USUAL_RATE,
+)
+from sgmcmc_verification.samplers.adapters.optimisers.refusal import Refused
+from sgmcmc_verification.samplers.interface.aliases import Options
 
 OF_THE_LAW = (DATA[0], TEMPERATURES[0], PRIORS[0])
 """What a user may say of the law that is no option of the optimiser."""

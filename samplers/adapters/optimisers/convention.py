@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from samplers.adapters.common import Foreign
-from samplers.adapters.optimisers.reading import SAME, Probe, Reading, read
-from samplers.interface.aliases import Options
+from sgmcmc_verification.samplers.adapters.common import Foreign
+from sgmcmc_verification.samplers.adapters.optimisers.reading import SAME, Probe, Reading, read
+from sgmcmc_verification.samplers.interface.aliases import Options
 
 RATES = ("lr", "learning_rate", "step_size", "stepsize", "epsilon")
 DATA = (

@@ -16,15 +16,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
-from samplers.adapters.common import Foreign, load
-from samplers.adapters.optimisers.reading import Counts, Draw
-from samplers.adapters.optimisers.refusal import Refused
-from samplers.estimators.host import Unintercepted
-from samplers.interface.aliases import Estimator, EstimatorState, Options, Position, Scalar, Tree
-from samplers.interface.claims import Claims
-from samplers.interface.from_step import simple_sampler
-from samplers.interface.sampler import Sampler
-from samplers.interface.whole_state import fresh_key, is_key
+from sgmcmc_verification.samplers.adapters.common import Foreign, load
+from sgmcmc_verification.samplers.adapters.optimisers.reading import Counts, Draw
+from sgmcmc_verification.samplers.adapters.optimisers.refusal import Refused
+from sgmcmc_verification.samplers.estimators.host import Unintercepted
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Options, Position, Scalar, Tree
+from sgmcmc_verification.samplers.interface.claims import Claims
+from sgmcmc_verification.samplers.interface.from_step import simple_sampler
+from sgmcmc_verification.samplers.interface.sampler import Sampler
+from sgmcmc_verification.samplers.interface.whole_state import fresh_key, is_key
 
 INLINED = ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call")
 LOOPS = ("scan", "while", "cond")

@@ -18,8 +18,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from samplers.adapters.common import Foreign
-from samplers.interface.aliases import Options
+from sgmcmc_verification.samplers.adapters.common import Foreign
+from sgmcmc_verification.samplers.interface.aliases import Options
 
 Draw = Callable[[int], np.ndarray | float]
 """Number of a draw within a step -> its value, of its shape or a number."""

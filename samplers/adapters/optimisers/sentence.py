@@ -2,8 +2,8 @@
 
 import math
 
-from samplers.adapters.optimisers.convention import Convention
-from samplers.adapters.optimisers.reading import LATER, SAME
+from sgmcmc_verification.samplers.adapters.optimisers.convention import Convention
+from sgmcmc_verification.samplers.adapters.optimisers.reading import LATER, SAME
 
 KNOWN = {
     math.sqrt(2): "sqrt(2)",

@@ -16,15 +16,15 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from samplers.adapters.common import Foreign
-from samplers.adapters.optimisers.reading import GRADIENT, POSITION, Counts, Draw
-from samplers.adapters.optimisers.refusal import Refused
-from samplers.adapters.torch.adapter import ElementwiseMixin, TorchMixin
-from samplers.adapters.torch.common import Batch, Change, Source, TorchState, arrays, tensors
-from samplers.adapters.torch.noise_tape import draws_from
-from samplers.interface.aliases import Estimator, Options, Position, Tree
-from samplers.interface.claims import Claims
-from targets.target import Target
+from sgmcmc_verification.samplers.adapters.common import Foreign
+from sgmcmc_verification.samplers.adapters.optimisers.reading import GRADIENT, POSITION, Counts, Draw
+from sgmcmc_verification.samplers.adapters.optimisers.refusal import Refused
+from sgmcmc_verification.samplers.adapters.torch.adapter import ElementwiseMixin, TorchMixin
+from sgmcmc_verification.samplers.adapters.torch.common import Batch, Change, Source, TorchState, arrays, tensors
+from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Options, Position, Tree
+from sgmcmc_verification.samplers.interface.claims import Claims
+from sgmcmc_verification.targets.target import Target
 
 Leaves = list[torch.Tensor]
 MANY = 50

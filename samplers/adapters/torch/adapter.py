@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from samplers.adapters.common import Foreign
-from samplers.estimators.host import estimator_key
-from samplers.interface.aliases import Estimator, Position
-from samplers.interface.from_step import PositionVariable
-from targets.target import Target
+from sgmcmc_verification.samplers.adapters.common import Foreign
+from sgmcmc_verification.samplers.estimators.host import estimator_key
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Position
+from sgmcmc_verification.samplers.interface.from_step import PositionVariable
+from sgmcmc_verification.targets.target import Target
 
 if TYPE_CHECKING:
     import torch
 
-    from samplers.adapters.torch.common import Change, TorchState
+    from sgmcmc_verification.samplers.adapters.torch.common import Change, TorchState
 
 
 class TorchMixin(PositionVariable):
@@ -46,7 +46,7 @@ class TorchMixin(PositionVariable):
 
     def init(self, key: np.random.Generator, position: Position, estimator: Estimator) -> "TorchState":
         """Start a chain at a position."""
-        from samplers.adapters.torch.common import TorchState, tensors
+        from sgmcmc_verification.samplers.adapters.torch.common import TorchState, tensors
 
         estate = estimator.init(estimator_key(key, estimator), position)
         return TorchState(self._fresh(list(tensors(position).values())), estate)
@@ -55,15 +55,15 @@ class TorchMixin(PositionVariable):
         self, key: np.random.Generator, state: "TorchState", step_size: float, estimator: Estimator
     ) -> "TorchState":
         """Take one step."""
-        from samplers.adapters.torch.common import Source as Gradient
-        from samplers.adapters.torch.common import TorchState
+        from sgmcmc_verification.samplers.adapters.torch.common import Source as Gradient
+        from sgmcmc_verification.samplers.adapters.torch.common import TorchState
 
         source = Gradient(self.target, estimator, key, state.estate, self._change())
         return TorchState(self._advance(key, state.inner, float(step_size), source), source.estate)
 
     def position(self, state: "TorchState") -> Position:
         """Position of a state."""
-        from samplers.adapters.torch.common import arrays
+        from sgmcmc_verification.samplers.adapters.torch.common import arrays
 
         return arrays(self.target, self._leaves(state.inner))
 
@@ -83,7 +83,7 @@ class ElementwiseMixin(TorchMixin):
             num_steps: number of steps.
             estimator: exact, or one that JAX can vectorise.
         """
-        from samplers.adapters.torch.common import Batch, tensor
+        from sgmcmc_verification.samplers.adapters.torch.common import Batch, tensor
 
         source = Batch(self.target, estimator, rng, len(positions), self._change())
         memory = self._fresh([tensor(np.asarray(positions, np.float64))])

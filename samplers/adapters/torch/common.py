@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
-from samplers.adapters.common import Foreign
-from samplers.estimators.basic import KnownNoise
-from samplers.estimators.host import estimator_key, is_exact
-from samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
-from samplers.interface.capabilities import NoisyEstimator, on_host
-from targets.target import Target
+from sgmcmc_verification.samplers.adapters.common import Foreign
+from sgmcmc_verification.samplers.estimators.basic import KnownNoise
+from sgmcmc_verification.samplers.estimators.host import estimator_key, is_exact
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
+from sgmcmc_verification.samplers.interface.capabilities import NoisyEstimator, on_host
+from sgmcmc_verification.targets.target import Target
 
 ValueAndGradient = tuple[np.ndarray, list[np.ndarray]]
 Change = Callable[[list[np.ndarray], list[np.ndarray]], ValueAndGradient]

@@ -21,20 +21,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from samplers.adapters.common import Foreign, load, preconditioned_claims, sgld_claims, torch_row
-from samplers.adapters.torch.adapter import ElementwiseMixin, TorchMixin
-from samplers.entry import SAMPLED_TIERS, Row
-from samplers.interface.aliases import Estimator, Position, Tree
-from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
-from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
-from samplers.validation import require, require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.adapters.common import Foreign, load, preconditioned_claims, sgld_claims, torch_row
+from sgmcmc_verification.samplers.adapters.torch.adapter import ElementwiseMixin, TorchMixin
+from sgmcmc_verification.samplers.entry import SAMPLED_TIERS, Row
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Position, Tree
+from sgmcmc_verification.samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
+from sgmcmc_verification.samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.target import Target
 
 if TYPE_CHECKING:
     import torch
 
-    from samplers.adapters.torch.common import Batch, Change, TorchState
-    from samplers.adapters.torch.common import Source as Gradient
+    from sgmcmc_verification.samplers.adapters.torch.common import Batch, Change, TorchState
+    from sgmcmc_verification.samplers.adapters.torch.common import Source as Gradient
 
 
 def library() -> ModuleType:
@@ -102,8 +102,8 @@ class _Adapter(TorchMixin):
         """Take one step of the library from `memory`."""
         import torch
 
-        from samplers.adapters.torch.common import tensor
-        from samplers.adapters.torch.noise_tape import draws_from
+        from sgmcmc_verification.samplers.adapters.torch.common import tensor
+        from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # nbeta = 1, noise_level != 1, deprecated classes
@@ -237,7 +237,7 @@ class SGMCMCRMSprop(SGMCMCSGLD):
 
     def unpack(self, state: "TorchState") -> RMSpropPoint:
         """Full variable z of a state."""
-        from samplers.adapters.torch.common import arrays
+        from sgmcmc_verification.samplers.adapters.torch.common import arrays
 
         return RMSpropPoint(
             self.position(state), arrays(self.target, [kept["square_avg"] for kept in state.inner.each])
@@ -245,7 +245,7 @@ class SGMCMCRMSprop(SGMCMCSGLD):
 
     def pack(self, key: np.random.Generator, z: RMSpropPoint, estimator: Estimator) -> "TorchState":
         """State with the full variable z; caches are computed anew."""
-        from samplers.adapters.torch.common import tensors
+        from sgmcmc_verification.samplers.adapters.torch.common import tensors
 
         state = self.init(key, z.position, estimator)
         each = [{"square_avg": v} for v in tensors(z.square_avg).values()]
@@ -333,8 +333,8 @@ class SGNHT(_Adapter):
         """Start a chain at a position."""
         import torch
 
-        from samplers.adapters.torch.common import tensors
-        from samplers.adapters.torch.noise_tape import draws_from
+        from sgmcmc_verification.samplers.adapters.torch.common import tensors
+        from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from
 
         state = super().init(key, position, estimator)
         parameters = [torch.nn.Parameter(x) for x in tensors(position).values()]
@@ -361,14 +361,14 @@ class SGNHT(_Adapter):
 
     def unpack(self, state: "TorchState") -> ThermostatPoint:
         """Full variable z of a state."""
-        from samplers.adapters.torch.common import arrays
+        from sgmcmc_verification.samplers.adapters.torch.common import arrays
 
         momentum = arrays(self.target, [kept["momentum"] for kept in state.inner.each])
         return ThermostatPoint(self.position(state), momentum, state.inner.group["thermostat"].numpy().copy())
 
     def pack(self, key: np.random.Generator, z: ThermostatPoint, estimator: Estimator) -> "TorchState":
         """State with the full variable z; caches are computed anew."""
-        from samplers.adapters.torch.common import tensor, tensors
+        from sgmcmc_verification.samplers.adapters.torch.common import tensor, tensors
 
         state = super().init(key, z.position, estimator)
         each = [{"momentum": r} for r in tensors(z.momentum).values()]

@@ -11,18 +11,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from samplers.adapters.common import COMPOSITE, Foreign, composite_claims, load, sgld_claims, torch_row
-from samplers.adapters.torch.adapter import ElementwiseMixin, TorchMixin
-from samplers.entry import SAMPLED_TIERS, Row
-from samplers.interface.claims import Claims, ExactLaw, Source
-from samplers.validation import require
-from targets.target import Target
+from sgmcmc_verification.samplers.adapters.common import (
+    COMPOSITE,
+    Foreign,
+    composite_claims,
+    load,
+    sgld_claims,
+    torch_row,
+)
+from sgmcmc_verification.samplers.adapters.torch.adapter import ElementwiseMixin, TorchMixin
+from sgmcmc_verification.samplers.entry import SAMPLED_TIERS, Row
+from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.target import Target
 
 if TYPE_CHECKING:
     import torch
 
-    from samplers.adapters.torch.common import Batch
-    from samplers.adapters.torch.common import Source as Gradient
+    from sgmcmc_verification.samplers.adapters.torch.common import Batch
+    from sgmcmc_verification.samplers.adapters.torch.common import Source as Gradient
 
 
 def library() -> ModuleType:
@@ -51,7 +58,7 @@ class _Adapter(TorchMixin):
         """Take one step of the library from `memory`, tensors."""
         import torch
 
-        from samplers.adapters.torch.noise_tape import draws_from, numpy_uniforms_from
+        from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from, numpy_uniforms_from
 
         parameters = [torch.nn.Parameter(leaf.clone()) for leaf in memory]
         with draws_from(generator), numpy_uniforms_from(generator):

@@ -13,8 +13,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from samplers.adapters.common import Foreign
-from samplers.estimators.host import Unintercepted
+from sgmcmc_verification.samplers.adapters.common import Foreign
+from sgmcmc_verification.samplers.estimators.host import Unintercepted
 
 _COMPARISONS = {"lt": (0, 1), "le": (0, 1), "gt": (1, 0), "ge": (1, 0)}
 """Comparison `first ? second` -> which argument has to be the smaller one for it to be true."""

@@ -19,23 +19,23 @@ from typing import TYPE_CHECKING
 import jax
 import numpy as np
 
-from samplers.adapters.common import Foreign, load, torch_row
-from samplers.adapters.torch.adapter import TorchMixin
-from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.dynamics.underdamped import PhasePoint, langevin_dynamics
-from samplers.entry import TEMPERATURES, Row
-from samplers.interface.aliases import Estimator, Position, Tree
-from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
-from samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
-from samplers.underdamped.sghmc import SGHMC as ReferenceSGHMC
-from samplers.validation import require, require_positive
-from targets.target import Target
+from sgmcmc_verification.samplers.adapters.common import Foreign, load, torch_row
+from sgmcmc_verification.samplers.adapters.torch.adapter import TorchMixin
+from sgmcmc_verification.samplers.dynamics.overdamped import overdamped_dynamics
+from sgmcmc_verification.samplers.dynamics.underdamped import PhasePoint, langevin_dynamics
+from sgmcmc_verification.samplers.entry import TEMPERATURES, Row
+from sgmcmc_verification.samplers.interface.aliases import Estimator, Position, Tree
+from sgmcmc_verification.samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw, StationaryMoments
+from sgmcmc_verification.samplers.thermostats.common import ThermostatPoint, thermostat_dynamics
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC as ReferenceSGHMC
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.target import Target
 
 if TYPE_CHECKING:
     import torch
 
-    from samplers.adapters.torch.common import Batch, TorchState
-    from samplers.adapters.torch.common import Source as Gradient
+    from sgmcmc_verification.samplers.adapters.torch.common import Batch, TorchState
+    from sgmcmc_verification.samplers.adapters.torch.common import Source as Gradient
 
 
 def library() -> ModuleType:
@@ -74,9 +74,9 @@ class _Adapter(TorchMixin):
 
     def init(self, key: np.random.Generator, position: Position, estimator: Estimator) -> "TorchState":
         """Start a chain at a position."""
-        from samplers.adapters.torch.common import TorchState, tensors
-        from samplers.adapters.torch.noise_tape import draws_from
-        from samplers.estimators.host import estimator_key
+        from sgmcmc_verification.samplers.adapters.torch.common import TorchState, tensors
+        from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from
+        from sgmcmc_verification.samplers.estimators.host import estimator_key
 
         estate = estimator.init(estimator_key(key, estimator), position)
         with draws_from(key):
@@ -86,7 +86,7 @@ class _Adapter(TorchMixin):
         self, generator: np.random.Generator, memory: Foreign, step_size: float, source: "Gradient"
     ) -> Foreign:
         """Take one step of the library from its state `memory`."""
-        from samplers.adapters.torch.noise_tape import draws_from
+        from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from
 
         with draws_from(generator):
             return self._transform(source, step_size).update(memory, None)[0]
@@ -118,8 +118,8 @@ class _Adapter(TorchMixin):
         """
         import torch
 
-        from samplers.adapters.torch.common import Batch
-        from samplers.adapters.torch.noise_tape import draws_from
+        from sgmcmc_verification.samplers.adapters.torch.common import Batch
+        from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from
 
         transform = self._transform(Batch(self.target, estimator, rng, len(starts)), float(step_size))
         with draws_from(rng):
@@ -130,7 +130,7 @@ class _Adapter(TorchMixin):
 
     def _batch(self, transform: Foreign, starts: np.ndarray) -> Foreign:
         """A state of the library whose parameters are those of all chains."""
-        from samplers.adapters.torch.common import tensor
+        from sgmcmc_verification.samplers.adapters.torch.common import tensor
 
         return transform.init({"leaf0": tensor(starts)})
 
@@ -237,18 +237,18 @@ class _Momentum(_Adapter):
 
     def unpack(self, state: "TorchState") -> Tree:
         """Full variable z of a state."""
-        from samplers.adapters.torch.common import arrays
+        from sgmcmc_verification.samplers.adapters.torch.common import arrays
 
         momentum = arrays(self.target, self._ordered(state.inner.momenta))
         return PhasePoint(self.position(state), jax.tree.map(lambda m: 1 / self.sigma * m, momentum))
 
     def _momenta(self, r: Tree) -> dict[str, "torch.Tensor"]:
-        from samplers.adapters.torch.common import tensors
+        from sgmcmc_verification.samplers.adapters.torch.common import tensors
 
         return tensors(jax.tree.map(lambda leaf: self.sigma * np.asarray(leaf), r))
 
     def _batch(self, transform: Foreign, starts: np.ndarray) -> Foreign:
-        from samplers.adapters.torch.common import tensor
+        from sgmcmc_verification.samplers.adapters.torch.common import tensor
 
         x, r = starts[:, : self.target.size], starts[:, self.target.size :]
         given = replace(self, momenta={"leaf0": tensor(self.sigma * r)}) if r.size else self
@@ -390,7 +390,7 @@ class SGNHT(_Momentum):
 
     def pack(self, key: np.random.Generator, z: ThermostatPoint, estimator: Estimator) -> "TorchState":
         """State with the full variable z; caches are computed anew."""
-        from samplers.adapters.torch.common import tensor
+        from sgmcmc_verification.samplers.adapters.torch.common import tensor
 
         state = super().pack(key, z, estimator)
         xi = tensor(self.sigma * np.asarray(z.thermostat, np.float64))
@@ -403,8 +403,8 @@ class SGNHT(_Momentum):
         """End values (N, n) of z with a thermostat for each chain: `torch.func.vmap` of the library's update."""
         import torch
 
-        from samplers.adapters.torch.common import Batch, tensor
-        from samplers.adapters.torch.noise_tape import draws_from
+        from sgmcmc_verification.samplers.adapters.torch.common import Batch, tensor
+        from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from
 
         transform, d = (
             self._transform(Batch(self.target, estimator, rng, len(starts)), float(step_size)),

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from samplers.entry import Row
-from samplers.positive.gamma_updates import CIRUpdate, ExactGamma, ExpandedMeanUpdate, GammaUpdate
-from samplers.topic_models.common import kernel_row
-from samplers.topic_models.dp.slice import DPSlice, Users
-from targets.topic_models.registry import Enumerated
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.positive.gamma_updates import CIRUpdate, ExactGamma, ExpandedMeanUpdate, GammaUpdate
+from sgmcmc_verification.samplers.topic_models.common import kernel_row
+from sgmcmc_verification.samplers.topic_models.dp.slice import DPSlice, Users
+from sgmcmc_verification.targets.topic_models.registry import Enumerated
 
 
 @dataclass(frozen=True, eq=False)

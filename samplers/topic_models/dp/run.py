@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from samplers.runner.loop import Loop, drive
-from samplers.topic_models.dp.slice import DPSlice, DPState, StepSizes, Users
-from samplers.validation import require
+from sgmcmc_verification.samplers.runner.loop import Loop, drive
+from sgmcmc_verification.samplers.topic_models.dp.slice import DPSlice, DPState, StepSizes, Users
+from sgmcmc_verification.samplers.validation import require
 
 USUAL = Loop(checkpoint_every=200, progress=None)
 """A score every 10 iterations, a checkpoint, if a file is given, every 200, and a bar where stderr is a terminal."""

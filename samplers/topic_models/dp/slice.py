@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from samplers.interface.claims import Claims, ExactLaw, Source, StationaryLaw
-from samplers.positive.gamma_updates import ExactGamma, GammaUpdate, log_gamma_draws
-from samplers.topic_models.dp.kernels import log_mixture, reassigned
-from samplers.validation import require
-from targets.numerics.ragged import SparseRows
-from targets.topic_models.dp_mixture import DPMixture
+from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source, StationaryLaw
+from sgmcmc_verification.samplers.positive.gamma_updates import ExactGamma, GammaUpdate, log_gamma_draws
+from sgmcmc_verification.samplers.topic_models.dp.kernels import log_mixture, reassigned
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.numerics.ragged import SparseRows
+from sgmcmc_verification.targets.topic_models.dp_mixture import DPMixture
 
 BLOCK = 32
 """Sticks that are broken at a time."""

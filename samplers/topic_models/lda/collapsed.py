@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from samplers.positive.cir_transition import draw_uniform, streams
-from targets.datasets.corpus import Corpus
-from targets.topic_models.lda.model import LDA
+from sgmcmc_verification.samplers.positive.cir_transition import draw_uniform, streams
+from sgmcmc_verification.targets.datasets.corpus import Corpus
+from sgmcmc_verification.targets.topic_models.lda.model import LDA
 
 
 class CollapsedState(NamedTuple):

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from samplers.topic_models.lda.estimator import word_weights
-from samplers.topic_models.lda.gibbs import sample_topics
-from targets.datasets.corpus import Corpus, completion_split
+from sgmcmc_verification.samplers.topic_models.lda.estimator import word_weights
+from sgmcmc_verification.samplers.topic_models.lda.gibbs import sample_topics
+from sgmcmc_verification.targets.datasets.corpus import Corpus, completion_split
 
 
 @dataclass(eq=False)

@@ -6,23 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from samplers.entry import Row
-from samplers.interface.aliases import EstimatorState
-from samplers.interface.sampler import Estimate
-from samplers.riemannian.metrics import FlatMetric, PositiveMetric
-from samplers.riemannian.sgrhmc import SGRHMC
-from samplers.riemannian.sgrld import SGRLD
-from samplers.topic_models.common import kernel_row
-from samplers.topic_models.lda.collapsed import CollapsedState, collapsed_sweep
-from samplers.topic_models.lda.estimator import as_generator
-from samplers.topic_models.lda.gibbs import sample_topics, sweep_document
-from samplers.topic_models.lda.scir import TopicSCIR
-from samplers.topic_models.lda.stored_assignments import StoredGibbs
-from targets.datasets.corpus import Corpus
-from targets.datasets.tokenise import Vocabulary
-from targets.topic_models.lda.model import LDA
-from targets.topic_models.lda.tiny import TinyLDA
-from targets.topic_models.registry import Enumerated
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.aliases import EstimatorState
+from sgmcmc_verification.samplers.interface.sampler import Estimate
+from sgmcmc_verification.samplers.riemannian.metrics import FlatMetric, PositiveMetric
+from sgmcmc_verification.samplers.riemannian.sgrhmc import SGRHMC
+from sgmcmc_verification.samplers.riemannian.sgrld import SGRLD
+from sgmcmc_verification.samplers.topic_models.common import kernel_row
+from sgmcmc_verification.samplers.topic_models.lda.collapsed import CollapsedState, collapsed_sweep
+from sgmcmc_verification.samplers.topic_models.lda.estimator import as_generator
+from sgmcmc_verification.samplers.topic_models.lda.gibbs import sample_topics, sweep_document
+from sgmcmc_verification.samplers.topic_models.lda.scir import TopicSCIR
+from sgmcmc_verification.samplers.topic_models.lda.stored_assignments import StoredGibbs
+from sgmcmc_verification.targets.datasets.corpus import Corpus
+from sgmcmc_verification.targets.datasets.tokenise import Vocabulary
+from sgmcmc_verification.targets.topic_models.lda.model import LDA
+from sgmcmc_verification.targets.topic_models.lda.tiny import TinyLDA
+from sgmcmc_verification.targets.topic_models.registry import Enumerated
 
 Sweep = Callable[..., Any]
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
-from samplers.interface.sampler import Estimate, Position
-from samplers.topic_models.lda.gibbs import sample_topics
-from samplers.validation import require
-from targets.datasets.corpus import Corpus
-from targets.datasets.minibatch_stream import Independent, Shuffled
-from targets.topic_models.lda.model import LDA
-from targets.topic_models.lda.softmax import SoftmaxLDA
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Position
+from sgmcmc_verification.samplers.topic_models.lda.gibbs import sample_topics
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.datasets.corpus import Corpus
+from sgmcmc_verification.targets.datasets.minibatch_stream import Independent, Shuffled
+from sgmcmc_verification.targets.topic_models.lda.model import LDA
+from sgmcmc_verification.targets.topic_models.lda.softmax import SoftmaxLDA
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from samplers.positive.cir_transition import draw_uniform, streams
-from samplers.validation import require
+from sgmcmc_verification.samplers.positive.cir_transition import draw_uniform, streams
+from sgmcmc_verification.samplers.validation import require
 
 
 class Counts(NamedTuple):

@@ -10,18 +10,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.interface.claims import ParticleLaw
-from samplers.interface.sampler import Estimate, Position, Sampler, State
-from samplers.runner import checkpoint as checkpoints
-from samplers.runner.digests import digest, digest_arrays
-from samplers.runner.loop import Loop, drive, points_of, stream, table_of
-from samplers.topic_models.common import NoEstimator, finite_topics
-from samplers.topic_models.lda.completion import Completion
-from samplers.topic_models.lda.estimator import DocumentGibbs, as_generator
-from samplers.topic_models.lda.run import Given
-from samplers.validation import require
-from targets.datasets.minibatch_stream import Independent, Shuffled
-from targets.topic_models.lda.softmax import SoftmaxLDA
+from sgmcmc_verification.samplers.interface.claims import ParticleLaw
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Position, Sampler, State
+from sgmcmc_verification.samplers.runner import checkpoint as checkpoints
+from sgmcmc_verification.samplers.runner.digests import digest, digest_arrays
+from sgmcmc_verification.samplers.runner.loop import Loop, drive, points_of, stream, table_of
+from sgmcmc_verification.samplers.topic_models.common import NoEstimator, finite_topics
+from sgmcmc_verification.samplers.topic_models.lda.completion import Completion
+from sgmcmc_verification.samplers.topic_models.lda.estimator import DocumentGibbs, as_generator
+from sgmcmc_verification.samplers.topic_models.lda.run import Given
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.datasets.minibatch_stream import Independent, Shuffled
+from sgmcmc_verification.targets.topic_models.lda.softmax import SoftmaxLDA
 
 _STEP, _EVALUATION, _INIT = 0, 1, 2
 """Tags of the random numbers of a step, of an evaluation and of the start."""

@@ -9,17 +9,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.interface.sampler import Estimate, Position, Sampler, State, Stateless
-from samplers.runner import checkpoint as checkpoints
-from samplers.runner.digests import digest, digest_arrays
-from samplers.runner.loop import Loop, drive, points_of, stream, table_of
-from samplers.runner.schedules import Schedule, constant
-from samplers.topic_models.common import finite_topics
-from samplers.topic_models.lda.completion import Completion
-from samplers.topic_models.lda.estimator import DocumentGibbs
-from samplers.topic_models.lda.stored_assignments import StoredGibbs
-from samplers.validation import require
-from targets.topic_models.lda.model import normalised
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Position, Sampler, State, Stateless
+from sgmcmc_verification.samplers.runner import checkpoint as checkpoints
+from sgmcmc_verification.samplers.runner.digests import digest, digest_arrays
+from sgmcmc_verification.samplers.runner.loop import Loop, drive, points_of, stream, table_of
+from sgmcmc_verification.samplers.runner.schedules import Schedule, constant
+from sgmcmc_verification.samplers.topic_models.common import finite_topics
+from sgmcmc_verification.samplers.topic_models.lda.completion import Completion
+from sgmcmc_verification.samplers.topic_models.lda.estimator import DocumentGibbs
+from sgmcmc_verification.samplers.topic_models.lda.stored_assignments import StoredGibbs
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.topic_models.lda.model import normalised
 
 _STEP, _EVALUATION, _INIT = 0, 1, 2
 """Tags of the random numbers of a step, of an evaluation and of the start."""

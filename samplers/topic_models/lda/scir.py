@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from samplers.interface.claims import Claims, ExactLaw, Source
-from samplers.positive.scir import CIRSteps
+from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source
+from sgmcmc_verification.samplers.positive.scir import CIRSteps
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,17 @@ import jax
 import numpy as np
 from numba import njit
 
-from samplers.interface.sampler import Estimate, Position
-from samplers.topic_models.lda.estimator import as_generator, require_words, word_weights, words_used
-from samplers.topic_models.lda.gibbs import move_topics
-from targets.datasets.corpus import token_type
-from targets.datasets.minibatch_stream import Independent, Shuffled
-from targets.topic_models.lda.model import LDA
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Position
+from sgmcmc_verification.samplers.topic_models.lda.estimator import (
+    as_generator,
+    require_words,
+    word_weights,
+    words_used,
+)
+from sgmcmc_verification.samplers.topic_models.lda.gibbs import move_topics
+from sgmcmc_verification.targets.datasets.corpus import token_type
+from sgmcmc_verification.targets.datasets.minibatch_stream import Independent, Shuffled
+from sgmcmc_verification.targets.topic_models.lda.model import LDA
 
 
 class StoredTopics(NamedTuple):

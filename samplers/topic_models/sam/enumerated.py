@@ -6,20 +6,20 @@ from functools import cache
 
 import numpy as np
 
-from samplers.entry import Row
-from samplers.geodesic.gmc import GMC
-from samplers.geodesic.gsgnht import GSGNHT
-from samplers.geodesic.sggmc import SGGMC
-from samplers.interface.sampler import Sampler
-from samplers.topic_models.common import kernel_row
-from samplers.topic_models.sam.methods import Method, build
-from samplers.topic_models.sam.weights import WeightSettings
-from targets.manifolds.spheres import ProductOfSpheres
-from targets.numerics.ragged import SparseRows
-from targets.target import Target
-from targets.topic_models.sam import tiny
-from targets.topic_models.sam.documents import as_rows
-from targets.topic_models.sam.model import SAM
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.geodesic.gmc import GMC
+from sgmcmc_verification.samplers.geodesic.gsgnht import GSGNHT
+from sgmcmc_verification.samplers.geodesic.sggmc import SGGMC
+from sgmcmc_verification.samplers.interface.sampler import Sampler
+from sgmcmc_verification.samplers.topic_models.common import kernel_row
+from sgmcmc_verification.samplers.topic_models.sam.methods import Method, build
+from sgmcmc_verification.samplers.topic_models.sam.weights import WeightSettings
+from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
+from sgmcmc_verification.targets.numerics.ragged import SparseRows
+from sgmcmc_verification.targets.target import Target
+from sgmcmc_verification.targets.topic_models.sam import tiny
+from sgmcmc_verification.targets.topic_models.sam.documents import as_rows
+from sgmcmc_verification.targets.topic_models.sam.model import SAM
 
 FRICTION = 10.0
 

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.interface.sampler import Estimate, Stateless
-from samplers.topic_models.sam.weights import WeightSettings, sample_weights
-from targets.numerics.ragged import SparseRows
-from targets.topic_models.sam.documents import matrix
-from targets.topic_models.sam.model import SAM
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Stateless
+from sgmcmc_verification.samplers.topic_models.sam.weights import WeightSettings, sample_weights
+from sgmcmc_verification.targets.numerics.ragged import SparseRows
+from sgmcmc_verification.targets.topic_models.sam.documents import matrix
+from sgmcmc_verification.targets.topic_models.sam.model import SAM
 
 Tensor = np.ndarray | jax.Array
 """An array of the host or of a device."""

@@ -27,17 +27,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
 
-from samplers.geodesic.gmc import GMC
-from samplers.geodesic.gsgnht import GSGNHT
-from samplers.geodesic.sggmc import SGGMC
-from samplers.interface.sampler import Sampler, State
-from samplers.topic_models.common import NoEstimator
-from samplers.topic_models.sam.estimator import Batch, BatchEstimator, draw_batch
-from samplers.topic_models.sam.weights import USUAL, WeightSettings
-from samplers.validation import require
-from targets.numerics.ragged import SparseRows
-from targets.topic_models.sam.documents import as_rows
-from targets.topic_models.sam.model import SAM
+from sgmcmc_verification.samplers.geodesic.gmc import GMC
+from sgmcmc_verification.samplers.geodesic.gsgnht import GSGNHT
+from sgmcmc_verification.samplers.geodesic.sggmc import SGGMC
+from sgmcmc_verification.samplers.interface.sampler import Sampler, State
+from sgmcmc_verification.samplers.topic_models.common import NoEstimator
+from sgmcmc_verification.samplers.topic_models.sam.estimator import Batch, BatchEstimator, draw_batch
+from sgmcmc_verification.samplers.topic_models.sam.weights import USUAL, WeightSettings
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.numerics.ragged import SparseRows
+from sgmcmc_verification.targets.topic_models.sam.documents import as_rows
+from sgmcmc_verification.targets.topic_models.sam.model import SAM
 
 
 @dataclass(frozen=True, eq=False)

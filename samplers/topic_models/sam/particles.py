@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.interface.sampler import Estimate, State
-from samplers.topic_models.common import NoEstimator
-from samplers.topic_models.sam.estimator import Batch, BatchEstimator, Tensor, weighted
-from samplers.topic_models.sam.methods import Method
-from samplers.validation import require
-from targets.topic_models.sam.documents import matrix
-from targets.topic_models.sam.model import SAM
+from sgmcmc_verification.samplers.interface.sampler import Estimate, State
+from sgmcmc_verification.samplers.topic_models.common import NoEstimator
+from sgmcmc_verification.samplers.topic_models.sam.estimator import Batch, BatchEstimator, Tensor, weighted
+from sgmcmc_verification.samplers.topic_models.sam.methods import Method
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.topic_models.sam.documents import matrix
+from sgmcmc_verification.targets.topic_models.sam.model import SAM
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,16 +6,16 @@ from typing import NamedTuple, Protocol
 import jax
 import numpy as np
 
-from samplers.interface.sampler import State
-from samplers.runner import checkpoint as checkpoints
-from samplers.runner.digests import digest_arrays
-from samplers.runner.loop import Loop, drive, points_of, stream, table_of
-from samplers.topic_models.common import finite_topics
-from samplers.topic_models.sam.methods import Method
-from samplers.topic_models.sam.particles import ParticleTopics
-from samplers.topic_models.sam.variational import MeanField, StochasticMeanField, Variational
-from samplers.validation import require
-from targets.topic_models.sam.perplexity import LogPerplexity
+from sgmcmc_verification.samplers.interface.sampler import State
+from sgmcmc_verification.samplers.runner import checkpoint as checkpoints
+from sgmcmc_verification.samplers.runner.digests import digest_arrays
+from sgmcmc_verification.samplers.runner.loop import Loop, drive, points_of, stream, table_of
+from sgmcmc_verification.samplers.topic_models.common import finite_topics
+from sgmcmc_verification.samplers.topic_models.sam.methods import Method
+from sgmcmc_verification.samplers.topic_models.sam.particles import ParticleTopics
+from sgmcmc_verification.samplers.topic_models.sam.variational import MeanField, StochasticMeanField, Variational
+from sgmcmc_verification.samplers.validation import require
+from sgmcmc_verification.targets.topic_models.sam.perplexity import LogPerplexity
 
 _STEP, _INIT = 0, 1
 """Tags of the random numbers of a sample and of the start."""

@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from samplers.validation import require, require_positive
-from targets.numerics.bessel import mean_resultant
-from targets.numerics.ragged import SparseRows
-from targets.topic_models.sam.documents import matrix
-from targets.topic_models.sam.model import SAM, unit_rows
+from sgmcmc_verification.samplers.validation import require, require_positive
+from sgmcmc_verification.targets.numerics.bessel import mean_resultant
+from sgmcmc_verification.targets.numerics.ragged import SparseRows
+from sgmcmc_verification.targets.topic_models.sam.documents import matrix
+from sgmcmc_verification.targets.topic_models.sam.model import SAM, unit_rows
 
 LEAST = 1e-5
 """Of the weights."""

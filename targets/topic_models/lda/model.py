@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from targets.numerics.validation import require_positive, require_some
+from sgmcmc_verification.targets.numerics.validation import require_positive, require_some
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from targets.manifolds.orthant import Positive
-from targets.target import Target
-from targets.topic_models.lda.model import LDA
+from sgmcmc_verification.targets.manifolds.orthant import Positive
+from sgmcmc_verification.targets.target import Target
+from sgmcmc_verification.targets.topic_models.lda.model import LDA
 
 LARGEST = 4096
 """Assignments that are enumerated at most."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from targets.numerics.ragged import SparseRows
+from sgmcmc_verification.targets.numerics.ragged import SparseRows
 
 
 def as_rows(documents: SparseRows | np.ndarray) -> SparseRows:

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from targets.manifolds.spheres import ProductOfSpheres
-from targets.numerics.bessel import log_vmf_constant, mean_resultant
-from targets.numerics.spherical import sample_vmf
+from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
+from sgmcmc_verification.targets.numerics.bessel import log_vmf_constant, mean_resultant
+from sgmcmc_verification.targets.numerics.spherical import sample_vmf
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from targets.numerics.ragged import SparseRows
-from targets.topic_models.sam.documents import matrix
-from targets.topic_models.sam.model import SAM
+from sgmcmc_verification.targets.numerics.ragged import SparseRows
+from sgmcmc_verification.targets.topic_models.sam.documents import matrix
+from sgmcmc_verification.targets.topic_models.sam.model import SAM
 
 
 class Perplexity(NamedTuple):

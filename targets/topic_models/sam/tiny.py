@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from targets.entry import TargetRow
-from targets.numerics.quadrature import coordinate
-from targets.numerics.spherical import circle_rule, sphere_rule
-from targets.target import DataTerms, Moment, Target
-from targets.topic_models.sam.model import SAM
+from sgmcmc_verification.targets.entry import TargetRow
+from sgmcmc_verification.targets.numerics.quadrature import coordinate
+from sgmcmc_verification.targets.numerics.spherical import circle_rule, sphere_rule
+from sgmcmc_verification.targets.target import DataTerms, Moment, Target
+from sgmcmc_verification.targets.topic_models.sam.model import SAM
 
 ALPHA = (3.0, 1.5)
 """Not symmetric, so that topics are told apart."""

@@ -6,15 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from checks.core import compilation
-from checks.core.compilation import OFF, VARIABLE, cache_folder, machine, prune
+from sgmcmc_verification.checks.core import compilation
+from sgmcmc_verification.checks.core.compilation import OFF, VARIABLE, cache_folder, machine, prune
 
 PROGRAM = """
 import json, os, resource, sys
 if "LIMIT" in os.environ:  # files end after so many bytes, as on a full disk
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(os.environ["LIMIT"]),) * 2)
 import jax, jax.numpy as jnp
-from checks.core.compilation import configure
+from sgmcmc_verification.checks.core.compilation import configure
 
 hits = []
 jax.monitoring.register_event_listener(lambda event, **_: hits.append(event.endswith("cache_hits")))

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from checks.core.conclusion import RUNS, WORDS, Judged, Plan, conclude, unmet
-from checks.core.obligations import OBLIGATIONS, obligation
-from checks.core.result import Result
+from sgmcmc_verification.checks.core.conclusion import RUNS, WORDS, Judged, Plan, conclude, unmet
+from sgmcmc_verification.checks.core.obligations import OBLIGATIONS, obligation
+from sgmcmc_verification.checks.core.result import Result
 
 DUE = ("gaussian", "line", "closed-state")
 

@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks import check_sampler
-from checks.core.bad_input import BadInput
-from checks.core.likely_mistakes import refuse
-from checks.core.lookup import find_row
-from samplers import simple_sampler
-from samplers.registry import SAMPLERS
-from targets.registry import target
+from sgmcmc_verification.checks import check_sampler
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.likely_mistakes import refuse
+from sgmcmc_verification.checks.core.lookup import find_row
+from sgmcmc_verification.samplers import simple_sampler
+from sgmcmc_verification.samplers.registry import SAMPLERS
+from sgmcmc_verification.targets.registry import target
 
 
 def plain(key, position, step_size, estimator):

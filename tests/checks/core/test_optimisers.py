@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from checks.core.bad_input import BadInput
-from checks.core.lookup import find_row, resolve
-from checks.runner.check_sampler import plan_for
-from checks.runner.execute import run_check
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.lookup import find_row, resolve
+from sgmcmc_verification.checks.runner.check_sampler import plan_for
+from sgmcmc_verification.checks.runner.execute import run_check
 
 FILES = Path(__file__).resolve().parents[2] / "strangers" / "optimisers"
 for module in ("torch", "optax"):

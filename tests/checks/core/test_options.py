@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from checks.core.catalogue import find_target
-from checks.core.options import named_values, options_of, others, variants
-from checks.core.third_party import row
-from samplers.interface.claims import StationaryLaw
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.options import named_values, options_of, others, variants
+from sgmcmc_verification.checks.core.third_party import row
+from sgmcmc_verification.samplers.interface.claims import StationaryLaw
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.bad_input import BadInput
-from checks.core.catalogue import find_target
-from checks.core.lookup import DEFAULT_TARGETS
-from checks.core.third_party import Sealed, builder, filled_in, needs_of, row, step_power
-from samplers.estimators.basic import Exact, Minibatch
-from samplers.interface.claims import Claims, Source, StationaryLaw
-from samplers.interface.from_step import complete
-from samplers.interface.sampler import Estimator
-from targets.registry import target
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.lookup import DEFAULT_TARGETS
+from sgmcmc_verification.checks.core.third_party import Sealed, builder, filled_in, needs_of, row, step_power
+from sgmcmc_verification.samplers.estimators.basic import Exact, Minibatch
+from sgmcmc_verification.samplers.interface.claims import Claims, Source, StationaryLaw
+from sgmcmc_verification.samplers.interface.from_step import complete
+from sgmcmc_verification.samplers.interface.sampler import Estimator
+from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import MALA, Euler, Langevin, Underdamped, gradient, normal, potential
 
 PLANE, DATA = target("gaussian-correlated-2d"), target("tiny-gaussian-data")

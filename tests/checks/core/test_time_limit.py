@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from checks.core import time_limit as module
-from checks.core.error_origin import place
-from checks.core.time_limit import OutOfTime, time_limit
+from sgmcmc_verification.checks.core import time_limit as module
+from sgmcmc_verification.checks.core.error_origin import place
+from sgmcmc_verification.checks.core.time_limit import OutOfTime, time_limit
 
 LOOP = """
 import {header}
@@ -81,7 +81,7 @@ def test_a_step_that_does_not_end_is_one_line_with_its_place(tmp_path):
 def test_a_compiled_loop_that_does_not_end_ends_the_process(tmp_path, monkeypatch):
     code = (
         "import jax\n"
-        "from checks.core import time_limit\n"
+        "from sgmcmc_verification.checks.core import time_limit\n"
         "time_limit.GRACE = 1.0\n"
         "with time_limit.time_limit(0.5):\n"
         "    jax.lax.while_loop(lambda x: x < 1, lambda x: 0 * x, 0).block_until_ready()\n"

@@ -7,12 +7,12 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from checks.core.candidate import Subject
-from checks.core.lookup import find_row
-from checks.diagnosis.reading import read, read_order
-from checks.faults.registry import find_defect
-from samplers.interface.claims import Claims, ExactLaw, Source
-from samplers.simple import simple_sampler
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.lookup import find_row
+from sgmcmc_verification.checks.diagnosis.reading import read, read_order
+from sgmcmc_verification.checks.faults.registry import find_defect
+from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source
+from sgmcmc_verification.samplers.simple import simple_sampler
 
 EXACT = Claims(Source("", "none"), ExactLaw())
 

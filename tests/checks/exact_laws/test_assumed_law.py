@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.check import OutOfReach
-from checks.exact_laws.assumed_law import SAME, assumed_auxiliary
+from sgmcmc_verification.checks.core.check import OutOfReach
+from sgmcmc_verification.checks.exact_laws.assumed_law import SAME, assumed_auxiliary
 from tests.helpers.strangers import Kept, Langevin, Underdamped, gradient, normal, subject
 
 

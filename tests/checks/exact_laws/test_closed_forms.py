@@ -8,13 +8,13 @@ and O; chen2015convergence for the symmetric scheme; the 2 x 2 Lyapunov equation
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.exact_laws.lyapunov import position_law, stability_limit, variable_law
-from checks.numerics.quadrature import neville
-from checks.tracing.step_map import step_map
-from samplers.estimators.basic import KnownNoise, Minibatch
-from samplers.registry import sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.exact_laws.lyapunov import position_law, stability_limit, variable_law
+from sgmcmc_verification.checks.numerics.quadrature import neville
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.samplers.estimators.basic import KnownNoise, Minibatch
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.registry import target
 
 LINE = target("gaussian-1d-scaled")
 LAMBDA, MEAN = 2.5, 0.7

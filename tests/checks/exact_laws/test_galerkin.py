@@ -10,16 +10,21 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.core.check import NotApplicable, OutOfReach
-from checks.end_points.chains import end_points
-from checks.exact_laws.exact_draws import draw_variables
-from checks.exact_laws.galerkin import polynomials, require_moments_of_the_force, require_polynomials, stationary_laws
-from checks.exact_laws.null_law import null_law
-from checks.statistics.moments import mean_test
-from checks.tracing.step_map import step_map
-from samplers.registry import sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
+from sgmcmc_verification.checks.end_points.chains import end_points
+from sgmcmc_verification.checks.exact_laws.exact_draws import draw_variables
+from sgmcmc_verification.checks.exact_laws.galerkin import (
+    polynomials,
+    require_moments_of_the_force,
+    require_polynomials,
+    stationary_laws,
+)
+from sgmcmc_verification.checks.exact_laws.null_law import null_law
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.registry import target
 
 pytestmark = pytest.mark.xdist_group("manifold-law")
 

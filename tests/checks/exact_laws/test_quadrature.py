@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from checks.numerics.quadrature import MAX_NODES, gauss_hermite, neville, noise_rule, symmetric_rule
+from sgmcmc_verification.checks.numerics.quadrature import MAX_NODES, gauss_hermite, neville, noise_rule, symmetric_rule
 
 EPS = np.finfo(np.float64).eps
 

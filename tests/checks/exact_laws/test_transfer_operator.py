@@ -13,16 +13,16 @@ import pytest
 from scipy import integrate
 from scipy.stats import norm
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable
-from checks.exact_laws.transfer_operator import STENCIL, _interpolation, discrete_law
-from checks.tiers.law.transfer_operator import transfer_operator
-from checks.tracing.step_map import JaxStep, step_map
-from samplers.entry import Row
-from samplers.interface.claims import Claims, Source, StationaryLaw
-from samplers.interface.from_step import simple_sampler
-from samplers.registry import sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable
+from sgmcmc_verification.checks.exact_laws.transfer_operator import STENCIL, _interpolation, discrete_law
+from sgmcmc_verification.checks.tiers.law.transfer_operator import transfer_operator
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.claims import Claims, Source, StationaryLaw
+from sgmcmc_verification.samplers.interface.from_step import simple_sampler
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.registry import target
 
 CHECK = transfer_operator
 SQUARE = 1  # of x, x^2, x^3, ... in the observables of one coordinate

@@ -13,17 +13,17 @@ import mpmath
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from checks.proof.draws import Draw
-from checks.proof.errors import NotReal
-from checks.proof.expansion import coordinates
-from checks.proof.potential import any_target
-from checks.proof.reader.paths import every_path
-from checks.proof.reader.primitives import new_reader
-from checks.proof.ring import Ring
-from checks.proof.series import Space
-from checks.proof.traced import Traced
-from checks.tracing.noise_tape import Noise, record
-from samplers.estimators.basic import Exact
+from sgmcmc_verification.checks.proof.draws import Draw
+from sgmcmc_verification.checks.proof.errors import NotReal
+from sgmcmc_verification.checks.proof.expansion import coordinates
+from sgmcmc_verification.checks.proof.potential import any_target
+from sgmcmc_verification.checks.proof.reader.paths import every_path
+from sgmcmc_verification.checks.proof.reader.primitives import new_reader
+from sgmcmc_verification.checks.proof.ring import Ring
+from sgmcmc_verification.checks.proof.series import Space
+from sgmcmc_verification.checks.proof.traced import Traced
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
+from sgmcmc_verification.samplers.estimators.basic import Exact
 from tests.checks.proof.oracle import SmoothPotential
 
 STEP_SIZES = (4e-3, 1e-3)

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import mpmath
 import sympy as sp
 
-from checks.proof.draws import Draw
-from checks.proof.functions import Applied, Constant, HalfPower, InverseRoot, RationalPower, Root
-from checks.proof.potential import Coordinate, Jet, StepRoot
+from sgmcmc_verification.checks.proof.draws import Draw
+from sgmcmc_verification.checks.proof.functions import Applied, Constant, HalfPower, InverseRoot, RationalPower, Root
+from sgmcmc_verification.checks.proof.potential import Coordinate, Jet, StepRoot
 
 S = sp.Symbol("s", positive=True)
 
@@ -70,7 +70,7 @@ class SmoothPotential:
 
     def value(self, values: Mapping[int, mpmath.mpf], ring):
         """An evaluator of polynomials of `ring` in which the derivatives of U are those of this potential."""
-        from checks.proof.draws import evaluator
+        from sgmcmc_verification.checks.proof.draws import evaluator
 
         def free(number):
             g = ring.generators[number]

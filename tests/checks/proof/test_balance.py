@@ -9,22 +9,22 @@ import mpmath
 import numpy as np
 import pytest
 
-from checks.proof.draws import evaluator
-from checks.proof.potential import Coordinate
-from checks.proof.prove import prove
-from checks.proof.reader.paths import Path
-from checks.proof.reader.primitives import new_reader
-from checks.proof.ring import Ring
-from checks.proof.series import Space
-from checks.proof.statements.closure import finite_space
-from checks.proof.traced import evaluated
-from samplers.geodesic.chmc import CHMC
-from samplers.interface.claims import Claims, ExactLaw, Source
-from samplers.interface.metropolis import inner
-from samplers.riemannian.metrics import DiagonalMetric, recipe_metric
-from samplers.riemannian.mmala import MMALA
-from samplers.simple import simple_sampler
-from samplers.underdamped.amagold import AMAGOLD
+from sgmcmc_verification.checks.proof.draws import evaluator
+from sgmcmc_verification.checks.proof.potential import Coordinate
+from sgmcmc_verification.checks.proof.prove import prove
+from sgmcmc_verification.checks.proof.reader.paths import Path
+from sgmcmc_verification.checks.proof.reader.primitives import new_reader
+from sgmcmc_verification.checks.proof.ring import Ring
+from sgmcmc_verification.checks.proof.series import Space
+from sgmcmc_verification.checks.proof.statements.closure import finite_space
+from sgmcmc_verification.checks.proof.traced import evaluated
+from sgmcmc_verification.samplers.geodesic.chmc import CHMC
+from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source
+from sgmcmc_verification.samplers.interface.metropolis import inner
+from sgmcmc_verification.samplers.riemannian.metrics import DiagonalMetric, recipe_metric
+from sgmcmc_verification.samplers.riemannian.mmala import MMALA
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.underdamped.amagold import AMAGOLD
 
 WITHOUT_BRANCH = {
     "abs": jnp.abs,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from samplers.registry import sampler_row
+from sgmcmc_verification.samplers.registry import sampler_row
 from tests.checks.proof.cross_check import observed_power
 
 ORDER = 3

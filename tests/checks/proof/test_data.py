@@ -6,20 +6,20 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from checks.proof.memory import Estimation
-from checks.proof.potential import DATA, any_target
-from checks.proof.prove import prove
-from checks.proof.reader import randomness
-from checks.proof.statements.data import data_statements
-from samplers.estimators.basic import Minibatch
-from samplers.interface.sampler import Estimate, Stateless
-from samplers.overdamped.control_variates import SGLDCV, ControlVariates
-from samplers.overdamped.saga import SAGA
-from samplers.overdamped.sgld import SGLD
-from samplers.overdamped.svrg import SVRG
-from samplers.overdamped.variance_reduced import terms_of
-from samplers.registry import sampler_row
-from samplers.simple import simple_sampler
+from sgmcmc_verification.checks.proof.memory import Estimation
+from sgmcmc_verification.checks.proof.potential import DATA, any_target
+from sgmcmc_verification.checks.proof.prove import prove
+from sgmcmc_verification.checks.proof.reader import randomness
+from sgmcmc_verification.checks.proof.statements.data import data_statements
+from sgmcmc_verification.samplers.estimators.basic import Minibatch
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Stateless
+from sgmcmc_verification.samplers.overdamped.control_variates import SGLDCV, ControlVariates
+from sgmcmc_verification.samplers.overdamped.saga import SAGA
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.overdamped.svrg import SVRG
+from sgmcmc_verification.samplers.overdamped.variance_reduced import terms_of
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.samplers.simple import simple_sampler
 
 BATCHES = [(1, True), (2, True), (1, False), (2, False)]
 
@@ -274,7 +274,7 @@ def test_a_wrong_sampler_with_a_right_memory_is_refuted():
 
 def test_an_order_beyond_what_gradient_noise_leaves_is_not_proved():
     """Order 2 needs A_2, which knows the variance of the batch, and this one the table."""
-    from samplers.interface.claims import StationaryLaw
+    from sgmcmc_verification.samplers.interface.claims import StationaryLaw
 
     class Two(SGLD):
         @property
@@ -326,7 +326,7 @@ def test_batches_with_a_wrong_probability_are_seen(monkeypatch):
 
 
 def test_data_that_are_not_told_apart_are_seen(monkeypatch):
-    from checks.proof.reader import taylor
+    from sgmcmc_verification.checks.proof.reader import taylor
 
     monkeypatch.setattr(taylor, "_label", lambda number: "")
     assert outcomes(lambda t: Batch(t, *WRONG_RULES["always the same"])) == {"proved"}
@@ -336,7 +336,7 @@ def test_data_that_are_not_told_apart_are_seen(monkeypatch):
 
 def test_states_that_are_not_followed_are_seen(monkeypatch):
     """A table whose total is stale is unbiased at its first state."""
-    from checks.proof import memory
+    from sgmcmc_verification.checks.proof import memory
 
     monkeypatch.setattr(memory, "is_zero", lambda p: True)
     assert outcomes(lambda t: Tabled(t, "stale total")) == {"proved"}

@@ -6,7 +6,7 @@ import mpmath
 import pytest
 from scipy import stats
 
-from checks.proof.draws import (
+from sgmcmc_verification.checks.proof.draws import (
     Draw,
     DrawFunction,
     Expectation,
@@ -20,10 +20,10 @@ from checks.proof.draws import (
     TruncatedNormal,
     Uniform,
 )
-from checks.proof.errors import Unreadable
-from checks.proof.functions import Applied
-from checks.proof.potential import Coordinate
-from checks.proof.ring import Ring
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.functions import Applied
+from sgmcmc_verification.checks.proof.potential import Coordinate
+from sgmcmc_verification.checks.proof.ring import Ring
 
 KEY = History("step")
 LAWS = {

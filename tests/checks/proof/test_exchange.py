@@ -6,11 +6,16 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from checks.proof.prove import prove
-from checks.proof.statements import exchange
-from samplers.estimators.basic import Exact, FullEnergy
-from samplers.overdamped.replica_exchange import ENERGY_VARIANCE, ReplicaExchangeSGLD, ReplicaState, noisy_energy
-from samplers.underdamped.hmc import potential_of
+from sgmcmc_verification.checks.proof.prove import prove
+from sgmcmc_verification.checks.proof.statements import exchange
+from sgmcmc_verification.samplers.estimators.basic import Exact, FullEnergy
+from sgmcmc_verification.samplers.overdamped.replica_exchange import (
+    ENERGY_VARIANCE,
+    ReplicaExchangeSGLD,
+    ReplicaState,
+    noisy_energy,
+)
+from sgmcmc_verification.samplers.underdamped.hmc import potential_of
 
 
 def noise(key, x):

@@ -7,15 +7,15 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from checks.proof.prove import prove
-from checks.proof.statements import marginal_flow
-from checks.proof.statements.flow import MULTIPLIERS
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.interface.claims import Claims, DensityEstimate, MarginalFlow, ParticleLaw, Source
-from samplers.particles.common import ParticleMixin
-from samplers.registry import sampler_row
-from targets.target import Target
+from sgmcmc_verification.checks.proof.prove import prove
+from sgmcmc_verification.checks.proof.statements import marginal_flow
+from sgmcmc_verification.checks.proof.statements.flow import MULTIPLIERS
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from sgmcmc_verification.samplers.dynamics.overdamped import overdamped_dynamics
+from sgmcmc_verification.samplers.interface.claims import Claims, DensityEstimate, MarginalFlow, ParticleLaw, Source
+from sgmcmc_verification.samplers.particles.common import ParticleMixin
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.target import Target
 
 distances = lambda x: jnp.sum((x[:, None] - x[None]) ** 2, -1)
 

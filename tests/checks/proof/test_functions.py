@@ -6,9 +6,9 @@ import mpmath
 import pytest
 import sympy as sp
 
-from checks.proof.draws import evaluator, in_floats
-from checks.proof.errors import Unreadable
-from checks.proof.functions import (
+from sgmcmc_verification.checks.proof.draws import evaluator, in_floats
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.functions import (
     Abbreviation,
     absolute,
     derivatives,
@@ -20,9 +20,9 @@ from checks.proof.functions import (
     square_root,
     substituted,
 )
-from checks.proof.potential import Coordinate
-from checks.proof.ring import Ring
-from checks.proof.slopes import Gradients
+from sgmcmc_verification.checks.proof.potential import Coordinate
+from sgmcmc_verification.checks.proof.ring import Ring
+from sgmcmc_verification.checks.proof.slopes import Gradients
 from tests.checks.proof.oracle import to_sympy
 
 ORACLES = {

@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from checks.proof.expansion import expand
-from checks.proof.potential import any_target
-from checks.proof.prove import prove
-from samplers.estimators.basic import Exact
-from samplers.simple import simple_sampler
+from sgmcmc_verification.checks.proof.expansion import expand
+from sgmcmc_verification.checks.proof.potential import any_target
+from sgmcmc_verification.checks.proof.prove import prove
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.simple import simple_sampler
 
 
 def sampler(mass=1.0, noise=1.0, friction=1.5):

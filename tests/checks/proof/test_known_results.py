@@ -5,14 +5,14 @@ import jax.numpy as jnp
 import pytest
 import sympy as sp
 
-from checks.proof.expansion import expand
-from checks.proof.potential import any_target, uninterpreted
-from checks.proof.prove import prove
-from checks.proof.statements.orders import invariant_coefficients
-from samplers.estimators.basic import Exact
-from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
-from samplers.registry import sampler_row
-from samplers.simple import simple_sampler
+from sgmcmc_verification.checks.proof.expansion import expand
+from sgmcmc_verification.checks.proof.potential import any_target, uninterpreted
+from sgmcmc_verification.checks.proof.prove import prove
+from sgmcmc_verification.checks.proof.statements.orders import invariant_coefficients
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.samplers.simple import simple_sampler
 from tests.checks.proof.oracle import to_sympy
 
 x = sp.Symbol("x", real=True)
@@ -177,7 +177,7 @@ def test_thermostat_that_is_driven_by_twice_the_temperature_is_wrong():
 
 def test_a_declared_law_of_another_temperature_is_found():
     """The step and its equation agree with each other, and not with exp(-U)."""
-    from samplers.dynamics.overdamped import overdamped_dynamics
+    from sgmcmc_verification.samplers.dynamics.overdamped import overdamped_dynamics
 
     def step(key, y, h, estimator):
         return y - h * gradient(estimator, y) + jnp.sqrt(h) * normal(key, y)

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from jax.scipy.linalg import expm
 
-from checks.proof import functions
-from checks.proof.potential import Coordinate, Jet, StepRoot
-from checks.proof.prove import prove
-from checks.proof.reader import linear_algebra
-from checks.proof.reader.primitives import new_reader
-from checks.proof.reader.values import objects
-from checks.proof.ring import Ring
-from checks.proof.series import Space
-from checks.proof.slopes import Gradients
-from checks.proof.zero import at_random, is_zero, surely_differ
-from samplers.registry import sampler_row
+from sgmcmc_verification.checks.proof import functions
+from sgmcmc_verification.checks.proof.potential import Coordinate, Jet, StepRoot
+from sgmcmc_verification.checks.proof.prove import prove
+from sgmcmc_verification.checks.proof.reader import linear_algebra
+from sgmcmc_verification.checks.proof.reader.primitives import new_reader
+from sgmcmc_verification.checks.proof.reader.values import objects
+from sgmcmc_verification.checks.proof.ring import Ring
+from sgmcmc_verification.checks.proof.series import Space
+from sgmcmc_verification.checks.proof.slopes import Gradients
+from sgmcmc_verification.checks.proof.zero import at_random, is_zero, surely_differ
+from sgmcmc_verification.samplers.registry import sampler_row
 
 C = ((1.0, 0.5), (0.5, 2.0))
 
@@ -66,7 +66,7 @@ def test_a_sampler_with_a_matrix_of_friction_is_proved():
 
 @pytest.mark.parametrize("factor", [-1.0, 0.5, 2.0])
 def test_a_wrong_time_of_the_friction_fails(factor, monkeypatch):
-    from samplers.geodesic import sggmc
+    from sgmcmc_verification.samplers.geodesic import sggmc
 
     right = sggmc.expm
     monkeypatch.setattr(sggmc, "expm", lambda a: right(factor * a))
@@ -127,7 +127,7 @@ def test_slopes_at_a_point_are_the_derivatives():
 
 
 def test_long_factors_of_draws_have_names_and_the_same_value():
-    from checks.proof.draws import Draw, History, Normal
+    from sgmcmc_verification.checks.proof.draws import Draw, History, Normal
 
     ring = Ring()
     draw = ring.generator(Draw(Normal(), History("step"), 0))

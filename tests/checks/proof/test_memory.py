@@ -4,16 +4,16 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from checks.proof import growth
-from checks.proof.potential import DATA
-from checks.proof.prove import prove
-from checks.proof.statements import closure, data
-from samplers.estimators.basic import KnownNoise
-from samplers.interface.sampler import Estimate
-from samplers.overdamped.control_variates import SGLDCV
-from samplers.overdamped.sgfs import SGFS, fisher_noise
-from samplers.registry import sampler_row
-from samplers.simple import simple_sampler
+from sgmcmc_verification.checks.proof import growth
+from sgmcmc_verification.checks.proof.potential import DATA
+from sgmcmc_verification.checks.proof.prove import prove
+from sgmcmc_verification.checks.proof.statements import closure, data
+from sgmcmc_verification.samplers.estimators.basic import KnownNoise
+from sgmcmc_verification.samplers.interface.sampler import Estimate
+from sgmcmc_verification.samplers.overdamped.control_variates import SGLDCV
+from sgmcmc_verification.samplers.overdamped.sgfs import SGFS, fisher_noise
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.samplers.simple import simple_sampler
 from tests.checks.proof.test_data import Tabled, gradients
 
 NAMES = ("position", "mean", "count")
@@ -162,8 +162,8 @@ def test_memory_that_is_not_looked_for_is_seen(monkeypatch):
 
 
 def test_numbers_stay_bounded_by_the_rules_of_the_module():
-    from checks.proof.potential import Coordinate, Memory, StepRoot
-    from checks.proof.ring import Ring
+    from sgmcmc_verification.checks.proof.potential import Coordinate, Memory, StepRoot
+    from sgmcmc_verification.checks.proof.ring import Ring
 
     ring = Ring()
     m, x = ring.generator(Coordinate("m", -1)), ring.generator(Coordinate("x", 0))

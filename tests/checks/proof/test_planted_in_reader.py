@@ -6,14 +6,14 @@ import jax.numpy as jnp
 import pytest
 import sympy as sp
 
-from checks.proof import series
-from checks.proof.draws import Normal
-from checks.proof.prove import prove
-from checks.proof.reader import taylor
-from checks.proof.reader.arithmetic import ARITHMETIC, entrywise
-from checks.proof.ring import Ring
-from checks.proof.series import EXACT, Series
-from samplers.registry import sampler_row
+from sgmcmc_verification.checks.proof import series
+from sgmcmc_verification.checks.proof.draws import Normal
+from sgmcmc_verification.checks.proof.prove import prove
+from sgmcmc_verification.checks.proof.reader import taylor
+from sgmcmc_verification.checks.proof.reader.arithmetic import ARITHMETIC, entrywise
+from sgmcmc_verification.checks.proof.ring import Ring
+from sgmcmc_verification.checks.proof.series import EXACT, Series
+from sgmcmc_verification.samplers.registry import sampler_row
 from tests.checks.proof.cross_check import observed_power
 from tests.checks.proof.oracle import to_sympy
 from tests.checks.proof.test_known_results import U, coefficients, sgld, x
@@ -76,7 +76,7 @@ def test_a_gradient_of_the_wrong_sign_fails(monkeypatch):
 
 def test_subtraction_read_as_addition_is_seen_by_the_cross_check(monkeypatch):
     monkeypatch.setitem(ARITHMETIC, "sub", entrywise(lambda a, b: a + b))
-    from checks.proof.reader import primitives
+    from sgmcmc_verification.checks.proof.reader import primitives
 
     monkeypatch.setitem(primitives.HANDLERS, "sub", ARITHMETIC["sub"])
     power, _ = observed_power(sampler_row("sgld").build, 1, 3)
@@ -96,7 +96,7 @@ def test_a_truncated_zero_that_passes_for_zero_is_seen_by_the_oracle_of_series(m
 
     def top_coefficient():
         space = series.Space(Ring(), 5)
-        from checks.proof.potential import Coordinate
+        from sgmcmc_verification.checks.proof.potential import Coordinate
 
         p = space.lift(space.ring.generator(Coordinate("x", 0, positive=True)))
         h = space.power_of_step(2)
@@ -112,7 +112,7 @@ def test_a_truncated_zero_that_passes_for_zero_is_seen_by_the_oracle_of_series(m
 
 def test_keys_that_are_forgotten_are_seen_by_known_results(monkeypatch):
     """All children of a key taken for one: independent draws become the same one."""
-    from checks.proof.draws import History
+    from sgmcmc_verification.checks.proof.draws import History
 
     assert holds("msgnht")
     assert holds("ubu")
@@ -121,7 +121,7 @@ def test_keys_that_are_forgotten_are_seen_by_known_results(monkeypatch):
 
 
 def test_an_acceptance_read_the_wrong_way_round_fails(monkeypatch):
-    from checks.proof.statements import balance
+    from sgmcmc_verification.checks.proof.statements import balance
 
     right = balance.log_ratio
     monkeypatch.setattr(balance, "log_ratio", lambda acceptance: -right(acceptance))
@@ -129,7 +129,7 @@ def test_an_acceptance_read_the_wrong_way_round_fails(monkeypatch):
 
 
 def test_an_energy_of_another_temperature_fails(monkeypatch):
-    from checks.proof.statements import balance
+    from sgmcmc_verification.checks.proof.statements import balance
 
     right = balance.uninterpreted
     monkeypatch.setattr(balance, "uninterpreted", lambda y: 2 * right(jnp.ravel(y)))

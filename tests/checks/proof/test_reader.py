@@ -6,18 +6,18 @@ import mpmath
 import numpy as np
 import pytest
 
-from checks.proof.draws import History, evaluator
-from checks.proof.errors import Unreadable
-from checks.proof.functions import square_root
-from checks.proof.potential import Coordinate, any_target, uninterpreted
-from checks.proof.prove import prove
-from checks.proof.reader.interpreter import unknown
-from checks.proof.reader.paths import Option, every_path
-from checks.proof.reader.primitives import new_reader
-from checks.proof.reader.values import meant, objects, scalar
-from checks.proof.ring import Ring
-from checks.proof.series import Space
-from samplers.simple import simple_sampler
+from sgmcmc_verification.checks.proof.draws import History, evaluator
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.functions import square_root
+from sgmcmc_verification.checks.proof.potential import Coordinate, any_target, uninterpreted
+from sgmcmc_verification.checks.proof.prove import prove
+from sgmcmc_verification.checks.proof.reader.interpreter import unknown
+from sgmcmc_verification.checks.proof.reader.paths import Option, every_path
+from sgmcmc_verification.checks.proof.reader.primitives import new_reader
+from sgmcmc_verification.checks.proof.reader.values import meant, objects, scalar
+from sgmcmc_verification.checks.proof.ring import Ring
+from sgmcmc_verification.checks.proof.series import Space
+from sgmcmc_verification.samplers.simple import simple_sampler
 from tests.checks.proof.oracle import SmoothPotential
 
 N = 4

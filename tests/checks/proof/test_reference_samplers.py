@@ -2,8 +2,8 @@
 
 import pytest
 
-from checks.proof.prove import prove
-from samplers.registry import SAMPLERS
+from sgmcmc_verification.checks.proof.prove import prove
+from sgmcmc_verification.samplers.registry import SAMPLERS
 
 # A ratchet: names may be added to these two, and none taken away.
 # fmt: off

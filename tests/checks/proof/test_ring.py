@@ -6,10 +6,10 @@ from fractions import Fraction
 import pytest
 import sympy as sp
 
-from checks.proof.errors import Unreadable
-from checks.proof.functions import Applied, InverseRoot, Root
-from checks.proof.potential import Coordinate
-from checks.proof.ring import Polynomial, Ring
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.functions import Applied, InverseRoot, Root
+from sgmcmc_verification.checks.proof.potential import Coordinate
+from sgmcmc_verification.checks.proof.ring import Polynomial, Ring
 from tests.checks.proof.oracle import to_sympy
 
 

@@ -5,10 +5,10 @@ from fractions import Fraction
 import pytest
 import sympy as sp
 
-from checks.proof.errors import PrecisionLost, Unreadable
-from checks.proof.potential import Coordinate
-from checks.proof.ring import Ring
-from checks.proof.series import EXACT, Series, Space, apply, raised
+from sgmcmc_verification.checks.proof.errors import PrecisionLost, Unreadable
+from sgmcmc_verification.checks.proof.potential import Coordinate
+from sgmcmc_verification.checks.proof.ring import Ring
+from sgmcmc_verification.checks.proof.series import EXACT, Series, Space, apply, raised
 from tests.checks.proof.oracle import S, to_sympy
 
 ORDER = 5

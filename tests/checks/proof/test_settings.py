@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from checks.proof.prove import prove, prove_everywhere
-from checks.proof.settings import LARGE, TREE
-from samplers.interface.claims import Claims, Source, StationaryLaw
-from samplers.registry import sampler_row
-from samplers.simple import simple_sampler
+from sgmcmc_verification.checks.proof.prove import prove, prove_everywhere
+from sgmcmc_verification.checks.proof.settings import LARGE, TREE
+from sgmcmc_verification.samplers.interface.claims import Claims, Source, StationaryLaw
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.samplers.simple import simple_sampler
 
 
 def gradient(estimator, x, key=None):

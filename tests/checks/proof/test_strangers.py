@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from checks.proof.prove import prove
-from samplers.interface.claims import Claims, ExactLaw, Source
-from samplers.simple import simple_sampler
+from sgmcmc_verification.checks.proof.prove import prove
+from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source
+from sgmcmc_verification.samplers.simple import simple_sampler
 
 
 def gradient(estimator, x, key=None):

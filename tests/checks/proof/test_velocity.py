@@ -10,21 +10,21 @@ import mpmath
 import numpy as np
 import pytest
 
-from checks.proof.draws import evaluator
-from checks.proof.errors import Unreadable
-from checks.proof.potential import Jet, any_target
-from checks.proof.prove import prove
-from checks.proof.reader.calls import Call
-from checks.proof.reader.paths import Path
-from checks.proof.reader.primitives import new_reader
-from checks.proof.statements import velocity
-from checks.proof.statements.closure import finite_space, finite_step
-from checks.proof.statements.cloud import DIRECTION, cloud_of
-from checks.proof.statements.result import of_polynomials
-from checks.proof.statements.velocity import ALIKE, ALONG, METHOD, STEIN
-from checks.proof.traced import Traced, evaluated
-from samplers.estimators.basic import Exact
-from samplers.interface.claims import (
+from sgmcmc_verification.checks.proof.draws import evaluator
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.potential import Jet, any_target
+from sgmcmc_verification.checks.proof.prove import prove
+from sgmcmc_verification.checks.proof.reader.calls import Call
+from sgmcmc_verification.checks.proof.reader.paths import Path
+from sgmcmc_verification.checks.proof.reader.primitives import new_reader
+from sgmcmc_verification.checks.proof.statements import velocity
+from sgmcmc_verification.checks.proof.statements.closure import finite_space, finite_step
+from sgmcmc_verification.checks.proof.statements.cloud import DIRECTION, cloud_of
+from sgmcmc_verification.checks.proof.statements.result import of_polynomials
+from sgmcmc_verification.checks.proof.statements.velocity import ALIKE, ALONG, METHOD, STEIN
+from sgmcmc_verification.checks.proof.traced import Traced, evaluated
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.interface.claims import (
     Claims,
     ParticleLaw,
     ParticleVelocity,
@@ -32,11 +32,11 @@ from samplers.interface.claims import (
     Source,
     SteinVelocity,
 )
-from samplers.particles.common import ParticleMixin, Particles
-from samplers.particles.svgd import SVGD
-from samplers.registry import sampler_row
-from targets.manifolds.euclidean import Euclidean
-from targets.target import Target
+from sgmcmc_verification.samplers.particles.common import ParticleMixin, Particles
+from sgmcmc_verification.samplers.particles.svgd import SVGD
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.target import Target
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import pytest
 
-from checks.proof.errors import NotReal
-from checks.proof.functions import Applied, derivatives, power
-from checks.proof.potential import Coordinate
-from checks.proof.ring import Ring
-from checks.proof.zero import is_zero, status, witness
+from sgmcmc_verification.checks.proof.errors import NotReal
+from sgmcmc_verification.checks.proof.functions import Applied, derivatives, power
+from sgmcmc_verification.checks.proof.potential import Coordinate
+from sgmcmc_verification.checks.proof.ring import Ring
+from sgmcmc_verification.checks.proof.zero import is_zero, status, witness
 
 
 @pytest.fixture

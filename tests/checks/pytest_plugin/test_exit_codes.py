@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from checks.core.result import SCHEMA, Result
+from sgmcmc_verification.checks.core.result import SCHEMA, Result
 
 ROOT = Path(__file__).resolve().parents[3]
 CODE = """

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxlib.mlir import ir
 
-from checks.pytest_plugin import jax_cache
-from checks.pytest_plugin.jax_cache import Lowerings
+from sgmcmc_verification.checks.pytest_plugin import jax_cache
+from sgmcmc_verification.checks.pytest_plugin.jax_cache import Lowerings
 
 
 def contexts() -> int:

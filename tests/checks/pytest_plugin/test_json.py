@@ -10,9 +10,9 @@ import jsonschema
 import msgspec
 import pytest
 
-from checks import check_sampler
-from checks.core.importer import load_object
-from checks.runner.document import Document
+from sgmcmc_verification.checks import check_sampler
+from sgmcmc_verification.checks.core.importer import load_object
+from sgmcmc_verification.checks.runner.document import Document
 from tests.checks.pytest_plugin.test_exit_codes import CODE, ROOT
 
 SCHEMA = msgspec.json.schema(Document)

@@ -4,14 +4,14 @@ import dataclasses
 
 import pytest
 
-from checks.core.conclusion import Judged, conclude
-from checks.core.conclusion import Plan as Record
-from checks.core.obligations import OBLIGATIONS
-from checks.core.result import Result
-from checks.pytest_plugin.terminal import table, worst
-from checks.runner.known_failures import Deviation
-from checks.runner.plan import Plan
-from checks.runner.text import MOST_FAILING, MOST_LINES, Outcome, block, conclusions, report
+from sgmcmc_verification.checks.core.conclusion import Judged, conclude
+from sgmcmc_verification.checks.core.conclusion import Plan as Record
+from sgmcmc_verification.checks.core.obligations import OBLIGATIONS
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.pytest_plugin.terminal import table, worst
+from sgmcmc_verification.checks.runner.known_failures import Deviation
+from sgmcmc_verification.checks.runner.plan import Plan
+from sgmcmc_verification.checks.runner.text import MOST_FAILING, MOST_LINES, Outcome, block, conclusions, report
 
 FAILED = Result(
     *("gaussian_limit", "gaussian_law", "law", "pi P = pi", "mine", "fail", "too hot"),
@@ -22,7 +22,7 @@ FAILED = Result(
     allowance=0.1,
     allowance_source="theory",
     detectable=0.01,
-    reproduction="pytest checks --sampler mine\nfrom checks.execute import run_check",
+    reproduction="pytest checks --sampler mine\nfrom sgmcmc_verification.checks.execute import run_check",
     seed=1,
     decides="law",
 )
@@ -166,7 +166,7 @@ def test_block_names_equation_effect_allowance_and_reproduction():
     assert "gaussian_law/gaussian_limit  plane" in text
     shell, python = text.split("\n")[-2:]
     assert shell.endswith("pytest checks --sampler mine")
-    assert python.strip().startswith("from checks.execute")
+    assert python.strip().startswith("from sgmcmc_verification.checks.execute")
 
 
 def test_block_of_an_unexpected_pass_says_what_to_remove():

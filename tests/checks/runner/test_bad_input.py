@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from checks.core.bad_input import BadInput
-from checks.core.catalogue import find_target
-from checks.core.lookup import find_row, resolve
-from checks.runner.known_failures import read
-from checks.runner.plan import make_plan, parse_options, parse_tiers
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.lookup import find_row, resolve
+from sgmcmc_verification.checks.runner.known_failures import read
+from sgmcmc_verification.checks.runner.plan import make_plan, parse_options, parse_tiers
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -70,7 +70,7 @@ def message(error) -> str:
         ("no_such_module_at_all:thing", "no module named 'no_such_module_at_all'"),
         ("nowhere/missing.py:thing", "there is no file"),
         ("mine.py", "say which object"),
-        ("samplers.overdamped.sgld:SGLDD", "has no attribute 'SGLDD'; did you mean 'SGLD'"),
+        ("sgmcmc_verification.samplers.overdamped.sgld:SGLDD", "has no attribute 'SGLDD'; did you mean 'SGLD'"),
     ],
 )
 def test_unknown_sampler_is_named(reference, words):

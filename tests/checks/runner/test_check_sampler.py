@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-import checks
-from samplers import Claims, Source, StationaryLaw, simple_sampler
+from sgmcmc_verification import checks
+from sgmcmc_verification.samplers import Claims, Source, StationaryLaw, simple_sampler
 
 ROOT = Path(__file__).resolve().parents[3]
 CODE = """
@@ -35,7 +35,7 @@ class TooHot(Langevin):
 """
 ITEMS = """
 import jax.numpy as jnp
-import checks
+from sgmcmc_verification import checks
 from mine import Langevin, TooHot
 
 KNOWN = dict.fromkeys(["gaussian_limit", "gradient_noise_limit"], "too hot, by intention")
@@ -151,7 +151,7 @@ def test_items_of_a_file_of_their_own(tmp_path, expected):
         [sys.executable, "-m", "pytest", *options, str(tmp_path)],
         capture_output=True,
         text=True,
-        env={"PYTHONPATH": f"{ROOT}:{tmp_path}", "PATH": ""},
+        env={"PYTHONPATH": f"{ROOT}/docs/namespace:{tmp_path}", "PATH": ""},
         cwd=tmp_path,
     )
     lines = [line.split(" - ")[0] for line in done.stdout.splitlines()]

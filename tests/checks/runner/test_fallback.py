@@ -6,20 +6,20 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from checks.core.accept_step import potential_decides
-from checks.core.candidate import Subject
-from checks.core.conclusion import Judged, Plan, conclude
-from checks.core.due import due
-from checks.core.lookup import DEFAULT_TARGETS
-from checks.core.obligations import OBLIGATIONS, obligation
-from checks.core.result import Result
-from checks.core.selection import BANANA
-from checks.runner import fallback
-from checks.runner.fallback import TARGETS, pending, sample
-from checks.tiers.invariance import law_of_runs
-from samplers.estimators.basic import Exact, Minibatch
-from samplers.registry import SAMPLERS, sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.core.accept_step import potential_decides
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.conclusion import Judged, Plan, conclude
+from sgmcmc_verification.checks.core.due import due
+from sgmcmc_verification.checks.core.lookup import DEFAULT_TARGETS
+from sgmcmc_verification.checks.core.obligations import OBLIGATIONS, obligation
+from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.core.selection import BANANA
+from sgmcmc_verification.checks.runner import fallback
+from sgmcmc_verification.checks.runner.fallback import TARGETS, pending, sample
+from sgmcmc_verification.checks.tiers.invariance import law_of_runs
+from sgmcmc_verification.samplers.estimators.basic import Exact, Minibatch
+from sgmcmc_verification.samplers.registry import SAMPLERS, sampler_row
+from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import MALA, Langevin, normal, potential, subject
 
 SGLD, HMC = Subject(sampler_row("sgld")), Subject(sampler_row("hmc"))

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from checks.core.bad_input import BadInput
-from checks.core.catalogue import find_target
-from checks.core.lookup import find_row
-from checks.registry import CHECKS, STATEMENTS
-from checks.runner.listing import LISTS, explanation, listing
-from checks.runner.plan import parse_tiers
-from samplers.interface import claims
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.lookup import find_row
+from sgmcmc_verification.checks.registry import CHECKS, STATEMENTS
+from sgmcmc_verification.checks.runner.listing import LISTS, explanation, listing
+from sgmcmc_verification.checks.runner.plan import parse_tiers
+from sgmcmc_verification.samplers.interface import claims
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -8,21 +8,26 @@ from pathlib import Path
 import jax
 import pytest
 
-from checks.core.candidate import Subject
-from checks.core.check import Inconclusive, NotApplicable, OutOfReach, Statement
-from checks.core.obligations import LINE
-from checks.core.selection import claims_of
-from checks.end_points.error_rates import fraction_of_chains
-from checks.registry import STATEMENTS, check_of, find_statement
-from checks.runner.execute import default_seed, execute, run_check
-from checks.runner.known_failures import Deviation
-from checks.runner.plan import make_plan
-from checks.tiers.contract.interface import chains_and_leaves_independent, every_input_matters, key_discipline, movement
-from checks.tiers.invariance.end_points import MOVING
-from samplers.entry import TIERS, Row
-from samplers.overdamped.sgld import SGLD
-from samplers.registry import SAMPLERS, sampler_row
-from targets.registry import TARGETS, target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Inconclusive, NotApplicable, OutOfReach, Statement
+from sgmcmc_verification.checks.core.obligations import LINE
+from sgmcmc_verification.checks.core.selection import claims_of
+from sgmcmc_verification.checks.end_points.error_rates import fraction_of_chains
+from sgmcmc_verification.checks.registry import STATEMENTS, check_of, find_statement
+from sgmcmc_verification.checks.runner.execute import default_seed, execute, run_check
+from sgmcmc_verification.checks.runner.known_failures import Deviation
+from sgmcmc_verification.checks.runner.plan import make_plan
+from sgmcmc_verification.checks.tiers.contract.interface import (
+    chains_and_leaves_independent,
+    every_input_matters,
+    key_discipline,
+    movement,
+)
+from sgmcmc_verification.checks.tiers.invariance.end_points import MOVING
+from sgmcmc_verification.samplers.entry import TIERS, Row
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.registry import SAMPLERS, sampler_row
+from sgmcmc_verification.targets.registry import TARGETS, target
 
 ROOT = Path(__file__).resolve().parents[3]
 

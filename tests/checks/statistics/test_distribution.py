@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from checks.statistics.distribution import (
+from sgmcmc_verification.checks.statistics.distribution import (
     TERMS,
     anderson_darling_log_sf,
     anderson_darling_quantile,
@@ -17,8 +17,8 @@ from checks.statistics.distribution import (
     ks_tests,
     ks_two_sample_test,
 )
-from checks.statistics.outcome import bonferroni
-from reports.pages.tail_calibration import anderson_darling_tail, ks_tail, ks_two_sample_exact
+from sgmcmc_verification.checks.statistics.outcome import bonferroni
+from sgmcmc_verification.reports.pages.tail_calibration import anderson_darling_tail, ks_tail, ks_two_sample_exact
 from tests.helpers.statistics_tools import assert_rate_at_least, assert_super_uniform, assert_uniform
 
 LEVEL = 1e-10

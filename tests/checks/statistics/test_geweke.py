@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from checks.statistics.geweke import joint_test
+from sgmcmc_verification.checks.statistics.geweke import joint_test
 from tests.helpers import conjugate_model as model
 from tests.helpers.statistics_tools import assert_super_uniform, assert_uniform
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sympy
 
-from checks.statistics.ksd import ksd, stein_features, stein_test
+from sgmcmc_verification.checks.statistics.ksd import ksd, stein_features, stein_test
 from tests.helpers.statistics_tools import assert_rate_at_least, assert_uniform
 
 LEVEL = 1e-10

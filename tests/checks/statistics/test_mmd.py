@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from checks.statistics.mmd import (
+from sgmcmc_verification.checks.statistics.mmd import (
     FACTORS,
     fourier_features,
     fourier_frequencies,
@@ -15,8 +15,8 @@ from checks.statistics.mmd import (
     mmd_test,
     mmd_two_sample_test,
 )
-from checks.statistics.weighted_chi_square import moments_of
-from reports.pages.tail_calibration import mmd_tail
+from sgmcmc_verification.checks.statistics.weighted_chi_square import moments_of
+from sgmcmc_verification.reports.pages.tail_calibration import mmd_tail
 from tests.helpers.statistics_tools import assert_rate_at_least, assert_super_uniform, assert_uniform
 
 LEVEL = 1e-10

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from checks.statistics.moments import critical_value, log_tail, mean_test, mean_tests
-from checks.statistics.outcome import bonferroni
-from reports.pages.tail_calibration import mean_tail, standardised
+from sgmcmc_verification.checks.statistics.moments import critical_value, log_tail, mean_test, mean_tests
+from sgmcmc_verification.checks.statistics.outcome import bonferroni
+from sgmcmc_verification.reports.pages.tail_calibration import mean_tail, standardised
 from tests.helpers.statistics_tools import assert_rate_at_least, assert_uniform
 
 LEVEL = 1e-10

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.statistics.ksd import ksd, ksd_test
-from checks.statistics.rksd import _tile, rksd, rksd_test
-from targets.manifolds.sphere import Sphere
-from targets.registry import target
+from sgmcmc_verification.checks.statistics.ksd import ksd, ksd_test
+from sgmcmc_verification.checks.statistics.rksd import _tile, rksd, rksd_test
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.registry import target
 
 EPS = np.finfo(float).eps
 KAPPA, MU = 3.0, np.array([2.0, -1.0, 2.0]) / 3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from checks.statistics.sbc import _WIDTH, exact_start_draws, sbc_ranks, sbc_test
+from sgmcmc_verification.checks.statistics.sbc import _WIDTH, exact_start_draws, sbc_ranks, sbc_test
 from tests.helpers import conjugate_model as model
 from tests.helpers.statistics_tools import assert_super_uniform, assert_uniform
 

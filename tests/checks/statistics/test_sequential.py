@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import Outcome
-from checks.statistics.sequential import Decision, decide_sequentially, detectable, stage_levels
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.outcome import Outcome
+from sgmcmc_verification.checks.statistics.sequential import Decision, decide_sequentially, detectable, stage_levels
 from tests.helpers.statistics_tools import RATE, assert_rate_at_least
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from checks.statistics.weighted_chi_square import log_sf, quantile
+from sgmcmc_verification.checks.statistics.weighted_chi_square import log_sf, quantile
 
 EPS = float(np.finfo(np.float64).eps)
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from checks.core.candidate import Subject
-from checks.core.importer import load_object
-from checks.core.third_party import builder
-from checks.registry import find_statement
-from checks.runner.execute import execute
-from reports.pages.strangers import entries
-from samplers.entry import Row
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.importer import load_object
+from sgmcmc_verification.checks.core.third_party import builder
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.reports.pages.strangers import entries
+from sgmcmc_verification.samplers.entry import Row
 
 RIGHT = [entry for entry in entries() if entry.kind == "right" and entry.file == "coins.py"]
 WRONG = [entry for entry in entries() if entry.kind == "wrong" and entry.file == "c20_coins.py"]

@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from checks.core.candidate import Subject
-from checks.core.third_party import builder
-from checks.registry import find_statement
-from checks.runner.execute import execute
-from checks.tiers.contract import interface
-from samplers.entry import Row
-from samplers.simple import simple_sampler
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.third_party import builder
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.tiers.contract import interface
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.simple import simple_sampler
 from tests.helpers.strangers import gradient
 
 LINE = "anharmonic"

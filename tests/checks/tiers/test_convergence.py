@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from checks.core.candidate import Subject
-from checks.end_points.error_rates import fraction_of_chains
-from checks.exact_laws.exact_draws import Gaussian
-from checks.exact_laws.null_law import null_law_from
-from checks.exact_laws.sde_law import law_on_grid, linear_law
-from checks.faults.registry import find_defect
-from checks.registry import find_statement
-from checks.runner.execute import execute
-from checks.tiers.convergence.convergence import start_at
-from checks.tracing.step_map import step_map
-from samplers.dynamics.underdamped import langevin_dynamics
-from samplers.overdamped.sgld import SGLD
-from samplers.registry import sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.end_points.error_rates import fraction_of_chains
+from sgmcmc_verification.checks.exact_laws.exact_draws import Gaussian
+from sgmcmc_verification.checks.exact_laws.null_law import null_law_from
+from sgmcmc_verification.checks.exact_laws.sde_law import law_on_grid, linear_law
+from sgmcmc_verification.checks.faults.registry import find_defect
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.tiers.convergence.convergence import start_at
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.samplers.dynamics.underdamped import langevin_dynamics
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.registry import target
 
 LINE, WELLS = target("gaussian-1d-scaled"), target("double-well")
 CURVATURE, MEAN = 2.5, 0.7

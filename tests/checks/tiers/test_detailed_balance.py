@@ -7,18 +7,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, OutOfReach
-from checks.core.lookup import find_row
-from checks.registry import find_statement
-from checks.runner.execute import execute
-from checks.tiers.law.detailed_balance import detailed_balance, pairs_of, step_sizes_of
-from checks.tracing.step_map import HIGHEST, JaxStep, step_map
-from samplers.entry import Row
-from samplers.interface.claims import Claims, ExactLaw, Source, StationaryLaw
-from samplers.interface.from_step import simple_sampler
-from samplers.registry import sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach
+from sgmcmc_verification.checks.core.lookup import find_row
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.tiers.law.detailed_balance import detailed_balance, pairs_of, step_sizes_of
+from sgmcmc_verification.checks.tracing.step_map import HIGHEST, JaxStep, step_map
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source, StationaryLaw
+from sgmcmc_verification.samplers.interface.from_step import simple_sampler
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.registry import target
 
 CHECK = detailed_balance
 H = 0.25

@@ -5,26 +5,26 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable
-from checks.core.finding import Finding, Tolerance
-from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.faults.registry import find_defect
-from checks.registry import find_statement
-from checks.runner.execute import execute
-from checks.tiers.generator.drift_and_diffusion import generator_of_code
-from checks.tracing.code_generator import code_generator
-from checks.tracing.one_step_moments import step_sizes
-from checks.tracing.step_map import JaxStep, step_map
-from samplers.dynamics.published import LANGEVIN, PublishedDiffusion
-from samplers.dynamics.underdamped import PhasePoint
-from samplers.entry import Row
-from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
-from samplers.interface.from_step import simple_sampler
-from samplers.overdamped.sgld import SGLD
-from samplers.registry import SAMPLERS, sampler_row
-from samplers.underdamped.sghmc import SGHMC
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable
+from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.faults.registry import find_defect
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.tiers.generator.drift_and_diffusion import generator_of_code
+from sgmcmc_verification.checks.tracing.code_generator import code_generator
+from sgmcmc_verification.checks.tracing.one_step_moments import step_sizes
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.samplers.dynamics.published import LANGEVIN, PublishedDiffusion
+from sgmcmc_verification.samplers.dynamics.underdamped import PhasePoint
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
+from sgmcmc_verification.samplers.interface.from_step import simple_sampler
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.registry import SAMPLERS, sampler_row
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.targets.registry import target
 
 CHECK = generator_of_code
 SOURCE = Source("chen2014stochastic", "equation (13)")

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from checks.core.candidate import Subject
-from checks.core.check import OutOfReach
-from checks.end_points.error_rates import fraction_of_chains
-from checks.exact_laws.claimed_law_quadrature import at_temperature, position_rule
-from checks.registry import find_statement
-from checks.runner.execute import execute
-from checks.tiers.geometry.manifold_law import stein_features, stein_operator
-from samplers.estimators.basic import Exact
-from samplers.registry import sampler_row
-from targets.directional.von_mises_fisher import von_mises_fisher
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import OutOfReach
+from sgmcmc_verification.checks.end_points.error_rates import fraction_of_chains
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import at_temperature, position_rule
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.tiers.geometry.manifold_law import stein_features, stein_operator
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.directional.von_mises_fisher import von_mises_fisher
+from sgmcmc_verification.targets.registry import target
 
 pytestmark = pytest.mark.xdist_group("geometry")
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from checks.core.candidate import Subject
-from checks.core.catalogue import adapter_rows, workload_rows
-from checks.core.check import OutOfReach
-from checks.end_points.error_rates import (
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import adapter_rows, workload_rows
+from sgmcmc_verification.checks.core.check import OutOfReach
+from sgmcmc_verification.checks.end_points.error_rates import (
     ALPHA,
     CHAINS,
     FAMILY,
@@ -26,21 +26,21 @@ from checks.end_points.error_rates import (
     fraction_of_chains,
     promise,
 )
-from checks.end_points.step_size_limit import limit_test
-from checks.exact_laws.exact_draws import draw_positions, draw_variables, line_grid
-from checks.exact_laws.null_law import NUM_STEPS, null_law
-from checks.faults.registry import DEFECTS
-from checks.registry import STATEMENTS, find_statement
-from checks.runner.execute import execute
-from checks.statistics.distribution import ks_test
-from checks.statistics.moments import mean_test
-from checks.statistics.sequential import decide_sequentially, detectable
-from checks.tiers.invariance import end_points
-from checks.tracing.step_map import step_map
-from samplers.entry import STATISTICAL_TIERS
-from samplers.interface.from_step import simple_sampler
-from samplers.registry import SAMPLERS, sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.end_points.step_size_limit import limit_test
+from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions, draw_variables, line_grid
+from sgmcmc_verification.checks.exact_laws.null_law import NUM_STEPS, null_law
+from sgmcmc_verification.checks.faults.registry import DEFECTS
+from sgmcmc_verification.checks.registry import STATEMENTS, find_statement
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.statistics.distribution import ks_test
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.sequential import decide_sequentially, detectable
+from sgmcmc_verification.checks.tiers.invariance import end_points
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.samplers.entry import STATISTICAL_TIERS
+from sgmcmc_verification.samplers.interface.from_step import simple_sampler
+from sgmcmc_verification.samplers.registry import SAMPLERS, sampler_row
+from sgmcmc_verification.targets.registry import target
 
 
 @pytest.fixture

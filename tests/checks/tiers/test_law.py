@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable, OutOfReach
-from checks.exact_laws.lyapunov import observed, position_law, reachable, stationary_law
-from checks.tiers.law.gaussian import (
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach
+from sgmcmc_verification.checks.exact_laws.lyapunov import observed, position_law, reachable, stationary_law
+from sgmcmc_verification.checks.tiers.law.gaussian import (
     estimate_bias,
     gaussian_limit,
     gradient_noise_limit,
@@ -20,14 +20,14 @@ from checks.tiers.law.gaussian import (
     stationary_covariance,
     whitened_bias,
 )
-from checks.tracing.step_map import Affine, step_map
-from samplers.entry import Row
-from samplers.estimators.basic import Exact, KnownNoise
-from samplers.interface.claims import Claims, Source, StationaryLaw, StationaryMoments
-from samplers.interface.from_step import simple_sampler
-from samplers.overdamped.saga import SAGA
-from samplers.registry import sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.tracing.step_map import Affine, step_map
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.estimators.basic import Exact, KnownNoise
+from sgmcmc_verification.samplers.interface.claims import Claims, Source, StationaryLaw, StationaryMoments
+from sgmcmc_verification.samplers.interface.from_step import simple_sampler
+from sgmcmc_verification.samplers.overdamped.saga import SAGA
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import subject
 
 EPS = np.finfo(np.float64).eps

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from checks.core.check import NotApplicable, OutOfReach
-from checks.end_points.runs import FACTORS, Runs, functions_of, known_share, step_size_of
-from checks.tiers.invariance import law_of_runs
-from samplers.interface.claims import AdaptiveLaw, Claims, ExactLaw, Source, StationaryLaw
-from targets.registry import target
+from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
+from sgmcmc_verification.checks.end_points.runs import FACTORS, Runs, functions_of, known_share, step_size_of
+from sgmcmc_verification.checks.tiers.invariance import law_of_runs
+from sgmcmc_verification.samplers.interface.claims import AdaptiveLaw, Claims, ExactLaw, Source, StationaryLaw
+from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import Euler, Kept, Langevin, decide, gradient, normal, potential, subject
 
 SOURCE = Source("", "none")

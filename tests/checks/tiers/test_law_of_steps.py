@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.check import OutOfReach
-from checks.end_points.runs import Runs, functions_of
-from checks.tiers.invariance import law_of_several_steps, law_of_steps
-from checks.tiers.invariance.law_of_steps import PER_VARIANCE, Steps, with_phases
-from targets.registry import target
+from sgmcmc_verification.checks.core.check import OutOfReach
+from sgmcmc_verification.checks.end_points.runs import Runs, functions_of
+from sgmcmc_verification.checks.tiers.invariance import law_of_several_steps, law_of_steps
+from sgmcmc_verification.checks.tiers.invariance.law_of_steps import PER_VARIANCE, Steps, with_phases
+from sgmcmc_verification.targets.registry import target
 from tests.checks.tiers.test_law_of_runs import ANHARMONIC, EXACT, HMC, PLANE, Multinomial, Slice, Unclaimed
 from tests.helpers.strangers import Euler, Kept, decide, gradient, normal, subject
 

@@ -8,19 +8,19 @@ import math
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.end_points.error_rates import fraction_of_chains
-from checks.exact_laws.affine_chain import end_law, propagate
-from checks.exact_laws.exact_draws import Gaussian, gaussian_start
-from checks.faults.registry import find_defect
-from checks.registry import find_statement
-from checks.runner.execute import execute
-from checks.tracing.estimator_memory import PointMemory
-from checks.tracing.step_map import Affine, step_map
-from samplers.estimators.basic import KnownNoise, Minibatch
-from samplers.overdamped.saga import SAGA
-from samplers.registry import sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.end_points.error_rates import fraction_of_chains
+from sgmcmc_verification.checks.exact_laws.affine_chain import end_law, propagate
+from sgmcmc_verification.checks.exact_laws.exact_draws import Gaussian, gaussian_start
+from sgmcmc_verification.checks.faults.registry import find_defect
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.tracing.estimator_memory import PointMemory
+from sgmcmc_verification.checks.tracing.step_map import Affine, step_map
+from sgmcmc_verification.samplers.estimators.basic import KnownNoise, Minibatch
+from sgmcmc_verification.samplers.overdamped.saga import SAGA
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.registry import target
 
 LINE, DATA = target("gaussian-1d-scaled"), target("tiny-gaussian-data")
 CURVATURE, NOISE = 2.5, 1.75

@@ -9,19 +9,25 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.core.check import Case
-from checks.numerics.convergence_rate import slope
-from checks.numerics.observables import observable_names, observables
-from checks.tiers.order.weak_order import defect, defect_series, local_errors, local_weak_order, taylor_terms
-from checks.tracing.step_map import step_map
-from samplers.dynamics.underdamped import langevin_dynamics
-from samplers.entry import Row
-from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
-from samplers.interface.from_step import simple_sampler
-from samplers.overdamped.sgld import SGLD
-from samplers.registry import SAMPLERS, sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case
+from sgmcmc_verification.checks.numerics.convergence_rate import slope
+from sgmcmc_verification.checks.numerics.observables import observable_names, observables
+from sgmcmc_verification.checks.tiers.order.weak_order import (
+    defect,
+    defect_series,
+    local_errors,
+    local_weak_order,
+    taylor_terms,
+)
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.samplers.dynamics.underdamped import langevin_dynamics
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
+from sgmcmc_verification.samplers.interface.from_step import simple_sampler
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.registry import SAMPLERS, sampler_row
+from sgmcmc_verification.targets.registry import target
 
 EPS = np.finfo(np.float64).eps
 WEAK = local_weak_order

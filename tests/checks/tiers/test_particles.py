@@ -5,19 +5,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import samplers.particles.svgd
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable
-from checks.tiers.particles.mean_field import (
+import sgmcmc_verification.samplers.particles.svgd
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable
+from sgmcmc_verification.checks.tiers.particles.mean_field import (
     divergence_falls,
     divergence_rate,
     mean_field_fixed_point,
     quantile_particles,
     velocity_field,
 )
-from samplers.particles.kernels import squared_distances
-from samplers.registry import sampler_row
-from targets.registry import target
+from sgmcmc_verification.samplers.particles.kernels import squared_distances
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.registry import target
 
 CHECK = mean_field_fixed_point
 SVGD = Subject(sampler_row("svgd"))
@@ -59,7 +59,7 @@ def test_svgd_rests_at_the_target(name, options):
     ids=["right", "no repulsion", "repulsion reversed", "gradient reversed", "a tenth more pull", "transposed"],
 )
 def test_only_the_right_direction_rests_at_the_target(monkeypatch, factors, passes):
-    monkeypatch.setattr(samplers.particles.svgd, "stein_direction", direction(**factors))
+    monkeypatch.setattr(sgmcmc_verification.samplers.particles.svgd, "stein_direction", direction(**factors))
     result = mean_field_fixed_point(Case(SVGD, target("anharmonic")))
     assert result.verdict == ("pass" if passes else "fail"), result.reason
 
@@ -107,7 +107,7 @@ def test_the_rate_of_the_divergence_is_minus_the_squared_stein_discrepancy():
 @pytest.mark.parametrize(("sign", "verdict"), [(1.0, "pass"), (-1.0, "fail")], ids=["descent", "ascent"])
 def test_the_divergence_falls_for_the_right_direction_only(monkeypatch, sign, verdict):
     right = direction()
-    monkeypatch.setattr(samplers.particles.svgd, "stein_direction", lambda *a: sign * right(*a))
+    monkeypatch.setattr(sgmcmc_verification.samplers.particles.svgd, "stein_direction", lambda *a: sign * right(*a))
     assert divergence_falls(Case(SVGD, target("anharmonic"))).verdict == verdict
 
 

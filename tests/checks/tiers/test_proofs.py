@@ -4,27 +4,27 @@ import dataclasses
 
 import pytest
 
-from checks.core.candidate import Subject
-from checks.core.conclusion import CONTRADICTS, Judged, Plan, conclude
-from checks.core.lookup import resolve
-from checks.proof import of_subject
-from checks.proof.prove import Proof
-from checks.proof.statements.result import Result
-from checks.registry import STATEMENTS, find_statement
-from checks.runner import proved
-from checks.runner.check_sampler import check_sampler
-from checks.runner.execute import PROVED, execute
-from checks.runner.plan import make_plan
-from checks.runner.proved import WITNESSES, decide, is_witness, proof_for
-from checks.tiers.proofs.for_every_potential import part_of_proof
-from samplers.registry import sampler_row
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.conclusion import CONTRADICTS, Judged, Plan, conclude
+from sgmcmc_verification.checks.core.lookup import resolve
+from sgmcmc_verification.checks.proof import of_subject
+from sgmcmc_verification.checks.proof.prove import Proof
+from sgmcmc_verification.checks.proof.statements.result import Result
+from sgmcmc_verification.checks.registry import STATEMENTS, find_statement
+from sgmcmc_verification.checks.runner import proved
+from sgmcmc_verification.checks.runner.check_sampler import check_sampler
+from sgmcmc_verification.checks.runner.execute import PROVED, execute
+from sgmcmc_verification.checks.runner.plan import make_plan
+from sgmcmc_verification.checks.runner.proved import WITNESSES, decide, is_witness, proof_for
+from sgmcmc_verification.checks.tiers.proofs.for_every_potential import part_of_proof
+from sgmcmc_verification.samplers.registry import sampler_row
 
 PROOFS = [statement for statement in STATEMENTS if statement.stands_for]
 LAW = "invariant_law_for_every_potential"
 
 STRANGERS = """
 import jax, jax.numpy as jnp
-from samplers.types import Claims, Source, StationaryLaw
+from sgmcmc_verification.samplers.types import Claims, Source, StationaryLaw
 
 
 def gradient(estimator, x):
@@ -164,7 +164,7 @@ def test_an_estimator_is_unbiased_over_all_batches_where_there_are_batches(name,
 
 
 def test_a_planted_estimator_with_a_bias_is_not_proved():
-    from checks.faults.registry import DEFECTS
+    from sgmcmc_verification.checks.faults.registry import DEFECTS
 
     statement = find_statement("estimator_for_every_potential")
     wrong = [d for d in DEFECTS if d.base in ("sgld-cv", "saga-ld", "svrg-ld") and "law" in d.row.tiers]
@@ -265,7 +265,7 @@ def test_numbers_that_contradict_a_proof_are_an_error_of_the_suite(strangers, mo
         shown = (Result("invariant order 1/2", "", "proved"),)
         return {name: Proof("pass", "", shown, (), 0.0, name) for name in names}
 
-    monkeypatch.setattr("checks.tiers.proofs.for_every_potential.proofs_of", lie)
+    monkeypatch.setattr("sgmcmc_verification.checks.tiers.proofs.for_every_potential.proofs_of", lie)
     proved.settled.cache_clear()
     try:
         law = execute(find_statement(LAW), subject, "gaussian-1d-scaled", 0)
@@ -307,7 +307,7 @@ def test_an_unfinished_proof_raises_with_its_reason(strangers):
     case_of = lambda found: lambda subject: {s.name: found for s in of_subject.ASKED}
     with pytest.MonkeyPatch.context() as patch:
         unread = Proof("undecided", "while at my.py:3", (), (), 0.0, "d = 1")
-        patch.setattr("checks.tiers.proofs.for_every_potential.proofs_of", case_of(unread))
+        patch.setattr("sgmcmc_verification.checks.tiers.proofs.for_every_potential.proofs_of", case_of(unread))
         result = execute(statement, subject, "gaussian-1d-scaled", 0)
     assert result.verdict == "out-of-reach"
     assert result.reason == "d = 1: while at my.py:3"
@@ -316,7 +316,7 @@ def test_an_unfinished_proof_raises_with_its_reason(strangers):
 @pytest.mark.release
 def test_no_planted_bug_is_lost_to_a_proof():
     """Each is killed by a statement that runs by default: one that no proof stands for, or a witness."""
-    from checks.faults.registry import DEFECTS
+    from sgmcmc_verification.checks.faults.registry import DEFECTS
 
     lost = []
     for defect in DEFECTS:

@@ -10,24 +10,24 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable
-from checks.exact_laws.claimed_law_quadrature import generic_points
-from checks.registry import find_statement
-from checks.runner.execute import cached_target
-from checks.tiers.generator.proposal import acceptance_limit, finite_potential, proposal_generator
-from checks.tiers.law.detailed_balance import detailed_balance
-from checks.tracing.step_map import step_map
-from samplers.dynamics.embedded import geodesic_overdamped
-from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.entry import Row
-from samplers.estimators.altered import Altered
-from samplers.geodesic.gmc import GMC
-from samplers.interface.claims import Claims, ExactLaw, HamiltonianProposal
-from samplers.interface.from_step import simple_sampler
-from samplers.overdamped.mala import MALA
-from samplers.registry import sampler_row
-from samplers.underdamped.hmc import HMC
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import cached_target
+from sgmcmc_verification.checks.tiers.generator.proposal import acceptance_limit, finite_potential, proposal_generator
+from sgmcmc_verification.checks.tiers.law.detailed_balance import detailed_balance
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.samplers.dynamics.embedded import geodesic_overdamped
+from sgmcmc_verification.samplers.dynamics.overdamped import overdamped_dynamics
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.estimators.altered import Altered
+from sgmcmc_verification.samplers.geodesic.gmc import GMC
+from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, HamiltonianProposal
+from sgmcmc_verification.samplers.interface.from_step import simple_sampler
+from sgmcmc_verification.samplers.overdamped.mala import MALA
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.samplers.underdamped.hmc import HMC
 
 EPS = float(np.finfo(np.float64).eps)
 PROPOSAL, ACCEPTANCE, FINITE, BALANCE = (

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks import registry
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable
-from checks.tiers.recipe.complete_recipe import (
+from sgmcmc_verification.checks import registry
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable
+from sgmcmc_verification.checks.tiers.recipe.complete_recipe import (
     agree,
     autodiff_findings,
     autodiff_recipe,
@@ -26,16 +26,16 @@ from checks.tiers.recipe.complete_recipe import (
     symbolic_recipe,
     without_term,
 )
-from checks.tracing.jaxpr_to_sympy import Untranslatable
-from checks.tracing.recipe_equations import EQUATIONS
-from checks.tracing.sympy_proof import prove
-from samplers.dynamics.complete_recipe import Dynamics
-from samplers.entry import Row
-from samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
-from samplers.registry import SAMPLERS
-from samplers.underdamped.sghmc import SGHMC
-from targets.registry import target as find_target
-from targets.target import Target
+from sgmcmc_verification.checks.tracing.jaxpr_to_sympy import Untranslatable
+from sgmcmc_verification.checks.tracing.recipe_equations import EQUATIONS
+from sgmcmc_verification.checks.tracing.sympy_proof import prove
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.claims import Claims, Diffusion, Source, StationaryLaw
+from sgmcmc_verification.samplers.registry import SAMPLERS
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.targets.registry import target as find_target
+from sgmcmc_verification.targets.target import Target
 from tests.helpers.dynamics_examples import gsgrhmc, named_dynamics, sghmc, sgrld
 
 STATEMENTS = tuple(check for check in registry.STATEMENTS if check.tier == "recipe")

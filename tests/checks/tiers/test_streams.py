@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.end_points.chains import end_points
-from checks.end_points.error_rates import fraction_of_chains
-from checks.faults.registry import find_defect
-from checks.registry import find_statement
-from checks.runner.execute import execute
-from checks.tracing.step_map import step_map
-from samplers.registry import sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.end_points.chains import end_points
+from sgmcmc_verification.checks.end_points.error_rates import fraction_of_chains
+from sgmcmc_verification.checks.faults.registry import find_defect
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.registry import target
 
 SEED = 7
 
@@ -34,7 +34,7 @@ def test_a_planted_bug_fails_and_its_reference_passes(name, check, on, fraction)
 
 
 def test_chains_in_single_precision_are_in_single_precision():
-    from checks.core.precision import in_dtype
+    from sgmcmc_verification.checks.core.precision import in_dtype
 
     step = step_map(Subject(sampler_row("sgld")), in_dtype(target("gaussian-1d-scaled"), np.float32))
     ends = end_points(step, np.zeros((8, 1)), 0.01, 2, 0)

@@ -7,14 +7,14 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from checks.core.candidate import Subject
-from checks.core.check import Case, NotApplicable
-from checks.tiers.law.successive_noise import noise_of_successive_steps
-from samplers.entry import Row
-from samplers.interface.claims import Claims, IndependentNoise, Source, StationaryLaw
-from samplers.overdamped.leimkuhler_matthews import LeimkuhlerMatthews
-from targets.registry import target
-from targets.target import Target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case, NotApplicable
+from sgmcmc_verification.checks.tiers.law.successive_noise import noise_of_successive_steps
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.interface.claims import Claims, IndependentNoise, Source, StationaryLaw
+from sgmcmc_verification.samplers.overdamped.leimkuhler_matthews import LeimkuhlerMatthews
+from sgmcmc_verification.targets.registry import target
+from sgmcmc_verification.targets.target import Target
 
 
 class History(NamedTuple):

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.core.catalogue import find_target
-from checks.core.check import Case
-from checks.registry import find_statement
-from checks.runner.execute import execute
-from checks.tiers.order.symplecticity import exact_without_force, force_keeps_volume
-from samplers.interface.claims import Diffusion, ExactFreeMotion, ShearingForce
-from samplers.registry import sampler_row
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.check import Case
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.tiers.order.symplecticity import exact_without_force, force_keeps_volume
+from sgmcmc_verification.samplers.interface.claims import Diffusion, ExactFreeMotion, ShearingForce
+from sgmcmc_verification.samplers.registry import sampler_row
 
 EXPLICIT = {"friction": 2.0, "temperature": 0.5}
 

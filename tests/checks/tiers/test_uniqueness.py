@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.tiers.recipe.uniqueness import NotStationary, construct_q, residual_at
-from samplers.dynamics.complete_recipe import Dynamics, fokker_planck_residual
+from sgmcmc_verification.checks.tiers.recipe.uniqueness import NotStationary, construct_q, residual_at
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, fokker_planck_residual
 from tests.helpers.dynamics_examples import gsgrhmc, sghmc, sgnht
 
 BULK = 1e-5

@@ -5,15 +5,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.end_points.error_rates import fraction_of_chains
-from checks.registry import STATEMENTS, find_statement
-from checks.runner.execute import execute, run_check
-from checks.runner.plan import make_plan
-from checks.tiers.workload.trial import JOINT, LAW, LIMIT, MEAN, Moments, Trial, trials, trials_of
-from samplers.entry import TIERS, WORKLOAD
-from samplers.registry import SAMPLERS
-from samplers.topic_models.entries import WORKLOADS
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.end_points.error_rates import fraction_of_chains
+from sgmcmc_verification.checks.registry import STATEMENTS, find_statement
+from sgmcmc_verification.checks.runner.execute import execute, run_check
+from sgmcmc_verification.checks.runner.plan import make_plan
+from sgmcmc_verification.checks.tiers.workload.trial import JOINT, LAW, LIMIT, MEAN, Moments, Trial, trials, trials_of
+from sgmcmc_verification.samplers.entry import TIERS, WORKLOAD
+from sgmcmc_verification.samplers.registry import SAMPLERS
+from sgmcmc_verification.samplers.topic_models.entries import WORKLOADS
 
 FRACTION = 0.3
 """Of the chains: these are correct kernels, and the promises widen accordingly."""
@@ -53,7 +53,7 @@ def test_a_correct_kernel_passes(name):
 def test_the_tier_alone_is_all_kernels_and_an_ordinary_sampler_does_not_notice_it(monkeypatch):
     """With one statement for ordinary samplers: who is planned does not depend on how many there are."""
     few = [s for s in STATEMENTS if s.tier == WORKLOAD or s.name == "pack_unpack_inverse"]
-    monkeypatch.setattr("checks.runner.plan.STATEMENTS", few)
+    monkeypatch.setattr("sgmcmc_verification.checks.runner.plan.STATEMENTS", few)
     kernels = tuple(row.name for row in WORKLOADS)
     assert plan().rows == kernels
     everything = make_plan(tiers=["all"])

@@ -4,12 +4,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from checks.core.check import Inconclusive, OutOfReach
-from checks.tracing import host_branching
-from checks.tracing.host_branching import BranchingGenerator, ScriptedGenerator, Unintercepted, branches
-from checks.tracing.step_map import step_map
-from samplers.simple import simple_sampler
-from targets.registry import target
+from sgmcmc_verification.checks.core.check import Inconclusive, OutOfReach
+from sgmcmc_verification.checks.tracing import host_branching
+from sgmcmc_verification.checks.tracing.host_branching import (
+    BranchingGenerator,
+    ScriptedGenerator,
+    Unintercepted,
+    branches,
+)
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import subject
 
 EPS = np.finfo(np.float64).eps

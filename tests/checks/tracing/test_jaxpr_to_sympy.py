@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from checks.tracing.jaxpr_to_sympy import Untranslatable, coordinate_symbols, exact, to_sympy, vanishes
-from checks.tracing.sympy_proof import evaluator
+from sgmcmc_verification.checks.tracing.jaxpr_to_sympy import (
+    Untranslatable,
+    coordinate_symbols,
+    exact,
+    to_sympy,
+    vanishes,
+)
+from sgmcmc_verification.checks.tracing.sympy_proof import evaluator
 
 N = 4
 SYMBOLS = coordinate_symbols(tuple(f"z[{i}]" for i in range(N)), (False,) * N)

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.catalogue import find_target
-from checks.core.third_party import row
-from checks.tracing.live_leaves import live_leaves
-from samplers.estimators.basic import Exact
-from samplers.simple import simple_sampler
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.third_party import row
+from sgmcmc_verification.checks.tracing.live_leaves import live_leaves
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.simple import simple_sampler
 
 PLANE = find_target("gaussian-correlated-2d")
 
@@ -71,9 +71,9 @@ def test_what_a_later_position_depends_on(step, live):
 
 
 def test_a_logged_square_leaves_the_recursion_linear_and_its_law_that_of_the_bare_step():
-    from checks.core.candidate import Subject
-    from checks.exact_laws.lyapunov import position_law
-    from checks.tracing.step_map import step_map
+    from sgmcmc_verification.checks.core.candidate import Subject
+    from sgmcmc_verification.checks.exact_laws.lyapunov import position_law
+    from sgmcmc_verification.checks.tracing.step_map import step_map
 
     def bare(key, x, h, estimator):
         return logged(key, init(None, x, estimator), h, estimator).position

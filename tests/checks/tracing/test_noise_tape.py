@@ -12,13 +12,13 @@ import pytest
 from jax.extend import core
 from jax.flatten_util import ravel_pytree
 
-from checks.numerics.quadrature import gauss_hermite
-from checks.tracing import noise_tape
-from checks.tracing.noise_tape import INTERCEPTED, Noise, Reader, record
-from samplers.adapters.registry import ADAPTERS
-from samplers.estimators.basic import Exact
-from samplers.registry import sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.numerics.quadrature import gauss_hermite
+from sgmcmc_verification.checks.tracing import noise_tape
+from sgmcmc_verification.checks.tracing.noise_tape import INTERCEPTED, Noise, Reader, record
+from sgmcmc_verification.samplers.adapters.registry import ADAPTERS
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.registry import target
 
 EPS = np.finfo(np.float64).eps
 KEY = jax.random.key(3)

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.check import OutOfReach
-from checks.core.finding import EPS
-from checks.numerics.quadrature import gauss_hermite, symmetric_rule
-from checks.tracing.one_step_moments import FEW, LEVELS, moments_of, one_step_moments, step_sizes
-from checks.tracing.step_map import step_map
-from targets.registry import target
+from sgmcmc_verification.checks.core.check import OutOfReach
+from sgmcmc_verification.checks.core.finding import EPS
+from sgmcmc_verification.checks.numerics.quadrature import gauss_hermite, symmetric_rule
+from sgmcmc_verification.checks.tracing.one_step_moments import FEW, LEVELS, moments_of, one_step_moments, step_sizes
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import gradient, subject
 
 PLANE = target("gaussian-correlated-2d")

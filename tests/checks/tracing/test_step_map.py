@@ -5,16 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.core.check import Inconclusive, OutOfReach
-from checks.numerics.observables import observable_names, observables
-from checks.numerics.quadrature import noise_rule
-from checks.tracing.step_map import HostStep, JaxStep, step_map
-from samplers.entry import Row
-from samplers.estimators.basic import Minibatch
-from samplers.interface.from_step import simple_sampler
-from samplers.registry import sampler_row
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Inconclusive, OutOfReach
+from sgmcmc_verification.checks.numerics.observables import observable_names, observables
+from sgmcmc_verification.checks.numerics.quadrature import noise_rule
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.estimators.basic import Minibatch
+from sgmcmc_verification.samplers.interface.from_step import simple_sampler
+from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.targets.registry import target
 
 EPS = np.finfo(np.float64).eps
 LAMBDA, MEAN = 2.5, 0.7  # of the target gaussian-1d-scaled

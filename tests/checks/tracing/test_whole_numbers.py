@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from checks.tracing.whole_numbers import of_program, of_step
+from sgmcmc_verification.checks.tracing.whole_numbers import of_program, of_step
 
 
 def test_numbers_of_inner_programs_and_products_are_found_and_a_key_is_none():

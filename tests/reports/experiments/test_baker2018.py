@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reports.experiments.baker2018 import figures1_2 as figures
-from reports.experiments.common.grid import PUBLISHED, load
+from sgmcmc_verification.reports.experiments.baker2018 import figures1_2 as figures
+from sgmcmc_verification.reports.experiments.common.grid import PUBLISHED, load
 
 RATE = 1e-6
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from checks.core.lookup import resolve
-from checks.tracing.step_map import step_map
-from reports.experiments.common.grid import PUBLISHED, load
-from reports.experiments.original import cost_of_accuracy as cost
-from reports.experiments.original import three_biases as biases
-from targets.registry import target
+from sgmcmc_verification.checks.core.lookup import resolve
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.reports.experiments.common.grid import PUBLISHED, load
+from sgmcmc_verification.reports.experiments.original import cost_of_accuracy as cost
+from sgmcmc_verification.reports.experiments.original import three_biases as biases
+from sgmcmc_verification.targets.registry import target
 
 
 def test_autocovariance_of_euler_on_a_line_is_the_closed_form():

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from reports.experiments.common.grid import PUBLISHED, load
-from reports.experiments.original import dirichlet_faces as faces
+from sgmcmc_verification.reports.experiments.common.grid import PUBLISHED, load
+from sgmcmc_verification.reports.experiments.original import dirichlet_faces as faces
 
 
 @pytest.mark.parametrize(("alpha", "order"), [(2.5, 2), (1.5, 2), (0.75, 0.5), (0.5, 2)])

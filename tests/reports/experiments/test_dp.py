@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reports.experiments.baker2018 import figure3b as figure
-from reports.experiments.common.grid import PUBLISHED, load
-from reports.experiments.original import dp_bias as tiny
-from samplers.runner import checkpoint
-from samplers.runner.loop import Loop
-from samplers.topic_models.dp.run import run_dp
-from samplers.topic_models.dp.slice import StepSizes, log_predictive
-from targets.datasets.files import CACHE_VARIABLE
+from sgmcmc_verification.reports.experiments.baker2018 import figure3b as figure
+from sgmcmc_verification.reports.experiments.common.grid import PUBLISHED, load
+from sgmcmc_verification.reports.experiments.original import dp_bias as tiny
+from sgmcmc_verification.samplers.runner import checkpoint
+from sgmcmc_verification.samplers.runner.loop import Loop
+from sgmcmc_verification.samplers.topic_models.dp.run import run_dp
+from sgmcmc_verification.samplers.topic_models.dp.slice import StepSizes, log_predictive
+from sgmcmc_verification.targets.datasets.files import CACHE_VARIABLE
 
 CELLS = {s.method: figure.Cell(s, 60, 0, "generated") for s in (figure.SCIR, figure.SGRLD, figure.GIBBS)}
 LOOP = Loop(evaluate_every=10, checkpoint_every=20)

@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 
 from benchmarks import lda as race
-from reports.experiments.baker2018 import figure3a
-from reports.experiments.common import lda
-from reports.experiments.common.grid import PUBLISHED, load
-from reports.experiments.liu2019 import lda as particles
-from reports.experiments.ma2015 import figure3
-from reports.records.jsonl import read
-from samplers.particles.density_gradients import density_gradient
-from samplers.particles.kernels import median_bandwidth, squared_distances
-from targets.datasets.corpus import from_documents
-from targets.datasets.tokenise import Vocabulary
+from sgmcmc_verification.reports.experiments.baker2018 import figure3a
+from sgmcmc_verification.reports.experiments.common import lda
+from sgmcmc_verification.reports.experiments.common.grid import PUBLISHED, load
+from sgmcmc_verification.reports.experiments.liu2019 import lda as particles
+from sgmcmc_verification.reports.experiments.ma2015 import figure3
+from sgmcmc_verification.reports.records.jsonl import read
+from sgmcmc_verification.samplers.particles.density_gradients import density_gradient
+from sgmcmc_verification.samplers.particles.kernels import median_bandwidth, squared_distances
+from sgmcmc_verification.targets.datasets.corpus import from_documents
+from sgmcmc_verification.targets.datasets.tokenise import Vocabulary
 
 
 @pytest.mark.parametrize("module", [figure3, figure3a, particles], ids=lambda m: m.NAME)

@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from reports.experiments.common.distances import counts_of, distance, kolmogorov, relaxation_rate, total_variation
-from reports.experiments.common.grid import load
-from reports.experiments.liu2016 import figure3 as circle
-from reports.experiments.liu2016 import figure4 as posterior
-from reports.experiments.liu2016 import table1 as table
+from sgmcmc_verification.reports.experiments.common.distances import (
+    counts_of,
+    distance,
+    kolmogorov,
+    relaxation_rate,
+    total_variation,
+)
+from sgmcmc_verification.reports.experiments.common.grid import load
+from sgmcmc_verification.reports.experiments.liu2016 import figure3 as circle
+from sgmcmc_verification.reports.experiments.liu2016 import figure4 as posterior
+from sgmcmc_verification.reports.experiments.liu2016 import table1 as table
 
 pytestmark = pytest.mark.xdist_group("experiments_liu2016")  # what the fixture makes serves one worker
 

@@ -8,11 +8,17 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from reports.experiments.common.partition import divergence, partition
-from reports.experiments.ma2015 import figure2 as figure
-from reports.experiments.ma2015.figure2 import ONE_PEAK, PLANE, QUICK, TWO_PEAKS, Cell, Setting
-from reports.experiments.ma2015.figure2_page import COLOURS, MARKERS, Results, claim_naive, claim_right
-from samplers.registry import sampler_row
+from sgmcmc_verification.reports.experiments.common.partition import divergence, partition
+from sgmcmc_verification.reports.experiments.ma2015 import figure2 as figure
+from sgmcmc_verification.reports.experiments.ma2015.figure2 import ONE_PEAK, PLANE, QUICK, TWO_PEAKS, Cell, Setting
+from sgmcmc_verification.reports.experiments.ma2015.figure2_page import (
+    COLOURS,
+    MARKERS,
+    Results,
+    claim_naive,
+    claim_right,
+)
+from sgmcmc_verification.samplers.registry import sampler_row
 
 pytestmark = pytest.mark.xdist_group("experiments")  # what the fixture makes serves one worker
 

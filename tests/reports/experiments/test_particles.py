@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from reports.experiments.common.grid import load
-from reports.experiments.liu2018 import figure1 as logistic
-from reports.experiments.liu2018 import minibatch
-from reports.experiments.liu2019 import banana, robustness
-from targets.datasets.table import Table
-from targets.regression.logistic import logistic_regression
+from sgmcmc_verification.reports.experiments.common.grid import load
+from sgmcmc_verification.reports.experiments.liu2018 import figure1 as logistic
+from sgmcmc_verification.reports.experiments.liu2018 import minibatch
+from sgmcmc_verification.reports.experiments.liu2019 import banana, robustness
+from sgmcmc_verification.targets.datasets.table import Table
+from sgmcmc_verification.targets.regression.logistic import logistic_regression
 
 
 def test_the_rule_of_the_banana_has_its_moments_and_satisfies_integration_by_parts():

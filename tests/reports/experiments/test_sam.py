@@ -5,17 +5,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reports.experiments.common import sam
-from reports.experiments.common.grid import load
-from reports.experiments.liu2016 import figure5a as figure
-from reports.experiments.liu2016 import figure5a_seeds as seeds
-from reports.experiments.liu2016 import figure5b as large
-from reports.experiments.liu2018 import figure2 as particles
-from reports.experiments.original import sam_calibration
-from targets.datasets.corpus import from_documents
-from targets.datasets.tokenise import Vocabulary
-from targets.topic_models.sam.documents import as_rows
-from targets.topic_models.sam.model import SAM
+from sgmcmc_verification.reports.experiments.common import sam
+from sgmcmc_verification.reports.experiments.common.grid import load
+from sgmcmc_verification.reports.experiments.liu2016 import figure5a as figure
+from sgmcmc_verification.reports.experiments.liu2016 import figure5a_seeds as seeds
+from sgmcmc_verification.reports.experiments.liu2016 import figure5b as large
+from sgmcmc_verification.reports.experiments.liu2018 import figure2 as particles
+from sgmcmc_verification.reports.experiments.original import sam_calibration
+from sgmcmc_verification.targets.datasets.corpus import from_documents
+from sgmcmc_verification.targets.datasets.tokenise import Vocabulary
+from sgmcmc_verification.targets.topic_models.sam.documents import as_rows
+from sgmcmc_verification.targets.topic_models.sam.model import SAM
 
 
 class Documents:

@@ -10,11 +10,11 @@ import numpy as np
 import optax
 import pytest
 
-from samplers.adapters import blackjax as adapters
-from samplers.adapters.registry import ADAPTERS
-from samplers.entry import DETERMINISTIC_TIERS
-from samplers.estimators.basic import Exact, KnownNoise
-from targets.registry import target as find_target
+from sgmcmc_verification.samplers.adapters import blackjax as adapters
+from sgmcmc_verification.samplers.adapters.registry import ADAPTERS
+from sgmcmc_verification.samplers.entry import DETERMINISTIC_TIERS
+from sgmcmc_verification.samplers.estimators.basic import Exact, KnownNoise
+from sgmcmc_verification.targets.registry import target as find_target
 from tests.helpers.closeness import assert_close
 
 TARGET = find_target("gaussian-correlated-2d")

@@ -13,28 +13,28 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from checks.core.candidate import Subject
-from checks.core.check import Case
-from checks.end_points.chains import end_points
-from checks.tiers.generator.drift_and_diffusion import generator_of_code
-from checks.tiers.law.gaussian import gaussian_limit, gradient_noise_limit
-from checks.tracing.noisy_step import HostNoise
-from checks.tracing.step_map import step_map
-from samplers.adapters.isolated import build as building
-from samplers.adapters.isolated import environments
-from samplers.adapters.isolated.__main__ import main
-from samplers.adapters.isolated.client import Client
-from samplers.adapters.isolated.environments import ENVIRONMENTS, Environment
-from samplers.adapters.isolated.errors import BridgeCrash, BridgeError, BridgeMissing, BridgeTimeout
-from samplers.adapters.isolated.sampler import Bridged
-from samplers.adapters.registry import ADAPTERS
-from samplers.entry import Row
-from samplers.estimators.basic import Exact, KnownNoise
-from samplers.estimators.host import HostExact
-from samplers.overdamped.sgld import SGLD
-from samplers.registry import SAMPLERS
-from targets.euclidean.gaussian import gaussian
-from targets.registry import target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import Case
+from sgmcmc_verification.checks.end_points.chains import end_points
+from sgmcmc_verification.checks.tiers.generator.drift_and_diffusion import generator_of_code
+from sgmcmc_verification.checks.tiers.law.gaussian import gaussian_limit, gradient_noise_limit
+from sgmcmc_verification.checks.tracing.noisy_step import HostNoise
+from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.samplers.adapters.isolated import build as building
+from sgmcmc_verification.samplers.adapters.isolated import environments
+from sgmcmc_verification.samplers.adapters.isolated.__main__ import main
+from sgmcmc_verification.samplers.adapters.isolated.client import Client
+from sgmcmc_verification.samplers.adapters.isolated.environments import ENVIRONMENTS, Environment
+from sgmcmc_verification.samplers.adapters.isolated.errors import BridgeCrash, BridgeError, BridgeMissing, BridgeTimeout
+from sgmcmc_verification.samplers.adapters.isolated.sampler import Bridged
+from sgmcmc_verification.samplers.adapters.registry import ADAPTERS
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.estimators.basic import Exact, KnownNoise
+from sgmcmc_verification.samplers.estimators.host import HostExact
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.registry import SAMPLERS
+from sgmcmc_verification.targets.euclidean.gaussian import gaussian
+from sgmcmc_verification.targets.registry import target
 
 FAR = Path(__file__).parents[2] / "helpers" / "fake_remote.py"
 EPS = np.finfo(float).eps
@@ -195,7 +195,10 @@ def test_a_library_that_cannot_be_imported_is_an_error_at_the_start(tmp_path):
 
 def test_a_missing_environment_is_one_line_with_the_command_that_builds_it(tmp_path, monkeypatch):
     monkeypatch.setenv("SGMCMC_CACHE_DIR", str(tmp_path))
-    with pytest.raises(BridgeMissing, match=r"not built yet: python -m samplers\.adapters\.isolated build sgmcmcjax$"):
+    with pytest.raises(
+        BridgeMissing,
+        match=r"not built yet: python -m sgmcmc_verification\.samplers\.adapters\.isolated build sgmcmcjax$",
+    ):
         environments.python_of("sgmcmcjax")
 
 

@@ -10,11 +10,11 @@ import sys
 import numpy as np
 import pytest
 
-from samplers.adapters import fortuna, jax_sgmc, sgmcmcjax
-from samplers.adapters.isolated.client import Client
-from samplers.adapters.isolated.environments import command, environment, home, is_built, python_of
-from samplers.adapters.isolated.sampler import Bridged
-from targets.euclidean.gaussian import gaussian
+from sgmcmc_verification.samplers.adapters import fortuna, jax_sgmc, sgmcmcjax
+from sgmcmc_verification.samplers.adapters.isolated.client import Client
+from sgmcmc_verification.samplers.adapters.isolated.environments import command, environment, home, is_built, python_of
+from sgmcmc_verification.samplers.adapters.isolated.sampler import Bridged
+from sgmcmc_verification.targets.euclidean.gaussian import gaussian
 
 EPS = np.finfo(float).eps
 PRECISION = np.array([[2.0, 0.6], [0.6, 1.0]])

@@ -15,12 +15,12 @@ from numpyro.infer import HMC, HMCECS
 from numpyro.infer.autoguide import AutoDelta
 from scipy import special, stats
 
-from checks.tracing.noise_tape import Noise, record
-from samplers.adapters import numpyro as adapters
-from samplers.adapters.registry import UNSUPPORTED
-from samplers.estimators.basic import Exact, KnownNoise
-from targets.euclidean import enumerable_data
-from targets.registry import target as find_target
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
+from sgmcmc_verification.samplers.adapters import numpyro as adapters
+from sgmcmc_verification.samplers.adapters.registry import UNSUPPORTED
+from sgmcmc_verification.samplers.estimators.basic import Exact, KnownNoise
+from sgmcmc_verification.targets.euclidean import enumerable_data
+from sgmcmc_verification.targets.registry import target as find_target
 from tests.helpers.closeness import assert_close
 
 KEY = jax.random.key(7)

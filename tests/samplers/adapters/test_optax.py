@@ -8,9 +8,9 @@ import numpy as np
 import optax
 import pytest
 
-from samplers.adapters import optax as adapters
-from samplers.estimators.basic import Exact, KnownNoise
-from targets.registry import target as find_target
+from sgmcmc_verification.samplers.adapters import optax as adapters
+from sgmcmc_verification.samplers.estimators.basic import Exact, KnownNoise
+from sgmcmc_verification.targets.registry import target as find_target
 from tests.helpers.closeness import assert_close
 
 TARGET = find_target("gaussian-correlated-2d")

@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.tracing.noise_tape import Noise, record
-from samplers.adapters import tfp as adapters
-from samplers.adapters.registry import ADAPTERS, UNSUPPORTED
-from samplers.estimators.basic import Exact, KnownNoise
-from samplers.overdamped.mala import MALA
-from samplers.underdamped.hmc import HMC
-from targets.registry import target as find_target
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
+from sgmcmc_verification.samplers.adapters import tfp as adapters
+from sgmcmc_verification.samplers.adapters.registry import ADAPTERS, UNSUPPORTED
+from sgmcmc_verification.samplers.estimators.basic import Exact, KnownNoise
+from sgmcmc_verification.samplers.overdamped.mala import MALA
+from sgmcmc_verification.samplers.underdamped.hmc import HMC
+from sgmcmc_verification.targets.registry import target as find_target
 from tests.helpers.closeness import assert_close
 
 TARGET = find_target("gaussian-correlated-2d")

@@ -11,17 +11,17 @@ import jax
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.exact_laws.lyapunov import position_law
-from checks.exact_laws.null_law import null_law
-from checks.tracing.host_branching import ScriptedGenerator, branches
-from checks.tracing.noisy_step import HostNoise
-from checks.tracing.step_map import HostStep, step_map
-from samplers.adapters.torch import devinterp, geoopt, posteriors
-from samplers.entry import Row
-from samplers.estimators.basic import KnownNoise
-from samplers.estimators.host import HostExact
-from targets.registry import target as find_target
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.exact_laws.lyapunov import position_law
+from sgmcmc_verification.checks.exact_laws.null_law import null_law
+from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator, branches
+from sgmcmc_verification.checks.tracing.noisy_step import HostNoise
+from sgmcmc_verification.checks.tracing.step_map import HostStep, step_map
+from sgmcmc_verification.samplers.adapters.torch import devinterp, geoopt, posteriors
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.estimators.basic import KnownNoise
+from sgmcmc_verification.samplers.estimators.host import HostExact
+from sgmcmc_verification.targets.registry import target as find_target
 
 # Found, not loaded: that takes seconds, in every worker that collects this file.
 for module, command in {

@@ -5,17 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from checks.core.candidate import Subject
-from checks.registry import STATEMENTS
-from checks.runner.execute import execute
-from checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
-from samplers.entry import Row
-from samplers.estimators.host import HostExact
-from samplers.interface.from_step import simple_sampler
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.registry import STATEMENTS
+from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
+from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.estimators.host import HostExact
+from sgmcmc_verification.samplers.interface.from_step import simple_sampler
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'sgmcmc-verification[torch]'")
 
-from samplers.adapters.torch.noise_tape import draws_from, numpy_uniforms_from  # noqa: E402 (after the skip)
+from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from, numpy_uniforms_from  # noqa: E402 (after the skip)
 
 from_torch = torch.randn_like  # a library may have bound the name long ago
 EPS = np.finfo(float).eps

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from samplers.runner.engine import devices_for
+from sgmcmc_verification.samplers.runner.engine import devices_for
 
 pytestmark = pytest.mark.xdist_group("run_devices")  # what the fixture makes serves one worker
 
@@ -21,13 +21,13 @@ PROGRAM = """
 import sys
 import jax, numpy as np
 jax.config.update("jax_enable_x64", True)
-from samplers.runner import checkpoint
-from samplers.estimators.basic import Minibatch
-from samplers.run import run
-from samplers.runner.schedules import decreasing
-from samplers.underdamped.sghmc import SGHMC
-from samplers.overdamped.sgld import SGLD
-from targets.registry import target
+from sgmcmc_verification.samplers.runner import checkpoint
+from sgmcmc_verification.samplers.estimators.basic import Minibatch
+from sgmcmc_verification.samplers.run import run
+from sgmcmc_verification.samplers.runner.schedules import decreasing
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.targets.registry import target
 
 folder, devices = sys.argv[1], int(sys.argv[2])
 assert len(jax.devices()) == devices

@@ -11,10 +11,10 @@ import jax
 import numpy as np
 import pytest
 
-from samplers.overdamped.sgld import SGLD
-from samplers.runner.multiprocess import run_on_processes
-from samplers.runner.run import run
-from targets.registry import target
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.runner.multiprocess import run_on_processes
+from sgmcmc_verification.samplers.runner.run import run
+from sgmcmc_verification.targets.registry import target
 
 pytestmark = pytest.mark.xdist_group("run_processes")  # what the fixture makes serves one worker
 
@@ -22,7 +22,7 @@ PROGRAM = """
 import sys
 import jax, numpy as np
 from tests.samplers.runner.test_multiprocess import runs
-from samplers.runner.multiprocess import run_on_processes
+from sgmcmc_verification.samplers.runner.multiprocess import run_on_processes
 
 folder, address, rank = sys.argv[1], sys.argv[2], int(sys.argv[3])
 jax.config.update("jax_enable_x64", True)

@@ -10,18 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from samplers.estimators.basic import Exact, FromLogDensity, KnownNoise, Minibatch
-from samplers.overdamped.control_variates import SGLDCV, ControlVariates
-from samplers.overdamped.host_sgld import HostSGLD
-from samplers.overdamped.saga import SAGA, SAGALD
-from samplers.overdamped.sgld import SGLD
-from samplers.runner import checkpoint as checkpoints
-from samplers.runner import presample
-from samplers.runner.run import NonFiniteError, run
-from samplers.runner.schedules import constant, decreasing
-from samplers.underdamped.sghmc import SGHMC
-from targets.euclidean.gaussian import gaussian
-from targets.target import DataTerms
+from sgmcmc_verification.samplers.estimators.basic import Exact, FromLogDensity, KnownNoise, Minibatch
+from sgmcmc_verification.samplers.overdamped.control_variates import SGLDCV, ControlVariates
+from sgmcmc_verification.samplers.overdamped.host_sgld import HostSGLD
+from sgmcmc_verification.samplers.overdamped.saga import SAGA, SAGALD
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.samplers.runner import checkpoint as checkpoints
+from sgmcmc_verification.samplers.runner import presample
+from sgmcmc_verification.samplers.runner.run import NonFiniteError, run
+from sgmcmc_verification.samplers.runner.schedules import constant, decreasing
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.targets.euclidean.gaussian import gaussian
+from sgmcmc_verification.targets.target import DataTerms
 
 KEY = jax.random.key(20)
 EPS = np.finfo(np.float64).eps
@@ -390,13 +390,13 @@ def test_killed_process_leaves_a_checkpoint_that_resumes(tmp_path):
     program = f"""
 import os, jax
 jax.config.update("jax_enable_x64", True)
-from checks.core.compilation import configure
+from sgmcmc_verification.checks.core.compilation import configure
 configure()  # compiled as here: other passes round in another way
-from samplers.runner import checkpoint
-from samplers.run import run
-from samplers.runner.schedules import decreasing
-from samplers.underdamped.sghmc import SGHMC
-from targets.euclidean.gaussian import gaussian
+from sgmcmc_verification.samplers.runner import checkpoint
+from sgmcmc_verification.samplers.run import run
+from sgmcmc_verification.samplers.runner.schedules import decreasing
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.targets.euclidean.gaussian import gaussian
 pair = gaussian([0.5, -1.0], [[1.0, 0.6], [0.6, 2.0]], "pair")
 replace, count = os.replace, []
 def kill(a, b):

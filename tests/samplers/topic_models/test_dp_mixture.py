@@ -8,17 +8,35 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from checks.faults.dp_mixture import OneWeightForBoth, TailKept, UnscaledUsers
-from checks.statistics.moments import mean_test
-from checks.statistics.outcome import bonferroni
-from checks.statistics.proportion import proportion_test
-from checks.tiers.workload.dp import joint_outcomes, partition_test
-from samplers.positive.gamma_updates import CIRUpdate, ExactGamma, ExpandedMeanUpdate, log_gamma_draws
-from samplers.topic_models.dp import slice
-from samplers.topic_models.dp.kernels import log_mixture, reassigned
-from samplers.topic_models.dp.slice import DPSlice, StepSizes, Users, log_predictive, log_stick_weights, normalised
-from targets.numerics.ragged import sparse_rows
-from targets.topic_models.dp_mixture import DPMixture, PartitionPosterior, canonical, labels_of_sticks, set_partitions
+from sgmcmc_verification.checks.faults.dp_mixture import OneWeightForBoth, TailKept, UnscaledUsers
+from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.statistics.outcome import bonferroni
+from sgmcmc_verification.checks.statistics.proportion import proportion_test
+from sgmcmc_verification.checks.tiers.workload.dp import joint_outcomes, partition_test
+from sgmcmc_verification.samplers.positive.gamma_updates import (
+    CIRUpdate,
+    ExactGamma,
+    ExpandedMeanUpdate,
+    log_gamma_draws,
+)
+from sgmcmc_verification.samplers.topic_models.dp import slice
+from sgmcmc_verification.samplers.topic_models.dp.kernels import log_mixture, reassigned
+from sgmcmc_verification.samplers.topic_models.dp.slice import (
+    DPSlice,
+    StepSizes,
+    Users,
+    log_predictive,
+    log_stick_weights,
+    normalised,
+)
+from sgmcmc_verification.targets.numerics.ragged import sparse_rows
+from sgmcmc_verification.targets.topic_models.dp_mixture import (
+    DPMixture,
+    PartitionPosterior,
+    canonical,
+    labels_of_sticks,
+    set_partitions,
+)
 
 LEVEL = 1e-6
 INFINITE = 600.0

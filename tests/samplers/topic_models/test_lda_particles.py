@@ -8,23 +8,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from samplers.estimators.basic import Exact
-from samplers.interface.sampler import Estimate
-from samplers.particles.parvi import ParVI
-from samplers.particles.psghmc import PSGHMC
-from samplers.runner.loop import Loop
-from samplers.topic_models.lda import particles
-from samplers.topic_models.lda.completion import Completion
-from samplers.topic_models.lda.particles import ParticleGibbs, run_particles
-from samplers.underdamped.sghmc import SGHMC
-from targets.datasets.corpus import from_documents
-from targets.datasets.minibatch_stream import Independent
-from targets.datasets.tokenise import Vocabulary
-from targets.manifolds.euclidean import Euclidean
-from targets.target import Target
-from targets.topic_models.lda.model import LDA
-from targets.topic_models.lda.softmax import SoftmaxLDA
-from targets.topic_models.lda.tiny import TinyLDA, tiny_lda
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.interface.sampler import Estimate
+from sgmcmc_verification.samplers.particles.parvi import ParVI
+from sgmcmc_verification.samplers.particles.psghmc import PSGHMC
+from sgmcmc_verification.samplers.runner.loop import Loop
+from sgmcmc_verification.samplers.topic_models.lda import particles
+from sgmcmc_verification.samplers.topic_models.lda.completion import Completion
+from sgmcmc_verification.samplers.topic_models.lda.particles import ParticleGibbs, run_particles
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.targets.datasets.corpus import from_documents
+from sgmcmc_verification.targets.datasets.minibatch_stream import Independent
+from sgmcmc_verification.targets.datasets.tokenise import Vocabulary
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.target import Target
+from sgmcmc_verification.targets.topic_models.lda.model import LDA
+from sgmcmc_verification.targets.topic_models.lda.softmax import SoftmaxLDA
+from sgmcmc_verification.targets.topic_models.lda.tiny import TinyLDA, tiny_lda
 
 QUANTILE = stats.norm.isf(2.5e-7)  # 36 numbers at most, each at a two-sided rate of 1e-6 / 2
 TINY = tiny_lda()

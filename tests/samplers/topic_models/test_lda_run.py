@@ -4,16 +4,16 @@ import jax
 import numpy as np
 import pytest
 
-from reports.experiments.common.lda import METHODS, generated, generated_topics
-from samplers.runner.checkpoint import CheckpointError
-from samplers.runner.loop import Loop
-from samplers.runner.schedules import decreasing
-from samplers.topic_models.lda.completion import Completion, perplexity
-from samplers.topic_models.lda.estimator import DocumentGibbs
-from samplers.topic_models.lda.run import run_lda
-from samplers.underdamped.sghmc import SGHMC
-from targets.datasets.minibatch_stream import Independent, Shuffled
-from targets.topic_models.lda.model import LDA
+from sgmcmc_verification.reports.experiments.common.lda import METHODS, generated, generated_topics
+from sgmcmc_verification.samplers.runner.checkpoint import CheckpointError
+from sgmcmc_verification.samplers.runner.loop import Loop
+from sgmcmc_verification.samplers.runner.schedules import decreasing
+from sgmcmc_verification.samplers.topic_models.lda.completion import Completion, perplexity
+from sgmcmc_verification.samplers.topic_models.lda.estimator import DocumentGibbs
+from sgmcmc_verification.samplers.topic_models.lda.run import run_lda
+from sgmcmc_verification.samplers.underdamped.sghmc import SGHMC
+from sgmcmc_verification.targets.datasets.minibatch_stream import Independent, Shuffled
+from sgmcmc_verification.targets.topic_models.lda.model import LDA
 
 CORPUS, HELD_OUT = generated(np.random.default_rng(0), 60), generated(np.random.default_rng(1), 12)
 MODEL = LDA(4, 200, 0.2, 0.5)
@@ -184,8 +184,8 @@ def test_independent_minibatches_are_subsets_and_depend_on_the_step_alone():
 
 
 def test_metrics_without_zeros_are_the_dense_ones():
-    from samplers.dynamics.complete_recipe import row_divergence
-    from samplers.riemannian.metrics import Diagonal, PositiveMetric, dense
+    from sgmcmc_verification.samplers.dynamics.complete_recipe import row_divergence
+    from sgmcmc_verification.samplers.riemannian.metrics import Diagonal, PositiveMetric, dense
 
     theta = np.array([0.3, 1.2, 2.0])
     matrix, vector = np.random.default_rng(0).normal(size=(3, 3)), np.arange(3.0)

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from samplers.runner.loop import Loop
-from samplers.topic_models.lda.gibbs import move_topics
-from samplers.topic_models.lda.run import run_lda
-from samplers.topic_models.lda.scir import TopicSCIR
-from samplers.topic_models.lda.stored_assignments import StoredGibbs, places_of
-from targets.datasets.corpus import from_documents
-from targets.datasets.minibatch_stream import Independent, Shuffled
-from targets.datasets.tokenise import Vocabulary
-from targets.topic_models.lda.model import LDA, normalised
+from sgmcmc_verification.samplers.runner.loop import Loop
+from sgmcmc_verification.samplers.topic_models.lda.gibbs import move_topics
+from sgmcmc_verification.samplers.topic_models.lda.run import run_lda
+from sgmcmc_verification.samplers.topic_models.lda.scir import TopicSCIR
+from sgmcmc_verification.samplers.topic_models.lda.stored_assignments import StoredGibbs, places_of
+from sgmcmc_verification.targets.datasets.corpus import from_documents
+from sgmcmc_verification.targets.datasets.minibatch_stream import Independent, Shuffled
+from sgmcmc_verification.targets.datasets.tokenise import Vocabulary
+from sgmcmc_verification.targets.topic_models.lda.model import LDA, normalised
 
 WORDS = Vocabulary(tuple("abcdefg"))
 MODEL = LDA(3, 7, alpha=0.3, beta=0.5)

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from checks.tiers.workload.sam import starts
-from samplers.geodesic.sggmc import SGGMC
-from samplers.particles.rsvgd_embedded import EmbeddedRSVGD, embedded_direction
-from samplers.runner.loop import Loop
-from samplers.topic_models.sam import particles
-from samplers.topic_models.sam.estimator import BatchEstimator
-from samplers.topic_models.sam.particles import ParticleTopics
-from samplers.topic_models.sam.run import run_sam
-from samplers.topic_models.sam.weights import WeightSettings
-from targets.registry import target
-from targets.topic_models.sam import tiny
-from targets.topic_models.sam.documents import as_rows
-from targets.topic_models.sam.perplexity import LogPerplexity
+from sgmcmc_verification.checks.tiers.workload.sam import starts
+from sgmcmc_verification.samplers.geodesic.sggmc import SGGMC
+from sgmcmc_verification.samplers.particles.rsvgd_embedded import EmbeddedRSVGD, embedded_direction
+from sgmcmc_verification.samplers.runner.loop import Loop
+from sgmcmc_verification.samplers.topic_models.sam import particles
+from sgmcmc_verification.samplers.topic_models.sam.estimator import BatchEstimator
+from sgmcmc_verification.samplers.topic_models.sam.particles import ParticleTopics
+from sgmcmc_verification.samplers.topic_models.sam.run import run_sam
+from sgmcmc_verification.samplers.topic_models.sam.weights import WeightSettings
+from sgmcmc_verification.targets.registry import target
+from sgmcmc_verification.targets.topic_models.sam import tiny
+from sgmcmc_verification.targets.topic_models.sam.documents import as_rows
+from sgmcmc_verification.targets.topic_models.sam.perplexity import LogPerplexity
 
 WORDS, KAPPA, COUNT, REPLICATES = 2, 2.0, 100, 150
 PATIENT = WeightSettings(60, 2, 4, 0.2)

@@ -7,18 +7,24 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from samplers.runner.loop import Loop
-from samplers.topic_models.sam.methods import METHODS, build
-from samplers.topic_models.sam.run import VariationalChain, run_sam
-from samplers.topic_models.sam.variational import LEAST, MeanField, Optimiser, StochasticMeanField, Variational
-from samplers.topic_models.sam.weights import WeightSettings
-from targets.numerics.bessel import mean_resultant
-from targets.numerics.spherical import sample_vmf
-from targets.registry import target
-from targets.topic_models.sam import tiny
-from targets.topic_models.sam.documents import as_rows
-from targets.topic_models.sam.model import SAM, unit_rows
-from targets.topic_models.sam.perplexity import LogPerplexity
+from sgmcmc_verification.samplers.runner.loop import Loop
+from sgmcmc_verification.samplers.topic_models.sam.methods import METHODS, build
+from sgmcmc_verification.samplers.topic_models.sam.run import VariationalChain, run_sam
+from sgmcmc_verification.samplers.topic_models.sam.variational import (
+    LEAST,
+    MeanField,
+    Optimiser,
+    StochasticMeanField,
+    Variational,
+)
+from sgmcmc_verification.samplers.topic_models.sam.weights import WeightSettings
+from sgmcmc_verification.targets.numerics.bessel import mean_resultant
+from sgmcmc_verification.targets.numerics.spherical import sample_vmf
+from sgmcmc_verification.targets.registry import target
+from sgmcmc_verification.targets.topic_models.sam import tiny
+from sgmcmc_verification.targets.topic_models.sam.documents import as_rows
+from sgmcmc_verification.targets.topic_models.sam.model import SAM, unit_rows
+from sgmcmc_verification.targets.topic_models.sam.perplexity import LogPerplexity
 
 EPS = np.finfo(np.float64).eps
 

@@ -9,10 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.estimators.host import estimator_key
-from samplers.simple import simple_sampler
-from samplers.types import Claims, Diffusion, IndependentNoise, Source, StationaryLaw, StationaryMoments
+from sgmcmc_verification.samplers.dynamics.overdamped import overdamped_dynamics
+from sgmcmc_verification.samplers.estimators.host import estimator_key
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.types import (
+    Claims,
+    Diffusion,
+    IndependentNoise,
+    Source,
+    StationaryLaw,
+    StationaryMoments,
+)
 
 
 def gradient(rng, estimator, x):

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from samplers.estimators.host import estimator_key
-from samplers.simple import simple_sampler
-from samplers.types import Claims, Composite, ExactLaw, Reversal, Source
+from sgmcmc_verification.samplers.estimators.host import estimator_key
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.types import Claims, Composite, ExactLaw, Reversal, Source
 
 NEEDS = ("gradient", "potential")
 EXACT = Claims(Source("metropolis1953equation", "the algorithm"), ExactLaw(), Reversal(lambda z: z))

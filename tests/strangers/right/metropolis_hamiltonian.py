@@ -9,9 +9,17 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.simple import simple_sampler
-from samplers.types import Claims, Composite, ExactLaw, HamiltonianProposal, Reversal, Source, StationaryMoments
+from sgmcmc_verification.samplers.dynamics.overdamped import overdamped_dynamics
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.types import (
+    Claims,
+    Composite,
+    ExactLaw,
+    HamiltonianProposal,
+    Reversal,
+    Source,
+    StationaryMoments,
+)
 
 NEEDS = ("gradient", "potential")
 

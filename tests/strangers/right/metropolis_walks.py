@@ -9,8 +9,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.simple import simple_sampler
-from samplers.types import Claims, ExactLaw, Reversal, Source
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.types import Claims, ExactLaw, Reversal, Source
 
 NEEDS = ("gradient", "potential")
 EXACT = Claims(Source("metropolis1953equation", "the algorithm"), ExactLaw(), Reversal(lambda z: z))

@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from samplers.estimators.host import estimator_key
-from samplers.simple import simple_sampler
-from samplers.types import Claims, Composite, Diffusion, ExactLaw, Reversal, Source, StationaryLaw
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from sgmcmc_verification.samplers.estimators.host import estimator_key
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.types import Claims, Composite, Diffusion, ExactLaw, Reversal, Source, StationaryLaw
 
 POSITIVE = ("positive",)
 EXACT = Claims(Source("", "Metropolis of positive numbers"), ExactLaw(), spaces=POSITIVE)

@@ -9,10 +9,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.dynamics.embedded import geodesic_overdamped
-from samplers.estimators.host import estimator_key
-from samplers.simple import simple_sampler
-from samplers.types import Claims, Composite, EmbeddedDiffusion, ExactLaw, Reversal, Source, StationaryLaw
+from sgmcmc_verification.samplers.dynamics.embedded import geodesic_overdamped
+from sgmcmc_verification.samplers.estimators.host import estimator_key
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.types import (
+    Claims,
+    Composite,
+    EmbeddedDiffusion,
+    ExactLaw,
+    Reversal,
+    Source,
+    StationaryLaw,
+)
 
 SPHERE = ("sphere",)
 APPROXIMATE = Claims(Source("", "projected Langevin"), StationaryLaw(order=1), spaces=SPHERE)

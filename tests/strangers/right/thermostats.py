@@ -9,9 +9,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.simple import simple_sampler
-from samplers.thermostats.common import thermostat_dynamics
-from samplers.types import Claims, Diffusion, Source, StationaryLaw
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.thermostats.common import thermostat_dynamics
+from sgmcmc_verification.samplers.types import Claims, Diffusion, Source, StationaryLaw
 
 
 class Thermostat(NamedTuple):

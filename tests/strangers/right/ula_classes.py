@@ -9,10 +9,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics.complete_recipe import Dynamics, coordinate_names
-from samplers.dynamics.overdamped import overdamped_dynamics
-from samplers.simple import PositionMixin, PositionState, simple_sampler
-from samplers.types import (
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, coordinate_names
+from sgmcmc_verification.samplers.dynamics.overdamped import overdamped_dynamics
+from sgmcmc_verification.samplers.simple import PositionMixin, PositionState, simple_sampler
+from sgmcmc_verification.samplers.types import (
     CarriedState,
     Claims,
     Diffusion,

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.simple import simple_sampler
 
 
 def _noise_tree(key, tree):

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import ndtri
 
-from samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.simple import simple_sampler
 
 
 def langevin(draw):

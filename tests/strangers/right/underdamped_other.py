@@ -9,8 +9,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.simple import simple_sampler
-from samplers.types import Claims, Composite, Source, StationaryLaw
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.types import Claims, Composite, Source, StationaryLaw
 
 
 def _normal(key, x):

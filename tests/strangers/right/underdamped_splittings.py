@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.dynamics.underdamped import langevin_dynamics
-from samplers.simple import simple_sampler
-from samplers.types import (
+from sgmcmc_verification.samplers.dynamics.underdamped import langevin_dynamics
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.types import (
     Claims,
     Diffusion,
     ExactFreeMotion,

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from samplers.simple import simple_sampler
-from samplers.types import Claims, ExactLaw, Source
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.types import Claims, ExactLaw, Source
 
 
 def grad(estimator, key, x):

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.simple import simple_sampler
 
 
 def _langevin(target, gradient, **more):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.simple import simple_sampler
 
 
 def grad(estimator, key, x):

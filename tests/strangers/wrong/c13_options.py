@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.types import Claims, ExactLaw, Source, StationaryLaw
+from sgmcmc_verification.samplers.types import Claims, ExactLaw, Source, StationaryLaw
 
 
 def grad(estimator, key, x):

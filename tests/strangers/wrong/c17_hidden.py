@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import io_callback
 
-from samplers.estimators.host import estimator_key
-from samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.estimators.host import estimator_key
+from sgmcmc_verification.samplers.simple import simple_sampler
 
 
 def grad(estimator, key, x):

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.particles.common import flatten, unflatten
-from samplers.simple import simple_sampler
-from samplers.types import BalancedVelocity, Claims, ParticleLaw, ParticleVelocity, Source
+from sgmcmc_verification.samplers.particles.common import flatten, unflatten
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.types import BalancedVelocity, Claims, ParticleLaw, ParticleVelocity, Source
 
 SVGD = Claims(Source("liu2016stein", "Algorithm 1"), ParticleLaw())
 WIDTH = 0.5  # kernel exp(-|x - y|^2 / (2 WIDTH))

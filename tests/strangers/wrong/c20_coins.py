@@ -3,8 +3,8 @@
 import jax
 import jax.numpy as jnp
 
-from samplers.simple import simple_sampler
-from samplers.types import Claims, ExactLaw, Source
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.types import Claims, ExactLaw, Source
 
 
 def grad(estimator, key, x):

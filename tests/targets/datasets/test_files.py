@@ -10,11 +10,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from targets.datasets import covertype, splice
-from targets.datasets.files import CACHE_VARIABLE, DATA_VARIABLE, DataError, DataFile, available, locate, read
-from targets.datasets.table import parse_csv, parse_libsvm
-from targets.reference import load_reference
-from targets.regression.benchmarks import COVERTYPE, SPLICE, WORKLOADS, labels_digest
+from sgmcmc_verification.targets.datasets import covertype, splice
+from sgmcmc_verification.targets.datasets.files import (
+    CACHE_VARIABLE,
+    DATA_VARIABLE,
+    DataError,
+    DataFile,
+    available,
+    locate,
+    read,
+)
+from sgmcmc_verification.targets.datasets.table import parse_csv, parse_libsvm
+from sgmcmc_verification.targets.reference import load_reference
+from sgmcmc_verification.targets.regression.benchmarks import COVERTYPE, SPLICE, WORKLOADS, labels_digest
 
 CONTENT = b"+1 1:1.0 2:3.0\n-1 1:2.0 2:4.0\n"
 DIGEST = hashlib.sha256(CONTENT).hexdigest()

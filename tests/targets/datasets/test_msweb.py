@@ -5,9 +5,9 @@ import lzma
 import numpy as np
 import pytest
 
-from targets.datasets import files, msweb
-from targets.datasets.files import DATA_VARIABLE, DataError, DataFile, available, read
-from targets.numerics.ragged import sparse_rows
+from sgmcmc_verification.targets.datasets import files, msweb
+from sgmcmc_verification.targets.datasets.files import DATA_VARIABLE, DataError, DataFile, available, read
+from sgmcmc_verification.targets.numerics.ragged import sparse_rows
 
 LINES = [
     'I,4,"www.microsoft.com","created by getlog.pl"',

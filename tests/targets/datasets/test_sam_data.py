@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from targets.datasets import newsgroups_different as released
-from targets.datasets.corpus import from_documents
-from targets.datasets.files import DataError, available
-from targets.datasets.newsgroups import Posts
-from targets.datasets.tfidf import UnitDocuments, counted, document_frequency, tfidf
-from targets.datasets.tokenise import Vocabulary
-from targets.numerics.ragged import SparseRows
+from sgmcmc_verification.targets.datasets import newsgroups_different as released
+from sgmcmc_verification.targets.datasets.corpus import from_documents
+from sgmcmc_verification.targets.datasets.files import DataError, available
+from sgmcmc_verification.targets.datasets.newsgroups import Posts
+from sgmcmc_verification.targets.datasets.tfidf import UnitDocuments, counted, document_frequency, tfidf
+from sgmcmc_verification.targets.datasets.tokenise import Vocabulary
+from sgmcmc_verification.targets.numerics.ragged import SparseRows
 
 WORDS = Vocabulary(("ball", "orbit", "faith"))
 EPS = np.finfo(np.float64).eps

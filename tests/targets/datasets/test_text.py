@@ -8,11 +8,18 @@ import tarfile
 import numpy as np
 import pytest
 
-from targets.datasets import newsgroups, wikipedia
-from targets.datasets.corpus import HEADER, TOKENS, completion_split, from_documents, load_corpus, write_corpus
-from targets.datasets.documents import read_archive, read_folder, read_json_lines
-from targets.datasets.files import DataError, available, locate
-from targets.datasets.tokenise import Vocabulary, build_vocabulary, parse_vocabulary, words
+from sgmcmc_verification.targets.datasets import newsgroups, wikipedia
+from sgmcmc_verification.targets.datasets.corpus import (
+    HEADER,
+    TOKENS,
+    completion_split,
+    from_documents,
+    load_corpus,
+    write_corpus,
+)
+from sgmcmc_verification.targets.datasets.documents import read_archive, read_folder, read_json_lines
+from sgmcmc_verification.targets.datasets.files import DataError, available, locate
+from sgmcmc_verification.targets.datasets.tokenise import Vocabulary, build_vocabulary, parse_vocabulary, words
 
 WORDS = Vocabulary(("cat", "dog", "sat", "the"))
 DOCUMENTS = [np.array([3, 0, 2]), np.array([], int), np.array([3, 1, 2, 2, 0])]

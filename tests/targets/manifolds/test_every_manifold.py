@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from targets.manifolds.base import Manifold
-from targets.manifolds.euclidean import Euclidean
-from targets.manifolds.open_simplex import Corner
-from targets.manifolds.orthant import Positive
-from targets.manifolds.product import Product
-from targets.manifolds.simplex import Simplex
-from targets.manifolds.sphere import Sphere
-from targets.manifolds.spheres import ProductOfSpheres
-from targets.manifolds.stiefel import Stiefel
+from sgmcmc_verification.targets.manifolds.base import Manifold
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.manifolds.open_simplex import Corner
+from sgmcmc_verification.targets.manifolds.orthant import Positive
+from sgmcmc_verification.targets.manifolds.product import Product
+from sgmcmc_verification.targets.manifolds.simplex import Simplex
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
+from sgmcmc_verification.targets.manifolds.stiefel import Stiefel
 from tests.helpers.manifold_examples import EPS, Space, flow_violations, jet_violations, simplex, spaces, spheres
 
 pytestmark = pytest.mark.xdist_group("manifolds")

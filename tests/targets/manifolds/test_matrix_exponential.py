@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from targets.manifolds.matrix_exponential import matrix_exponential
+from sgmcmc_verification.targets.manifolds.matrix_exponential import matrix_exponential
 
 exponential = jax.jit(matrix_exponential)
 NORMS = [0.0, 1e-200, 0.3, 0.5, 0.51, 5.3, 8.0, 10.7, 21.4, 100.0, 1e6]

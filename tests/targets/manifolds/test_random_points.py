@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from targets.manifolds.orthant import Positive
-from targets.manifolds.product import Product
-from targets.manifolds.simplex import Simplex
-from targets.manifolds.sphere import Sphere
-from targets.manifolds.spheres import ProductOfSpheres
-from targets.manifolds.stiefel import Stiefel
+from sgmcmc_verification.targets.manifolds.orthant import Positive
+from sgmcmc_verification.targets.manifolds.product import Product
+from sgmcmc_verification.targets.manifolds.simplex import Simplex
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
+from sgmcmc_verification.targets.manifolds.stiefel import Stiefel
 
 N = 20_000
 # DKW: P(distance > e) <= 2 exp(-2 n e^2), here 1e-8 for each of about thirty statistics; 1 / n for the steps

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from targets.manifolds.orthant import Positive
-from targets.manifolds.simplex import Simplex
+from sgmcmc_verification.targets.manifolds.orthant import Positive
+from sgmcmc_verification.targets.manifolds.simplex import Simplex
 
 EPS = np.finfo(np.float64).eps
 EXAMPLES = settings(deadline=None, max_examples=25, derandomize=True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from targets.manifolds.sphere import Sphere
+from sgmcmc_verification.targets.manifolds.sphere import Sphere
 
 flow = jax.jit(Sphere(4).geodesic)
 

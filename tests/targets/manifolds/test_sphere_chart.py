@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from targets.manifolds.sphere_chart import log_volume, pulled_back, to_simplex, to_sphere
+from sgmcmc_verification.targets.manifolds.sphere_chart import log_volume, pulled_back, to_simplex, to_sphere
 
 EPS = np.finfo(np.float64).eps
 

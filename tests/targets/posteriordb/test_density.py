@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from targets.datasets.files import DataError
-from targets.posteriordb.bijections import Identity, Ordered, Positive, UnitInterval
-from targets.posteriordb.files import Fields
-from targets.posteriordb.model import Parameter
-from targets.posteriordb.priors import half_cauchy
-from targets.posteriordb.registry import MODELS
+from sgmcmc_verification.targets.datasets.files import DataError
+from sgmcmc_verification.targets.posteriordb.bijections import Identity, Ordered, Positive, UnitInterval
+from sgmcmc_verification.targets.posteriordb.files import Fields
+from sgmcmc_verification.targets.posteriordb.model import Parameter
+from sgmcmc_verification.targets.posteriordb.priors import half_cauchy
+from sgmcmc_verification.targets.posteriordb.registry import MODELS
 from tests.helpers.posteriordb_examples import data, log_density
 
 EPS = np.finfo(np.float64).eps

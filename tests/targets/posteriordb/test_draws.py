@@ -14,16 +14,16 @@ from arviz_stats.base import array_stats
 from jax.scipy.stats import cauchy, norm
 from scipy import signal, special, stats
 
-from samplers.runner.run import run
-from samplers.underdamped.hmc import HMC
-from targets.datasets.files import available
-from targets.posteriordb.build import unconstrained_draws
-from targets.posteriordb.expectations import effective_sample_size, rank_rhat, standard_error
-from targets.posteriordb.files import DATABASE, load
-from targets.posteriordb.model import Model
-from targets.posteriordb.registry import NAMES, PINNED, density
-from targets.registry import target
-from targets.target import Target
+from sgmcmc_verification.samplers.runner.run import run
+from sgmcmc_verification.samplers.underdamped.hmc import HMC
+from sgmcmc_verification.targets.datasets.files import available
+from sgmcmc_verification.targets.posteriordb.build import unconstrained_draws
+from sgmcmc_verification.targets.posteriordb.expectations import effective_sample_size, rank_rhat, standard_error
+from sgmcmc_verification.targets.posteriordb.files import DATABASE, load
+from sgmcmc_verification.targets.posteriordb.model import Model
+from sgmcmc_verification.targets.posteriordb.registry import NAMES, PINNED, density
+from sgmcmc_verification.targets.registry import target
+from sgmcmc_verification.targets.target import Target
 
 EPS = np.finfo(np.float64).eps
 RATE = 1e-6

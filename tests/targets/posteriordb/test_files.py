@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.bad_input import BadInput
-from checks.core.catalogue import find_target
-from targets.datasets.files import CACHE_VARIABLE, DATA_VARIABLE, DataError
-from targets.posteriordb import registry, regression
-from targets.posteriordb.files import DATABASE, FLAT, Folder, load
-from targets.posteriordb.registry import MODELS, NAMES, PINNED, posteriordb_target
-from targets.registry import POSTERIORS, target
+from sgmcmc_verification.checks.core.bad_input import BadInput
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.targets.datasets.files import CACHE_VARIABLE, DATA_VARIABLE, DataError
+from sgmcmc_verification.targets.posteriordb import registry, regression
+from sgmcmc_verification.targets.posteriordb.files import DATABASE, FLAT, Folder, load
+from sgmcmc_verification.targets.posteriordb.registry import MODELS, NAMES, PINNED, posteriordb_target
+from sgmcmc_verification.targets.registry import POSTERIORS, target
 from tests.helpers.posteriordb_examples import data
 
 NAME = "toy-blr"

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.check import OutOfReach
-from checks.tiers.premises.branches_entered import branches_entered
-from checks.tracing.branches import branches
-from checks.tracing.noise_tape import Noise, record
+from sgmcmc_verification.checks.core.check import OutOfReach
+from sgmcmc_verification.checks.tiers.premises.branches_entered import branches_entered
+from sgmcmc_verification.checks.tracing.branches import branches
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
 from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal
 
 PLANE = "gaussian-correlated-2d"

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.third_party import builder
-from checks.tiers.premises.closed_state import closed_state
-from samplers.types import CarriedState, Claims, Source, StationaryLaw
-from targets.registry import target
+from sgmcmc_verification.checks.core.third_party import builder
+from sgmcmc_verification.checks.tiers.premises.closed_state import closed_state
+from sgmcmc_verification.samplers.types import CarriedState, Claims, Source, StationaryLaw
+from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import Kept, Langevin, decide, gradient, normal
 
 WELL = "double-well"

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.check import NotApplicable, OutOfReach
-from checks.tiers.premises.coordinates import equal_coordinates
-from samplers.types import Claims, ExactLaw, ParticleLaw, Source, StationaryLaw
+from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
+from sgmcmc_verification.checks.tiers.premises.coordinates import equal_coordinates
+from sgmcmc_verification.samplers.types import Claims, ExactLaw, ParticleLaw, Source, StationaryLaw
 from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal
 
 LINE = "gaussian-1d-scaled"

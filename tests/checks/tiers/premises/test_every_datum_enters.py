@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.tiers.premises.data import every_datum_enters
-from samplers.simple import simple_sampler
+from sgmcmc_verification.checks.tiers.premises.data import every_datum_enters
+from sgmcmc_verification.samplers.simple import simple_sampler
 from tests.helpers.strangers import Euler, Kept, decide, normal
 
 DATA = "tiny-gaussian-data"

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.check import NotApplicable, OutOfReach
-from checks.tiers.premises.far_field import far_field
+from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
+from sgmcmc_verification.checks.tiers.premises.far_field import far_field
 from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal
 
 PLANE = "gaussian-correlated-2d"

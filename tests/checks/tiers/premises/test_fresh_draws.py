@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.check import Inconclusive, NotApplicable
-from checks.tiers.premises.fresh_draws import fresh_draws
-from checks.tracing.noise_tape import Noise, record
-from samplers.overdamped.sgld import SGLD
+from sgmcmc_verification.checks.core.check import Inconclusive, NotApplicable
+from sgmcmc_verification.checks.tiers.premises.fresh_draws import fresh_draws
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
+from sgmcmc_verification.samplers.overdamped.sgld import SGLD
 from tests.helpers.strangers import Kept, Langevin, decide, gradient, normal
 
 PLANE = "gaussian-correlated-2d"

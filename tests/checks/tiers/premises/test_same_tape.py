@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.core.check import OutOfReach
-from checks.tiers.premises.same_tape import same_tape
+from sgmcmc_verification.checks.core.check import OutOfReach
+from sgmcmc_verification.checks.tiers.premises.same_tape import same_tape
 from tests.helpers.strangers import MALA, Euler, Kept, Underdamped, decide, gradient, normal
 
 single = lambda x: x.dtype == jnp.float32

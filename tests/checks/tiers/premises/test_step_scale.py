@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from checks.tiers.premises.step_scale import GRID, step_scale
+from sgmcmc_verification.checks.tiers.premises.step_scale import GRID, step_scale
 from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal
 
 

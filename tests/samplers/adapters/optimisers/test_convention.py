@@ -13,9 +13,9 @@ from pathlib import Path
 import jax
 import pytest
 
-from checks.core.importer import load_object
-from samplers.adapters.optimisers.adapt import of_optax, of_torch
-from samplers.adapters.optimisers.convention import Convention
+from sgmcmc_verification.checks.core.importer import load_object
+from sgmcmc_verification.samplers.adapters.optimisers.adapt import of_optax, of_torch
+from sgmcmc_verification.samplers.adapters.optimisers.convention import Convention
 
 FILES = Path(__file__).resolve().parents[3] / "strangers" / "optimisers"
 for module in ("torch", "optax"):

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.stats
 import torch
 
-from samplers.estimators.host import estimator_key
-from samplers.simple import simple_sampler
-from samplers.types import Claims, ExactLaw, Source
+from sgmcmc_verification.samplers.estimators.host import estimator_key
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.types import Claims, ExactLaw, Source
 
 EXACT = Claims(Source("metropolis1953equation", "the algorithm"), ExactLaw())
 

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from samplers.estimators.host import estimator_key
-from samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.estimators.host import estimator_key
+from sgmcmc_verification.samplers.simple import simple_sampler
 
 
 def weighted_gradient(terms, index, weights, x):

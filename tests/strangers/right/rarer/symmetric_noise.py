@@ -5,7 +5,7 @@ chosen by a coin. E dx = -h grad U and E dx dx' = 2 h I + O(h^2), all odd moment
 import jax
 import jax.numpy as jnp
 
-from samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.simple import simple_sampler
 
 
 def langevin(noise):

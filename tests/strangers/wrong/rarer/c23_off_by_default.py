@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.types import Claims, ExactLaw, Source
+from sgmcmc_verification.samplers.types import Claims, ExactLaw, Source
 
 
 def grad(estimator, key, x):
@@ -105,7 +105,7 @@ class NoiseByName(_Position):
 
 def integrators(target, integrator="leapfrog"):
     """HMC with an integrator by name: "euler" is neither reversible nor does it keep volume."""
-    from samplers.simple import simple_sampler
+    from sgmcmc_verification.samplers.simple import simple_sampler
 
     def step(key, x, h, estimator):
         k1, k2, k3 = jax.random.split(key, 3)

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.simple import simple_sampler
-from samplers.types import Claims, ExactLaw, Source
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.types import Claims, ExactLaw, Source
 
 EXACT = Claims(Source("", "own"), ExactLaw())
 

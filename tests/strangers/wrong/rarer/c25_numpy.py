@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from samplers.estimators.host import estimator_key
-from samplers.simple import simple_sampler
-from samplers.types import Claims, ExactLaw, Source
+from sgmcmc_verification.samplers.estimators.host import estimator_key
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.types import Claims, ExactLaw, Source
 
 EXACT = Claims(Source("", "own"), ExactLaw())
 

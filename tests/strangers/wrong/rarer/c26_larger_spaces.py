@@ -4,9 +4,9 @@
 import jax
 import jax.numpy as jnp
 
-from samplers.particles.common import flatten, unflatten
-from samplers.simple import simple_sampler
-from samplers.types import Claims, ExactLaw, ParticleLaw, Source, StationaryLaw
+from sgmcmc_verification.samplers.particles.common import flatten, unflatten
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.types import Claims, ExactLaw, ParticleLaw, Source, StationaryLaw
 
 SVGD = Claims(Source("liu2016stein", "Algorithm 1"), ParticleLaw())
 SPHERE = Claims(Source("byrne2013geodesic", ""), StationaryLaw(order=1), spaces=("sphere",))

@@ -5,8 +5,16 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from samplers.simple import simple_sampler
-from samplers.types import AdaptiveLaw, CarriedState, Claims, Composite, CyclicalSchedule, Source, StationaryLaw
+from sgmcmc_verification.samplers.simple import simple_sampler
+from sgmcmc_verification.samplers.types import (
+    AdaptiveLaw,
+    CarriedState,
+    Claims,
+    Composite,
+    CyclicalSchedule,
+    Source,
+    StationaryLaw,
+)
 
 
 def grad(estimator, key, x):
