@@ -27,6 +27,16 @@ def step(key, position, step_size, estimator):
 
 mine = simple_sampler(step)
 """
+EARLIER = (
+    MINE.replace("sgmcmc_verification.samplers", "samplers")
+    + """
+import samplers.interface.claims
+import sgmcmc_verification.samplers.interface.claims as claims
+
+assert samplers.interface.claims is claims
+assert claims.__spec__.name == "sgmcmc_verification.samplers.interface.claims"
+"""
+)
 OWN = """
 import sys
 
@@ -112,3 +122,19 @@ def test_no_module_of_the_suite_has_a_second_name(tmp_path):
     done = run(ROOT, "-c", code, *options)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "BARE []" in done.stdout
+
+
+@pytest.mark.parametrize("folder", [ROOT, None], ids=["in the clone", "elsewhere"])
+def test_a_sampler_that_was_written_for_the_earlier_names_has_the_modules_of_the_new_ones(tmp_path, folder):
+    (tmp_path / "earlier.py").write_text(EARLIER)
+    paths = ["checks"] if folder else []
+    options = ["-p", "no:cacheprovider", "--sampler", f"{tmp_path / 'earlier.py'}:mine", *FEW]
+    done = run(folder or tmp_path, "-m", "pytest", *paths, *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_package_of_the_author_comes_before_an_earlier_name(theirs):
+    text = MINE + "\nimport samplers\nassert samplers.OURS\n"
+    (theirs / "their_package" / "module.py").write_text(text)
+    done = run(theirs, "-m", "pytest", "-p", "no:cacheprovider", "--sampler", "their_package.module:mine", *FEW)
+    assert done.returncode == 0, done.stdout + done.stderr
