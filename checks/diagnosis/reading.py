@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.diagnosis.cause import Diagnosis
 from sgmcmc_verification.checks.diagnosis.combinations import vanishes
 from sgmcmc_verification.checks.diagnosis.evidence import known_numbers
@@ -37,7 +38,7 @@ from sgmcmc_verification.checks.proof.statements.orders import INVARIANT
 from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, coordinate_names
 from sgmcmc_verification.samplers.entry import WORKLOAD
 from sgmcmc_verification.samplers.interface.capabilities import MinibatchEstimator
-from sgmcmc_verification.samplers.interface.claims import ExactLaw, StationaryLaw
+from sgmcmc_verification.samplers.interface.claims import ExactLaw, Exchange, StationaryLaw
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.targets.target import Target
 
@@ -72,6 +73,8 @@ def read(subject: Subject, with_data: bool) -> Diagnosis | None:
 
 def _exchange(subject: Subject) -> Diagnosis | None:
     """The term of the chance of an exchange that is wrong: that of the energies, or the correction for their noise."""
+    if Exchange not in subject.sampler(find_target(subject.row.targets[0])).claims:
+        return None
     for proof in proofs_of(subject).values():
         for result in proof.results:
             if proof.verdict == "fail" and result.statement == EXCHANGE and result.outcome == "violated":

@@ -92,10 +92,14 @@ def sample(subject: Subject, results: Sequence[Judged], plan: Plan, seed: int) -
     chosen = pending(subject, results, plan)
     several = bool(chosen) and bool({o.KNOWN_DRAWS.name, o.BRANCHES.name} & set(unmet(results, plan)))
     for each, name in chosen:
-        result = execute(law_of_several_steps if several else law_of_steps, each, name, seed)
-        if result.verdict not in ("pass", "fail", "error"):
-            result = execute(law_of_runs, each, name, seed)
+        result = by_sampling(each, name, seed, several)
         if each is not subject and result.verdict == "pass":
             result = dataclasses.replace(result, meets=[*result.meets, o.GRADIENT_NOISE.name])
         found.append(result)
     return found
+
+
+def by_sampling(subject: Subject, target: str, seed: int, several: bool = False) -> Result:
+    """The law on one target by steps, one or several, or by runs if those cannot decide."""
+    result = execute(law_of_several_steps if several else law_of_steps, subject, target, seed)
+    return result if result.verdict in ("pass", "fail", "error") else execute(law_of_runs, subject, target, seed)
