@@ -18,8 +18,9 @@ from sgmcmc_verification.checks.tracing.key_lineage import Consumed, consumed_ke
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.whole_state import fresh_key, is_key
 
-WORDS = ((0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (2, 0), (1, 1), (0, 1 << 16), (0, 1 << 31), (1 << 31, 0))
-"""Raw keys of steps that differ by a bit, by one and by a word, as counters and seeds make them."""
+BITS = [(0, 1 << bit) for bit in range(32)] + [(1 << bit, 0) for bit in range(32)]
+WORDS = ((0, 0), (0, 3), (1, 1), *BITS)
+"""Raw keys of steps that differ by one bit, each of all, by one and by a word, as counters and seeds make them."""
 STEPS = 64
 """Steps along which a key of the state must not come back."""
 

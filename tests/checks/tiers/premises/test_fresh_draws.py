@@ -43,6 +43,9 @@ REPEATED = {
     "the last bit is lost": lambda k, x: normal(
         jax.random.wrap_key_data(jax.random.key_data(k) & jnp.uint32(0xFFFFFFFE)), x
     ),
+    "half of a word is lost": lambda k, x: normal(
+        jax.random.wrap_key_data(jax.random.key_data(k).at[0].set(jax.random.key_data(k)[0] & jnp.uint32(0xFFFF))), x
+    ),
     "a seed of few values": lambda k, x: normal(jax.random.key(jax.random.key_data(k)[-1] % 3), x),
 }
 FRESH = {
@@ -56,6 +59,7 @@ FRESH = {
     "normals and a uniform": lambda k, x: (
         normal((b := jax.random.split(k))[0], x) * jnp.sign(jax.random.uniform(b[1]) - 0.5)
     ),
+    "a seed of raw bits": lambda k, x: normal(jax.random.key(jax.random.bits(k)), x),
     "raw bits beside normals": lambda k, x: normal((b := jax.random.split(k))[0], x) + 0 * jax.random.bits(b[1]),
 }
 
