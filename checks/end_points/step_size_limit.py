@@ -92,6 +92,24 @@ def limit_test(
     )
 
 
+def outcomes_of(
+    values: np.ndarray, order: int, expected: np.ndarray, names: Sequence[str], unit: str = "standardised"
+) -> list[Outcome]:
+    """Tests of expectations at one step size, as of an exact kernel, or of their limits h -> 0.
+
+    Args:
+        values: (1, n, K) or (3, n, K), K functions of n chains at the step size h, or at h, h/2, h/4.
+        order: at which the bias vanishes.
+        expected: (K,).
+        names: of the functions.
+        unit: of all of them.
+    """
+    named = zip(values.transpose(2, 0, 1), expected, names, strict=True)
+    if len(values) == 1:
+        return [mean_test(v[0], float(mu), name=name, unit=unit) for v, mu, name in named]
+    return [limit_test(v, order, float(mu), name, unit=unit) for v, mu, name in named]
+
+
 def order_of(claims: Claims) -> int:
     """The order q at which the bias of the invariant law vanishes; 1 for an exact kernel, which has none."""
     return 1 if ExactLaw in claims else (claims.invariant_order or claims.weak_order or 1)
@@ -157,11 +175,7 @@ def limit_of_chains(
                 return [not_finite("end points that are not finite", n, "standardised")]
             values.append(np.asarray(what.functions(ends)))
         # Chain i of each step size makes one independent value of the extrapolated statistic.
-        columns = np.stack(values).transpose(2, 0, 1)
-        return [
-            limit_test(v, order, float(mu), name)
-            for v, mu, name in zip(columns, what.expected, what.names, strict=True)
-        ]
+        return outcomes_of(np.stack(values), order, what.expected, what.names)
 
     return decide_statistically(
         run,

@@ -23,8 +23,7 @@ def live_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: float) ->
         h: step size.
     """
     leaves, structure = jax.tree.flatten(state)
-    step = jax.make_jaxpr(lambda key, *held: _leaves(sampler, structure, held, key, h, estimator))
-    jaxpr = step(jax.random.key(0), *leaves).jaxpr
+    jaxpr = _step(sampler, state, estimator, h)
     read = jax.make_jaxpr(lambda *held: jax.tree.leaves(sampler.position(jax.tree.unflatten(structure, held))))
     shown = read(*leaves).jaxpr
     live = partial_eval.dce_jaxpr(shown, [True] * len(shown.outvars))[1]
@@ -47,11 +46,10 @@ def autonomous_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: flo
         estimator: of the gradients.
         h: step size.
     """
-    leaves, structure = jax.tree.flatten(state)
-    step = jax.make_jaxpr(lambda key, *held: _leaves(sampler, structure, held, key, h, estimator))
-    jaxpr = step(jax.random.key(0), *leaves).jaxpr
-    asked = np.eye(len(leaves), dtype=bool)
-    reads = np.array([partial_eval.dce_jaxpr(jaxpr, row.tolist())[1] for row in asked]).reshape(len(leaves), -1)
+    jaxpr = _step(sampler, state, estimator, h)
+    count = len(jaxpr.outvars)
+    asked = np.eye(count, dtype=bool)
+    reads = np.array([partial_eval.dce_jaxpr(jaxpr, row.tolist())[1] for row in asked]).reshape(count, -1)
     alone = ~reads[:, 0]
     while True:
         fewer = alone & ~(reads[:, 1:] & ~alone).any(axis=1)
@@ -60,5 +58,8 @@ def autonomous_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: flo
         alone = fewer
 
 
-def _leaves(sampler: Sampler, structure: Any, held: Any, key: Any, h: float, estimator: Estimator) -> list[Any]:
-    return jax.tree.leaves(sampler.step(key, jax.tree.unflatten(structure, held), h, estimator))
+def _step(sampler: Sampler, state: Any, estimator: Estimator, h: float) -> Any:
+    """The program of a step from a key and the leaves of a state to the leaves of the next one."""
+    leaves, structure = jax.tree.flatten(state)
+    step = lambda key, *held: jax.tree.leaves(sampler.step(key, jax.tree.unflatten(structure, held), h, estimator))
+    return jax.make_jaxpr(step)(jax.random.key(0), *leaves).jaxpr

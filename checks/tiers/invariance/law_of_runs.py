@@ -25,8 +25,7 @@ from sgmcmc_verification.checks.end_points.runs import (
     position_is_all,
     step_size_of,
 )
-from sgmcmc_verification.checks.end_points.step_size_limit import limit_test, order_of
-from sgmcmc_verification.checks.statistics.moments import mean_test
+from sgmcmc_verification.checks.end_points.step_size_limit import order_of, outcomes_of
 from sgmcmc_verification.checks.statistics.outcome import Outcome
 from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw
 
@@ -100,11 +99,7 @@ def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: 
             if not np.isfinite(means).all():
                 return [not_finite("averages that are not finite", n, UNIT)]
             values.append(means - share * (functions.values(starts) - functions.expected))
-        columns = np.stack(values).transpose(2, 0, 1)
-        named = zip(columns, functions.expected, functions.names, strict=True)
-        if exact:
-            return [mean_test(v[0], float(mu), name=name, unit=UNIT) for v, mu, name in named]
-        return [limit_test(v, order_of(claims), float(mu), name, unit=UNIT) for v, mu, name in named]
+        return outcomes_of(np.stack(values), order_of(claims), functions.expected, functions.names, UNIT)
 
     promised = HOST_PROMISED if runs.host else PROMISED
     what = f"{rejected:.0%} of the steps rejected, " if rejected else ""
