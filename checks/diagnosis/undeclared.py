@@ -50,7 +50,11 @@ def _overdamped(evidence: Evidence) -> Diagnosis | None:
     if rank < d:
         return Diagnosis("shared draws", f"the noise has rank {rank} in {d} coordinates: draws are shared")
     if c is None:
-        ratios = np.diag(D) / (T * np.diag(G))
+        drawn = np.diag(G)
+        without = np.flatnonzero((np.abs(drawn) <= CLOSE * np.abs(G).max()) & (np.diag(D) > CLOSE * np.abs(D).max()))
+        if without.size:
+            return Diagnosis("drift", f"{evidence.names[without[0]]} gets noise, and its gradient does not move it")
+        ratios = np.diag(D) / (T * drawn)
         worst = int(np.argmax(np.abs(ratios - 1)))
         if abs(ratios[worst] - 1) > CLOSE and np.ptp(ratios) > CLOSE:
             ratio = factor(float(ratios[worst]), known)
