@@ -50,16 +50,7 @@ def _overdamped(evidence: Evidence) -> Diagnosis | None:
     if rank < d:
         return Diagnosis("shared draws", f"the noise has rank {rank} in {d} coordinates: draws are shared")
     if c is None:
-        drawn = np.diag(G)
-        without = np.flatnonzero((np.abs(drawn) <= CLOSE * np.abs(G).max()) & (np.diag(D) > CLOSE * np.abs(D).max()))
-        if without.size:
-            return Diagnosis("drift", f"{evidence.names[without[0]]} gets noise, and its gradient does not move it")
-        ratios = np.diag(D) / (T * drawn)
-        worst = int(np.argmax(np.abs(ratios - 1)))
-        if abs(ratios[worst] - 1) > CLOSE and np.ptp(ratios) > CLOSE:
-            ratio = factor(float(ratios[worst]), known)
-            return Diagnosis("noise", f"in {evidence.names[worst]} the noise has {ratio} of the variance of its drift")
-        return None
+        return _uneven(evidence, G, D)
     noise = _scalar(D)
     if noise is None:
         share = D / np.sqrt(np.outer(np.diag(D), np.diag(D)))
@@ -83,6 +74,20 @@ def _overdamped(evidence: Evidence) -> Diagnosis | None:
     if abs(noise - T) < CLOSE * T:
         return Diagnosis("drift", f"the drift is -{factor(c, known)} grad U: {heat}")
     return Diagnosis("noise", f"the drift is -{c:.4g} grad U, the noise has the variance {2 * noise:.4g} h: {heat}")
+
+
+def _uneven(evidence: Evidence, G: np.ndarray, D: np.ndarray) -> Diagnosis | None:
+    """A drift -G grad U of coordinates that are not treated alike."""
+    drawn, T = np.diag(G), evidence.temperature
+    without = np.flatnonzero((np.abs(drawn) <= CLOSE * np.abs(G).max()) & (np.diag(D) > CLOSE * np.abs(D).max()))
+    if without.size:
+        return Diagnosis("drift", f"{evidence.names[without[0]]} gets noise, and its gradient does not move it")
+    ratios = np.diag(D) / (T * drawn)
+    worst = int(np.argmax(np.abs(ratios - 1)))
+    if abs(ratios[worst] - 1) <= CLOSE or np.ptp(ratios) <= CLOSE:
+        return None
+    ratio = factor(float(ratios[worst]), evidence.known)
+    return Diagnosis("noise", f"in {evidence.names[worst]} the noise has {ratio} of the variance of its drift")
 
 
 def _preconditioned(evidence: Evidence) -> Diagnosis | None:
