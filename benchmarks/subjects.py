@@ -20,12 +20,13 @@ PARTICLES = dict.fromkeys(
 )
 """Rows of particle methods."""
 
+FINITE = ("gibbs", "gibbs-with-gradients")
 METROPOLIS = ("mala", "mmala", "mmala-recipe-metric")
 REFRESHED = ("hmc", "rmhmc", "rmhmc-recipe-metric", "gmc", "chmc")
 CONJUGATE = ("scir", "exponential-ou")
 NO_ORDER = {
     "csgld": "it learns as it runs",
-    **dict.fromkeys(("amagold", *METROPOLIS, *REFRESHED, *CONJUGATE), "exact: no weak order is claimed"),
+    **dict.fromkeys(("amagold", *METROPOLIS, *REFRESHED, *CONJUGATE, *FINITE), "exact: no weak order is claimed"),
     **PARTICLES,
 }
 """Rows that have no local weak order to measure, with the reason."""
@@ -35,6 +36,7 @@ NO_DEFECT = {
     "amagold": "one step is a trajectory: it is judged by its law",
     **dict.fromkeys(METROPOLIS, "draws uniforms"),
     **dict.fromkeys(REFRESHED, "one step refreshes momentum or velocity: it is judged by its limit h -> 0"),
+    **dict.fromkeys(FINITE, "positions are whole numbers"),
     **dict.fromkeys(CONJUGATE, "exact: one step from the target stays there, there is no series"),
     **PARTICLES,
 }

@@ -58,12 +58,13 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "inputs_used",
         PROGRAM,
-        "every argument, leaf, option and datum changes the step; its increments span the space",
+        "every argument, leaf, option and datum changes the step; its increments span the space, and no more",
         "",
         (
             contract.every_input_matters,
             contract.every_option_matters,
             contract.movement,
+            premises.rest_stays,
             premises.every_datum_enters,
             invariance.chains_move,
         ),
@@ -148,6 +149,13 @@ CHECKS: tuple[Check, ...] = (
             "the only statement about the law that a scheme keeps at a finite step size on a target that is "
             "not Gaussian"
         ),
+    ),
+    Check(
+        "finite_law",
+        INVARIANT,
+        "pi P = pi for the matrix P of a step on finitely many states, each of which is reached",
+        "levin2017markov",
+        (law.stationary_on_states, law.every_state_reached, law.balance_on_states, invariance.law_of_states),
     ),
     Check(
         "volume",

@@ -4,6 +4,8 @@ from .estimators.basic import FullEnergy as FullEnergy
 from .estimators.basic import KnownNoise as KnownNoise
 from .estimators.basic import Minibatch as Minibatch
 from .estimators.host import HostExact as HostExact
+from .finite.gibbs import Gibbs as Gibbs
+from .finite.gibbs_with_gradients import GibbsWithGradients as GibbsWithGradients
 from .geodesic.chmc import CHMC as CHMC
 from .geodesic.gmc import GMC as GMC
 from .geodesic.gsgnht import GSGNHT as GSGNHT
@@ -72,6 +74,7 @@ from .types import KineticEnergy as KineticEnergy
 from .types import Law as Law
 from .types import LearntPreconditioner as LearntPreconditioner
 from .types import MarginalFlow as MarginalFlow
+from .types import Moves as Moves
 from .types import Need as Need
 from .types import ParticleLaw as ParticleLaw
 from .types import ParticleVelocity as ParticleVelocity

@@ -3,6 +3,7 @@
 import difflib
 
 from sgmcmc_verification.samplers.entry import Row
+from sgmcmc_verification.samplers.finite.entries import ENTRIES as FINITE
 from sgmcmc_verification.samplers.geodesic.entries import ENTRIES as GEODESIC
 from sgmcmc_verification.samplers.overdamped.entries import ENTRIES as OVERDAMPED
 from sgmcmc_verification.samplers.overdamped.entries import EXACT as OVERDAMPED_EXACT
@@ -37,6 +38,8 @@ SAMPLERS: tuple[Row, ...] = (
     *POSITIVE,
     *GEODESIC,
     *PARTICLES,
+    # on finite sets of states
+    *FINITE,
     # another framework's way
     *OVERDAMPED_HOST,
 )

@@ -12,8 +12,14 @@ from .euclidean.funnel import funnel as funnel
 from .euclidean.gaussian import gaussian as gaussian
 from .euclidean.gaussian_mixture import gaussian_mixture as gaussian_mixture
 from .euclidean.student_t import student_t as student_t
+from .finite.categoricals import categoricals as categoricals
+from .finite.enumerated import enumerated as enumerated
+from .finite.enumerated import one_hot as one_hot
+from .finite.ising import ising as ising
+from .finite.potts import potts as potts
 from .manifolds.base import Manifold as Manifold
 from .manifolds.euclidean import Euclidean as Euclidean
+from .manifolds.finite import FiniteStates as FiniteStates
 from .manifolds.open_simplex import Corner as Corner
 from .manifolds.orthant import Positive as Positive
 from .manifolds.product import Product as Product
@@ -30,6 +36,7 @@ from .simplex.dirichlet import dirichlet as dirichlet
 from .simplex.dirichlet import dirichlet_sphere as dirichlet_sphere
 from .target import Cdf as Cdf
 from .target import DataTerms as DataTerms
+from .target import FiniteLaw as FiniteLaw
 from .target import GaussianLaw as GaussianLaw
 from .target import Moment as Moment
 from .target import Target as Target

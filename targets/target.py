@@ -65,6 +65,24 @@ class DataTerms(NamedTuple):
     size: int
 
 
+class FiniteLaw(NamedTuple):
+    """A law on finitely many states, and the potential between them, whose gradient guides a sampler.
+
+    Attributes:
+        states: (S, d), all of them, in the order of `ravel_pytree`.
+        probabilities: (S,).
+        place: points (.., d) -> their places among the states, -1 for one that is none.
+        relaxed: position -> its code, an array of floats: the position itself, or each coordinate as a unit vector.
+        extension: code -> U, a smooth function that is the potential at the codes of states.
+    """
+
+    states: np.ndarray
+    probabilities: np.ndarray
+    place: Callable[[np.ndarray], np.ndarray]
+    relaxed: Callable[[Position], jax.Array]
+    extension: Callable[[jax.Array], jax.Array]
+
+
 @dataclass(frozen=True, eq=False)
 class Target:
     """A law to sample, density exp(-U) with respect to Lebesgue (or Hausdorff, on a manifold) measure.
@@ -83,6 +101,7 @@ class Target:
         interval: for a one-dimensional law, `(low, high)` outside which the mass is below 1e-14.
         gaussian: mean and precision if the law is Gaussian.
         terms: the sum over data, if there is one.
+        finite: states and probabilities if the law has finitely many states.
         curvature: an upper bound of the largest eigenvalue of the Hessian of U in the bulk; 1 / sqrt of it is
             the length and time scale that step sizes are quoted in.
         tempered: `temperature -> Target` with density exp(-U / temperature) and its own exact sampler, for laws that
@@ -102,6 +121,7 @@ class Target:
     interval: tuple[float, float] | None = None
     gaussian: GaussianLaw | None = None
     terms: DataTerms | None = None
+    finite: FiniteLaw | None = None
     curvature: float = 1.0
     tempered: Callable[[float], "Target"] | None = None
     separated: bool = False
@@ -123,3 +143,12 @@ class Target:
     def flat_potential(self, flat: AnyArray) -> jax.Array:
         """U as a function of the flat vector."""
         return self.potential(self.unravel(flat))
+
+    def relaxed(self, position: Position) -> Position:
+        """Code of a position on a finite space, by which U is differentiated; elsewhere the position itself."""
+        return position if self.finite is None else self.finite.relaxed(position)
+
+    def value_and_gradient(self, position: Position) -> tuple[jax.Array, Position]:
+        """U at a position and its gradient, shaped like `relaxed(position)`."""
+        potential = self.potential if self.finite is None else self.finite.extension
+        return jax.value_and_grad(potential)(self.relaxed(position))

@@ -23,12 +23,12 @@ def find_target(name: str) -> Target:
     Raises BadInput with the closest names, or with what its data file lacks.
     """
     from sgmcmc_verification.targets.datasets.files import DataError
-    from sgmcmc_verification.targets.registry import POSTERIORS, TARGETS, target
+    from sgmcmc_verification.targets.registry import FINITE, POSTERIORS, TARGETS, target
     from sgmcmc_verification.targets.topic_models.registry import ENUMERATED, enumerated
 
     if name in ENUMERATED:
         return cast(Target, enumerated(name))  # for rows of the tier `workload` alone
-    known = (*(row.name for row in TARGETS + POSTERIORS), *ENUMERATED)
+    known = (*(row.name for row in TARGETS + FINITE + POSTERIORS), *ENUMERATED)
     if name not in known and ":" not in name:
         raise BadInput(f"--target {name}: no such target; {closest(name, known)}")
     try:

@@ -109,6 +109,7 @@ class Statement:
         about: modules and mutation operators whose changes this statement is meant for.
         stands_for: statements that need not run where a proof of this one covers the target.
         charted: detail of the result with a number per step size, for charts: `errors` of a step, `bias` of the law.
+        finite: whether it speaks of finite spaces, or of all others; None for both.
     """
 
     name: str
@@ -127,6 +128,7 @@ class Statement:
     about: tuple[str, ...] = ()
     stands_for: tuple[str, ...] = ()
     charted: Literal["errors", "bias"] | None = None
+    finite: bool | None = False
 
     @cached_property
     def seeded(self) -> bool:
@@ -159,14 +161,22 @@ class Statement:
                 return ()
             except RAISED:
                 pass  # the preflight or each target reports it
-        return self.targets(subject)
+        names = self.targets(subject)
+        return tuple(name for name in names if self._speaks_of(find_target(name)))
+
+    def _speaks_of(self, target: object) -> bool:
+        """True for a target on a space of its kind; kernels of the tier `workload` have targets of their own."""
+        return self.finite is None or not isinstance(target, Target) or (target.finite is not None) == self.finite
 
     def __call__(self, case: Case, seed: int = 0) -> Finding:
         """The finding on a case; the seed goes to functions that draw numbers.
 
         Raises:
-            NotApplicable: if the sampler does not make a claim that the function needs, or draws something else.
+            NotApplicable: if the sampler does not make a claim that the function needs, or draws something else; on a
+                space of which the statement does not speak.
         """
+        if not self._speaks_of(case.target):
+            raise NotApplicable(f"{'says nothing' if self.finite is False else 'speaks only'} of finite spaces")
         arguments: dict[str, Any] = {"seed": seed} if self.seeded else {}
         if self.parameters:
             claims = case.subject.sampler(case.target).claims

@@ -33,7 +33,7 @@ SHOWN = "shown"
 CONTRADICTS = "contradicts"
 """Detail of a result that fails although a proof says that it cannot: the name of the proof."""
 RUNS = "law_of_runs"
-SAMPLED = (RUNS, "law_of_steps", "law_of_several_steps")
+SAMPLED = (RUNS, "law_of_steps", "law_of_several_steps", "law_of_states")
 """Statements that decide by sampling what the others leave open."""
 
 

@@ -30,9 +30,14 @@ DEFAULT_TARGETS = {
         "tiny-logistic",
     ),
     "positive": ("gamma", "half-gaussian", "truncated-gaussian"),
+    "box": ("truncated-interval", "truncated-box"),
     "sphere": ("vmf-s2", "vmf-s3"),
     "simplex": ("dirichlet-concentrated", "dirichlet-four"),
     "stiefel": ("matrix-langevin-3-2",),
+    "sphere x euclidean": ("vmf-s2-and-line",),
+    "positive x euclidean": ("positive-and-line",),
+    "simplex x euclidean": ("dirichlet-and-line",),
+    "finite": ("ising-3x3", "potts-3", "categoricals"),
 }
 """Targets for a sampler that is not in a registry, by the spaces that it claims to run on."""
 FAMILIES = {"torch": of_torch, "optax": of_optax}

@@ -12,7 +12,8 @@ from sgmcmc_verification.targets.target import Target
 def with_noise(subject: Subject, target: Target) -> Subject:
     """The subject with a noisy estimator, where its sampler can run on one."""
     sampler = subject.sampler(target)
-    keep = sampler.needs & {"potential", "statistics"} or sampler.backend == "host" or target.terms is not None
+    exact = target.terms is not None or target.finite is not None
+    keep = sampler.needs & {"potential", "statistics"} or sampler.backend == "host" or exact
     row = subject.row if keep else dataclasses.replace(subject.row, estimator=_noisy)
     return Subject(row, subject.options, subject.reference)
 

@@ -35,11 +35,13 @@ KNOWN_DRAWS = Obligation("known-draws", "draws of known laws from fresh keys")
 BRANCHES = Obligation("branches", "branches of the code entered")
 MANIFOLD = Obligation("manifold", "the law on the manifold")
 BOUNDARY = Obligation("boundary", "the law near the boundary of the space")
+FINITE = Obligation("finite", "the law on a finite space")
+REACHED = Obligation("reached", "every state reached from every other")
 PARTICLES = Obligation("particles", "the flow of the particles in one and two dimensions")
 
 OBLIGATIONS: tuple[Obligation, ...] = (
     *(GAUSSIAN, HIGH_DIMENSION, LINE, PLANE, PYTREE, DATA, GRADIENT_NOISE),
-    *(CLOSED_STATE, KNOWN_DRAWS, BRANCHES, MANIFOLD, BOUNDARY, PARTICLES),
+    *(CLOSED_STATE, KNOWN_DRAWS, BRANCHES, MANIFOLD, BOUNDARY, FINITE, REACHED, PARTICLES),
 )
 
 
@@ -50,8 +52,10 @@ def obligation(name: str) -> Obligation:
 
 def of_target(target: Target) -> tuple[Obligation, ...]:
     """The obligations that a law which holds on a target meets."""
+    if target.finite is not None:
+        return (FINITE, REACHED)
     if not target.manifold.is_linear:
-        return (LINE,) if target.manifold.is_positive and target.size == 1 else (MANIFOLD,)
+        return (LINE,) if target.size == 1 else (MANIFOLD,)
     data = (DATA,) if target.terms is not None else ()
     if target.gaussian is None:
         return (LINE if target.size == 1 else PLANE, *data)

@@ -53,7 +53,7 @@ def _gradient_error(row: Any, target: Target) -> str | None:
     estimate = first(np.random.default_rng(0)) if on_host(estimator) else jax.jit(first)(jax.random.key(0))
     if estimate.gradient is None:  # counts instead, for conditionally conjugate samplers
         return None
-    changed = difference(target.example, estimate.gradient)
+    changed = difference(target.relaxed(target.example), estimate.gradient)
     if changed and "dtype" not in changed:
         return f"the gradient of the estimator is not shaped like the position ({changed})"
     if not all(np.all(np.isfinite(np.asarray(leaf))) for leaf in jax.tree.leaves(estimate.gradient)):
@@ -100,7 +100,10 @@ def _problem(subject: Subject, target: Target, step: bool) -> str | None:
     if changed and "dtype" not in changed and ParticleLaw not in sampler.claims:
         return f"{where}: position(state) must be shaped like a position of the target, but {changed}"
     if _discrete(read(after)) and not _discrete(target.example):
-        return f"{where}: its positions are whole numbers; the targets are densities on continuous spaces"
+        return (
+            f"{where}: its positions are whole numbers; the target is a density on a continuous space"
+            " (for a finite one claim spaces=('finite',))"
+        )
     if (host or step) and not _finite(read(after)):
         return f"{where}: the position is not finite after one step of size {h:g} from the example position"
     return None

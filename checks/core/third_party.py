@@ -5,6 +5,7 @@ without which it cannot be traced, and the power with which its steps scale is r
 sealed: an estimator that has `init` and `estimate`, and nothing else.
 """
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -16,24 +17,28 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgmcmc_verification.checks.core.bad_input import BadInput
-from sgmcmc_verification.checks.core.error_origin import RAISED
+from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.likely_mistakes import refuse
 from sgmcmc_verification.checks.core.options import variants
 from sgmcmc_verification.checks.core.start_position import of_particles, start_position
 from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.estimators.host import HostExact
-from sgmcmc_verification.samplers.interface.capabilities import on_host
-from sgmcmc_verification.samplers.interface.claims import Claims, ParticleLaw, StationaryLaw
+from sgmcmc_verification.samplers.interface.capabilities import PartSampler, on_host
+from sgmcmc_verification.samplers.interface.claims import Claims, Moves, ParticleLaw, StationaryLaw
 from sgmcmc_verification.samplers.interface.from_step import Completed, complete
+from sgmcmc_verification.samplers.interface.part import on_part
 from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator, Need, Sampler
 from sgmcmc_verification.samplers.interface.trees import EstimatorState, Key, Position
+from sgmcmc_verification.samplers.interface.turns import by_turns
 from sgmcmc_verification.samplers.interface.whole_state import whole_state
 from sgmcmc_verification.targets.target import Target
 
 NEEDS: tuple[Need, ...] = ("gradient", "potential", "covariance", "statistics")
 FEWEST = tuple(frozenset(chosen) for n in range(5) for chosen in itertools.combinations(NEEDS, n))
 """Sets of parts of an estimate, the smaller ones first."""
+MANY_DATA = 1 << 10
+"""Data up to which a turn is looked for: more of them are for what is seen in one step."""
 TINY = 1e-8
 """Share of the usual step size at which the leading power of a move is read off."""
 
@@ -67,8 +72,9 @@ class Shaped(Exact):
     def estimate(self, key: Key, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
         """Zeros like the position, and zero."""
         del key
-        value = jnp.zeros((), jnp.result_type(*jax.tree.leaves(position)))
-        return Estimate(jax.tree.map(jnp.zeros_like, position), value), estate
+        code = self.target.relaxed(position)
+        value = jnp.zeros((), jnp.result_type(*jax.tree.leaves(code)))
+        return Estimate(jax.tree.map(jnp.zeros_like, code), value), estate
 
 
 def row(
@@ -93,15 +99,17 @@ def row(
         BadInput: if the object is none of these, or its spaces have no default target.
     """
     build = built_once(builder(reference, value) if claims is None else _claiming(builder(reference, value), claims))
-    first = find((targets or default["euclidean"])[0])
     try:
-        sampler = build(first)
+        others = (names[0] for space, names in default.items() if space != "euclidean")
+        sampler = _first_built(build, [find(name) for name in targets or (*default["euclidean"], *others)])
         spaces = sampler.claims.spaces if hasattr(sampler, "claims") else ("euclidean",)
     except BadInput:
         raise
     except RAISED:
         return Row(reference, build, targets=targets or default["euclidean"], foreign=True)  # `resolve` reports it
     usual = tuple(name for space in spaces for name in default.get(space, ()))
+    if isinstance(sampler, PartSampler):  # a mask may have a size of its own
+        usual = tuple(name for name in usual if takes_a_step(lambda n=name: build(find(n)), find(name)))
     left_out = [find(name) for name in usual if targets and name not in targets]
     left_out = tuple(t.name for t in left_out if takes_a_step(lambda t=t: build(t), t))
     targets = targets or usual
@@ -114,6 +122,14 @@ def row(
     power = step_power(sampler, first)
     kept: dict[str, Any] = {"variants": varied, "step_power": power, "estimator": estimator, "notes": notes, "off": off}
     return Row(reference, build, targets=targets, foreign=True, left_out=left_out, **kept)
+
+
+def _first_built(build: Callable[..., Any], possible: list[Target]) -> Any:
+    """The sampler on the first target for which it can be built; raises what it raises on the first of all."""
+    for target in possible:
+        with contextlib.suppress(*RAISED):
+            return build(target)
+    return build(possible[0])
 
 
 def takes_a_step(build: Callable[[], Any], target: Target) -> bool:
@@ -210,12 +226,16 @@ def built_once(build: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _claiming(build: Callable[..., Any], claims: Claims) -> Callable[..., Any]:
-    """`build` with other claims."""
+    """`build` with other claims. Raises BadInput for one that says what positions are."""
+    if Moves in claims:
+        raise BadInput("claims: Moves says what the positions of a sampler are, which claims it itself")
 
     def built(target: Target, **options: Any) -> Any:
         found = build(target, **options)
         if isinstance(found, Completed):
-            return dataclasses.replace(found, claims=claims, given=found.given | {"claims"})
+            part = found.claims.get(Moves)
+            made = claims if part is None else claims.amended(part)
+            return dataclasses.replace(found, claims=made, given=found.given | {"claims"})
         names = [field.name for field in dataclasses.fields(Completed)][:-2]
         parts: dict[str, Any] = {name: getattr(found, name) for name in names if hasattr(found, name)}
         parts["claims"] = claims
@@ -243,8 +263,14 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any]) -> S
 
     An option `temperature` is the temperature of the law where no claims were given.
 
-    One that raises is returned as it is: the preflight says what is wrong.
+    One that raises is returned as it is: the preflight says what is wrong. One that moves a part of its position
+    becomes a sampler of that part.
     """
+    if Moves in sampler.claims:
+        try:
+            sampler = on_part(sampler, target.example, _exact(target, on_host(sampler)))
+        except RAISED as error:
+            raise (error if isinstance(error, ValueError) else ValueError(one_line(error))) from error
     if not isinstance(sampler, Completed) or ParticleLaw in sampler.claims:
         return sampler
     sampler = state_alone(sampler, target)
@@ -255,16 +281,23 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any]) -> S
     # more than a step reads may be declared: what is not read is nothing that has to matter
     declared = sampler.needs if "needs" in sampler.given else frozenset()
     found["needs"] = needs_of(sampler, target) | (declared - {"gradient", "potential"})
-    if not {"unpack", "pack"} <= sampler.given:
-        host = on_host(sampler)
-        make_key = np.random.default_rng if host else jax.random.key
+    host, given = on_host(sampler), {"unpack", "pack"} <= sampler.given
+    estimator, unit = _exact(target, host), 1 / target.curvature
+    make_key = np.random.default_rng if host else jax.random.key
+    if not given:
         try:
-            whole = whole_state(sampler, target.example, _exact(target, host), 1 / target.curvature, make_key)
+            whole = whole_state(sampler, target.example, estimator, unit, make_key)
         except RAISED:
             return dataclasses.replace(sampler, **found)
         if whole.rest or whole.position is None or "init" in sampler.given:
             found |= {"unpack": whole.unpack, "pack": whole.pack}
-    return dataclasses.replace(sampler, **found)
+    sampler = dataclasses.replace(sampler, **found)
+    if target.terms is not None and target.terms.size > MANY_DATA:
+        return sampler
+    try:
+        return by_turns(sampler, target.example, estimator, unit, make_key, not given)
+    except RAISED:
+        return sampler
 
 
 def state_alone(sampler: Completed, target: Target) -> Completed:

@@ -33,7 +33,8 @@ class Defect:
 
     Attributes:
         name: `sgld-noise-scale-linear`.
-        base: name of the reference sampler that it is derived from, which passes what kills the bug.
+        base: name of the reference sampler that it is derived from, or `module:object` of a right one beside the bug,
+            which passes what kills it.
         row: the wrong sampler under the claims of the right one.
         error: what is wrong, in one sentence with the formula.
         source: where the bug was made in public, or the equation that is misprinted; a class of bugs otherwise.
@@ -87,6 +88,7 @@ CLASSES: dict[str, str] = {
     "range": "shows only far from the bulk, at rare draws or at small step sizes",
     "precision": "shows in single precision only",
     "data": "the sum over data is scaled wrongly",
+    "finite": "on a finite set of states",
     "latent": "in the sampling of latent variables, or in what their counts are taken for",
 }
 """Classes of bugs by what hides them; each has at least one planted bug."""

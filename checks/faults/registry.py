@@ -7,11 +7,13 @@ from sgmcmc_verification.checks.faults import (
     dp_mixture,
     estimators,
     exchange,
+    finite,
     geometry,
     lda,
     metropolis,
     overdamped,
     particles,
+    parts,
     positive,
     preconditioned,
     premises,
@@ -36,6 +38,7 @@ DEFECTS: tuple[Defect, ...] = (
     *riemannian.DEFECTS,
     *thermostats.DEFECTS,
     *particles.DEFECTS,
+    *parts.DEFECTS,
     *streams.DEFECTS,
     *premises.DEFECTS,
     *estimators.DEFECTS,
@@ -45,6 +48,7 @@ DEFECTS: tuple[Defect, ...] = (
     *lda.DEFECTS,
     *dp_mixture.DEFECTS,
     *sam.DEFECTS,
+    *finite.DEFECTS,
 )
 """The rows, family by family."""
 

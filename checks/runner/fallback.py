@@ -15,7 +15,12 @@ from sgmcmc_verification.checks.core.conclusion import Judged, Plan, conclude, u
 from sgmcmc_verification.checks.core.result import Result
 from sgmcmc_verification.checks.core.selection import BANANA, HIGH, MATRIX, NETWORK, PYTREE, runs_on
 from sgmcmc_verification.checks.runner.execute import execute
-from sgmcmc_verification.checks.tiers.invariance import law_of_runs, law_of_several_steps, law_of_steps
+from sgmcmc_verification.checks.tiers.invariance import (
+    law_of_runs,
+    law_of_several_steps,
+    law_of_states,
+    law_of_steps,
+)
 from sgmcmc_verification.samplers.estimators.basic import Minibatch
 from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.capabilities import on_host
@@ -24,13 +29,15 @@ from sgmcmc_verification.targets.target import Target
 TARGETS = {
     o.GAUSSIAN: ("gaussian-correlated-2d",),
     o.HIGH_DIMENSION: (HIGH,),
-    o.LINE: ("anharmonic", "half-gaussian"),
+    o.LINE: ("anharmonic", "half-gaussian", "truncated-interval"),
     o.PLANE: (BANANA,),
     o.PYTREE: (NETWORK, PYTREE, MATRIX),
     o.DATA: ("tiny-gaussian-data",),
     o.GRADIENT_NOISE: ("tiny-gaussian-data",),
     o.MANIFOLD: (),
     o.BOUNDARY: ("half-gaussian",),
+    o.FINITE: (),
+    o.REACHED: (),
 }
 """Targets on which runs meet an obligation, the first that suits the sampler; its own first one where there is none."""
 FIRST = (o.GRADIENT_NOISE, o.HIGH_DIMENSION, o.PYTREE, o.DATA)
@@ -51,7 +58,9 @@ def pending(subject: Subject, results: Sequence[Judged], plan: Plan) -> list[tup
     wanted = [each for each in TARGETS if each.name in names]
     if not wanted or {o.KNOWN_DRAWS.name, o.BRANCHES.name} & set(names):
         due = [each for each in ALWAYS if each.name in plan.due and each not in wanted]
-        wanted += due or [each for each in (o.LINE, o.MANIFOLD) if each.name in plan.due and each not in wanted]
+        wanted += due or [
+            each for each in (o.LINE, o.MANIFOLD, o.FINITE) if each.name in plan.due and each not in wanted
+        ]
     found: dict[tuple[Subject, str], None] = {}
     covered: set[o.Obligation] = set()
     for each in sorted(wanted, key=WIDEST.index):
@@ -70,7 +79,8 @@ def _runs(subject: Subject, obligation: o.Obligation) -> Iterator[tuple[Subject,
     names = mine or [name for name in TARGETS[obligation] if runs_on(subject, name)] or own or list(subject.row.targets)
     if obligation is o.GRADIENT_NOISE:
         subject = dataclasses.replace(subject, row=dataclasses.replace(subject.row, estimator=_minibatches(subject)))
-    yield subject, names[0]
+    for name in names if obligation is o.FINITE else names[:1]:
+        yield subject, name
 
 
 def _minibatches(subject: Subject) -> Any:
@@ -96,10 +106,14 @@ def sample(subject: Subject, results: Sequence[Judged], plan: Plan, seed: int) -
         if each is not subject and result.verdict == "pass":
             result = dataclasses.replace(result, meets=[*result.meets, o.GRADIENT_NOISE.name])
         found.append(result)
+        if result.verdict == "fail":
+            break  # a law that is violated on one target is violated
     return found
 
 
 def by_sampling(subject: Subject, target: str, seed: int, several: bool = False) -> Result:
     """The law on one target by steps, one or several, or by runs if those cannot decide."""
+    if find_target(target).finite is not None:
+        return execute(law_of_states, subject, target, seed)
     result = execute(law_of_several_steps if several else law_of_steps, subject, target, seed)
     return result if result.verdict in ("pass", "fail", "error") else execute(law_of_runs, subject, target, seed)

@@ -14,7 +14,7 @@ from sgmcmc_verification.samplers import types
 from sgmcmc_verification.samplers.entry import TIERS, Row
 from sgmcmc_verification.samplers.interface.claims import Claim, Law
 from sgmcmc_verification.samplers.registry import SAMPLERS
-from sgmcmc_verification.targets.registry import POSTERIORS, TARGETS
+from sgmcmc_verification.targets.registry import FINITE, POSTERIORS, TARGETS
 
 WIDTH = 110
 Rows = list[tuple[str, str]]
@@ -75,7 +75,10 @@ def _samplers() -> Rows:
 
 def _targets() -> Rows:
     of = lambda target: (target.name, f"{type(target.manifold).__name__}, dimension {target.manifold.dim}")
-    own = [*(of(row.build()) for row in TARGETS), *((row.name, "a posterior of posteriordb") for row in POSTERIORS)]
+    own = [
+        *(of(row.build()) for row in TARGETS + FINITE),
+        *((row.name, "a posterior of posteriordb") for row in POSTERIORS),
+    ]
     return [*own, ("FOLDER:NAME", "a posterior of a folder in the layout of posteriordb")]
 
 

@@ -136,7 +136,9 @@ class ScriptedGenerator:
         raise Unintercepted(f"numpy Generator.{name}")
 
 
-def branches(function: Callable[[Any], T], points: int) -> Iterator[tuple[float, T]]:
+def branches(
+    function: Callable[[Any], T], points: int, make: type[BranchingGenerator] = BranchingGenerator
+) -> Iterator[tuple[float, T]]:
     """All (weight, function(generator)) over the tree of draws that `function` makes.
 
     Raises:
@@ -145,7 +147,7 @@ def branches(function: Callable[[Any], T], points: int) -> Iterator[tuple[float,
     """
     path: list[int] = []
     for _ in range(MAX_PATHS):
-        generator = BranchingGenerator(path, points)
+        generator = make(path, points)
         value = function(generator)
         yield generator.weight, value
         path = [*path, *([0] * (len(generator.widths) - len(path)))][: len(generator.widths)]

@@ -11,6 +11,7 @@ import numpy as np
 from jax.interpreters import partial_eval
 
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.interface.whole_state import traced_step
 
 
 def live_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: float) -> list[bool]:
@@ -23,7 +24,7 @@ def live_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: float) ->
         h: step size.
     """
     leaves, structure = jax.tree.flatten(state)
-    jaxpr = _step(sampler, state, estimator, h)
+    jaxpr = traced_step(sampler, state, estimator, h)
     read = jax.make_jaxpr(lambda *held: jax.tree.leaves(sampler.position(jax.tree.unflatten(structure, held))))
     shown = read(*leaves).jaxpr
     live = partial_eval.dce_jaxpr(shown, [True] * len(shown.outvars))[1]
@@ -46,7 +47,7 @@ def autonomous_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: flo
         estimator: of the gradients.
         h: step size.
     """
-    jaxpr = _step(sampler, state, estimator, h)
+    jaxpr = traced_step(sampler, state, estimator, h)
     count = len(jaxpr.outvars)
     asked = np.eye(count, dtype=bool)
     reads = np.array([partial_eval.dce_jaxpr(jaxpr, row.tolist())[1] for row in asked]).reshape(count, -1)
@@ -56,10 +57,3 @@ def autonomous_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: flo
         if np.array_equal(fewer, alone):
             return alone.tolist()
         alone = fewer
-
-
-def _step(sampler: Sampler, state: Any, estimator: Estimator, h: float) -> Any:
-    """The program of a step from a key and the leaves of a state to the leaves of the next one."""
-    leaves, structure = jax.tree.flatten(state)
-    step = lambda key, *held: jax.tree.leaves(sampler.step(key, jax.tree.unflatten(structure, held), h, estimator))
-    return jax.make_jaxpr(step)(jax.random.key(0), *leaves).jaxpr

@@ -28,7 +28,12 @@ DrawKind = Literal["normal", "uniform", "integer"]
 
 # The names that jax.random gives to the inner jitted calls;
 # tests/checks/tracing/test_noise_tape.py guards them on every supported jax.
-INTERCEPTED: dict[str, DrawKind] = {"_normal": "normal", "_uniform": "uniform", "_randint": "integer"}
+INTERCEPTED: dict[str, DrawKind] = {
+    "_normal": "normal",
+    "_normal_real": "normal",  # a complex normal is made of two real ones
+    "_uniform": "uniform",
+    "_randint": "integer",
+}
 
 # Primitives that consume random bits. Splitting, folding and wrapping of keys consumes none.
 RANDOM_PRIMITIVES = frozenset({"random_bits", "random_gamma", "threefry2x32", "rng_bit_generator", "rng_uniform"})
@@ -136,6 +141,10 @@ class Reader:
         del equation
         return contextlib.nullcontext()
 
+    def resolve(self, equation: Any, inputs: Sequence[Any]) -> Sequence[Any] | None:
+        """None: no value is anything but an array."""
+        del equation, inputs
+
 
 class _Recorder(Reader):
     """Evaluates draws as they are and notes them.
@@ -231,6 +240,10 @@ class Tape(Protocol):
         """Context in which the function that a call names is evaluated."""
         ...
 
+    def resolve(self, equation: Any, inputs: Sequence[Any]) -> Sequence[Any] | None:
+        """The outputs of an equation with draws among its inputs that the tape has left open; None for any other."""
+        ...
+
 
 def evaluate(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any], tape: Tape) -> list[Any]:
     """Interpret a jaxpr, handing its draws to `tape`."""
@@ -254,7 +267,7 @@ def _apply(equation, inputs, tape) -> Sequence[Any]:
     name = equation.primitive.name
     if name in ("jit", "pjit"):
         kind = INTERCEPTED.get(equation.params["name"])
-        if kind is not None and _of_jax(equation):
+        if kind is not None and _of_jax(equation) and not is_complex(equation):
             return tape.draw(kind, equation, inputs)
         inner = equation.params["jaxpr"]
         if tape.walks or _is_random(inner.jaxpr):
@@ -270,6 +283,8 @@ def _apply(equation, inputs, tape) -> Sequence[Any]:
                 return evaluate(jaxpr, consts, inputs, tape)
     elif name in RANDOM_PRIMITIVES or any(_is_random(sub) for sub in subjaxprs(equation.params)):
         tape.unknown(name, inputs)  # draws inside a while or cond too: their number is not fixed
+    if (resolved := tape.resolve(equation, inputs)) is not None:
+        return resolved
     bound = equation.primitive.get_bind_params(equation.params)
     # jax 0.9 returns (subfunctions, parameters), jax 0.10 the parameters alone.
     subfunctions, parameters = bound if isinstance(bound, tuple) else ((), bound)
@@ -277,6 +292,11 @@ def _apply(equation, inputs, tape) -> Sequence[Any]:
     with jax.ensure_compile_time_eval() if constant and tape.abstract else contextlib.nullcontext():
         out = equation.primitive.bind(*subfunctions, *inputs, **parameters)
     return out if equation.primitive.multiple_results else [out]
+
+
+def is_complex(equation: Any) -> bool:
+    """True for a call that returns complex numbers."""
+    return bool(jnp.issubdtype(equation.outvars[0].aval.dtype, jnp.complexfloating))
 
 
 def _short(equation: Any) -> bool:

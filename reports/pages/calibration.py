@@ -97,6 +97,7 @@ SUBJECTS: tuple[tuple[str, str, tuple[str, ...], int], ...] = (
     ("lda/gibbs", "lda-tiny", (JOINT,), 1),
     ("sggmc", "vmf-s2", ("intrinsic_dimension", "closed_form_marginals", "riemannian_stein_discrepancy"), 1),
     ("svgd", "gaussian-correlated-2d", ("particle_rate",), 1),
+    ("gibbs", "potts-3", ("law_of_states",), 1),
 )
 """Sampler, target, the statements that are calibrated on them, and times as many chains.
 

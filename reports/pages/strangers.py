@@ -38,6 +38,7 @@ CLASSES = {
     "20": "coins and lattices", "21": "rare sizes, shapes and names", "22": "late clocks and rare events",
     "23": "options that are off or named", "24": "Metropolis, ported", "25": "hosts, ported", "26": "larger spaces",
     "27": "claims that excuse", "28": "variable coefficients and estimators",
+    "29": "parts of a position", "30": "boxes and products",
 }  # fmt: skip
 """Number in the name of a file of wrong samplers -> what is wrong in it."""
 

@@ -27,7 +27,7 @@ class Exact(Stateless):
     def estimate(self, key: jax.Array, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
         """Estimate at a position, and the next state of the estimator."""
         del key
-        value, gradient = jax.value_and_grad(self.target.potential)(position)
+        value, gradient = self.target.value_and_gradient(position)
         return Estimate(gradient, value), estate
 
 

@@ -47,4 +47,4 @@ def is_exact(estimator: Estimator) -> bool:
 @lru_cache(maxsize=32)
 def _value_and_gradient(target: Target) -> Callable[[Position], tuple[jax.Array, Tree]]:
     """Potential and gradient, compiled once per target: a host sampler asks for one gradient at a time."""
-    return jax.jit(jax.value_and_grad(target.potential))
+    return jax.jit(target.value_and_gradient)

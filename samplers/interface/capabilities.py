@@ -106,6 +106,15 @@ class MappedSampler(Protocol):
 
 
 @runtime_checkable
+class PartSampler(Protocol):
+    """A sampler that moves a part of a position, and shows what the last step made of the rest."""
+
+    def rest(self, state: Tree) -> Tree:
+        """Numbers (k,) of the rest after the last step, less those before it."""
+        ...
+
+
+@runtime_checkable
 class IsolatedSampler(Protocol):
     """A sampler in an environment of its own, with the versions of the libraries there."""
 

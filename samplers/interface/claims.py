@@ -256,6 +256,20 @@ class CarriedState(Claim):
 
 
 @dataclass(frozen=True, eq=False)
+class Moves(Claim):
+    """A step moves a part of the position and leaves the rest: its law is that of the part, given the rest.
+
+    Every other claim is about the part. The checks put numbers of their own into the rest.
+
+    Attributes:
+        whole: part -> the position that the sampler takes; each number of the part stands in one place of it, and what
+            stands elsewhere does not matter.
+    """
+
+    whole: Callable[[Tree], Tree]
+
+
+@dataclass(frozen=True, eq=False)
 class ReflectsAtZero(Claim):
     """A step is the fold at zero of the step without a mirror: theta -> |theta|, and r changes sign where theta does.
 

@@ -63,11 +63,13 @@ class WholeState:
         sampler: whose `init` makes a state.
         structure: of its states.
         leaves: of a state of `init`; what is no part of z keeps these values.
-        position: structure of a position, whose leaves stand at `places` of the state; None if the position is
-            computed from the state.
+        position: structure of a position, whose leaves stand at `places` of the state or are computed; None if they
+            are computed from leaves that do not follow from the position.
         places: of the leaves of the position among those of the state.
         rest: places of the other leaves of z.
         caches: places of leaves that follow from the position.
+        computed: whether the position is computed from leaves that follow from it, and stands for them in z: the
+            state has other coordinates.
     """
 
     sampler: Sampler
@@ -77,6 +79,7 @@ class WholeState:
     places: tuple[int, ...]
     rest: tuple[int, ...]
     caches: tuple[int, ...]
+    computed: bool = False
 
     def unpack(self, state: State) -> Tree:
         """Position and the rest; the position alone if there is none."""
@@ -84,7 +87,7 @@ class WholeState:
         others = tuple(leaves[i] for i in self.rest)
         if self.position is None:
             return others
-        position = jax.tree.unflatten(self.position, [leaves[i] for i in self.places])
+        position = self.sampler.position(state)
         return Whole(position, others) if others else position
 
     def pack(self, key: Key, z: Tree, estimator: Estimator) -> State:
@@ -92,11 +95,12 @@ class WholeState:
         values = jax.tree.leaves(z)
         leaves = list(self.leaves)
         if self.caches:
-            position = jax.tree.unflatten(self.position, values[: len(self.places)])
+            position = jax.tree.unflatten(self.position, values[: self.position.num_leaves])
             leaves = jax.tree.leaves(self.sampler.init(key, position, estimator))
         if not on_host(self.sampler):
             leaves = [fresh_key(key, leaf) if is_key(leaf) else leaf for leaf in leaves]
-        for i, value in zip((*self.places, *self.rest), values, strict=True):
+        kept = values[self.position.num_leaves :] if self.computed else values
+        for i, value in zip((*self.places, *self.rest), kept, strict=True):
             leaves[i] = value
         return jax.tree.unflatten(self.structure, leaves)
 
@@ -116,30 +120,49 @@ def whole_state(
     start = first_state(sampler, make_key(0), position, estimator)
     leaves, structure = jax.tree.flatten(start)
     read = jax.tree.structure(sampler.position(start))
-    places = _places(sampler, structure, leaves)
+    places = places_of(sampler, structure, leaves)
     needed = set(_needed(sampler, start, estimator, step_size, places))
     others = [i for i in _inexact(leaves) if i in needed and i not in (places or ())]
-    caches = _caches(sampler, start, estimator, step_size, others, make_key) if places and others else ()
+    caches = _caches(sampler, start, estimator, step_size, others, make_key) if others else []
+    computed = places is None and set(caches) >= _sources(sampler, structure, leaves)
+    if places is None and not computed:
+        caches = []
     rest = tuple(i for i in others if i not in caches)
-    return WholeState(
-        sampler, structure, tuple(leaves), None if places is None else read, places or (), rest, tuple(caches)
-    )
+    shape = read if computed or places is not None else None
+    return WholeState(sampler, structure, tuple(leaves), shape, places or (), rest, tuple(caches), computed)
 
 
-def _inexact(leaves: Iterable[ArrayLike]) -> list[int]:
-    return [i for i, leaf in enumerate(leaves) if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)]
+def _sources(sampler: Sampler, structure: Any, leaves: list[ArrayLike]) -> set[int]:
+    """Places of the inexact leaves that the position is computed from: it changes with them."""
+    read = lambda values: jax.tree.leaves(sampler.position(jax.tree.unflatten(structure, values)))
+    before, found = read(leaves), set()
+    for i in _inexact(leaves):
+        moved = leaves[i] * 1.01 + 0.01
+        after = read([*leaves[:i], moved, *leaves[i + 1 :]])
+        if not all(np.array_equal(a, b) for a, b in zip(before, after, strict=True)):
+            found.add(i)
+    return found
 
 
-def _places(sampler: Sampler, structure: Any, leaves: list[ArrayLike]) -> tuple[int, ...] | None:
+def _inexact(leaves: Iterable[ArrayLike], kind: Any = jnp.inexact) -> list[int]:
+    return [i for i, leaf in enumerate(leaves) if jnp.issubdtype(jnp.result_type(leaf), kind)]
+
+
+def places_of(sampler: Sampler, structure: Any, leaves: list[ArrayLike]) -> tuple[int, ...] | None:
     """Places of the leaves of the position in the state; None if one of them is computed.
 
-    Each inexact leaf is given numbers of its own, by which it is known again.
+    Each inexact leaf is given numbers of its own, by which it is known again; each leaf of numbers where a position is
+    whole numbers.
     """
-    marked, inexact = list(leaves), _inexact(leaves)
+    read = jax.tree.leaves(sampler.position(jax.tree.unflatten(structure, leaves)))
+    whole = len(_inexact(read)) < len(read)
+    marked, inexact = list(leaves), _inexact(leaves, jnp.number if whole else jnp.inexact)
     make = np.asarray if on_host(sampler) else jnp.asarray
     for number, i in enumerate(inexact):
         size = int(np.size(leaves[i]))
         values = (number + 1 + np.arange(1, size + 1) / (size + 2)).reshape(np.shape(leaves[i]))
+        if not jnp.issubdtype(jnp.result_type(leaves[i]), jnp.inexact):
+            values = (number + 1) * 10_000 + np.arange(size).reshape(np.shape(leaves[i]))
         marked[i] = make(values, jnp.result_type(leaves[i]))
     places = []
     for leaf in jax.tree.leaves(sampler.position(jax.tree.unflatten(structure, marked))):
@@ -150,6 +173,13 @@ def _places(sampler: Sampler, structure: Any, leaves: list[ArrayLike]) -> tuple[
     return tuple(places)
 
 
+def traced_step(sampler: Sampler, state: State, estimator: Estimator, h: float) -> Any:
+    """The program of a step from a key and the leaves of a state to the leaves of the next one."""
+    leaves, structure = jax.tree.flatten(state)
+    step = lambda key, *held: jax.tree.leaves(sampler.step(key, jax.tree.unflatten(structure, held), h, estimator))
+    return jax.make_jaxpr(step)(jax.random.key(0), *leaves).jaxpr
+
+
 def _needed(
     sampler: Sampler, start: State, estimator: Estimator, h: float, places: tuple[int, ...] | None
 ) -> Iterable[int]:
@@ -157,10 +187,8 @@ def _needed(
     leaves, structure = jax.tree.flatten(start)
     if on_host(sampler):
         return range(len(leaves))
-    key = jax.random.key(0)
-    step = lambda key, *s: jax.tree.leaves(sampler.step(key, jax.tree.unflatten(structure, s), h, estimator))
-    traced = jax.make_jaxpr(step)(key, *leaves)
-    inputs = lambda outputs: dce_jaxpr(traced.jaxpr, [i in outputs for i in range(len(leaves))])[1]
+    traced = traced_step(sampler, start, estimator, h)
+    inputs = lambda outputs: dce_jaxpr(traced, [i in outputs for i in range(len(leaves))])[1]
     if places is None:
         read = jax.make_jaxpr(lambda *s: jax.tree.leaves(sampler.position(jax.tree.unflatten(structure, s))))(*leaves)
         places = tuple(np.flatnonzero(dce_jaxpr(read.jaxpr, [True] * len(read.jaxpr.outvars))[1]).tolist())
@@ -204,7 +232,9 @@ def _caches(
         for i in range(STEPS):
             state = step(make_key(1 + i), state, size * h, estimator)
             anew = init(make_key(100 + i), sampler.position(state), estimator)
-            pairs = zip(jax.tree.leaves(state), jax.tree.leaves(anew), strict=True)
+            pairs = list(zip(jax.tree.leaves(state), jax.tree.leaves(anew), strict=True))
+            if not all(np.all(np.isfinite(ours)) for j, (ours, _) in enumerate(pairs) if j in kept):
+                break  # a run that diverges tells nothing
             kept &= {j for j, (ours, fresh) in enumerate(pairs) if j in kept and _equal(ours, fresh)}
             if not kept:
                 return []

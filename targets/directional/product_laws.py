@@ -17,6 +17,9 @@ from sgmcmc_verification.targets.manifolds.product import Product
 from sgmcmc_verification.targets.manifolds.spheres import ProductOfSpheres
 from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
+MOST_COORDINATES = 4
+"""Coordinates for which a product rule is small enough."""
+
 
 def independent(parts: tuple[Target, ...], name: str, stacked: Manifold | None = None) -> Target:
     """The law of (x_1, .., x_k) with independent x_i from the parts.
@@ -58,6 +61,17 @@ def independent(parts: tuple[Target, ...], name: str, stacked: Manifold | None =
     tempered = None
     if all(part.tempered or part.gaussian for part in parts):
         tempered = lambda temperature: independent(tuple(_at(part, temperature) for part in parts), name, stacked)
+    rules = [part.quadrature for part in parts if part.quadrature is not None]
+
+    def quadrature(n):
+        points, weights = np.zeros((1, 0)), np.ones(1)
+        for rule in rules:
+            x, w = rule(n)
+            points = np.concatenate([np.repeat(points, len(w), axis=0), np.tile(x, (len(weights), 1))], axis=1)
+            weights = np.outer(weights, w).ravel()
+        return points, weights
+
+    small = stacked is None and len(rules) == len(parts) and sum(part.size for part in parts) <= MOST_COORDINATES
     return Target(
         name=name,
         manifold=stacked or Product(tuple(part.manifold for part in parts)),
@@ -66,6 +80,7 @@ def independent(parts: tuple[Target, ...], name: str, stacked: Manifold | None =
         sample=sample if len(samplers) == len(parts) else None,
         moments=moments,
         cdfs=cdfs,
+        quadrature=quadrature if small else None,
         curvature=max(part.curvature for part in parts),
         tempered=tempered,
         source="; ".join(dict.fromkeys(part.source for part in parts)),

@@ -86,7 +86,8 @@ def test_catalogue_has_distinct_rows_that_name_things_that_exist():
     references = {row.name for row in (*SAMPLERS, *WORKLOADS)}
     assert not references & set(NAMES)
     for defect in DEFECTS:
-        assert defect.base in references
+        # no reference sampler moves a part of its position: the right one stands beside the bugs
+        assert defect.base in references or find_row(defect.base).foreign
         assert find_target(defect.killed_by.target).name == defect.killed_by.target
         assert find_statement(defect.killed_by.check).tier in defect.row.tiers
         assert defect.row.name == defect.name

@@ -13,6 +13,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from sgmcmc_verification.targets.manifolds.base import Manifold
+from sgmcmc_verification.targets.manifolds.box import Box
 from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
 from sgmcmc_verification.targets.manifolds.orthant import Positive
 from sgmcmc_verification.targets.manifolds.product import Product
@@ -228,6 +229,7 @@ def spaces() -> dict[str, Space]:
     found = [
         Space(Euclidean(3), flat(3)),
         Space(Positive(2), flat(2, positive=True)),
+        Space(Box(2), Shape(lambda x: np.zeros(0), lambda rng: rng.uniform(size=2))),
         Space(Sphere(2), spheres(1, 2)),
         Space(Sphere(5), spheres(1, 5)),
         Space(ProductOfSpheres(2, 3), spheres(2, 3)),

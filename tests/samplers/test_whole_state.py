@@ -275,3 +275,38 @@ def test_every_number_of_a_host_sampler_is_part_of_z():
     z = found.unpack(state)
     assert np.array_equal(z.position, state["position"])
     assert np.array_equal(z.rest[0], state["mean"])
+
+
+class Scaled:
+    """A state in units of its own, alone or beside a momentum."""
+
+    def __init__(self, momentum):
+        self.momentum = momentum
+
+    def init(self, key, position, estimator):
+        return {"y": position / 3, "p": jnp.zeros_like(position)} if self.momentum else {"y": position / 3}
+
+    def position(self, state):
+        return 3 * state["y"]
+
+    def step(self, key, state, step_size, estimator):
+        y, p = state["y"], state.get("p", 0.0)
+        p = 0.9 * p - step_size * 3 * gradient(estimator, 3 * y) + jnp.sqrt(0.19) * normal(key, y)
+        return {"y": y + step_size * p, "p": p} if self.momentum else {"y": y + jnp.sqrt(step_size) * p}
+
+
+@pytest.mark.parametrize("momentum", [False, True])
+def test_other_coordinates_of_a_state_are_the_position_in_z(momentum):
+    sampler = complete(Scaled(momentum))
+    whole = whole_state(sampler, PLANE.example, Exact(PLANE), 0.1, jax.random.key)
+    state = sampler.init(jax.random.key(0), PLANE.example, Exact(PLANE))
+    for i in range(3):
+        state = sampler.step(jax.random.key(i), state, H, Exact(PLANE))
+    z = whole.unpack(state)
+    leaves = jax.tree.leaves(z)
+    np.testing.assert_allclose(leaves[0], 3 * state["y"])
+    assert len(leaves) == 1 + momentum
+    again = whole.pack(jax.random.key(9), z, Exact(PLANE))
+    assert jax.tree.structure(again) == jax.tree.structure(state)
+    for ours, anew in zip(jax.tree.leaves(state), jax.tree.leaves(again), strict=True):
+        np.testing.assert_allclose(anew, ours, rtol=1e-12)

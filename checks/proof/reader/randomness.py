@@ -41,7 +41,7 @@ from sgmcmc_verification.checks.proof.reader.values import (
     scalar,
 )
 from sgmcmc_verification.checks.proof.series import Series
-from sgmcmc_verification.checks.tracing.noise_tape import JAX_RANDOM, file_of
+from sgmcmc_verification.checks.tracing.noise_tape import JAX_RANDOM, file_of, is_complex
 
 MOST_OUTCOMES = 16
 """Values of one integer draw that are followed."""
@@ -65,7 +65,7 @@ SAME_KEY, ONE_KEY = "draws from a key that is the same in every step", "one key 
 def is_draw(equation: Equation) -> bool:
     """True for a call of `jax.random` that draws, and not of another author under such a name."""
     known = equation.params["name"] in (*PLAIN, "_truncated_normal", "_t", "_bernoulli", "_randint", "_shuffle")
-    return known and str(file_of(equation)) == JAX_RANDOM
+    return known and str(file_of(equation)) == JAX_RANDOM and not is_complex(equation)
 
 
 def drawn(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:

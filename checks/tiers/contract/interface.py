@@ -164,6 +164,7 @@ def _count(
     targets=first_and_structured,
     cost=0.1,
     decides="conduct",
+    finite=None,
 )
 def shapes_and_dtypes(case: Case, seed: int) -> Finding:
     """Structure, shapes and dtypes survive init, step, position, unpack and pack, in float32 and float64."""
@@ -215,6 +216,7 @@ def shapes_and_dtypes(case: Case, seed: int) -> Finding:
     cost=2.0,
     decides="conduct",
     once=True,
+    finite=None,
 )
 def jit_vmap_loop_agree(case: Case, seed: int) -> Finding:
     """One eager step = one compiled step; chains under vmap = a Python loop over them, to round-off."""
@@ -522,6 +524,7 @@ def _plain(sampler: Sampler) -> tuple:
     targets=structured_targets,
     cost=0.1,
     decides="conduct",
+    finite=None,
 )
 def pack_unpack_inverse(case: Case, seed: int) -> Finding:
     """unpack(pack(key, z)) = z for the z of a state that has moved, to round-off."""

@@ -2,7 +2,7 @@
 
 From an exact draw x of the target one step is taken to x'. An exact kernel keeps every expectation at every step size.
 Of any other sampler the rates E (f(x') - f(x)) / h, at three step sizes with the same draws, are extrapolated to h = 0,
-where they are E L f = 0 for its generator L. Both are measured in the sampler's own Dirichlet form, the limit of
+where they are E L f = 0 for its generator L. All are measured in the sampler's own Dirichlet form at their step size,
 E (f(x') - f(x))^2 / (2 h): a relative error of the noise's variance then has the same size in every direction.
 
 Most of f(x') - f(x) is f'(x) times the noise. What the same key moves from one fixed place, n, is as good as the noise,
@@ -177,16 +177,17 @@ def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
     count = OF_HOSTS if runs.host else OF_MANY if runs.target.size >= MANY else EXACT if exact else RATES
     hs = [h] if exact else [h, h / 2, h / 4]
     pilots = list(steps.changes(PILOT, min(PILOTS, count // 4), hs))
-    form = np.mean(pilots[-1][0] ** 2, axis=0) / 2
-    moved = form > 0
-    if not np.isfinite(form).all() or not moved.any():
+    # its own at each size: a momentum that is drawn afresh in every step makes it go like h^2
+    forms = np.array([np.mean(changes**2, axis=0) / 2 for changes, _ in pilots])
+    moved = forms.min(axis=0) > 0
+    if not np.isfinite(forms).all() or not moved.any():
         raise OutOfReach("no step moves the position by a finite amount")
     factors = [multiples(*pilot) for pilot in pilots]
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
         values = []
-        for each, factor, (changes, controls) in zip(hs, factors, steps.changes(stage, n, hs), strict=True):
-            rates = (changes - np.einsum("ck,cnk->nk", factor, controls)) * (hs[-1] / each)
+        for form, factor, (changes, controls) in zip(forms, factors, steps.changes(stage, n, hs), strict=True):
+            rates = changes - np.einsum("ck,cnk->nk", factor, controls)
             values.append(rates[:, moved] / form[moved])
         if not np.isfinite(values).all():
             return [not_finite("a step that is not finite", n, UNIT)]

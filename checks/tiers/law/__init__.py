@@ -5,6 +5,11 @@ from sgmcmc_verification.checks.tiers.law.contour import contour_force, contour_
 from sgmcmc_verification.checks.tiers.law.cycles import cycle_law
 from sgmcmc_verification.checks.tiers.law.detailed_balance import detailed_balance
 from sgmcmc_verification.checks.tiers.law.estimator_memory import estimator_recursion
+from sgmcmc_verification.checks.tiers.law.finite_space import (
+    balance_on_states,
+    every_state_reached,
+    stationary_on_states,
+)
 from sgmcmc_verification.checks.tiers.law.gaussian import (
     gaussian_limit,
     gradient_noise_limit,
@@ -20,12 +25,14 @@ from sgmcmc_verification.checks.tiers.law.successive_noise import noise_of_succe
 from sgmcmc_verification.checks.tiers.law.transfer_operator import transfer_operator
 
 __all__ = [
+    "balance_on_states",
     "compensated_step",
     "contour_force",
     "contour_weights",
     "cycle_law",
     "detailed_balance",
     "estimator_recursion",
+    "every_state_reached",
     "exchange_balance",
     "exchange_rate",
     "gaussian_limit",
@@ -37,5 +44,6 @@ __all__ = [
     "skew_detailed_balance",
     "stability",
     "stationary_covariance",
+    "stationary_on_states",
     "transfer_operator",
 ]

@@ -191,10 +191,10 @@ def _two_rules(step: JaxStep | HostStep, levels: int) -> tuple[Rule, Rule, bool]
     raise AssertionError
 
 
-def _reaches_zero(target: Target) -> bool:
-    """True if a law on the positive numbers has more than a negligible density where a coordinate is 0."""
+def _reaches_boundary(target: Target) -> bool:
+    """True if a law on an open set has a boundary, for positive numbers with more than a negligible density there."""
     if not target.manifold.is_positive:
-        return False
+        return target.manifold.has_boundary and target.manifold.dim == target.size
     inside = ravel_pytree(target.example)[0]
     edges = jnp.where(jnp.eye(target.size, dtype=bool), jnp.finfo(inside.dtype).tiny, inside)
     heights = jax.vmap(target.flat_potential)(edges) - target.flat_potential(inside)
@@ -236,8 +236,8 @@ def defect(case: Case) -> Finding:
     names = equation.dynamics(case.target).names if equation else tuple(f"z[{i}]" for i in range(step.size))
     if ExactLaw in claims:
         return _invariance(case.subject, case.target, observable_names(names))
-    if _reaches_zero(case.target):
-        raise OutOfReach("the density does not vanish at 0, where a step is mirrored or leaves: no series in h")
+    if _reaches_boundary(case.target):
+        raise OutOfReach("the density does not vanish at a boundary where a step is mirrored or leaves: no series in h")
     assumed = step.size > case.target.size and StochasticEquation not in claims and case.target.manifold.is_linear
     # pi_h - pi = O(h^q) for the law of z iff c_1 = .. = c_q = 0; an order of the position alone says less of z
     p = max(1, claims.weak_order or 1, (claims.invariant_order or 1) if _reads_all(step, case.step_size) else 1)

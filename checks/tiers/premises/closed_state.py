@@ -32,6 +32,7 @@ from sgmcmc_verification.samplers.interface.claims import (
     StationaryLaw,
 )
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.interface.turns import turn_of
 from sgmcmc_verification.samplers.interface.whole_state import is_key
 from sgmcmc_verification.targets.target import Target
 
@@ -86,6 +87,7 @@ def _targets(subject: Subject) -> tuple[str, ...]:
     decides="premise",
     meets=lambda target: (CLOSED_STATE,),
     about=("hidden-clock", "kept-cache"),
+    finite=None,
 )
 def closed_state(case: Case) -> Finding:
     """Along a run each step is the one that starts anew from z = unpack(state), under the same key.
@@ -232,9 +234,8 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
         counts = jnp.issubdtype(kind, jnp.integer)
         if not counts and (learns or np.allclose(leaf, anew[i], rtol=1e-8, atol=1e-12)):
             continue  # an average that is claimed, and has checks of its own; a cache, or constant
-        ahead = (
-            _ahead(np.asarray(leaf), written, np.iinfo(kind).max if counts else np.inf) if counts or not carried else []
-        )
+        largest = np.iinfo(kind).max if counts else np.inf
+        ahead = _ahead(np.asarray(leaf), written, largest, turn_of(sampler, i)) if counts or not carried else []
         values = [*(leaf + jnp.asarray(n, kind) for n in (0, *ahead)), *([anew[i]] if carried else [])]
         moved = [[*leaves[:i], value, *leaves[i + 1 :]] for value in values]
         states = [jax.tree.unflatten(structure, m) for m in moved]
@@ -249,13 +250,19 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
     return found
 
 
-def _ahead(leaf: np.ndarray, written: tuple[int, ...], largest: float) -> list[int]:
-    """Steps by which a leaf is put forward: `ADVANCES`, those to the numbers of a program, and past its type's end."""
+def _ahead(leaf: np.ndarray, written: tuple[int, ...], largest: float, turn: int = 1) -> list[int]:
+    """Steps by which a leaf is put forward: `ADVANCES`, those to the numbers of a program, and past its type's end.
+
+    A count of turns is put forward by whole ones, and what only goes round not at all.
+    """
+    if turn == 0:
+        return []
+    whole = lambda n: -(-n // turn) * turn
     if leaf.size != 1:
-        return [n for n in ADVANCES if n < largest]
+        return [n for n in map(whole, ADVANCES) if n < largest]
     now = leaf.item()
-    steps = [*ADVANCES, *(int(n - now) for n in written if n > now)]
-    past = [int(largest) - now + 1] if largest <= NARROW else []
+    steps = list(map(whole, [*ADVANCES, *(int(n - now) for n in written if n > now)]))
+    past = [whole(int(largest) - now + 1)] if largest <= NARROW else []
     return list(dict.fromkeys([n for n in (*steps, *past) if n < largest and n + now <= largest] + past))
 
 
@@ -281,10 +288,10 @@ def _host_clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) ->
     for name, value in _attributes(sampler).items():
         if _attributes(walked).get(name) is not value:
             counts.append((f"the attribute {name}", value, lambda v, name=name: (_with(sampler, name, v), state)))
-    for name, value, put in counts:
+    for i, (name, value, put) in enumerate(counts):
         if not _is_whole(value):
             continue
-        for n in _ahead(np.asarray(value), written, np.inf):
+        for n in _ahead(np.asarray(value), written, np.inf, turn_of(sampler, i)):
             owner, s = put(value + n)
             if not np.array_equal(seen(s), seen(state)):
                 break  # a part of z

@@ -280,11 +280,15 @@ def _operations(subject: Subject, size: int, positive: bool) -> list[Any]:
     def walk(jaxpr: Any) -> Iterator[Any]:
         for equation in jaxpr.eqns:
             yield equation.primitive.name
-            yield from (float(v.val) for v in equation.invars if isinstance(v, core.Literal) and np.size(v.val) == 1)
+            yield from (np.asarray(v.val).item() for v in equation.invars if _is_number(v))
             for sub in subjaxprs(equation.params):
                 yield from walk(sub)
 
     return list(walk(program.jaxpr.jaxpr))
+
+
+def _is_number(variable: Any) -> bool:
+    return isinstance(variable, core.Literal) and np.size(variable.val) == 1
 
 
 def _particles(case: Case) -> Finding:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
@@ -104,7 +105,7 @@ def missed(subject: Subject) -> list[int] | None:
     """
     if ParticleLaw in claims_of(subject):
         raise NotApplicable("particles move by all data")
-    if on_host(subject.sampler(pulled(0.0)[0])):
+    if on_host(subject.sampler(find_target(subject.row.targets[0]))):
         raise OutOfReach("a host sampler is called from Python: too many steps")
     (still, _), (moved, reads) = pulled(0.0), pulled(1.0)
     try:

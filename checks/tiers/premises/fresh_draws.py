@@ -38,6 +38,7 @@ def _targets(subject: Subject) -> tuple[str, ...]:
     decides="dynamics",
     meets=lambda target: (KNOWN_DRAWS,),
     about=("constant-key",),
+    finite=None,
 )
 def fresh_draws(case: Case) -> Finding:
     """No two draws of a step, of two steps, or of `init` and a step consume the same key: without sampling.

@@ -27,7 +27,7 @@ from sgmcmc_verification.checks.tiers.invariance.end_points import MOVING
 from sgmcmc_verification.samplers.entry import TIERS, Row
 from sgmcmc_verification.samplers.overdamped.sgld import SGLD
 from sgmcmc_verification.samplers.registry import SAMPLERS, sampler_row
-from sgmcmc_verification.targets.registry import TARGETS, target
+from sgmcmc_verification.targets.registry import FINITE, TARGETS, target
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -43,7 +43,7 @@ def subject_of(sampler, name="planted"):
 def test_names_are_unique_and_targets_exist():
     for names in ([row.name for row in SAMPLERS], [check.name for check in STATEMENTS]):
         assert len(names) == len(set(names))
-    known = {row.name for row in TARGETS}
+    known = {row.name for row in TARGETS + FINITE}
     assert {name for row in SAMPLERS for name in row.targets} <= known
     assert {tier for row in SAMPLERS for tier in (*row.tiers, *row.unsupported)} <= set(TIERS)
 

@@ -187,11 +187,10 @@ def test_averages_are_those_of_the_steps_after_the_discarded_ones():
 
     class Counting:
         def init(self, key, position, estimator):
-            return Kept(position, jnp.zeros((), int))
+            return Kept(position, jnp.zeros(()))
 
         def step(self, key, state, step_size, estimator):
-            moves = state.kept % 2
-            return Kept(state.position + moves, state.kept + 1)
+            return Kept(state.position + state.kept, 1 - state.kept)
 
     law = target(ANHARMONIC)
     functions = functions_of(law, 1.0)

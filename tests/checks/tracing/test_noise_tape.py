@@ -109,6 +109,12 @@ def test_choice_with_replacement_is_a_draw_of_indices():
     assert np.array_equal(program(noise(integer=[2, 0]), KEY), [30.0, 10.0])
 
 
+def test_a_complex_normal_is_two_normals_of_half_the_variance():
+    program = record(lambda key: jax.random.normal(key, (2,), complex), KEY)
+    assert program.count("normal") == 4
+    np.testing.assert_allclose(program(noise([1.0, 2.0, 3.0, 4.0]), KEY), np.array([1 + 3j, 2 + 4j]) / np.sqrt(2))
+
+
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 def test_the_precision_of_a_draw_is_kept(dtype):
     program = record(lambda key: jax.random.normal(key, (2,), dtype), KEY)

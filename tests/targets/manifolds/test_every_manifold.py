@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgmcmc_verification.targets.manifolds.base import Manifold
+from sgmcmc_verification.targets.manifolds.box import Box
 from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
 from sgmcmc_verification.targets.manifolds.open_simplex import Corner
 from sgmcmc_verification.targets.manifolds.orthant import Positive
@@ -31,6 +32,7 @@ every_space = pytest.mark.parametrize("name", NAMES)
     [
         (Euclidean(3), "euclidean(3)", 3),
         (Positive(2), "positive(2)", 2),
+        (Box(2), "box(2)", 2),
         (Sphere(3), "sphere(2)", 2),
         (ProductOfSpheres(4, 3), "sphere(2)^4", 8),
         (Simplex(4), "simplex(3)", 3),
@@ -50,6 +52,7 @@ def test_manifolds_follow_the_protocol_with_their_intrinsic_dimension(manifold, 
     [
         (Euclidean(2), True, False, False),
         (Positive(2), False, True, True),
+        (Box(2), False, False, True),
         (Corner(2), False, False, False),
         (Sphere(3), False, False, False),
         (Simplex(3), False, False, True),

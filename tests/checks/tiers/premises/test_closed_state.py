@@ -114,7 +114,7 @@ def antithetic(key, x, last, g):
 MEMORY = {
     "noise halves at step 500": Langevin(until(500)),
     "noise halves at step 20000, beyond the run": Langevin(until(20_000)),
-    "a cycle of 64 steps": Langevin(lambda k, x, n, g: (jnp.where(n % 64 < 32, 1.2, 0.8) * normal(k, x), n + 1)),
+    "a cycle of 300 steps": Langevin(lambda k, x, n, g: (jnp.where(n % 300 < 32, 1.2, 0.8) * normal(k, x), n + 1)),
     "a count in floats": Langevin(
         lambda k, x, n, g: (jnp.where(n < 9e4, 1.0, 0.0) * normal(k, x), n + 1.0), lambda x: jnp.zeros(())
     ),

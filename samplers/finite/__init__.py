@@ -1,0 +1,1 @@
+"""Samplers on finite sets of states."""

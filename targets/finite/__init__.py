@@ -1,0 +1,1 @@
+"""Laws on finitely many states, enumerated."""
