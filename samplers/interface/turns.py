@@ -109,7 +109,7 @@ def by_turns(
 def _readings(
     step: Callable[[Key, State], State], start: State, counts: list[int], make_key: Callable[[int], Key], length: int
 ) -> tuple[list[list[list[np.ndarray]]], State]:
-    """What counts along each of two runs with keys of their own, and the end of the second."""
+    """Readings of what counts along two runs with keys of their own, and the end of the second."""
     readings, state = [], start
     for run in range(2):
         state, seen = start, []

@@ -325,21 +325,50 @@ def test_an_estimator_of_the_test_overrides_that_of_the_row():
 class Cyclic:
     """SGLD on two data at a time, in the order of the file, over and over."""
 
+    factor = 1.0
+
     def __init__(self, data):
         self.terms = data.terms
 
     def init(self, key, position, estimator):
         return {"count": jnp.zeros((), jnp.int32), "position": position}
 
+    def next_count(self, key, count):
+        return (count + 1) % self.terms.size
+
     def step(self, key, state, step_size, estimator):
         x, count, terms = state["position"], state["count"], self.terms
+        key, own = jax.random.split(key)
         batch = jax.tree.map(lambda a: jnp.asarray(a)[(2 * count + jnp.arange(2)) % terms.size], terms.data)
-        mean = lambda x: terms.prior(x) + terms.size / 2 * jnp.sum(jax.vmap(terms.datum, (None, 0))(x, batch))
+        mean = lambda x: terms.prior(x) + self.factor * terms.size / 2 * self.of_batch(x, batch)
         x = x - step_size * jax.grad(mean)(x) + jnp.sqrt(2 * step_size) * jax.random.normal(key, x.shape, x.dtype)
-        return {"count": (count + 1) % terms.size, "position": x}
+        return {"count": self.next_count(own, count), "position": x}
+
+    def of_batch(self, x, batch):
+        return jnp.sum(jax.vmap(self.terms.datum, (None, 0))(x, batch))
 
 
-def test_data_that_a_count_in_the_state_chooses_are_left_to_runs():
+class Halved(Cyclic):
+    """The same with half of the weight of the data."""
+
+    factor = 0.5
+
+
+class Wandering(Cyclic):
+    """The same, but the place in the file moves at random."""
+
+    def next_count(self, key, count):
+        return (count + jax.random.randint(key, (), 1, 3)) % self.terms.size
+
+
+def test_data_that_a_count_in_the_state_chooses_in_turn_are_judged_by_the_epoch():
+    data = target("tiny-gaussian-data")
+    run = lambda kind: minibatch_limit(Case(subject(lambda target: kind(target), data.name), data))
+    assert run(Cyclic).verdict == "pass"
+    assert run(Halved).verdict == "fail"
+
+
+def test_data_that_a_count_in_the_state_chooses_at_random_are_left_to_runs():
     data = target("tiny-gaussian-data")
     with pytest.raises(OutOfReach, match="counts"):
-        minibatch_limit(Case(subject(lambda target: Cyclic(target), data.name), data))
+        minibatch_limit(Case(subject(lambda target: Wandering(target), data.name), data))

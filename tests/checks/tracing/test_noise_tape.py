@@ -73,8 +73,16 @@ def test_jax_still_gives_its_draws_the_names_that_the_tape_intercepts(draw, name
     assert record(draw, KEY).unintercepted == (), advice
 
 
-def test_intercepted_names_are_exactly_the_three_that_are_guarded():
-    assert INTERCEPTED == {"_normal": "normal", "_uniform": "uniform", "_randint": "integer"}
+def test_jax_still_makes_a_complex_normal_of_two_draws_of_the_name_that_the_tape_intercepts():
+    draw = lambda key: jax.random.normal(key, (2,), complex)
+    (outer,) = (e for e in jax.make_jaxpr(draw)(KEY).eqns if e.primitive.name in ("jit", "pjit"))
+    inner = [e.params["name"] for e in outer.params["jaxpr"].jaxpr.eqns if e.primitive.name in ("jit", "pjit")]
+    assert inner.count("_normal_real") == 2
+    assert record(draw, KEY).unintercepted == ()
+
+
+def test_intercepted_names_are_exactly_those_that_are_guarded():
+    assert INTERCEPTED == {"_normal": "normal", "_normal_real": "normal", "_uniform": "uniform", "_randint": "integer"}
 
 
 # --- values arrive where they belong -------------------------------------------------------------------------------
