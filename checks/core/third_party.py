@@ -101,7 +101,7 @@ def row(
     build = built_once(builder(reference, value) if claims is None else _claiming(builder(reference, value), claims))
     try:
         others = (names[0] for space, names in default.items() if space != "euclidean")
-        sampler = _first_built(build, [find(name) for name in targets or (*default["euclidean"], *others)])
+        sampler = _first_built(build, find, targets or (*default["euclidean"], *others))
         spaces = sampler.claims.spaces if hasattr(sampler, "claims") else ("euclidean",)
     except BadInput:
         raise
@@ -124,12 +124,12 @@ def row(
     return Row(reference, build, targets=targets, foreign=True, left_out=left_out, **kept)
 
 
-def _first_built(build: Callable[..., Any], possible: list[Target]) -> Any:
+def _first_built(build: Callable[..., Any], find: Callable[[str], Target], names: tuple[str, ...]) -> Any:
     """The sampler on the first target for which it can be built; raises what it raises on the first of all."""
-    for target in possible:
+    for name in names:
         with contextlib.suppress(*RAISED):
-            return build(target)
-    return build(possible[0])
+            return build(find(name))
+    return build(find(names[0]))
 
 
 def takes_a_step(build: Callable[[], Any], target: Target) -> bool:

@@ -2,7 +2,8 @@
 
 A proof covers targets whose potentials are among those that it is about. Its witnesses run all the same, at the default
 options on one Gaussian target and one other: numbers by code that shares nothing with the reader of programs. If they
-contradict a proof, the suite is wrong, and says so.
+contradict a proof, the suite is wrong, and says so. On a Gaussian the closed form of the law is a witness for a step
+that is linear there, quadrature for any other step.
 """
 
 import functools
@@ -16,10 +17,11 @@ from sgmcmc_verification.checks.core.result import Result
 from sgmcmc_verification.checks.proof.of_subject import setting_of
 from sgmcmc_verification.checks.registry import PROOFS
 from sgmcmc_verification.checks.runner.execute import cached_target, execute
+from sgmcmc_verification.checks.tracing.step_map import step_map
 
-WITNESSES = ("gaussian_limit", "defect")
+CLOSED_FORM, QUADRATURE = "gaussian_limit", "defect"
+WITNESSES = (CLOSED_FORM, QUADRATURE)
 """Statements that a proof does not stand for on the first Gaussian and the first other target, at default options."""
-
 
 REPLACEABLE = frozenset(name for proof in PROOFS for name in proof.stands_for)
 
@@ -47,7 +49,20 @@ def is_witness(statement: Statement, subject: Subject, target: str) -> bool:
         return False
     names = statement.applies_to(subject)
     gaussian = cached_target(target).gaussian is not None
-    return target == next((name for name in names if (cached_target(name).gaussian is not None) == gaussian), None)
+    if target != next((name for name in names if (cached_target(name).gaussian is not None) == gaussian), None):
+        return False
+    return not gaussian or (statement.name == CLOSED_FORM) == is_linear(subject, target)
+
+
+@functools.lru_cache(maxsize=64)
+def is_linear(subject: Subject, target: str) -> bool:
+    """True if a step on this target is an affine map of z and of its noise."""
+    law = cached_target(target)
+    try:
+        step_map(subject, law).affine(subject.step_size(law))
+    except RAISED:
+        return False
+    return True
 
 
 def proof_for(statement: Statement, subject: Subject, target: str) -> str:
