@@ -32,6 +32,8 @@ SHOWN = "shown"
 """Detail of a proof: the positions for which it was finished."""
 CONTRADICTS = "contradicts"
 """Detail of a result that fails although a proof says that it cannot: the name of the proof."""
+USUAL = "usual step"
+"""Detail of a law on a Gaussian: the error of a variance at the usual step size, and the words for it."""
 RUNS = "law_of_runs"
 SAMPLED = (RUNS, "law_of_steps", "law_of_several_steps", "law_of_states")
 """Statements that decide by sampling what the others leave open."""
@@ -94,6 +96,7 @@ class Conclusion:
         disagreements: numbers that contradict a proof: an error of the suite, whatever the sampler is.
         diagnosis: what is wrong in the user's terms; empty where nothing is, or nothing simple explains it.
         polynomial: of the step, which the diagnosis was read from; empty if it was not.
+        bias: at the usual step size, of a law that is right as h -> 0; empty where it is not known.
     """
 
     sampler: str
@@ -112,6 +115,7 @@ class Conclusion:
     disagreements: tuple[str, ...] = ()
     diagnosis: str = ""
     polynomial: str = ""
+    bias: str = ""
 
     @property
     def good(self) -> bool:
@@ -201,6 +205,7 @@ def conclude(sampler: str, results: Sequence[Judged], plan: Plan | None = None, 
         tuple(dict.fromkeys(name for j in of(("pass",), ("law", "order")) for name in j.result.detail.get(SHOWN, ()))),
         _disagreements(results),
         *_diagnosis(results),
+        _bias(results),
     )
 
 
@@ -307,6 +312,12 @@ def _diagnosis(results: Sequence[Judged]) -> tuple[str, str]:
     pairs = [(d["text"], d.get("polynomial", "")) for d in exact or found]
     pairs = pairs or [(r.reason, "") for r in failed if r.tier == "contract"]
     return max(pairs, key=pairs.count) if pairs else ("", "")
+
+
+def _bias(results: Sequence[Judged]) -> str:
+    """The largest error of a variance at the usual step size, in words."""
+    found = [j.result.detail[USUAL] for j in results if j.kind == "pass" and USUAL in j.result.detail]
+    return max(found, key=lambda usual: abs(usual["error"]))["text"] if found else ""
 
 
 def _smallest(results: Sequence[Judged]) -> dict[str, tuple[float, str]]:

@@ -85,6 +85,8 @@ def report(conclusion: Conclusion, plan: Plan, outcomes: Sequence[Outcome]) -> l
         shown = "; ".join(conclusion.not_examined[:4])
         more = len(conclusion.not_examined) - 4
         lines += _wrapped("not examined", shown + (f"; and {more} more" if more > 0 else ""))[:3]
+    if conclusion.bias and conclusion.good:
+        lines += _wrapped("bias", conclusion.bias)[:2]
     unclaimed = plan.claims.get(conclusion.sampler, ())
     if unclaimed and conclusion.law == "undecided":
         lines += _wrapped("not claimed", ", ".join(unclaimed))[:2]

@@ -3,9 +3,11 @@
     python -m sgmcmc_verification.reports.pages.usability [--sampler NAME ...] [--out FILE.jsonl]
 
 On a Gaussian, at the default options: the largest step size at which the variance of the position stays bounded; the
-relative error of that variance at the default step size; and the error at the step size where the reference of the same
-dynamics errs by 1%. The variance is the mean over the whitened coordinates, exact where the step is affine (a Lyapunov
-equation), else the average of independent runs. Both samplers have the friction that their rows have by default.
+relative error of that variance at the default step size, beside its leading term as a proof reads it from the program;
+the largest error of a variance where curvatures range from 1 to 100, at the default step size of the largest, beside
+the reference's; and the error at the step size where the reference of the same dynamics errs by 1%. The variance is the
+mean over the whitened coordinates, exact where the step is affine (a Lyapunov equation), else the average of
+independent runs. Both samplers have the friction that their rows have by default.
 """
 
 import argparse
@@ -22,8 +24,12 @@ from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.check import Inconclusive, NotApplicable
 from sgmcmc_verification.checks.core.lookup import find_row
+from sgmcmc_verification.checks.core.selection import any_dimension
 from sgmcmc_verification.checks.end_points.runs import Functions, Runs
 from sgmcmc_verification.checks.exact_laws.lyapunov import position_law
+from sgmcmc_verification.checks.proof.leading_bias import leading_term
+from sgmcmc_verification.checks.tiers.law.gaussian import whitened_bias
+from sgmcmc_verification.checks.tiers.law.usual_step import at_usual_step
 from sgmcmc_verification.checks.tracing.step_map import step_map
 from sgmcmc_verification.reports.pages.out_file import complete, publish, require_lines
 from sgmcmc_verification.reports.records.frames import markdown
@@ -39,6 +45,8 @@ from sgmcmc_verification.targets.target import Target
 PUBLISHED = ROOT / "reports" / "published" / "usability.jsonl"
 TARGETS = ("gaussian-1d-scaled", "gaussian-correlated-2d")
 """The first on which a sampler runs."""
+SPECTRUM = "gaussian-anisotropic"
+"""Curvatures from 1 to 100."""
 REFERENCES = {1: "sgld", 2: "sghmc-symmetric", 3: "sgnht-splitting"}
 """Variables to a coordinate: position; with a momentum; with a thermostat, rounded up -> the reference sampler."""
 ERROR = 0.01
@@ -118,6 +126,35 @@ def reference(name: str, where: str) -> tuple[float, float]:
     return limit, low
 
 
+def leading_error(subject: Subject, target: Target, h: float) -> float | None:
+    """Leading term of the relative error of the variance at step size h; None where it is not read from the program."""
+    law = target.gaussian
+    if law is None or target.size != 1:
+        return None
+    try:
+        found = leading_term(subject)
+        return found.of_variance(float(law.precision[0, 0])) * h ** float(found.order)
+    except NotApplicable:
+        return None
+
+
+def errors_on_spectrum(subject: Subject) -> dict[str, Any]:
+    """Largest errors of a variance, of a sampler and of its reference; nothing for steps that are not affine."""
+    target = find_target(SPECTRUM)
+    if not any_dimension(subject):
+        return {}
+    h, d = subject.step_size(target), target.size
+    try:
+        step = step_map(subject, target)
+        entries, radius, _ = whitened_bias(step, h, step.sampler.claims.temperature)
+    except (NotApplicable, Inconclusive, ValueError):
+        return {}
+    if not radius < 1:
+        return {"spectrum_error": np.inf}
+    found = at_usual_step(entries[d:].reshape(d, d), h, target, -(-step.size // d))
+    return {"spectrum_error": found["error"], "spectrum_reference_error": found.get("reference_error")}
+
+
 def decide(name: str, revision: str) -> dict[str, Any]:
     """The line of a sampler."""
     line: dict[str, Any] = {"sampler": name, "commit": revision}
@@ -141,6 +178,8 @@ def decide(name: str, revision: str) -> dict[str, Any]:
         "step_size": h,
         "error": variance(h) - 1,
         "limit": largest_stable(variance, h),
+        "leading": leading_error(subject, target, h),
+        **errors_on_spectrum(subject),
     }
     if other is not None:
         limit, at = reference(other, where)
@@ -158,6 +197,7 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
     measured = [line for line in lines if "reason" not in line]
     percent = lambda value: "unstable" if value is None else f"{100 * value:.2g}%"
     number = lambda value: "none" if value is None else f"{value:.3g}"
+    spectrum = lambda line, name: percent(line[name]) if name in line else "–"
     rows = [
         [
             line["sampler"],
@@ -165,6 +205,9 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
             _way(line),
             number(line["step_size"]),
             percent(line["error"]),
+            "–" if line["leading"] is None else percent(line["leading"]),
+            spectrum(line, "spectrum_error"),
+            "–" if line.get("spectrum_reference_error") is None else percent(line["spectrum_reference_error"]),
             number(line["limit"]),
             line.get("reference", "–"),
             number(line["limit_ratio"]) if "reference" in line else "–",
@@ -173,7 +216,8 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
         for line in measured
     ]
     title = (
-        *("sampler", "target", "variance", "default step h", "error at h", "largest stable step", "reference"),
+        *("sampler", "target", "variance", "default step h", "error at h", "its leading term"),
+        *("largest error, curvatures 1 to 100", "of the reference", "largest stable step", "reference"),
         *("its limit / the reference's", "error where the reference errs by 1%"),
     )
     return render(

@@ -15,6 +15,7 @@ import numpy as np
 
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Case, NotAffine, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.conclusion import USUAL
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance, absent
 from sgmcmc_verification.checks.core.obligations import DATA, GRADIENT_NOISE, of_target
 from sgmcmc_verification.checks.core.selection import gaussian, gaussian_line, spread, with_data
@@ -22,6 +23,7 @@ from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic
 from sgmcmc_verification.checks.exact_laws.lyapunov import position_law, stability_limit, variable_law
 from sgmcmc_verification.checks.numerics.convergence_rate import order_of
 from sgmcmc_verification.checks.numerics.quadrature import neville
+from sgmcmc_verification.checks.tiers.law.usual_step import at_usual_step
 from sgmcmc_verification.checks.tracing.code_generator import code_generator
 from sgmcmc_verification.checks.tracing.counted import reads_a_count
 from sgmcmc_verification.checks.tracing.kinds import is_affine
@@ -137,7 +139,13 @@ def gaussian_limit(case: Case) -> Finding:
     step = step_map(case.subject, case.target)
     claims = step.sampler.claims
     bias = lambda h: whitened_bias(step, h, claims.temperature)
-    return _limit(case.subject, case.target, bias, claims.invariant_order or 1)
+    found = _limit(case.subject, case.target, bias, claims.invariant_order or 1)
+    entries, radius, _ = bias(case.step_size)
+    if case.subject.options or not radius < STABLE:
+        return found
+    d = case.target.size
+    usual = at_usual_step(entries[d:].reshape(d, d), case.step_size, case.target, -(-step.size // d))
+    return dataclasses.replace(found, measurements={**found.measurements, USUAL: usual})
 
 
 def _limit(subject: Subject, target: Target, bias, order: int, extra: str = "") -> Finding:

@@ -75,6 +75,7 @@ def test_a_right_sampler_is_reported_in_a_few_lines_and_its_law_can_be_relied_on
     assert report.good
     assert report.sampler == "Langevin"
     assert len(str(report).splitlines()) <= 12
+    assert "  bias        at the usual step size" in str(report)
     report.raise_for_law()
 
 
