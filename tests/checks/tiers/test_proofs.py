@@ -269,10 +269,10 @@ def test_numbers_that_contradict_a_proof_are_an_error_of_the_suite(strangers, mo
     proved.settled.cache_clear()
     try:
         law = execute(find_statement(LAW), subject, "gaussian-1d-scaled", 0)
-        target = next(
-            t for t in find_statement("defect").targets(subject) if proof_for(find_statement("defect"), subject, t)
-        )
-        witness = decide(find_statement("defect"), subject, target, 0)
+        defect = find_statement("defect")
+        stood_for = (t for t in defect.targets(subject) if proof_for(defect, subject, t))
+        target = next(t for t in stood_for if is_witness(defect, subject, t))
+        witness = decide(defect, subject, target, 0)
     finally:
         proved.settled.cache_clear()
     assert (law.verdict, witness.verdict) == ("pass", "fail")
