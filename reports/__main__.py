@@ -5,7 +5,9 @@
 run      a sweep over samplers, targets, step sizes and seeds, or an experiment by name
 build    the static site from stored results
 compare  two files of results: what changed, and whether it matters
+merge    the files of the shards of a run into one
 summary  one file of results as a comment and a badge
+conclude the last step of a run in continuous integration
 serve    look at the site in a browser
 """
 
@@ -77,8 +79,17 @@ def parser() -> argparse.ArgumentParser:
 
     add = commands.add_parser("summary", help="one file of results as a comment and a badge").add_argument
     add("results", type=Path, metavar="RESULTS.jsonl")
-    add("--deviations", type=Path, metavar="FILE.toml", help="known failures, as for pytest checks")
+    add("--expected-failures", type=Path, metavar="FILE.toml", help="known failures, as for pytest checks")
     add("--badge", type=Path, action="append", default=[], metavar="FILE", help="FILE.svg or FILE.json; repeatable")
+
+    add = commands.add_parser("merge", help="the files of the shards of a run into one").add_argument
+    add("out", type=Path, metavar="OUT.jsonl")
+    add("files", type=Path, nargs="+", metavar="FILE.jsonl", help="one for each shard, in any order")
+
+    add = commands.add_parser("conclude", help="the last step of a run in continuous integration").add_argument
+    add("folder", type=Path, metavar="FOLDER", help="where the run has left its files")
+    add("--code", type=int, metavar="N", help="exit code of the run; none for a merged one")
+    add("--expected-failures", type=Path, metavar="FILE.toml", help="as for pytest checks")
 
     add = commands.add_parser("serve", help="look at the site in a browser").add_argument
     add("--site", type=Path, default=SITE, metavar="FOLDER", help=f"default: {SITE}")
@@ -151,9 +162,22 @@ def _compare(given: argparse.Namespace, rest: Sequence[str]) -> int:
 def _summary(given: argparse.Namespace, rest: Sequence[str]) -> int:
     from sgmcmc_verification.reports.pages.summary import summary
 
-    text, good = summary(given.results, given.deviations, given.badge)
+    text, good = summary(given.results, given.expected_failures, given.badge)
     print(text)
     return int(not good)
+
+
+def _merge(given: argparse.Namespace, rest: Sequence[str]) -> int:
+    from sgmcmc_verification.reports.pages.merge import merge
+
+    print(f"{given.out}: {merge(given.out, given.files)} samplers of {len(given.files)} shards")
+    return 0
+
+
+def _conclude(given: argparse.Namespace, rest: Sequence[str]) -> int:
+    from sgmcmc_verification.reports.pages.conclude import conclude
+
+    return conclude(given.folder, given.code, given.expected_failures)
 
 
 def _serve(given: argparse.Namespace, rest: Sequence[str]) -> int:
@@ -171,7 +195,15 @@ def _serve(given: argparse.Namespace, rest: Sequence[str]) -> int:
     return 0
 
 
-COMMANDS = {"run": _run, "build": _build, "compare": _compare, "summary": _summary, "serve": _serve}
+COMMANDS = {
+    "run": _run,
+    "build": _build,
+    "compare": _compare,
+    "merge": _merge,
+    "summary": _summary,
+    "conclude": _conclude,
+    "serve": _serve,
+}
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -51,6 +51,8 @@ class Row:
         off: names of options that are off by default and that the last one of `variants` turns on.
         fixed: options that belong to the object, without which it is not found again.
         reading: the convention that was read of an optimiser, in the user's terms.
+        place: file and first line of the step of a foreign one, `src/mine.py:12`; empty where it is not Python.
+        tags: what it says that it is not made for, names of `checks.runner.tags`.
     """
 
     name: str
@@ -69,6 +71,8 @@ class Row:
     off: tuple[str, ...] = ()
     fixed: Options = field(default_factory=dict)
     reading: str = ""
+    place: str = ""
+    tags: tuple[str, ...] = ()
 
 
 # Targets and options that rows share ---------------------------------------------------------------------------------

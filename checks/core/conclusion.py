@@ -18,7 +18,7 @@ WORDS: dict[Word, str] = {
     "inconclusive": "the law is undecided: something that has to be shown was not",
     "fault": "the law holds, and the conduct has a major fault",
     "error": "the sampler raised",
-    "known": "the law is violated, as a deviations file says",
+    "known": "the law is violated, as the file of expected failures says",
     "part": "nothing is wrong in the part that was run; the law as a whole was not examined",
 }
 """In one word, and what it says."""
@@ -53,6 +53,8 @@ class Plan:
         foreign: no registry knows the sampler, and the values of its options are made up.
         off: names of options that are off by default, and were turned on.
         reading: the convention that was read of an optimiser, in the user's terms; empty for other samplers.
+        left_out: statements that its tags leave out, each with the tag and what it means.
+        place: file and first line of its step, as far as they are known.
     """
 
     cases: int
@@ -64,6 +66,8 @@ class Plan:
     foreign: bool = False
     off: tuple[str, ...] = ()
     reading: str = ""
+    left_out: tuple[str, ...] = ()
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,11 +89,11 @@ class Conclusion:
         law: `holds`, `violated`, `undecided` or `not examined`.
         order: to which the law holds, as claimed; None where it is exact or does not hold.
         violated: statements about the law that fail, each with its equation.
-        known: those of them that a deviations file covers.
+        known: those of them that the expected failures cover.
         open: what keeps the law from being decided, in words.
         met: names of the obligations that were met.
         faults: of conduct.
-        excused: names of statements whose faults a deviations file covers.
+        excused: names of statements whose faults the expected failures cover.
         not_examined: branches, options, far points, dimensions.
         smallest: check -> the smallest effect that its passes would have seen, with its unit.
         proved: positions for which the law was proved, for every smooth potential.
@@ -97,6 +101,7 @@ class Conclusion:
         diagnosis: what is wrong in the user's terms; empty where nothing is, or nothing simple explains it.
         polynomial: of the step, which the diagnosis was read from; empty if it was not.
         bias: at the usual step size, of a law that is right as h -> 0; empty where it is not known.
+        left_out: statements that tags of the sampler leave out, each with the tag and what it means.
     """
 
     sampler: str
@@ -116,6 +121,7 @@ class Conclusion:
     diagnosis: str = ""
     polynomial: str = ""
     bias: str = ""
+    left_out: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -132,7 +138,7 @@ class Conclusion:
 
 @dataclass(frozen=True)
 class Judged:
-    """A result with what a deviations file says of it: `pass`, `fail`, ..., `known`, or `unexpected pass`."""
+    """A result with what the expected failures say of it: `pass`, `fail`, ..., `known`, or `unexpected pass`."""
 
     result: Result
     kind: str
@@ -144,8 +150,8 @@ def conclude(sampler: str, results: Sequence[Judged], plan: Plan | None = None, 
     The law is violated if a statement about it fails. It is undecided if a premise fails, if a statement about law or
     premises could not decide or raised, if an obligation that is due was not met, or if it is another one where an
     option is turned on that is off by default, which may be the purpose of the option. It holds only if neither is so
-    and a statement that decides law or order passed. A deviations file excuses faults and keeps known violations from
-    failing a run; it makes no law hold.
+    and a statement that decides law or order passed. Expected failures excuse faults and keep known violations from
+    failing a run; they make no law hold.
 
     Args:
         sampler: name of the row.
@@ -206,6 +212,7 @@ def conclude(sampler: str, results: Sequence[Judged], plan: Plan | None = None, 
         _disagreements(results),
         *_diagnosis(results),
         _bias(results),
+        plan.left_out if plan else (),
     )
 
 

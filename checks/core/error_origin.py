@@ -1,5 +1,7 @@
 """Attribution of an exception to the innermost frame of the code under test, not of the suite or a library."""
 
+import inspect
+import re
 import sys
 import sysconfig
 import traceback
@@ -26,14 +28,25 @@ def place(error: BaseException) -> str:
     of the suite; then the check itself.
     """
     if isinstance(error, SyntaxError) and error.filename:
-        return f" at {_short(Path(error.filename))}:{error.lineno}"
+        return f" at {shown(Path(error.filename))}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
     ranked = [(_rank(Path(f.filename)), i, f) for i, f in enumerate(frames)]
     ranked = [r for r in ranked if r[0] > 0]
     if not ranked:
         return ""
     _, _, frame = max(ranked, key=lambda r: (r[0], r[1]))
-    return f" at {_short(Path(frame.filename))}:{frame.lineno}, in {frame.name}"
+    return f" at {shown(Path(frame.filename))}:{frame.lineno}, in {frame.name}"
+
+
+def source_of(function: object) -> str:
+    """`file.py:12`: the file and the first line of a Python function, whatever wraps it; empty for anything else."""
+    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    return f"{shown(Path(code.co_filename))}:{code.co_firstlineno}" if code else ""
+
+
+def places_in(text: str) -> list[tuple[str, int]]:
+    """The files and lines that `place` and `source_of` have put into a text, in its order."""
+    return [(file, int(line)) for file, line in re.findall(r"(?:^| at )([^\s:]+\.py):(\d+)", text)]
 
 
 def _rank(path: Path) -> int:
@@ -53,7 +66,8 @@ def _rank(path: Path) -> int:
     return 3
 
 
-def _short(path: Path) -> str:
+def shown(path: Path) -> str:
+    """A path from the current folder, the suite or the packages that are installed, where it is below one of them."""
     for base in (Path.cwd(), SUITE):
         if path.is_absolute() and path.is_relative_to(base):
             return str(path.relative_to(base))

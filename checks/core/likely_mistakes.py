@@ -22,7 +22,7 @@ DRAWS = frozenset({".csv", ".h5", ".json", ".nc", ".npy", ".npz", ".parquet", ".
 
 OF_DRAWS = (
     "is no sampler but its draws; what is verified is the step that makes them, since draws can show a wrong law and "
-    "never a right one: name the object with `step`"
+    "never a right one: name the object with `step`. Draws of a problem of this suite: `--draws FOLDER`"
 )
 OF_TORCH = (
     "is an optimiser of torch, which changes parameters in place and draws numbers of its own; a sampler has "

@@ -14,7 +14,9 @@ from sgmcmc_verification.checks.core.catalogue import adapter_rows, closest, fin
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, place
 from sgmcmc_verification.checks.core.importer import load_object
 from sgmcmc_verification.checks.core.likely_mistakes import refuse_file
+from sgmcmc_verification.samplers.adapters import process
 from sgmcmc_verification.samplers.adapters.common import FEW, MissingLibrary, load
+from sgmcmc_verification.samplers.adapters.isolated.errors import BridgeError
 from sgmcmc_verification.samplers.adapters.optimisers.adapt import of_optax, of_torch
 from sgmcmc_verification.samplers.adapters.optimisers.refusal import Refused
 from sgmcmc_verification.samplers.entry import WORKLOAD, Row
@@ -49,7 +51,8 @@ def find_row(reference: str, targets: tuple[str, ...] = (), options: Mapping[str
 
     Args:
         reference: `sgld`, `library/name`, `lda/name` of the tier `workload`, `package.module:object`,
-            `path/to/file.py:object`, or an optimiser, `torch:package.module.Class` or `optax:package.module.function`.
+            `path/to/file.py:object`, a command of a process, `process:Rscript my_sampler.R`, or an optimiser,
+            `torch:package.module.Class` or `optax:package.module.function`.
         targets: targets to use for an object that no registry knows; () for the defaults of the spaces it claims.
         options: of an optimiser, which is not known without them.
 
@@ -58,6 +61,12 @@ def find_row(reference: str, targets: tuple[str, ...] = (), options: Mapping[str
     """
     if not reference.strip():
         raise BadInput("--sampler '': empty; it names one of `pytest checks --list samplers`, or FILE.py:OBJECT")
+    if reference.startswith(process.PREFIX):
+        try:
+            build = process.builder(reference.removeprefix(process.PREFIX))
+        except BridgeError as error:
+            raise BadInput(f"--sampler {reference}: {error}") from None
+        return third_party.row(reference, build, targets, DEFAULT_TARGETS, find_target)
     refuse_file(reference)
     if is_optimiser(reference):
         return optimiser_row(reference, options or {}, targets)

@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import jax
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgmcmc_verification.checks.core.bad_input import BadInput
-from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
+from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, source_of
 from sgmcmc_verification.checks.core.likely_mistakes import refuse
 from sgmcmc_verification.checks.core.options import variants
 from sgmcmc_verification.checks.core.start_position import of_particles, start_position
@@ -37,6 +37,8 @@ from sgmcmc_verification.targets.target import Target
 NEEDS: tuple[Need, ...] = ("gradient", "potential", "covariance", "statistics")
 FEWEST = tuple(frozenset(chosen) for n in range(5) for chosen in itertools.combinations(NEEDS, n))
 """Sets of parts of an estimate, the smaller ones first."""
+TAGS = "verification_tags"
+"""Attribute by which an object says what it is not made for."""
 MANY_DATA = 1 << 10
 """Data up to which a turn is looked for: more of them are for what is seen in one step."""
 TINY = 1e-8
@@ -121,7 +123,16 @@ def row(
     varied, notes, off = variants(value, lambda options: takes_a_step(lambda: build(first, **options), first))
     power = step_power(sampler, first)
     kept: dict[str, Any] = {"variants": varied, "step_power": power, "estimator": estimator, "notes": notes, "off": off}
+    kept |= {"tags": _tags_of(reference, value), "place": source_of(getattr(value, "step", value))}
     return Row(reference, build, targets=targets, foreign=True, left_out=left_out, **kept)
+
+
+def _tags_of(reference: str, value: Any) -> tuple[str, ...]:
+    """The `verification_tags` of an object, or of its step. Raises BadInput for anything but a sequence of texts."""
+    found = getattr(value, TAGS, getattr(getattr(value, "step", None), TAGS, ()))
+    if isinstance(found, str) or not isinstance(found, Collection) or not all(isinstance(t, str) for t in found):
+        raise BadInput(f"--sampler {reference}: {TAGS} must be a tuple of names, got {found!r}")
+    return tuple(found)
 
 
 def _first_built(build: Callable[..., Any], find: Callable[[str], Target], names: tuple[str, ...]) -> Any:

@@ -23,6 +23,7 @@ from sgmcmc_verification.checks.diagnosis.of_declared import against_recipe
 from sgmcmc_verification.checks.diagnosis.step import Step, flat
 from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.expansion import NOT_SMALL, Recipe, Region, expand
+from sgmcmc_verification.checks.proof.hosts.recorded import as_written
 from sgmcmc_verification.checks.proof.memory import remembers
 from sgmcmc_verification.checks.proof.of_subject import BATCH, Asked, asked, in_batches, proofs_of
 from sgmcmc_verification.checks.proof.operators import Density
@@ -114,7 +115,7 @@ def _cached(key: Asked, with_data: bool) -> Diagnosis | None:
 def _read(subject: Subject, setting: Setting, with_data: bool) -> Diagnosis | None:
     target, sampler, estimator = prepared(subject.sampler, setting, lambda law: in_batches(subject.estimator(law)))
     claims = sampler.claims
-    known = known_numbers(sampler, dataclasses.replace(target, terms=None))
+    known = known_numbers(as_written(sampler), dataclasses.replace(target, terms=None))
     of_data = OF_DATA if with_data else {}
     if isinstance(claims.law, ExactLaw):
         return of_acceptance(sampler, target, estimator, known)

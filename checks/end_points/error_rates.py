@@ -21,7 +21,7 @@ from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
 from sgmcmc_verification.samplers.interface.capabilities import SimultaneousChains
 
 FAMILY_WISE = 1e-6
-FAMILY = 18_000
+FAMILY = 24_000
 """An upper bound of the number of statistical cases of all rows of the registries."""
 ALPHA = FAMILY_WISE / FAMILY
 POWER = 0.99

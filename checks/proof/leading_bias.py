@@ -26,6 +26,7 @@ from scipy.linalg import solve_continuous_lyapunov
 
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import NotApplicable
+from sgmcmc_verification.checks.numerics.quadrature import gauss_hermite
 from sgmcmc_verification.checks.proof.draws import in_floats
 from sgmcmc_verification.checks.proof.errors import NotReal
 from sgmcmc_verification.checks.proof.expansion import Expansion, Region
@@ -82,7 +83,7 @@ class LeadingTerm:
         M = solve_continuous_lyapunov(B.T, np.outer(unit, unit))
         if not np.allclose(B @ covariance + covariance @ B.T, -2 * D, atol=1e-9 * np.abs(D).max()):
             raise NotApplicable("the SDE of the code has another law")
-        points, weights = _normal_rule(n)
+        points, weights = gauss_hermite(n, NODES)
         z = points @ np.linalg.cholesky(covariance).T
         values = np.array([at(self.weight, each) for each in z])
         integral = weights @ (values * np.einsum("ki,ij,kj->k", z, M, z))
@@ -192,15 +193,6 @@ def _prepared(subject: Subject) -> tuple[Any, ...]:
 def _quadratic(curvature: float, orders: tuple[int, ...], x: float) -> float:
     """The derivative of curvature x^2 / 2."""
     return (curvature * x * x / 2, curvature * x, curvature)[sum(orders)] if sum(orders) < 3 else 0.0
-
-
-def _normal_rule(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points (m, n) and weights (m,) of a rule for n independent standard normals."""
-    x, w = np.polynomial.hermite_e.hermegauss(NODES)
-    w = w / w.sum()
-    points = np.stack([axis.ravel() for axis in np.meshgrid(*[x] * n, indexing="ij")], axis=1)
-    weights = np.prod(np.stack([axis.ravel() for axis in np.meshgrid(*[w] * n, indexing="ij")]), axis=0)
-    return points, weights
 
 
 def _derivatives(target: Target, x: np.ndarray, highest: int) -> list[np.ndarray]:

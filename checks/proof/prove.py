@@ -15,6 +15,7 @@ import jax
 
 from sgmcmc_verification.checks.proof.errors import NotReal, Unreadable
 from sgmcmc_verification.checks.proof.expansion import Expansion, Region, expand
+from sgmcmc_verification.checks.proof.hosts.of_sampler import read_on_host
 from sgmcmc_verification.checks.proof.memory import Remembering, remembers
 from sgmcmc_verification.checks.proof.potential import Memory, UninterpretedNoise
 from sgmcmc_verification.checks.proof.reader.predicates import NOT_SMOOTH
@@ -40,6 +41,7 @@ from sgmcmc_verification.checks.proof.statements.result import OUTCOMES, Outcome
 from sgmcmc_verification.checks.proof.traced import Traced
 from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
 from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import (
     Composite,
     DensityEstimate,
@@ -220,7 +222,9 @@ def prepared(
             raise Unreadable(f"a sampler on {' and '.join(spaces)}")
         target = setting.target("positive" in spaces and "euclidean" not in spaces)
         built, oracle = _built(sampler, target), estimator(target)
-        if not isinstance(built.claims.law, ParticleLaw):
+        if on_host(built):
+            built = read_on_host(lambda law: _built(sampler, law), oracle, target)
+        elif not isinstance(built.claims.law, ParticleLaw):
             Traced(built, oracle, target)
         return target, built, oracle
     except Unreadable:

@@ -46,7 +46,7 @@ LETTERS = {
 }
 ONLY_CHECKS = (
     *("sampler", "target", "tier", "seed", "step_size", "chains", "option", "law_only", "numerics", "time_limit"),
-    *("report", "json", "deviations"),
+    *("report", "json", "expected_failures", "check_set", "shard", "draws", "problems"),
 )
 """Options that mean nothing to other tests."""
 
@@ -153,16 +153,72 @@ def _add_options(parser: pytest.Parser) -> None:
         metavar="KIND",
         help="print the names of all samplers, checks, statements, targets, tiers or claims, and stop",
     )
+    add(
+        "--problems",
+        default=None,
+        metavar="FOLDER",
+        help="write problems for samplers in any language, a folder of plain files each, and stop",
+    )
+    add(
+        "--draws",
+        default=None,
+        metavar="FOLDER",
+        help="judge the draws that any program made of such a problem, or of all in a folder, and stop",
+    )
     add("--explain", default=None, metavar="NAME", help="print what a check, statement, claim or tier is, and stop")
     add(
         "--json",
+        action=Once,
         default=None,
         metavar="FILE",
         help="write plan, conclusions and results as one JSON document at the end, the same text whenever the same is "
         "run again; - for standard output, all else going to standard error",
     )
-    add("--report", default=None, metavar="FILE.jsonl", help="write every result as a JSON line, as it finishes")
-    add("--deviations", default=None, metavar="FILE.toml", help="known failures, with reason and issue; they still run")
+    add(
+        "--report",
+        action=Once,
+        default=None,
+        metavar="FILE.jsonl",
+        help="write every result as a JSON line, as it finishes",
+    )
+    add(
+        "--expected-failures",
+        default=None,
+        metavar="FILE.toml",
+        help="failures that are known, with reason and issue: they still run, and one that passes is an error; off for "
+        "none (default: expected_failures.toml of the repository, if it is there)",
+    )
+    add(
+        "--shard",
+        default=None,
+        metavar="I/N",
+        help="the I-th of N parts of the samplers of this run, for as many machines; python -m "
+        "sgmcmc_verification.reports merge joins their files",
+    )
+    add(
+        "--check-set",
+        default=None,
+        metavar="YEAR",
+        help="the statements by which samplers are judged, frozen under the name of a year (default: the newest)",
+    )
+
+
+class Once(argparse.Action):
+    """Stores a value, and refuses a second one: of two files the first would be left as it was."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Store the value."""
+        del parser
+        before = getattr(namespace, self.dest, None)
+        if before is not None and before != values:
+            raise pytest.UsageError(f"{option_string} {values}: given twice, as {before} before; give one")
+        setattr(namespace, self.dest, values)
 
 
 def _name_checks(arguments: Sequence[str], folder: Path) -> bool:
@@ -186,8 +242,8 @@ def _is_worker(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Answer `--list` and `--explain`; a worker keeps whole samplers, so that what it compiles is used again."""
-    if getattr(config.option, "list_of", None) or getattr(config.option, "explain", None):
+    """Answer what needs no run; a worker keeps whole samplers, so that what it compiles is used again."""
+    if any(getattr(config.option, name, None) for name in ANSWERS):
         return _answer(config)
     if config.option.sampler and config.args_source != pytest.Config.ArgsSource.ARGS:
         config.args = [str(HERE)]  # no folder was named: the checks, wherever they are installed, and nothing else
@@ -211,18 +267,66 @@ class OnStandardError:
 
 
 def _answer(config: pytest.Config) -> int:
-    """Print a list or an explanation; the exit code."""
+    """Print a list, an explanation, what was written or what is to be said of draws; the exit code."""
     from sgmcmc_verification.checks.core.bad_input import BadInput
-    from sgmcmc_verification.checks.runner.listing import explanation, listing
 
-    asked = config.option.list_of
+    name = next(name for name in ANSWERS if getattr(config.option, name, None))
     try:
-        lines = listing(asked) if asked else explanation(config.option.explain)
+        lines, good = ANSWERS[name](getattr(config.option, name), config)
     except BadInput as error:
         print(f"ERROR: {error}", file=sys.stderr)
         return pytest.ExitCode.USAGE_ERROR
     print("\n".join(lines))
-    return pytest.ExitCode.OK
+    return pytest.ExitCode.OK if good else pytest.ExitCode.TESTS_FAILED
+
+
+Answer = tuple[list[str], bool]
+"""Lines, and whether all is good."""
+
+
+def _list(kind: str, config: pytest.Config) -> Answer:
+    from sgmcmc_verification.checks.runner.listing import listing
+
+    del config
+    return listing(kind), True
+
+
+def _explain(name: str, config: pytest.Config) -> Answer:
+    from sgmcmc_verification.checks.runner.listing import explanation
+
+    del config
+    return explanation(name), True
+
+
+def _problems(folder: str, config: pytest.Config) -> Answer:
+    from sgmcmc_verification.checks.draws.problems import write_problems
+
+    del config
+    return [str(path) for path in write_problems(folder)], True
+
+
+def _draws(folder: str, config: pytest.Config) -> Answer:
+    from sgmcmc_verification.checks.draws.check_draws import check_draws_folder, documents
+
+    file = config.option.json
+    stream = None if file in (None, "-") else _opened("--json", file)
+    reports = check_draws_folder(folder)
+    good = all(report.good for report in reports)
+    if stream is not None:
+        with stream:
+            stream.write(documents(reports))
+    if file == "-":
+        return [documents(reports).rstrip("\n")], good
+    return "\n\n".join(str(report) for report in reports).split("\n"), good
+
+
+ANSWERS: dict[str, Callable[[str, pytest.Config], Answer]] = {
+    "list_of": _list,
+    "explain": _explain,
+    "problems": _problems,
+    "draws": _draws,
+}
+"""Option -> what answers it without a run."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -245,7 +349,9 @@ def pytest_configure(config: pytest.Config) -> None:
     from sgmcmc_verification.checks.core.bad_input import BadInput
     from sgmcmc_verification.checks.core.error_origin import one_line, place
     from sgmcmc_verification.checks.core.time_limit import OutOfTime, time_limit
+    from sgmcmc_verification.checks.runner.expected_failures import chosen
     from sgmcmc_verification.checks.runner.plan import make_plan, parse_number
+    from sgmcmc_verification.checks.runner.shard import cut, parse_shard
 
     given = config.option
     try:
@@ -260,10 +366,12 @@ def pytest_configure(config: pytest.Config) -> None:
                 given.seed,
                 given.step_size,
                 given.option,
-                given.deviations,
+                chosen(given.expected_failures, config.rootpath),
                 given.chains,
+                check_set=given.check_set,
             )
             plan = dataclasses.replace(plan, law_only=given.law_only, numerics=given.numerics, timeout=timeout)
+            plan = cut(plan, parse_shard(given.shard)) if given.shard is not None else plan
             if not _is_worker(config):
                 plan.preflight()
     except BadInput as error:
@@ -353,7 +461,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     metafunc.parametrize(
         "case",
-        [pytest.param(c, id=c.id, marks=pytest.mark.xdist_group(c.subject.name)) for c in plan.of_tier(tier)],
+        [pytest.param(c, id=c.id, marks=pytest.mark.xdist_group(c.subject.row.name)) for c in plan.of_tier(tier)],
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from sgmcmc_verification.checks.core.result import VERDICTS, Result
+from sgmcmc_verification.checks.runner.check_sets import added_since, newest
 from sgmcmc_verification.checks.runner.plan import Plan
 from sgmcmc_verification.checks.runner.text import MINOR_FAULT, Outcome
 
@@ -10,11 +11,19 @@ from sgmcmc_verification.checks.runner.text import MINOR_FAULT, Outcome
 def header(plan: Plan, workers: int) -> list[str]:
     """The estimate that is printed before anything runs."""
     subjects = len({case.subject.name for case in plan.cases})
-    seconds = plan.estimate / max(1, min(workers, subjects or 1))
-    return [
+    seconds = plan.estimate / max(1, min(workers, len(plan.records) or 1))
+    lines = [
         f"verification: {len(plan.checks)} items, {len(plan.records)} samplers ({subjects} with their options), "
-        f"tiers {', '.join(plan.tiers)}; about {_duration(seconds)}"
+        f"tiers {', '.join(plan.tiers)}, check set {plan.check_set.name}"
+        f"{f', shard {plan.shard}' if plan.shard else ''}; about {_duration(seconds)}"
     ]
+    if newer := added_since(plan.check_set):
+        lines.append(f"check set {newest().name} would add: {', '.join(newer)}")
+    if plan.expected_failures:
+        rows = {(case.subject.name, case.subject.row.name) for case in plan.cases}
+        mine = sum(any(entry.matches_sampler(*row) for row in rows) for entry in plan.expected_failures)
+        lines.append(f"expected failures: {len(plan.expected_failures)} entries, {mine} about the samplers of this run")
+    return lines
 
 
 def _duration(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -13,10 +14,11 @@ from sgmcmc_verification.checks.core.conclusion import Judged
 from sgmcmc_verification.checks.core.lookup import resolve, resolve_object
 from sgmcmc_verification.checks.core.time_limit import time_limit
 from sgmcmc_verification.checks.end_points.error_rates import fraction_of_chains
+from sgmcmc_verification.checks.runner.check_sets import find_set
 from sgmcmc_verification.checks.runner.execute import name_of
+from sgmcmc_verification.checks.runner.expected_failures import ExpectedFailure, chosen, read
 from sgmcmc_verification.checks.runner.fallback import sample
-from sgmcmc_verification.checks.runner.known_failures import Deviation
-from sgmcmc_verification.checks.runner.plan import Plan, PlannedStatement, parse_tiers, plan_of
+from sgmcmc_verification.checks.runner.plan import Plan, PlannedStatement, parse_tiers, plan_of, refuse_unmatched
 from sgmcmc_verification.checks.runner.proved import decide
 from sgmcmc_verification.checks.runner.report import Report
 from sgmcmc_verification.checks.runner.text import Outcome
@@ -34,9 +36,10 @@ def check_sampler(  # noqa: PLR0913 (each is an option of the command line)
     step_size: float | None = None,
     seed: int | None = None,
     chains: float = 1.0,
-    known_failures: Mapping[str, str] | None = None,
+    expected_failures: Mapping[str, str] | str | Path | None = None,
     law_only: bool = False,
     numerics: bool = False,
+    check_set: str | None = None,
 ) -> Report:
     """Verify a sampler; double precision is on while it runs, and as it was before afterwards.
 
@@ -51,16 +54,19 @@ def check_sampler(  # noqa: PLR0913 (each is an option of the command line)
         step_size: the usual one on a target of unit curvature, in time of the differential equation.
         seed: of everything random; None for a seed that the name decides.
         chains: fraction of the chains of the checks that sample, above 0 and at most 1.
-        known_failures: statement -> reason why it is expected to fail, which then does not count; one that passes does.
+        expected_failures: statement -> reason why it is expected to fail, or a file of entries; None for the file
+            `expected_failures.toml` of the repository of the current folder, "off" for none. A failure that is expected
+            does not count, one that passes does.
         law_only: faults of conduct do not count.
         numerics: run statements for which a proof stands as well.
+        check_set: the year of the statements by which it is judged; None for the newest.
 
     Raises:
         BadInput: for unknown names, and for an object that is no sampler or cannot take a step.
     """
     command = f"checks.check_sampler({sampler if isinstance(sampler, str) else (name or name_of(sampler))})"
     with jax.enable_x64(True):
-        plan = plan_for(sampler, targets, tiers, claims, name, options, step_size, seed, known_failures)
+        plan = plan_for(sampler, targets, tiers, claims, name, options, step_size, seed, expected_failures, check_set)
         plan = dataclasses.replace(plan, step_size=step_size, chains=chains, law_only=law_only, numerics=numerics)
         plan.preflight()
         outcomes = [decided(plan, case) for case in plan.cases]
@@ -77,10 +83,11 @@ def plan_for(  # noqa: PLR0913 (those of `check_sampler`)
     options: Mapping[str, Any] | None = None,
     step_size: float | None = None,
     seed: int | None = None,
-    known_failures: Mapping[str, str] | None = None,
+    expected_failures: Mapping[str, str] | str | Path | None = None,
+    check_set: str | None = None,
 ) -> Plan:
     """The plan for one sampler; the arguments are those of `check_sampler`. Raises BadInput."""
-    only, chosen = tuple(dict.fromkeys(targets or ())), parse_tiers(tiers)
+    only, selected = tuple(dict.fromkeys(targets or ())), parse_tiers(tiers)
     for each in only:
         find_target(each)
     subjects: tuple[Subject, ...]
@@ -90,15 +97,29 @@ def plan_for(  # noqa: PLR0913 (those of `check_sampler`)
         subjects = resolve(sampler, options, step_size, only)
     else:
         subjects = resolve_object(name or name_of(sampler), sampler, options, step_size, only, claims)
-    plan, everything = plan_of([subjects], chosen, only, seed)
+    plan, everything = plan_of([subjects], selected, only, seed, find_set(check_set))
     if not plan.cases:
-        raise BadInput(f"{subjects[0].row.name}: no check of the tiers {', '.join(chosen)} applies")
-    known = {case.statement.name for case in everything}
-    for each in known_failures or ():
-        if each not in known:
-            raise BadInput(f"known_failures: no statement {each!r} is about {subjects[0].row.name}; remove it")
-    entries = [Deviation("*", each, reason, "known_failures") for each, reason in (known_failures or {}).items()]
-    return dataclasses.replace(plan, deviations=tuple(entries))
+        raise BadInput(f"{subjects[0].row.name}: no check of the tiers {', '.join(selected)} applies")
+    return dataclasses.replace(plan, expected_failures=_expected(expected_failures, everything))
+
+
+def _expected(
+    given: Mapping[str, str] | str | Path | None, everything: Sequence[PlannedStatement]
+) -> tuple[ExpectedFailure, ...]:
+    """The entries of a mapping or a file. Raises BadInput for one that nothing could show."""
+    if isinstance(given, Mapping):
+        known = {case.statement.name for case in everything}
+        for each, reason in given.items():
+            if each not in known:
+                name = everything[0].subject.row.name
+                raise BadInput(f"expected_failures: no statement {each!r} is about {name}; remove it")
+            if not isinstance(reason, str) or not reason.strip():
+                raise BadInput(f"expected_failures: {each!r} needs a reason, a text")
+        return tuple(ExpectedFailure("*", each, reason, "expected_failures") for each, reason in given.items())
+    file = chosen(given, Path.cwd())
+    entries = read(file) if file else ()
+    refuse_unmatched(entries, everything, file)
+    return entries
 
 
 def decided(plan: Plan, case: PlannedStatement) -> Outcome:
@@ -124,5 +145,5 @@ def sampled(plan: Plan, subject: Subject, judged: Sequence[Judged], seed: int) -
 
 def outcome(plan: Plan, row: str, result: Any) -> Outcome:
     """A result of a row with the known failure of the plan that it matches."""
-    known = [d for d in plan.deviations if d.matches(result.sampler, row, result.statement, result.target)]
+    known = [d for d in plan.expected_failures if d.matches(result.sampler, row, result.statement, result.target)]
     return Outcome(row, result, known[0] if known else None)

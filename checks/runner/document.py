@@ -29,6 +29,8 @@ class Document:
         platform: operating system and processor.
         chains: fraction of the chains of what samples.
         law_only: major faults of conduct do not count.
+        check_set: the year of the statements by which the samplers are judged.
+        shard: `i/n` for one of several shards of a run; empty for the whole.
         plan: sampler -> what was to be decided; a run that was cut short has fewer results than its plan has cases.
         good: True if the command exits with 0.
         conclusions: one for each sampler.
@@ -42,6 +44,8 @@ class Document:
     platform: str
     chains: float
     law_only: bool
+    check_set: str
+    shard: str
     plan: Mapping[str, Record]
     good: bool
     conclusions: Sequence[Conclusion]

@@ -4,10 +4,12 @@ import dataclasses
 import functools
 import hashlib
 import platform
+import shlex
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -88,7 +90,8 @@ def reproduction(
 ) -> str:
     """A shell line and Python lines that run this one check again."""
     reference, options = subject.reference or subject.row.name, {**subject.row.fixed, **subject.options}
-    shell = ["pytest checks" if (SUITE / "pyproject.toml").is_file() else "pytest", f"--sampler {reference}"]
+    in_clone = (Path.cwd() / "checks").resolve() == SUITE / "checks"
+    shell = ["pytest checks --sampler" if in_clone else "sgmcmc-verify", shlex.quote(reference)]
     shell += [f"--target {target}"] if target else []
     shell += [f"--tier {statement.tier}", f"--seed {seed}"]
     shell += [f"--step-size {step_size}"] if step_size is not None else []

@@ -1,6 +1,7 @@
 """Checks of samplers as items of somebody's own test file."""
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -49,7 +50,7 @@ class _Check:
         del sampler  # it is the one of the item
         wrong = [each for each in self._run.outcomes(self._case) if not each.ok]
         if wrong:
-            pytest.fail("\n\n".join(block(each.result, each.deviation) for each in wrong), pytrace=False)
+            pytest.fail("\n\n".join(block(each.result, each.expected) for each in wrong), pytrace=False)
 
 
 class _Conclusion:
@@ -68,7 +69,7 @@ class _Conclusion:
 def parametrize_with_checks(
     samplers: Iterable[Any],
     *,
-    known_failures: Callable[[Any], Mapping[str, str]] | None = None,
+    expected_failures: Callable[[Any], Mapping[str, str]] | str | Path | None = None,
     **given: Any,
 ) -> pytest.MarkDecorator:
     """Parametrise a test over samplers and the checks that apply to them, with the conclusion as the last item of each.
@@ -82,17 +83,18 @@ def parametrize_with_checks(
 
     Args:
         samplers: objects, classes, functions of a Target, or texts as `--sampler` takes them.
-        known_failures: sampler -> {statement: reason} of what is expected to fail; one that passes is an error.
-        given: other arguments of `check_sampler`: targets, tiers, claims, options, step_size, seed.
+        expected_failures: sampler -> {statement: reason} of what is expected to fail, or a file, as for
+            `check_sampler`; one that passes is an error.
+        given: other arguments of `check_sampler`: targets, tiers, claims, options, step_size, seed, check_set.
 
     Raises:
         BadInput: for an object that is no sampler.
     """
     items = []
     for sampler in samplers:
-        known = known_failures(sampler) if known_failures else None
+        known = expected_failures(sampler) if callable(expected_failures) else expected_failures
         with jax.enable_x64(True):
-            run = _Run(plan_for(sampler, known_failures=known, **given))
+            run = _Run(plan_for(sampler, expected_failures=known, **given))
         for case in run.plan.checks:
             if isinstance(case, PlannedCheck):
                 items.append(pytest.param(sampler, _Check(run, case), id=case.id))

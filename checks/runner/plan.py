@@ -4,13 +4,14 @@ import ast
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from sgmcmc_verification.checks.core.bad_input import BadInput
 from sgmcmc_verification.checks.core.candidate import Subject
-from sgmcmc_verification.checks.core.catalogue import adapter_rows, closest, find_target, workload_rows
+from sgmcmc_verification.checks.core.catalogue import closest, find_target, workload_rows
 from sgmcmc_verification.checks.core.check import UNCLAIMED, Check, Statement
 from sgmcmc_verification.checks.core.conclusion import Plan as Record
 from sgmcmc_verification.checks.core.due import due as due_of
@@ -18,9 +19,11 @@ from sgmcmc_verification.checks.core.lookup import resolve
 from sgmcmc_verification.checks.core.preflight import preflight
 from sgmcmc_verification.checks.core.selection import claims_of
 from sgmcmc_verification.checks.registry import STATEMENTS, check_of, find_check
+from sgmcmc_verification.checks.runner.check_sets import CheckSet, find_set, newest
 from sgmcmc_verification.checks.runner.execute import cached_target, default_seed
-from sgmcmc_verification.checks.runner.known_failures import Deviation, read, unmatched
+from sgmcmc_verification.checks.runner.expected_failures import ExpectedFailure, read, unmatched
 from sgmcmc_verification.checks.runner.stability import refuse_unstable
+from sgmcmc_verification.checks.runner.tags import left_out
 from sgmcmc_verification.samplers.entry import DETERMINISTIC_TIERS, STATISTICAL_TIERS, TIERS, WORKLOAD
 from sgmcmc_verification.samplers.interface.claims import ParticleLaw
 from sgmcmc_verification.samplers.registry import SAMPLERS
@@ -91,26 +94,30 @@ class Plan:
         records: what is set out for each sampler, by the name of its row.
         claims: claims that a statement asks for and a sampler does not make, by the name of its row.
         tiers: the tiers that were selected and that one of the samplers can have.
-        deviations: known failures.
+        expected_failures: of any sampler.
         step_size: forced by the caller, or None.
         chains: fraction of the chains of the checks that sample.
         law_only: faults of conduct do not fail the run.
         timeout: seconds for one statement; None for no limit.
         numerics: statements for which a proof stands run as well.
         strangers: the default subjects that no registry knows, for the preflight.
+        check_set: by which the samplers are judged.
+        shard: `i/n` if it is one of several shards of a run; empty for the whole.
     """
 
     cases: tuple[PlannedStatement, ...]
     records: dict[str, Record]
     claims: dict[str, tuple[str, ...]]
     tiers: tuple[str, ...]
-    deviations: tuple[Deviation, ...] = ()
+    expected_failures: tuple[ExpectedFailure, ...] = ()
     step_size: float | None = None
     chains: float = 1.0
     strangers: tuple[Subject, ...] = ()
     law_only: bool = False
     numerics: bool = False
     timeout: float | None = None
+    check_set: CheckSet = field(default_factory=newest)
+    shard: str = ""
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -202,22 +209,24 @@ def parse_number(flag: str, text: str | None, kind: type) -> Any:
     return value
 
 
-def make_plan(
+def make_plan(  # noqa: PLR0913 (each is an option of the command line)
     samplers: Iterable[str] = (),
     targets: Iterable[str] = (),
     tiers: Iterable[str] = (),
     seed: str | None = None,
     step_size: str | None = None,
     options: Iterable[str] = (),
-    deviations_file: str | None = None,
+    expected_failures: str | Path | None = None,
     chains: str | None = None,
+    *,
+    check_set: str | None = None,
 ) -> Plan:
     """The plan for the values of the command line.
 
     Raises:
         BadInput: for any mistake in them, before any work starts.
     """
-    chosen = parse_tiers(tiers)
+    chosen, judged_by = parse_tiers(tiers), find_set(check_set)
     parsed = parse_options(options)
     names = tuple(dict.fromkeys(samplers)) or _all_rows(chosen)
     if parsed and len(names) != 1:
@@ -229,22 +238,34 @@ def make_plan(
     fraction = parse_number("--chains", chains, float) or 1.0
     if chains is not None and not 0 < float(chains) <= 1:
         raise BadInput(f"--chains {chains}: must be above 0 and at most 1, a fraction of the usual number")
-    entries = read(deviations_file) if deviations_file else ()
+    entries = read(expected_failures) if expected_failures else ()
     groups = [resolve(name, parsed, h, only) for name in names]
-    plan, everything = plan_of(groups, chosen, only, number)
+    plan, everything = plan_of(groups, chosen, only, number, judged_by)
     if not plan.cases:
         raise BadInput(_nothing_runs(everything, only, names, chosen))
-    known = (*(r.name for r in (*SAMPLERS, *workload_rows())), *(r.name for r in (adapter_rows() if entries else ())))
-    lost = unmatched(
-        entries, [(c.subject.name, c.subject.row.name, c.statement.name, c.target) for c in everything], known
-    )
-    if lost:
-        entry = lost[0]
+    refuse_unmatched(entries, everything, expected_failures)
+    return dataclasses.replace(plan, expected_failures=entries, step_size=h, chains=fraction)
+
+
+def refuse_unmatched(
+    entries: Iterable[ExpectedFailure], everything: Iterable[PlannedStatement], file: str | Path | None
+) -> None:
+    """Refuse expected failures of samplers of a run that nothing in it could show.
+
+    Args:
+        entries: of a file.
+        everything: that the samplers could run, in all tiers and check sets.
+        file: for the message.
+
+    Raises:
+        BadInput: that names the entry.
+    """
+    cases = [(c.subject.name, c.subject.row.name, c.statement.name, c.target) for c in everything]
+    for entry in unmatched(entries, cases):
         raise BadInput(
-            f"--deviations {deviations_file}: the entry sampler={entry.sampler!r} check={entry.check!r} "
-            f"target={entry.target!r} matches no check; remove it"
+            f"--expected-failures {file}: the entry sampler={entry.sampler!r} statement={entry.statement!r} "
+            f"target={entry.target!r} matches no statement; remove it"
         )
-    return dataclasses.replace(plan, deviations=entries, step_size=h, chains=fraction)
 
 
 def plan_of(
@@ -252,15 +273,18 @@ def plan_of(
     tiers: tuple[str, ...],
     only: tuple[str, ...] = (),
     seed: int | None = None,
+    check_set: CheckSet | None = None,
 ) -> tuple[Plan, list[PlannedStatement]]:
-    """The plan for subjects that were found already, and all statements that they could run in any tier.
+    """The plan for subjects that were found already, and all statements that they could run in any tier and check set.
 
     Args:
         groups: the subjects of each sampler, the default ones first.
         tiers: that were chosen, in their order.
         only: targets that were chosen; () for all.
         seed: None for the default seed of each sampler.
+        check_set: None for the newest.
     """
+    judged_by = check_set or newest()
     cases: list[PlannedStatement] = []
     everything: list[PlannedStatement] = []
     strangers: list[Subject] = []
@@ -270,15 +294,27 @@ def plan_of(
         strangers += subjects[:1] if subjects[0].row.foreign else []
         mine = [case for position, subject in enumerate(subjects) for case in _cases(subject, position == 0, seed)]
         everything += mine
+        mine = [case for case in mine if judged_by.has(case.statement.name)]
+        tagged = left_out(subjects[0].row.name, subjects[0].row.tags)
+        out = dict.fromkeys(case.statement.name for case in mine if case.statement.name in tagged)
+        mine = [case for case in mine if case.statement.name not in out]
         chosen = [c for c in mine if c.statement.tier in tiers and (not only or c.target in only)]
         cases += chosen
         usual = [c for c in mine if c.statement.tier in DETERMINISTIC_TIERS]
         part = _part(tiers, only, subjects[0].options, usual, chosen, subjects[0].row.left_out)
-        records[subjects[0].row.name] = _record(subjects[0], len(chosen), part)
+        record = _record(subjects[0], len(chosen), part)
+        due = tuple(name for name in record.due if name in judged_by.obligations)
+        records[subjects[0].row.name] = dataclasses.replace(
+            record,
+            due=due,
+            left_out=tuple(f"{name} ({tagged[name]})" for name in out),
+            place=subjects[0].row.place,
+        )
         claims[subjects[0].row.name] = _unclaimed(subjects[0], tiers)
     kinds = {WORKLOAD in case.subject.row.tiers for case in cases}
     possible = tuple(tier for tier in tiers if (tier == WORKLOAD) in kinds)
-    return Plan(tuple(cases), records, claims, possible, strangers=tuple(strangers)), everything
+    plan = Plan(tuple(cases), records, claims, possible, strangers=tuple(strangers), check_set=judged_by)
+    return plan, everything
 
 
 def _part(

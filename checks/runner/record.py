@@ -15,6 +15,8 @@ def record_of(plan: Plan, command: str) -> dict[str, Any]:
     """The line: the plan of each sampler, so that a part of a run cannot look like the whole."""
     return {
         "plan": {name: asdict(record) for name, record in plan.records.items()},
+        "check_set": plan.check_set.name,
+        "shard": plan.shard,
         "law_only": plan.law_only,
         "chains": plan.chains,
         "command": command,

@@ -7,7 +7,8 @@ from sgmcmc_verification.checks.core.conclusion import MINOR, PASS, ROOTS, WORDS
 from sgmcmc_verification.checks.core.conclusion import Plan as Record
 from sgmcmc_verification.checks.core.obligations import obligation
 from sgmcmc_verification.checks.core.result import Result
-from sgmcmc_verification.checks.runner.known_failures import Deviation
+from sgmcmc_verification.checks.runner.check_sets import added_since, newest
+from sgmcmc_verification.checks.runner.expected_failures import ExpectedFailure
 from sgmcmc_verification.checks.runner.plan import Plan
 
 WIDTH = 118
@@ -22,12 +23,12 @@ class Outcome:
 
     row: str
     result: Result
-    deviation: Deviation | None = None
+    expected: ExpectedFailure | None = None
 
     @property
     def kind(self) -> str:
         """The verdict, `known`, or `unexpected pass`."""
-        if self.deviation is None or self.result.verdict in ("not-applicable", "out-of-reach"):
+        if self.expected is None or self.result.verdict in ("not-applicable", "out-of-reach"):
             return self.result.verdict
         return "unexpected pass" if self.result.verdict == "pass" else "known"
 
@@ -62,6 +63,8 @@ def report(conclusion: Conclusion, plan: Plan, outcomes: Sequence[Outcome]) -> l
         meaning = f"the law holds, with every obligation met, and {_manners(conclusion)}"
     lines = [f"{conclusion.word.upper()}  {conclusion.sampler}  ({meaning})"]
     record = plan.records[conclusion.sampler]
+    if newer := added_since(plan.check_set):
+        lines += _wrapped("check set", f"{plan.check_set.name}; {newest().name} would add {_few(newer)}")[:2]
     lines += _wrapped("convention", record.reading)[:6] if record.reading else []
     if conclusion.diagnosis:
         lines += _wrapped("diagnosis", conclusion.diagnosis)[:3]
@@ -78,6 +81,20 @@ def report(conclusion: Conclusion, plan: Plan, outcomes: Sequence[Outcome]) -> l
     if conclusion.known:
         lines += _wrapped("known", ", ".join(conclusion.known))
     lines += _conduct(conclusion)
+    if conclusion.left_out:
+        lines += _wrapped("left out", "; ".join(conclusion.left_out))[:3]
+    lines += _limits(conclusion)
+    unclaimed = plan.claims.get(conclusion.sampler, ())
+    if unclaimed and conclusion.law == "undecided":
+        lines += _wrapped("not claimed", ", ".join(unclaimed))[:2]
+    if conclusion.good:
+        return lines[:MOST_LINES]
+    return lines + _findings(outcomes, MOST_FAILING - len(lines))
+
+
+def _limits(conclusion: Conclusion) -> list[str]:
+    """Sizes that would have been seen, what was not examined, and what a right law errs by."""
+    lines = []
     if conclusion.smallest and conclusion.good:
         seen = (f"{check} {value:.1g} {unit}" for check, (value, unit) in conclusion.smallest.items())
         lines += _wrapped("would see", "; ".join(seen))[:3]
@@ -87,12 +104,13 @@ def report(conclusion: Conclusion, plan: Plan, outcomes: Sequence[Outcome]) -> l
         lines += _wrapped("not examined", shown + (f"; and {more} more" if more > 0 else ""))[:3]
     if conclusion.bias and conclusion.good:
         lines += _wrapped("bias", conclusion.bias)[:2]
-    unclaimed = plan.claims.get(conclusion.sampler, ())
-    if unclaimed and conclusion.law == "undecided":
-        lines += _wrapped("not claimed", ", ".join(unclaimed))[:2]
-    if conclusion.good:
-        return lines[:MOST_LINES]
-    return lines + _findings(outcomes, MOST_FAILING - len(lines))
+    return lines
+
+
+def _few(names: Sequence[str]) -> str:
+    """The first five of some names, and the number of the others."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
 
 
 def _manners(conclusion: Conclusion) -> str:
@@ -155,7 +173,7 @@ def _findings(outcomes: Sequence[Outcome], room: int) -> list[str]:
     ranked = sorted(groups.values(), key=lambda group: rank(group[0]))
     lines: list[str] = []
     for number, group in enumerate(ranked):
-        text = ["", *block(group[0].result, group[0].deviation).split("\n")]
+        text = ["", *block(group[0].result, group[0].expected).split("\n")]
         others = sorted({f"{o.result.statement} on {o.result.target}" for o in group[1:]} - {""})
         if others:
             text.append(f"  the same    {', '.join(others)}"[:WIDTH])
@@ -166,17 +184,17 @@ def _findings(outcomes: Sequence[Outcome], room: int) -> list[str]:
     return lines[:room]
 
 
-def block(result: Result, deviation: Deviation | None = None) -> str:
+def block(result: Result, expected: ExpectedFailure | None = None) -> str:
     """Everything about one result that is not a pass."""
     title = f"{result.verdict.upper()}  {result.sampler}  {result.check}/{result.statement}"
     title += f"  {result.target}" if result.target else ""
-    if deviation is not None:
+    if expected is not None:
         title = ("UNEXPECTED PASS  " if result.verdict == "pass" else "KNOWN  ") + title
     lines = [title]
-    if deviation is not None:
-        lines.append(f"  known as    {deviation.reason} ({deviation.issue})")
+    if expected is not None:
+        lines.append(f"  known as    {expected.reason} ({expected.issue})")
         if result.verdict == "pass":
-            lines.append("  remedy      remove the entry from the deviations file")
+            lines.append("  remedy      remove the entry from the expected failures")
     lines += [f"  equation    {result.equation}", f"  reason      {result.reason}"]
     if result.effect is not None:
         unit = f" {result.unit}" if result.unit else ""

@@ -29,12 +29,12 @@ from sgmcmc_verification.samplers.adapters.common import MissingLibrary
 from sgmcmc_verification.samplers.adapters.isolated.errors import BridgeError
 from sgmcmc_verification.samplers.adapters.registry import ADAPTERS
 from sgmcmc_verification.samplers.entry import Row
-from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.capabilities import IsolatedSampler
 from sgmcmc_verification.samplers.registry import SAMPLERS
 
 PUBLISHED = ROOT / "reports" / "published" / "proofs.jsonl"
 SETTINGS = tuple(setting.name for setting in ASKED)
-ON_HOST = "runs in Python"
+ELSEWHERE = "runs in a process of its own"
 """Reason of a sampler without a program to be read; those of isolated environments run there."""
 
 
@@ -59,10 +59,10 @@ def decide(row: Row, revision: str) -> dict[str, Any]:
     line: dict[str, Any] = {"sampler": row.name, "commit": revision}
     subject = Subject(row)
     try:
-        if on_host(subject.sampler(find_target(row.targets[0]))):
-            return line | {"reason": ON_HOST}
+        if isinstance(subject.sampler(find_target(row.targets[0])), IsolatedSampler):
+            return line | {"reason": ELSEWHERE}
     except BridgeError:
-        return line | {"reason": ON_HOST}
+        return line | {"reason": ELSEWHERE}
     except MissingLibrary as reason:
         return line | {"reason": str(reason)}
     settings = {

@@ -1,6 +1,6 @@
 """Summary of a run of the checks: Markdown for a comment, and a badge.
 
-    python -m sgmcmc_verification.reports summary RESULTS.jsonl [--deviations FILE.toml]
+    python -m sgmcmc_verification.reports summary RESULTS.jsonl [--expected-failures FILE.toml]
         [--badge badge.svg] [--badge badge.json]
 
 The exit code is that of the conclusions: 0 if every one is good, 1 if not, 2 if the file cannot be used. A badge is an
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sgmcmc_verification.checks.core.conclusion import Conclusion, Word
-from sgmcmc_verification.checks.runner.known_failures import read as read_deviations
+from sgmcmc_verification.checks.runner.expected_failures import chosen, read
 from sgmcmc_verification.checks.runner.text import Outcome, block
 from sgmcmc_verification.reports.records.frames import markdown as table
 from sgmcmc_verification.reports.records.results import Header, ResultsError, Run, conduct, loaded, worst_word
@@ -45,7 +45,7 @@ WORDS: dict[Word, Shown] = {
     "error": Shown("❌", "A sampler raised", "error", BAD),
     "inconclusive": Shown("❔", "The law is undecided", "undecided", OPEN),
     "fault": Shown("❌", "The conduct has a major fault", "conduct", BAD),
-    "known": Shown("❗", "The law is violated, as the deviations say", "law violated (known)", BAD),
+    "known": Shown("❗", "The law is violated, as is expected", "law violated (known)", BAD),
     "part": Shown("◐", "A part of a run: the law as a whole was not examined", "part", OPEN),
 }
 
@@ -55,7 +55,7 @@ def markdown(run: Run, found: Sequence[Outcome], conclusions: Sequence[Conclusio
     word = worst_word(conclusions)
     count = f" ({sum(c.word == word for c in conclusions)} of {len(conclusions)} samplers)"
     rows = [
-        (c.sampler, f"{WORDS[c.word].mark} {_law(c, run)}", conduct(c, run.by_row[c.sampler]), _some(c.not_examined))
+        (c.sampler, f"{WORDS[c.word].mark} {_law(c, run)}", conduct(c, run.by_row[c.sampler]), _unseen(c))
         for c in conclusions
     ]
     lines = [
@@ -68,8 +68,8 @@ def markdown(run: Run, found: Sequence[Outcome], conclusions: Sequence[Conclusio
         "",
         *_findings([o for o in found if not o.ok]),
     ]
-    if known := dict.fromkeys((o.deviation.reason, o.deviation.issue) for o in found if o.deviation):
-        lines += ["Known deviations: " + "; ".join(f"{reason} ({issue})" for reason, issue in known) + ".", ""]
+    if known := dict.fromkeys((o.expected.reason, o.expected.issue) for o in found if o.expected):
+        lines += ["Expected failures: " + "; ".join(f"{reason} ({issue})" for reason, issue in known) + ".", ""]
     return "\n".join(lines)
 
 
@@ -87,9 +87,16 @@ def _some(texts: Sequence[str]) -> str:
     return "; ".join(texts[:SHOWN]) + more
 
 
+def _unseen(conclusion: Conclusion) -> str:
+    """Everything that tags leave out, and some of what was not examined."""
+    left_out = [f"left out: {text}" for text in conclusion.left_out]
+    return "; ".join(filter(None, (*left_out, _some(conclusion.not_examined))))
+
+
 def _source(header: Header) -> str:
     commit = header.commit[:12] + "+" * header.commit.endswith("+")
-    return f"`{header.command.replace('`', '')}`, commit {commit}, {header.date}, {header.platform}."
+    judged_by = f"check set {header.check_set}, " if header.check_set else ""
+    return f"`{header.command.replace('`', '')}`, {judged_by}commit {commit}, {header.date}, {header.platform}."
 
 
 def _findings(bad: Sequence[Outcome]) -> list[str]:
@@ -103,7 +110,7 @@ def _findings(bad: Sequence[Outcome]) -> list[str]:
     for first, *others in list(groups.values())[:MOST]:
         r = first.result
         title = " ".join(filter(None, (r.sampler, r.statement, r.target)))
-        text = block(r, first.deviation)
+        text = block(r, first.expected)
         same = dict.fromkeys(f"{o.result.sampler} {o.result.statement} on {o.result.target}" for o in others)
         text += f"\n  the same    {', '.join(same)}" if same else ""
         lines += [f"<details><summary>{escape(title)}: {escape(r.equation)}</summary>", "", "```text"]
@@ -111,16 +118,24 @@ def _findings(bad: Sequence[Outcome]) -> list[str]:
     return lines + ([f"… and {len(groups) - MOST} more.", ""] if len(groups) > MOST else [])
 
 
-def endpoint(word: Word) -> str:
-    """The JSON of a badge as shields.io reads it from an address (schema version 1)."""
-    _, _, text, colour = WORDS[word]
+NOTHING = Shown("❌", "No conclusion", "no conclusion", BAD)
+"""Of a run from which none can be drawn."""
+
+
+def _badge(word: Word | None) -> Shown:
+    return NOTHING if word is None else WORDS[word]
+
+
+def endpoint(word: Word | None) -> str:
+    """The JSON of a badge as shields.io reads it from an address (schema version 1); None for no conclusion."""
+    _, _, text, colour = _badge(word)
     shown = {"schemaVersion": 1, "label": LABEL, "message": text, "color": colour, "isError": colour == BAD}
     return json.dumps(shown) + "\n"
 
 
-def svg(word: Word) -> str:
-    """The badge as a picture."""
-    _, _, text, colour = WORDS[word]
+def svg(word: Word | None) -> str:
+    """The badge as a picture; None for no conclusion."""
+    _, _, text, colour = _badge(word)
     left, right = 7 * len(LABEL) + 10, 7 * len(text) + 12
     width = left + right
     return (
@@ -133,8 +148,8 @@ def svg(word: Word) -> str:
     )
 
 
-def write_badge(path: Path, word: Word) -> None:
-    """Write the badge of a name that ends in .svg or .json. Raises ResultsError for another."""
+def write_badge(path: Path, word: Word | None) -> None:
+    """Write the badge of a name that ends in .svg or .json; None for no conclusion. Raises ResultsError for another."""
     makers = {".svg": svg, ".json": endpoint}
     if path.suffix not in makers:
         raise ResultsError(f"--badge {path}: must end in .svg or .json")
@@ -142,9 +157,10 @@ def write_badge(path: Path, word: Word) -> None:
     path.write_text(makers[path.suffix](word), encoding="utf-8")
 
 
-def summary(path: Path, deviations: Path | None, badges: Sequence[Path]) -> tuple[str, bool]:
+def summary(path: Path, expected_failures: Path | None, badges: Sequence[Path]) -> tuple[str, bool]:
     """(Markdown, whether every conclusion is good) of a file; writes the badges. Raises ResultsError, BadInput."""
-    known = read_deviations(deviations) if deviations else ()
+    file = chosen(expected_failures, Path.cwd())
+    known = read(file) if file else ()
     run = loaded(path)
     found, conclusions = run.outcomes(known), run.conclusions(known)
     for badge in badges:

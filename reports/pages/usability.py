@@ -29,6 +29,7 @@ from sgmcmc_verification.checks.end_points.runs import Functions, Runs
 from sgmcmc_verification.checks.exact_laws.lyapunov import position_law
 from sgmcmc_verification.checks.proof.leading_bias import leading_term
 from sgmcmc_verification.checks.tiers.law.gaussian import whitened_bias
+from sgmcmc_verification.checks.tiers.law.usual_step import REFERENCES as WITH_CLOSED_FORMS
 from sgmcmc_verification.checks.tiers.law.usual_step import at_usual_step
 from sgmcmc_verification.checks.tracing.step_map import step_map
 from sgmcmc_verification.reports.pages.out_file import complete, publish, require_lines
@@ -47,8 +48,8 @@ TARGETS = ("gaussian-1d-scaled", "gaussian-correlated-2d")
 """The first on which a sampler runs."""
 SPECTRUM = "gaussian-anisotropic"
 """Curvatures from 1 to 100."""
-REFERENCES = {1: "sgld", 2: "sghmc-symmetric", 3: "sgnht-splitting"}
-"""Variables to a coordinate: position; with a momentum; with a thermostat, rounded up -> the reference sampler."""
+REFERENCES = {**WITH_CLOSED_FORMS, 3: "sgnht-splitting"}
+"""Variables to a coordinate, rounded up -> the reference sampler; the third one is a thermostat."""
 ERROR = 0.01
 """Relative error of the variance at which the reference is compared with."""
 LARGEST = 10.0

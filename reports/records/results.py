@@ -20,7 +20,7 @@ from sgmcmc_verification.checks.core.conclusion import Conclusion, Judged, Word,
 from sgmcmc_verification.checks.core.obligations import OBLIGATIONS
 from sgmcmc_verification.checks.core.result import SCHEMA, Result
 from sgmcmc_verification.checks.registry import STATEMENTS, SUCCESSORS, check_of
-from sgmcmc_verification.checks.runner.known_failures import Deviation
+from sgmcmc_verification.checks.runner.expected_failures import ExpectedFailure
 from sgmcmc_verification.checks.runner.text import Outcome
 from sgmcmc_verification.reports.records.jsonl import read, whole_lines
 from sgmcmc_verification.targets.registry import TARGETS, target
@@ -54,9 +54,14 @@ Line = msgspec.defstruct(
     forbid_unknown_fields=True,
 )
 """Fields and types of `Result`, against which a line is validated."""
+LATER: dict[str, tuple[Any, ...]] = {"left_out": ((),), "place": ("",)}
+"""Fields of a plan that files of earlier versions lack, with what stands for them."""
 Planned = msgspec.defstruct(
     "Planned",
-    [(f.name, tuple[Name, ...] if f.name == "due" else f.type) for f in fields(conclusion.Plan)],
+    [
+        (f.name, tuple[Name, ...] if f.name == "due" else f.type, *LATER.get(f.name, ()))
+        for f in fields(conclusion.Plan)
+    ],
     frozen=True,
     kw_only=True,
     forbid_unknown_fields=True,
@@ -84,6 +89,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     platform: str
     date: str
     schema: int
+    check_set: str = ""
+    shard: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,23 +135,23 @@ class Run:
             return ""
         return plan.part or (f"{count} of {plan.cases} statements were run" if count < plan.cases else "")
 
-    def outcomes(self, deviations: Sequence[Deviation] = ()) -> list[Outcome]:
+    def outcomes(self, expected_failures: Sequence[ExpectedFailure] = ()) -> list[Outcome]:
         """Results with the known failure that each matches, if any."""
         found = []
         for result in self.results:
             about = (result.sampler, row_of(result), result.statement, result.target)
-            found.append(Outcome(about[1], result, next((d for d in deviations if d.matches(*about)), None)))
+            found.append(Outcome(about[1], result, next((d for d in expected_failures if d.matches(*about)), None)))
         return found
 
-    def conclusions(self, deviations: Sequence[Deviation] = (), planned: bool = True) -> list[Conclusion]:
+    def conclusions(self, expected_failures: Sequence[ExpectedFailure] = (), planned: bool = True) -> list[Conclusion]:
         """The conclusion of each sampler.
 
         Args:
-            deviations: known failures.
+            expected_failures: known failures.
             planned: False to draw it from the results alone, as for a file without a plan.
         """
         judged: dict[str, list[Judged]] = {row: [] for row in self.by_row}
-        for outcome in self.outcomes(deviations):
+        for outcome in self.outcomes(expected_failures):
             judged[outcome.row].append(Judged(outcome.result, outcome.kind))
         law_only = self.header is not None and self.header.law_only
         return [

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 
 from sgmcmc_verification.samplers.adapters.common import (
     COMPOSITE,
+    LAW_TIERS,
     PARTICLES,
     Foreign,
     LangevinMixin,
@@ -28,7 +29,7 @@ from sgmcmc_verification.samplers.adapters.common import (
     load,
     on_target,
 )
-from sgmcmc_verification.samplers.entry import SAMPLED_TIERS, TEMPERATURES, Row, plain
+from sgmcmc_verification.samplers.entry import TEMPERATURES, Row, plain
 from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Scalar, Tree
 from sgmcmc_verification.samplers.interface.claims import (
     AdaptiveLaw,
@@ -399,7 +400,7 @@ ENTRIES: tuple[Row, ...] = (
     Row(
         "blackjax/sghmc",
         on_target(SGHMC),
-        tiers=("contract", "law", *SAMPLED_TIERS),
+        tiers=LAW_TIERS,
         unsupported=COMPOSITE,
         variants=(
             {"num_integration_steps": 1, "alpha": 1.0, "beta": 0.2},

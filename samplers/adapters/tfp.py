@@ -17,10 +17,19 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from sgmcmc_verification.samplers.adapters.common import COMPOSITE, FEW, Foreign, frozen, load, on_target
+from sgmcmc_verification.samplers.adapters.common import (
+    COMPOSITE,
+    FEW,
+    LAW_TIERS,
+    Foreign,
+    frozen,
+    kernel_row,
+    load,
+    on_target,
+)
 from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
 from sgmcmc_verification.samplers.dynamics.overdamped import overdamped_dynamics, reversible_dynamics
-from sgmcmc_verification.samplers.entry import SAMPLED_TIERS, Row
+from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.interface.aliases import Estimator, Scalar
 from sgmcmc_verification.samplers.interface.claims import (
     Claims,
@@ -231,6 +240,81 @@ class HMC(UncalibratedHMC):
         return library().HamiltonianMonteCarlo(log_density, step_size, self.num_leapfrog_steps)
 
 
+@dataclass(frozen=True)
+class NUTS(KernelMixin):
+    """`tfp.mcmc.NoUTurnSampler`, with four doublings at most.
+
+    Conventions: unit mass; h is the leapfrog step.
+
+    Source: the module `tfp.mcmc.nuts`; hoffman2014nuts, algorithm 3, with multinomial weights.
+
+    Args:
+        target: gives the exact gradient, from which the noise of an estimator is told.
+    """
+
+    target: Target
+
+    needs = frozenset({"gradient", "potential"})
+
+    def __post_init__(self) -> None:
+        library()
+
+    @property
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
+        conditions = ("exact potential and gradient",)
+        return Claims(Source("hoffman2014nuts", "algorithm 3"), ExactLaw(), Composite(), conditions=conditions)
+
+    def kernel(self, log_density: Callable[..., jax.Array], step_size: Scalar) -> Foreign:
+        """Kernel of the library at a step size."""
+        return library().NoUTurnSampler(log_density, step_size, max_tree_depth=4)
+
+
+@dataclass(frozen=True)
+class RandomWalk(NUTS):
+    """`tfp.mcmc.RandomWalkMetropolis`: theta' = theta + sqrt(2 h) xi, then accept-reject.
+
+    Source: the module `tfp.mcmc.random_walk_metropolis`; metropolis1953equation, section II.
+
+    Args: as of `NUTS`.
+    """
+
+    needs = frozenset({"potential"})
+
+    @property
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
+        return Claims(Source("metropolis1953equation", "section II"), ExactLaw(), conditions=("exact potential",))
+
+    def kernel(self, log_density: Callable[..., jax.Array], step_size: Scalar) -> Foreign:
+        """Kernel of the library at a step size."""
+        mcmc = library()
+        proposal = mcmc.random_walk_normal_fn(scale=jnp.sqrt(2 * step_size))
+        return mcmc.RandomWalkMetropolis(log_density, new_state_fn=proposal)
+
+
+@dataclass(frozen=True)
+class Slice(NUTS):
+    """`tfp.mcmc.SliceSampler`: slices along random directions, of width h, with five doublings at most.
+
+    Source: the module `tfp.mcmc.slice_sampler_kernel`; neal2003slice, section 4.
+
+    Args: as of `NUTS`.
+    """
+
+    needs = frozenset({"potential"})
+
+    @property
+    def claims(self) -> Claims:
+        """Properties that the checks test."""
+        source = Source("neal2003slice", "section 4")
+        return Claims(source, ExactLaw(), Composite(), conditions=("exact potential",))
+
+    def kernel(self, log_density: Callable[..., jax.Array], step_size: Scalar) -> Foreign:
+        """Kernel of the library at a step size."""
+        return library().SliceSampler(log_density, step_size, max_doublings=5)
+
+
 _VOLATILITIES = ({"volatility": "constant"}, {"volatility": "position"})
 _LEAPFROG = ({"num_leapfrog_steps": 1}, {"num_leapfrog_steps": 2})
 
@@ -245,7 +329,7 @@ ENTRIES: tuple[Row, ...] = (
     Row(
         "tfp/uncalibrated_hmc",
         on_target(UncalibratedHMC),
-        tiers=("contract", "law", *SAMPLED_TIERS),
+        tiers=LAW_TIERS,
         unsupported=COMPOSITE,
         targets=FEW,
         variants=_LEAPFROG,
@@ -253,4 +337,7 @@ ENTRIES: tuple[Row, ...] = (
         step_power=0.5,
     ),
     Row("tfp/hmc", on_target(HMC), targets=FEW, variants=_LEAPFROG, step_size=0.2, step_power=0.5),
+    kernel_row("tfp/nuts", on_target(NUTS), composite=True),
+    kernel_row("tfp/random_walk", on_target(RandomWalk), composite=False),
+    kernel_row("tfp/slice", on_target(Slice), composite=True, step_size=0.1),
 )

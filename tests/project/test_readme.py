@@ -12,7 +12,7 @@ from sgmcmc_verification.checks.core.conclusion import WORDS
 from sgmcmc_verification.checks.core.result import VERDICTS
 from sgmcmc_verification.checks.pytest_plugin import plugin
 from sgmcmc_verification.checks.registry import STATEMENTS
-from sgmcmc_verification.checks.runner.known_failures import read
+from sgmcmc_verification.checks.runner.expected_failures import read
 from sgmcmc_verification.samplers.entry import TIERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,6 +49,7 @@ def excerpts(text: str) -> list[str]:
 def checked(folder: Path, source: str) -> subprocess.CompletedProcess[str]:
     """`pytest checks` of the sampler of the README, from a folder that holds it."""
     (folder / "my_sampler.py").write_text(source, encoding="utf-8")
+    (folder / "checks").symlink_to(ROOT / "checks")  # as in the clone, from which the README runs
     arguments = [
         str(ROOT / "checks"),
         "-c",
@@ -85,12 +86,12 @@ def test_the_example_passes_with_the_printed_remedy(tmp_path):
     assert re.search(r"conduct +clean", found)
 
 
-def test_the_deviations_file_of_the_documentation_is_read(tmp_path):
+def test_the_expected_failures_of_the_documentation_are_read(tmp_path):
     file = tmp_path / "known.toml"
     file.write_text(fenced("toml", page("reading-a-failure"))[0], encoding="utf-8")
     (entry,) = read(file)
     assert entry.matches("blackjax/sghmc[temperature=0.5]", "blackjax/sghmc", "gaussian_limit", "any")
-    assert entry.check in {check.name for check in STATEMENTS}
+    assert entry.statement in {check.name for check in STATEMENTS}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -139,6 +140,7 @@ def test_options_are_those_of_the_plugin():
         "--yes",
         "--python",
         "--no-deps",
+        "--hook-type",
     }
     from sgmcmc_verification.reports.__main__ import parser as reports_parser  # it loads pandas
 

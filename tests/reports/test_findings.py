@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sgmcmc_verification.checks.core.conclusion import Plan
-from sgmcmc_verification.checks.runner import known_failures
+from sgmcmc_verification.checks.runner import expected_failures
 from sgmcmc_verification.reports.pages import findings_index, verdict_table
 from sgmcmc_verification.reports.records.results import load
 from tests.helpers.result_lines import DTYPES, KS, LIMIT, header, result, written
@@ -24,12 +24,12 @@ def test_a_page_that_shows_verdicts_shows_those_of_its_results(path: Path):
 
 
 def _with_deviations():
-    return [p for p in findings_index.libraries() if p.with_suffix(".deviations.toml").exists()]
+    return [p for p in findings_index.libraries() if p.with_suffix(".expected_failures.toml").exists()]
 
 
 @pytest.mark.parametrize("path", _with_deviations(), ids=lambda path: path.stem)
 def test_each_failure_of_a_library_is_a_stated_deviation_and_each_deviation_a_failure(path: Path):
-    entries = known_failures.read(path.with_suffix(".deviations.toml"))
+    entries = expected_failures.read(path.with_suffix(".expected_failures.toml"))
     hits = set()
     for outcome in load(path).outcomes():
         r = outcome.result

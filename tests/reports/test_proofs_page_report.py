@@ -18,7 +18,7 @@ LINES = [
     {"sampler": "digits", "commit": "c", "settings": {"d = 1": setting("proved"), "d = 2": setting("verified")}},
     {"sampler": "wrong", "commit": "c", "settings": {"d = 1": setting("fail", "c_1 is not zero")}},
     {"sampler": "dark", "commit": "c", "settings": {"d = 1": setting("proved"), "d = 2": setting("undecided", "a|b")}},
-    {"sampler": "far", "commit": "c", "reason": proofs.ON_HOST},
+    {"sampler": "far", "commit": "c", "reason": proofs.ELSEWHERE},
 ]
 
 
@@ -43,7 +43,7 @@ def test_the_page_counts_and_lists():
     assert "| wrong | fail | – | – | – | 5 |" in text
     assert "- `wrong`, d = 1: c_1 is not zero\n\nUndecided" in text
     assert "- `dark`, d = 2: a|b\n\nNot read, " in text
-    assert text.endswith("- `far`: runs in Python\n")
+    assert text.endswith("- `far`: runs in a process of its own\n")
 
 
 def test_a_page_without_complaints_ends_with_its_table():

@@ -109,7 +109,7 @@ def test_the_command_writes_a_table_and_says_whether_something_is_rejected(tmp_p
 def test_power_is_that_of_the_closed_form_and_of_the_suite(chains):
     _, level = stage_levels(ALPHA, STAGES)
     closed = (stats.norm.isf(level / 2) + stats.norm.isf((1 - POWER) / STAGES)) / math.sqrt(chains)
-    assert minimum_detectable_mean(chains) == pytest.approx(closed, rel=1e-4)
+    assert minimum_detectable_mean(chains) == pytest.approx(closed, rel=1e-9)
     x = np.random.default_rng(2).standard_normal(chains)
     own = detectable([mean_test(x, 0.0)], ALPHA, POWER, STAGES)
     # the standard error is of the sample (relative error 1/sqrt(2 n), six of them); Student's tail is wider by O(z^2/n)

@@ -1,15 +1,10 @@
-"""Summary and badge of a run, and the CI of somebody else: a part of a run, or a known failure, is never the whole.
+"""Summary and badge of a run: a part of a run, or a known failure, is never the whole.
 
-The cases are those of the review: REVIEW V1 (what was called verified), R2 (`.ci/verify`) and R3.
+The cases are those of the review: REVIEW V1 (what was called verified) and R3.
 """
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
@@ -21,127 +16,13 @@ from sgmcmc_verification.reports.pages.summary import WORDS
 from tests.helpers.result_lines import LIMIT, header
 from tests.helpers.result_lines import result as result_of
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = """
-import jax
-
-from sgmcmc_verification.samplers.simple import simple_sampler
-
-
-def sampler(noise):
-    def step(key, position, step_size, estimator):
-        gradient_key, noise_key = jax.random.split(key)
-        gradient = estimator.estimate(gradient_key, (), position)[0].gradient
-        normal = jax.random.normal(noise_key, position.shape, position.dtype)
-        return position - step_size * gradient + (noise * step_size) ** 0.5 * normal
-
-    return simple_sampler(step)
-
-
-right, wrong = sampler(2.0), sampler(1.0)
-"""
-SUICIDE = """
-import os
-
-import jax
-
-from sgmcmc_verification.samplers.simple import simple_sampler
-
-seen = []
-
-
-def step(key, position, step_size, estimator):
-    seen.append(key)
-    if len(seen) > 3:
-        os._exit(0)
-    return position + (2 * step_size) ** 0.5 * jax.random.normal(key, position.shape, position.dtype)
-
-
-late = simple_sampler(step)
-"""
-DEVIATIONS = """
-[[deviation]]
+EXPECTED = """
+[[expected_failure]]
 sampler = "{sampler}"
-check = "gaussian_limit"
+statement = "gaussian_limit"
 reason = "half of the noise"
 issue = "https://example.org/1"
 """
-FEW = ("--target", "gaussian-1d-scaled", "--tier", "law", "-k", "gaussian_limit", "-p", "no:cacheprovider")
-
-
-@pytest.fixture
-def verify(tmp_path):
-    """Run `.ci/verify` on a sampler of a package in a folder of its own; returns (process, folder of the output)."""
-    package = tmp_path / "scratch_langevin"
-    package.mkdir()
-    (package / "__init__.py").write_text(PACKAGE)
-    (package / "suicide.py").write_text(SUICIDE)
-    (package / "at_import.py").write_text("import os\nos._exit(0)\n")
-    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]).strip(os.pathsep)
-
-    def run(sampler, *options, few=FEW):
-        out = tmp_path / "out"
-        environment = os.environ | {"PYTHON_READY": sys.executable, "OUT": str(out), "PYTHONPATH": path}
-        command = [ROOT / ".ci" / "verify", ".", sampler, *few, *options]
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True), out
-
-    return run
-
-
-def message(out: Path) -> str:
-    """Of the badge; the two forms of it say the same."""
-    shown = json.loads((out / "badge.json").read_text())
-    picture = ElementTree.parse(out / "badge.svg").getroot()
-    assert picture.attrib["aria-label"] == f"{shown['label']}: {shown['message']}"
-    assert (shown["message"], shown["color"]) in {(word.badge, word.colour) for word in WORDS.values()}
-    return shown["message"]
-
-
-def test_a_wrong_sampler_fails_the_job_and_turns_the_badge(verify):
-    done, out = verify("scratch_langevin:wrong")
-    assert (done.returncode, message(out)) == (1, "law violated")
-    assert "### ❌ The law is violated" in (out / "summary.md").read_text()
-    assert ElementTree.parse(out / "results.xml").getroot() is not None
-
-
-def test_a_few_statements_about_a_right_sampler_are_a_part(verify, tmp_path):
-    (tmp_path / "known.toml").write_text(DEVIATIONS.format(sampler="blackjax/sghmc"))  # not selected, so left alone
-    done, out = verify("scratch_langevin/__init__.py:right", "--deviations", "known.toml")
-    assert (done.returncode, message(out)) == (0, "part")
-    assert "--target gaussian-1d-scaled" in (out / "summary.md").read_text()
-
-
-@pytest.mark.parametrize("module", ["suicide:late", "at_import:any"])
-def test_a_sampler_that_ends_the_process_fails_the_job(verify, tmp_path, module):
-    """REVIEW R2: `os._exit(0)` gave the exit code 0, beside the results of an earlier run."""
-    earlier = tmp_path / "out"
-    earlier.mkdir()
-    (earlier / "results.jsonl").write_text(line("pass") + "\n")
-    flags = [word for kind in ("svg", "json") for word in ("--badge", str(earlier / f"badge.{kind}"))]
-    assert main(["summary", str(earlier / "results.jsonl"), *flags]) == 0
-    assert message(earlier) == "law holds"
-    for name in ("results.xml", "summary.md"):
-        (earlier / name).write_text("<earlier/>")
-    done, out = verify(f"scratch_langevin.{module}")
-    assert done.returncode == 1
-    assert "the run did not come to its end" in done.stderr
-    assert not (out / "badge.json").exists() or message(out) == "part"
-
-
-def test_a_second_report_is_refused(verify):
-    """REVIEW R2: it emptied the folder of the first."""
-    done, _ = verify("scratch_langevin:right", "--report", "other.jsonl")
-    assert done.returncode == 4
-    assert "name another folder in OUT" in done.stderr
-
-
-def test_a_command_without_a_sampler_says_how():
-    result = subprocess.run([ROOT / ".ci" / "verify", "."], capture_output=True, text=True)
-    assert result.returncode == 4
-    assert ".ci/verify PACKAGE SAMPLER" in result.stderr
-
-
-# The summary itself ---------------------------------------------------------------------------------------------------
 
 
 def line(verdict: Verdict, statement: str = LIMIT, sampler: str = "lib/sgld", **rest: Any) -> str:
@@ -256,13 +137,13 @@ def test_a_run_in_which_no_law_was_examined_is_undecided(tmp_path, capsys):
 
 
 def test_a_deviation_does_no_harm_and_makes_no_law_hold(tmp_path, capsys):
-    """REVIEW V1: deviations that cover a failure of the law made the badge say verified."""
-    (tmp_path / "known.toml").write_text(DEVIATIONS.format(sampler="lib/sgld"))
-    flags = ["--deviations", str(tmp_path / "known.toml")]
+    """REVIEW V1: expected failures that cover a failure of the law made the badge say verified."""
+    (tmp_path / "known.toml").write_text(EXPECTED.format(sampler="lib/sgld"))
+    flags = ["--expected-failures", str(tmp_path / "known.toml")]
     code, shown, badge = summarised(tmp_path, capsys, line("fail"), line("pass", "defect"), flags=flags)
     assert (code, badge) == (0, "law violated (known)")
     assert "| lib/sgld | ❗ violated (known): gaussian_limit |" in shown.out
-    assert "Known deviations: half of the noise (https://example.org/1)" in shown.out
+    assert "Expected failures: half of the noise (https://example.org/1)" in shown.out
     assert summarised(tmp_path, capsys, line("pass"), flags=flags)[0] == 1  # an unexpected pass
 
 
@@ -272,7 +153,7 @@ def test_a_deviation_does_no_harm_and_makes_no_law_hold(tmp_path, capsys):
         ((), (), "holds no results"),
         ((header(lib_sgld=Plan(3)),), (), "holds no results"),
         ((line("pass"),), ("--badge", "badge.png"), "--badge badge.png: must end in .svg or .json"),
-        ((line("pass"),), ("--deviations", "nowhere.toml"), "--deviations nowhere.toml: cannot be read"),
+        ((line("pass"),), ("--expected-failures", "nowhere.toml"), "--expected-failures nowhere.toml: cannot be read"),
     ],
 )
 def test_what_cannot_be_used_is_named(tmp_path, capsys, lines, flags, text):

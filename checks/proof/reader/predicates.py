@@ -39,6 +39,8 @@ from sgmcmc_verification.checks.proof.series import EXACT, Series
 Truth = bool | Predicate
 NOT_SMOOTH = "a comparison of draws and state, which is not smooth"
 """The reason why a Metropolis kernel has no expansion in h."""
+FLAG = "a counter or flag of the state"
+"""Begins the label of a branch on one."""
 GRID = 200
 """Intervals in which a break of a function of a draw is looked for."""
 
@@ -141,7 +143,7 @@ def decided(reader: Reader, truth: Any, equation: Equation) -> bool:
         return bool(truth)
     if isinstance(truth, Unknown) or truth.difference is None:
         place = reader.place(equation)
-        labels = (f"a counter or flag of the state is on ({place})", f"a counter or flag of the state is off ({place})")
+        labels = (f"{FLAG} is on ({place})", f"{FLAG} is off ({place})")
         return reader.path.choose([Option(True, None, labels[0]), Option(False, None, labels[1])])
     difference = truth.difference.scaled(1 / abs(truth.difference.leading()))
     flipped = difference.leading() < 0

@@ -20,6 +20,7 @@ from sgmcmc_verification.checks.proof.draws import Draw
 from sgmcmc_verification.checks.proof.errors import PrecisionLost, Unreadable
 from sgmcmc_verification.checks.proof.expansion import coordinates
 from sgmcmc_verification.checks.proof.growth import grows
+from sgmcmc_verification.checks.proof.hosts.tensors import RecordedTorch
 from sgmcmc_verification.checks.proof.potential import Coordinate, StepRoot
 from sgmcmc_verification.checks.proof.reader.interpreter import Reader
 from sgmcmc_verification.checks.proof.reader.paths import Path, every_path
@@ -68,6 +69,8 @@ def closure(
         traced = Traced(sampler, estimator, target)
         if traced.keeps_keys:
             return Result(CLOSED, EQUATION, "undecided", "hidden state: a random key in the state"), none
+        if isinstance(sampler, RecordedTorch):
+            return Result(CLOSED, "z' is a function of z, in real steps one after the other", "verified"), none
         if _is_all_of_the_state(traced):
             return Result(CLOSED, "pack(unpack(state)) = state", "proved"), none
         memory, open_places, points = set[int](), set[int](), []

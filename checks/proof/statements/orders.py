@@ -24,7 +24,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from sgmcmc_verification.checks.proof.expansion import Expansion, Region
-from sgmcmc_verification.checks.proof.functions import power, substituted
+from sgmcmc_verification.checks.proof.functions import all_substituted, power, substituted
 from sgmcmc_verification.checks.proof.matrices import determinant
 from sgmcmc_verification.checks.proof.operators import Operator, coefficient, composed, generator_of, sum_of, unit
 from sgmcmc_verification.checks.proof.ring import Polynomial
@@ -32,6 +32,8 @@ from sgmcmc_verification.checks.proof.statements.result import Result, of_polyno
 
 GENERATOR, RECIPE, WEAK, INVARIANT = "generator", "recipe", "weak order", "invariant order"
 MARGINAL = "law of the position"
+SECOND = 2
+"""The order that a step may have for the positions, and not for the momenta."""
 FEW = 4
 """Coordinates of which drift and covariance are told."""
 
@@ -66,7 +68,44 @@ def invariant_order(expansion: Expansion, region: Region, order: int | Fraction)
     count = int(2 * order + 1)
     named = _named_coefficients(invariant_coefficients(expansion, region)[:count])
     equation = f"e^H A_k^* e^-H = 0 for k <= {power_of_step(count)}"
-    return of_polynomials(f"{INVARIANT} {order}", equation, named, region.conditions)
+    found = of_polynomials(f"{INVARIANT} {order}", equation, named, region.conditions)
+    return found if found.holds or order != SECOND else _of_position(expansion, region, count) or found
+
+
+def _of_position(expansion: Expansion, region: Region, count: int) -> Result | None:
+    """Order 2 of the law of the positions alone, where that of (x, p) is e^-H (1 + h rho), rho = a p . grad U.
+
+    L^* rho = -c_2 with a number a, and what is left at the orders up to `count` vanishes. Where H is even in p, the
+    mean of rho over p is zero. So it is for a step that is conjugate to one of order 2 by a kick, p + a h grad U.
+
+    Source: leimkuhler2013rational, section 3, for conjugate splittings; vollmer2016exploration, section 3, for rho.
+    """
+    dimension = len(expansion.variables) // 2
+    density, zero = region.density, expansion.ring.zero
+    if region.readout is not None or region.places != tuple(range(dimension)) or count > expansion.order:
+        return None
+    positions, momenta = expansion.variables[:dimension], expansion.variables[dimension:]
+    reversed_momenta = {v: -expansion.ring.power(v, 1) for v in momenta}
+    if all_substituted(density.hamiltonian, reversed_momenta) != density.hamiltonian:
+        return None
+    steps = {k: coefficient(region.moments, k) for k in range(1, count + 1)}
+    slopes = zip(positions, momenta, strict=True)
+    rho = expansion.ring.sum(density.hamiltonian.derivative(x) * expansion.ring.power(p, 1) for x, p in slopes)
+    turned, c_2 = density.adjoint(steps[2], rho), density.adjoint(steps[4])
+    if not turned or any(density.adjoint(steps[k]) for k in (1, 2, 3)):
+        return None
+    known = dict(turned.terms())
+    a = next((-value / known[factors] for factors, value in c_2.terms() if factors in known), None)
+    if a is None:
+        return None
+    weights = [expansion.ring.one, zero, rho.scaled(a), *[zero] * count]
+    left = [
+        expansion.ring.sum(density.adjoint(steps[j], weights[k - j]) for j in range(1, k + 1) if weights[k - j])
+        for k in range(1, count + 1)
+    ]
+    equation = f"e^H A^* e^-H (1 + h rho) = 0 up to {power_of_step(count)}, rho = {a} p . grad H, odd in p"
+    found = of_polynomials(f"{INVARIANT} {SECOND}", equation, _named_coefficients(left), region.conditions)
+    return found if found.holds else None
 
 
 def _named_coefficients(coefficients: Sequence[Polynomial]) -> Iterator[tuple[str, Polynomial]]:

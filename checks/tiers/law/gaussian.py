@@ -6,6 +6,7 @@ the target. In one dimension the law on a target that is not Gaussian comes from
 """
 
 import dataclasses
+import functools
 import itertools
 from typing import Any
 
@@ -138,7 +139,7 @@ def gaussian_limit(case: Case) -> Finding:
     """
     step = step_map(case.subject, case.target)
     claims = step.sampler.claims
-    bias = lambda h: whitened_bias(step, h, claims.temperature)
+    bias = functools.cache(lambda h: whitened_bias(step, h, claims.temperature))
     found = _limit(case.subject, case.target, bias, claims.invariant_order or 1)
     entries, radius, _ = bias(case.step_size)
     if case.subject.options or not radius < STABLE:

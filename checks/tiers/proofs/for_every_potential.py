@@ -22,7 +22,6 @@ from sgmcmc_verification.checks.proof.prove import HIDDEN, Proof
 from sgmcmc_verification.checks.proof.settings import LINE, NOISY, PLANE, TREE
 from sgmcmc_verification.checks.proof.statements.data import COVARIANCE, FORGOTTEN, STATES, UNBIASED
 from sgmcmc_verification.checks.proof.statements.result import Result
-from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import (
     DensityEstimate,
     ExactLaw,
@@ -75,8 +74,6 @@ def finding(case: Case, settings: tuple[str, ...], concerns: Part) -> Finding:
         OutOfReach: if no proof was finished.
     """
     sampler = case.subject.sampler(case.target)
-    if on_host(sampler):
-        raise OutOfReach("a sampler that runs in Python has no program to be read")
     proofs = proofs_of(case.subject)  # none after the first one that fails
     parts = {name: part_of_proof(proofs[name], concerns) for name in settings if name in proofs}
     if not parts:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sgmcmc_verification.samplers.adapters.common import COMPOSITE
+from sgmcmc_verification.samplers.adapters.common import COMPOSITE, LAW_TIERS
 from sgmcmc_verification.samplers.entry import SAMPLED_TIERS, Row
 from sgmcmc_verification.samplers.interface.aliases import Builder
 
@@ -25,7 +25,7 @@ def momentum_row(library: str, name: str, build: Builder, **given: Any) -> Row:
 
 def composite_row(library: str, name: str, build: Builder, **given: Any) -> Row:
     """A row of a sampler whose step has several inner iterations after a full refresh."""
-    return momentum_row(library, name, build, tiers=("contract", "law", *SAMPLED_TIERS), unsupported=COMPOSITE, **given)
+    return momentum_row(library, name, build, tiers=LAW_TIERS, unsupported=COMPOSITE, **given)
 
 
 def sampled_row(library: str, name: str, build: Builder, why: dict[str, str], **given: Any) -> Row:

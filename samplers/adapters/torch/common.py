@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from sgmcmc_verification.samplers.adapters.common import Foreign
+from sgmcmc_verification.samplers.adapters.torch.crossing import to_array, to_tensor
 from sgmcmc_verification.samplers.estimators.basic import KnownNoise
 from sgmcmc_verification.samplers.estimators.host import estimator_key, is_exact
 from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
@@ -40,12 +41,12 @@ def tensors(position: Position) -> dict[str, torch.Tensor]:
 
 def tensor(array: Tree) -> torch.Tensor:
     """A tensor that owns a copy of `array`."""
-    return torch.from_numpy(np.array(array, copy=True))
+    return to_tensor(array)
 
 
 def arrays(target: Target, leaves: Iterable[torch.Tensor]) -> Position:
     """A position of NumPy arrays from tensors in the order of `tensors`."""
-    owned = [np.array(leaf.detach().numpy(), copy=True) for leaf in leaves]
+    owned = [to_array(leaf) for leaf in leaves]
     return jax.tree.unflatten(jax.tree.structure(target.example), owned)
 
 
@@ -55,7 +56,7 @@ class Potential(torch.autograd.Function):
     @staticmethod
     def forward(source: "Source | Batch", *leaves: torch.Tensor) -> tuple[torch.Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Value and gradient of `source` at the leaves."""
-        value, gradient = source([leaf.detach().numpy() for leaf in leaves])
+        value, gradient = source([to_array(leaf) for leaf in leaves])
         return (tensor(value), *(tensor(g) for g in gradient))
 
     @staticmethod

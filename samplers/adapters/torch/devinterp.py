@@ -362,9 +362,10 @@ class SGNHT(_Adapter):
     def unpack(self, state: "TorchState") -> ThermostatPoint:
         """Full variable z of a state."""
         from sgmcmc_verification.samplers.adapters.torch.common import arrays
+        from sgmcmc_verification.samplers.adapters.torch.crossing import to_array
 
         momentum = arrays(self.target, [kept["momentum"] for kept in state.inner.each])
-        return ThermostatPoint(self.position(state), momentum, state.inner.group["thermostat"].numpy().copy())
+        return ThermostatPoint(self.position(state), momentum, to_array(state.inner.group["thermostat"]))
 
     def pack(self, key: np.random.Generator, z: ThermostatPoint, estimator: Estimator) -> "TorchState":
         """State with the full variable z; caches are computed anew."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from sgmcmc_verification.samplers.adapters.common import (
     COMPOSITE,
+    LAW_TIERS,
     Foreign,
     composite_claims,
     load,
@@ -20,7 +21,7 @@ from sgmcmc_verification.samplers.adapters.common import (
     torch_row,
 )
 from sgmcmc_verification.samplers.adapters.torch.adapter import ElementwiseMixin, TorchMixin
-from sgmcmc_verification.samplers.entry import SAMPLED_TIERS, Row
+from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source
 from sgmcmc_verification.samplers.validation import require
 from sgmcmc_verification.targets.target import Target
@@ -157,7 +158,7 @@ ENTRIES: tuple[Row, ...] = (
     torch_row(
         "geoopt/sgrhmc",
         SGRHMC,
-        tiers=("contract", "law", *SAMPLED_TIERS),
+        tiers=LAW_TIERS,
         unsupported=COMPOSITE,
         variants=({"n_steps": 3, "alpha": 0.5}, {"n_steps": 5, "alpha": 0.8}),
         step_power=0.5,

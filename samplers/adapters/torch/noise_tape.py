@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakIdKeyDictionary
 
 from sgmcmc_verification.samplers.adapters.common import Foreign
+from sgmcmc_verification.samplers.adapters.torch.crossing import to_tensor
 from sgmcmc_verification.samplers.estimators.host import Unintercepted
 
 _COMPARISONS = {"lt": (0, 1), "le": (0, 1), "gt": (1, 0), "ge": (1, 0)}
@@ -85,7 +86,7 @@ class Tape(TorchDispatchMode):
     ) -> torch.Tensor:
         """Fill `out` with mean + std n, n from the generator."""
         shape = tuple(out.shape)
-        draws = torch.from_numpy(np.asarray(self.generator.standard_normal(shape), np.float64).reshape(shape).copy())
+        draws = to_tensor(np.asarray(self.generator.standard_normal(shape), np.float64).reshape(shape))
         return out.copy_(mean + std * draws)
 
     def _uniform(self, out: torch.Tensor) -> torch.Tensor:

@@ -385,8 +385,10 @@ class SGNHT(_Momentum):
 
     def unpack(self, state: "TorchState") -> ThermostatPoint:
         """Full variable z of a state."""
+        from sgmcmc_verification.samplers.adapters.torch.crossing import to_array
+
         position, momentum = super().unpack(state)
-        return ThermostatPoint(position, momentum, state.inner.xi.numpy() / self.sigma)
+        return ThermostatPoint(position, momentum, to_array(state.inner.xi) / self.sigma)
 
     def pack(self, key: np.random.Generator, z: ThermostatPoint, estimator: Estimator) -> "TorchState":
         """State with the full variable z; caches are computed anew."""

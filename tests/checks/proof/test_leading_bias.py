@@ -83,7 +83,7 @@ def test_another_coefficient_gives_another_bias():
     assert doubled.of_variance(1.0) == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("name", ["mala", "hmc", "svgd", "host-sgld", "csgld-kept"])
+@pytest.mark.parametrize("name", ["mala", "hmc", "svgd", "csgld-kept"])
 def test_kernels_without_a_power_of_the_step_size_have_no_leading_term(name):
     with pytest.raises(NotApplicable):
         leading_term(Subject(sampler_row(name)))

@@ -1,4 +1,4 @@
-"""`pytest checks` from the outside: exit codes, the first line of a file of results, deviations, `--law-only`."""
+"""`pytest checks` from the outside: exit codes, the first line of a file, expected failures, `--law-only`."""
 
 import json
 import subprocess
@@ -29,6 +29,7 @@ class Typed(Walk):
 
 right, wrong, typed = Walk(), Half(), Typed()
 """
+ENTRY = '[[expected_failure]]\nsampler = "{}"\nstatement = "{}"\nreason = "r"\nissue = "i"\n'
 
 
 @pytest.fixture
@@ -84,19 +85,22 @@ def test_a_minor_fault_of_conduct_exits_with_0_and_is_said(verify):
 
 def test_a_known_violation_exits_with_0_and_is_called_known(verify, tmp_path):
     known = tmp_path / "known.toml"
-    known.write_text('[[deviation]]\nsampler="*:wrong"\ncheck="gaussian_*"\nreason="r"\nissue="i"\n', encoding="utf-8")
-    code, text = verify("wrong", *LAW, "--deviations", str(known))
+    known.write_text(ENTRY.format("*:wrong", "gaussian_limit"), encoding="utf-8")
+    code, text = verify("wrong", *LAW, "--expected-failures", str(known))
     assert "violated (known)" in text, text
-    # other statements of the same check pass, and are covered by the entry too
-    assert code in (0, 1)
+    assert code == 0
+    known.write_text(ENTRY.format("*:wrong", "*"), encoding="utf-8")  # the stability of the same check passes
+    code, text = verify("wrong", *LAW, "--expected-failures", str(known))
+    assert "UNEXPECTED PASS" in text, text
+    assert code == 1
 
 
-def test_end_to_end_report_deviation_and_exit_code(tmp_path):
+def test_end_to_end_report_expected_failure_and_exit_code(tmp_path):
     known = tmp_path / "known.toml"
-    known.write_text('[[deviation]]\nsampler="sgld"\ncheck="movement"\nreason="r"\nissue="i"\n', encoding="utf-8")
+    known.write_text(ENTRY.format("sgld", "movement"), encoding="utf-8")
     report = tmp_path / "report.jsonl"
     command = [sys.executable, "-m", "pytest", "checks", "-p", "no:cacheprovider", "-n", "1", "--sampler", "sgld"]
-    command += ["--tier", "contract", "-k", "movement", "--report", str(report), "--deviations", str(known)]
+    command += ["--tier", "contract", "-k", "movement", "--report", str(report), "--expected-failures", str(known)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 1, run.stdout + run.stderr
     assert "UNEXPECTED PASS" in run.stdout

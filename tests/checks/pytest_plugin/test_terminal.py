@@ -9,7 +9,7 @@ from sgmcmc_verification.checks.core.conclusion import Plan as Record
 from sgmcmc_verification.checks.core.obligations import OBLIGATIONS
 from sgmcmc_verification.checks.core.result import Result
 from sgmcmc_verification.checks.pytest_plugin.terminal import table, worst
-from sgmcmc_verification.checks.runner.known_failures import Deviation
+from sgmcmc_verification.checks.runner.expected_failures import ExpectedFailure
 from sgmcmc_verification.checks.runner.plan import Plan
 from sgmcmc_verification.checks.runner.text import MOST_FAILING, MOST_LINES, Outcome, block, conclusions, report
 
@@ -32,13 +32,13 @@ PASSED = dataclasses.replace(
 FAULT = dataclasses.replace(
     FAILED, statement="shapes_and_dtypes", check="interface", decides="conduct", severity="minor", reason="a dtype"
 )
-KNOWN = Deviation("mine", "*", "as published", "https://example.org/1")
+KNOWN = ExpectedFailure("mine", "*", "as published", "https://example.org/1")
 
 
-def printed(*results, law_only=False, claims=("ExactLaw", "Reversal"), deviation=None, **record):
+def printed(*results, law_only=False, claims=("ExactLaw", "Reversal"), expected=None, **record):
     """The lines of a sampler that has these results."""
     facts = {"cases": len(results), "due": tuple(o.name for o in OBLIGATIONS), "order": 1} | record
-    outcomes = [Outcome("mine", result, deviation) for result in results]
+    outcomes = [Outcome("mine", result, expected) for result in results]
     plan = Plan((), {"mine": Record(**facts)}, {"mine": claims}, ("law",), law_only=law_only)
     (conclusion,) = conclusions(plan, outcomes)
     return report(conclusion, plan, outcomes)
@@ -107,16 +107,16 @@ def test_findings_without_room_are_named():
 LONG = "a reason that goes on for a while, " * 12
 
 
-@pytest.mark.parametrize("deviation", [None, KNOWN], ids=["new", "known"])
+@pytest.mark.parametrize("expected", [None, KNOWN], ids=["new", "known"])
 @pytest.mark.parametrize("fails", [1, 3, 12])
 @pytest.mark.parametrize("blunt", [0, 8])
 @pytest.mark.parametrize("faults", [0, 6])
-def test_a_failure_prints_at_most_forty_lines_however_much_is_wrong(fails, blunt, faults, deviation):
+def test_a_failure_prints_at_most_forty_lines_however_much_is_wrong(fails, blunt, faults, expected):
     results = [renamed(FAILED, i, reason=LONG) for i in range(fails)]
     results += [renamed(FAILED, 100 + i, verdict="inconclusive", reason=f"{i} {LONG}") for i in range(blunt)]
     results += [renamed(FAULT, i, reason=LONG) for i in range(faults)]
     results += [renamed(PASSED, 50, detail={"not entered": [f"max at a_file_of_a_long_name.py:{i}" for i in range(9)]})]
-    lines = printed(*results, claims=tuple(f"Claim{i}OfALongName" for i in range(20)), deviation=deviation)
+    lines = printed(*results, claims=tuple(f"Claim{i}OfALongName" for i in range(20)), expected=expected)
     assert len(lines) <= MOST_FAILING
 
 
@@ -154,7 +154,7 @@ def test_a_part_says_so_in_its_first_lines():
 
 
 def test_a_known_violation_is_no_success_in_words():
-    lines = printed(FAILED, deviation=KNOWN)
+    lines = printed(FAILED, expected=KNOWN)
     assert lines[0].startswith("KNOWN")
     assert "law violated (known)" in squeezed(lines)
 

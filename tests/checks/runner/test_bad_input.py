@@ -9,11 +9,11 @@ import pytest
 from sgmcmc_verification.checks.core.bad_input import BadInput
 from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.lookup import find_row, resolve
-from sgmcmc_verification.checks.runner.known_failures import read
+from sgmcmc_verification.checks.runner.expected_failures import read
 from sgmcmc_verification.checks.runner.plan import make_plan, parse_options, parse_tiers
 
 ROOT = Path(__file__).resolve().parents[3]
-
+ENTRY = '[[expected_failure]]\nsampler = "sgld"\nstatement = "movement"\nreason = "r"\nissue = "i"\n'
 GOOD = """
 import jax, jax.numpy as jnp
 
@@ -153,12 +153,14 @@ def test_bad_value_is_refused(arguments, words):
     ("text", "words"),
     [
         ("x = [", "is not TOML"),
-        ("[[known]]\na = 1\n", "[[deviation]]"),
-        ('[[deviation]]\nsampler = "sgld"\n', "entry 1: needs a text for 'check'"),
-        ('[[deviation]]\nsampler="a"\ncheck="b"\nreason="c"\nissue="d"\nextra="e"\n', "unknown field 'extra'"),
+        ("[[known]]\na = 1\n", "[[expected_failure]]"),
+        ('[[expected_failure]]\nsampler = "sgld"\n', "entry 1: needs a text for 'statement'"),
+        (ENTRY + 'extra = "e"', "unknown field 'extra'"),
+        (ENTRY.replace('"r"', '" "'), "entry 1: needs a text for 'reason'"),
+        (ENTRY.replace("movement", "movment"), "entry 1: no statement 'movment'; did you mean 'movement'"),
     ],
 )
-def test_malformed_deviations_file_is_refused(tmp_path, text, words):
+def test_malformed_expected_failures_are_refused(tmp_path, text, words):
     path = tmp_path / "known.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(BadInput) as error:
@@ -166,12 +168,12 @@ def test_malformed_deviations_file_is_refused(tmp_path, text, words):
     assert words in message(error)
 
 
-def test_deviation_that_matches_nothing_is_refused(tmp_path):
+def test_an_expected_failure_that_matches_nothing_is_refused(tmp_path):
     path = tmp_path / "known.toml"
-    path.write_text('[[deviation]]\nsampler="sgld"\ncheck="no_such"\nreason="r"\nissue="i"\n', encoding="utf-8")
+    path.write_text(ENTRY.replace("movement", "gaussian_flow"), encoding="utf-8")  # it is about particles
     with pytest.raises(BadInput) as error:
-        make_plan(["sgld"], deviations_file=str(path))
-    assert "matches no check" in message(error)
+        make_plan(["sgld"], expected_failures=str(path))
+    assert "matches no statement; remove it" in message(error)
 
 
 @pytest.mark.parametrize(("name", "words"), [("exits", "SystemExit: 3"), ("raises", "ValueError: no")])

@@ -43,7 +43,7 @@ KNOWN = dict.fromkeys(["gaussian_limit", "gradient_noise_limit"], "too hot, by i
 
 @checks.parametrize_with_checks(
     [Langevin, TooHot], tiers=["law"], targets=["gaussian-1d-scaled"],
-    known_failures=lambda sampler: KNOWN if sampler is EXPECTED else {},
+    expected_failures=lambda sampler: KNOWN if sampler is EXPECTED else {},
 )
 def test_sampler(sampler, check):
     check(sampler)
@@ -130,7 +130,7 @@ def test_a_report_is_written_as_a_file_of_results_with_its_plan_first(theirs, tm
     [
         ({"targets": ["gauss"]}, "gauss"),
         ({"tiers": ["laws"]}, "laws"),
-        ({"known_failures": {"gaussian": "?"}}, "known_failures: no statement 'gaussian'"),
+        ({"expected_failures": {"gaussian": "?"}}, "expected_failures: no statement 'gaussian'"),
     ],
 )
 def test_a_mistake_is_one_line_before_work_starts(theirs, given, message):

@@ -1,4 +1,4 @@
-"""The machinery of `pytest checks`: order of the cases, overall verdicts, deviations, execution, reports."""
+"""The machinery of `pytest checks`: order of the cases, overall verdicts, expected failures, execution, reports."""
 
 import dataclasses
 import itertools
@@ -15,7 +15,7 @@ from sgmcmc_verification.checks.core.selection import claims_of
 from sgmcmc_verification.checks.end_points.error_rates import fraction_of_chains
 from sgmcmc_verification.checks.registry import STATEMENTS, check_of, find_statement
 from sgmcmc_verification.checks.runner.execute import default_seed, execute, run_check
-from sgmcmc_verification.checks.runner.known_failures import Deviation
+from sgmcmc_verification.checks.runner.expected_failures import ExpectedFailure
 from sgmcmc_verification.checks.runner.plan import make_plan
 from sgmcmc_verification.checks.tiers.contract.interface import (
     chains_and_leaves_independent,
@@ -230,6 +230,6 @@ def test_a_pass_says_which_obligations_it_meets_and_what_it_decides():
 
 
 def test_a_deviation_can_be_of_the_default_options_alone():
-    entry = Deviation("a/b[]", "stability", "reason", "issue")
+    entry = ExpectedFailure("a/b[]", "stability", "reason", "issue")
     assert entry.matches("a/b", "a/b", "stability", "any")
     assert not entry.matches("a/b[alpha=2.0]", "a/b", "stability", "any")

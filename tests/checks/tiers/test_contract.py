@@ -107,3 +107,22 @@ def test_a_key_in_the_state_is_a_key(name, raw):
 @pytest.mark.parametrize("name", ["every_input_matters", "key_discipline"])
 def test_a_constant_key_in_the_state_is_none(name):
     assert verdict(name, KeyInState(frozen=True)).verdict == "fail"
+
+
+def lazy_in_doubles(key, x, h, estimator):
+    """SGLD in half of the steps; the branch that moves is in the precision of its constants."""
+    coin_key, noise_key = jax.random.split(key)
+    noise = jnp.sqrt(2 * jnp.asarray(h, jnp.float64)) * jax.random.normal(noise_key, x.shape, jnp.float64)
+    moved = lambda: x - h * gradient(estimator, x) + noise
+    return jax.lax.cond(jax.random.bernoulli(coin_key), moved, lambda: x)
+
+
+def raises_in_doubles(key, x, h, estimator):
+    return jax.lax.cond(jnp.sum(x) > 0, lambda: x.astype(jnp.float32), lambda: x.astype(jnp.float64))
+
+
+def test_a_step_that_single_precision_stops_is_a_minor_fault_and_one_that_double_precision_stops_an_error():
+    found = verdict("shapes_and_dtypes", simple_sampler(lazy_in_doubles))
+    assert (found.verdict, found.severity) == ("fail", "minor")
+    assert f"float32 {interface.REFUSED} (TypeError: " in found.reason
+    assert verdict("shapes_and_dtypes", simple_sampler(raises_in_doubles)).verdict == "error"

@@ -1,0 +1,241 @@
+"""Generators of NumPy that hand out the draws of the ring, or numbers that are known by what they are the draws of.
+
+The n-th call for a law is the child (n, law) of the key of the step: draws of two calls are independent, as they are in
+NumPy, and a proof that names a draw can be told its number in a real step.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sgmcmc_verification.checks.proof.hosts.decisions import refuse
+from sgmcmc_verification.checks.proof.hosts.symbols import is_symbolic, symbolic, where, written
+
+LAWS: tuple[str, ...] = ("normal", "uniform", "exponential", "laplace", "gumbel", "t", "integers", "order", "key")
+"""Laws that are read; the place of one is its number."""
+
+
+_Generator: Any = np.random.Generator
+
+
+class Draws(_Generator):
+    """A generator whose methods rest on one, `drawn`; a law that is not known raises Unreadable."""
+
+    def __init__(self) -> None:
+        super().__init__(np.random.PCG64(0))
+        self.calls = 0
+
+    def drawn(self, law: str, shape: tuple[int, ...], *parameters: Any) -> Any:
+        """An array of draws of a law of `LAWS`."""
+        raise NotImplementedError
+
+    def _next(self, law: str, size: Any, *parameters: Any) -> Any:
+        shape = () if size is None else (int(size),) if np.ndim(size) == 0 else tuple(map(int, size))
+        self.calls += 1
+        found = self.drawn(law, shape, *parameters)
+        return found if shape else found[()]
+
+    def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        """N(0, 1)."""
+        found = self._next("normal", np.shape(out) if out is not None and size is None else size)
+        return _as_asked(found, dtype, out)
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """N(loc, scale^2)."""
+        return loc + scale * self._next("normal", _size(size, loc, scale))
+
+    def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        """Uniform on [0, 1)."""
+        found = self._next("uniform", np.shape(out) if out is not None and size is None else size)
+        return _as_asked(found, dtype, out)
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        """Uniform on [low, high)."""
+        return low + (high - low) * self._next("uniform", _size(size, low, high))
+
+    def standard_exponential(
+        self, size: Any = None, dtype: Any = np.float64, method: str = "zig", out: Any = None
+    ) -> Any:
+        """Exponential of mean one."""
+        del method
+        found = self._next("exponential", np.shape(out) if out is not None and size is None else size)
+        return _as_asked(found, dtype, out)
+
+    def exponential(self, scale: Any = 1.0, size: Any = None) -> Any:
+        """Exponential of a mean."""
+        return scale * self._next("exponential", _size(size, scale))
+
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """The density exp(-|x - loc| / scale) / (2 scale)."""
+        return loc + scale * self._next("laplace", _size(size, loc, scale))
+
+    def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """The law of Gumbel."""
+        return loc + scale * self._next("gumbel", _size(size, loc, scale))
+
+    def standard_t(self, df: Any, size: Any = None) -> Any:
+        """Student's t."""
+        if is_symbolic(df) or np.ndim(df):
+            raise refuse("Student's t with degrees of freedom that are no number")
+        return self._next("t", size, float(df))
+
+    def integers(
+        self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
+    ) -> Any:
+        """Integers of a range, each as likely as the others."""
+        low, high = (0, low) if high is None else (low, high)
+        if is_symbolic(low) or is_symbolic(high) or np.ndim(low) or np.ndim(high):
+            raise refuse("integers between bounds that are no numbers")
+        return self._next("integers", size, int(low), int(high) + endpoint).astype(dtype)
+
+    def choice(
+        self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0, shuffle: bool = True
+    ) -> Any:
+        """Entries of a list of numbers, each as likely as the others."""
+        del axis, shuffle
+        one = size is None or np.prod(size, dtype=int) == 1
+        if np.ndim(a) > 1 or not (replace or one) or is_symbolic(p):
+            raise refuse("a choice without replacement, of rows or with probabilities that are no numbers")
+        if np.ndim(a) == 0 and p is None:
+            return self.integers(0, a, size)
+        rows = range(int(a)) if np.ndim(a) == 0 else a
+        if p is None:
+            found = self.integers(0, len(rows), size)
+            held = [found == k for k in range(len(rows) - 1)]
+        else:
+            found = self._next("uniform", size)
+            held = [found < bound for bound in np.cumsum(p)[:-1]]
+        total = rows[-1] + 0 * found
+        for holds, entry in zip(reversed(held), reversed(rows[:-1]), strict=True):
+            total = where(holds, entry, total) if is_symbolic(found) else np.where(holds, entry, total)
+        return total
+
+    def permutation(self, x: Any, axis: int = 0) -> Any:
+        """The numbers below one, or those of a list, in any order."""
+        if np.ndim(x) > 1 or axis or is_symbolic(x):
+            raise refuse("an order of rows, or of numbers that are not known")
+        order = self._next("order", x if np.ndim(x) == 0 else len(x))
+        return order if np.ndim(x) == 0 else np.asarray(x)[order]
+
+    def multivariate_normal(self, mean: Any, cov: Any, size: Any = None, **kwargs: Any) -> Any:
+        """N(mean, cov), by a factor of Cholesky."""
+        del kwargs  # how the covariance is looked at, and by which factor it is drawn
+        shape = () if size is None else (int(size),) if np.ndim(size) == 0 else tuple(size)
+        return mean + self._next("normal", (*shape, np.shape(mean)[-1])) @ np.swapaxes(np.linalg.cholesky(cov), -1, -2)
+
+    def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
+        """A coin."""
+        if is_symbolic(n) or np.any(np.asarray(n) != 1):
+            raise refuse("a draw of Generator.binomial of more than one coin")
+        return (self._next("uniform", _size(size, p)) < p).astype(np.int64)
+
+    def __copy__(self) -> NoReturn:
+        raise refuse("a copy of the generator, which draws the same again")
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        del memo
+        raise refuse("a copy of the generator, which draws the same again")
+
+    def __reduce__(self) -> NoReturn:
+        raise refuse("a copy of the generator, which draws the same again")
+
+
+def _size(size: Any, *parameters: Any) -> Any:
+    return np.broadcast_shapes(*(np.shape(p) for p in parameters)) or None if size is None else size
+
+
+def _as_asked(found: Any, dtype: Any, out: Any) -> Any:
+    found = found.astype(dtype)
+    if out is None:
+        return found
+    if is_symbolic(found):
+        return written(found, out)
+    out[...] = found
+    return out
+
+
+def _unread(name: str) -> Callable[..., NoReturn]:
+    def method(self: Draws, *args: Any, **kwargs: Any) -> NoReturn:
+        del self, args, kwargs
+        raise refuse(f"a draw of Generator.{name}")
+
+    return method
+
+
+for _name in dir(np.random.Generator):
+    if not _name.startswith("_") and _name not in vars(Draws):
+        _other = _unread(_name)
+        setattr(Draws, _name, property(_other) if _name == "bit_generator" else _other)
+
+
+class SymbolicGenerator(Draws):
+    """The draws of a step as symbols.
+
+    Args:
+        key: of the step, which JAX records.
+    """
+
+    def __init__(self, key: Any) -> None:
+        super().__init__()
+        self.key, self.keys = key, 0
+
+    def key_of_estimator(self) -> Any:
+        """A key for an estimator of JAX, another one each time."""
+        self.keys += 1
+        return _child(self.key, self.keys, "key")
+
+    def drawn(self, law: str, shape: tuple[int, ...], *parameters: Any) -> Any:
+        """Draws of `jax.random`, whose laws the reader knows."""
+        key = _child(self.key, self.calls, law)
+        match law:
+            case "integers":
+                low, high = parameters
+                return symbolic(jax.random.randint(key, shape, low, high, jnp.int64), values=range(low, high))
+            case "order":
+                (count,) = shape
+                return symbolic(jax.random.permutation(key, jnp.arange(count)), values=range(count))
+            case "t":
+                (freedom,) = parameters
+                return symbolic(jax.random.t(key, freedom, shape, jnp.float64))
+            case _:
+                return symbolic(getattr(jax.random, law)(key, shape, jnp.float64), positive=law == "exponential")
+
+
+def _child(key: Any, call: int, law: str) -> Any:
+    return jax.random.fold_in(jax.random.fold_in(key, call), LAWS.index(law))
+
+
+class NumberedGenerator(Draws):
+    """The draws of a step as numbers, which `numbers` gives again.
+
+    Args:
+        seed: of the step.
+    """
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.seed = seed
+
+    def drawn(self, law: str, shape: tuple[int, ...], *parameters: Any) -> Any:
+        """Numbers of their law."""
+        return numbers(self.seed, self.calls, law, math.prod(shape), *parameters).reshape(shape)
+
+
+def numbers(seed: int, call: int, law: str, size: int, *parameters: Any) -> np.ndarray[Any, Any]:
+    """The draws (size,) of the n-th call in a step of a seed."""
+    generator = np.random.default_rng([seed, call, LAWS.index(law)])
+    match law:
+        case "integers":
+            return generator.integers(*parameters, size=size)
+        case "order":
+            return generator.permutation(size)
+        case "t":
+            return generator.standard_t(*parameters, size=size)
+        case "normal" | "exponential":
+            return getattr(generator, f"standard_{law}")(size)
+        case _:
+            return getattr(generator, law)(size=size)
