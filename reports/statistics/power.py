@@ -35,7 +35,7 @@ def minimum_detectable_mean(chains: int, tests: int = 1) -> float:
         return float(power) - (1 - (1 - POWER) / STAGES)
 
     # its own search for the effect ends where the power is right to 1e-4
-    return float(scipy.optimize.brentq(excess, 0, FURTHEST / math.sqrt(chains), xtol=1e-12))
+    return scipy.optimize.root_scalar(excess, bracket=(0, FURTHEST / math.sqrt(chains)), xtol=1e-12).root
 
 
 def power_table() -> list[str]:
