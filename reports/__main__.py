@@ -15,14 +15,13 @@ import argparse
 import functools
 import http.server
 import importlib
-import pkgutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import sgmcmc_verification.reports.experiments
 from sgmcmc_verification.checks.core.bad_input import BadInput
 from sgmcmc_verification.checks.core.catalogue import closest
+from sgmcmc_verification.reports import experiments
 from sgmcmc_verification.reports.pages.compare import compare
 from sgmcmc_verification.reports.records.results import ResultsError
 from sgmcmc_verification.reports.site.build import PUBLISHED, build
@@ -30,21 +29,6 @@ from sgmcmc_verification.reports.site.build import PUBLISHED, build
 SITE = Path("build") / "site"
 HISTORY = Path(".asv") / "html"
 DOCUMENTATION = Path("build") / "docs"
-
-
-def experiments() -> dict[str, str]:
-    """Experiments that can be run: name -> module. `liu2016_figure3` is `reports.experiments.liu2016.figure3`."""
-    found = {}
-    for module in pkgutil.walk_packages(
-        sgmcmc_verification.reports.experiments.__path__, "sgmcmc_verification.reports.experiments."
-    ):
-        if module.ispkg:
-            continue
-        *_, folder, stem = module.name.split(".")
-        source = Path(sgmcmc_verification.reports.experiments.__path__[0]) / folder / f"{stem}.py"
-        if "\ndef main(" in source.read_text(encoding="utf-8"):
-            found[stem if folder == "original" else f"{folder}_{stem}"] = module.name
-    return found
 
 
 def parser() -> argparse.ArgumentParser:
@@ -55,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True)
 
     add = commands.add_parser("run", help="a sweep, or an experiment by name").add_argument
-    add("experiment", nargs="?", metavar="EXPERIMENT", help=f"one of: {', '.join(experiments())}")
+    add("experiment", nargs="?", metavar="EXPERIMENT", help=f"one of: {', '.join(experiments.names())}")
     for flag, what in (("sampler", "default: all"), ("target", "default: those of the sampler"), ("check", "")):
         add(f"--{flag}", action="append", default=[], metavar="NAME", help=f"repeatable; {what}".rstrip("; "))
     add("--tier", action="append", default=[], metavar="TIER", help="repeatable; default: deterministic")
@@ -64,7 +48,12 @@ def parser() -> argparse.ArgumentParser:
     add("--chains", type=float, default=1.0, metavar="F", help="fraction of the chains of checks that sample")
     add("--workers", type=int, metavar="N", help="processes of this machine; default: this one alone")
     add("--scheduler", metavar="ADDRESS", help="of a cluster of dask.distributed, instead of --workers")
-    add("--out", type=Path, metavar="FILE.jsonl", help="appended to; the same command goes on with it")
+    add(
+        "--out",
+        type=Path,
+        metavar="FILE.jsonl",
+        help="appended to; the same command goes on with it (of an experiment: a folder)",
+    )
 
     add = commands.add_parser("build", help="the static site from stored results").add_argument
     add("--results", type=Path, default=PUBLISHED, metavar="FOLDER", help="default: the published ones")
@@ -111,10 +100,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(given: argparse.Namespace, rest: Sequence[str]) -> int:
     if given.experiment:
-        if given.experiment not in experiments():
-            raise BadInput(f"{given.experiment}: no such experiment; {closest(given.experiment, list(experiments()))}")
+        known = experiments.names()
+        if given.experiment not in known:
+            raise BadInput(f"{given.experiment}: no such experiment; {closest(given.experiment, list(known))}")
         out = ["--out", str(given.out)] if given.out else []
-        return importlib.import_module(experiments()[given.experiment]).main([*out, *rest])
+        return importlib.import_module(known[given.experiment]).main([*out, *rest])
     from sgmcmc_verification.reports.runs import sweep  # here, because the registries load every sampler
 
     if given.out is None or given.out.suffix != ".jsonl":

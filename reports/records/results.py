@@ -15,6 +15,7 @@ from typing import Any, Literal, TypedDict
 import msgspec
 
 from sgmcmc_verification.checks.core import conclusion
+from sgmcmc_verification.checks.core.bad_input import in_one_line
 from sgmcmc_verification.checks.core.check import Statement
 from sgmcmc_verification.checks.core.conclusion import Conclusion, Judged, Word, conclude
 from sgmcmc_verification.checks.core.obligations import OBLIGATIONS
@@ -74,7 +75,10 @@ Key = tuple[str, str, str | None, tuple[tuple[str, str], ...], float | None]
 
 
 class ResultsError(ValueError):
-    """Error for a file of results that cannot be used; the message names file, line and remedy."""
+    """Error for a file of results that cannot be used; the message, one line, names file, line and remedy."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(in_one_line(message))
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

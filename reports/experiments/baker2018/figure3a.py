@@ -1,6 +1,6 @@
 """Figure 3a of the SCIR paper: SCIR against SGRLD on LDA, perplexity against documents. Reduced.
 
-    python -m sgmcmc_verification.reports.experiments.baker2018.figure3a [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.baker2018.figure3a [--quick] [--resume] [--out FOLDER]
 
 Wikipedia text of 2014 and 20 Newsgroups. Every run is a JSON line in FOLDER/baker2018-figure3a.jsonl; a command that
 is started again skips what the file has. Needs the files of `targets.datasets.wikipedia` and

@@ -1,9 +1,9 @@
 """Figure 3b of the SCIR paper: stochastic slice samplers of a Dirichlet-process mixture on the Microsoft web data.
 
-    python -m sgmcmc_verification.reports.experiments.baker2018.figure3b [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.baker2018.figure3b [--quick] [--resume] [--out FOLDER]
 
 SCIR, SGRLD and the exact Gibbs slice sampler on 32,711 users, scored by the log predictive of 5,000 test users. Every
-run is a JSON line in FOLDER/baker2018-figure3b.jsonl; a run that is started again skips what the file has, and goes on
+run is a JSON line in FOLDER/baker2018-figure3b.jsonl; `--resume` skips what the file has, and goes on
 within a run from its checkpoint. `--quick` is a small version on generated users, which needs no data file.
 
 Source: baker2018large, section 4.2 and figure 3b; the settings are those of its published program.

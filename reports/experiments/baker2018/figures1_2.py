@@ -1,6 +1,6 @@
 """Figures 1 and 2 of the SCIR paper: a Dirichlet posterior, sparse and dense, from minibatches of its counts.
 
-    python -m sgmcmc_verification.reports.experiments.baker2018.figures1_2 [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.baker2018.figures1_2 [--quick] [--resume] [--out FOLDER]
 
 1000 labels of 10 categories; the posterior of the category probabilities is Dirichlet(0.1 + counts). Every method sees
 minibatches of n labels, with replacement, whose counts are multinomial. Steps 1001 to 2000 are kept and compared with
@@ -9,7 +9,7 @@ the exact posterior by d_KS: the mean over j of the Kolmogorov-Smirnov distance 
     z_j = BetaCDF(w_j / (w_j + .. + w_K); a_j, a_{j+1} + .. + a_K),   j = 1 .. K - 1
 
 from the uniform law. The step size of a grid whose d_KS, averaged over five seeds, is smallest is the one that counts.
-Every cell is a JSON line; a run that is started again skips what the file has.
+Every cell is a JSON line; `--resume` skips what the file has.
 
 The samplers are the rows of the suite (`samplers.positive.scir`, `samplers.positive.cir_euler`,
 `samplers.riemannian.sgrld` with the expanded-mean metric); only the published SGRLD, whose drift is not one of a law,

@@ -23,7 +23,9 @@ def publish(
     draw: Callable[[Lines, bool, Path], None] | None = None,
     duration: str = "a minute",
 ) -> int:
-    """Run what FOLDER/NAME.jsonl lacks, then write the figure NAME.png and the page NAME.md from all of it.
+    """Compute the cells, then write the figure NAME.png and the page NAME.md from all lines of FOLDER/NAME.jsonl.
+
+    With `--resume` the cells that the file has are not computed again.
 
     Args:
         arguments: of the command line; None for those of the process.
@@ -38,7 +40,7 @@ def publish(
     Returns:
         0.
     """
-    quick, folder = command_line(arguments, file, duration)
+    quick, folder = command_line(arguments, file, name, duration)
     jax.config.update("jax_enable_x64", True)
     path = folder / f"{name}.jsonl"
     append(plan(quick), path, evaluate, commit(), versions(Subject(sampler_row("sggmc"))))

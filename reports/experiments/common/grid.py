@@ -16,6 +16,8 @@ from tqdm import tqdm
 from sgmcmc_verification.reports.records.jsonl import appended, read
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "published" / "experiments"
+OUT = Path("build") / "experiments"
+"""Default folder of results, below the folder of the command."""
 
 
 class Line(TypedDict):
@@ -69,8 +71,10 @@ def append(
         revision: commit of the checkout.
         packages: versions to note.
     """
-    kept = load(file)
-    queue = [cell for cell in cells if cell.key not in kept]
+    kept, everything = load(file), list(cells)
+    queue = [cell for cell in everything if cell.key not in kept]
+    if queue:
+        print(announcement(queue, len(everything), file.stem), file=sys.stderr)
     with appended(file) as write:
         for cell in tqdm(queue, unit="cell", disable=not sys.stderr.isatty(), mininterval=1.0):
             began = time.perf_counter()
@@ -84,13 +88,33 @@ def append(
             write(json.dumps(line, sort_keys=True))
 
 
-def command_line(arguments: Sequence[str] | None, file: str, duration: str) -> tuple[bool, Path]:
-    """(quick, folder) from the command line of the experiment in this file."""
+def announcement(queue: Sequence[Keyed], number: int, name: str) -> str:
+    """Line that says how many cells there are to compute, and how long they took in the run that is published."""
+    took = {key: line["seconds"] for key, line in load(PUBLISHED / f"{name}.jsonl").items()}
+    known = [took[cell.key] for cell in queue if cell.key in took]
+    text = f"{name}: {len(queue)} of {number} cells to compute"
+    if not known:
+        return text
+    # those that the published run lacks are taken to last as long as the others
+    minutes = sum(known) / len(known) * len(queue) / 60
+    return f"{text}, which took {minutes:.0f} min where they were published" if minutes >= 1 else text
+
+
+def command_line(arguments: Sequence[str] | None, file: str, name: str, duration: str) -> tuple[bool, Path]:
+    """(quick, folder) from the command line of the experiment in this file.
+
+    Without `--resume` the file of results NAME.jsonl of an earlier run is set aside, as NAME.jsonl.earlier.
+    """
     module = ".".join(Path(file).resolve().with_suffix("").parts[-2:])
     parser = argparse.ArgumentParser(prog=f"python -m sgmcmc_verification.reports.experiments.{module}")
-    parser.add_argument("--quick", action="store_true", help=f"a small version in under {duration}; needs --out")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="default: reports/published/experiments")
+    parser.add_argument("--quick", action="store_true", help=f"a small version in under {duration}")
+    parser.add_argument("--resume", action="store_true", help="keep the lines that the folder has; default: anew")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help=f"default: {OUT}, with --quick {OUT / 'quick'}")
     given = parser.parse_args(arguments)
-    if given.quick and given.out is None:
-        parser.error("--quick: give a folder with --out; the published results are of the full run")
-    return given.quick, given.out or PUBLISHED
+    folder = given.out or (OUT / "quick" if given.quick else OUT)
+    if folder.suffix == ".jsonl" or folder.is_file():
+        parser.error(f"--out {folder}: name a folder; {name}.jsonl, the figure and the page are written into it")
+    lines = folder / f"{name}.jsonl"
+    if lines.is_file() and not given.resume:
+        lines.replace(lines.with_name(f"{lines.name}.earlier"))
+    return given.quick, folder

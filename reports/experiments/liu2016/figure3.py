@@ -1,10 +1,10 @@
 """Figure 3 of the SGGMC paper: a mixture on the circle, sampled with gradient noise of variance 1000.
 
-    python -m sgmcmc_verification.reports.experiments.liu2016.figure3 [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2016.figure3 [--quick] [--resume] [--out FOLDER]
 
 Independent chains from uniform starts, compared with the exact density in angle: SGGMC with V^ = V, SGGMC with V^ = 0,
-gSGNHT (which is not told V), and GMC with exact gradients. Every cell is a JSON line in FOLDER/liu2016-figure3.jsonl; a
-run that is started again skips what the file has.
+gSGNHT (which is not told V), and GMC with exact gradients. Every cell is a JSON line in FOLDER/liu2016-figure3.jsonl;
+`--resume` skips what the file has.
 
 Source: liu2016stochastic, section 5.1 and figure 3. The paper does not state step size, friction or the number of
 steps; what is used is on the page, with what changes when it is varied.

@@ -1,10 +1,10 @@
 """Figure 4 of the SGGMC paper: the posterior of two directions on the circle, sampled with minibatches of 10 of 100.
 
-    python -m sgmcmc_verification.reports.experiments.liu2016.figure4 [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2016.figure4 [--quick] [--resume] [--out FOLDER]
 
 Independent chains of SGGMC from one point, with the empirical Fisher matrix for V^ and with V^ = 0; marginals and joint
-law of the two angles against quadrature. Every cell is a JSON line in FOLDER/liu2016-figure4.jsonl; a run that is
-started again skips what the file has.
+law of the two angles against quadrature. Every cell is a JSON line in FOLDER/liu2016-figure4.jsonl; `--resume` skips
+what the file has.
 
 Source: liu2016stochastic, section 5.2 and figure 4. The paper's model can be read in several ways
 (`targets.directional.circle_posterior`), and it does not state step size, friction, the number of steps, or its data.

@@ -1,8 +1,8 @@
 """Figure 5(a) of the SGGMC paper, reduced: log-perplexity of 20News-different against the time of the samples.
 
-    python -m sgmcmc_verification.reports.experiments.liu2016.figure5a [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2016.figure5a [--quick] [--resume] [--out FOLDER]
 
-Every method has the same time. Each is a JSON line in FOLDER/liu2016-figure5.jsonl; a run that is started again skips
+Every method has the same time. Each is a JSON line in FOLDER/liu2016-figure5.jsonl; `--resume` skips
 what the file has. Needs the data (`targets.datasets.newsgroups_different`).
 
 Source: liu2016stochastic, section 5.3 and figure 5(a); settings of its released program, but for those that the page

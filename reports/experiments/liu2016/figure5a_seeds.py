@@ -1,9 +1,9 @@
 """Figure 5(a) of the SGGMC paper with several seeds and longer runs: does the order of the methods hold?
 
-    python -m sgmcmc_verification.reports.experiments.liu2016.figure5a_seeds [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2016.figure5a_seeds [--quick] [--resume] [--out FOLDER]
 
-Every method has the same time and every seed. Each run is a JSON line in FOLDER/liu2016-figure5-seeds.jsonl; a run that
-is started again skips what the file has. Needs the data (`targets.datasets.newsgroups_different`). About 50 minutes.
+Every method has the same time and every seed. Each run is a JSON line in FOLDER/liu2016-figure5-seeds.jsonl;
+`--resume` skips what the file has. Needs the data (`targets.datasets.newsgroups_different`). About 50 minutes.
 
 Source: liu2016stochastic, section 5.3 and figure 5(a); settings as in `liu2016_figure5`.
 """

@@ -1,9 +1,9 @@
 """Figure 5(b) of the SGGMC paper, reduced: log-perplexity of articles of Wikipedia against the time of the samples.
 
-    python -m sgmcmc_verification.reports.experiments.liu2016.figure5b [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2016.figure5b [--quick] [--resume] [--out FOLDER]
 
 150,000 training and 1,000 test articles, K = 50, batches of 100. Every run is a JSON line in
-FOLDER/liu2016-figure5b.jsonl; a run that is started again skips what the file has. Needs the words of Wikipedia
+FOLDER/liu2016-figure5b.jsonl; `--resume` skips what the file has. Needs the words of Wikipedia
 (`targets.datasets.wikipedia`) and about 3 GB of memory. About 30 minutes.
 
 Source: liu2016stochastic, section 5.3 and figure 5(b); settings of its released program, but for those that the page

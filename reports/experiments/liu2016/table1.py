@@ -1,8 +1,8 @@
 """Table 1 of the SGGMC paper, measured: stochastic gradients, inner iterations, global coordinates, order.
 
-    python -m sgmcmc_verification.reports.experiments.liu2016.table1 [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2016.table1 [--quick] [--resume] [--out FOLDER]
 
-Every cell is a JSON line in FOLDER/liu2016-table1.jsonl; a run that is started again skips what the file has.
+Every cell is a JSON line in FOLDER/liu2016-table1.jsonl; `--resume` skips what the file has.
 
 - *Stochastic gradient*: chains with minibatches of 2 of 4 data at two step sizes, extrapolated to h = 0, against the
   target and against the law that a Metropolis test on minibatches has as h -> 0 (`limit_of_a_noisy_test`).

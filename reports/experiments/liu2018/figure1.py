@@ -1,9 +1,9 @@
 """Figure 1 of the RSVGD paper, reduced: logistic regression by SVGD and RSVGD, its predictions by iteration.
 
-    python -m sgmcmc_verification.reports.experiments.liu2018.figure1 [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2018.figure1 [--quick] [--resume] [--out FOLDER]
 
 A hundred particles on Splice (the split of LIBSVM) and on a part of Covertype. Every cell is a JSON line in
-FOLDER/liu2018-figure1.jsonl; a run that is started again skips what the file has. Needs the data files.
+FOLDER/liu2018-figure1.jsonl; `--resume` skips what the file has. Needs the data files.
 
 Source: liu2018riemannian, section 5.1 and figure 1; the settings are those of its released code.
 """

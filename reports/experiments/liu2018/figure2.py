@@ -1,9 +1,9 @@
 """Figure 2 of the RSVGD paper, reduced: topics on spheres by RSVGD, GMC and SGGMC, by epoch and by particles.
 
-    python -m sgmcmc_verification.reports.experiments.liu2018.figure2 [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2018.figure2 [--quick] [--resume] [--out FOLDER]
 
 Log-perplexity of 20News-different. An epoch is a visit to all documents. Every cell is a JSON line in
-FOLDER/liu2018-figure2.jsonl; a run that is started again skips what the file has. Needs the data
+FOLDER/liu2018-figure2.jsonl; `--resume` skips what the file has. Needs the data
 (`targets.datasets.newsgroups_different`).
 
 Source: liu2018riemannian, section 5.2 and figure 2; settings of the released programs, but for those that the page

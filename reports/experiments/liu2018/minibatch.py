@@ -1,11 +1,11 @@
 """SVGD and RSVGD with minibatches: what gradient noise does to particles, and why a naive RSVGD fails.
 
-    python -m sgmcmc_verification.reports.experiments.liu2018.minibatch [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2018.minibatch [--quick] [--resume] [--out FOLDER]
 
 Three parts. (1) Particles on N(0, 1) with a gradient of known variance V: their stationary fluctuation beside the one
 derived (`derived`). (2) The velocity on the logistic regression of Splice, from batches: bias and noise. (3) Test
-log-likelihood of Splice by iteration with batches. Every cell is a JSON line in FOLDER/liu2018-minibatch.jsonl; a run
-that is started again skips what the file has. Needs the files of Splice.
+log-likelihood of Splice by iteration with batches. Every cell is a JSON line in FOLDER/liu2018-minibatch.jsonl;
+`--resume` skips what the file has. Needs the files of Splice.
 
 Source: liu2018riemannian, section 5: "the naive mini-batch implementation of RSVGD does not perform well".
 """

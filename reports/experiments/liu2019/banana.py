@@ -1,9 +1,9 @@
 """Particles on a banana by four methods: Blob, SGHMC, pSGHMC-det and pSGHMC-fGH, in pictures.
 
-    python -m sgmcmc_verification.reports.experiments.liu2019.banana [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2019.banana [--quick] [--resume] [--out FOLDER]
 
 Fifty particles from a place beside the law, drawn after every 300 iterations. Every cell is a JSON line in
-FOLDER/liu2019-banana.jsonl; a run that is started again skips what the file has.
+FOLDER/liu2019-banana.jsonl; `--resume` skips what the file has.
 
 Source: the synthetic experiment of the released code of liu2019understanding: the law, the start, step size, friction
 and bandwidth. SGHMC is at temperature 1; that of the released code adds noise of the standard deviation C (2 h)^(1/2)

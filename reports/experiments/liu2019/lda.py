@@ -1,9 +1,9 @@
 """LDA by Blob, SGHMC, pSGHMC-det and pSGHMC-fGH, the experiment of the flow paper: perplexity by iteration. Reduced.
 
-    python -m sgmcmc_verification.reports.experiments.liu2019.lda [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2019.lda [--quick] [--resume] [--out FOLDER]
 
-Wikipedia articles in place of the paper's abstracts. Every cell is a JSON line in FOLDER/liu2019-lda.jsonl; a run that
-is started again skips what the file has. Needs the files of `targets.datasets.wikipedia`, `--quick` does not.
+Wikipedia articles in place of the paper's abstracts. Every cell is a JSON line in FOLDER/liu2019-lda.jsonl;
+`--resume` skips what the file has. Needs the files of `targets.datasets.wikipedia`, `--quick` does not.
 
 Source: liu2019understanding, its experiment on LDA; model, priors, start, batch, particles, step size, friction and
 mass are those of its released code.

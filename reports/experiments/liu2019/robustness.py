@@ -1,11 +1,11 @@
 """The poster's three types of dynamics under stochastic gradients: robust, fragile, robust.
 
-    python -m sgmcmc_verification.reports.experiments.liu2019.robustness [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.liu2019.robustness [--quick] [--resume] [--out FOLDER]
 
 On N(0, 1) every step is affine and every law a Gaussian, whose mean and covariance follow a recursion without noise
 (`Affine`). Beside it: the same numbers of many chains, each with gradient noise of its own, and of particles of flows,
-which share the noise of a step. Every cell is a JSON line in FOLDER/liu2019-robustness.jsonl; a run that is started
-again skips what the file has.
+which share the noise of a step. Every cell is a JSON line in FOLDER/liu2019-robustness.jsonl; `--resume` skips
+what the file has.
 
 Source: liu2019understanding, the three types of its section on existing dynamics.
 """

@@ -1,14 +1,14 @@
 """Figure 2 of the recipe paper: KL divergence of SGLD, SGHMC, naive SGRHMC and gSGRHMC on synthetic targets.
 
-    python -m sgmcmc_verification.reports.experiments.ma2015.figure2 [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.ma2015.figure2 [--quick] [--resume] [--out FOLDER]
 
 Left panel: on U = theta^2 / 2 and U = theta^4 - 2 theta^2 with gradient noise, sampled (histograms) and exact (the
 stationary law of the scheme by quadrature), against the target and, for the naive sampler, against the law that it has
 in truth, exp(-U) G^1/2. Right panel: KL against the number of steps on the two-dimensional target, with the first
 samples over its contours.
 
-Every cell is a JSON line in FOLDER/ma2015-figure2.jsonl, appended as soon as it is there; a run that is started again
-skips what the file has. The page and two figures are written beside it.
+Every cell is a JSON line in FOLDER/ma2015-figure2.jsonl, appended as soon as it is there; `--resume` skips
+what the file has. The page and two figures are written beside it.
 
 Source: ma2015complete, section 4.1 and figure 2. The supplement with the settings was not at hand; what is used here is
 on the page, with what changes when it is varied.
@@ -477,7 +477,7 @@ def compute(cells: Iterable[Cell], file: Path, revision: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    quick, folder = command_line(arguments, __file__, "a minute")
+    quick, folder = command_line(arguments, __file__, NAME, "a minute")
     from sgmcmc_verification.reports.experiments.ma2015.figure2_page import write
 
     jax.config.update("jax_enable_x64", True)

@@ -1,6 +1,6 @@
 """Figure 3 of the recipe paper: SGLD, SGHMC, SGRLD and SGRHMC on LDA, perplexity against documents. Reduced.
 
-    python -m sgmcmc_verification.reports.experiments.ma2015.figure3 [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.ma2015.figure3 [--quick] [--resume] [--out FOLDER]
 
 Wikipedia text of 2014 in place of the stream of random articles, and 20 Newsgroups. The step size of each method is
 the best of three in short runs; then two seeds. Every run is a JSON line in FOLDER/ma2015-figure3.jsonl; a command that
@@ -143,7 +143,7 @@ def mean_end(runs: Sequence[dict[str, Any]]) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    quick, folder = command_line(arguments, __file__, "a minute")
+    quick, folder = command_line(arguments, __file__, NAME, "a minute")
     jax.config.update("jax_enable_x64", True)
     path = folder / f"{NAME}.jsonl"
     about = commit(), versions(Subject(sampler_row("sgrld")))

@@ -1,6 +1,6 @@
 """Cost of an accuracy: gradients until a second moment is known to a relative error, exact laws, no sampling.
 
-    python -m sgmcmc_verification.reports.experiments.original.cost_of_accuracy [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.original.cost_of_accuracy [--quick] [--resume] [--out FOLDER]
 
 On a Gaussian target a step is affine, s' = A s + B xi + c, and the stationary law with its autocovariances is known.
 For a whitened coordinate y of the position, C_k = cov(y_k, y_0) and rho_k = C_k / C_0, the average of y^2 over n

@@ -1,10 +1,10 @@
 """Effect of a singular force on a scheme without a Metropolis test: SGGMC on Dirichlet laws, dense to sparse.
 
-    python -m sgmcmc_verification.reports.experiments.original.dirichlet_faces [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.original.dirichlet_faces [--quick] [--resume] [--out FOLDER]
 
 Independent chains of SGGMC start from Dirichlet(alpha, alpha), as a law on the circle through the sphere map, and run
 for a fixed time; the Kolmogorov-Smirnov distance of theta_1 from its Beta law is taken at several step sizes. Every
-cell is a JSON line in FOLDER/dirichlet-faces.jsonl; a run that is started again skips what the file has.
+cell is a JSON line in FOLDER/dirichlet-faces.jsonl; `--resume` skips what the file has.
 
 Derivation (own). Let y be the distance to a face, y^(a-1) the density there, a = 2 alpha, and F = (a - 1) / y the force
 (`targets.simplex.dirichlet.dirichlet_sphere`). A kick h F is O(1) for y < O(h), which a step meets with probability

@@ -1,9 +1,9 @@
 """Bias of stochastic slice samplers: a Dirichlet-process mixture of 8 users, enumerated exactly.
 
-    python -m sgmcmc_verification.reports.experiments.original.dp_bias [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.original.dp_bias [--quick] [--resume] [--out FOLDER]
 
 Long chains of the exact Gibbs slice sampler, of SCIR and of SGRLD, with all users and with minibatches, against the
-exact law over the 4140 partitions. Every cell is a JSON line in FOLDER/dp-tiny.jsonl; a run that is started again skips
+exact law over the 4140 partitions. Every cell is a JSON line in FOLDER/dp-tiny.jsonl; `--resume` skips
 what the file has.
 """
 

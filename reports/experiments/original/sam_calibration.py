@@ -1,10 +1,10 @@
 """Are credible regions of topics calibrated? Spherical admixture models whose documents were drawn from the model.
 
-    python -m sgmcmc_verification.reports.experiments.original.sam_calibration [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.original.sam_calibration [--quick] [--resume] [--out FOLDER]
 
 Topics and documents are drawn from the model many times, each method runs on every corpus from a start near m, and the
-rank of the true topics among draws is taken. Each method is a JSON line in FOLDER/sam-calibration.jsonl; a run that is
-started again skips what the file has. About 10 minutes.
+rank of the true topics among draws is taken. Each method is a JSON line in FOLDER/sam-calibration.jsonl;
+`--resume` skips what the file has. About 10 minutes.
 
 Source: talts2018validating (ranks); liu2016stochastic, section 5.3 (model and methods).
 """

@@ -1,6 +1,6 @@
 """Sources of a bias: discretisation, gradient noise, implementation, each exact and apart.
 
-    python -m sgmcmc_verification.reports.experiments.original.three_biases [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.original.three_biases [--quick] [--resume] [--out FOLDER]
 
 The stationary law of an affine step with all minibatches enumerated is computed (`checks.exact_laws.lyapunov`), not
 sampled, on the posterior of a Gaussian mean with five data (`tiny-gaussian-data`). With b(h, n) the bias of mean and

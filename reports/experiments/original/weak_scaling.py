@@ -1,6 +1,6 @@
 """Weak scaling: as many times the chains on as many times the devices and processes, in how much more time?
 
-    python -m sgmcmc_verification.reports.experiments.original.weak_scaling [--quick] [--out FOLDER]
+    python -m sgmcmc_verification.reports.experiments.original.weak_scaling [--quick] [--resume] [--out FOLDER]
 
 Each cell starts the processes it is about, connected by `jax.distributed` (gloo) if there are two, each with its
 virtual devices of the CPU, and times whole runs after one that compiles. With enough cores the time would stay what one

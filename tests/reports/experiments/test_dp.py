@@ -100,7 +100,7 @@ def test_the_quick_figure_is_made_without_data_and_a_second_run_adds_nothing(tmp
     assert len(before.splitlines()) == len(figure.plan(True))
     assert (out / f"{figure.NAME}.png").stat().st_size > 10_000
     monkeypatch.setattr(figure, "measured", lambda cell: pytest.fail("computed again"))
-    figure.main(["--quick", "--out", str(out)])
+    figure.main(["--quick", "--resume", "--out", str(out)])
     assert (out / f"{figure.NAME}.jsonl").read_text(encoding="utf-8") == before
     scores = [json.loads(line)["result"]["score"] for line in before.splitlines()]
     assert all(score[-1] < score[0] for score in scores)

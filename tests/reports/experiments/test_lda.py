@@ -45,7 +45,7 @@ def test_the_quick_run_of_particles_leaves_a_page_and_a_figure(tmp_path, monkeyp
     assert (tmp_path / f"{particles.NAME}.png").read_bytes().startswith(b"\x89PNG")
     assert "Reduced" in (tmp_path / f"{particles.NAME}.md").read_text(encoding="utf-8")
     monkeypatch.setattr(particles, "measured", None)
-    assert particles.main(["--quick", "--out", str(tmp_path)]) == 0
+    assert particles.main(["--quick", "--resume", "--out", str(tmp_path)]) == 0
 
 
 def test_steps_to_a_level_are_interpolated():

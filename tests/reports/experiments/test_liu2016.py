@@ -84,7 +84,7 @@ def test_the_quick_run_leaves_a_page_and_a_figure_and_is_not_computed_again(quic
     file = quick / f"{circle.NAME}.jsonl"
     before = file.read_text(encoding="utf-8")
     monkeypatch.setattr(circle, "sampled", None)
-    assert circle.main(["--quick", "--out", str(quick)]) == 0
+    assert circle.main(["--quick", "--resume", "--out", str(quick)]) == 0
     assert file.read_text(encoding="utf-8") == before
     assert "**holds**" in (quick / f"{circle.NAME}.md").read_text(encoding="utf-8")
 
@@ -210,13 +210,3 @@ def test_orders_of_energy_errors_are_two_and_a_kick_at_the_wrong_end_is_seen():
 
     method = table.METHODS["GMC"]._replace(build=lambda t: Late(t.manifold, 3))
     assert table.energy_order(method) == pytest.approx(1.0, abs=0.1)
-
-
-# Command line --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("experiment", [circle, posterior, table])
-def test_quick_needs_a_folder(experiment, capsys):
-    with pytest.raises(SystemExit):
-        experiment.main(["--quick"])
-    assert "--quick: give a folder with --out" in capsys.readouterr().err

@@ -64,7 +64,7 @@ def test_the_quick_run_of_logistic_regression_leaves_a_page_and_a_figure_and_is_
     assert (tmp_path / f"{logistic.NAME}.png").read_bytes().startswith(b"\x89PNG")
     assert "Reduced" in (tmp_path / f"{logistic.NAME}.md").read_text(encoding="utf-8")
     monkeypatch.setattr(logistic, "measured", None)
-    assert logistic.main(["--quick", "--out", str(tmp_path)]) == 0
+    assert logistic.main(["--quick", "--resume", "--out", str(tmp_path)]) == 0
 
 
 def test_a_curve_has_reached_its_limit_where_it_stays():

@@ -4,12 +4,14 @@ from importlib import import_module
 
 import pytest
 
-from sgmcmc_verification.reports.__main__ import experiments
+from sgmcmc_verification.reports import experiments
 from sgmcmc_verification.reports.experiments.common.grid import PUBLISHED, load
 from sgmcmc_verification.reports.experiments.liu2016 import table1
 from sgmcmc_verification.reports.experiments.ma2015 import figure2, figure3
 
-MODULES = [m for m in map(import_module, experiments().values()) if m is not figure2]  # its pages have two figures
+MODULES = [
+    m for m in map(import_module, experiments.names().values()) if m is not figure2
+]  # its pages have two figures
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.NAME)

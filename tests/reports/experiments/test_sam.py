@@ -49,7 +49,7 @@ def test_the_quick_run_leaves_a_page_and_a_figure_and_is_not_computed_again(smal
     assert (tmp_path / f"{figure.NAME}.png").read_bytes().startswith(b"\x89PNG")
     assert "Reduced" in (tmp_path / f"{figure.NAME}.md").read_text(encoding="utf-8")
     monkeypatch.setattr(figure, "evaluated", None)
-    assert figure.main(["--quick", "--out", str(tmp_path)]) == 0
+    assert figure.main(["--quick", "--resume", "--out", str(tmp_path)]) == 0
 
 
 @pytest.mark.parametrize(("module", "runs"), [(seeds, 2), (large, 1)], ids=["seeds", "5b"])
@@ -62,7 +62,7 @@ def test_the_other_figures_leave_a_page_and_a_figure(small, tmp_path, monkeypatc
     assert (tmp_path / f"{module.NAME}.png").read_bytes().startswith(b"\x89PNG")
     assert "Words that stand out" in (tmp_path / f"{module.NAME}.md").read_text(encoding="utf-8")
     monkeypatch.setattr(module, "evaluated", None)
-    assert module.main(["--quick", "--out", str(tmp_path)]) == 0
+    assert module.main(["--quick", "--resume", "--out", str(tmp_path)]) == 0
 
 
 def test_the_figure_of_particles_has_a_perplexity_of_each_method_by_epoch(small, tmp_path, monkeypatch):
@@ -78,7 +78,7 @@ def test_the_figure_of_particles_has_a_perplexity_of_each_method_by_epoch(small,
     assert (tmp_path / f"{particles.NAME}.png").read_bytes().startswith(b"\x89PNG")
     assert "Reduced" in (tmp_path / f"{particles.NAME}.md").read_text(encoding="utf-8")
     monkeypatch.setattr(particles, "measured", None)
-    assert particles.main(["--quick", "--out", str(tmp_path)]) == 0
+    assert particles.main(["--quick", "--resume", "--out", str(tmp_path)]) == 0
 
 
 def test_claims_on_particles_are_read_off_the_curves():
