@@ -31,6 +31,21 @@ def pytest_configure(config: pytest.Config) -> None:
     configure(config.option.compilation_cache, first=not hasattr(config, "workerinput"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a module that have one parameter in one worker: what they cache by it is computed once.
+
+    The fixtures of a whole module need `pytestmark = pytest.mark.xdist_group(__name__)` for that.
+    """
+    for item in items:
+        if (
+            isinstance(item, pytest.Function)
+            and hasattr(item, "callspec")
+            and not any(item.iter_markers("xdist_group"))
+        ):
+            item.add_marker(pytest.mark.xdist_group(f"{item.module.__name__}-{item.callspec.id}"))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, object, object]:
     """Skip a test for want of a library, with the command that installs it."""

@@ -1,11 +1,13 @@
 """The sweep: its cells, that it goes on, that two of them share a file."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from sgmcmc_verification.checks.core.bad_input import BadInput
-from sgmcmc_verification.reports.__main__ import experiments, main
+from sgmcmc_verification.reports import experiments
+from sgmcmc_verification.reports.__main__ import main
 from sgmcmc_verification.reports.records.jsonl import read
 from sgmcmc_verification.reports.runs import sweep
 
@@ -93,5 +95,11 @@ def test_the_command_needs_a_file_and_knows_the_experiments(capsys):
     assert "--out None: name a file" in capsys.readouterr().err
     assert main(["run", "liu2016_figure33"]) == 2
     assert "did you mean 'liu2016_figure3'" in capsys.readouterr().err
-    assert {"ma2015_figure2", "liu2016_figure3", "liu2016_figure4", "liu2016_table1"} <= set(experiments())
-    assert "cells" not in experiments()
+    assert {"ma2015_figure2", "liu2016_figure3", "liu2016_figure4", "liu2016_table1"} <= set(experiments.names())
+
+
+def test_every_module_with_a_command_line_is_an_experiment():
+    folder = Path(experiments.__file__).parent
+    sources = {f"{path.parent.name}.{path.stem}": path.read_text(encoding="utf-8") for path in folder.glob("*/*.py")}
+    assert {name for name, text in sources.items() if "\ndef main(" in text} == set(experiments.EXPERIMENTS)
+    assert len(experiments.names()) == len(experiments.EXPERIMENTS)

@@ -18,6 +18,8 @@ from sgmcmc_verification.targets.numerics.bessel import (
     mean_resultant,
 )
 
+pytestmark = pytest.mark.xdist_group(__name__)  # a fixture of the module is made once
+
 EPS = np.finfo(np.float64).eps
 SINGLE = np.finfo(np.float32).eps
 ORDERS = (0.0, 0.5, 1.0, 2.5, 9.0, 23.5, 24.0, 49.0, 2499.0)

@@ -25,6 +25,8 @@ from sgmcmc_verification.targets.registry import POSTERIORS, target
 from sgmcmc_verification.targets.regression.benchmarks import SYNTHETIC, WORKLOADS, generate, logistic_synthetic
 from sgmcmc_verification.targets.regression.logistic import expectations, laplace, logistic_regression, predictive
 
+pytestmark = pytest.mark.xdist_group(__name__)  # a fixture of the module is made once
+
 EPS = np.finfo(np.float64).eps
 REFERENCES = sorted(path.stem for path in FOLDER.glob("*.json"))
 

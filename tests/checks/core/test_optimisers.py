@@ -11,6 +11,8 @@ from sgmcmc_verification.checks.core.lookup import find_row, resolve
 from sgmcmc_verification.checks.runner.check_sampler import plan_for
 from sgmcmc_verification.checks.runner.execute import run_check
 
+pytestmark = pytest.mark.xdist_group(__name__)  # a fixture of the module is made once
+
 FILES = Path(__file__).resolve().parents[2] / "strangers" / "optimisers"
 for module in ("torch", "optax"):
     if find_spec(module) is None:

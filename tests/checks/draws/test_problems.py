@@ -13,6 +13,8 @@ from sgmcmc_verification.checks.draws.densities import DENSITIES
 from sgmcmc_verification.checks.draws.problems import problem, read_problem
 from sgmcmc_verification.targets.registry import target
 
+pytestmark = pytest.mark.xdist_group(__name__)  # a fixture of the module is made once
+
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):

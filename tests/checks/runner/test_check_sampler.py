@@ -12,6 +12,8 @@ import pytest
 from sgmcmc_verification import checks
 from sgmcmc_verification.samplers import Claims, Source, StationaryLaw, simple_sampler
 
+pytestmark = pytest.mark.xdist_group(__name__)  # a fixture of the module is made once
+
 ROOT = Path(__file__).resolve().parents[3]
 CODE = """
 import jax

@@ -6,6 +6,8 @@ from sgmcmc_verification.checks.core.bad_input import BadInput
 from sgmcmc_verification.checks.runner.plan import make_plan
 from sgmcmc_verification.checks.runner.shard import Shard, cut, deal, parse_shard
 
+pytestmark = pytest.mark.xdist_group(__name__)  # a fixture of the module is made once
+
 NAMES = ["sgld", "sghmc", "mala", "baoab", "sgnht"]
 
 

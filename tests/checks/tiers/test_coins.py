@@ -14,6 +14,16 @@ from sgmcmc_verification.samplers.entry import Row
 RIGHT = [entry for entry in entries() if entry.kind == "right" and entry.file == "coins.py"]
 WRONG = [entry for entry in entries() if entry.kind == "wrong" and entry.file == "c20_coins.py"]
 LINE = "anharmonic"
+SAMPLED = (
+    "barker",
+    "rademacher",
+    "lazy_lattice",
+    "signed_sghmc",
+    "key_in_state",
+    "walk_barker",
+    "random_scan",
+    "late_noise",
+)
 
 
 def subject(entry) -> Subject:
@@ -33,7 +43,8 @@ def test_no_statement_about_inputs_keys_or_balance_fails_a_right_sampler(entry):
         assert result.verdict in ("pass", "not-applicable", "out-of-reach"), result.reason
 
 
-@pytest.mark.parametrize("entry", RIGHT, ids=lambda entry: entry.name)
+# of each kind of coin and of each kind of test one; the page of the strangers has the verdicts on all
+@pytest.mark.parametrize("entry", [e for e in RIGHT if e.name in SAMPLED], ids=lambda entry: entry.name)
 def test_by_sampling_a_right_sampler_has_the_law(entry):
     result = by_sampling(subject(entry), LINE, 0)
     assert result.verdict in ("pass", "inconclusive"), result.reason

@@ -18,6 +18,8 @@ from sgmcmc_verification.targets.registry import target
 from tests.checks.tiers.test_law_of_runs import ANHARMONIC, EXACT, HMC, PLANE, Multinomial, Slice, Unclaimed
 from tests.helpers.strangers import Euler, Kept, decide, gradient, normal, subject
 
+pytestmark = pytest.mark.xdist_group(__name__)  # a fixture of the module is made once
+
 MODULE = sys.modules[law_of_steps.function.__module__]
 
 

@@ -19,6 +19,8 @@ from sgmcmc_verification.checks.runner.proved import WITNESSES, decide, is_witne
 from sgmcmc_verification.checks.tiers.proofs.for_every_potential import part_of_proof
 from sgmcmc_verification.samplers.registry import sampler_row
 
+pytestmark = pytest.mark.xdist_group(__name__)  # a fixture of the module is made once
+
 PROOFS = [statement for statement in STATEMENTS if statement.stands_for]
 LAW = "invariant_law_for_every_potential"
 

@@ -8,6 +8,8 @@ from sgmcmc_verification.checks.tiers.recipe.uniqueness import NotStationary, co
 from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics, fokker_planck_residual
 from tests.helpers.dynamics_examples import gsgrhmc, sghmc, sgnht
 
+pytestmark = pytest.mark.xdist_group(__name__)  # a fixture of the module is made once
+
 BULK = 1e-5
 EXPECTED = {"sghmc": (sghmc(1), lambda t: np.ones_like(t)), "gsgrhmc": (gsgrhmc(1), lambda t: np.sqrt(1 + t**2))}
 

@@ -36,6 +36,8 @@ from sgmcmc_verification.samplers.registry import SAMPLERS
 from sgmcmc_verification.targets.euclidean.gaussian import gaussian
 from sgmcmc_verification.targets.registry import target
 
+pytestmark = pytest.mark.xdist_group(__name__)  # a fixture of the module is made once
+
 FAR = Path(__file__).parents[2] / "helpers" / "fake_remote.py"
 EPS = np.finfo(float).eps
 PLANE, WELL = target("gaussian-correlated-2d"), target("double-well")
