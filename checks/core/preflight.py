@@ -11,6 +11,7 @@ from sgmcmc_verification.checks.core.bad_input import BadInput
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, place
 from sgmcmc_verification.checks.core.start_position import start_position
+from sgmcmc_verification.samplers.estimators.basic import Exact, compiled_gradient
 from sgmcmc_verification.samplers.estimators.host import Unintercepted
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import ParticleLaw
@@ -44,10 +45,16 @@ def difference(before: Any, after: Any) -> str | None:
     return None
 
 
+NOT_FINITE = "the gradient of the potential is not finite at the example position"
+
+
 @functools.lru_cache(maxsize=512)
 def _gradient_error(row: Any, target: Target) -> str | None:
     """Reason why the estimator of a row has no usable gradient at the example position of a target."""
     estimator = row.estimator(target)
+    if type(estimator) is Exact:
+        gradient = compiled_gradient(target)(target.example)[1]
+        return None if _finite(gradient) else NOT_FINITE
     first = lambda key: estimator.estimate(key, estimator.init(key, target.example), target.example)[0]
     # compiled, it is one program; otherwise one for each operation of the potential
     estimate = first(np.random.default_rng(0)) if on_host(estimator) else jax.jit(first)(jax.random.key(0))
@@ -56,9 +63,7 @@ def _gradient_error(row: Any, target: Target) -> str | None:
     changed = difference(target.relaxed(target.example), estimate.gradient)
     if changed and "dtype" not in changed:
         return f"the gradient of the estimator is not shaped like the position ({changed})"
-    if not all(np.all(np.isfinite(np.asarray(leaf))) for leaf in jax.tree.leaves(estimate.gradient)):
-        return "the gradient of the potential is not finite at the example position"
-    return None
+    return None if _finite(estimate.gradient) else NOT_FINITE
 
 
 @functools.lru_cache(maxsize=512)

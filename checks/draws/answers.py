@@ -152,7 +152,12 @@ def _table(path: Path, size: int) -> dict[str, np.ndarray]:
             columns = [name.strip().strip('"') for name in header.split(",")]
             wanted = _columns(path, columns, size)
             used = [i for indices in wanted.values() for i in indices]
-            numbers = np.loadtxt(file, delimiter=",", comments="#", usecols=used, ndmin=2)
+            lines = [line for line in file if line.strip() and not line.startswith("#")]
+        if not lines:
+            raise BadInput(f"{path}: has no draws")
+        numbers = np.loadtxt(lines, delimiter=",", comments="#", usecols=used, ndmin=2)
+    except BadInput:
+        raise
     except (OSError, ValueError) as error:
         raise BadInput(f"{path}: is no table of numbers ({' '.join(str(error).split())[:200]})") from None
     blocks, start = {}, 0

@@ -33,6 +33,8 @@ CHUNK = 400_000
 
 BLOCK = 128
 """Points that one call evaluates."""
+ROWS = 16
+"""States that one call of an affine fit evaluates: a fit in few coordinates is one call."""
 NUMBERS = 40_000_000
 """Numbers that one call may hold, 320 MB."""
 LOWEST, HIGHEST = 2.0**-53, 1 - 2.0**-53
@@ -231,14 +233,19 @@ class JaxStep:
         outcomes, weights = _integer_outcomes(program.ranges)
         start = np.asarray(ravel_floats(self.template.state)[0])
         return [
-            fit_affine(lambda s, e, k=k: self._push(s, e, k, h), start, program.count("normal"), w)
+            fit_affine(lambda s, e, k=k: self._push(s, e, k, h)[0], start, program.count("normal"), w)
             for k, w in zip(outcomes, weights, strict=True)
         ]
 
-    def _push(self, state, normals, integers, h):
-        return np.asarray(
-            _compiled_push(self)(jnp.asarray(state), jnp.asarray(normals), jnp.asarray(integers), jnp.asarray(float(h)))
-        )
+    def _push(self, states, normals, integers, h) -> list[np.ndarray]:
+        """state' (P, m) of one step from each state (P, m) at its draws (P, k); unpack (P, n) and position (P, d)."""
+        run = _compiled_push(self)
+        return _each_row(lambda s, e: run(s, e, integers, float(h)), np.asarray(states), np.asarray(normals))
+
+    def _read(self, states, which: int) -> np.ndarray:
+        """`unpack` (1) or `position` (2) of each state (P, m), by the program of a step, which is at hand."""
+        still = np.zeros((len(states), self.state_program.count("normal")))
+        return self._push(states, still, np.zeros(self.state_program.count("integer"), int), 0.1)[which]
 
     def pair(self, h: float) -> Affine:
         """(z', position') as an affine map of z and the noise of one step that starts from `pack(z)`.
@@ -248,9 +255,8 @@ class JaxStep:
             Inconclusive: if a random primitive escaped the tape.
         """
         self.require_gaussian()
-        push = lambda z, e: np.concatenate(
-            [np.asarray(a) for a in _compiled_pair(self)(jnp.asarray(z), jnp.asarray(e), jnp.asarray(float(h)))]
-        )
+        run = _compiled_pair(self)
+        push = lambda z, e: np.concatenate(_each_row(lambda *row: run(*row, float(h)), z, e), axis=1)
         return fit_affine(push, np.asarray(self.template.flat, np.float64), self.noise_size, 1.0)
 
     def readout_at(self, h: float) -> tuple[np.ndarray, np.ndarray]:
@@ -258,11 +264,11 @@ class JaxStep:
 
         A state may hold its last step size (a post-processed scheme reads its position with it).
         """
-        start, _ = ravel_floats(self.template.state)
-        normals = np.zeros(self.state_program.count("normal"))
+        start = np.asarray(ravel_floats(self.template.state)[0])[None]
+        normals = np.zeros((1, self.state_program.count("normal")))
         integers = np.zeros(self.state_program.count("integer"), int)
-        reached = self._push(start, normals, integers, h)
-        return _affine_readout(_compiled_reading(self), reached)
+        reached = self._push(start, normals, integers, h)[0][0]
+        return _affine_readout(lambda s: self._read(s, 2), reached)
 
     def unpacking(self) -> np.ndarray:
         """`unpack(state) = P state + q`: the matrix P (n, m)."""
@@ -270,9 +276,8 @@ class JaxStep:
 
     def unpack_map(self) -> tuple[np.ndarray, np.ndarray]:
         """`unpack(state) = P state + q`: P (n, m) and q (n,)."""
-        start, unravel = ravel_floats(self.template.state)
-        read = lambda s: np.asarray(ravel_pytree(self.sampler.unpack(unravel(jnp.asarray(s))))[0])
-        return _affine_readout(read, np.asarray(start))
+        start = np.asarray(ravel_floats(self.template.state)[0])
+        return _affine_readout(lambda s: self._read(s, 1), start)
 
     def chain(self, h: float) -> "AffineChain":
         """A chain that starts from `pack(z)`, with all that its state carries from one step to the next.
@@ -298,10 +303,12 @@ class JaxStep:
         packed = lambda z: self.sampler.pack(jax.random.key(0), self.template.unravel(z), self.estimator)
         pack = lambda z: ravel_floats(packed(z))[0]
         program = record(pack, jnp.asarray(self.template.flat))
-        run = jax.jit(lambda z, e, k: program(Noise(e, jnp.zeros(0), k), z))
+        run = _rows(lambda z, e, k: (program(Noise(e, jnp.zeros(0), k), z),), 1)
         base = np.asarray(self.template.flat, np.float64)
         return [
-            fit_affine(lambda z, e, k=k: np.asarray(run(z, e, jnp.asarray(k))), base, program.count("normal"), w)
+            fit_affine(
+                lambda z, e, k=k: _each_row(lambda *row: run(*row, k), z, e)[0], base, program.count("normal"), w
+            )
             for k, w in zip(*_integer_outcomes(program.ranges), strict=True)
         ]
 
@@ -374,7 +381,8 @@ class HostStep:
         try:
             counter = ScriptedGenerator(np.zeros(0))
             self.once(counter, start, h)
-            push = lambda s, e: read(*self.once(ScriptedGenerator(e), s, h))
+            one = lambda s, e: read(*self.once(ScriptedGenerator(e), s, h))
+            push = lambda states, draws: np.stack([one(s, e) for s, e in zip(states, draws, strict=True)])
             return fit_affine(push, start, counter.used, 1.0)
         except Unintercepted as error:
             raise OutOfReach(f"the step draws from a law that is not normal: {error}") from None
@@ -388,7 +396,7 @@ class HostStep:
             state = self.sampler.pack(ScriptedGenerator(np.zeros(0)), self.template.unravel(s), self.estimator)
             return host_ravel(self.sampler.position(state))
 
-        return _affine_readout(read, flat)
+        return _affine_readout(lambda states: np.stack([read(s) for s in states]), flat)
 
     def unpack_map(self) -> tuple[np.ndarray, np.ndarray]:
         """The recursion is in z itself."""
@@ -518,22 +526,41 @@ def _compiled_moments(step: JaxStep):
     return jax.jit(moments)
 
 
-@lru_cache(maxsize=16)
-def _compiled_reading(step: JaxStep):
-    _, unravel = ravel_floats(step.template.state)
-    read = jax.jit(lambda s: ravel_pytree(step.sampler.position(unravel(s)))[0])
-    return lambda s: np.asarray(read(jnp.asarray(s)))
+def _rows(run: Callable[..., tuple[Any, ...]], given: int) -> Callable[..., Any]:
+    """`run` of many states and draws at once, compiled, at the same `given` further arguments."""
+    return jax.jit(jax.vmap(run, (0, 0, *(None,) * given)))
+
+
+def _each_row(run: Callable[..., Any], states: np.ndarray, draws: np.ndarray) -> list[np.ndarray]:
+    """The results (P, ..) of a program of `_rows`, always in calls of one shape, so that it is compiled once."""
+    parts = []
+    for begin in range(0, len(states), ROWS):
+        block = [a[begin : begin + ROWS] for a in (states, draws)]
+        number = len(block[0])
+        padded = [np.concatenate([a, np.repeat(a[-1:], ROWS - number, axis=0)]) for a in block]
+        parts.append([np.asarray(a)[:number] for a in run(*padded)])
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 @lru_cache(maxsize=16)
 def _compiled_pair(step: JaxStep):
-    return jax.jit(step.run)
+    return _rows(step.run, 1)
 
 
 @lru_cache(maxsize=16)
 def _compiled_push(step: JaxStep):
     uniforms = jnp.ones(step.state_program.count("uniform"))  # no exchange
-    return jax.jit(lambda s, e, k, h: step.state_program(Noise(e, uniforms, k), s, h))
+    restore = ravel_floats(step.template.state)[1]
+    remote = isinstance(step.state_program, MappedRecursion)
+
+    def run(s, e, k, h):
+        after = step.state_program(Noise(e, uniforms, k), s, h)
+        if remote:  # its state is z
+            return after, s, s[: step.target.size]
+        state = restore(s)
+        return after, ravel_pytree(step.sampler.unpack(state))[0], ravel_pytree(step.sampler.position(state))[0]
+
+    return _rows(run, 2)
 
 
 def _integer_outcomes(ranges: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -545,25 +572,35 @@ def _integer_outcomes(ranges: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     return outcomes, np.full(total, 1 / total)
 
 
-def fit_affine(push, start: np.ndarray, noise_size: int, weight: float) -> Affine:
-    """The affine map through a base point, unit displacements and a check at a generic point."""
-    base, zero = np.asarray(start, np.float64), np.zeros(noise_size)
-    origin = push(base, zero)
-    matrix = np.stack([push(base + e, zero) - origin for e in np.eye(len(base))], axis=1)
-    columns = [push(base, e) - origin for e in np.eye(noise_size)]
-    noise = np.stack(columns, axis=1) if columns else np.zeros((len(origin), 0))
-    generic = np.cos(1.7 * np.arange(len(base)) + 0.4)
-    shock = np.cos(2.3 * np.arange(noise_size) + 0.9)
+def fit_affine(
+    push: Callable[[np.ndarray, np.ndarray], np.ndarray], start: np.ndarray, noise_size: int, weight: float
+) -> Affine:
+    """The affine map through a base point, unit displacements and a check at a generic point.
+
+    Args:
+        push: states (P, m) and draws (P, k) -> what becomes of them (P, ..).
+        start: (m,).
+        noise_size: k.
+        weight: of the map.
+    """
+    base = np.asarray(start, np.float64)
+    m, k = len(base), noise_size
+    generic = np.cos(1.7 * np.arange(m) + 0.4)
+    shock = np.cos(2.3 * np.arange(k) + 0.9)
+    states = base + np.concatenate([np.zeros((1, m)), np.eye(m), np.zeros((k, m)), generic[None]])
+    draws = np.concatenate([np.zeros((1 + m, k)), np.eye(k), shock[None]])
+    ends = push(states, draws)
+    origin, actual = ends[0], ends[-1]
+    matrix, noise = (ends[1 : 1 + m] - origin).T, (ends[1 + m : -1] - origin).T
     predicted = origin + matrix @ generic + noise @ shock
-    actual = push(base + generic, shock)
     scale = np.abs(origin).max(initial=1.0) + np.abs(matrix).sum() + np.abs(noise).sum()
     if not np.allclose(actual, predicted, rtol=0, atol=1e4 * np.finfo(float).eps * scale):
         raise NotAffine("the step is not affine in state and noise on this target")
     return Affine(matrix, noise, origin - matrix @ base, weight)
 
 
-def _affine_readout(read, flat) -> tuple[np.ndarray, np.ndarray]:
+def _affine_readout(read: Callable[[np.ndarray], np.ndarray], flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     base = np.asarray(flat, np.float64)
-    origin = read(base)
-    matrix = np.stack([read(base + e) - origin for e in np.eye(len(base))], axis=1)
-    return matrix, origin - matrix @ base
+    ends = read(base + np.concatenate([np.zeros((1, len(base))), np.eye(len(base))]))
+    matrix = (ends[1:] - ends[0]).T
+    return matrix, ends[0] - matrix @ base

@@ -3,6 +3,7 @@
 Every `estimate` returns +grad U, summed over the data.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
 from sgmcmc_verification.samplers.interface.sampler import Estimate, Stateless
 from sgmcmc_verification.targets.target import DataTerms, Target
 
@@ -29,6 +30,12 @@ class Exact(Stateless):
         del key
         value, gradient = self.target.value_and_gradient(position)
         return Estimate(gradient, value), estate
+
+
+@functools.lru_cache(maxsize=64)
+def compiled_gradient(target: Target) -> Callable[[Position], tuple[jax.Array, Tree]]:
+    """Potential and gradient, compiled once per target: for steps that are not, which ask for one at a time."""
+    return jax.jit(target.value_and_gradient)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,18 +1,15 @@
 """Helpers of samplers with `backend == "host"`: random numbers from NumPy, estimators of either kind."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import jax
 import numpy as np
 
-from sgmcmc_verification.samplers.estimators.basic import Exact
-from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position, Tree
+from sgmcmc_verification.samplers.estimators.basic import Exact, compiled_gradient
+from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.sampler import Estimate
-from sgmcmc_verification.targets.target import Target
 
 
 class Unintercepted(Exception):
@@ -35,16 +32,10 @@ class HostExact(Exact):
     def estimate(self, key: Any, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
         """Estimate at a position, and the next state of the estimator."""
         del key
-        value, gradient = _value_and_gradient(self.target)(position)
+        value, gradient = compiled_gradient(self.target)(position)
         return Estimate(gradient, value), estate
 
 
 def is_exact(estimator: Estimator) -> bool:
     """True for the exact gradient itself; subclasses may add noise to it."""
     return type(estimator) in (Exact, HostExact)
-
-
-@lru_cache(maxsize=32)
-def _value_and_gradient(target: Target) -> Callable[[Position], tuple[jax.Array, Tree]]:
-    """Potential and gradient, compiled once per target: a host sampler asks for one gradient at a time."""
-    return jax.jit(target.value_and_gradient)

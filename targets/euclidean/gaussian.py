@@ -1,5 +1,6 @@
 """Gaussian laws in any dimension, on arrays and on pytrees."""
 
+import functools
 from typing import Any
 
 import jax
@@ -40,13 +41,14 @@ def gaussian(mean: Any, covariance: Any, name: str, structure: Any = None) -> Ta
     mean, covariance = np.array(mean, np.float64), np.array(covariance, np.float64)
     require_gaussian(mean, covariance)
     dim = mean.size
-    flat, unravel = ravel_pytree(jnp.zeros(dim) if structure is None else structure)
-    if flat.size != dim:
-        raise ValueError(f"structure: needs as many numbers as the mean has ({dim}), got {flat.size}")
-    dtype = flat.dtype
+    structure = np.zeros(dim) if structure is None else structure
+    size = sum(np.size(leaf) for leaf in jax.tree.leaves(structure))
+    if size != dim:
+        raise ValueError(f"structure: needs as many numbers as the mean has ({dim}), got {size}")
+    dtype = jnp.result_type(float)
     scales = np.sqrt(np.diag(covariance))
     # half a standard deviation off the mean: at the mean the gradient vanishes, which would hide mistakes
-    example = unravel(jnp.asarray(mean + 0.5 * scales * (-1.0) ** np.arange(dim), dtype))
+    example = jax.tree.map(jnp.asarray, _like(structure, mean + 0.5 * scales * (-1.0) ** np.arange(dim), dtype))
     root = np.linalg.cholesky(covariance)
     precision = np.linalg.inv(covariance)
     precision = (precision + precision.T) / 2
@@ -59,9 +61,10 @@ def gaussian(mean: Any, covariance: Any, name: str, structure: Any = None) -> Ta
         d = centred(position)
         return d @ jnp.asarray(precision, d.dtype) @ d / 2
 
+    @functools.partial(jax.jit, static_argnums=1)
     def sample(key, n):
         normals = jax.random.normal(key, (n, dim), dtype)
-        return jax.vmap(unravel)(jnp.asarray(mean, dtype) + normals @ jnp.asarray(root.T, dtype))
+        return _like(structure, jnp.asarray(mean, dtype) + normals @ jnp.asarray(root.T, dtype), dtype)
 
     def squared_distance(position):
         return 2 * potential(position)
@@ -86,6 +89,15 @@ def gaussian(mean: Any, covariance: Any, name: str, structure: Any = None) -> Ta
         curvature=float(np.linalg.eigvalsh(precision)[-1]),
         source="closed form; sampling by the Cholesky factor of the covariance",
     )
+
+
+def _like(structure: Any, flat: Any, dtype: Any) -> Any:
+    """Arrays (..., d) in ravel order as a pytree like `structure`, whose leaves have the same leading axes."""
+    leaves, tree = jax.tree.flatten(structure)
+    ends = np.cumsum([0, *map(np.size, leaves)])
+    shape = lambda leaf: (*flat.shape[:-1], *np.shape(leaf))
+    parts = [flat[..., a:b].reshape(shape(leaf)) for leaf, a, b in zip(leaves, ends, ends[1:], strict=False)]
+    return jax.tree.unflatten(tree, [part.astype(dtype) for part in parts])
 
 
 def standard() -> Target:
@@ -119,7 +131,7 @@ def pytree() -> Target:
 
     Two leaves have equal shapes, so that one key used for both of them gives a correlation that the law has not.
     """
-    structure = {"left": jnp.zeros(2), "right": jnp.zeros(2), "bias": jnp.zeros(())}
+    structure = {"left": np.zeros(2), "right": np.zeros(2), "bias": np.zeros(())}
     # ravel order is alphabetical: bias, left, right
     correlations = {(0, 1): 0.3, (0, 4): -0.4, (1, 2): -0.2, (1, 3): 0.5, (2, 3): 0.1, (2, 4): -0.6, (3, 4): 0.2}
     covariance = _covariance([0.8, 1.0, 0.5, 1.3, 0.7], correlations)
@@ -142,22 +154,22 @@ def network() -> Target:
     Two layers of equal shape, one with many inputs, a convolution (four axes), scales of a norm, an array of three axes
     and a number alone: samplers tell leaves apart by their names, by the number of their axes and by their size.
     """
-    layer = {"w": jnp.zeros((2, 2)), "b": jnp.zeros(2)}
+    layer = {"w": np.zeros((2, 2)), "b": np.zeros(2)}
     structure = {
-        "conv": {"kernel": jnp.zeros((2, 1, 2, 1)), "bias": jnp.zeros(1)},
+        "conv": {"kernel": np.zeros((2, 1, 2, 1)), "bias": np.zeros(1)},
         "hidden": layer,
-        "log_sigma": jnp.zeros(()),
-        "norm": {"scale": jnp.zeros(2)},
+        "log_sigma": np.zeros(()),
+        "norm": {"scale": np.zeros(2)},
         "out": layer,
-        "series": jnp.zeros((2, 1, 2)),
-        "wide": jnp.zeros((17, 1)),
+        "series": np.zeros((2, 1, 2)),
+        "wide": np.zeros((17, 1)),
     }
     return rotated("gaussian-network", 41, 10.0, structure)
 
 
 def matrix() -> Target:
     """One array of four rows and three columns."""
-    return rotated("gaussian-matrix", 12, 6.0, jnp.zeros((4, 3)))
+    return rotated("gaussian-matrix", 12, 6.0, np.zeros((4, 3)))
 
 
 def _covariance(scales: list[float], correlations: dict[tuple[int, int], float]) -> np.ndarray:

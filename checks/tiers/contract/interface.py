@@ -25,8 +25,9 @@ from sgmcmc_verification.checks.core.preflight import difference
 from sgmcmc_verification.checks.core.selection import first_and_structured, structured_targets
 from sgmcmc_verification.checks.core.start_position import start_position
 from sgmcmc_verification.checks.tracing.estimator_state import drops_state
+from sgmcmc_verification.samplers.estimators.basic import Exact, compiled_gradient
 from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw, Exchange, ParticleLaw
-from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator, Sampler
 from sgmcmc_verification.samplers.interface.whole_state import is_key
 from sgmcmc_verification.targets.target import Target
 
@@ -53,12 +54,22 @@ class Shifted:
     def estimate(self, key, estate, position):
         """Estimate at a position, and the next state of the estimator."""
         estimate, estate = self.inner.estimate(key, estate, position)
-        ramp = lambda x: 1 + jnp.arange(x.size).reshape(x.shape) / 2
+        ramp = lambda x: 1 + np.arange(x.size).reshape(x.shape) / 2
         move = lambda tree: jax.tree.map(lambda x: x + jnp.asarray(self.offset * ramp(x), x.dtype), tree)
         return estimate._replace(gradient=move(estimate.gradient), statistics=move(estimate.statistics)), estate
 
     def __getattr__(self, name):
         return getattr(self.inner, name)
+
+
+class CompiledExact(Exact):
+    """The exact gradient, compiled, for steps that are not."""
+
+    def estimate(self, key, estate, position):
+        """Estimate at a position, and the next state of the estimator."""
+        del key
+        value, gradient = compiled_gradient(self.target)(position)
+        return Estimate(gradient, value), estate
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -130,12 +141,16 @@ def kit(subject: Subject, target: Target) -> Kit:
     """The kit of a subject on a target; cached, so that a step is compiled once, for the default options."""
     sampler, estimator = subject.sampler(target), subject.estimator(target)
     init = lambda key, position: sampler.init(key, position, estimator)
-    step = lambda key, state, h, offset: sampler.step(key, state, h, Shifted(estimator, offset))
+    inner = estimator
+    step = lambda key, state, h, offset: sampler.step(key, state, h, Shifted(inner, offset))
     # A variant takes a few dozen steps: dispatching their operations one by one, compiled once for all samplers, costs
     # less than compiling each variant, unless it loops inside of a step.
     loops = Composite in sampler.claims or isinstance(sampler.claims.law, ExactLaw | ParticleLaw)
     if sampler.backend == "jax":
-        step = jax.jit(step) if loops or not subject.options else step
+        if loops or not subject.options:
+            step = jax.jit(step)
+        elif type(estimator) is Exact:
+            inner = CompiledExact(estimator.target)
     else:
         in_place = step
         step = lambda key, state, h, offset: in_place(key, copy.deepcopy(state), h, offset)  # it may change its state

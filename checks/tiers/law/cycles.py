@@ -93,9 +93,10 @@ def laws_of_code(step: JaxStep, hs: np.ndarray, start: Gaussian) -> list[Gaussia
     for h in hs:
         # flags of the state (not numbers of the law) are those of this step of the chain
         flat, restore = ravel_floats(state)
-        push = lambda s, e, restore=restore, h=h: np.asarray(
+        one = lambda s, e, restore=restore, h=h: np.asarray(
             ravel_floats(run(restore(jnp.asarray(s)), jnp.asarray(e), jnp.asarray(h)))[0]
         )
+        push = lambda states, draws, one=one: np.stack([one(s, e) for s, e in zip(states, draws, strict=True)])
         law = propagate([fit_affine(push, np.asarray(flat), count, 1.0)], law)
         laws.append(Gaussian(read @ law.mean, read @ law.covariance @ read.T))
         state = run(state, jnp.zeros(count), jnp.asarray(h))

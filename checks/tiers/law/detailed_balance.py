@@ -95,6 +95,16 @@ def other_ways(step: JaxStep) -> Callable[..., jax.Array]:
     return jax.jit(jax.vmap(another, (0, 0, 0, None)))
 
 
+def _acceptance(move: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+    """(x, xi, h) -> the probability with which the proposal F(x, xi) is accepted."""
+
+    def acceptance(x, xi, h):
+        y = move(x, xi, h, jnp.zeros(()))
+        return accepted_share(lambda share: jnp.all(move(x, xi, h, share) == y))
+
+    return acceptance
+
+
 def pairs_of(step: JaxStep) -> Callable[..., Pairs]:
     """(x (P, d), xi (P, d), h) -> pairs, compiled: proposals F(x, xi), their acceptance, and the way back from each."""
     move = _moves(step)
@@ -104,9 +114,7 @@ def pairs_of(step: JaxStep) -> Callable[..., Pairs]:
     def log_density(x, xi, h):
         return -0.5 * xi @ xi - jnp.linalg.slogdet(slope(x, xi, h))[1]
 
-    def acceptance(x, xi, h):
-        y = proposal(x, xi, h)
-        return accepted_share(lambda share: jnp.all(move(x, xi, h, share) == y))
+    acceptance = _acceptance(move)
 
     def way_back(x, xi, h):
         """The noise that leads back, followed from small steps, where it is nearly -xi, and whether it is the one.
@@ -214,7 +222,9 @@ def detailed_balance(case: Case, exact: ExactLaw | None) -> Finding:
     U, slope = (jax.jit(jax.vmap(f)) for f in (case.target.flat_potential, jax.grad(case.target.flat_potential)))
     run = lambda h: Pairs(*map(np.asarray, compiled(start, noise, jnp.asarray(h))))
     h0 = case.step_size
-    hs = step_sizes_of(lambda h: float(np.nan_to_num(run(h).acceptance[near, 0]).mean()), h0) if exact else [h0]
+    rates = jax.jit(jax.vmap(_acceptance(_moves(step)), (0, 0, None)))  # without the ways back, which take long
+    mean = lambda h: float(np.nan_to_num(np.asarray(rates(start[near], noise[near], jnp.asarray(h)))).mean())
+    hs = step_sizes_of(mean, h0) if exact else [h0]
     worst, reason, tested, rejecting, scale, blunt, rows, at = 0.0, "all pairs balance", 0, 0, 1.0, 0.0, [], h0
     for h in hs:
         found = run(h)

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy
 
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
@@ -30,7 +29,7 @@ BULK, BOX = 3.0, 8.0
 SIGMA = 4.9
 """Largest normal of the search: single precision draws none above 5.42."""
 POINTS = 4096
-"""States, draws and step sizes of a search, quasi-random."""
+"""States, draws and step sizes of a search, a Latin hypercube."""
 SMALL = 16.0
 """Factor of a second, smaller step size at which a side that does something else has to do so too."""
 TOLERANCE = 1e-8
@@ -82,13 +81,16 @@ def search(step: JaxStep, target: Target, h: float) -> Search:
         return np.asarray(at(*map(jnp.asarray, (z, e, u, b, sizes)))), (z, e, sizes)
 
     size = n + k + uniforms + len(ranges) + 1
-    cube = scipy.stats.qmc.Sobol(size, rng=0).random(POINTS)
+    generator = np.random.default_rng(0)
+    # a Latin hypercube: each coordinate meets each of as many intervals once
+    cube = (
+        generator.permuted(np.tile(np.arange(POINTS), (size, 1)), axis=1).T + generator.random((POINTS, size))
+    ) / POINTS
     bulk, (states, normals, _) = run(cube, BULK, BULK)
     seen = [(states, normals)]
     both = (bulk[..., 0].min(axis=0) < 0) & (bulk[..., 1].max(axis=0) > 0)
     open_branches = [i for i in range(len(found)) if not both[i]]
     entered: list[Branch] = []
-    generator = np.random.default_rng(0)
     above = bulk[..., 1].max(axis=0) > 0
     trial, values = cube, bulk
     for radius in (None, *(0.25 / 2.0**r for r in range(ROUNDS))):
@@ -199,7 +201,7 @@ def _deviation(case: Case, step: JaxStep, found: Search) -> tuple[float, str]:
     for h in (case.step_size, case.step_size / SMALL):
         ends = ends_of(step, h)
         try:
-            bulk = fit_affine(lambda s, e, ends=ends: ends(s[None], e[None])[0], base, step.noise_size, 1.0)
+            bulk = fit_affine(ends, base, step.noise_size, 1.0)
         except NotApplicable:
             return 0.0, ""
         terms = np.abs(bulk.offset) + np.abs(found.states) @ np.abs(bulk.matrix).T

@@ -105,8 +105,9 @@ def closed_state(case: Case) -> Finding:
     if calls := _calls_back(sampler, estimator, case):
         raise Inconclusive(f"the step calls Python back ({', '.join(calls)}): what that keeps is no part of the state")
     memory = sampler.claims.get(CarriedState)
+    run_at = _runs(sampler, estimator, case.target)
     for factor in STEP_SIZES:
-        run = _run(sampler, estimator, case.target, factor * case.step_size, usual=factor == 1.0)
+        run = run_at(factor * case.step_size, factor == 1.0)
         compared += run.steps
         worst = max(worst, run.gap if run.first < 0 or memory is None else 0.0)
         if run.first >= 0 and memory is None:
@@ -134,13 +135,18 @@ def closed_state(case: Case) -> Finding:
     )
 
 
-def _run(sampler: Sampler, estimator: Estimator, target: Target, h: float, usual: bool) -> Run:
-    if not on_host(sampler):
-        start = sampler.init(jax.random.key(0), start_position(sampler, target), estimator)
-        out = _compiled(sampler, estimator)(start, h, NUM_STEPS if usual else FEWER_STEPS)
-        state, steps, first, gap, size = out
+def _runs(sampler: Sampler, estimator: Estimator, target: Target) -> Callable[[float, bool], Run]:
+    """(h, whether it is the usual step size) -> the run; compiled once for all of them."""
+    if on_host(sampler):
+        return lambda h, usual: _host_run(sampler, estimator, target, h, usual)
+    start = sampler.init(jax.random.key(0), start_position(sampler, target), estimator)
+    compiled = _compiled(sampler, estimator)
+
+    def run(h: float, usual: bool) -> Run:
+        state, steps, first, gap, size = compiled(start, h, NUM_STEPS if usual else FEWER_STEPS)
         return Run(state, int(steps), bool(np.isfinite(size)), int(first), float(gap))
-    return _host_run(sampler, estimator, target, h, usual)
+
+    return run
 
 
 def _compiled(sampler: Sampler, estimator: Estimator) -> Callable[..., Any]:

@@ -94,10 +94,10 @@ def product(size: int, positive: bool = False) -> Target:
     return Target(
         name=f"product-{size}",
         manifold=Positive(size) if positive else Euclidean(size),
-        example=jnp.full(size, 0.7),
+        example=jnp.asarray(np.full(size, 0.7)),
         potential=lambda x: jnp.sum(x**2 / 2 + x**4 / 12),
         curvature=2.0,
-        terms=DataTerms(lambda x: jnp.sum(x**2 / 2), datum, jnp.full(5, 0.2), 5),
+        terms=DataTerms(lambda x: jnp.sum(x**2 / 2), datum, jnp.asarray(np.full(5, 0.2)), 5),
     )
 
 
@@ -105,15 +105,17 @@ def traced(subject: Subject, target: Target, h: float) -> Traced:
     """A step on `target`. Raises OutOfReach where the tape cannot feed its draws, NotApplicable without blocks."""
     sampler, estimator, size = subject.sampler(target), subject.estimator(target), target.size
     start = sampler.init(jax.random.key(0), target.example, estimator)
-    z0, unravel = ravel_pytree(sampler.unpack(start))
+    flat, unravel = ravel_pytree(sampler.unpack(start))
     # blocks of z that have one number per coordinate, made equal within each
-    shapes = [jnp.size(leaf) for leaf in jax.tree.leaves(sampler.unpack(start))]
+    shapes = [np.size(leaf) for leaf in jax.tree.leaves(sampler.unpack(start))]
     ends = np.cumsum([0, *shapes])
     blocks = [slice(int(a), int(b)) for a, b in itertools.pairwise(ends) if b - a == size]
     if not blocks:
         raise NotApplicable("z has no part with a number per coordinate")
+    values = np.array(flat)
     for i, block in enumerate(blocks):
-        z0 = z0.at[block].set(0.7 - 0.4 * i)
+        values[block] = 0.7 - 0.4 * i
+    z0 = jnp.asarray(values)
 
     def move(z: jax.Array) -> jax.Array:
         pack_key, step_key = jax.random.split(jax.random.key(0))

@@ -64,13 +64,14 @@ def fresh_draws(case: Case) -> Finding:
     )
     first = sampler.init(jax.random.key(7), position, estimator)
     move = jax.jit(lambda key, state: sampler.step(key, state, h, estimator))
-    state = move(jax.random.key(8), first)
+    stored = [i for i, leaf in enumerate(jax.tree.leaves(first)) if is_key(leaf)]
+    # after a step the keys of a state are others, and nothing else of it matters here
+    state = move(jax.random.key(8), first) if stored else first
     step = lambda key: sampler.step(key, _with_keys(state, key), h, estimator)
     calls, unfollowed = consumed_keys(step, keys)
     initial, _ = consumed_keys(lambda key: sampler.init(key, position, estimator), jax.random.key(7)[None])
     found = repeated(calls, initial)
     found = found or _constant_noise(case, keys)
-    stored = [i for i, leaf in enumerate(jax.tree.leaves(state)) if is_key(leaf)]
     if stored and not found:
         found = _stored(move, state, stored)
     if not found and unfollowed:
