@@ -14,16 +14,8 @@ from sgmcmc_verification.samplers.entry import Row
 RIGHT = [entry for entry in entries() if entry.kind == "right" and entry.file == "coins.py"]
 WRONG = [entry for entry in entries() if entry.kind == "wrong" and entry.file == "c20_coins.py"]
 LINE = "anharmonic"
-SAMPLED = (
-    "barker",
-    "rademacher",
-    "lazy_lattice",
-    "signed_sghmc",
-    "key_in_state",
-    "walk_barker",
-    "random_scan",
-    "late_noise",
-)
+SAMPLED = ("barker", "lazy_lattice", "signed_sghmc", "walk_barker")
+BY_SAMPLING = ("barker_half_slope", "centred_coin", "lattice_leans", "walk_half")
 
 
 def subject(entry) -> Subject:
@@ -50,7 +42,7 @@ def test_by_sampling_a_right_sampler_has_the_law(entry):
     assert result.verdict in ("pass", "inconclusive"), result.reason
 
 
-@pytest.mark.parametrize("entry", WRONG, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", [e for e in WRONG if e.name in BY_SAMPLING], ids=lambda entry: entry.name)
 def test_by_sampling_a_wrong_sampler_has_not(entry):
     result = by_sampling(subject(entry), LINE, 0)
     assert result.verdict == "fail", result.reason

@@ -106,7 +106,6 @@ def antithetic(key, x, last, g):
 zeros = lambda x: jnp.zeros_like(x)
 RIGHT = {
     "slice sampling": (Slice(), ANHARMONIC),
-    "slice sampling in the plane": (Slice(), PLANE),
     "multinomial HMC": (Multinomial(), PLANE),
     "HMC": (HMC(), ANHARMONIC),
     "Euler": (Euler(), ANHARMONIC),
@@ -114,13 +113,12 @@ RIGHT = {
 WRONG = {
     "half of the variance of the noise": (Euler(noise=lambda e: e / np.sqrt(2)), ANHARMONIC),
     "HMC without the kinetic energy in its ratio": (HMC(kinetic=False), PLANE),
-    "multinomial HMC without the kinetic energy": (Multinomial(kinetic=False), PLANE),
     "a force of 0.7": (Euler(lambda g, h: 0.7 * g), PLANE),
     "noise that takes itself back": (Langevin(antithetic, zeros), ANHARMONIC),
 }
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("name", ["slice sampling", "multinomial HMC"])
 def test_a_right_kernel_passes(name):
     finding = decide(law_of_runs, *RIGHT[name])
     assert finding.verdict == "pass", finding.reason
@@ -136,6 +134,7 @@ def test_a_wrong_kernel_fails(name):
 
 def test_exact_kernels_are_run_where_they_reject_and_others_at_their_usual_step_size():
     rejecting, smooth = decide(law_of_runs, *RIGHT["HMC"]), decide(law_of_runs, *RIGHT["Euler"])
+    assert (rejecting.verdict, smooth.verdict) == ("pass", "pass"), (rejecting.reason, smooth.reason)
     assert 0.01 < rejecting.measurements["rejected"] <= 0.5
     usual = 0.05 / target(ANHARMONIC).curvature
     assert rejecting.step_size > usual

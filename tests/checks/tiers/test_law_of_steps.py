@@ -71,7 +71,6 @@ class Lazy:
 
 RIGHT = {
     "Gamma noise": (drawn(skewed), PLANE),
-    "Gamma noise on a line": (drawn(skewed), ANHARMONIC),
     "Gamma noise in the banana": (drawn(skewed), "banana"),
     "slice sampling": (Slice(), PLANE),
     "multinomial HMC": (Multinomial(), ANHARMONIC),
@@ -84,7 +83,6 @@ WRONG = {
     "one Gamma draw for all coordinates": (drawn(lambda k, s: skewed(k, (1,)) * jnp.ones(s)), PLANE),
     "a force of 0.7": (Euler(lambda g, h: 0.7 * g), "banana"),
     "HMC without the kinetic energy in its ratio": (HMC(kinetic=False), PLANE),
-    "multinomial HMC without the kinetic energy": (Multinomial(kinetic=False), PLANE),
 }
 
 

@@ -41,7 +41,17 @@ def claimed(row):
     return on, claims
 
 
-FIXED = [r for r in SAMPLERS if StationaryLaw in claimed(r)[1] and claimed(r)[1].weak_order is not None]
+def one_of_each():
+    """The first row of each method with a weak order: options and estimators of a method share the code of its step."""
+    found = {}
+    for row in SAMPLERS:
+        on, claims = claimed(row)
+        if StationaryLaw in claims and claims.weak_order is not None:
+            found.setdefault((type(Subject(row).sampler(on)).__qualname__, claims.weak_order), row)
+    return list(found.values())
+
+
+FIXED = one_of_each()
 
 
 @pytest.mark.parametrize("row", FIXED, ids=lambda row: row.name)

@@ -1,6 +1,7 @@
 """The recipe tier: correct dynamics pass, and every term that is deleted or turned is named.
 
-The deletion test runs over the examples of this folder and over the dynamics that the reference samplers declare.
+The deletion test runs over all terms of the examples of this folder, and over one term of the dynamics that each
+reference sampler declares.
 """
 
 import dataclasses
@@ -123,7 +124,7 @@ def test_a_deleted_gamma_term_fails_by_name(name):
     dynamics = dynamics_of(name)
     terms = gamma_terms(dynamics, points_of(name))
     assert terms
-    for term in terms:
+    for term in terms if name in EXAMPLES else terms[-1:]:
         result = judge(dynamics, without_term(dynamics, term), points_of(name))
         assert result.verdict == "fail"
         assert f"drift of {dynamics.names[term.i]}:" in result.reason
