@@ -146,7 +146,11 @@ def test_options_are_those_of_the_plugin():
 
     commands = next(a for a in reports_parser()._actions if isinstance(a.choices, dict)).choices
     of_reports = {flag for command in commands.values() for a in command._actions for flag in a.option_strings}
-    of_reports |= {"--method"}  # of reports.statistics.multiple_tests
+    of_reports |= {
+        "--method",
+        "--quick",
+        "--resume",
+    }  # of reports.statistics.multiple_tests, reports.experiments.common.cli
     for text in (README, *(file.read_text(encoding="utf-8") for file in PAGES.glob("*.md"))):
         assert set(re.findall(r"(?<![\w-])(--[a-z][\w-]+)", text)) <= {*added, *others, *of_reports}
 
