@@ -22,6 +22,8 @@ SAMPLED_TIERS = ("invariance", "noise", "convergence")
 """The statistical tiers that apply to a sampler on a flat space without latent variables."""
 USUAL_TIERS = (*DETERMINISTIC_TIERS, *SAMPLED_TIERS)
 """Tiers of a sampler on a flat space without latent variables."""
+LAW_TIERS = ("contract", "law", *SAMPLED_TIERS)
+"""Tiers of a sampler without declared dynamics."""
 PARTICLE_TIERS = ("contract", "law", "convergence")
 """Tiers of a particle method."""
 MANIFOLD_TIERS = (*USUAL_TIERS, "geometry")
@@ -74,6 +76,10 @@ class Row:
     place: str = ""
     tags: tuple[str, ...] = ()
 
+
+_EXACT = "exact at every step size, without declared dynamics"
+NO_DYNAMICS = {"recipe": _EXACT, "generator": _EXACT, "order": _EXACT}
+"""Reasons why some tiers do not apply to an exact kernel without declared dynamics."""
 
 # Targets and options that rows share ---------------------------------------------------------------------------------
 

@@ -5,6 +5,8 @@ import difflib
 from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.finite.entries import ENTRIES as FINITE
 from sgmcmc_verification.samplers.geodesic.entries import ENTRIES as GEODESIC
+from sgmcmc_verification.samplers.metropolis.entries import ENTRIES as BARKER
+from sgmcmc_verification.samplers.metropolis.entries import EXACT as METROPOLIS_EXACT
 from sgmcmc_verification.samplers.overdamped.entries import ENTRIES as OVERDAMPED
 from sgmcmc_verification.samplers.overdamped.entries import EXACT as OVERDAMPED_EXACT
 from sgmcmc_verification.samplers.overdamped.entries import HOST as OVERDAMPED_HOST
@@ -21,6 +23,7 @@ from sgmcmc_verification.samplers.underdamped.entries import EXACT as UNDERDAMPE
 
 SAMPLERS: tuple[Row, ...] = (
     *OVERDAMPED,
+    *BARKER,
     *UNDERDAMPED,
     *THERMOSTATS,
     *RIEMANNIAN,
@@ -28,6 +31,7 @@ SAMPLERS: tuple[Row, ...] = (
     *UNDERDAMPED_EXACT,
     *OVERDAMPED_EXACT,
     *RIEMANNIAN_EXACT,
+    *METROPOLIS_EXACT,
     # from H, D and Q alone
     *RIEMANNIAN_RECIPES,
     # preconditioned: a constant matrix, a function of the position, the Fisher information that the noise tells

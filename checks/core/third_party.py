@@ -27,6 +27,7 @@ from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.capabilities import PartSampler, on_host
 from sgmcmc_verification.samplers.interface.claims import Claims, Moves, ParticleLaw, StationaryLaw
 from sgmcmc_verification.samplers.interface.from_step import Completed, complete
+from sgmcmc_verification.samplers.interface.opened_state import open_state
 from sgmcmc_verification.samplers.interface.part import on_part
 from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator, Need, Sampler
 from sgmcmc_verification.samplers.interface.trees import EstimatorState, Key, Position
@@ -284,7 +285,7 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any]) -> S
             raise (error if isinstance(error, ValueError) else ValueError(one_line(error))) from error
     if not isinstance(sampler, Completed) or ParticleLaw in sampler.claims:
         return sampler
-    sampler = state_alone(sampler, target)
+    sampler = with_open_state(state_alone(sampler, target), target)
     if "claims" not in sampler.given and "temperature" in options:
         law = dataclasses.replace(sampler.claims[StationaryLaw], temperature=float(options["temperature"]))
         sampler = dataclasses.replace(sampler, claims=Claims(sampler.claims.source, law))
@@ -313,12 +314,16 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any]) -> S
 
 def state_alone(sampler: Completed, target: Target) -> Completed:
     """The sampler whose step returns the state alone, where it returns a tuple of the state and more beside it."""
-    host = on_host(sampler)
-    step, estimator = sampler.step, _exact(target, host)
-    ends = lambda key: one_step(sampler, target, key, estimator)
-    try:
-        before, after = ends(np.random.default_rng(0)) if host else jax.eval_shape(ends, jax.random.key(0))
-    except RAISED:
+    step, host = sampler.step, on_host(sampler)
+    # shapes are those of an estimate without a value, unless the step asks for more than a gradient and a potential
+    for estimator in (HostExact(target),) if host else (Sealed(Shaped(target)), _exact(target, host)):
+        ends = lambda key, given=estimator: one_step(sampler, target, key, given)
+        try:
+            before, after = ends(np.random.default_rng(0)) if host else jax.eval_shape(ends, jax.random.key(0))
+        except RAISED:
+            continue
+        break
+    else:
         return sampler
     shape = lambda tree: (jax.tree.structure(tree), [np.shape(leaf) for leaf in jax.tree.leaves(tree)])
     if not isinstance(after, tuple) or not after or shape(after) == shape(before) or shape(after[0]) != shape(before):
@@ -329,6 +334,15 @@ def state_alone(sampler: Completed, target: Target) -> Completed:
         return step(key, state, step_size, estimator)[0]
 
     return dataclasses.replace(sampler, step=alone)
+
+
+def with_open_state(sampler: Completed, target: Target) -> Completed:
+    """The sampler whose states are trees of numbers, where it runs in Python and keeps objects."""
+    if not on_host(sampler) or sampler.given & {"unpack", "pack"}:
+        return sampler
+    with contextlib.suppress(*RAISED):
+        return open_state(sampler, target.example, _exact(target, host=True), 0.01 / target.curvature)
+    return sampler
 
 
 def needs_of(sampler: Sampler, target: Target) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Planted bugs of AMAGOLD: what replaces the kinetic energy, where the energy is taken, and what a rejection does."""
+"""Planted bugs of AMAGOLD and MAKLA: the kinetic energy and its substitute, where the energy is taken, rejections."""
 
 from dataclasses import dataclass
 
@@ -10,6 +10,7 @@ from sgmcmc_verification.samplers.interface.metropolis import accept, finite_or_
 from sgmcmc_verification.samplers.numerics.noise import injected_noise
 from sgmcmc_verification.samplers.underdamped.amagold import AMAGOLD, AmagoldState
 from sgmcmc_verification.samplers.underdamped.hmc import potential_of
+from sgmcmc_verification.samplers.underdamped.makla import MAKLA
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,22 @@ class Explicit(AMAGOLD):
 def deciding(**how):
     """A builder of `Decides`."""
     return lambda target, **options: Decides(**how, **options)
+
+
+@dataclass(frozen=True)
+class NoTurn(MAKLA):
+    """A rejection keeps the sign of the momentum."""
+
+    def rejected(self, momentum):
+        return momentum
+
+
+@dataclass(frozen=True)
+class PotentialOnly(MAKLA):
+    """The test compares potentials only."""
+
+    def kinetic(self, momentum):
+        return 0.0 * super().kinetic(momentum)
 
 
 BALANCE = "pi(z) k(z, z') = pi(R z') k(R z', R z)"
@@ -144,5 +161,22 @@ DEFECTS: tuple[Defect, ...] = (
         "metropolis",
         "stages",
         targets=LINE,
+    ),
+    planted(
+        "makla-keeps-momentum-on-rejection",
+        "makla",
+        NoTurn,
+        "a rejection keeps the sign of the momentum",
+        Kill("law_of_runs", "anharmonic", "time averages of f along runs from the target -> pi(f)"),
+        "metropolis",
+        "state",
+    ),
+    planted(
+        "makla-without-kinetic-energy",
+        "makla",
+        PotentialOnly,
+        "the acceptance compares potentials only",
+        Kill("law_of_runs", "anharmonic", "time averages of f along runs from the target -> pi(f)"),
+        "metropolis",
     ),
 )

@@ -9,6 +9,9 @@ import jax.numpy as jnp
 from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
 from sgmcmc_verification.samplers.estimators.altered import Altered
 from sgmcmc_verification.samplers.interface.metropolis import accept, finite_or_reject, inner
+from sgmcmc_verification.samplers.metropolis.barker import SGBD, Barker
+from sgmcmc_verification.samplers.metropolis.elliptical_slice import EllipticalSlice
+from sgmcmc_verification.samplers.metropolis.pcn import PCN
 from sgmcmc_verification.samplers.numerics.noise import normal_like
 from sgmcmc_verification.samplers.overdamped.mala import MALA
 from sgmcmc_verification.samplers.underdamped.hmc import HMC, MetropolisState, potential_of
@@ -103,6 +106,49 @@ class WrongWay(MALA):
         # what the kernel sees is -grad U with U as it is, for the proposal and for its density alike
         turned = lambda held: held._replace(gradient=jax.tree.map(jnp.negative, held.gradient))
         return turned(super().step(key, turned(state), step_size, Altered(estimator, lambda e, _: turned(e))))
+
+
+@dataclass(frozen=True)
+class WithReference(PCN):
+    """The acceptance has the whole potential: the reference law is counted twice."""
+
+    def relative(self, state):
+        return state.potential / self.temperature
+
+
+@dataclass(frozen=True)
+class LinearDecay(PCN):
+    """x (1 - h T / s^2) for x exp(-h T / s^2), with the spread as it was: not reversible for the reference law."""
+
+    def propose(self, key, x, step_size):
+        time = step_size * self.temperature / self.scale**2
+        added = 1 - time - jnp.exp(-time)
+        return jax.tree.map(lambda a, b: b + added * a, x, super().propose(key, x, step_size))
+
+
+@dataclass(frozen=True)
+class SliceOfAll(EllipticalSlice):
+    """The level is one of the whole potential, from which the reference law is not taken off."""
+
+    def relative(self, state, variance):
+        return state.potential / self.temperature
+
+
+@dataclass(frozen=True)
+class NoSigns(Barker):
+    """a = (U(x) - U(y)) / T, as if the signs were fair."""
+
+    def log_proposal(self, start, gradient, end):
+        return 0.0 * super().log_proposal(start, gradient, end)
+
+
+@dataclass(frozen=True)
+class TwiceTheSlope(SGBD):
+    """Signs by 2 grad U: the drift is that of the temperature T / 2, the noise that of T."""
+
+    def step(self, key, state, step_size, estimator):
+        steeper = lambda e, _: e._replace(gradient=jax.tree.map(lambda g: 2 * g, e.gradient))
+        return super().step(key, state, step_size, Altered(estimator, steeper))
 
 
 BALANCE = "pi(x) k(x, y) = pi(y) k(y, x)"
@@ -233,5 +279,49 @@ DEFECTS: tuple[Defect, ...] = (
         source="netket/netket#2254",
         targets=LINE,
         diagnosis=r"factor 2 .*T",
+    ),
+    planted(
+        "pcn-reference-counted-twice",
+        "pcn",
+        lambda target, **options: WithReference(3.0 / target.curvature**0.5, **options),
+        "accepted by the whole potential, as if the proposal were symmetric: the reference law is counted twice",
+        Kill("detailed_balance", "anharmonic", BALANCE),
+        "metropolis",
+        targets=LINE,
+    ),
+    planted(
+        "pcn-linear-decay",
+        "pcn",
+        lambda target, **options: LinearDecay(3.0 / target.curvature**0.5, **options),
+        "1 - h T / s^2 for exp(-h T / s^2): the proposal does not keep the reference law",
+        Kill("detailed_balance", "anharmonic", BALANCE),
+        "metropolis",
+        targets=LINE,
+    ),
+    planted(
+        "elliptical-slice-of-the-whole-potential",
+        "elliptical-slice",
+        SliceOfAll,
+        "levels of U for those of U - |x|^2 / (2 h): the reference law is counted twice",
+        Kill("law_of_runs", "anharmonic", "time averages of f along runs from the target -> pi(f)"),
+        "metropolis",
+        "variance",
+    ),
+    planted(
+        "barker-without-densities",
+        "barker",
+        NoSigns,
+        "accepted as if the signs were fair",
+        Kill("law_of_runs", "anharmonic", "time averages of f along runs from the target -> pi(f)"),
+        "metropolis",
+    ),
+    planted(
+        "sgbd-twice-the-slope",
+        "sgbd",
+        TwiceTheSlope,
+        "signs by 2 grad U: the law of temperature T / 2",
+        Kill("law_of_runs", "anharmonic", "time averages of f along runs from the target -> pi(f)"),
+        "variance",
+        "limit",
     ),
 )

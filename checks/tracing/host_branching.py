@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import special
 
+from sgmcmc_verification.checks.numerics.quadrature import gauss_hermite
 from sgmcmc_verification.samplers.estimators.host import Unintercepted
 from sgmcmc_verification.targets.numerics.quadrature import jacobi_rule
 
@@ -52,8 +53,9 @@ class BranchingGenerator:
 
     def standard_normal(self, size=None, dtype=np.float64):
         """N(0, 1) by Gauss-Hermite."""
-        x, w = special.roots_hermitenorm(self.points)
-        return np.asarray(self._fill(() if size is None else size, rule=lambda: (x, w / w.sum())), dtype)[()]
+        nodes, weights = gauss_hermite(1, self.points)
+        rule = lambda: (nodes[:, 0], weights)
+        return np.asarray(self._fill(() if size is None else size, rule=rule), dtype)[()]
 
     def normal(self, loc=0.0, scale=1.0, size=None):
         """N(loc, scale^2) by Gauss-Hermite."""

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from sgmcmc_verification.samplers.dynamics.overdamped import overdamped_dynamics
-from sgmcmc_verification.samplers.entry import SAMPLED_TIERS, Row
+from sgmcmc_verification.samplers.entry import LAW_TIERS, NO_DYNAMICS, Row
 from sgmcmc_verification.samplers.estimators.basic import Minibatch
 from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.aliases import (
@@ -125,10 +125,6 @@ COMPOSITE = {
     "generator": "a step of several inner iterations with a full refresh has no generator; its limit h -> 0 counts",
     "order": "a step of several inner iterations with a full refresh has no local expansion in the step size",
 }
-LAW_TIERS = ("contract", "law", *SAMPLED_TIERS)
-"""Tiers of a sampler without declared dynamics."""
-_NO_DYNAMICS = "exact at every step size, without declared dynamics"
-EXACT = {"recipe": _NO_DYNAMICS, "generator": _NO_DYNAMICS, "order": _NO_DYNAMICS}
 PARTICLES = {
     "recipe": "a particle method: no diffusion is declared",
     "generator": "a particle method: no diffusion is declared",
@@ -180,7 +176,7 @@ def kernel_row(name: str, build: Builder, composite: bool, **more: Any) -> Row:
     Its step size is that of the library in the first case, h of a diffusion in the other.
     """
     kept: dict[str, Any] = {"targets": FEW, "step_size": 0.2, "step_power": 0.5 if composite else 1.0, **more}
-    return Row(name, build, tiers=LAW_TIERS, unsupported=COMPOSITE if composite else EXACT, **kept)
+    return Row(name, build, tiers=LAW_TIERS, unsupported=COMPOSITE if composite else NO_DYNAMICS, **kept)
 
 
 def torch_row(name: str, adapter: Builder, fixed: Options | None = None, **more: Any) -> Row:

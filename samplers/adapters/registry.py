@@ -5,6 +5,7 @@ The rows stand beside the adapters.
 
 from collections.abc import Mapping
 
+from sgmcmc_verification.samplers.adapters.ase import ENTRIES as ASE
 from sgmcmc_verification.samplers.adapters.blackjax import ENTRIES as BLACKJAX
 from sgmcmc_verification.samplers.adapters.blackjax_mcmc import ENTRIES as BLACKJAX_MCMC
 from sgmcmc_verification.samplers.adapters.fortuna import ENTRIES as FORTUNA
@@ -32,6 +33,7 @@ ADAPTERS: tuple[Row, ...] = (
     *SGMCMCJAX,
     *JAX_SGMC,
     *FORTUNA,
+    *ASE,
 )
 """The rows, in the order in which they are run."""
 
@@ -49,6 +51,8 @@ _SEQUENCE_NAMES = (
 )
 _FIT_NAMES = ("fullrank_vi", "meanfield_vi", "pathfinder", "schrodinger_follmer")
 _MODEL_NAMES = ("customgibbs", "discretegibbs", "discretehmcgibbs", "gibbs", "hmcgibbs", "mixedhmc")
+_CELL = "a law of a periodic cell and of the atoms in it: a target has no cell"
+_CELL_NAMES = ("melchionnanpt", "isotropic-mtknpt", "mtknpt", "masked-mtknpt", "npt", "npt-berendsen")
 _AROUND_NAMES = (
     *("metropolis_hastings", "replica_exchange_mc", "transformed_transition_kernel", "transition_kernel"),
     *("dual_averaging_step_size_adaptation", "simple_step_size_adaptation"),
@@ -72,6 +76,11 @@ UNSUPPORTED: Mapping[str, str] = {
     "tfp/variational_sgd": f"{_TENSORFLOW}; constant SGD, whose law is a fitted approximation by claim",
     "numpyro/steinvi": "a mixture of guides fitted to the posterior: no law is claimed for its particles; with a Delta "
     "guide and loss_temperature = 1 / M it is numpyro/svgd",
+    **_because("ase", (*_CELL_NAMES, "inhomogeneous-npt-berendsen"), _CELL),
+    "ase/velocity-verlet": "moves at a constant energy: there is no temperature",
+    "ase/nose-hoover-chain-nvt": "counts three degrees of freedom for each atom, whatever is held fixed; draws "
+    "nothing, and is not ergodic on the Gaussians of the checks",
+    "ase/switch-langevin": "ase/langevin while the potential is changed along the run: no law is claimed",
     "numpyro/asvgd": "numpyro/svgd while a temperature is annealed; its last cycle is numpyro/svgd",
 }
 """Public samplers of the libraries above that have no row, each with its reason."""

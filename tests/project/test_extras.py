@@ -26,6 +26,7 @@ MODULES = {
     "geoopt": "geoopt",
     "posteriors": "posteriors",
     "devinterp": "devinterp",
+    "ase": "ase",
 }
 """First part of the names of a library's rows -> its module."""
 OF_EXTRAS = (

@@ -109,8 +109,9 @@ def test_a_claimed_closed_form_is_the_law_of_the_code(row):
 @pytest.mark.parametrize("row", [r for r in WITH_LAW if ExactLaw in claims_of(r)], ids=lambda row: row.name)
 def test_an_exact_kernel_claims_the_target_itself(row):
     for options in ({}, *row.variants):
-        law = claims_of(row, options)[StationaryMoments].values
-        assert law(0.3, 2.5) == {"position": pytest.approx(options.get("temperature", 1.0) / 2.5)}
+        law, T = claims_of(row, options)[StationaryMoments].values(0.3, 2.5), options.get("temperature", 1.0)
+        assert law["position"] == pytest.approx(T / 2.5)
+        assert law.get("momentum", T) == pytest.approx(T)
 
 
 def test_the_law_of_a_thermostat_is_read_off_its_hamiltonian():

@@ -71,6 +71,14 @@ class Paths:
                     return now
         return None
 
+    def refusal(self, z, xi, b, turned) -> tuple[float, bool]:
+        """The distance of what is rejected from R z, 0.0 within round-off, and whether the noise moves it."""
+        end, round_off = np.asarray(self.rejected(z, xi, b)), 1e2 * EPS * (1 + np.abs(z).max())
+        gap = float(np.abs(end - turned).max())
+        if gap <= round_off:
+            return 0.0, False
+        return gap, bool(np.abs(end - np.asarray(self.rejected(z, -xi, b))).max() > round_off)
+
     def log_volume(self, z, xi, b, back, xi_back, b_back) -> float:
         """log |det d(z', xi') / d(z, xi)|."""
         forward_z, forward_xi = map(np.asarray, self.slopes(z, xi, b))
@@ -99,6 +107,9 @@ def stochastic(subject: Subject, target: Target):
 def skew_detailed_balance(case: Case, reversal: Reversal, equation: Diffusion) -> Finding:
     """pi(z) k(z, z') = pi(R z') k(R z', R z) along paths of noise, and a rejection leads to R z.
 
+    Where noise moves what is rejected, as it does between two halves of an Ornstein-Uhlenbeck flow, accepted paths
+    that do not balance fail, and those that do leave the law to others.
+
     Source: zhang2020amagold, the theorem on its skew-detailed balance.
     """
     step = step_map(case.subject, case.target, stochastic(case.subject, case.target))
@@ -114,15 +125,16 @@ def skew_detailed_balance(case: Case, reversal: Reversal, equation: Diffusion) -
         raise OutOfReach(f"{normals} normals lead to {step.size} coordinates: many ways back from one point")
     paths, H = Paths(step, h, reversal), jax.jit(equation.dynamics(case.target).H)
     ranges = np.array(program.ranges, int)
-    worst, reason, tested, rejecting, scale = 0.0, "all paths balance", 0, 0, 1.0
+    worst, reason, tested, rejecting, scale, noisy = 0.0, "all paths balance", 0, 0, 1.0, False
     for i, z in enumerate(generic_points(step, POINTS)):
         for k in range(DRAWS):
             xi = 1.3 * np.cos(2.7 * k + 1.9 * np.arange(normals) + z.sum())
             b = (7 * i + 3 * k + 5 * np.arange(len(ranges))) % np.maximum(ranges, 1)
             turned, forward = np.asarray(paths.reverse(z)), float(paths.acceptance(z, xi, b))
             # what is accepted for every uniform is never rejected
-            stay = float(np.abs(np.asarray(paths.rejected(z, xi, b)) - turned).max()) if forward < 1 - 1e-9 else 0.0
-            if stay > 1e2 * EPS * (1 + np.abs(z).max()) and stay > worst:
+            stay, random = paths.refusal(z, xi, b, turned) if forward < 1 - 1e-9 else (0.0, False)
+            noisy = noisy or random
+            if stay > worst and not random:
                 worst, reason = stay, f"what is rejected is {stay:.3g} away from R z"
             back = np.asarray(paths.reverse(paths.proposal(z, xi, b)))
             xi_back = paths.way_back(back, turned, xi, b[::-1])
@@ -143,6 +155,8 @@ def skew_detailed_balance(case: Case, reversal: Reversal, equation: Diffusion) -
     allowance = 1e6 * EPS * scale
     if tested < 8 or (not rejecting and worst <= allowance):
         raise Inconclusive(f"only {tested} paths could be reversed, {rejecting} of them with a rejection")
+    if noisy and worst <= allowance:
+        raise OutOfReach("accepted paths balance; noise moves what is rejected too, which has no one way back")
     return Finding(
         effect=float(worst),
         tolerance=Tolerance(float(allowance), "round-off of the way back"),

@@ -31,6 +31,7 @@ from sgmcmc_verification.samplers.interface.claims import (
     LearntPreconditioner,
     StationaryLaw,
 )
+from sgmcmc_verification.samplers.interface.opened_state import step_of
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.turns import turn_of
 from sgmcmc_verification.samplers.interface.whole_state import is_key
@@ -283,7 +284,7 @@ def _host_clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) ->
 
     leaves, structure = jax.tree.flatten(state)
     names = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(state)[0]]
-    written = of_step(sampler.step)
+    written = of_step(step_of(sampler))
     before = [end(copy.deepcopy(sampler), state, seed) for seed in range(KEYS)]
     counts: list[tuple[str, Any, Callable[[Any], tuple[Sampler, Any]]]] = []
     for i, leaf in enumerate(leaves):
@@ -316,16 +317,22 @@ def _is_whole(value: Any) -> bool:
     return np.shape(value) == () and np.issubdtype(kind, np.integer)
 
 
+def _owner(sampler: Sampler) -> Any:
+    """The object whose method `step` is."""
+    step = step_of(sampler)
+    return step.__self__ if inspect.ismethod(step) else sampler
+
+
 def _attributes(sampler: Sampler) -> dict[str, Any]:
     """Attributes of the object whose method `step` is."""
-    owner = sampler.step.__self__ if inspect.ismethod(sampler.step) else sampler
+    owner = _owner(sampler)
     return dict(vars(owner)) if hasattr(owner, "__dict__") else {}
 
 
 def _with(sampler: Sampler, name: str, value: Any) -> Sampler:
     """A copy with another value of an attribute of the object whose method `step` is."""
     other = copy.deepcopy(sampler)
-    object.__setattr__(other.step.__self__ if inspect.ismethod(other.step) else other, name, value)
+    object.__setattr__(_owner(other), name, value)
     return other
 
 

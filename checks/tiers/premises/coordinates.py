@@ -36,9 +36,10 @@ from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
 from sgmcmc_verification.targets.manifolds.orthant import Positive
 from sgmcmc_verification.targets.target import DataTerms, Target
 
-FEW, MANY, WITH_MATRICES, ON_HOST = (5, 17), 70_001, 257, 1031
+FEW, MANY, IN_TURN, WITH_MATRICES, ON_HOST = (5, 17), 70_001, 37, 257, 1031
 """Numbers of coordinates: primes, so that no block, row or tile fits, the largest beyond what 16 bits count; fewer for
-methods with dense matrices, and on the host, where each draw is moved by itself."""
+methods that take all coordinates for each of them in turn, whose loop is written out, with dense matrices, and on the
+host, where each draw is moved by itself."""
 SMALLER = (2, 3, 4, 7)
 """Numbers of coordinates for which the response is asked where the program is another one than for the first of few."""
 CLOUDS = (2, 3, 7)
@@ -63,12 +64,14 @@ class Response(NamedTuple):
         factors: of w in all pairs of blocks, of the noise and of the drift.
         where: coordinates in which the residual is large.
         dense: whether the step makes matrices of the size of the coordinates squared.
+        work: numbers that it makes at most in one place of the program, in all turns of the loops around it.
     """
 
     residual: float
     factors: np.ndarray
     where: np.ndarray
-    dense: bool
+    dense: bool = False
+    work: int = 0
 
 
 class Traced(NamedTuple):
@@ -150,17 +153,18 @@ def response(subject: Subject, size: int, positive: bool) -> Response:
 
     w = direction(size)
     noise, drift = (np.asarray(a) for a in answers(z0, jnp.zeros(program.count("normal")), jnp.asarray(w)))
-    dense = largest(program.jaxpr.jaxpr) >= size**2
-    return _summary(noise, drift, w, dense, TOLERANCE)
+    found = _summary(noise, drift, w, TOLERANCE)
+    jaxpr = program.jaxpr.jaxpr
+    return found._replace(dense=largest(jaxpr) >= size**2, work=largest(jaxpr, turns=True))
 
 
-def _summary(noise: np.ndarray, drift: np.ndarray, w: np.ndarray, dense: bool, tolerance: float) -> Response:
+def _summary(noise: np.ndarray, drift: np.ndarray, w: np.ndarray, tolerance: float) -> Response:
     """The response from that of the noise and of the drift, each (pairs of blocks, size), to w."""
     both = np.concatenate([noise / max(np.abs(noise).max(), 1e-300), drift / max(np.abs(drift).max(), 1e-300)])
     # the median over the coordinates, which those that are treated otherwise do not move
     gaps = np.abs(both - np.median(both / w, axis=1)[:, None] * w)
     raw = np.median(np.concatenate([noise, drift]) / w, axis=1)
-    return Response(float(gaps.max()), raw, np.flatnonzero(gaps.max(axis=0) > tolerance), dense)
+    return Response(float(gaps.max()), raw, np.flatnonzero(gaps.max(axis=0) > tolerance))
 
 
 def host_response(subject: Subject, size: int, positive: bool) -> Response:
@@ -199,7 +203,7 @@ def host_response(subject: Subject, size: int, positive: bool) -> Response:
         push = still.copy()
         push[i] = SHIFT * w
         drift.append((move(push, np.zeros(count))[0] - move(-push, np.zeros(count))[0]) / (2 * SHIFT))
-    return _summary(np.concatenate(noise), np.concatenate(drift), w, False, DIFFERENCES)
+    return _summary(np.concatenate(noise), np.concatenate(drift), w, DIFFERENCES)
 
 
 def direction(size: int) -> np.ndarray:
@@ -208,11 +212,25 @@ def direction(size: int) -> np.ndarray:
     return w - w.mean()
 
 
-def largest(jaxpr: Any) -> int:
-    """Number of entries of the largest array of a program."""
+def largest(jaxpr: Any, turns: bool = False) -> int:
+    """Number of entries of the largest array of a program; with `turns` those of all turns of a loop are counted."""
     made = [v.aval for e in jaxpr.eqns for v in e.outvars] + [v.aval for v in jaxpr.constvars]
     sizes = [int(np.prod(aval.shape)) for aval in made if hasattr(aval, "shape")]
-    return max([*sizes, *(largest(sub) for e in jaxpr.eqns for sub in subjaxprs(e.params))], default=0)
+    times = lambda equation: equation.params["length"] if turns and equation.primitive.name == "scan" else 1
+    return max(
+        [*sizes, *(times(e) * largest(sub, turns) for e in jaxpr.eqns for sub in subjaxprs(e.params))], default=0
+    )
+
+
+def _many(found: dict[int, Response], host: bool) -> int:
+    """The number of coordinates that is compared with few: as many as the work that grows with them allows."""
+    few, more = (found[size] for size in FEW)
+    if host:
+        return ON_HOST
+    if more.dense:
+        return WITH_MATRICES
+    quadratic = more.work > few.work * (FEW[1] / FEW[0]) ** 1.5
+    return IN_TURN if quadratic else MANY
 
 
 def _targets(subject: Subject) -> tuple[str, ...]:
@@ -248,7 +266,7 @@ def equal_coordinates(case: Case) -> Finding:
         usual = _operations(case.subject, FEW[0], positive)
         others = [size for size in SMALLER if _operations(case.subject, size, positive) not in (usual, [])]
         found |= {size: _response(case.subject, size, host, positive) for size in others}
-    many = ON_HOST if host else WITH_MATRICES if found[FEW[-1]].dense else MANY
+    many = _many(found, host)
     found[many] = _response(case.subject, many, host, positive)
     if repeated := "" if host else shared_keys(case.subject, many, positive):
         return _finding(case, tolerance, 1.0, f"in {many} dimensions {repeated}")

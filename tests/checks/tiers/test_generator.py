@@ -214,7 +214,7 @@ def test_one_compilation_serves_all_points_and_step_sizes():
     assert compiled._cache_size() == 1
 
 
-WITHOUT_DIFFUSION = {"csgld-kept", "hmc", "amagold", "rmhmc", "rmhmc-recipe-metric", "gmc", "chmc"}
+WITHOUT_DIFFUSION = {"csgld-kept", "hmc", "amagold", "makla", "rmhmc", "rmhmc-recipe-metric", "gmc", "chmc"}
 """Its force depends on the learnt weights (`contour_force`), or a step has no generator."""
 
 

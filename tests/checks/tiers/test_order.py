@@ -51,7 +51,9 @@ def one_of_each():
     return list(found.values())
 
 
-FIXED = one_of_each()
+COINS = ("sgbd",)
+"""Rows whose signs are coins, which have no quadrature; their law is sampled (`test_reference_relative`)."""
+FIXED = [row for row in one_of_each() if row.name not in COINS]
 
 
 @pytest.mark.parametrize("row", FIXED, ids=lambda row: row.name)

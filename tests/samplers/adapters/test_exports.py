@@ -1,6 +1,8 @@
 """Every sampler that a release exports has a row or a reason: a new one in a new release makes this fail."""
 
+import importlib
 import inspect
+import pkgutil
 import re
 
 import pytest
@@ -20,6 +22,7 @@ ALIASES = {
         "uncalibrated_hamiltonian_monte_carlo": "uncalibrated_hmc",
     },
     "posteriors": {},
+    "ase": {"nvt_berendsen": "berendsen", "melchionna_npt": "melchionnanpt"},
 }
 """Second names of a library, and names of rows that are shorter than the library's."""
 
@@ -63,9 +66,18 @@ def _posteriors():
     return [name for name, value in vars(sgmcmc).items() if isinstance(value, ModuleType)]
 
 
+def _ase():
+    md = pytest.importorskip("ase.md")
+    from ase.md.md import MolecularDynamics
+
+    modules = [importlib.import_module(f"ase.md.{module.name}") for module in pkgutil.iter_modules(md.__path__)]
+    classes = {value for module in modules for value in vars(module).values() if inspect.isclass(value)}
+    return [c.__name__ for c in classes if issubclass(c, MolecularDynamics) and c is not MolecularDynamics]
+
+
 @pytest.mark.parametrize(
     ("library", "exported"),
-    [("blackjax", _blackjax), ("numpyro", _numpyro), ("tfp", _tfp), ("posteriors", _posteriors)],
+    [("blackjax", _blackjax), ("numpyro", _numpyro), ("tfp", _tfp), ("posteriors", _posteriors), ("ase", _ase)],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_every_exported_sampler_is_a_row_or_has_a_reason(library, exported):
@@ -73,5 +85,5 @@ def test_every_exported_sampler_is_a_row_or_has_a_reason(library, exported):
     assert names
     short = {ALIASES[library].get(word, word) for name in names for word in (_words(name),)}
     known = {name.partition("/")[2] for name in (*ROWS, *UNSUPPORTED) if name.startswith(f"{library}/")}
-    fold = lambda name: name.replace("_", "").replace("-", "")
+    fold = lambda name: name.replace("_", "").replace("-", "").lower()
     assert {name for name in short if fold(name) not in set(map(fold, known))} == set()

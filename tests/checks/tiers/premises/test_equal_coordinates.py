@@ -229,3 +229,44 @@ def test_a_state_without_a_number_per_coordinate_is_not_applicable():
 
     with pytest.raises(NotApplicable, match="no part with a number per coordinate"):
         decide(equal_coordinates, Sum(), LINE)
+
+
+@dataclass
+class Sweep:
+    """A move of each coordinate in turn, by a gradient of all; the scale of its noise is `scale(i, coordinates)`."""
+
+    scale: Any
+
+    def step(self, key, x, step_size, estimator):
+        def one(x, i):
+            g = gradient(estimator, x)[i]
+            e = self.scale(i, x.size) * jax.random.normal(jax.random.fold_in(key, i))
+            return x.at[i].add(-step_size * g + jnp.sqrt(2 * step_size) * e), None
+
+        return jax.lax.scan(one, x, jnp.arange(x.size))[0]
+
+
+def test_coordinates_that_are_moved_in_turn_are_fewer():
+    """With 70,001 of them each would be taken as often, in a program that is written out."""
+    finding = decide(equal_coordinates, Sweep(lambda i, n: 1.0), LINE)
+    assert finding.verdict == "pass", finding.reason
+    assert "37 coordinates" in finding.reason
+
+
+def test_a_block_of_a_sweep_that_is_treated_otherwise_fails():
+    finding = decide(equal_coordinates, Sweep(lambda i, n: jnp.where(i < 20, 1.0, 0.9)), LINE)
+    assert finding.verdict == "fail", finding.reason
+
+
+def test_a_loop_of_a_fixed_number_of_turns_is_taken_with_as_many_coordinates_as_none():
+    class SubSteps:
+        """Twenty steps of Euler in one."""
+
+        def step(self, key, x, step_size, estimator):
+            h = step_size / 20
+            one = lambda x, k: (x - h * gradient(estimator, x) + jnp.sqrt(2 * h) * normal(k, x), None)
+            return jax.lax.scan(one, x, jax.random.split(key, 20))[0]
+
+    finding = decide(equal_coordinates, SubSteps(), LINE)
+    assert finding.verdict == "pass", finding.reason
+    assert "70001 coordinates" in finding.reason

@@ -35,6 +35,22 @@ class HostWalk:
         return x - step_size * g + max(np.sqrt(2 * step_size), self.least) * rng.standard_normal(np.shape(x))
 
 
+class VelocityOfPositions:
+    """A kinetic Euler step in NumPy that reads its velocity back from two positions, as codes with constraints do."""
+
+    backend = "host"
+
+    def init(self, rng, x, estimator):
+        return (x, rng.standard_normal(np.shape(x)))
+
+    def step(self, rng, state, step_size, estimator):
+        x, v = state
+        g = np.asarray(estimator.estimate(rng, (), x)[0].gradient)
+        v = v - step_size * (g + v) + np.sqrt(2 * step_size) * rng.standard_normal(np.shape(x))
+        y = x + step_size * v
+        return (y, (y - x) / step_size)
+
+
 class InnerSteps:
     """A drift that is divided by a whole number, floor(1 / sqrt(h)), and taken as often: a jump at each of them."""
 
@@ -85,6 +101,7 @@ ONE_POWER = {
     "a whole number of inner steps": InnerSteps(),
     "coins, of Barker's proposal": Barker(),
     "a host sampler": HostWalk(0.0),
+    "a velocity that is read back from positions": VelocityOfPositions(),
 }
 
 

@@ -1,0 +1,253 @@
+"""States of host samplers that are objects, as trees of numbers: what an object holds, and the object made again.
+
+A sampler in Python may keep an object of a class of its own, a deque, a structured array or tensors of torch. What it
+holds is a Markov chain all the same; its numbers are where z is looked for (`whole_state`), which takes a tree of them.
+"""
+
+import collections
+import dataclasses
+import enum
+import inspect
+import sys
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+
+from sgmcmc_verification.samplers.interface.from_step import Completed
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.interface.trees import Builder, Key, Position, Scalar, State, Tree
+
+Held = Tree
+"""A value in a state: a number, an array, a container, an object."""
+Form = tuple[Held, ...]
+"""All of a state but its numbers: nested tuples, which can be compared."""
+FIXED = (type(None), str, bytes, enum.Enum, types.FunctionType, types.BuiltinFunctionType, type)
+NUMBERS = (bool, int, float, np.bool_, np.number, jax.Array)
+TRIED = 3
+"""Steps after which a state still has to come apart."""
+
+
+class Closed(Exception):
+    """A state that cannot be taken apart; the message says what is in it."""
+
+
+@jax.tree_util.register_pytree_node_class
+class Opened:
+    """A state that was taken apart, a tree whose leaves are its numbers.
+
+    Args:
+        form: of it.
+        leaves: its numbers and arrays, in order.
+    """
+
+    def __init__(self, form: Form, leaves: list[Held]) -> None:
+        self.form, self.leaves = form, leaves
+
+    def tree_flatten(self) -> tuple[list[Held], Form]:
+        """The leaves, and the form."""
+        return self.leaves, self.form
+
+    @classmethod
+    def tree_unflatten(cls, form: Form, leaves: Held) -> "Opened":
+        """The state of a form with these leaves."""
+        return cls(form, list(leaves))
+
+
+def is_tree(state: State) -> bool:
+    """True for a state that is a tree of numbers, arrays and keys as it is."""
+    return all(isinstance(leaf, NUMBERS) or _is_plain(leaf) for leaf in jax.tree.leaves(state))
+
+
+def opened(state: State, twice: bool = False) -> Opened:
+    """A state taken apart; its arrays are copied.
+
+    Args:
+        state: of a host sampler.
+        twice: whether one array may stand in two places: in the opened state they are two.
+
+    Raises:
+        Closed: for what cannot be taken apart, and for an object or memory in two places: to write to one is to change
+            the other.
+    """
+    leaves: list[Held] = []
+    held: list[Held] = []
+    form = _form(state, leaves, held)
+    arrays = [value for value in held if isinstance(value, np.ndarray) and value.size]
+    if not twice and any(np.shares_memory(one, other) for i, one in enumerate(arrays) for other in arrays[:i]):
+        raise Closed("two arrays that share memory")
+    return Opened(form, leaves)
+
+
+def closed(state: Opened) -> State:
+    """The state as the sampler knows it, its arrays copied."""
+    return _made(state.form, iter(state.leaves))
+
+
+@dataclass(frozen=True, eq=False)
+class OpenStates:
+    """The methods of a sampler whose states are objects, by trees of the numbers in them.
+
+    Attributes:
+        sampler: with the objects.
+    """
+
+    sampler: Completed
+
+    def init(self, key: Key, position: Position, estimator: Estimator) -> Opened:
+        """The first state."""
+        return opened(self.sampler.init(key, position, estimator), twice=True)
+
+    def step(self, key: Key, state: Opened, step_size: Scalar, estimator: Estimator) -> Opened:
+        """The next state."""
+        return opened(self.sampler.step(key, closed(state), step_size, estimator))
+
+    def position(self, state: Opened) -> Position:
+        """The position of a state."""
+        return self.sampler.position(closed(state))
+
+
+def open_state(sampler: Completed, position: Position, estimator: Estimator, step_size: float) -> Completed:
+    """The sampler with states that are trees of numbers; as it is where they are already, or cannot be.
+
+    Args:
+        sampler: of the host, without `unpack` and `pack` of its own.
+        position: in the bulk.
+        estimator: of its gradients.
+        step_size: of a few steps after which a state still has to come apart.
+    """
+    generator = np.random.default_rng(0)
+    if is_tree(sampler.init(generator, position, estimator)):
+        return sampler
+    methods = OpenStates(sampler)
+    try:
+        state = methods.init(generator, position, estimator)
+        for _ in range(TRIED):
+            state = methods.step(generator, state, step_size, estimator)
+    except Closed:
+        return sampler
+    made = {"init": methods.init, "step": methods.step, "position": methods.position}
+    return dataclasses.replace(sampler, **made, unpack=methods.position, pack=methods.init)
+
+
+def step_of(sampler: Sampler) -> Builder:
+    """The step that was written, of a sampler that has it by the numbers of its states."""
+    step = sampler.step
+    while inspect.ismethod(step) and isinstance(step.__self__, OpenStates):
+        step = step.__self__.sampler.step
+    return step
+
+
+def _is_plain(value: Held) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.names is None and value.dtype != object
+
+
+def _form(value: Held, leaves: list[Held], held: list[Held]) -> Form:
+    """The form of a value; its numbers are appended to `leaves`, what can be written to, as arrays, to `held`."""
+    if isinstance(value, NUMBERS) or (hasattr(value, "dtype") and not isinstance(value, np.ndarray | _tensor())):
+        leaves.append(value)
+        return ("number",)
+    if isinstance(value, FIXED):
+        return ("fixed", value)
+    if isinstance(value, np.ndarray):
+        held.append(value)
+        return _form_of_array(value, leaves)
+    if isinstance(value, _tensor()):
+        if type(value) is not _tensor() or value.requires_grad:
+            raise Closed("a parameter of torch")
+        held.append(value.numpy())
+        leaves.append(value.numpy().copy())
+        return ("tensor", value.dtype)
+    if not isinstance(value, tuple):
+        if any(value is other for other in held):
+            raise Closed("an object that holds itself, or stands in two places")
+        held.append(value)
+    return _form_of_container(value, leaves, held)
+
+
+def _tensor() -> Held:
+    """The class of tensors of torch, if it was imported: without it there is none."""
+    torch: Held = sys.modules.get("torch")
+    return np.ndarray if torch is None else torch.Tensor
+
+
+def _form_of_array(value: np.ndarray, leaves: list[Held]) -> Form:
+    if value.dtype == object:
+        raise Closed("an array of objects")
+    if value.dtype.names is None:
+        leaves.append(value.copy())
+        return ("array",)
+    if any(value[name].dtype.names for name in value.dtype.names):
+        raise Closed("a structured array of structured arrays")
+    leaves += [value[name].copy() for name in value.dtype.names]
+    return ("fields", value.dtype)
+
+
+def _form_of_container(value: Held, leaves: list[Held], held: list[Held]) -> Form:
+    kind = type(value)
+    if isinstance(value, Mapping):
+        return ("mapping", kind, tuple(value), *(_form(item, leaves, held) for item in value.values()))
+    if isinstance(value, collections.deque):
+        return ("deque", value.maxlen, *(_form(item, leaves, held) for item in value))
+    if isinstance(value, tuple | list):
+        return ("sequence", kind, *(_form(item, leaves, held) for item in value))
+    if isinstance(value, np.random.Generator | np.random.RandomState | np.random.BitGenerator | types.ModuleType):
+        raise Closed(f"a {kind.__name__}")
+    parts = _attributes(value)
+    if not parts:
+        raise Closed(f"a {kind.__name__}")
+    return ("object", kind, tuple(parts), *(_form(item, leaves, held) for item in parts.values()))
+
+
+def _attributes(value: Held) -> dict[str, Held]:
+    """The attributes of an object that are set, those with slots included."""
+    slots = [s for kind in type(value).__mro__ for s in _names(getattr(kind, "__slots__", ()))]
+    found = {name: getattr(value, name) for name in slots if not name.startswith("__") and hasattr(value, name)}
+    return found | dict(getattr(value, "__dict__", {}))
+
+
+def _names(slots: Held) -> tuple[str, ...]:
+    return (slots,) if isinstance(slots, str) else tuple(slots)
+
+
+def _made(form: Form, leaves: Iterator[Held]) -> Held:
+    """The value of a form, from its numbers in order."""
+    match form:
+        case ("number",):
+            return next(leaves)
+        case ("fixed", value):
+            return value
+        case ("array",):
+            leaf = next(leaves)
+            return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
+        case ("tensor", kind):
+            return sys.modules["torch"].tensor(next(leaves), dtype=kind)
+        case ("fields", kind):
+            parts = [np.asarray(next(leaves)) for _ in kind.names]
+            array = np.empty(parts[0].shape[: parts[0].ndim - len(kind[0].shape)], kind)
+            for name, part in zip(kind.names, parts, strict=True):
+                array[name] = part
+            return array
+        case _:
+            return _made_container(form, leaves)
+
+
+def _made_container(form: Form, leaves: Iterator[Held]) -> Held:
+    match form:
+        case ("mapping", kind, names, *parts):
+            items = zip(names, (_made(part, leaves) for part in parts), strict=True)
+            return kind(items)
+        case ("deque", longest, *parts):
+            return collections.deque((_made(part, leaves) for part in parts), maxlen=longest)
+        case ("sequence", kind, *parts):
+            items = [_made(part, leaves) for part in parts]
+            return kind(*items) if hasattr(kind, "_fields") else kind(items)
+        case ("object", kind, names, *parts):
+            made = kind.__new__(kind)
+            for name, part in zip(names, parts, strict=True):
+                object.__setattr__(made, name, _made(part, leaves))
+            return made
+        case _:
+            raise AssertionError(form)
