@@ -4,6 +4,7 @@ Such a kernel is exact for exact potentials. Noise in the gradient comes with no
 step size gives it the law of the target: it has nothing to show under noise.
 """
 
+import copy
 from functools import lru_cache
 from typing import Any
 
@@ -19,11 +20,18 @@ from sgmcmc_verification.samplers.estimators.altered import Altered
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.sampler import Estimate
 from sgmcmc_verification.samplers.interface.trees import Position
+from sgmcmc_verification.targets.target import Target
 
+LEVELS = (-1e5, -1e4, -1e3, -1e2, 1e2, 1e3, 1e4, 1e5)
+"""Constants by which a potential is raised."""
 STEEPER = 3.0
 """Factor of the potential when it is changed; on a slice of a flat one a step would not end."""
+SAME = 1e-6
+"""Relative difference of two steps that are the same but for the rounding of a large potential."""
 FACTORS = (1.0, 16.0)
 """Multiples of the usual step size at which it is changed: at the larger one proposals are rejected."""
+FEW = 1 / 8
+"""Share of the steps that a constant may change by round-off."""
 KEYS, HOST_KEYS = 64, 8
 """Steps that are compared at each of them."""
 
@@ -57,3 +65,43 @@ def potential_decides(subject: Subject) -> bool:
     keys = jax.random.split(jax.random.key(0), KEYS)
     differ = jax.jit(lambda h: jax.vmap(lambda key: jnp.any(end(key, exact, h) != end(key, steeper, h)))(keys).any())
     return any(bool(differ(h)) for h in sizes)
+
+
+def level_that_matters(subject: Subject, target: Target) -> float | None:
+    """The smallest of `LEVELS` that changes steps by being added to the potential, which changes no law; None if none.
+
+    A step that a constant of 1 changes has the level of its energy for a purpose. Of large energies round-off turns an
+    acceptance now and then.
+    """
+    if not potential_decides(subject):
+        return None
+    sampler, exact = subject.sampler(target), subject.estimator(target)
+    sizes = [factor * subject.step_size(target) for factor in FACTORS]
+    if on_host(sampler):
+
+        def ends(level: float) -> np.ndarray:
+            raised = Altered(exact, lambda estimate, _: estimate._replace(potential=estimate.potential + level))
+            keys = [np.random.default_rng(i) for i in range(HOST_KEYS)]
+            runs = [(sampler.init(key, start_position(sampler, target), raised), key) for key in keys]
+            steps = [sampler.step(key, copy.deepcopy(state), h, raised) for h in sizes for state, key in runs]
+            return np.stack(
+                [np.concatenate(jax.tree.leaves(jax.tree.map(np.ravel, sampler.position(s)))) for s in steps]
+            )
+    else:
+
+        def end(key: jax.Array, level: jax.Array, h: jax.Array) -> jax.Array:
+            first, rest = jax.random.split(key)
+            raised = Altered(exact, lambda estimate, _: estimate._replace(potential=estimate.potential + level))
+            state = sampler.init(first, start_position(sampler, target), raised)
+            return ravel_pytree(sampler.position(sampler.step(rest, state, h, raised)))[0]
+
+        many = jax.jit(jax.vmap(jax.vmap(end, (0, None, None)), (None, None, 0)))
+        keys = jax.random.split(jax.random.key(0), KEYS)
+        ends = lambda level: np.concatenate(np.asarray(many(keys, level, np.asarray(sizes))))
+    usual = ends(0.0)
+
+    def differs(level: float) -> bool:
+        same = np.abs(ends(level) - usual).max(axis=1) <= SAME * (1 + np.abs(usual).max())
+        return bool(np.mean(~same) > FEW)  # what is not a number is not the same
+
+    return None if differs(1.0) else next((c for c in sorted(LEVELS, key=abs) if differs(c)), None)

@@ -1,13 +1,18 @@
 """Other values of the options of a sampler that no registry knows: what can be varied is varied, the rest is named.
 
-A float is doubled and halved, an integer raised by two and by one, a flag flipped, a Literal given its other values, a
-name those with which the code compares it. Each of two sets moves every option, so that two more subjects are examined
-whatever their number; a third one turns on what is 0.0 by default, if there is such an option.
+A float is doubled and halved, an integer raised by two and by one, a flag flipped, a Literal or a member of an
+enumeration given its other values, a name those with which the code compares it. A number is moved tenfold where the
+program is another one there. Each of two sets moves every option, so that two more subjects are examined whatever their
+number, but for every other flag, which the second leaves alone; a third one turns on what is 0.0 by default, if there
+is such an option.
 """
 
 import ast
 import dataclasses
+import enum
+import functools
 import inspect
+import sys
 import textwrap
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +27,8 @@ from sgmcmc_verification.samplers.interface.trees import Options
 OF_THE_DATA = ("n", "n_data", "num_data", "num_examples", "data_size", "dataset_size", "train_size", "total")
 """Names that stand for the number of data, which belongs to the target."""
 SEEDS = ("seed", "random_state")
+FAR = 10
+"""Factor by which a number is moved where the program is another one there."""
 ON = 0.5
 """Value of an option that is 0.0 by default, such as a momentum: it is a share as often as a rate."""
 
@@ -82,6 +89,8 @@ def others(name: str, default: Any, hint: Any = None, named: Sequence[str] = ())
         return ()
     if typing.get_origin(hint) is Literal:
         return tuple(each for each in typing.get_args(hint) if each != default)[:2]
+    if isinstance(default, enum.Enum):
+        return tuple(each for each in type(default) if each is not default)[:2]
     if isinstance(default, bool):
         return (not default,)
     if isinstance(default, int):
@@ -95,10 +104,32 @@ def others(name: str, default: Any, hint: Any = None, named: Sequence[str] = ())
     return ()
 
 
+def distant(default: Any, values: tuple[Any, ...], program: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """The values of a number, the last one or that of the same side moved farther where the program is another one.
+
+    Args:
+        default: the number.
+        values: two others.
+        program: value -> what is done, to be compared; None if that is not known.
+    """
+    if isinstance(default, bool) or not isinstance(default, int | float) or len(values) != 2:
+        return values
+    program = functools.cache(program)
+    if program(default) is None:
+        return values
+    if isinstance(default, int):
+        # a loop that is written out is longer, and no other program
+        kinds = lambda value: frozenset(program(value) or program(default))
+        far = max(FAR, 3 * default)
+        return values if kinds(far) in (kinds(default), kinds(values[0])) else (values[0], far)
+    moved = zip(values, (FAR * default, default / FAR), strict=True)
+    return tuple(near if program(far) in (None, program(default), program(near)) else far for near, far in moved)
+
+
 def named_values(value: Any) -> dict[str, tuple[str, ...]]:
     """Name -> the texts with which the code of a class, an object or a function compares a variable of that name.
 
-    Read are comparisons, `match`, and tables of which it is the key.
+    Read are comparisons, `match`, and tables of which it is the key, also those of its module.
     """
     owner = value if inspect.isclass(value) or inspect.isfunction(value) else type(value)
     try:
@@ -115,6 +146,9 @@ def named_values(value: Any) -> dict[str, tuple[str, ...]]:
             subject, values = node.subject, [case.pattern for case in node.cases]
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict):
             subject, values = node.slice, [key for key in node.value.keys if key is not None]
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            table = vars(sys.modules.get(owner.__module__, ast)).get(node.value.id)
+            subject, values = node.slice, [ast.Constant(key) for key in table] if isinstance(table, Mapping) else []
         else:
             continue
         name = getattr(subject, "attr", getattr(subject, "id", ""))
@@ -123,12 +157,15 @@ def named_values(value: Any) -> dict[str, tuple[str, ...]]:
     return {name: tuple(texts) for name, texts in found.items() if texts}
 
 
-def variants(value: Any, works: Callable[[Mapping[str, Any]], bool]) -> Variants:
+def variants(
+    value: Any, works: Callable[[Mapping[str, Any]], bool], program: Callable[[Mapping[str, Any]], Any] = lambda _: None
+) -> Variants:
     """At most two sets of option values besides the defaults, one more for what is off, and what cannot be varied.
 
     Args:
         value: a class, an object or a function of a Target.
         works: tells whether the sampler can be built and take a step with these options.
+        program: the operations of a step with these options, None if they are not known.
     """
     chosen: dict[str, tuple[Any, ...]] = {}
     on: dict[str, float] = {}
@@ -139,10 +176,13 @@ def variants(value: Any, works: Callable[[Mapping[str, Any]], bool]) -> Variants
         if isinstance(default, float) and not default and name not in (*OF_THE_DATA, *SEEDS) and works({name: ON}):
             on[name] = ON
         elif values:
-            chosen[name] = values
+            far = distant(default, values, lambda v, name=name: program({name: v}))
+            chosen[name] = tuple(f if f == v or works({name: f}) else v for f, v in zip(far, values, strict=True))
         elif not callable(default) and name != "claims":
             kept.append(f"the option {name} at other values than {_short(default)}")
     sets = [{name: values[min(i, len(values) - 1)] for name, values in chosen.items()} for i in range(2)]
+    for name in [name for name, values in chosen.items() if isinstance(values[0], bool)][1::2]:
+        del sets[1][name]  # two flags together may hide what each of them does
     found: list[Options] = []
     for each in sets:
         # alone every value works: that was found out above

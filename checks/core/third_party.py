@@ -20,6 +20,7 @@ from sgmcmc_verification.checks.core.bad_input import BadInput
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, source_of
 from sgmcmc_verification.checks.core.likely_mistakes import refuse
 from sgmcmc_verification.checks.core.options import variants
+from sgmcmc_verification.checks.core.programs import operation_names
 from sgmcmc_verification.checks.core.start_position import of_particles, start_position
 from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.estimators.basic import Exact
@@ -121,7 +122,11 @@ def row(
     host = on_host(sampler)
     estimator = lambda target: _exact(target, host)
     first = find(targets[0])
-    varied, notes, off = variants(value, lambda options: takes_a_step(lambda: build(first, **options), first))
+    varied, notes, off = variants(
+        value,
+        lambda options: takes_a_step(lambda: build(first, **options), first),
+        lambda options: operations(lambda: build(first, **options), first),
+    )
     power = step_power(sampler, first)
     kept: dict[str, Any] = {"variants": varied, "step_power": power, "estimator": estimator, "notes": notes, "off": off}
     kept |= {"tags": _tags_of(reference, value), "place": source_of(getattr(value, "step", value))}
@@ -157,6 +162,18 @@ def takes_a_step(build: Callable[[], Any], target: Target) -> bool:
     except RAISED:
         return False
     return True
+
+
+def operations(build: Callable[[], Any], target: Target) -> tuple[str, ...] | None:
+    """The names of the operations of a first step in their order; None where they cannot be known."""
+    try:
+        sampler = build()
+        if on_host(sampler):
+            return None
+        program = jax.make_jaxpr(lambda key: one_step(sampler, target, key, _exact(target, False)))(jax.random.key(0))
+    except RAISED:
+        return None
+    return tuple(operation_names(program.jaxpr))
 
 
 def one_step(sampler: Any, target: Target, key: Key, estimator: Estimator) -> tuple[Any, Any]:

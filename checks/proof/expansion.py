@@ -212,10 +212,14 @@ class _Expander:
         require_one_state(reader.visited, before)
         increment = [after - before for after, before in zip(step.z, start, strict=True)]
         _require_small(increment)
-        _require_fresh(increment, path=reader.path)
-        own = moments(increment, self.order, self.expectation)
+        chance = reader.path.chance
+        _require_fresh([*increment, *(() if chance is None else (chance,))], path=reader.path)
+        own = moments(increment, self.order, self.expectation, chance)
         density, recipe = self._law(reader, step, own)
-        return Region((), own, density, recipe, self._readout(step, increment), places=self._places(step))
+        readout = self._readout(step, increment)
+        if chance is not None and (readout or (recipe is None and self.traced.size > self.traced.dimension)):
+            raise Unreadable("a coin in a step of which no Hamiltonian is declared, or whose position is not z")
+        return Region((), own, density, recipe, readout, places=self._places(step))
 
     def _with_memory(self, reader: Reader, leaves: list[Any]) -> list[Any]:
         """A state with symbols at the places of which nothing is known."""
@@ -282,9 +286,9 @@ def _require_small(increment: Sequence[Series]) -> None:
 
 
 def _require_fresh(increment: Sequence[Series], path: Path) -> None:
-    """Raises Unreadable if a uniform draw that has decided a branch is used for its value too."""
+    """Raises Unreadable if a uniform draw that has decided a branch, or a coin, is used for its value too."""
     used = frozenset().union(*(draws_in(p) for change in increment for p in change.polynomials()))
-    if used & set(path.intervals):
+    if used & {*path.intervals, *path.coins}:
         raise Unreadable("a uniform draw that decides and is used again")
 
 

@@ -33,8 +33,12 @@ LONG = 30
 """Terms from which on the factor of a product of draws has a name in the moments."""
 
 
-def moments(increment: Sequence[Series], order: int, expectation: Expectation) -> dict[Index, list[Polynomial]]:
-    """E[increment^a] up to s^order, for all multi-indices a for which it may not vanish.
+def moments(
+    increment: Sequence[Series], order: int, expectation: Expectation, weight: Series | None = None
+) -> dict[Index, list[Polynomial]]:
+    """E[weight increment^a] up to s^order, for all multi-indices a for which it may not vanish.
+
+    The weight is 1 unless given.
 
     Where the factors of the draws are long, as those of a matrix root are, they have names (`functions.Abbreviation`)
     until the expectation is taken.
@@ -57,7 +61,7 @@ def moments(increment: Sequence[Series], order: int, expectation: Expectation) -
         if not product and product.precision <= order:
             raise PrecisionLost
 
-    extend(0, (), increment[0].space.one)
+    extend(0, (), increment[0].space.one if weight is None else weight)
     return found
 
 

@@ -25,12 +25,18 @@ class Space:
         ring: of the coefficients.
         order: the highest power of s that is kept.
         longest: number of terms from which on a coefficient is abbreviated (`functions.Abbreviation`); None: never.
+
+    Attributes:
+        exponentials: that were computed, which are positive.
+        shares: values of the logistic function that were computed, which lie between 0 and 1 at every h.
     """
 
     def __init__(self, ring: Ring, order: int, longest: int | None = None) -> None:
         self.ring, self.order, self.longest = ring, order, longest
         self.zero = Series(self, {})
         self.one = Series(self, {0: ring.one})
+        self.exponentials: list[Series] = []
+        self.shares: list[Series] = []
         self._random: dict[int, bool] = {}
 
     def constant(self, value: Fraction | int) -> "Series":

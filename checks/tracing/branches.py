@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jax.extend import core
 
 from sgmcmc_verification.checks.core.error_origin import SUITE
+from sgmcmc_verification.checks.core.programs import subjaxprs
 from sgmcmc_verification.checks.tracing.noise_tape import (
     Noise,
     Player,
@@ -23,7 +24,6 @@ from sgmcmc_verification.checks.tracing.noise_tape import (
     file_of,
     short_place,
     source_place,
-    subjaxprs,
 )
 
 JAX = Path(jax.__file__).resolve().parent

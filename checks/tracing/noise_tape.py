@@ -11,7 +11,7 @@ Which keys the draws consume is invisible here (`checks.tracing.key_lineage`).
 import contextlib
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -23,6 +23,7 @@ import numpy as np
 from jax.extend import core, source_info_util
 
 from sgmcmc_verification.checks.core.error_origin import SUITE
+from sgmcmc_verification.checks.core.programs import subjaxprs
 
 DrawKind = Literal["normal", "uniform", "integer"]
 
@@ -351,16 +352,6 @@ def _of_jax(equation: Any) -> bool:
 def is_key(value: Any) -> bool:
     """True for typed keys."""
     return jnp.issubdtype(jax.typeof(value).dtype, jax.dtypes.prng_key)
-
-
-def subjaxprs(params: Mapping[str, Any]) -> Iterator[Any]:
-    """The programs among the parameters of an equation."""
-    for value in params.values():
-        for item in value if isinstance(value, tuple | list) else (value,):
-            if isinstance(item, core.ClosedJaxpr):
-                yield item.jaxpr
-            elif isinstance(item, core.Jaxpr):
-                yield item
 
 
 def _is_random(jaxpr) -> bool:

@@ -12,7 +12,8 @@ import argparse
 import signal
 import time
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +39,9 @@ CLASSES = {
     "20": "coins and lattices", "21": "rare sizes, shapes and names", "22": "late clocks and rare events",
     "23": "options that are off or named", "24": "Metropolis, ported", "25": "hosts, ported", "26": "larger spaces",
     "27": "claims that excuse", "28": "variable coefficients and estimators",
-    "29": "parts of a position", "30": "boxes and products",
+    "29": "parts of a position", "30": "boxes and products", "31": "schedules out of sight",
+    "32": "sizes between those tried", "33": "bands and levels", "34": "minibatches that small data fill",
+    "35": "kinds and combinations of options", "36": "draws that return, heavy tails",
 }  # fmt: skip
 """Number in the name of a file of wrong samplers -> what is wrong in it."""
 
@@ -73,15 +76,26 @@ def _out_of_time(*_: object) -> None:
     raise OutOfTime
 
 
+@contextmanager
+def within(seconds: int) -> Iterator[None]:
+    """Raises OutOfTime after some seconds, if it is not 0."""
+    if seconds:
+        signal.signal(signal.SIGALRM, _out_of_time)
+        signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        if seconds:
+            signal.alarm(0)
+
+
 def decide(entry: Entry, revision: str, limit: int = 0) -> dict[str, Any]:
     """The line of a sampler; after `limit` seconds, if there is one, it is left undecided."""
     began = time.perf_counter()
     line: dict[str, Any] = {**entry._asdict(), "commit": revision}
-    if limit:
-        signal.signal(signal.SIGALRM, _out_of_time)
-        signal.alarm(limit)
     try:
-        found = check_sampler(entry.reference).conclusion
+        with within(limit):
+            found = check_sampler(entry.reference).conclusion
     except BadInput as error:
         line |= {"word": "refused", "open": [str(error).replace(str(ROOT), ".")]}
     except OutOfTime:
@@ -96,9 +110,6 @@ def decide(entry: Entry, revision: str, limit: int = 0) -> dict[str, Any]:
             "diagnosis": found.diagnosis,
             "not examined": list(found.not_examined),
         }
-    finally:
-        if limit:
-            signal.alarm(0)
     return line | {"seconds": round(time.perf_counter() - began, 1)}
 
 

@@ -104,6 +104,28 @@ def _same(a: Series) -> Series:
     return a
 
 
+def _exponential(a: Series) -> Series:
+    value = apply("exp", a)
+    a.space.exponentials.append(value)
+    return value
+
+
+def _logistic(a: Series) -> Series:
+    value = apply("logistic", a)
+    a.space.shares.append(value)
+    return value
+
+
+def _quotient(a: Series, b: Series) -> Series:
+    """a / b; 1 / (1 + exp(..)) is a value of the logistic function."""
+    if a.is_zero:
+        return a
+    value, one = a * raised(b, -1), a.space.one
+    if a.same(one) and any((b - one).same(each) for each in a.space.exponentials):
+        a.space.shares.append(value)
+    return value
+
+
 _FUNCTIONS: dict[str, Callable[..., Series]] = {
     "add": lambda a, b: a + b,
     "add_any": lambda a, b: a + b,
@@ -111,18 +133,18 @@ _FUNCTIONS: dict[str, Callable[..., Series]] = {
     "mul": lambda a, b: a * b,
     "neg": lambda a: -a,
     "square": lambda a: a * a,
-    "div": lambda a, b: a if a.is_zero else a * raised(b, -1),
+    "div": _quotient,
     "sqrt": lambda a: raised(a, HALF) if not a.is_zero else a,
     "rsqrt": lambda a: raised(a, -HALF),
     "cbrt": lambda a: raised(a, Fraction(1, 3)),
     "pow": _power,
-    "exp": lambda a: apply("exp", a),
+    "exp": _exponential,
     "exp2": lambda a: apply("exp", a * apply("log", a.space.constant(2))),
     "expm1": lambda a: apply("exp", a) - a.space.one,
     "log": lambda a: apply("log", a),
     "log1p": lambda a: apply("log", _plus_one(a)),
     "tanh": lambda a: apply("tanh", a),
-    "logistic": lambda a: apply("logistic", a),
+    "logistic": _logistic,
     "sin": lambda a: apply("sin", a),
     "cos": lambda a: apply("cos", a),
     "tan": lambda a: apply("sin", a) * raised(apply("cos", a), -1),

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from sgmcmc_verification.checks.proof.errors import TooManyBranches
 from sgmcmc_verification.checks.proof.ring import Polynomial
+from sgmcmc_verification.checks.proof.series import Series
 
 MOST_CHOICES = 7
 """Choices along one path; with two options each they are 128 paths."""
@@ -58,6 +59,8 @@ class Path:
         outcomes: of integer draws, by the history of the key.
         intervals: number of a uniform draw -> the interval that it was found in.
         acceptances: comparisons of draws with the state.
+        coins: number of a uniform draw -> the chance that it is below what it was compared with, and whether it is.
+        chance: a series by which `weight` is multiplied, of the coins; None for 1.
     """
 
     forced: Sequence[int] = ()
@@ -67,6 +70,8 @@ class Path:
     outcomes: dict[Any, list[int]] = field(default_factory=dict)
     intervals: dict[int, tuple[Fraction, Fraction]] = field(default_factory=dict)
     acceptances: list[Acceptance] = field(default_factory=list)
+    coins: dict[int, tuple[Series, bool]] = field(default_factory=dict)
+    chance: Series | None = None
     _taken: list[tuple[int, int]] = field(default_factory=list)
 
     def choose(self, options: Sequence[Option]) -> Any:

@@ -1,8 +1,9 @@
 """Comparisons and what hangs on them: decided by the limit h -> 0, by the outcome of a draw, or by a branch.
 
-A comparison is decided if its leading term as h -> 0 has a sign, whatever the state. What is left splits the state
-space into regions (`paths`), each of which has its own identity. A function of draws alone that is not smooth is a
-random variable with moments of its own (`DrawFunction`), and no branch.
+A comparison is decided if its leading term as h -> 0 has a sign, whatever the state. One of a uniform draw with a
+smooth number is a coin, whose sides are ways through the step with weights that are series. What is left splits the
+state space into regions (`paths`), each of which has its own identity. A function of draws alone that is not smooth is
+a random variable with moments of its own (`DrawFunction`), and no branch.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from sgmcmc_verification.checks.proof.reader.paths import Acceptance, Option
 from sgmcmc_verification.checks.proof.reader.values import (
     UNKNOWN,
     Array,
+    Coin,
     Equation,
     Predicate,
     Unknown,
@@ -63,7 +65,20 @@ def less(reader: Reader, a: Any, b: Any, or_equal: bool = False) -> Truth:
         return sign < 0
     if not lead.has("state") and difference.is_constant:
         return Predicate(lead, probability=_probability(lead), of_draws=True)
-    return Predicate(lead)
+    return Predicate(lead, coin=_coin(difference))
+
+
+def _coin(difference: Series) -> Coin | None:
+    """The coin that a (u - p) < 0 is, for a uniform draw u and a smooth p with a limit inside (0, 1); None if none."""
+    linear = _uniform(difference.constant_term) if difference.precision > 0 else None
+    if linear is None or difference.valuation < 0:
+        return None
+    number, slope, cut = linear
+    rest = difference.without_constant()
+    if not 0 < cut < 1 or any(number in draws_in(p) for p in rest.polynomials()):
+        return None
+    below = difference.space.constant(cut) - rest.scaled(1 / slope)
+    return Coin(number, below if slope > 0 else difference.space.one - below)
 
 
 def known_sign(reader: Reader, p: Polynomial) -> int | None:
@@ -145,6 +160,8 @@ def decided(reader: Reader, truth: Any, equation: Equation) -> bool:
         place = reader.place(equation)
         labels = (f"{FLAG} is on ({place})", f"{FLAG} is off ({place})")
         return reader.path.choose([Option(True, None, labels[0]), Option(False, None, labels[1])])
+    if truth.coin is not None and not reader.finite:
+        return _tossed(reader, truth.coin) != truth.negated
     difference = truth.difference.scaled(1 / abs(truth.difference.leading()))
     flipped = difference.leading() < 0
     asked = -difference if flipped else difference
@@ -175,6 +192,8 @@ def _chosen(reader: Reader, truth: Predicate, equation: Equation) -> bool:
 
 def _uniform_outcome(reader: Reader, number: int, slope: Fraction, cut: Fraction) -> bool:
     """True if slope (u - cut) < 0, given the interval that u has been found in so far."""
+    if number in reader.path.coins:
+        raise Unreadable("a uniform draw that is compared with two numbers")
     low, high = reader.path.intervals.get(number, (Fraction(0), Fraction(1)))
     inside = min(max(cut, low), high)
     below = (inside - low) / (high - low)
@@ -182,6 +201,24 @@ def _uniform_outcome(reader: Reader, number: int, slope: Fraction, cut: Fraction
     is_below = reader.path.choose(options) if 0 < below < 1 else below == 1
     reader.path.intervals[number] = (low, inside) if is_below else (inside, high)
     return is_below == (slope > 0)
+
+
+def _tossed(reader: Reader, coin: Coin) -> bool:
+    """One side of a coin, whose probability is a weight of the present path."""
+    tossed, intervals, space = reader.path.coins, reader.path.intervals, coin.chance.space
+    if coin.number in intervals or (coin.number in tossed and not tossed[coin.number][0].same(coin.chance)):
+        raise Unreadable("a uniform draw that is compared with two numbers")
+    if coin.number not in tossed:
+        limit = coin.chance.constant_term.rational
+        assert limit is not None  # a coin has one
+        if not any(coin.chance.same(p) or coin.chance.same(space.one - p) for p in space.shares):
+            reader.limits.add(f"0 < {coin.chance.text()} < 1 ({reader.here})")
+        holds = reader.path.choose([Option(True, limit), Option(False, 1 - limit)])
+        side = coin.chance.scaled(1 / limit) if holds else (space.one - coin.chance).scaled(1 / (1 - limit))
+        before = reader.path.chance
+        reader.path.chance = side if before is None else before * side
+        tossed[coin.number] = coin.chance, holds
+    return tossed[coin.number][1]
 
 
 # Functions of draws that are not smooth -------------------------------------------------------------------------------

@@ -43,6 +43,19 @@ class Unknown:
 UNKNOWN = Unknown()
 
 
+@dataclass(frozen=True, eq=False)
+class Coin:
+    """A comparison of a uniform draw with a number that depends on the state or on other draws, and is smooth.
+
+    Attributes:
+        number: of the draw.
+        chance: the probability that the comparison holds, in (0, 1) as h -> 0.
+    """
+
+    number: int
+    chance: Series
+
+
 @dataclass(frozen=True)
 class Predicate:
     """The truth of difference < 0, or its negation; equality has no probability at a generic point.
@@ -52,12 +65,14 @@ class Predicate:
         negated: whether the predicate is true where difference > 0.
         probability: of difference < 0, if that is a comparison of one uniform draw with a number.
         of_draws: whether the difference is a function of draws alone.
+        coin: if difference < 0 is one.
     """
 
     difference: Polynomial | None
     negated: bool = False
     probability: Fraction | None = None
     of_draws: bool = False
+    coin: Coin | None = None
 
     def inverted(self) -> "Predicate":
         """Its negation."""

@@ -7,6 +7,12 @@ are solved for; U and its derivatives at each point that the program visits are 
 the difference of the log densities is (|xi|^2 - |xi'|^2) / 2. A rejected proposal has to leave z,
 or R z if there is an R.
 
+Where noise moves what is rejected, as between two halves of an Ornstein-Uhlenbeck flow, such a move is undone as well:
+its draws and those of the way back have to be as likely, and the probability of acceptance the same.
+
+Where coins choose the proposal, as the signs of Barker's, q has the logarithms of their chances, and the way back has
+the same sides. That is enough for balance, and not needed: other ways may lead back as well.
+
 Source: metropolis1953equation; hastings1970monte; lelievre2019hybrid for the form with an involution R.
 """
 
@@ -29,6 +35,7 @@ from sgmcmc_verification.checks.proof.potential import uninterpreted
 from sgmcmc_verification.checks.proof.reader.paths import Acceptance, Path, every_path
 from sgmcmc_verification.checks.proof.reader.primitives import new_reader
 from sgmcmc_verification.checks.proof.ring import MOST_WORK, Generator, Polynomial
+from sgmcmc_verification.checks.proof.series import apply
 from sgmcmc_verification.checks.proof.slopes import Gradients
 from sgmcmc_verification.checks.proof.statements.closure import finite_space, finite_step
 from sgmcmc_verification.checks.proof.statements.result import OUTCOMES, Outcome, Result, of_polynomials
@@ -60,12 +67,29 @@ class Move:
         visited: the points at which the potential was asked for.
         acceptances: comparisons of draws with the state on the path.
         normals: key -> the normal draws that were made of it, in order.
+        place: of the comparison that accepts; the others are coins.
     """
 
     z: Vector
     visited: tuple[tuple[Polynomial, ...], ...]
     acceptances: tuple[Acceptance, ...]
     normals: Mapping[History, Vector]
+    place: int = 0
+
+    @property
+    def decision(self) -> Acceptance:
+        """The comparison that accepts."""
+        return self.acceptances[self.place]
+
+    @property
+    def sides(self) -> tuple[bool, ...]:
+        """The outcomes of all comparisons."""
+        return tuple(each.holds for each in self.acceptances)
+
+    @property
+    def coins(self) -> tuple[Acceptance, ...]:
+        """The comparisons but the one that accepts."""
+        return self.acceptances[: self.place] + self.acceptances[self.place + 1 :]
 
 
 def balance(
@@ -107,12 +131,14 @@ class _Undone:
         density: log q(z' -> z) - log q(z -> z').
         image: z' and those draws, of which the determinant is taken,
         variables: by the numbers of z and of the draws of the move.
+        draws: that undo it, by key.
     """
 
     energy: Polynomial
     density: Polynomial
     image: Vector
     variables: Sequence[int]
+    draws: Mapping[History, Vector]
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,15 +195,36 @@ class Kernel:
 
     def results(self) -> tuple[Result, Result]:
         """The two results."""
-        accepted, rejected = self._two_ways()
-        self._require_normal(accepted)
-        ratio = log_ratio(accepted.acceptances[0])
-        still = self._reversed(self.z)
+        ways = self._ways()
+        accepted, rejected = [], []
+        for taken, refused in ways:
+            self._require_normal(taken)
+            accepted.append(self._acceptance(log_ratio(taken.decision), self._undone(taken)))
+            rejected.append(self._rejection(refused))
+        worst, rejection = (max(found, key=lambda r: OUTCOMES.index(r.outcome)) for found in (accepted, rejected))
+        if len(ways) > 1 and worst.outcome == "violated":
+            worst = replace(worst, outcome="undecided", reason="a way back with the same coins does not balance")
+        return worst, rejection
+
+    def _rejection(self, move: Move) -> Result:
+        """A rejected move is R z, or balanced as the accepted ones are."""
         changes = [
-            (f"z'_{i + 1} - (R z)_{i + 1}", a - b) for i, (a, b) in enumerate(zip(rejected.z, still, strict=True))
+            (f"z'_{i + 1} - (R z)_{i + 1}", a - b)
+            for i, (a, b) in enumerate(zip(move.z, self._reversed(self.z), strict=True))
         ]
-        rejection = of_polynomials(REJECTION, "z' = R z where the proposal is rejected", changes)
-        return self._acceptance(ratio, self._undone(accepted)), rejection
+        if not any(p.has("draw") for p in move.z):
+            return of_polynomials(REJECTION, "z' = R z where the proposal is rejected", changes)
+        self._require_normal(move)
+        undone = self._undone(move)
+        back = self._accepted(self._reversed(move.z), undone.draws, move)
+        accepts = lambda decision: log_ratio(decision._replace(holds=not decision.holds))
+        same = [("log a there and back", accepts(move.decision) - accepts(back.decision))]
+        found = self._acceptance(self.ring.zero, undone), of_polynomials(REJECTION, "", same)
+        worst = max(found, key=lambda result: OUTCOMES.index(result.outcome))
+        equation = "pi(z) k(z, z') = pi(R z') k(R z', R z) where the proposal is rejected"
+        if worst.outcome == "violated":  # of several ways back one was tried
+            return Result(REJECTION, equation, "undecided", "noise moves what is rejected, and it was not undone")
+        return Result(REJECTION, equation, worst.outcome)
 
     def parts(self) -> Parts | None:
         """The acceptance by its parts; None if the move changes volume."""
@@ -195,7 +242,7 @@ class Kernel:
         cross = self.ring.sum((after - before) * (a + b) for after, before, (a, b) in moves)
         still = self._reversed(self.z)
         return Parts(
-            log_ratio(accepted.acceptances[0]),
+            log_ratio(accepted.decision),
             potential,
             undone.energy - potential,
             undone.density,
@@ -206,18 +253,44 @@ class Kernel:
 
     def _two_ways(self) -> tuple[Move, Move]:
         """The accepted and the rejected move. Raises Unreadable if there is not exactly one decision."""
+        ways = self._ways()
+        if len(ways) != 1:
+            raise Unreadable("coins that choose the proposal")
+        return ways[0]
+
+    def _ways(self) -> list[tuple[Move, Move]]:
+        """The accepted and the rejected move for all sides of the coins. Raises Unreadable without one decision."""
         moves = list(self._moves(self.z, {}))
-        if len(moves) != 2 or any(len(move.acceptances) != 1 for move in moves):
+        sides = len(moves[0].acceptances)
+        if not sides or len(moves) != 2**sides or len({move.sides for move in moves}) != len(moves):
             raise Unreadable(f"{len(moves)} paths through the step, not one decision to accept")
-        moved = [any(a - b for a, b in zip(move.z, self.z, strict=True)) for move in moves]
-        if moved[0] != moved[1]:
-            accepted = moves[moved.index(True)]
-        else:  # a rejected move that is reversed: the accepted one is that with the draws of the proposal in it
-            draws = [any(p.has("draw") for p in move.z) for move in moves]
-            if draws[0] == draws[1]:
-                raise Unreadable("which of two moves is the accepted one")
-            accepted = moves[draws.index(True)]
-        return accepted, moves[1 - moves.index(accepted)]
+        if sides == 1:
+            return [self._told_apart(moves)]
+        if any(_shared(move.acceptances) for move in moves):
+            raise Unreadable("one draw for two decisions")
+        for place in range(sides):
+            pairs: dict[tuple[bool, ...], list[Move]] = {}
+            for move in (replace(move, place=place) for move in moves):
+                pairs.setdefault(tuple(coin.holds for coin in move.coins), []).append(move)
+            if all(self._moved(a) != self._moved(b) for a, b in pairs.values()):
+                return [self._told_apart(pair) for pair in pairs.values()]
+        raise Unreadable(f"{sides} comparisons of draws with the state, none of which accepts or rejects")
+
+    def _moved(self, move: Move) -> bool:
+        return any(a - b for a, b in zip(move.z, self.z, strict=True))
+
+    def _position_moved(self, move: Move) -> bool:
+        d = self.traced.dimension
+        return any(a - b for a, b in zip(move.z[:d], self.z[:d], strict=True))
+
+    def _told_apart(self, moves: Sequence[Move]) -> tuple[Move, Move]:
+        # a rejected move may be reversed, and noise may move its momentum: the accepted one has the draws of a proposal
+        for of in (self._moved, lambda move: any(p.has("draw") for p in move.z), self._position_moved):
+            found = [of(move) for move in moves]
+            if found[0] != found[1]:
+                accepted = found.index(True)
+                return moves[accepted], moves[1 - accepted]
+        raise Unreadable("which of two moves is the accepted one")
 
     def _require_normal(self, accepted: Move) -> None:
         """Raises Unreadable if a draw moves the proposal that is not normal, or the one that decides moves it too."""
@@ -230,21 +303,21 @@ class Kernel:
             raise Unreadable(f"a proposal moved by draws that are not normal, {names}")
 
     def _moves(self, start: Vector, given: Mapping[History, Vector]) -> Iterator[Move]:
-        def run(path: Path) -> Move:
-            reader = new_reader(self.space, path, finite=True, given=given, points=self.points)
-            leaves = self.traced.packed(reader, [self.space.lift(p) for p in start])
-            reader.visited.clear()
-            step = self.traced.stepped(reader, leaves, finite_step(self.space))
-            self.notes |= reader.notes
-            z = [a.constant_term for a in step.z]
-            normals = {
-                key: [self.ring.generator(Draw(Normal(), key, i)) for i in range(_size(use.shape))]
-                for key, use in reader.drawn.items()
-                if use.law == Normal()
-            }
-            return Move(z, tuple(dict.fromkeys(reader.visited)), tuple(path.acceptances), normals)
+        return (move for _, move in every_path(lambda path: self._move(start, given, path)))
 
-        return (move for _, move in every_path(run))
+    def _move(self, start: Vector, given: Mapping[History, Vector], path: Path) -> Move:
+        reader = new_reader(self.space, path, finite=True, given=given, points=self.points)
+        leaves = self.traced.packed(reader, [self.space.lift(p) for p in start])
+        reader.visited.clear()
+        step = self.traced.stepped(reader, leaves, finite_step(self.space))
+        self.notes |= reader.notes
+        normals = {
+            key: [self.ring.generator(Draw(Normal(), key, i)) for i in range(_size(use.shape))]
+            for key, use in reader.drawn.items()
+            if use.law == Normal()
+        }
+        z = [a.constant_term for a in step.z]
+        return Move(z, tuple(dict.fromkeys(reader.visited)), tuple(path.acceptances), normals)
 
     def _reversed(self, z: Vector) -> Vector:
         """R z."""
@@ -290,33 +363,40 @@ class Kernel:
     def _guesses(self, accepted: Move, keys: Sequence[History], goal: Vector) -> Iterator[tuple[Vector, ...]]:
         """The points that the draws of each key may lead to; first those of the same path in the opposite order.
 
-        Of points P_0 = x, .., P_n = x', a key whose draws P_m depends on first leads back to P_(n - m).
+        Of points P_0 = x, .., P_n = x', a key whose draws P_m depends on first leads back to P_(n - m). What is
+        rejected with the position as it was goes back by way of the same points.
         """
+        if not self._position_moved(accepted):
+            met = lambda key: next((list(p) for p in accepted.visited if self._depends(p, accepted.normals[key])), goal)
+            yield tuple(met(key) for key in keys)
         ends = [tuple(z[: self.traced.dimension]) for z in (self.z, accepted.z)]
         path = [*dict.fromkeys((ends[0], *accepted.visited, ends[1]))]
         path = [point for point in path if point != ends[1]] + [ends[1]]
         last = len(path) - 1
 
         def opposite(key: History) -> Vector:
-            numbers = {next(iter(p.numbers())) for p in accepted.normals[key]}
-            first = next((m for m, point in enumerate(path) if any(numbers & p.atoms() for p in point)), last)
+            draws = accepted.normals[key]
+            first = next((m for m, point in enumerate(path) if self._depends(point, draws)), last)
             return goal if first == last else list(path[last - first])
 
         yield tuple(opposite(key) for key in keys)
         goals = [goal, *(list(point) for point in reversed(accepted.visited))]
         yield from itertools.product(goals, repeat=len(keys))
 
-    def _is_used(self, move: Move, draws: Vector) -> bool:
+    def _depends(self, point: Sequence[Polynomial], draws: Vector) -> bool:
         numbers = {next(iter(p.numbers())) for p in draws}
-        read = [*move.z, move.acceptances[0].difference, *(p for point in move.visited for p in point)]
-        return any(numbers & p.atoms() for p in read)
+        return any(numbers & p.atoms() for p in point)
+
+    def _is_used(self, move: Move, draws: Vector) -> bool:
+        compared = [each.difference for each in move.acceptances]
+        return self._depends([*move.z, *compared, *(p for point in move.visited for p in point)], draws)
 
     def _accepted(self, start: Vector, given: Mapping[History, Vector], like: Move) -> Move:
-        """The move that is decided as `like` is."""
-        holds = like.acceptances[0].holds
-        for move in self._moves(start, given):
-            if move.acceptances and move.acceptances[0].holds == holds:
-                return move
+        """The move that is decided as `like` is, with the same sides of its coins."""
+        straight = self._move(start, given, Path([0 if holds else 1 for holds in like.sides]))
+        for move in itertools.chain((straight,), self._moves(start, given)):
+            if move.sides == like.sides:
+                return replace(move, place=like.place)
         raise Unreadable("a reverse move without a decision to accept")
 
     def _solved(
@@ -349,12 +429,22 @@ class Kernel:
         forward = [p for key in reverse for p in accepted.normals[key]]
         backward = [p for draws in reverse.values() for p in draws]
         weight = self.ring.sum(p * p for p in forward) - self.ring.sum(p * p for p in backward)
+        density = weight.scaled(Fraction(1, 2))
+        if accepted.coins:
+            back = self._accepted(self._reversed(accepted.z), reverse, accepted)
+            density = density + self._log_chance(back) - self._log_chance(accepted)
         return _Undone(
             self._energy(self.z) - self._energy(accepted.z),
-            weight.scaled(Fraction(1, 2)),
+            density,
             [*accepted.z, *backward],
             [next(iter(p.numbers())) for p in (*self.z, *forward)],
+            reverse,
         )
+
+    def _log_chance(self, move: Move) -> Polynomial:
+        """The logarithm of the probability of the sides of the coins."""
+        chances = (self.space.lift(chance(coin)) for coin in move.coins)
+        return self.ring.sum(apply("log", each).constant_term for each in chances)
 
     def _acceptance(self, ratio: Polynomial, undone: _Undone) -> Result:
         difference = ratio - undone.energy - undone.density
@@ -439,6 +529,33 @@ def log_ratio(acceptance: Acceptance) -> Polynomial:
             case _:
                 continue
     raise Unreadable(f"a rule of acceptance that is not known, {g.text()} < 0", acceptance.place)
+
+
+def _shared(comparisons: Sequence[Acceptance]) -> bool:
+    """True if two comparisons are with the same draw, so that their chances are no product."""
+    draws = [
+        number
+        for each in comparisons
+        for number in each.difference.atoms()
+        if _decides(each.difference.ring.generators[number])
+    ]
+    return len(draws) > len(set(draws))
+
+
+def chance(coin: Acceptance) -> Polynomial:
+    """The probability of the side of a coin, u < p or u > p with a uniform draw u.
+
+    Raises:
+        Unreadable: for a comparison of another kind.
+    """
+    g = coin.difference if coin.holds else -coin.difference
+    draws = [number for number in draws_in(g) if _decides(g.ring.generators[number])]
+    if len(draws) == 1 and (u := g.ring.generators[draws[0]]).law == Uniform():
+        for slope in (1, -1):
+            rest = g - g.ring.generator(u).scaled(slope)
+            if draws[0] not in rest.atoms():
+                return -rest if slope == 1 else g.ring.one - rest
+    raise Unreadable(f"a coin of a kind that is not known, {g.text()} < 0", coin.place)
 
 
 def _decides(generator: Generator) -> bool:

@@ -20,6 +20,7 @@ from sgmcmc_verification.checks.diagnosis.acceptance import ratio_of_acceptances
 from sgmcmc_verification.checks.diagnosis.cause import Diagnosis, explained
 from sgmcmc_verification.checks.diagnosis.evidence import known_numbers
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.tiers.law.many_pairs import elsewhere, unbalanced
 from sgmcmc_verification.checks.tracing.acceptance import accepted_share, decided
 from sgmcmc_verification.checks.tracing.kinds import accept_or_reject
 from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
@@ -30,6 +31,8 @@ RATES = (0.9, 0.5)
 """Mean probabilities of acceptance at which a kernel is examined, beside that of its usual step size."""
 FAR = (3.0, 10.0, 30.0)
 """Standard deviations of further points on a Gaussian: what an acceptance does beyond the bulk shows there alone."""
+FEW = 3
+"""Coordinates up to which thousands of pairs are looked at."""
 RARE = 1e-8
 """Acceptance below which the rounding of a uniform, 2^-53, leaves too few digits in its logarithm."""
 STARTS = 48
@@ -207,7 +210,8 @@ def _kernel_with_one_normal_a_coordinate(case: Case) -> tuple[JaxStep, int]:
 def detailed_balance(case: Case, exact: ExactLaw | None) -> Finding:
     """log [pi(x) k(x, y)] - log [pi(y) k(y, x)] = 0 at generic pairs x, y, for proposal density and acceptance.
 
-    On a Gaussian also at 3, 10 and 30 standard deviations, where guards in the acceptance bind.
+    On a Gaussian also at 3, 10 and 30 standard deviations, where guards in the acceptance bind, for proposals within 8
+    of them that are others than those of the bulk, and between bounds for thousands of pairs there.
 
     Source: metropolis1953equation; hastings1970monte.
     """
@@ -218,6 +222,8 @@ def detailed_balance(case: Case, exact: ExactLaw | None) -> Finding:
     if case.target.gaussian is not None:
         x = np.concatenate([x, far_points(case.target.gaussian)])
     xi = 1.3 * np.cos(2.7 * (np.arange(len(x)) % 4)[:, None] + 1.9 * np.arange(normals) + x.sum(axis=1)[:, None])
+    if exact and _has_many_pairs(case):
+        x, xi = (np.concatenate(both) for both in zip((x, xi), elsewhere(step, case.step_size), strict=True))
     start, noise, compiled, compiled_ways = jnp.asarray(x), jnp.asarray(xi), pairs_of(step), other_ways(step)
     U, slope = (jax.jit(jax.vmap(f)) for f in (case.target.flat_potential, jax.grad(case.target.flat_potential)))
     run = lambda h: Pairs(*map(np.asarray, compiled(start, noise, jnp.asarray(h))))
@@ -263,6 +269,8 @@ def detailed_balance(case: Case, exact: ExactLaw | None) -> Finding:
                 f"x = {np.round(x[p], 3).tolist()} -> y = {np.round(found.y[p], 3).tolist()} at h = {h:.4g}: "
                 f"log pi(x) k(x, y) - log pi(y) k(y, x) = {sides[p, 0] - sides[p, 1]:.4g}"
             )
+    if exact and _has_many_pairs(case) and (far := unbalanced(step, hs, temperature)).gap > worst:
+        worst, reason = far.gap, far.text
     tolerance = _tolerance(scale)
     wrong = worst > tolerance.value
     if wrong and not exact:
@@ -283,6 +291,11 @@ def detailed_balance(case: Case, exact: ExactLaw | None) -> Finding:
         step_size=at,
         measurements=explained(cause),
     )
+
+
+def _has_many_pairs(case: Case) -> bool:
+    """True on the Gaussians of few coordinates, at default options."""
+    return case.target.gaussian is not None and case.target.size <= FEW and not case.subject.options
 
 
 def _tolerance(scale: float) -> Tolerance:

@@ -5,6 +5,7 @@ quadrature rules; a side that none of these takes has been searched for, and whe
 what it is elsewhere.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from sgmcmc_verification.checks.core.selection import informative
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
 from sgmcmc_verification.checks.tracing.branches import Branch, branches, walkable
 from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program
-from sgmcmc_verification.checks.tracing.probe import ends_of
+from sgmcmc_verification.checks.tracing.probe import Ends, ends_of
 from sgmcmc_verification.checks.tracing.step_map import JaxStep, fit_affine, step_map
 from sgmcmc_verification.targets.target import Target
 
@@ -34,6 +35,10 @@ SMALL = 16.0
 """Factor of a second, smaller step size at which a side that does something else has to do so too."""
 TOLERANCE = 1e-8
 """Relative gap of an affine map beyond round-off, solvers included."""
+DEGREES, MOST = (2, 4), 500
+"""Degrees of polynomials that a step is held to where it is no affine map, and the most coefficients of one."""
+SAME = 1e-13
+"""Relative residual of a polynomial through points near by: what is only nearly one tells nothing far away."""
 ROUNDS = 14
 """Rounds around the states that came nearest to an untaken side, each closer than the one before: down to 2e-4 standard
 deviations, where a step that is another one on flat ground shows it."""
@@ -157,8 +162,8 @@ def _targets(subject: Subject) -> tuple[str, ...]:
 def branches_entered(case: Case) -> Finding:
     """The sides of a branch that only states beyond the bulk enter do what the others do, where that can be told.
 
-    On a Gaussian an affine step is held to its affine map at each such state. Sides that no state, draw and step size
-    within reach enters are listed beside the verdict.
+    On a Gaussian a step that is an affine map, or a polynomial, is held to it at each such state. Sides that no state,
+    draw and step size within reach enters are listed beside the verdict.
     """
     step = step_map(case.subject, case.target)
     if not isinstance(step, JaxStep):
@@ -179,42 +184,90 @@ def branches_entered(case: Case) -> Finding:
 def _finding(case: Case, effect: float, reason: str, untaken: tuple[str, ...]) -> Finding:
     return Finding(
         effect=effect,
-        tolerance=Tolerance(TOLERANCE, "round-off of an affine map, solvers included"),
+        tolerance=Tolerance(TOLERANCE, "round-off of a polynomial, solvers included"),
         required_sensitivity=1e-6,
         reason=reason,
-        statistic="step within the box less the affine map of its middle",
+        statistic="step within the box less the map of its middle",
         unit="relative to the terms of the step",
         step_size=case.step_size,
         measurements={"not entered": list(untaken)} if untaken else {},
     )
 
 
-def _deviation(case: Case, step: JaxStep, found: Search) -> tuple[float, str]:
-    """Largest deviation within the box from the affine map at its centre, at a small step size too, and where.
+Map = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""States (P, n) and normals (P, k) -> the ends of steps, and the sum of the sizes of their terms."""
 
-    A clip that gives way as h -> 0, as tamed schemes have it, is none.
+
+def _fitted(ends: Ends, base: np.ndarray, spread: np.ndarray, normals: int) -> Map | None:
+    """The affine map, or the polynomial of degree 2 or 4, that a step is within a standard deviation; None if none."""
+    scale = np.concatenate([spread, np.ones(normals)])
+    try:
+        bulk = fit_affine(ends, base, normals, 1.0)
+    except NotApplicable:
+        found = (_polynomial(ends, base, scale, degree) for degree in DEGREES)
+        return next((each for each in found if each is not None), None)
+
+    def affine(z: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        terms = np.abs(bulk.offset) + np.abs(z) @ np.abs(bulk.matrix).T + np.abs(e) @ np.abs(bulk.noise).T
+        return bulk.offset + z @ bulk.matrix.T + e @ bulk.noise.T, terms
+
+    return affine
+
+
+def _polynomial(ends: Ends, base: np.ndarray, scale: np.ndarray, degree: int) -> Map | None:
+    """The polynomial of a degree in state and noise, in units of `scale`, through twice as many points as it needs."""
+    size = len(scale)
+    powers = [c for n in range(degree + 1) for c in itertools.combinations_with_replacement(range(size), n)]
+    if len(powers) > MOST:
+        return None
+    monomials = lambda v: np.stack([np.prod(v[:, list(p)], axis=1) for p in powers], axis=1)
+    v = 2 * np.random.default_rng(0).random((2 * len(powers), size)) - 1
+    apart = v * scale
+    values, rows = ends(base + apart[:, : len(base)], apart[:, len(base) :]), monomials(v)
+    if not np.all(np.isfinite(values)):
+        return None
+    coefficients = np.linalg.lstsq(rows, values, rcond=None)[0]
+    if np.abs(rows @ coefficients - values).max() > SAME * np.abs(values).max():
+        return None
+
+    def polynomial(z: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found = []
+        for at in np.array_split(np.concatenate([z - base, e], axis=1) / scale, 1 + len(z) // POINTS):
+            rows = monomials(at)
+            found.append((rows @ coefficients, np.abs(rows) @ np.abs(coefficients)))
+        predicted, terms = (np.concatenate(part) for part in zip(*found, strict=True))
+        return predicted, terms
+
+    return polynomial
+
+
+def _deviation(case: Case, step: JaxStep, found: Search) -> tuple[float, str]:
+    """Largest deviation within the box from the polynomial at its centre, at a small step size too, and where.
+
+    A clip that gives way as h -> 0, as tamed schemes have it, is none, nor is what no branch does. A proposal that is
+    accepted or rejected may be another one anywhere, as balance asks.
     """
     if case.target.gaussian is None or step.program.count("uniform"):
         return 0.0, ""
-    base = np.asarray(step.template.flat, float)
+    base, spread = np.asarray(step.template.flat, float), _bulk(step, case.target)[1]
     worst, where = 0.0, ""
     for h in (case.step_size, case.step_size / SMALL):
         ends = ends_of(step, h)
-        try:
-            bulk = fit_affine(ends, base, step.noise_size, 1.0)
-        except NotApplicable:
+        bulk = _fitted(ends, base, spread, step.noise_size)
+        if bulk is None:
             return 0.0, ""
-        terms = np.abs(bulk.offset) + np.abs(found.states) @ np.abs(bulk.matrix).T
-        terms += np.abs(found.normals) @ np.abs(bulk.noise).T
         there = ends(found.states, found.normals)
-        predicted = bulk.offset + found.states @ bulk.matrix.T + found.normals @ bulk.noise.T
+        predicted, terms = bulk(found.states, found.normals)
         gaps = np.max(np.abs(there - predicted) / np.maximum(terms, 1e-300), axis=1)
         k = int(np.argmax(np.where(np.isfinite(gaps), gaps, np.inf)))
         worst = float(gaps[k])
         if worst <= TOLERANCE:
             return worst, ""
-        where = f"at z = {np.round(found.states[k], 3).tolist()} the step is not the affine map of the middle"
-    margins = found.margins(base, 0 * found.normals[k], h), found.margins(found.states[k], found.normals[k], h)
-    sides = [np.sign(m).astype(int) for m in margins]
-    turned = [b.text for b, a, c in zip(found.branches, *sides, strict=True) if np.any(a != c)]
-    return worst, where + (f": {', '.join(dict.fromkeys(turned))}" if turned else "")
+        where = f"at z = {np.round(found.states[k], 3).tolist()} the step is not the map of the middle"
+        margins = found.margins(base, 0 * found.normals[k], h), found.margins(found.states[k], found.normals[k], h)
+        sides = [np.sign(m).astype(int) for m in margins]
+        turned = [b.text for b, a, c in zip(found.branches, *sides, strict=True) if np.any(a != c)]
+        if not turned:
+            return 0.0, ""
+        where += f": {', '.join(dict.fromkeys(turned))}"
+    return worst, where

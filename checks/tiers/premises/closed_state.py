@@ -6,6 +6,7 @@ enters the next step: no average, no draw, no gradient of a rejected proposal, n
 
 import copy
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -20,9 +21,12 @@ from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.obligations import CLOSED_STATE
 from sgmcmc_verification.checks.core.selection import informative, structured_targets
 from sgmcmc_verification.checks.core.start_position import start_position
+from sgmcmc_verification.checks.tiers.premises.clocks import KEYS, SPREAD, TOLERANCE, ahead, host_clock
+from sgmcmc_verification.checks.tiers.premises.fresh_draws import repeated
 from sgmcmc_verification.checks.tracing.callbacks import callbacks
+from sgmcmc_verification.checks.tracing.key_lineage import consumed_keys
 from sgmcmc_verification.checks.tracing.live_leaves import autonomous_leaves
-from sgmcmc_verification.checks.tracing.whole_numbers import of_program, of_step
+from sgmcmc_verification.checks.tracing.whole_numbers import of_program
 from sgmcmc_verification.samplers.interface.capabilities import MappedSampler, PeriodicEstimator, on_host
 from sgmcmc_verification.samplers.interface.claims import (
     CarriedState,
@@ -31,7 +35,6 @@ from sgmcmc_verification.samplers.interface.claims import (
     LearntPreconditioner,
     StationaryLaw,
 )
-from sgmcmc_verification.samplers.interface.opened_state import step_of
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.turns import turn_of
 from sgmcmc_verification.samplers.interface.whole_state import is_key
@@ -47,14 +50,6 @@ CONSECUTIVE = 32
 """First steps of a host sampler, all of which are compared; later on every 1.1th is."""
 STEP_SIZES = (1.0, 4.0, 16.0)
 """Multiples of the usual step size: at the larger ones exact kernels reject; a run that diverges is left there."""
-ADVANCES = (1, 2, 3, 5, 7, 10, 32, 64, 100, 1_000, 10_000, 100_000, 1_000_000)
-"""Steps by which what counts is put forward; besides, it is set to the whole numbers that stand in the program."""
-NARROW = 2**16
-"""Largest number of a type whose end a count gets past in a run."""
-KEYS = 4
-"""Keys under which a state that was put forward is compared."""
-TOLERANCE = 1e-10
-"""Relative gap that two programs of one step may leave: 4e5 units in the last place, for solvers that start afresh."""
 
 
 class Run(NamedTuple):
@@ -106,6 +101,8 @@ def closed_state(case: Case) -> Finding:
     if calls := _calls_back(sampler, estimator, case):
         raise Inconclusive(f"the step calls Python back ({', '.join(calls)}): what that keeps is no part of the state")
     memory = sampler.claims.get(CarriedState)
+    if memory is None and (kept := _kept_keys(sampler, estimator, case)):
+        found.append(f"keys of the state are a memory: in two steps {kept}")
     run_at = _runs(sampler, estimator, case.target)
     for factor in STEP_SIZES:
         run = run_at(factor * case.step_size, factor == 1.0)
@@ -216,7 +213,7 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
     if carried and (on_host(sampler) or not {StationaryLaw, ExactLaw} & {type(sampler.claims.law)}):
         return None  # what a transient leaves behind has no law
     if on_host(sampler):
-        return None if isinstance(sampler, MappedSampler) else _host_clock(sampler, estimator, h, state)
+        return None if isinstance(sampler, MappedSampler) else host_clock(sampler, estimator, h, state)
     leaves, structure = jax.tree.flatten(state)
     names = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(state)[0]]
     anew = jax.tree.leaves(sampler.pack(jax.random.key(2), sampler.unpack(state), estimator))
@@ -227,10 +224,12 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
     )
     written = of_program(lambda key: sampler.step(key, state, h, estimator), jax.random.key(3))
 
-    @jax.jit
-    def ends(states: Any, keys: jax.Array) -> jax.Array:
-        step = lambda s, key: _seen(sampler, sampler.step(key, s, h, estimator))
-        return jax.vmap(lambda s: jax.vmap(lambda key: step(s, key))(keys))(states)
+    put = lambda i, value: jax.tree.unflatten(structure, [*leaves[:i], value, *leaves[i + 1 :]])
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def ends(i: int, values: jax.Array, keys: jax.Array) -> jax.Array:
+        step = lambda value, key: _seen(sampler, sampler.step(key, put(i, value), h, estimator))
+        return jax.vmap(lambda value: jax.vmap(lambda key: step(value, key))(keys))(values)
 
     found = None
     keys = jax.random.split(jax.random.key(3), KEYS)
@@ -242,98 +241,18 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
         if not counts and (learns or np.allclose(leaf, anew[i], rtol=1e-8, atol=1e-12)):
             continue  # an average that is claimed, and has checks of its own; a cache, or constant
         largest = np.iinfo(kind).max if counts else np.inf
-        ahead = _ahead(np.asarray(leaf), written, largest, turn_of(sampler, i)) if counts or not carried else []
-        values = [*(leaf + jnp.asarray(n, kind) for n in (0, *ahead)), *([anew[i]] if carried else [])]
-        moved = [[*leaves[:i], value, *leaves[i + 1 :]] for value in values]
-        states = [jax.tree.unflatten(structure, m) for m in moved]
-        if any(not np.array_equal(_seen(sampler, s), shown) for s in states[1:2]):
+        moves = counts or not carried
+        steps = ahead(np.asarray(leaf), (*written, *SPREAD), largest, turn_of(sampler, i)) if moves else []
+        moved = jnp.asarray([0, *steps]).astype(kind).reshape(-1, *([1] * jnp.ndim(leaf)))
+        values = jnp.concatenate([leaf + moved, *([jnp.asarray(anew[i])[None]] if carried else [])])
+        if len(values) > 1 and not np.array_equal(_seen(sampler, put(i, values[1])), shown):
             continue  # a part of z
-        stacked = jax.tree.map(lambda *x: jnp.stack(x), *states)
-        after = np.asarray(ends(stacked, keys))
+        after = np.asarray(ends(i, values, keys))
         gaps = np.abs(after[1:] - after[0]).max(axis=(1, 2)) / np.abs(after[0]).max()
         worst = np.flatnonzero(~(gaps <= TOLERANCE))
         if worst.size and found is None:
-            found = (f"state{names[i]}", [*ahead, -NUM_STEPS][worst[0]], float(gaps[worst[0]]))
+            found = (f"state{names[i]}", [*steps, -NUM_STEPS][worst[0]], float(gaps[worst[0]]))
     return found
-
-
-def _ahead(leaf: np.ndarray, written: tuple[int, ...], largest: float, turn: int = 1) -> list[int]:
-    """Steps by which a leaf is put forward: `ADVANCES`, those to the numbers of a program, and past its type's end.
-
-    A count of turns is put forward by whole ones, and what only goes round not at all.
-    """
-    if turn == 0:
-        return []
-    whole = lambda n: -(-n // turn) * turn
-    if leaf.size != 1:
-        return [n for n in map(whole, ADVANCES) if n < largest]
-    now = leaf.item()
-    steps = list(map(whole, [*ADVANCES, *(int(n - now) for n in written if n > now)]))
-    past = [whole(int(largest) - now + 1)] if largest <= NARROW else []
-    return list(dict.fromkeys([n for n in (*steps, *past) if n < largest and n + now <= largest] + past))
-
-
-def _host_clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tuple[str, int, float] | None:
-    """`_clock` of a host sampler: whole numbers in its state, and attributes that a step changes."""
-    seen = lambda s: np.concatenate(
-        [np.ravel(np.asarray(leaf, float)) for leaf in jax.tree.leaves((sampler.unpack(s), sampler.position(s)))]
-    )
-
-    def end(owner: Sampler, s: Any, seed: int) -> np.ndarray:
-        return seen(owner.step(np.random.default_rng([3, seed]), copy.deepcopy(s), h, estimator))
-
-    leaves, structure = jax.tree.flatten(state)
-    names = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(state)[0]]
-    written = of_step(step_of(sampler))
-    before = [end(copy.deepcopy(sampler), state, seed) for seed in range(KEYS)]
-    counts: list[tuple[str, Any, Callable[[Any], tuple[Sampler, Any]]]] = []
-    for i, leaf in enumerate(leaves):
-        put = lambda value, i=i: (sampler, jax.tree.unflatten(structure, [*leaves[:i], value, *leaves[i + 1 :]]))
-        counts.append((f"state{names[i]}", leaf, put))
-    walked = copy.deepcopy(sampler)
-    end(walked, state, 0)
-    for name, value in _attributes(sampler).items():
-        if _attributes(walked).get(name) is not value:
-            counts.append((f"the attribute {name}", value, lambda v, name=name: (_with(sampler, name, v), state)))
-    for i, (name, value, put) in enumerate(counts):
-        if not _is_whole(value):
-            continue
-        for n in _ahead(np.asarray(value), written, np.inf, turn_of(sampler, i)):
-            owner, s = put(value + n)
-            if not np.array_equal(seen(s), seen(state)):
-                break  # a part of z
-            after = [end(copy.deepcopy(owner), s, seed) for seed in range(KEYS)]
-            gaps = [np.abs(a - b).max() / (1e-300 + np.abs(b).max()) for a, b in zip(after, before, strict=True)]
-            if not max(gaps) <= TOLERANCE:
-                return name, n, float(max(gaps))
-    return None
-
-
-def _is_whole(value: Any) -> bool:
-    """True for a single whole number, of Python or NumPy."""
-    kind = getattr(value, "dtype", None)
-    if kind is None:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return np.shape(value) == () and np.issubdtype(kind, np.integer)
-
-
-def _owner(sampler: Sampler) -> Any:
-    """The object whose method `step` is."""
-    step = step_of(sampler)
-    return step.__self__ if inspect.ismethod(step) else sampler
-
-
-def _attributes(sampler: Sampler) -> dict[str, Any]:
-    """Attributes of the object whose method `step` is."""
-    owner = _owner(sampler)
-    return dict(vars(owner)) if hasattr(owner, "__dict__") else {}
-
-
-def _with(sampler: Sampler, name: str, value: Any) -> Sampler:
-    """A copy with another value of an attribute of the object whose method `step` is."""
-    other = copy.deepcopy(sampler)
-    object.__setattr__(_owner(other), name, value)
-    return other
 
 
 def _host_run(sampler: Sampler, estimator: Estimator, target: Target, h: float, usual: bool) -> Run:
@@ -372,6 +291,22 @@ def _calls_back(sampler: Sampler, estimator: Estimator, case: Case) -> tuple[str
         return ()
     state = sampler.init(jax.random.key(0), start_position(sampler, case.target), estimator)
     return callbacks(lambda key, s: sampler.step(key, s, case.step_size, estimator), jax.random.key(0), state)
+
+
+def _kept_keys(sampler: Sampler, estimator: Estimator, case: Case) -> str:
+    """The draws of two successive steps that share a key, which the state has kept, in words; empty if none do."""
+    if on_host(sampler):
+        return ""
+    state = sampler.init(jax.random.key(0), start_position(sampler, case.target), estimator)
+    if not any(is_key(leaf) for leaf in jax.tree.leaves(state)):
+        return ""
+
+    def two(key: jax.Array) -> Any:
+        first, second = jax.random.split(key)
+        after = sampler.step(first, state, case.step_size, estimator)
+        return sampler.step(second, after, case.step_size, estimator)
+
+    return "; ".join(repeated(consumed_keys(two, jax.random.split(jax.random.key(1), 1))[0], [])[:1])
 
 
 def _changed_by_tracing(sampler: Sampler, estimator: Estimator, case: Case) -> str | None:

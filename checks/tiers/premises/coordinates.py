@@ -24,11 +24,12 @@ from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.programs import operation_names, subjaxprs
 from sgmcmc_verification.checks.core.selection import claims_of
 from sgmcmc_verification.checks.tiers.premises.fresh_draws import repeated
 from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator
 from sgmcmc_verification.checks.tracing.key_lineage import consumed_keys
-from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record, subjaxprs
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record
 from sgmcmc_verification.samplers.estimators.host import Unintercepted
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import ParticleLaw
@@ -42,7 +43,11 @@ methods that take all coordinates for each of them in turn, whose loop is writte
 host, where each draw is moved by itself."""
 SMALLER = (2, 3, 4, 7)
 """Numbers of coordinates for which the response is asked where the program is another one than for the first of few."""
-CLOUDS = (2, 3, 7)
+BETWEEN = (67, 521, 8209)
+"""The same between few and many, where the operations are others, whatever the numbers in them."""
+PLACES, SHOCKS = (-9.0, -4.0, -2.5, -1.6, -0.8, 0.3, 1.2, 1.9, 3.0, 6.0), (-4.0, 0.0, 1.5, 5.0)
+"""Values of all coordinates, and of all draws, at which a step of another program is compared with that of few."""
+CLOUDS = (2, 3, 7, 23)
 """Numbers of coordinates of particles, and of positive vectors near a face."""
 FACE, THROUGH = 1e-3, 4.0
 """A coordinate near a face, in units of the law, and the standard normal draw by which it gets through."""
@@ -65,6 +70,7 @@ class Response(NamedTuple):
         where: coordinates in which the residual is large.
         dense: whether the step makes matrices of the size of the coordinates squared.
         work: numbers that it makes at most in one place of the program, in all turns of the loops around it.
+        rest: what else z holds after the step, which has no number per coordinate.
     """
 
     residual: float
@@ -72,13 +78,14 @@ class Response(NamedTuple):
     where: np.ndarray
     dense: bool = False
     work: int = 0
+    rest: np.ndarray = np.zeros(0)
 
 
 class Traced(NamedTuple):
     """A step as a program of z and its draws.
 
     Attributes:
-        program: z, draws -> the blocks of z' and the position.
+        program: z, draws -> the blocks of z', the position, and what is left of z'.
         start: z with equal coordinates.
         blocks: parts of z with a number per coordinate.
     """
@@ -115,17 +122,19 @@ def traced(subject: Subject, target: Target, h: float) -> Traced:
     blocks = [slice(int(a), int(b)) for a, b in itertools.pairwise(ends) if b - a == size]
     if not blocks:
         raise NotApplicable("z has no part with a number per coordinate")
-    values = np.array(flat)
+    values, rest = np.array(flat), np.ones(len(flat), bool)
     for i, block in enumerate(blocks):
         values[block] = 0.7 - 0.4 * i
+        rest[block] = False
     z0 = jnp.asarray(values)
 
     def move(z: jax.Array) -> jax.Array:
         pack_key, step_key = jax.random.split(jax.random.key(0))
         after = sampler.step(step_key, sampler.pack(pack_key, unravel(z), estimator), h, estimator)
-        return jnp.concatenate(
-            [*(ravel_pytree(sampler.unpack(after))[0][b] for b in blocks), ravel_pytree(sampler.position(after))[0]]
-        )
+        moved = ravel_pytree(sampler.unpack(after))[0]
+        # XLA aborts on some programs with a gather of nothing
+        left = [moved[np.flatnonzero(rest)]] if rest.any() else []
+        return jnp.concatenate([*(moved[b] for b in blocks), ravel_pytree(sampler.position(after))[0], *left])
 
     program = record(move, z0)
     if program.unintercepted:
@@ -139,23 +148,25 @@ def response(subject: Subject, size: int, positive: bool) -> Response:
     program, z0, blocks = traced(subject, target, subject.step_size(target) / SMALL)
     uniforms = jnp.zeros(program.count("uniform"))
     integers = jnp.zeros(program.count("integer"), int)
-    at = lambda z, e: program(Noise(e, uniforms, integers), z)
+    count = (len(blocks) + 1) * size
+    whole = lambda z, e: program(Noise(e, uniforms, integers), z)
+    at = lambda z, e: whole(z, e)[:count]
 
     @jax.jit
-    def answers(z: jax.Array, e: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def answers(z: jax.Array, e: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         out, back = jax.vjp(partial(at, z), e)
         rows = out.reshape(-1, size)
         units = jnp.eye(len(rows))[:, :, None] * w  # w in one block of the result
         noise = jax.vmap(lambda u: jax.jvp(partial(at, z), (e,), back(u.ravel()))[1])(units)
         pushes = jnp.stack([jnp.zeros_like(z).at[b].set(w) for b in blocks])
         drift = jax.vmap(lambda v: jax.jvp(lambda y: at(y, e), (z,), (v,))[1])(pushes)
-        return noise.reshape(-1, size), drift.reshape(-1, size)
+        return noise.reshape(-1, size), drift.reshape(-1, size), whole(z, e)[count:]
 
     w = direction(size)
-    noise, drift = (np.asarray(a) for a in answers(z0, jnp.zeros(program.count("normal")), jnp.asarray(w)))
+    noise, drift, rest = (np.asarray(a) for a in answers(z0, jnp.zeros(program.count("normal")), jnp.asarray(w)))
     found = _summary(noise, drift, w, TOLERANCE)
     jaxpr = program.jaxpr.jaxpr
-    return found._replace(dense=largest(jaxpr) >= size**2, work=largest(jaxpr, turns=True))
+    return found._replace(dense=largest(jaxpr) >= size**2, work=largest(jaxpr, turns=True), rest=rest)
 
 
 def _summary(noise: np.ndarray, drift: np.ndarray, w: np.ndarray, tolerance: float) -> Response:
@@ -262,16 +273,26 @@ def equal_coordinates(case: Case) -> Finding:
         found[size] = _response(case.subject, size, host, positive)
         if found[FEW[0]].residual > tolerance:
             raise OutOfReach("the method does not treat coordinates alike")
-    if not host:
-        usual = _operations(case.subject, FEW[0], positive)
-        others = [size for size in SMALLER if _operations(case.subject, size, positive) not in (usual, [])]
-        found |= {size: _response(case.subject, size, host, positive) for size in others}
     many = _many(found, host)
-    found[many] = _response(case.subject, many, host, positive)
-    if repeated := "" if host else shared_keys(case.subject, many, positive):
+    if host:
+        return _compared(case, found | {many: _response(case.subject, many, host, positive)}, tolerance)
+    usual = _operations(case.subject, FEW[0], positive)
+    others = [size for size in SMALLER if _operations(case.subject, size, positive) not in (usual, [])]
+    larger = _other_programs(case.subject, (*(n for n in BETWEEN if n < many), many), positive)
+    asked = dict.fromkeys((*others, *larger, many))
+    found |= {size: _response(case.subject, size, host, positive) for size in asked}
+    if repeated := shared_keys(case.subject, many, positive):
         return _finding(case, tolerance, 1.0, f"in {many} dimensions {repeated}")
-    if positive and not host and (apart := _near_faces(case.subject)) > TOLERANCE:
+    if positive and (apart := _near_faces(case.subject)) > TOLERANCE:
         return _finding(case, tolerance, apart, f"near 0 equal coordinates with equal draws end {apart:.3g} apart")
+    for size in larger:
+        if (gap := _moves_otherwise(case.subject, size, positive)) > TOLERANCE:
+            return _finding(case, tolerance, gap, f"{size} equal coordinates with equal draws do not move as few do")
+    return _compared(case, found, tolerance)
+
+
+def _compared(case: Case, found: dict[int, Response], tolerance: float) -> Finding:
+    """The responses for all numbers of coordinates against those for few."""
     worst, reason = 0.0, f"the same for {', '.join(map(str, found))} coordinates"
     few, more = (found[size] for size in FEW)
     scale = max(np.abs(few.factors).max(), 1e-300)
@@ -286,7 +307,64 @@ def equal_coordinates(case: Case) -> Finding:
         gap = _gap(few, each) / scale
         if _gap(few, more) <= tolerance * scale and gap > max(worst, tolerance):
             worst, reason = gap, f"drift and noise of a coordinate are others when there are {size} of them"
+        gap = _apart(few.rest, each.rest)
+        if _apart(few.rest, more.rest) <= tolerance and gap > max(worst, tolerance):
+            worst, reason = gap, f"what z holds beside the coordinates moves otherwise when there are {size} of them"
     return _finding(case, tolerance, worst, reason)
+
+
+def _apart(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.abs(a - b).max(initial=0.0) / (1 + np.abs(a).max(initial=0.0))) if a.shape == b.shape else np.inf
+
+
+def _other_programs(subject: Subject, sizes: tuple[int, ...], positive: bool) -> list[int]:
+    """The numbers of coordinates, of some, for which the operations of a step are others than for few.
+
+    The step is that of a sampler for few, which need not be completed anew.
+    """
+    sampler = subject.sampler(product(FEW[-1], positive))
+
+    def names(size: int) -> list[str] | None:
+        target = product(size, positive)
+        estimator, h = subject.estimator(target), subject.step_size(target)
+        one = lambda key, x: sampler.step(key, sampler.init(key, x, estimator), h, estimator)
+        try:
+            return list(operation_names(jax.make_jaxpr(one)(jax.random.key(0), target.example).jaxpr))
+        except RAISED:
+            return None
+
+    usual = names(FEW[-1])
+    return [size for size in sizes if names(size) not in (usual, None)]
+
+
+def _moves_otherwise(subject: Subject, size: int, positive: bool) -> float:
+    """Largest difference between a step of so many equal coordinates with equal draws and that of few.
+
+    It is 0 where a step of few differs from one of fewer: the method knows the number.
+    """
+
+    def ends(size: int) -> np.ndarray | None:
+        target = product(size, positive)
+        program, z0, blocks = traced(subject, target, subject.step_size(target) / SMALL)
+        uniforms, integers = jnp.zeros(program.count("uniform")), jnp.zeros(program.count("integer"), int)
+        if len(uniforms):
+            return None  # a coin has its own side for each number of them
+        places = jnp.asarray([(v, e) for v in PLACES for e in SHOCKS if v > 0 or not positive])
+
+        @jax.jit
+        def at(place: jax.Array) -> jax.Array:
+            noise = Noise(jnp.full(program.count("normal"), place[1]), uniforms, integers)
+            out = program(noise, z0.at[blocks[0]].set(place[0]))
+            rows = out[: (len(blocks) + 1) * size].reshape(-1, size)
+            return jnp.concatenate([rows.min(axis=1), rows.max(axis=1)])
+
+        return np.asarray(jax.lax.map(at, places))
+
+    fewer, few, many = (ends(n) for n in (*FEW, size))
+    if fewer is None or few is None or many is None:
+        return 0.0
+    same = np.abs(few - fewer).max() <= TOLERANCE * np.abs(few).max()
+    return float(np.abs(many - few).max() / np.abs(few).max()) if same else 0.0
 
 
 def _operations(subject: Subject, size: int, positive: bool) -> list[Any]:
@@ -312,7 +390,7 @@ def _is_number(variable: Any) -> bool:
 
 
 def _particles(case: Case) -> Finding:
-    """Particles whose coordinates are in another order move in that order, for 3 and 7 coordinates if they do for 2."""
+    """Particles move alike in any order of their coordinates, for 3, 7 and 23 coordinates if they do for 2."""
     gaps = {size: _turned(case.subject, size) for size in CLOUDS}
     if not gaps[CLOUDS[0]] <= TOLERANCE:
         raise OutOfReach("the method does not treat coordinates alike, or draws noise")

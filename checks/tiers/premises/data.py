@@ -3,6 +3,9 @@
 A sampler that reads the data itself may leave some out that small targets do not have: a slice that is left over, an
 index of 16 bits, blocks of which the last is not full. Here a datum pulls one coordinate, that of its block, and what
 the pull changes in a step under the same key says which blocks were drawn.
+
+A batch that small targets fill hides its weight as well: N / n is 1 there. The same potential may be a part of the
+prior instead. A step that is linear in the gradient then moves by the mean of what the data do to it.
 """
 
 from collections.abc import Callable
@@ -29,6 +32,16 @@ SIZE, BLOCKS = 70_001, 16
 """Data, a prime number of them that 16 bits do not count, and blocks of equal length that they fall into."""
 CHUNK, CHUNKS = 16, 256
 """Keys of a call, and calls: 4096 draws of a block that one datum in 128 is from all miss it once in 10^14 times."""
+FEWER = 1279
+"""Data that are weighed: more than a batch has, and one less than a multiple of 32, 64, 128 and 256."""
+WEIGHED = 256
+"""Keys under which they are."""
+OFTEN = 64
+"""Keys under which a block has to enter for a weight of its own: the mean of a few heavy ones is anything."""
+DEVIATIONS = 6.0
+"""Standard errors of a mean over these keys that are left to chance."""
+LEAST = 0.02
+"""Relative error of a weight that is seen."""
 STEPS = 1 << 17
 """Steps of a chain that goes through the data in an order of its own, one at a time at the slowest."""
 
@@ -45,11 +58,17 @@ class Noting(DataTerms):
         return self[2]
 
 
-def pulled(pull: float) -> tuple[Target, list[bool]]:
-    """U = |x|^2 / 2 + pull / SIZE * BLOCKS * sum_i x[block of i], and the list that grows when the data are read."""
-    block = np.arange(SIZE) * BLOCKS // SIZE
-    data = {"block": jnp.asarray(block), "pull": jnp.full(SIZE, pull * BLOCKS / SIZE)}
-    terms = Noting(lambda x: jnp.sum(x**2) / 2, lambda x, datum: datum["pull"] * x[datum["block"]], data, SIZE)
+def pulled(pull: float, size: int = SIZE, by_prior: bool = False) -> tuple[Target, list[bool]]:
+    """U = |x|^2 / 2 + pull / N * BLOCKS * sum_i x[block of i], and the list that grows when the data are read.
+
+    The sum is part of the prior instead, and the data do nothing, `by_prior`.
+    """
+    block = np.arange(size) * BLOCKS // size
+    each = np.full(size, pull * BLOCKS / size)
+    share = np.bincount(block, each if by_prior else 0 * each, BLOCKS)
+    data = {"block": jnp.asarray(block), "pull": jnp.asarray(0 * each if by_prior else each)}
+    prior = lambda x: jnp.sum(x**2) / 2 + jnp.sum(jnp.asarray(share, x.dtype) * x)
+    terms = Noting(prior, lambda x, datum: datum["pull"] * x[datum["block"]], data, size)
     terms.reads = []
     target = Target(
         name=f"pulled-{pull:g}",
@@ -71,12 +90,15 @@ def pulled(pull: float) -> tuple[Target, list[bool]]:
     once=True,
 )
 def every_datum_enters(case: Case) -> Finding:
-    """Of 70,001 data in 16 blocks each block is drawn, by samplers that read the data themselves.
+    """Of 70,001 data in 16 blocks each block is drawn, by samplers that read the data themselves, and by its weight.
 
     Compared are steps under the same keys from the same state with and without the pull of the data. Samplers that
-    take the data in an order of their own are followed for as many steps as there are data.
+    take the data in an order of their own are followed for as many steps as there are data. Others are moved by
+    1279 data, in the mean, as by the same pull in the prior.
     """
     missing = missed(case.subject)
+    if missing == [] and (wrong := _misweighed(case)) is not None:
+        return wrong
     fine = f"all blocks of {SIZE} data enter" if missing is not None else "it reads no data but through the estimator"
     missing = missing or []
     first, last = (missing[0] * SIZE // BLOCKS, (missing[-1] + 1) * SIZE // BLOCKS - 1) if missing else (0, 0)
@@ -94,6 +116,57 @@ def every_datum_enters(case: Case) -> Finding:
         unit="blocks",
         step_size=case.step_size,
     )
+
+
+def _misweighed(case: Case) -> Finding | None:
+    """The finding on data that do not weigh what they should; None if they do, or are not weighed."""
+    found = weighed(case.subject, FEWER)
+    if found is None or found[1] <= LEAST:
+        return None
+    return Finding(
+        effect=found[1],
+        tolerance=Tolerance(LEAST, "error of a mean over minibatches"),
+        required_sensitivity=0.5,
+        reason=f"{FEWER} data weigh {found[0]:.4g} times what they should: the same pull in the prior moves by 1",
+        statistic="mean move by the data less that by the prior",
+        unit="relative",
+        step_size=case.step_size,
+    )
+
+
+def weighed(subject: Subject, size: int) -> tuple[float, float] | None:
+    """The weight of all data of a number of them, and the largest error of it and of that of a block.
+
+    None where they are not weighed: where a state keeps an order, or the step is not linear in the gradient.
+    """
+    targets = [pulled(pull, size, by_prior)[0] for pull, by_prior in ((0, False), (1, False), (1, True), (2, True))]
+    samplers, estimator = [subject.sampler(target) for target in targets], Exact(targets[0])
+    h, x = subject.step_size(targets[0]), targets[0].example
+    if not all(
+        jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
+        for leaf in jax.tree.leaves(samplers[0].init(jax.random.key(0), x, estimator))
+    ):
+        return None
+
+    @jax.jit
+    def ends(keys: jax.Array) -> jax.Array:
+        def one(key: jax.Array) -> jax.Array:
+            first, rest = jax.random.split(key)
+            after = [s.step(rest, s.init(first, x, estimator), h, estimator) for s in samplers]
+            return jnp.stack([s.position(state) for s, state in zip(samplers, after, strict=True)])
+
+        return jax.lax.map(one, keys)
+
+    rows = np.asarray(ends(jax.random.split(jax.random.key(0), WEIGHED)))
+    by_data, by_prior, twice = np.moveaxis(rows[:, 1:] - rows[:, :1], 1, 0)
+    unit = by_prior.mean(axis=0)
+    linear = np.abs(twice - 2 * by_prior).max() <= 1e-6 * np.abs(by_prior).max()
+    if not linear or not np.abs(unit).min() > 0:
+        return None
+    often = np.count_nonzero(by_data, axis=0) >= OFTEN
+    parts = np.column_stack([by_data[:, often] / unit[often], by_data.sum(axis=1) / unit.sum()])
+    chance = DEVIATIONS * parts.std(axis=0) / WEIGHED**0.5
+    return float(parts[:, -1].mean()), float(np.max(np.abs(parts.mean(axis=0) - 1) - chance))
 
 
 def missed(subject: Subject) -> list[int] | None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sgmcmc_verification.checks.core.accept_step import level_that_matters
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import EPS, Finding, Tolerance
@@ -63,10 +64,13 @@ def far_field(case: Case) -> Finding:
     """Along lines through the bulk the step stays the polynomial that it is there, up to 70 standard deviations.
 
     Lines are taken in the position, in what else z holds, in both, and in the noise, both ways. Kernels that accept and
-    reject are looked at as far as 30, with every proposal accepted.
+    reject are looked at as far as 30, with every proposal accepted. Potentials of sums over data are large: a constant
+    added to one changes nothing.
     """
     if case.target.gaussian is None:
         raise NotApplicable("needs a Gaussian target")
+    if (level := level_that_matters(case.subject, case.target)) is not None:
+        return _other_at(level, case.step_size)
     step = step_map(case.subject, case.target)
     reach = np.concatenate([NEAR, REACH])
     if isinstance(step, JaxStep):
@@ -107,6 +111,19 @@ def far_field(case: Case) -> Finding:
         unit="relative to the terms of the step",
         step_size=case.step_size,
         measurements={"not examined": reason} if found and not within else {},
+    )
+
+
+def _other_at(level: float, h: float) -> Finding:
+    """A potential that is read by its level, which has no meaning."""
+    return Finding(
+        effect=1.0,
+        tolerance=Tolerance.identity("a constant in the potential changes no law"),
+        required_sensitivity=1e-6,
+        reason=f"a constant of {level:g} added to the potential changes the step: energies are clipped or rounded",
+        statistic="steps that a constant in the potential changes",
+        unit="steps",
+        step_size=h,
     )
 
 

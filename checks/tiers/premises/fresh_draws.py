@@ -21,7 +21,7 @@ from sgmcmc_verification.samplers.interface.whole_state import fresh_key, is_key
 BITS = [(0, 1 << bit) for bit in range(32)] + [(1 << bit, 0) for bit in range(32)]
 WORDS = ((0, 0), (0, 3), (1, 1), *BITS)
 """Raw keys of steps that differ by one bit, each of all, by one and by a word, as counters and seeds make them."""
-STEPS = 64
+STEPS = 1024
 """Steps along which a key of the state must not come back."""
 
 

@@ -1,5 +1,6 @@
 """Options of samplers that no registry knows."""
 
+import enum
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -8,9 +9,10 @@ import jax.numpy as jnp
 import pytest
 
 from sgmcmc_verification.checks.core.catalogue import find_target
-from sgmcmc_verification.checks.core.options import named_values, options_of, others, variants
-from sgmcmc_verification.checks.core.third_party import row
+from sgmcmc_verification.checks.core.options import distant, named_values, options_of, others, variants
+from sgmcmc_verification.checks.core.third_party import operations, row
 from sgmcmc_verification.samplers.interface.claims import StationaryLaw
+from sgmcmc_verification.samplers.interface.from_step import complete
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,65 @@ def test_names_are_read_off_comparisons_of_the_code():
     first, second = variants(Named, lambda options: True).sets
     assert first == {"noise": "uniform", "scheme": "heun", "metric": "rms", "table": "b"}
     assert second == {"noise": "laplace", "scheme": "midpoint", "metric": "rms", "table": "b"}
+
+
+TABLE = {"first": 1.0, "second": 2.0}
+
+
+class Kind(enum.Enum):
+    ONE = 1
+    TWO = 2
+    THREE = 3
+    FOUR = 4
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A key of a table of the module, a member of an enumeration, and flags."""
+
+    entry: str = "first"
+    kind: Kind = Kind.TWO
+    left: bool = False
+    right: bool = False
+    both: bool = True
+
+    def step(self, key, x, h, estimator):
+        return x + TABLE[self.entry]
+
+
+def test_tables_of_the_module_and_enumerations_are_read_and_every_other_flag_rests_once():
+    first, second = variants(Chosen, lambda options: True).sets
+    assert first == {"entry": "second", "kind": Kind.ONE, "left": True, "right": True, "both": False}
+    assert second == {"entry": "second", "kind": Kind.THREE, "left": True, "both": False}
+
+
+@pytest.mark.parametrize(
+    ("default", "other", "values"),
+    [
+        (1.0, lambda v: v >= 3, (10.0, 0.5)),
+        (1.0, lambda v: v < 0.3, (2.0, 0.1)),
+        (1.0, lambda v: v > 1.5, (2.0, 0.5)),
+        (3, lambda v: v > 8, (5, 10)),
+        (3, lambda v: v > 4, (5, 4)),
+        (8, lambda v: v > 12, (10, 24)),
+    ],
+)
+def test_a_number_is_moved_farther_where_the_program_is_another_one(default, other, values):
+    program = lambda value: ("add", "mul") if other(value) else ("add",)
+    assert distant(default, others("x", default), program) == values
+    assert distant(default, others("x", default), lambda value: None) == others("x", default)
+
+
+def test_a_loop_that_is_written_out_is_no_other_program():
+    assert distant(3, (5, 4), lambda value: ("add",) * value) == (5, 4)
+
+
+def test_the_operations_of_a_step_are_known_where_it_is_traced():
+    target = find_target("gaussian-1d-scaled")
+    found = operations(lambda: complete(Langevin()), target)
+    assert {"add", "mul", "sqrt"} <= set(found)
+    assert operations(lambda: complete(Langevin(shift=object(), order="ba")), target) == found
+    assert operations(lambda: None, target) is None
 
 
 def test_no_source_no_names():

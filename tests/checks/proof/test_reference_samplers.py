@@ -13,7 +13,7 @@ PROVED = {
     "sgnht-splitting", "msgnht", "msgnht-splitting", "badodab", "sgrld", "sgrld-expanded-mean",
     "sgrld-expanded-natural", "sgrld-non-hessian", "sgrhmc", "sgld-reflected", "sghmc-reflected",
     "sgrhmc-expanded-mean", "sgrhmc-non-hessian", "mala", "recipe-sghmc", "psgld-frozen", "psgld-gamma",
-    "sggmc", "gsgnht", "saga-ld", "sgld-cv", "svrg-ld",
+    "sggmc", "gsgnht", "saga-ld", "sgld-cv", "svrg-ld", "sgbd", "pcn",
 }
 # fmt: on
 """Every statement is proved in two dimensions."""
@@ -21,7 +21,7 @@ PROVED = {
 PASSED = {
     "hmc", "sggmc-compensated", "gmc", "sgrld-recipe-metric", "sgrhmc-recipe-metric",
     "sgrhmc-compensated", "recipe-sgrhmc", "amagold", "mmala", "mmala-recipe-metric", "chmc", "gfsf", "w-sgld",
-    "rsvgd-volume",
+    "rsvgd-volume", "barker", "makla",
 }
 # fmt: on
 """Every statement holds in two dimensions, some of them to 50 digits at random points."""

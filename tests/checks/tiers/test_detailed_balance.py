@@ -13,6 +13,7 @@ from sgmcmc_verification.checks.core.lookup import find_row
 from sgmcmc_verification.checks.registry import find_statement
 from sgmcmc_verification.checks.runner.execute import execute
 from sgmcmc_verification.checks.tiers.law.detailed_balance import detailed_balance, pairs_of, step_sizes_of
+from sgmcmc_verification.checks.tiers.law.many_pairs import unbalanced
 from sgmcmc_verification.checks.tracing.step_map import HIGHEST, JaxStep, step_map
 from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source, StationaryLaw
@@ -70,6 +71,70 @@ def hamiltonian(kinetic=1.0):
         return jnp.where(jax.random.uniform(accept_key) < jnp.exp(jnp.minimum(ratio, 0.0)), y, x)
 
     return local(step)
+
+
+def walk(accept, sizes=lambda x: 1.0, densities=lambda x, y, h: 0.0):
+    """Random walk Metropolis that accepts by `accept(log u, fall of U + log q(y, x) - log q(x, y), x, y)`."""
+
+    def step(key, x, h, estimator):
+        noise_key, accept_key = jax.random.split(key)
+        y = x + jnp.sqrt(2 * h) * sizes(x) * jax.random.normal(noise_key, x.shape)
+        potential = lambda q: estimator.estimate(key, (), q)[0].potential
+        fall = potential(x) - potential(y) + densities(x, y, h)
+        return jnp.where(accept(jnp.log(jax.random.uniform(accept_key)), fall, x, y), y, x)
+
+    return local(step)
+
+
+def scale(x):
+    """Half in a corner, one elsewhere."""
+    return jnp.where((x[0] > 2) & (x[1] > 0.5), 0.5, 1.0)
+
+
+def log_densities(x, y, h):
+    """log q(y, x) - log q(x, y) of a walk of steps sqrt(2 h) scale(x) N(0, I)."""
+    q = lambda a, b: -jnp.sum((a - b) ** 2) / (4 * h * scale(a) ** 2) - 2 * jnp.log(scale(a))
+    return q(y, x) - q(x, y)
+
+
+IN_A_FEW_PLACES = {
+    "a cell that is left and not entered": walk(lambda u, fall, x, y: (u < fall) & ~((y[0] > 2.1) & (y[0] < 2.4))),
+    "everything out of a corner": walk(lambda u, fall, x, y: (u < fall) | ((x[0] > 2) & (x[1] > 0.5))),
+    "never far uphill": walk(lambda u, fall, x, y: (u < fall) & (fall > -5)),
+    "proposals of half the size in a corner": walk(lambda u, fall, x, y: u < fall, scale),
+    "at least e^-6": walk(lambda u, fall, x, y: u < jnp.maximum(fall, -6)),
+}
+EVERYWHERE = {
+    "as it should": walk(lambda u, fall, x, y: u < fall),
+    "proposals of half the size in a corner, with their densities": walk(
+        lambda u, fall, x, y: u < fall, scale, log_densities
+    ),
+    "by Barker's rule": walk(lambda u, fall, x, y: u < jax.nn.log_sigmoid(fall)),
+    "a cell that is neither left nor entered": walk(
+        lambda u, fall, x, y: (u < fall) & (((x[0] > 2.1) & (x[0] < 2.4)) == ((y[0] > 2.1) & (y[0] < 2.4)))
+    ),
+    "no move that changes the energy by more than 5": walk(lambda u, fall, x, y: (u < fall) & (jnp.abs(fall) < 5)),
+}
+
+
+@pytest.mark.parametrize("name", IN_A_FEW_PLACES)
+def test_an_acceptance_that_is_another_one_in_a_few_places_fails(name):
+    result = detailed_balance(Case(IN_A_FEW_PLACES[name], target("gaussian-correlated-2d")))
+    assert result.verdict == "fail", result.reason
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_rules_of_acceptance_that_balance_everywhere_pass(name):
+    result = detailed_balance(Case(EVERYWHERE[name], target("gaussian-correlated-2d")))
+    assert result.verdict == "pass", result.reason
+
+
+@pytest.mark.parametrize("name", ["mala", "hmc"])
+def test_thousands_of_pairs_are_bounded(name):
+    step = step_map(Subject(sampler_row(name)), target("gaussian-correlated-2d"))
+    found = unbalanced(step, [0.1, 1.0], 1.0)
+    assert found.gap == 0, found.text
+    assert found.pairs > 2000
 
 
 @pytest.mark.parametrize("name", ["hmc", "mala"])

@@ -99,6 +99,82 @@ class Counting:
         return x - step_size * gradient(estimator, x) + scale * jnp.sqrt(2 * step_size) * normal(key, x)
 
 
+class HostFloat(HostWalk):
+    """The same, in floats."""
+
+    def __init__(self, stop):
+        self.stop, self.steps = stop, 0.0
+
+
+class HostEnergies:
+    """Random walk Metropolis in NumPy that keeps energies, a time and the accepted moves, and reads none of them."""
+
+    backend = "host"
+
+    def __init__(self):
+        self.energy, self.total, self.accepted, self.time, self.moves = 0.0, 0.0, 0, 0.0, []
+
+    def step(self, rng, x, step_size, estimator):
+        U = lambda q: float(estimator.estimate(rng, (), q)[0].potential)
+        y = x + np.sqrt(2 * step_size) * rng.standard_normal(np.shape(x))
+        now, then = U(x), U(y)
+        taken = np.log(rng.random()) < now - then
+        self.energy, self.time = (then if taken else now), self.time + step_size
+        self.total += self.energy
+        self.accepted += int(taken)
+        if taken:
+            self.moves.append(y)
+        return y if taken else np.array(x)
+
+
+class HostHistory(HostWalk):
+    """The same, by the length of a list."""
+
+    def __init__(self, stop):
+        self.stop, self.history = stop, []
+
+    @property
+    def steps(self):
+        return len(self.history)
+
+    @steps.setter
+    def steps(self, number):
+        self.history.append(number)
+
+
+class HostShared(HostWalk):
+    """The same, counted by the class."""
+
+    count = 0
+
+    def __init__(self, stop):
+        self.stop = stop
+
+    @property
+    def steps(self):
+        return HostShared.count
+
+    @steps.setter
+    def steps(self, number):
+        HostShared.count = number
+
+
+class KeptKey:
+    """SGLD whose noise is that of the key of the step and of the one before, or of another key that it keeps."""
+
+    def __init__(self, again):
+        self.again = again
+
+    def init(self, key, position, estimator):
+        return Kept(position, key)
+
+    def step(self, key, state, step_size, estimator):
+        a, b = jax.random.split(key)
+        noise = (normal(a, state.position) + normal(state.kept, state.position)) / jnp.sqrt(2.0)
+        x = state.position - step_size * gradient(estimator, state.position) + jnp.sqrt(2 * step_size) * noise
+        return Kept(x, a if self.again else b)
+
+
 def rms(key, x, average, g):
     average = 0.9 * average + 0.1 * g**2
     return normal(key, x) / jnp.sqrt(0.1 + average), average
@@ -111,6 +187,7 @@ def antithetic(key, x, last, g):
     return noise, jnp.where(second, 0 * noise, noise)
 
 
+SCHEDULE = jnp.where((jnp.arange(61) >= 26) & (jnp.arange(61) < 38), 0.5, 1.0)
 MEMORY = {
     "noise halves at step 500": Langevin(until(500)),
     "noise halves at step 20000, beyond the run": Langevin(until(20_000)),
@@ -132,6 +209,11 @@ MEMORY = {
     "an attribute of a host sampler": HostWalk(200),
     "an attribute of a host sampler, beyond the run": HostWalk(40_000),
     "a count in the state of a host sampler": HostCount(7_000),
+    "a count in floats of a host sampler, beyond the run": HostFloat(40_000.0),
+    "the length of a list of a host sampler, beyond the run": HostHistory(4_000),
+    "an attribute of the class of a host sampler": HostShared(40_000),
+    "the key of the step before": KeptKey(again=True),
+    "a schedule in a table": Langevin(lambda k, x, n, g: (SCHEDULE[n // 997 % 61] * normal(k, x), n + 1)),
     "an attribute that a traced step changes": Counting(),
 }
 CLOSED = {
@@ -142,6 +224,11 @@ CLOSED = {
     "MALA with a cache of its gradient": StaleMALA(fresh=True),
     "a host sampler that counts to no end": HostWalk(10**14),
     "a count in the state of a host sampler to no end": HostCount(10**14),
+    "a count in floats of a host sampler to no end": HostFloat(1e14),
+    "a list of a host sampler to no end": HostHistory(10**14),
+    "energies that a host sampler keeps": HostEnergies(),
+    "a count of the class to no end": HostShared(10**14),
+    "a key that is kept and used once": KeptKey(again=False),
     "the last noise, for plots": Langevin(
         lambda k, x, last, g: ((e := normal(k, x)), e), lambda x: jnp.zeros(jnp.shape(x))
     ),
@@ -173,6 +260,11 @@ def test_what_a_later_position_depends_on_is_part_of_z(name):
     sampler = builder("a stranger", SHOWN[name])(target(WELL))
     state = sampler.init(jax.random.key(0), target(WELL).example, None)
     assert [np.shape(leaf) for leaf in jax.tree.leaves(sampler.unpack(state))] == [(1,), (1,)]
+
+
+def test_a_class_is_left_as_it_was_before_its_count_was_put_forward():
+    decide(closed_state, HostShared(10**14))
+    assert HostShared.count < 10_000
 
 
 def test_the_first_step_that_differs_is_named():

@@ -77,6 +77,54 @@ ALL_OF_THEM = {
 }
 
 
+def batch(weight, most=32):
+    """At most `most` data, all if they are few, each with `weight(N, n)`."""
+
+    def draw(key, size):
+        n = min(most, size)
+        index = jnp.arange(size) if n == size else jax.random.randint(key, (n,), 0, size)
+        return index, weight(size, n)
+
+    return draw
+
+
+def heavy_prior(target):
+    """SGLD whose prior has the factor N / n of a minibatch of 32, too."""
+
+    def move(key, x, h, estimator):
+        batch_key, noise_key = jax.random.split(key)
+        index, weight = batch(lambda size, n: size / n)(batch_key, target.terms.size)
+        g = gradient(target.terms, x, index, weight) + (weight - 1) * jax.grad(target.terms.prior)(x)
+        return x - h * g + jnp.sqrt(2 * h) * normal(noise_key, x)
+
+    return simple_sampler(move)
+
+
+MISWEIGHED = {
+    "no factor N / n": drawing(batch(lambda size, n: 1.0)),
+    "N // n": drawing(batch(lambda size, n: size // n)),
+    "(N / n)^2": drawing(batch(lambda size, n: (size / n) ** 2)),
+    "the first half twice as often": drawing(
+        lambda k, n: ((jnp.sqrt(jax.random.uniform(k, (32,))) * n).astype(int), n / 32)
+    ),
+    "a prior with the factor of the batch": heavy_prior,
+}
+WEIGHED = {"N / n": drawing(batch(lambda size, n: size / n)), "one datum": drawing(batch(lambda size, n: size, 1))}
+
+
+@pytest.mark.parametrize("name", MISWEIGHED)
+def test_data_that_weigh_too_little_or_too_much_are_found(name):
+    finding = decide(every_datum_enters, MISWEIGHED[name], DATA)
+    assert finding.verdict == "fail", finding.reason
+    assert "times what they should" in finding.reason
+
+
+@pytest.mark.parametrize("name", WEIGHED)
+def test_data_that_weigh_what_they_should_pass(name):
+    finding = decide(every_datum_enters, WEIGHED[name], DATA)
+    assert finding.verdict == "pass", finding.reason
+
+
 @pytest.mark.parametrize("name", LEFT_OUT)
 def test_data_that_never_enter_are_found(name):
     finding = decide(every_datum_enters, LEFT_OUT[name], DATA)

@@ -1,13 +1,18 @@
 """A step that bends far from the bulk is found, with the distance; one that is the same everywhere passes."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sgmcmc_verification.checks.core.accept_step import level_that_matters
 from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
 from sgmcmc_verification.checks.tiers.premises.far_field import far_field
-from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal
+from sgmcmc_verification.targets.registry import target
+from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal, potential, subject
 
 PLANE = "gaussian-correlated-2d"
 
@@ -25,6 +30,39 @@ class HostWalk:
         return x - step_size * g + np.sqrt(2 * step_size) * rng.standard_normal(np.shape(x))
 
 
+@dataclass
+class Walk:
+    """Random walk Metropolis by `read(U)`."""
+
+    read: Any
+
+    def step(self, key, x, step_size, estimator):
+        a, b = jax.random.split(key)
+        y = x + jnp.sqrt(2 * step_size) * normal(a, x)
+        fall = self.read(potential(estimator, x)) - self.read(potential(estimator, y))
+        return jnp.where(jnp.log(jax.random.uniform(b)) < fall, y, x)
+
+
+class HostEnergies:
+    """The same in NumPy."""
+
+    backend = "host"
+
+    def __init__(self, most):
+        self.most = most
+
+    def step(self, rng, x, step_size, estimator):
+        y = x + np.sqrt(2 * step_size) * rng.standard_normal(np.shape(x))
+        u = lambda q: min(float(estimator.estimate(rng, (), q)[0].potential), self.most)
+        return y if np.log(rng.random()) < u(x) - u(y) else np.array(x)
+
+
+LEVELS = {
+    "energies of at most 1000": Walk(lambda u: jnp.minimum(u, 1e3)),
+    "energies between -10,000 and 10,000": Walk(lambda u: jnp.clip(u, -1e4, 1e4)),
+    "energies in half precision": Walk(lambda u: u.astype(jnp.float16).astype(u.dtype)),
+    "a host sampler with energies of at most 1000": HostEnergies(1e3),
+}
 BENT = {
     "gradients clipped at 20": Euler(lambda g, h: jnp.clip(g, -20, 20)),
     "gradients scaled to a norm of 50": Euler(lambda g, h: g * jnp.minimum(1, 50 / jnp.linalg.norm(g))),
@@ -38,6 +76,7 @@ BENT = {
 }
 STRAIGHT = {
     "Euler": Euler(),
+    "a walk": Walk(lambda u: u),
     "a momentum": Underdamped(),
     "MALA": MALA(),
     "a host sampler": HostWalk(np.inf),
@@ -46,6 +85,24 @@ STRAIGHT = {
     "a tamed drift": Euler(lambda g, h: g / (1 + h * jnp.linalg.norm(g))),
     "a guard against what is not finite": Euler(end=lambda x: jnp.where(jnp.isfinite(x), x, 0.0)),
 }
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_an_energy_that_is_read_by_its_level_fails(name):
+    finding = decide(far_field, LEVELS[name], PLANE)
+    assert finding.verdict == "fail", finding.reason
+    assert "added to the potential" in finding.reason
+
+
+def test_what_has_the_level_of_the_energy_for_a_purpose_is_left_alone():
+    class Hotter:
+        """SGLD whose noise grows with the energy."""
+
+        def step(self, key, x, step_size, estimator):
+            scale = jnp.sqrt(2 * step_size * (1 + 0.1 * potential(estimator, x) ** 2))
+            return x - step_size * gradient(estimator, x) + scale * normal(key, x)
+
+    assert level_that_matters(subject(Hotter(), PLANE), target(PLANE)) is None
 
 
 @pytest.mark.parametrize("name", BENT)
