@@ -137,6 +137,7 @@ CHECKS: tuple[Check, ...] = (
             law.stability,
             order.exact_without_force,
             law.cycle_law,
+            law.epoch_law,
         ),
     ),
     Check(

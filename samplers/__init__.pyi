@@ -59,6 +59,7 @@ from .types import CyclicalSchedule as CyclicalSchedule
 from .types import DensityEstimate as DensityEstimate
 from .types import Diffusion as Diffusion
 from .types import EmbeddedDiffusion as EmbeddedDiffusion
+from .types import EpochLaw as EpochLaw
 from .types import Estimate as Estimate
 from .types import Estimator as Estimator
 from .types import ExactFreeMotion as ExactFreeMotion

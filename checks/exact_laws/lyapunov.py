@@ -1,5 +1,6 @@
 """Exact stationary law of an affine recursion with random coefficients (the discrete Lyapunov equation)."""
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -57,32 +58,49 @@ def stationary_law(maps: list[Affine]) -> StationaryLaw:
     return StationaryLaw(mean, (covariance + covariance.T) / 2, radius, condition)
 
 
-def periodic_law(cycle: list[list[Affine]]) -> StationaryLaw:
-    """The stationary law of s' = A_b s + B_b xi + c_b at the start of a cycle of maps that take turns.
+class MomentMap(NamedTuple):
+    """v' = K v + k for the moments v = (E s, E s s^T) of length m + m^2: K and k."""
 
-    With v = (E s, E s s^T) each step is v' = K v + k, and so is a turn of all of them, whose fixed point is the law:
+    matrix: np.ndarray
+    offset: np.ndarray
 
-        E s' = E[A] E s + E c,   E s' s'^T = E[A (s s^T) A^T + A s c^T + c s^T A^T + c c^T + B B^T]
+    def after(self, first: "MomentMap") -> "MomentMap":
+        """This one after another one."""
+        return MomentMap(self.matrix @ first.matrix, self.matrix @ first.offset + self.offset)
+
+
+def moment_map(maps: list[Affine]) -> MomentMap:
+    """The moments after s' = A_b s + B_b xi + c_b, b random with the weights of `maps`.
+
+    E s' = E[A] E s + E c,   E s' s'^T = E[A (s s^T) A^T + A s c^T + c s^T A^T + c c^T + B B^T]
     """
-    size = len(cycle[0][0].offset)
+    size = len(maps[0].offset)
     length = size + size**2
-    matrix, offset = np.eye(length), np.zeros(length)
-    for maps in cycle:
-        step, push = np.zeros((length, length)), np.zeros(length)
-        for m in maps:
-            c = m.offset[:, None]
-            mixed = np.kron(m.matrix, c) + np.kron(c, m.matrix)
-            step += m.weight * np.block([[m.matrix, np.zeros((size, size**2))], [mixed, np.kron(m.matrix, m.matrix)]])
-            push += m.weight * np.concatenate([m.offset, (m.noise @ m.noise.T + c @ c.T).ravel()])
-        matrix, offset = step @ matrix, step @ offset + push
-    radius = float(np.abs(np.linalg.eigvals(matrix)).max())
+    matrix, offset = np.zeros((length, length)), np.zeros(length)
+    for m in maps:
+        c = m.offset[:, None]
+        mixed = np.kron(m.matrix, c) + np.kron(c, m.matrix)
+        matrix += m.weight * np.block([[m.matrix, np.zeros((size, size**2))], [mixed, np.kron(m.matrix, m.matrix)]])
+        offset += m.weight * np.concatenate([m.offset, (m.noise @ m.noise.T + c @ c.T).ravel()])
+    return MomentMap(matrix, offset)
+
+
+def law_of_moments(moved: MomentMap, size: int) -> StationaryLaw:
+    """The law whose moments a map of them leaves as they are; `size` is m."""
+    radius = float(np.abs(np.linalg.eigvals(moved.matrix)).max())
     if not radius < CONTRACTING:
         nan = np.full((size, size), np.nan)
         return StationaryLaw(nan[0], nan, radius, np.inf)
-    moments = np.linalg.solve(np.eye(length) - matrix, offset)
+    moments = np.linalg.solve(np.eye(len(moved.offset)) - moved.matrix, moved.offset)
     mean, second = moments[:size], moments[size:].reshape(size, size)
     covariance = (second + second.T) / 2 - np.outer(mean, mean)
     return StationaryLaw(mean, covariance, radius, 1 / (1 - radius))
+
+
+def periodic_law(cycle: list[list[Affine]]) -> StationaryLaw:
+    """The stationary law of s' = A_b s + B_b xi + c_b at the start of a cycle of maps that take turns."""
+    turn = functools.reduce(lambda done, maps: moment_map(maps).after(done), cycle[1:], moment_map(cycle[0]))
+    return law_of_moments(turn, len(cycle[0][0].offset))
 
 
 def observed(maps: list[Affine], readout: np.ndarray) -> tuple[list[Affine], np.ndarray]:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from sgmcmc_verification.checks.faults.fault import Defect, Kill, planted
 from sgmcmc_verification.samplers.dynamics.underdamped import MomentumState, PhasePoint
-from sgmcmc_verification.samplers.interface.claims import StationaryMoments
+from sgmcmc_verification.samplers.interface.claims import EpochLaw, StationaryMoments
 from sgmcmc_verification.samplers.numerics.noise import normal_like
 from sgmcmc_verification.samplers.overdamped.leimkuhler_matthews import LeimkuhlerMatthews, LeimkuhlerMatthewsState
 from sgmcmc_verification.samplers.underdamped.splitting import BAOAB, OBABO, ornstein_uhlenbeck
@@ -184,6 +184,15 @@ class EulerMaruyamaClaimsTwo(NoiseNotAveraged):
         return super().claims.amended(without=(StationaryMoments,))
 
 
+@dataclass(frozen=True)
+class EpochsClaimTwo(LeimkuhlerMatthews):
+    """The order that exact gradients give is claimed for epochs of minibatches, which reduce it to 1."""
+
+    @property
+    def claims(self):
+        return super().claims.amended(EpochLaw(order=2))
+
+
 LINE = ("gaussian-1d-scaled", "double-well")
 LIMIT = "pi_h -> pi as h -> 0"
 
@@ -310,5 +319,16 @@ DEFECTS: tuple[Defect, ...] = (
         "order",
         "claims",
         targets=LINE,
+    ),
+    planted(
+        "leimkuhler-matthews-claims-epochs-of-order-two",
+        "leimkuhler-matthews",
+        EpochsClaimTwo,
+        "claims a law of order 2 with minibatches that are each used once in an epoch: it has order 1",
+        Kill("epoch_law", "tiny-regression", "the law at the end of an epoch is pi + O(h^2)"),
+        "order",
+        "claims",
+        "data",
+        targets=(*LINE, "tiny-regression"),
     ),
 )

@@ -50,7 +50,7 @@ STATEMENTS_OF_2026 = """
     generator_for_every_potential generator_of_code published_diffusion proposal_generator noise_is_tangent
     weak_order_for_every_potential local_weak_order
     invariant_law_for_every_potential defect
-    stationary_covariance gaussian_limit stability exact_without_force cycle_law
+    stationary_covariance gaussian_limit stability exact_without_force cycle_law epoch_law
     transfer_operator manifold_limit kinetic_energy
     stationary_on_states every_state_reached balance_on_states law_of_states
     force_keeps_volume

@@ -18,6 +18,7 @@ EXPERIMENTS = (
     "liu2019.robustness",
     "ma2015.figure2",
     "ma2015.figure3",
+    "original.batch_orders",
     "original.cost_of_accuracy",
     "original.dirichlet_faces",
     "original.dp_bias",

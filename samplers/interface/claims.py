@@ -242,6 +242,22 @@ class IndependentNoise(Claim):
 
 
 @dataclass(frozen=True, eq=False)
+class EpochLaw(Claim):
+    """The law of the position at the end of an epoch of minibatches, each used once, errs by O(h^order).
+
+    It holds for an order of the batches that is drawn anew in every epoch. One step of batch i is
+    exp(h L_i) + O(h^(p+1)), L_i = L - xi_i . d/dr with sum xi_i = 0. Over all orders the K steps have the mean
+    exp(K h L) + O(h^3), where steps with independent batches have h^2 times the mean of L_i^2 - L^2: an error O(h) of
+    the law becomes O(h^2).
+
+    Attributes:
+        order: of the error.
+    """
+
+    order: int
+
+
+@dataclass(frozen=True, eq=False)
 class CarriedState(Claim):
     """The state holds more than z, and the next step reads it: draws made ahead, averages, the state of an optimiser.
 

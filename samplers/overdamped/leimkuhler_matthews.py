@@ -14,6 +14,7 @@ from sgmcmc_verification.samplers.interface.claims import (
     CarriedState,
     Claims,
     Diffusion,
+    EpochLaw,
     Source,
     StationaryLaw,
     StationaryMoments,
@@ -76,6 +77,7 @@ class LeimkuhlerMatthews:
             StationaryLaw(order=2, temperature=T),
             Diffusion(self.dynamics, weak_order=1),
             CarriedState("the draw R of the next step"),
+            EpochLaw(order=1),
             # s = (1 - h lambda)^2 s + 2 (1 - h lambda) T h / 2 + T h has the solution s = T / lambda
             StationaryMoments(lambda h, curvature: {"position": T / curvature}),
             conditions=("exact gradient",),

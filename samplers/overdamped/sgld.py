@@ -11,6 +11,7 @@ from sgmcmc_verification.samplers.interface.aliases import Estimator, Position, 
 from sgmcmc_verification.samplers.interface.claims import (
     Claims,
     Diffusion,
+    EpochLaw,
     IndependentNoise,
     Source,
     StationaryLaw,
@@ -68,6 +69,7 @@ class SGLD(CompensationMixin, PositionMixin):
             # (1 - h lambda)^2 s + 2 h T = s: the fixed point of the recursion of the variance
             StationaryMoments(lambda h, curvature: {"position": T / curvature / (1 - h * curvature / 2)}),
             IndependentNoise(),
+            EpochLaw(order=1),
             conditions=("exact gradient or compensated noise",),
         )
 

@@ -15,6 +15,7 @@ from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorS
 from sgmcmc_verification.samplers.interface.claims import (
     Claims,
     Diffusion,
+    EpochLaw,
     ExactFreeMotion,
     IndependentNoise,
     ShearingForce,
@@ -142,7 +143,9 @@ class LangevinSplitting(CachedMomentumMixin):
     Error: weak order 2 and invariant law O(h^2), for exact gradients; stable for h^2 lambda < 4. On quadratic targets
     BAOAB and ABOBA have the exact law of positions, OBABO and OABAO of momenta. Gradient noise V that is not accounted
     for adds O(h V / C) to the temperature: for BAOAB, lambda Var x / T = 1 + h^2 V coth(C h / 2) / (4 T (1 - q)) with
-    q = h^2 lambda / 4; half of the excess with `fresh_gradients`.
+    q = h^2 lambda / 4; half of the excess with `fresh_gradients`. With minibatches
+    that are each used once in an epoch the law at the end of an epoch keeps the error O(h^2), if one gradient is taken
+    in a step.
 
     Raises:
         ValueError: if `scheme` is unknown, or `friction` or `temperature` is not positive.
@@ -171,6 +174,7 @@ class LangevinSplitting(CachedMomentumMixin):
             IndependentNoise(),
             ShearingForce(),
             ExactFreeMotion() if "U" in self.scheme else None,
+            EpochLaw(order=2) if self.num_estimates == 1 else None,
             conditions=("exact gradient",),
         )
 
@@ -190,6 +194,11 @@ class LangevinSplitting(CachedMomentumMixin):
         return {"position": T * position / curvature, "momentum": T * momentum, "covariance": 0.0}
 
     @property
+    def num_estimates(self) -> int:
+        """Number of gradients that a step estimates."""
+        return self.scheme.count("B") if self.fresh_gradients else 1
+
+    @property
     def keeps_gradient(self) -> bool:
         """True if the last kick of a step is at the final position, so that the next step starts with its gradient."""
         return not self.fresh_gradients and self.scheme.rindex("B") > max(map(self.scheme.rfind, "AU"))
@@ -198,8 +207,7 @@ class LangevinSplitting(CachedMomentumMixin):
         """Take one step."""
         word = self.scheme
         # one key per estimate and per noisy sub-flow, none for A
-        gradients = word.count("B") if self.fresh_gradients else 1
-        keys = iter(jax.random.split(key, gradients + word.count("O") + word.count("U")))
+        keys = iter(jax.random.split(key, self.num_estimates + word.count("O") + word.count("U")))
         x, r, gradient, estate = state
         for letter in word:
             t = step_size / word.count(letter)

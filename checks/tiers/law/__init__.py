@@ -4,6 +4,7 @@ from sgmcmc_verification.checks.tiers.law.compensation import compensated_step
 from sgmcmc_verification.checks.tiers.law.contour import contour_force, contour_weights
 from sgmcmc_verification.checks.tiers.law.cycles import cycle_law
 from sgmcmc_verification.checks.tiers.law.detailed_balance import detailed_balance
+from sgmcmc_verification.checks.tiers.law.epochs import epoch_law
 from sgmcmc_verification.checks.tiers.law.estimator_memory import estimator_recursion
 from sgmcmc_verification.checks.tiers.law.finite_space import (
     balance_on_states,
@@ -31,6 +32,7 @@ __all__ = [
     "contour_weights",
     "cycle_law",
     "detailed_balance",
+    "epoch_law",
     "estimator_recursion",
     "every_state_reached",
     "exchange_balance",

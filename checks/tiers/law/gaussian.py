@@ -8,6 +8,7 @@ the target. In one dimension the law on a target that is not Gaussian comes from
 import dataclasses
 import functools
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -45,26 +46,36 @@ from sgmcmc_verification.samplers.interface.sampler import Estimator
 from sgmcmc_verification.targets.target import Target
 
 EPS = np.finfo(float).eps
+Bias = Callable[[float], tuple[np.ndarray, float, float]]
 STABLE = 1 - 1e-12
 """Spectral radius below which a stationary law exists."""
 SMALLER = 14
 """Halvings of the usual step size, two at a time, among which one is looked for at which the scheme is stable."""
 
 
-def whitened_bias(step: JaxStep | HostStep, h: float, temperature: float) -> tuple[np.ndarray, float, float]:
-    """Bias of mean and covariance of the position in units of the target: (entries, spectral radius, condition).
+def whitened(target: Target, mean: np.ndarray, covariance: np.ndarray, temperature: float) -> np.ndarray:
+    """Bias of mean and covariance of the position in units of the target, the entries in one vector.
 
-    With the target N(m, S) at temperature T and S = L L^T the entries are L^-1 (mean - m) / sqrt(T) and
-    L^-1 cov L^-T / T - I.
+    With the target N(m, S) at temperature T and S = L L^T they are L^-1 (mean - m) / sqrt(T) and L^-1 cov L^-T / T - I.
+
+    Raises:
+        NotApplicable: if the target is not Gaussian.
     """
-    gaussian = step.target.gaussian
+    gaussian = target.gaussian
     if gaussian is None:
         raise NotApplicable("the target is not Gaussian")
-    mean, covariance, law = position_law(step, h)
     root = np.linalg.cholesky(gaussian.precision).T  # root S root^T = I
     shift = root @ (mean - gaussian.mean) / np.sqrt(temperature)
     spread = root @ covariance @ root.T / temperature - np.eye(len(shift))
-    return np.concatenate([shift, spread.ravel()]), law.radius, law.condition
+    return np.concatenate([shift, spread.ravel()])
+
+
+def whitened_bias(step: JaxStep | HostStep, h: float, temperature: float) -> tuple[np.ndarray, float, float]:
+    """The bias of the stationary law at step size h: (`whitened` entries, spectral radius, condition)."""
+    if step.target.gaussian is None:
+        raise NotApplicable("the target is not Gaussian")
+    mean, covariance, law = position_law(step, h)
+    return whitened(step.target, mean, covariance, temperature), law.radius, law.condition
 
 
 @statement(
@@ -140,7 +151,7 @@ def gaussian_limit(case: Case) -> Finding:
     step = step_map(case.subject, case.target)
     claims = step.sampler.claims
     bias = functools.cache(lambda h: whitened_bias(step, h, claims.temperature))
-    found = _limit(case.subject, case.target, bias, claims.invariant_order or 1)
+    found = limit_of_bias(case.subject, case.target, bias, claims.invariant_order or 1)
     entries, radius, _ = bias(case.step_size)
     if case.subject.options or not radius < STABLE:
         return found
@@ -149,7 +160,16 @@ def gaussian_limit(case: Case) -> Finding:
     return dataclasses.replace(found, measurements={**found.measurements, USUAL: usual})
 
 
-def _limit(subject: Subject, target: Target, bias, order: int, extra: str = "") -> Finding:
+def limit_of_bias(subject: Subject, target: Target, bias: Bias, order: int, extra: str = "") -> Finding:
+    """Whether a bias vanishes as h -> 0, and at the claimed order.
+
+    Args:
+        subject: whose step sizes are used.
+        target: that is sampled.
+        bias: h -> (entries, spectral radius, condition).
+        order: that is claimed.
+        extra: that is added to the reason.
+    """
     hs = step_sizes(subject, target, 8)
     radius_at = lambda h: bias(h)[1]
     # A drift that turns is stiffer than the potential: the usual step size may be too large for it.
@@ -280,7 +300,7 @@ def gradient_noise_limit(case: Case, equation: StochasticEquation | None) -> Fin
         return absent(case.step_size, "the gradient noise does not enter the step: the estimate is not used")
     # No scheme keeps second order with noise of order one in the gradient: the bias is O(h V).
     bias = lambda h: whitened_bias(noisy, h, claims.temperature)
-    return _limit(case.subject, case.target, bias, 1, f"; gradient noise changes the law by {gap:.3g}")
+    return limit_of_bias(case.subject, case.target, bias, 1, f"; gradient noise changes the law by {gap:.3g}")
 
 
 def _noisy_generator(case: Case, equation: StochasticEquation, clean: Estimator, noisy: Estimator) -> Finding:
@@ -389,4 +409,4 @@ def minibatch_limit(case: Case) -> Finding:
     if reads and not compensates(clean.sampler) and gap < 1e3 * EPS:
         return absent(case.step_size, "the minibatch does not enter the step: the law is that of all data")
     bias = lambda h: whitened_bias(noisy, h, temperature)
-    return _limit(case.subject, case.target, bias, 1, f"; minibatches change the law by {gap:.3g}")
+    return limit_of_bias(case.subject, case.target, bias, 1, f"; minibatches change the law by {gap:.3g}")
