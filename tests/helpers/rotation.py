@@ -1,0 +1,127 @@
+"""Rotation of costly tests: continuous integration runs a part of them, another one for each commit.
+
+    pytest tests --costly rotate
+    python -m tests.helpers.rotation TESTS.xml
+
+The first leaves out all but one of `PARTS` parts of the groups that `rotation.tsv` lists. What is cheap, new, or was
+changed lately always runs. The second writes that list from what `pytest tests --junit-xml TESTS.xml` measured in a run
+of all tests.
+
+A group is what runs in one process and shares what it computes: the tests of one `xdist_group`, or one test.
+"""
+
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+from zlib import crc32
+
+RECORD = Path(__file__).with_name("rotation.tsv")
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = 4
+"""Parts of the costly groups, of which one commit runs one."""
+COSTLY = 2.0
+"""Seconds from which a group is costly."""
+RECENT = 5
+"""Commits whose changes are run by all tests that bear the name of a file that they touch."""
+
+
+class Recorded(NamedTuple):
+    """What a costly group was when it was measured.
+
+    Attributes:
+        seconds: of all its tests together, their fixtures included.
+        tests: their number; a group with another number is new.
+    """
+
+    seconds: float
+    tests: int
+
+
+class Test(NamedTuple):
+    """A test that was collected: its node, its group, and the file that holds it, relative to the root."""
+
+    node: str
+    group: str
+    file: str
+
+
+def read(path: Path = RECORD) -> dict[str, Recorded]:
+    """Name of each costly group -> what it was."""
+    rows = (line.split("\t") for line in path.read_text(encoding="utf-8").splitlines() if line[:1] != "#")
+    return {group: Recorded(float(seconds), int(tests)) for seconds, tests, group in rows}
+
+
+def part_of(group: str) -> int:
+    """The part of a group, which no other group has a say in."""
+    return crc32(group.encode()) % PARTS
+
+
+def left_out(tests: Iterable[Test], part: int, recorded: dict[str, Recorded], touched: set[str]) -> set[str]:
+    """Nodes of the tests that a commit leaves out.
+
+    Args:
+        tests: all that were collected.
+        part: of the commit.
+        recorded: of the costly groups.
+        touched: files, relative to the root, that were changed lately.
+    """
+    groups: dict[str, list[Test]] = defaultdict(list)
+    for test in tests:
+        groups[test.group].append(test)
+    names = {_subject(path) for path in touched}
+    return {
+        test.node
+        for group, members in groups.items()
+        if group in recorded
+        and part_of(group) != part
+        and recorded[group].tests == len(members)
+        and not any(test.file in touched or _subject(test.file) in names for test in members)
+        for test in members
+    }
+
+
+def _subject(path: str) -> str:
+    """What a module is about: `tests/a/test_b.py`, `a/b.py` and a module of the package `a/b` have one subject."""
+    parts = Path(path).with_suffix("").parts
+    if parts[0] != "tests":
+        return "/".join(parts)
+    return "/".join((*parts[1:-1], parts[-1].removeprefix("test_")))
+
+
+def of_commit() -> tuple[int, set[str]]:
+    """The part of the commit that is checked out, and the files that the latest commits have changed."""
+    commit = _git("rev-parse", "HEAD").strip()
+    changed = _git("log", f"--max-count={RECENT}", "--name-only", "--format=")
+    return int(commit, 16) % PARTS, set(changed.split())
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def measured(path: str) -> dict[str, Recorded]:
+    """The costly groups of a run of all tests, by the report that it wrote."""
+    seconds: Counter[str] = Counter()
+    tests: Counter[str] = Counter()
+    for case in ElementTree.parse(path).iter("testcase"):
+        found = [each.get("value") or "" for each in case.iter("property") if each.get("name") == "group"]
+        for group in found:
+            seconds[group] += float(case.get("time") or 0)
+            tests[group] += 1
+    return {group: Recorded(round(s, 1), tests[group]) for group, s in seconds.most_common() if s >= COSTLY}
+
+
+def main(path: str) -> None:
+    """Write the list of costly groups, by their names."""
+    found = measured(path)
+    lines = [f"{each.seconds}\t{each.tests}\t{group}\n" for group, each in sorted(found.items())]
+    RECORD.write_text("# seconds, tests, group\n" + "".join(lines), encoding="utf-8")
+    print(f"{len(found)} costly groups, {sum(each.seconds for each in found.values()):.0f} s")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

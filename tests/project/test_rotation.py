@@ -1,0 +1,61 @@
+"""Rotation of costly tests: what may be left out by a commit, and what may not."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers.rotation import PARTS, RECORD, ROOT, Recorded, Test, left_out, measured, of_commit, part_of, read
+
+TESTS = [Test(f"tests/a/test_b.py::test_{i}[{c}]", f"group-{i}", "tests/a/test_b.py") for i in range(40) for c in "xy"]
+RECORDED = {test.group: Recorded(9.0, 2) for test in TESTS}
+
+
+def test_each_costly_group_runs_in_one_part_and_as_a_whole():
+    ran = [{t.node for t in TESTS} - left_out(TESTS, part, RECORDED, set()) for part in range(PARTS)]
+    assert sorted(node for nodes in ran for node in nodes) == sorted(t.node for t in TESTS)
+    assert all(ran)
+    for nodes in ran:
+        assert all((a.node in nodes) == (b.node in nodes) for a, b in zip(TESTS[::2], TESTS[1::2], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("recorded", "touched"),
+    [
+        pytest.param({}, set(), id="cheap"),
+        pytest.param({group: Recorded(9.0, 1) for group in RECORDED}, set(), id="one-test-is-new"),
+        pytest.param(RECORDED, {"tests/a/test_b.py"}, id="changed-itself"),
+        pytest.param(RECORDED, {"a/b.py"}, id="its-subject-changed"),
+    ],
+)
+def test_nothing_else_is_left_out(recorded, touched):
+    assert not any(left_out(TESTS, part, recorded, touched) for part in range(PARTS))
+
+
+def test_other_changes_do_not_bring_it_back():
+    assert left_out(TESTS, 0, RECORDED, {"a/c.py", "b.py", "README.md"}) == left_out(TESTS, 0, RECORDED, set())
+
+
+def test_a_report_tells_what_is_costly(tmp_path):
+    group = '<properties><property name="group" value="{}"/></properties>'
+    case = lambda name, time, of: f'<testcase name="{name}" time="{time}">{group.format(of)}</testcase>'
+    (tmp_path / "tests.xml").write_text(
+        f"<testsuites>{case('a', 1.5, 'g')}{case('b', 1.25, 'g')}{case('c', 1.5, 'h')}</testsuites>", encoding="utf-8"
+    )
+    assert measured(str(tmp_path / "tests.xml")) == {"g": Recorded(2.8, 2)}
+
+
+def test_the_parts_are_of_one_size():
+    """Within a factor of two of one another, so that no commit waits long."""
+    seconds = [sum(each.seconds for group, each in read(RECORD).items() if part_of(group) == p) for p in range(PARTS)]
+    assert max(seconds) < 2 * min(seconds)
+
+
+def test_a_run_by_the_option_leaves_out_other_parts_and_says_so():
+    """Collected twice, with all tests and in rotation: what is missing is costly, recorded, and of another part."""
+    command = [sys.executable, "-m", "pytest", "tests/targets", "--collect-only", "-q"]
+    run = lambda *more: subprocess.run([*command, *more], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    everything, rotated = run(), run("--costly", "rotate")
+    nodes = lambda output: {line for line in output.splitlines() if "::" in line}
+    assert nodes(rotated) < nodes(everything)
+    assert f"part {of_commit()[0] + 1} of {PARTS}" in rotated
