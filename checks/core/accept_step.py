@@ -77,10 +77,13 @@ def level_that_matters(subject: Subject, target: Target) -> float | None:
         return None
     sampler, exact = subject.sampler(target), subject.estimator(target)
     sizes = [factor * subject.step_size(target) for factor in FACTORS]
+    raised_by = lambda level: Altered(
+        exact, lambda estimate, _: estimate._replace(potential=estimate.potential + level)
+    )
     if on_host(sampler):
 
         def ends(level: float) -> np.ndarray:
-            raised = Altered(exact, lambda estimate, _: estimate._replace(potential=estimate.potential + level))
+            raised = raised_by(level)
             keys = [np.random.default_rng(i) for i in range(HOST_KEYS)]
             runs = [(sampler.init(key, start_position(sampler, target), raised), key) for key in keys]
             steps = [sampler.step(key, copy.deepcopy(state), h, raised) for h in sizes for state, key in runs]
@@ -91,7 +94,7 @@ def level_that_matters(subject: Subject, target: Target) -> float | None:
 
         def end(key: jax.Array, level: jax.Array, h: jax.Array) -> jax.Array:
             first, rest = jax.random.split(key)
-            raised = Altered(exact, lambda estimate, _: estimate._replace(potential=estimate.potential + level))
+            raised = raised_by(level)
             state = sampler.init(first, start_position(sampler, target), raised)
             return ravel_pytree(sampler.position(sampler.step(rest, state, h, raised)))[0]
 

@@ -41,7 +41,7 @@ class Recorded(NamedTuple):
     tests: int
 
 
-class Test(NamedTuple):
+class Collected(NamedTuple):
     """A test that was collected: its node, its group, and the file that holds it, relative to the root."""
 
     node: str
@@ -60,7 +60,7 @@ def part_of(group: str) -> int:
     return crc32(group.encode()) % PARTS
 
 
-def left_out(tests: Iterable[Test], part: int, recorded: dict[str, Recorded], touched: set[str]) -> set[str]:
+def left_out(tests: Iterable[Collected], part: int, recorded: dict[str, Recorded], touched: set[str]) -> set[str]:
     """Nodes of the tests that a commit leaves out.
 
     Args:
@@ -69,7 +69,7 @@ def left_out(tests: Iterable[Test], part: int, recorded: dict[str, Recorded], to
         recorded: of the costly groups.
         touched: files, relative to the root, that were changed lately.
     """
-    groups: dict[str, list[Test]] = defaultdict(list)
+    groups: dict[str, list[Collected]] = defaultdict(list)
     for test in tests:
         groups[test.group].append(test)
     names = {_subject(path) for path in touched}

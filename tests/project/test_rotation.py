@@ -5,9 +5,22 @@ import sys
 
 import pytest
 
-from tests.helpers.rotation import PARTS, RECORD, ROOT, Recorded, Test, left_out, measured, of_commit, part_of, read
+from tests.helpers.rotation import (
+    PARTS,
+    RECORD,
+    ROOT,
+    Collected,
+    Recorded,
+    left_out,
+    measured,
+    of_commit,
+    part_of,
+    read,
+)
 
-TESTS = [Test(f"tests/a/test_b.py::test_{i}[{c}]", f"group-{i}", "tests/a/test_b.py") for i in range(40) for c in "xy"]
+TESTS = [
+    Collected(f"tests/a/test_b.py::test_{i}[{c}]", f"group-{i}", "tests/a/test_b.py") for i in range(40) for c in "xy"
+]
 RECORDED = {test.group: Recorded(9.0, 2) for test in TESTS}
 
 

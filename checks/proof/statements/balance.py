@@ -550,7 +550,7 @@ def chance(coin: Acceptance) -> Polynomial:
     """
     g = coin.difference if coin.holds else -coin.difference
     draws = [number for number in draws_in(g) if _decides(g.ring.generators[number])]
-    if len(draws) == 1 and (u := g.ring.generators[draws[0]]).law == Uniform():
+    if len(draws) == 1 and isinstance(u := g.ring.generators[draws[0]], Draw) and u.law == Uniform():
         for slope in (1, -1):
             rest = g - g.ring.generator(u).scaled(slope)
             if draws[0] not in rest.atoms():

@@ -22,7 +22,7 @@ from sgmcmc_verification.samplers.interface.claims import EpochLaw
 def epoch_law(case: Case, claim: EpochLaw) -> Finding:
     """With batches of one datum, each used once in an epoch, the exact law errs at the claimed order of h.
 
-    The mean is taken over all orders: an epoch draws its own. The data are those of a regression: their Hessians differ.
+    The mean is taken over all orders: an epoch draws its own. The Hessians of the data differ.
     """
     drawn = batches(case.subject, case.target)
     temperature = drawn.steps[0].sampler.claims.temperature
