@@ -3,6 +3,7 @@ from .estimators.basic import Exact as Exact
 from .estimators.basic import FullEnergy as FullEnergy
 from .estimators.basic import KnownNoise as KnownNoise
 from .estimators.basic import Minibatch as Minibatch
+from .estimators.epochs import Epochs as Epochs
 from .estimators.host import HostExact as HostExact
 from .finite.gibbs import Gibbs as Gibbs
 from .finite.gibbs_with_gradients import GibbsWithGradients as GibbsWithGradients

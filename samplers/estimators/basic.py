@@ -19,6 +19,13 @@ from sgmcmc_verification.samplers.interface.sampler import Estimate, Stateless
 from sgmcmc_verification.targets.target import DataTerms, Target
 
 
+def terms_of(target: Target) -> DataTerms:
+    """The sum over data of a target. Raises ValueError for a target without data."""
+    if target.terms is None:
+        raise ValueError(f"target: {target.name} is not a sum over data")
+    return target.terms
+
+
 @dataclass(frozen=True, eq=False)
 class Exact(Stateless):
     """The exact gradient and potential of U."""

@@ -29,7 +29,7 @@ class Epochs:
     The estimates of one epoch, all at one point, have the mean grad U exactly. One estimate alone is unbiased over the
     orders; it is not independent of the one before.
 
-    Source: shaw2025reshuffling, section 2 (RR and SO); paulin2024symmetric, algorithm 1, for `symmetric`.
+    Source: shaw2025reshuffling, random reshuffling; paulin2024symmetric, the sweep forth and back (`symmetric`).
 
     Args:
         terms: prior and datum potentials with the data.
@@ -53,7 +53,7 @@ class Epochs:
     @property
     def period(self) -> int:
         """Number of estimates after which the count of batches reads the same."""
-        return self.num_batches * (2 if self.order == "symmetric" else 1)
+        return self.num_batches * (2 if self.order == "symmetric" and self.num_batches > 1 else 1)
 
     @property
     def _batches(self) -> Minibatch:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from sgmcmc_verification.samplers.entry import REGRESSION, Row, langevin_row, plain
+from sgmcmc_verification.samplers.estimators.basic import terms_of
 from sgmcmc_verification.samplers.interface.aliases import Position, Tree
 from sgmcmc_verification.samplers.interface.claims import Source
 from sgmcmc_verification.samplers.interface.sampler import Estimate
@@ -14,7 +15,6 @@ from sgmcmc_verification.samplers.overdamped.variance_reduced import (
     AnchoredMinibatch,
     VarianceReducedSGLD,
     corrected_gradient,
-    terms_of,
     total_gradient,
 )
 from sgmcmc_verification.samplers.validation import require

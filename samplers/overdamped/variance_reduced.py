@@ -15,7 +15,7 @@ from sgmcmc_verification.samplers.interface.aliases import Position, Tree
 from sgmcmc_verification.samplers.interface.claims import Claims, Source
 from sgmcmc_verification.samplers.overdamped.sgld import SGLD
 from sgmcmc_verification.samplers.validation import require
-from sgmcmc_verification.targets.target import DataTerms, Target
+from sgmcmc_verification.targets.target import DataTerms
 
 
 class AnchoredMinibatch:
@@ -93,10 +93,3 @@ class VarianceReducedSGLD(SGLD):
     def claims(self) -> Claims:
         """Properties that the checks test."""
         return super().claims.amended(source=self.source, conditions=("exact gradient",))
-
-
-def terms_of(target: Target) -> DataTerms:
-    """The sum over data of a target."""
-    if target.terms is None:
-        raise ValueError(f"target: {target.name} is not a sum over data")
-    return target.terms

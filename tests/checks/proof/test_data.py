@@ -11,13 +11,12 @@ from sgmcmc_verification.checks.proof.potential import DATA, any_target
 from sgmcmc_verification.checks.proof.prove import prove
 from sgmcmc_verification.checks.proof.reader import randomness
 from sgmcmc_verification.checks.proof.statements.data import data_statements
-from sgmcmc_verification.samplers.estimators.basic import Minibatch
+from sgmcmc_verification.samplers.estimators.basic import Minibatch, terms_of
 from sgmcmc_verification.samplers.interface.sampler import Estimate, Stateless
 from sgmcmc_verification.samplers.overdamped.control_variates import SGLDCV, ControlVariates
 from sgmcmc_verification.samplers.overdamped.saga import SAGA
 from sgmcmc_verification.samplers.overdamped.sgld import SGLD
 from sgmcmc_verification.samplers.overdamped.svrg import SVRG
-from sgmcmc_verification.samplers.overdamped.variance_reduced import terms_of
 from sgmcmc_verification.samplers.registry import sampler_row
 from sgmcmc_verification.samplers.simple import simple_sampler
 
