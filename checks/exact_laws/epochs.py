@@ -44,7 +44,7 @@ class Batches(NamedTuple):
         return list(itertools.permutations(range(len(self.steps))))
 
     def moments(self, h: float) -> list[MomentMap]:
-        """What a step of size h with each batch makes of the moments of the state."""
+        """The maps of the moments of the state by a step of size h, one for each batch."""
         return [moment_map(step.affine(h)) for step in self.steps]
 
     def position(self, moved: MomentMap, h: float) -> tuple[np.ndarray, np.ndarray, StationaryLaw]:

@@ -14,12 +14,12 @@ from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.catalogue import closest, find_target, workload_rows
 from sgmcmc_verification.checks.core.check import UNCLAIMED, Check, Statement
 from sgmcmc_verification.checks.core.conclusion import Plan as Record
-from sgmcmc_verification.checks.core.due import due as due_of
 from sgmcmc_verification.checks.core.lookup import resolve
 from sgmcmc_verification.checks.core.preflight import preflight
 from sgmcmc_verification.checks.core.selection import claims_of
 from sgmcmc_verification.checks.registry import STATEMENTS, check_of, find_check
 from sgmcmc_verification.checks.runner.check_sets import CheckSet, find_set, newest
+from sgmcmc_verification.checks.runner.due import due as due_of
 from sgmcmc_verification.checks.runner.execute import cached_target, default_seed
 from sgmcmc_verification.checks.runner.expected_failures import ExpectedFailure, read, unmatched
 from sgmcmc_verification.checks.runner.stability import refuse_unstable

@@ -163,7 +163,7 @@ def _row(bug: Bug, line: Mapping[str, Any] | None) -> list[str]:
 
 
 def _said(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """What a rival says of a bug, and a false alarm after its correction."""
+    """The word of a rival of a bug, and a false alarm after its correction."""
     word = {None: "no word", True: "sees it", False: "misses it"}[before["sees"]]
     return word + (", false alarm after" if after["sees"] else "")
 

@@ -161,7 +161,7 @@ def gaussian_limit(case: Case) -> Finding:
 
 
 def limit_of_bias(subject: Subject, target: Target, bias: Bias, order: int, extra: str = "") -> Finding:
-    """Whether a bias vanishes as h -> 0, and at the claimed order.
+    """The finding that a bias vanishes as h -> 0, and at the claimed order, or does not.
 
     Args:
         subject: whose step sizes are used.

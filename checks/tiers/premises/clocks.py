@@ -145,7 +145,7 @@ def _of_state(sampler: Sampler, state: Any) -> Iterator[_Count]:
 
 
 def _of_object(sampler: Sampler, seen_at: _Held, state: Any) -> Iterator[_Count]:
-    """What counts in the attributes of an object, by those of a copy that has taken two steps."""
+    """The counts in the attributes of an object, by those of a copy that has taken two steps."""
     for name, value in seen_at[0][1].items():
         put = lambda v, name=name: (_with(sampler, name, v), state)
         values = [(max(steps - KEYS, 0), held[1].get(name)) for steps, held in seen_at.items()]
@@ -154,7 +154,7 @@ def _of_object(sampler: Sampler, seen_at: _Held, state: Any) -> Iterator[_Count]
 
 
 def _of_kinds(sampler: Sampler, seen_at: _Held, state: Any) -> Iterator[_Count]:
-    """What counts in the attributes of classes, by what they were after some steps of any object."""
+    """The counts in the attributes of classes, by what they were after some steps of any object."""
     for kind, values in seen_at[0][0].items():
         for name, value in values.items():
             put = lambda v, kind=kind, name=name: (setattr(kind, name, v), (sampler, state))[1]
@@ -163,7 +163,7 @@ def _of_kinds(sampler: Sampler, seen_at: _Held, state: Any) -> Iterator[_Count]:
 
 
 def _grown(values: Sequence[tuple[int, Any]]) -> Any:
-    """What a step adds, from (steps, value) along a run; None for what does not count them.
+    """The addition of a step, from (steps, value) along a run; None for what does not count them.
 
     A number with a fraction, or a list, counts the steps if it grows by the same in each: an energy does not. A whole
     number may count some of them only.

@@ -128,6 +128,7 @@ def draw(lines: Lines, quick: bool, path: Path) -> None:
             )
         axis.set_title(SAMPLERS[cell.sampler], fontsize=9)
         axis.set_xlabel("step size")
+        axis.tick_params(axis="x", which="minor", labelbottom=False)
         axis.grid(alpha=0.25, lw=0.4)
     first = np.ravel(axes)[0]
     first.set_ylabel("bias, standard deviations")

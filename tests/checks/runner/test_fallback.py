@@ -9,12 +9,12 @@ import pytest
 from sgmcmc_verification.checks.core.accept_step import potential_decides
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.conclusion import Judged, Plan, conclude
-from sgmcmc_verification.checks.core.due import due
 from sgmcmc_verification.checks.core.lookup import DEFAULT_TARGETS
 from sgmcmc_verification.checks.core.obligations import OBLIGATIONS, obligation
 from sgmcmc_verification.checks.core.result import Result
 from sgmcmc_verification.checks.core.selection import BANANA
 from sgmcmc_verification.checks.runner import fallback
+from sgmcmc_verification.checks.runner.due import due
 from sgmcmc_verification.checks.runner.fallback import TARGETS, pending, sample
 from sgmcmc_verification.checks.tiers.invariance import law_of_runs
 from sgmcmc_verification.samplers.estimators.basic import Exact, Minibatch

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sgmcmc_verification.checks.core.due import due
 from sgmcmc_verification.checks.core.lookup import DEFAULT_TARGETS, resolve_object
 from sgmcmc_verification.checks.core.obligations import LINE, MANIFOLD
+from sgmcmc_verification.checks.runner.due import due
 from sgmcmc_verification.checks.tiers.invariance import law_of_steps
 from tests.helpers.strangers import decide
 from tests.strangers.right.rarer import boxes as right
