@@ -11,6 +11,8 @@ from .geodesic.chmc import CHMC as CHMC
 from .geodesic.gmc import GMC as GMC
 from .geodesic.gsgnht import GSGNHT as GSGNHT
 from .geodesic.sggmc import SGGMC as SGGMC
+from .microcanonical.mams import MAMS as MAMS
+from .microcanonical.mclmc import MCLMC as MCLMC
 from .overdamped.contour_sgld import ContourSGLD as ContourSGLD
 from .overdamped.control_variates import SGLDCV as SGLDCV
 from .overdamped.control_variates import ControlVariates as ControlVariates

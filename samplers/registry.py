@@ -7,6 +7,8 @@ from sgmcmc_verification.samplers.finite.entries import ENTRIES as FINITE
 from sgmcmc_verification.samplers.geodesic.entries import ENTRIES as GEODESIC
 from sgmcmc_verification.samplers.metropolis.entries import ENTRIES as BARKER
 from sgmcmc_verification.samplers.metropolis.entries import EXACT as METROPOLIS_EXACT
+from sgmcmc_verification.samplers.microcanonical.entries import ENTRIES as MICROCANONICAL
+from sgmcmc_verification.samplers.microcanonical.entries import EXACT as MICROCANONICAL_EXACT
 from sgmcmc_verification.samplers.overdamped.entries import ENTRIES as OVERDAMPED
 from sgmcmc_verification.samplers.overdamped.entries import EXACT as OVERDAMPED_EXACT
 from sgmcmc_verification.samplers.overdamped.entries import HOST as OVERDAMPED_HOST
@@ -26,12 +28,14 @@ SAMPLERS: tuple[Row, ...] = (
     *BARKER,
     *UNDERDAMPED,
     *THERMOSTATS,
+    *MICROCANONICAL,
     *RIEMANNIAN,
     # exact
     *UNDERDAMPED_EXACT,
     *OVERDAMPED_EXACT,
     *RIEMANNIAN_EXACT,
     *METROPOLIS_EXACT,
+    *MICROCANONICAL_EXACT,
     # from H, D and Q alone
     *RIEMANNIAN_RECIPES,
     # preconditioned: a constant matrix, a function of the position, the Fisher information that the noise tells

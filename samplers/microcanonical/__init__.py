@@ -1,0 +1,1 @@
+"""Samplers of microcanonical dynamics: a direction of unit length that the force turns."""
