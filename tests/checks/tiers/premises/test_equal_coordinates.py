@@ -11,7 +11,7 @@ import pytest
 from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
 from sgmcmc_verification.checks.tiers.premises.coordinates import equal_coordinates
 from sgmcmc_verification.samplers.types import Claims, ExactLaw, ParticleLaw, Source, StationaryLaw
-from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal, potential
+from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal
 
 LINE = "gaussian-1d-scaled"
 
@@ -108,21 +108,6 @@ class Thermostat:
         return {"momentum": p, "position": x + h * p, "xi": xi}
 
 
-class Averaging(MALA):
-    """MALA that takes means for sums in its densities for 100 to 10,000 coordinates."""
-
-    claims = Claims(Source("", "own"), ExactLaw())
-
-    def step(self, key, x, step_size, estimator):
-        a, b = jax.random.split(key)
-        add = jnp.mean if 100 < x.size < 10_000 else jnp.sum
-        h, g = step_size, gradient(estimator, x)
-        y = x - h * g + jnp.sqrt(2 * h) * normal(a, x)
-        forth, back = add((y - x + h * g) ** 2), add((x - y + h * gradient(estimator, y)) ** 2)
-        ratio = potential(estimator, x) - potential(estimator, y) + (forth - back) / (4 * h)
-        return jnp.where(jnp.log(jax.random.uniform(b)) < ratio, y, x)
-
-
 UNEQUAL = {
     "noise for the first 10 coordinates only": Drawn(lambda k, d: jax.random.normal(k, (d,)) * (jnp.arange(d) < 10)),
     "noise in tiles of 64": Drawn(tiled),
@@ -146,7 +131,6 @@ UNEQUAL = {
     ),
     "gradients clipped at 3 beyond 60": Directed(lambda g: jnp.clip(g, -3, 3) if g.size > 60 else g),
     "a thermostat with at most 100 degrees of freedom": Thermostat(100),
-    "densities that are means between 100 and 10,000": Averaging(),
     "half of the variance in three and four dimensions": Drawn(
         lambda k, d: jax.random.normal(k, (d,)) * (np.sqrt(0.5) if d in (3, 4) else 1)
     ),
