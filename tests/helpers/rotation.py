@@ -17,13 +17,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
-from zlib import crc32
 
 RECORD = Path(__file__).with_name("rotation.tsv")
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = 4
 """Parts of the costly groups, of which one commit runs one."""
-COSTLY = 2.0
+COSTLY = 1.0
 """Seconds from which a group is costly."""
 RECENT = 5
 """Commits whose changes are run by all tests that bear the name of a file that they touch."""
@@ -33,10 +32,12 @@ class Recorded(NamedTuple):
     """What a costly group was when it was measured.
 
     Attributes:
+        part: the commits that run it; all parts take about as long.
         seconds: of all its tests together, their fixtures included.
         tests: their number; a group with another number is new.
     """
 
+    part: int
     seconds: float
     tests: int
 
@@ -52,12 +53,7 @@ class Collected(NamedTuple):
 def read(path: Path = RECORD) -> dict[str, Recorded]:
     """Name of each costly group -> what it was."""
     rows = (line.split("\t") for line in path.read_text(encoding="utf-8").splitlines() if line[:1] != "#")
-    return {group: Recorded(float(seconds), int(tests)) for seconds, tests, group in rows}
-
-
-def part_of(group: str) -> int:
-    """The part of a group, which no other group has a say in."""
-    return crc32(group.encode()) % PARTS
+    return {group: Recorded(int(part), float(seconds), int(tests)) for part, seconds, tests, group in rows}
 
 
 def left_out(tests: Iterable[Collected], part: int, recorded: dict[str, Recorded], touched: set[str]) -> set[str]:
@@ -77,7 +73,7 @@ def left_out(tests: Iterable[Collected], part: int, recorded: dict[str, Recorded
         test.node
         for group, members in groups.items()
         if group in recorded
-        and part_of(group) != part
+        and recorded[group].part != part
         and recorded[group].tests == len(members)
         and not any(test.file in touched or _subject(test.file) in names for test in members)
         for test in members
@@ -112,14 +108,21 @@ def measured(path: str) -> dict[str, Recorded]:
         for group in found:
             seconds[group] += float(case.get("time") or 0)
             tests[group] += 1
-    return {group: Recorded(round(s, 1), tests[group]) for group, s in seconds.most_common() if s >= COSTLY}
+    found: dict[str, Recorded] = {}
+    sums = [0.0] * PARTS
+    for group, s in seconds.most_common():  # the costly ones first, each to the part that has least so far
+        if s >= COSTLY:
+            part = sums.index(min(sums))
+            sums[part] += s
+            found[group] = Recorded(part, round(s, 1), tests[group])
+    return found
 
 
 def main(path: str) -> None:
     """Write the list of costly groups, by their names."""
     found = measured(path)
-    lines = [f"{each.seconds}\t{each.tests}\t{group}\n" for group, each in sorted(found.items())]
-    RECORD.write_text("# seconds, tests, group\n" + "".join(lines), encoding="utf-8")
+    lines = [f"{each.part}\t{each.seconds}\t{each.tests}\t{group}\n" for group, each in sorted(found.items())]
+    RECORD.write_text("# part, seconds, tests, group\n" + "".join(lines), encoding="utf-8")
     print(f"{len(found)} costly groups, {sum(each.seconds for each in found.values()):.0f} s")
 
 
