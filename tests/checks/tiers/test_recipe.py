@@ -48,7 +48,16 @@ DECLARED = (
     *("sgld", "leimkuhler-matthews", "resgld", "csgld-kept", "sgbd", "sghmc", "baoab", "sgnht", "msgnht", "badodab"),
     *("sgrld", "sgrld-reduced-mean", "sgrld-reduced-natural", "sgrld-expanded-natural", "sgrld-non-hessian"),
     *("sgrld-recipe-metric", "sgrhmc", "sgld-reflected", "sghmc-reflected", "sgrhmc-non-hessian"),
-    *("sgrhmc-recipe-metric", "amagold", "mala", "mmala", "mmala-recipe-metric", "recipe-sgrhmc", "psgld-frozen"),
+    *(
+        "sgrhmc-recipe-metric",
+        "amagold",
+        "makla",
+        "mala",
+        "mmala",
+        "mmala-recipe-metric",
+        "recipe-sgrhmc",
+        "psgld-frozen",
+    ),
     *("psgld-gamma", "sgfs", "scir", "exponential-ou"),
 )
 """Rows with dynamics, one for each way of declaring them."""
