@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 
 RECORD = Path(__file__).with_name("rotation.tsv")
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = 4
+PARTS = 8
 """Parts of the costly groups, of which one commit runs one."""
 COSTLY = 1.0
 """Seconds from which a group is costly."""
