@@ -96,7 +96,7 @@ class ForceByDimension(MCLMC):
     """The force is grad U / d for grad U / (d - 1): the law of the temperature d / (d - 1), 2 in the plane."""
 
     def step(self, key, state, step_size, estimator):
-        size = sum(leaf.size for leaf in jax.tree.leaves(state.position))
+        size = count(state.position)
         weaker = lambda held: held._replace(
             gradient=jax.tree.map(lambda g: (g * (size - 1) / size).astype(g.dtype), held.gradient)
         )

@@ -48,7 +48,7 @@ class EllipticalSlice(PotentialMixin):
     @property
     def claims(self) -> Claims:
         """Properties that the checks test."""
-        return self._claims(Source("murray2010elliptical", "figure 2"))
+        return self.exact_claims(Source("murray2010elliptical", "figure 2"))
 
     def relative(self, state: PotentialState, variance: Scalar) -> jax.Array:
         """Phi of a state."""

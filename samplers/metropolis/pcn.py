@@ -46,7 +46,7 @@ class PCN(PotentialMixin):
     @property
     def claims(self) -> Claims:
         """Properties that the checks test."""
-        return self._claims(Source("cotter2013mcmc", "section 1.2"))
+        return self.exact_claims(Source("cotter2013mcmc", "section 1.2"))
 
     def propose(self, key: jax.Array, x: Position, step_size: Scalar) -> Position:
         """A draw of the autoregressive proposal."""

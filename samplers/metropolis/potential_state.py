@@ -5,9 +5,7 @@ from typing import NamedTuple
 import jax
 
 from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position
-from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source, StationaryMoments
-from sgmcmc_verification.samplers.interface.from_step import PositionMixin
-from sgmcmc_verification.samplers.underdamped.hmc import potential_of
+from sgmcmc_verification.samplers.underdamped.hmc import ExactMixin, potential_of
 
 
 class PotentialState(NamedTuple):
@@ -18,12 +16,10 @@ class PotentialState(NamedTuple):
     estate: EstimatorState
 
 
-class PotentialMixin(PositionMixin):
+class PotentialMixin(ExactMixin):
     """init and claims of an exact kernel that reads the potential alone, with z = the position."""
 
-    temperature: float
-
-    backend = "jax"
+    conditions = ("exact potential",)
     needs = frozenset({"potential"})
 
     def init(self, key: jax.Array, position: Position, estimator: Estimator) -> PotentialState:
@@ -35,13 +31,3 @@ class PotentialMixin(PositionMixin):
         """The state at a position."""
         estimate, estate = estimator.estimate(key, estate, position)
         return PotentialState(position, potential_of(estimate), estate)
-
-    def _claims(self, source: Source) -> Claims:
-        """Claims of the exact law at the temperature."""
-        T = self.temperature
-        return Claims(
-            source,
-            ExactLaw(temperature=T),
-            StationaryMoments(lambda h, curvature: {"position": T / curvature}),
-            conditions=("exact potential",),
-        )

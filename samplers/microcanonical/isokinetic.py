@@ -9,6 +9,7 @@ from jax.flatten_util import ravel_pytree
 from sgmcmc_verification.samplers.interface.aliases import Position, Scalar, Tree
 from sgmcmc_verification.samplers.interface.metropolis import inner
 from sgmcmc_verification.samplers.numerics.noise import normal_like
+from sgmcmc_verification.samplers.thermostats.common import count
 
 
 class Turned(NamedTuple):
@@ -18,12 +19,10 @@ class Turned(NamedTuple):
     work: jax.Array
 
 
-def require_several(position: Position) -> int:
-    """Number of coordinates of a position. Raises ValueError for one alone, whose direction nothing turns."""
-    size = sum(jnp.size(leaf) for leaf in jax.tree.leaves(position))
-    if size < 2:
-        raise ValueError(f"position: a direction that turns needs at least two coordinates, got {size}")
-    return size
+def require_several(position: Position) -> None:
+    """Raise ValueError for a position of one coordinate, whose direction nothing turns."""
+    if count(position) < 2:
+        raise ValueError(f"position: a direction that turns needs at least two coordinates, got {count(position)}")
 
 
 def unit(tree: Tree) -> Tree:
@@ -71,6 +70,5 @@ def refresh(key: jax.Array, direction: Tree, time: Scalar, decoherence: float) -
 
     Source: robnik2023microcanonical, section 4 (partial refreshment).
     """
-    size = sum(jnp.size(leaf) for leaf in jax.tree.leaves(direction))
-    nu = jnp.sqrt(jnp.expm1(2 * jnp.asarray(time) / decoherence) / size)
+    nu = jnp.sqrt(jnp.expm1(2 * jnp.asarray(time) / decoherence) / count(direction))
     return unit(jax.tree.map(lambda u, z: u + nu.astype(z.dtype) * z, direction, normal_like(key, direction)))

@@ -1,7 +1,7 @@
 """Hamiltonian Monte Carlo (HMC) with leapfrog steps and a Metropolis test."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 
@@ -32,13 +32,18 @@ class MetropolisState(NamedTuple):
     estate: EstimatorState
 
 
-class MetropolisMixin(PositionMixin):
-    """Cached state of Metropolis samplers, with z = the position, and their claims: all but `step`."""
+class ExactMixin(PositionMixin):
+    """The claims of an exact kernel with z = the position.
+
+    Attributes:
+        temperature: T > 0; the law is exp(-U / T).
+        conditions: what the law rests on.
+    """
 
     temperature: float
+    conditions: ClassVar[tuple[str, ...]] = ("exact potential and gradient",)
 
     backend = "jax"
-    needs = frozenset({"gradient", "potential"})
 
     def exact_claims(
         self, source: Source, *claims: Claim, flat: bool = True, spaces: tuple[str, ...] = ("euclidean",)
@@ -50,9 +55,15 @@ class MetropolisMixin(PositionMixin):
             ExactLaw(temperature=T),
             StationaryMoments(lambda h, curvature: {"position": T / curvature}) if flat else None,
             *claims,
-            conditions=("exact potential and gradient",),
+            conditions=self.conditions,
             spaces=spaces,
         )
+
+
+class MetropolisMixin(ExactMixin):
+    """Cached state of Metropolis samplers, with z = the position, and their claims: all but `step`."""
+
+    needs = frozenset({"gradient", "potential"})
 
     def init(self, key: jax.Array, position: Position, estimator: Estimator) -> MetropolisState:
         """Start a chain at a position."""

@@ -81,7 +81,7 @@ def left_out(tests: Iterable[Collected], part: int, recorded: dict[str, Recorded
 
 
 def _subject(path: str) -> str:
-    """What a module is about: `tests/a/test_b.py`, `a/b.py` and a module of the package `a/b` have one subject."""
+    """The subject of a module, which `tests/a/test_b.py` and `a/b.py` share."""
     parts = Path(path).with_suffix("").parts
     if parts[0] != "tests":
         return "/".join(parts)
