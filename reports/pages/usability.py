@@ -25,7 +25,8 @@ from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.check import Inconclusive, NotApplicable
 from sgmcmc_verification.checks.core.lookup import find_row
 from sgmcmc_verification.checks.core.selection import any_dimension
-from sgmcmc_verification.checks.end_points.runs import Functions, Runs
+from sgmcmc_verification.checks.end_points.functions import Functions
+from sgmcmc_verification.checks.end_points.runs import Runs
 from sgmcmc_verification.checks.exact_laws.lyapunov import position_law
 from sgmcmc_verification.checks.proof.leading_bias import leading_term
 from sgmcmc_verification.checks.tiers.law.gaussian import whitened_bias

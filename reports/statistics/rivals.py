@@ -216,7 +216,7 @@ def joint_distribution(value: Any, seed: int = 0) -> Seen:
     except ValueError as error:  # numbers that are not finite
         return Seen(True, str(error))
     smallest = min(outcome.log_p for outcome in outcomes)
-    return Seen(smallest < np.log(LEVEL / len(outcomes)), f"smallest p-value {np.exp(smallest):.2g}")
+    return Seen(bool(smallest < np.log(LEVEL / len(outcomes))), f"smallest p-value {np.exp(smallest):.2g}")
 
 
 Transition = Callable[[np.random.Generator, np.ndarray, np.ndarray], np.ndarray]

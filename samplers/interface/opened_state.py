@@ -132,6 +132,12 @@ def open_state(sampler: Completed, position: Position, estimator: Estimator, ste
     return dataclasses.replace(sampler, **made, unpack=methods.position, pack=methods.init)
 
 
+def with_objects(sampler: Sampler) -> Sampler:
+    """The sampler whose states are as it was written, of one that has it by the numbers of its states."""
+    step = sampler.step
+    return step.__self__.sampler if inspect.ismethod(step) and isinstance(step.__self__, OpenStates) else sampler
+
+
 def step_of(sampler: Sampler) -> Builder:
     """The step that was written, of a sampler that has it by the numbers of its states."""
     step = sampler.step

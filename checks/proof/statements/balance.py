@@ -199,7 +199,12 @@ class Kernel:
         accepted, rejected = [], []
         for taken, refused in ways:
             self._require_normal(taken)
-            accepted.append(self._acceptance(log_ratio(taken.decision), self._undone(taken)))
+            undone = self._undone(taken)
+            found = self._acceptance(log_ratio(taken.decision), undone)
+            if found.outcome == "violated" and len(undone.variables) > 2 * len(self.z):
+                # as many draws as numbers of z have one way back, more of them have others than the one that was tried
+                found = replace(found, outcome="undecided", reason="a way back of several does not balance")
+            accepted.append(found)
             rejected.append(self._rejection(refused))
         worst, rejection = (max(found, key=lambda r: OUTCOMES.index(r.outcome)) for found in (accepted, rejected))
         if len(ways) > 1 and worst.outcome == "violated":

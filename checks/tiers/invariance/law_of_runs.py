@@ -16,15 +16,8 @@ from sgmcmc_verification.checks.core.finding import Finding
 from sgmcmc_verification.checks.core.obligations import BRANCHES, KNOWN_DRAWS, MANY, of_target
 from sgmcmc_verification.checks.core.selection import nowhere
 from sgmcmc_verification.checks.end_points.error_rates import Sensitivity, decide_statistically, not_finite, stage_seed
-from sgmcmc_verification.checks.end_points.runs import (
-    PER_VARIANCE,
-    Runs,
-    functions_of,
-    known_share,
-    of_a_variance,
-    position_is_all,
-    step_size_of,
-)
+from sgmcmc_verification.checks.end_points.functions import PER_VARIANCE, functions_of, of_a_variance
+from sgmcmc_verification.checks.end_points.runs import Runs, known_share, position_is_all, step_size_of
 from sgmcmc_verification.checks.end_points.step_size_limit import order_of, outcomes_of
 from sgmcmc_verification.checks.statistics.outcome import Outcome
 from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw
@@ -60,9 +53,10 @@ def law_of_runs(case: Case, seed: int) -> Finding:
     require_stationary_law(claims)
     functions = functions_of(case.target, claims.temperature)
     runs = Runs(case.subject, case.target, functions)
-    h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30))
+    tests = ExactLaw in claims or potential_decides(case.subject)
+    h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
     judge = lambda exact, longer=1: _judge(case, runs, seed, h, rejected, exact, longer)
-    if ExactLaw in claims or not potential_decides(case.subject):
+    if ExactLaw in claims or not tests:
         return judge(ExactLaw in claims)
     # What tests its proposals is likely to be exact, claimed or not: that is seen at one step size, with less noise.
     # Walkers, weights or temperatures beside the position are not in equilibrium at the start of a run.
@@ -71,7 +65,7 @@ def law_of_runs(case: Case, seed: int) -> Finding:
         assert found.significance is not None
         if not found.significance.rejected:
             return found
-        if position_is_all(case.target, runs):
+        if position_is_all(runs):
             return judge(False)
     return judge(False, LONGER)
 
@@ -84,7 +78,7 @@ def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: 
     claims, functions = runs.sampler.claims, runs.functions
     count, steps = (HOST_RUNS, HOST_STEPS) if runs.host else (RUNS, STEPS)
     count = min(count, OF_MANY) if case.target.size >= MANY else count
-    alone = position_is_all(case.target, runs)
+    alone = position_is_all(runs)
     discard = 0 if alone else longer * steps
     # a momentum that is drawn afresh in every step carries the position by h, hence as a time of h^2 does
     more = 4 if Composite in claims or (alone and case.subject.row.step_power < 1) else 2
@@ -106,7 +100,9 @@ def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: 
     return decide_statistically(
         run,
         first_n=count,
-        promised=Sensitivity(PER_VARIANCE * promised, chains=count, primary=of_a_variance),
+        promised=Sensitivity(
+            PER_VARIANCE * promised, chains=count, primary=lambda outcome: of_a_variance(outcome.name)
+        ),
         allowance_source="nothing" if exact else "the correction of order h^(q+1), extrapolated away last",
         reason=lambda o: (
             f"by sampling, {what}the {'average' if exact else 'limit h -> 0'} of {o.name} is "

@@ -1,4 +1,4 @@
-"""The law of single steps: decided by sampling where no other statement reaches, and the position is all of the state.
+"""The law of single steps: decided by sampling where no other statement reaches.
 
 From an exact draw x of the target one step is taken to x'. An exact kernel keeps every expectation at every step size.
 Of any other sampler the rates E (f(x') - f(x)) / h, at three step sizes with the same draws, are extrapolated to h = 0,
@@ -9,8 +9,13 @@ Most of f(x') - f(x) is f'(x) times the noise. What the same key moves from one 
 and independent of x: so (f'(x) - E f') n and (f''(x) - E f'') n^2 / 2 have mean zero whatever the sampler does. Less
 multiples of both, a rate has a standard deviation of order 1 for h^(-1/2).
 
+A state that holds more than the position, v, has a law that is declared, or that it has on Gaussians, or N(0, T) as a
+momentum of mass one: from draws of both the same is asked of functions of both. If they keep their expectations, that
+law is the one; if not, nothing is said of the position, and runs decide. The noise of a momentum moves the position by
+the next power of h, so that a function of the position is measured in the form of the same function of v.
+
 Runs see the law at which a sampler comes to rest, at a hundred times the cost. Only they see what steps that are far
-apart have in common, and only they forget a state beside the position.
+apart have in common, and only they forget a state beside the position whose law is another.
 
 Source: ethier1986markov, proposition 4.9.2 (a law is stationary if E L f = 0 for all f of a core).
 """
@@ -18,29 +23,47 @@ Source: ethier1986markov, proposition 4.9.2 (a law is stationary if E L f = 0 fo
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from sgmcmc_verification.checks.core.accept_step import potential_decides
-from sgmcmc_verification.checks.core.check import Case, OutOfReach, require_stationary_law, statement
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.check import (
+    Case,
+    Inconclusive,
+    NotApplicable,
+    OutOfReach,
+    require_stationary_law,
+    statement,
+)
 from sgmcmc_verification.checks.core.finding import Finding
 from sgmcmc_verification.checks.core.obligations import BRANCHES, KNOWN_DRAWS, MANY, of_target
 from sgmcmc_verification.checks.core.selection import nowhere
 from sgmcmc_verification.checks.end_points.error_rates import Sensitivity, decide_statistically, not_finite, stage_seed
-from sgmcmc_verification.checks.end_points.runs import (
+from sgmcmc_verification.checks.end_points.functions import (
+    Auxiliary,
     Functions,
-    Runs,
     functions_of,
+    functions_of_variable,
     of_a_variance,
-    position_is_all,
-    step_size_of,
+    of_rest,
 )
+from sgmcmc_verification.checks.end_points.runs import Runs, example_state, step_size_of
 from sgmcmc_verification.checks.end_points.step_size_limit import order_of, outcomes_of
+from sgmcmc_verification.checks.exact_laws.assumed_law import assumed_auxiliary
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import auxiliary_law
+from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
 from sgmcmc_verification.checks.statistics.outcome import Outcome
-from sgmcmc_verification.samplers.interface.claims import ExactLaw
+from sgmcmc_verification.samplers.interface.claims import Diffusion, ExactLaw, Exchange
+from sgmcmc_verification.targets.target import Target
 
 EXACT, RATES, OF_MANY, OF_HOSTS = 1 << 15, 1 << 14, 1 << 13, 1 << 11
 """Steps of the first stage: of exact kernels, at each of three step sizes, in fifty dimensions, of those in Python."""
+BESIDE = 4
+"""Factor of them where z holds more than the position: functions of both vary more, and runs, of which these steps take
+the place, see more.
+"""
 SEVERAL = 8
 """Steps of the second statement."""
 PILOTS = 1 << 11
@@ -92,21 +115,52 @@ def law_of_several_steps(case: Case, seed: int) -> Finding:
 def _law(case: Case, seed: int, several: int) -> Finding:
     claims = case.subject.sampler(case.target).claims
     require_stationary_law(claims)
-    functions = functions_of(case.target, claims.temperature)
-    runs = Runs(case.subject, case.target, with_phases(functions), long=False)
-    if not position_is_all(case.target, runs):
+    auxiliary = law_of_rest(case.subject, case.target)
+    if auxiliary is None:
+        functions = functions_of(case.target, claims.temperature)
+    else:
+        functions = functions_of_variable(case.target, claims.temperature, auxiliary)
+    runs = Runs(case.subject, case.target, with_phases(functions), long=False, auxiliary=auxiliary)
+    tests = ExactLaw in claims or potential_decides(case.subject)
+    h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
+    steps = Steps(runs, functions, several, seed)
+    # What tests its proposals is likely to be exact, claimed or not: seen at one step size, with less noise.
+    found = _judge(steps, h, rejected, exact=tests)
+    if tests and ExactLaw not in claims and _rejected(found):
+        found = _judge(steps, h, rejected, exact=False)
+    if auxiliary is not None and _rejected(found):
+        raise OutOfReach(f"the state holds more than the position, of a law that is not known ({found.reason})")
+    return found
+
+
+def _rejected(found: Finding) -> bool:
+    return found.significance is not None and found.significance.rejected
+
+
+def law_of_rest(subject: Subject, target: Target) -> Auxiliary | None:
+    """The law of what z holds beside the position, a hypothesis where it is not declared; None if there is nothing.
+
+    Raises:
+        OutOfReach: if there is no natural one.
+    """
+    sampler, estimator = subject.sampler(target), subject.estimator(target)
+    z = sampler.unpack(example_state(sampler, target, estimator))
+    extra, claims = sum(np.size(leaf) for leaf in jax.tree.leaves(z)) - target.size, sampler.claims
+    if not extra:
+        return None
+    if not target.manifold.is_linear or extra < 0 or Exchange in claims:
         raise OutOfReach("the state holds more than the position, of a law that is not known")
-    h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30))
-    steps = Steps(runs, functions.names, several, seed)
-    if ExactLaw in claims:
-        return _judge(steps, h, rejected, exact=True)
-    if potential_decides(case.subject):
-        # What tests its proposals is likely to be exact, claimed or not: seen at one step size, with less noise.
-        found = _judge(steps, h, rejected, exact=True)
-        assert found.significance is not None
-        if not found.significance.rejected:
-            return found
-    return _judge(steps, h, rejected, exact=False)
+    try:
+        if Diffusion in claims:
+            points = draw_positions(target, claims.temperature, np.random.default_rng(0), 2)
+            mean, covariance = auxiliary_law(claims[Diffusion].dynamics(target).H, points, extra)
+        else:
+            mean, covariance = assumed_auxiliary(subject, target.size)
+    except (NotApplicable, Inconclusive) as reason:
+        if extra != target.size:
+            raise OutOfReach(f"the state holds more than the position, and {reason}") from None
+        mean, covariance = np.zeros(extra), claims.temperature * np.eye(extra)
+    return Auxiliary(mean, np.linalg.cholesky(covariance))
 
 
 class Steps:
@@ -115,12 +169,14 @@ class Steps:
     Attributes:
         runs: that make them.
         names: of the functions f.
+        noisy: number of the function in whose Dirichlet form each is measured.
         number: of steps from x to x'.
     """
 
-    def __init__(self, runs: Runs, names: tuple[str, ...], number: int, seed: int) -> None:
-        self.runs, self.names, self.number, self._seed = runs, names, number, seed
-        self._half = len(names) // 2
+    def __init__(self, runs: Runs, functions: Functions, number: int, seed: int) -> None:
+        self.runs, self.names, self.number, self._seed = runs, functions.names, number, seed
+        self._half = len(self.names) // 2
+        self.noisy = np.concatenate([np.array(functions.noisy), self._half + np.array(functions.noisy)])
         draws = runs.starts(stage_seed(seed, PILOT, 11), PLACES)
         far = np.sum(runs.functions.values(draws)[:, -self._half :] ** 2, axis=1)
         self._place = draws[np.argmin(far)]
@@ -174,14 +230,18 @@ def multiples(changes: np.ndarray, controls: np.ndarray) -> np.ndarray:
 
 def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
     runs, names, claims = steps.runs, steps.names, steps.runs.sampler.claims
+    alone = runs.auxiliary is None
     count = OF_HOSTS if runs.host else OF_MANY if runs.target.size >= MANY else EXACT if exact else RATES
+    count *= 1 if alone else BESIDE
     hs = [h] if exact else [h, h / 2, h / 4]
     pilots = list(steps.changes(PILOT, min(PILOTS, count // 4), hs))
     # its own at each size: a momentum that is drawn afresh in every step makes it go like h^2
-    forms = np.array([np.mean(changes**2, axis=0) / 2 for changes, _ in pilots])
+    forms = np.array([np.mean(changes**2, axis=0)[steps.noisy] / 2 for changes, _ in pilots])
     moved = forms.min(axis=0) > 0
-    if not np.isfinite(forms).all() or not moved.any():
-        raise OutOfReach("no step moves the position by a finite amount")
+    used = [name for name, moves in zip(names, moved, strict=True) if moves]
+    primary = of_a_variance if alone else of_rest
+    if not np.isfinite(forms).all() or not any(map(primary, used)):
+        raise OutOfReach("no step moves the state by a finite amount, in the directions that are looked at")
     factors = [multiples(*pilot) for pilot in pilots]
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
@@ -191,15 +251,16 @@ def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
             values.append(rates[:, moved] / form[moved])
         if not np.isfinite(values).all():
             return [not_finite("a step that is not finite", n, UNIT)]
-        used = [name for name, moves in zip(names, moved, strict=True) if moves]
-        return outcomes_of(np.stack(values), order_of(claims), np.zeros(len(used)), used, UNIT)
+        # an order of the position alone says less of z
+        order = order_of(claims) if runs.auxiliary is None else 1
+        return outcomes_of(np.stack(values), order, np.zeros(len(used)), used, UNIT)
 
     what = f"{rejected:.0%} of the steps rejected, " if rejected else ""
     what += "the change of" if exact else "the limit h -> 0 of the rate of"
     return decide_statistically(
         run,
         first_n=count,
-        promised=Sensitivity(PER_VARIANCE * PROMISED, chains=count, primary=of_a_variance),
+        promised=Sensitivity(PER_VARIANCE * PROMISED, chains=count, primary=lambda o: primary(o.name)),
         allowance_source="nothing" if exact else "the correction of order h^(q+1), extrapolated away last",
         reason=lambda o: (
             f"by sampling, {what} {o.name} in {steps.what} is "

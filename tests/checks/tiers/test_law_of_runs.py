@@ -12,7 +12,8 @@ import pytest
 from scipy import integrate
 
 from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
-from sgmcmc_verification.checks.end_points.runs import FACTORS, Runs, functions_of, known_share, step_size_of
+from sgmcmc_verification.checks.end_points.functions import functions_of
+from sgmcmc_verification.checks.end_points.runs import FACTORS, Runs, known_share, step_size_of
 from sgmcmc_verification.checks.tiers.invariance import law_of_runs
 from sgmcmc_verification.samplers.interface.claims import AdaptiveLaw, Claims, ExactLaw, Source, StationaryLaw
 from sgmcmc_verification.targets.registry import target
@@ -215,6 +216,26 @@ def test_a_host_sampler_is_run_in_the_same_way():
     (mean,), (still,) = runs.means(3, np.array([[0.25]]), 0.1, 4, 2)
     np.testing.assert_allclose(mean, (functions.values(np.array([3.25])) + functions.values(np.array([4.25]))) / 2)
     assert still == 0
+
+
+def test_a_velocity_that_turns_back_in_the_middle_of_a_step_is_no_rejection():
+    """The zig-zag: half a move, a flip, half a move; where it flips the position is what it was."""
+
+    class ZigZag:
+        def init(self, key, position, estimator):
+            return Kept(position, jax.random.rademacher(key, position.shape, position.dtype))
+
+        def step(self, key, state, step_size, estimator):
+            a, b, noise = jax.random.split(key, 3)
+            h = step_size * jax.random.uniform(a, minval=0.5, maxval=1.5)
+            x, v = state.position + h / 2 * state.kept, state.kept
+            rate = jnp.maximum(0.0, v * estimator.estimate(noise, (), x)[0].gradient)
+            v = jnp.where(jax.random.uniform(b, v.shape) < 1 - jnp.exp(-h * rate), -v, v)
+            return Kept(x + h / 2 * v, v)
+
+    finding = decide(law_of_runs, ZigZag(), ANHARMONIC, step_size=0.1)
+    assert finding.verdict == "pass", finding.reason
+    assert finding.step_size == pytest.approx(0.1 / target(ANHARMONIC).curvature)
 
 
 def test_the_step_size_is_the_largest_at_which_half_of_the_steps_move():

@@ -3,7 +3,9 @@
 Oracles: characteristic functions of a Gaussian after one Euler step in closed form; independence of start and key.
 """
 
+import dataclasses
 import sys
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,12 +13,13 @@ import numpy as np
 import pytest
 
 from sgmcmc_verification.checks.core.check import OutOfReach
-from sgmcmc_verification.checks.end_points.runs import Runs, functions_of
+from sgmcmc_verification.checks.end_points.functions import Auxiliary, functions_of, functions_of_variable
+from sgmcmc_verification.checks.end_points.runs import Runs
 from sgmcmc_verification.checks.tiers.invariance import law_of_several_steps, law_of_steps
 from sgmcmc_verification.checks.tiers.invariance.law_of_steps import PER_VARIANCE, Steps, with_phases
 from sgmcmc_verification.targets.registry import target
 from tests.checks.tiers.test_law_of_runs import ANHARMONIC, EXACT, HMC, PLANE, Multinomial, Slice, Unclaimed
-from tests.helpers.strangers import Euler, Kept, decide, gradient, normal, subject
+from tests.helpers.strangers import Euler, Kept, Underdamped, decide, gradient, normal, potential, subject
 
 pytestmark = pytest.mark.xdist_group(__name__)  # a fixture of the module is made once
 
@@ -107,16 +110,96 @@ def test_noise_that_steps_have_in_common_is_seen_in_several_steps_alone():
     assert decide(law_of_several_steps, Repeating(repeats=False), PLANE).verdict == "pass"
 
 
-def test_a_state_that_holds_more_than_the_position_is_left_to_runs():
-    class Momentum(Repeating):
-        def init(self, key, position, estimator):
-            return Kept(position, jnp.zeros_like(position))
+@dataclasses.dataclass
+class Momentum:
+    """SGHMC of friction and mass one whose force, noise and move are given."""
 
-        def unpack(self, state):
-            return state
+    law: Any = skewed
+    force: float = 1.0
+    mass: float = 1.0
+    drag: float = 1.0
 
-    with pytest.raises(OutOfReach, match="holds more than the position"):
-        decide(law_of_steps, Momentum(), PLANE)
+    def init(self, key, position, estimator):
+        return {"p": jnp.zeros_like(position), "x": position}
+
+    def step(self, key, state, step_size, estimator):
+        x, p = state["x"], state["p"]
+        noise = jnp.sqrt(2 * step_size) * self.law(key, x.shape)
+        p = p - self.force * step_size * gradient(estimator, x) - self.drag * step_size * p / self.mass + noise
+        return {"p": p, "x": x + step_size * p / self.mass}
+
+    def position(self, state):
+        return state["x"]
+
+
+class Refreshed:
+    """Generalised HMC of one leapfrog step whose momentum is turned where it is rejected, or not."""
+
+    claims = EXACT
+
+    def __init__(self, turns=True, ratio=1.0):
+        self.turns, self.ratio = turns, ratio
+
+    def init(self, key, position, estimator):
+        return Kept(position, normal(key, position))
+
+    def step(self, key, state, step_size, estimator):
+        a, b = jax.random.split(key)
+        x, p = state
+        p = jnp.sqrt(0.5) * p + jnp.sqrt(0.5) * normal(a, x)
+        h = jnp.sqrt(step_size)
+        half = p - h / 2 * gradient(estimator, x)
+        y = x + h * half
+        q = half - h / 2 * gradient(estimator, y)
+        energy = lambda x, p: potential(estimator, x) + self.ratio * jnp.sum(p**2) / 2
+        accept = jnp.log(jax.random.uniform(b)) < energy(x, p) - energy(y, q)
+        return Kept(jnp.where(accept, y, x), jnp.where(accept, q, -p if self.turns else p))
+
+
+RIGHT_BESIDE = {
+    "a momentum driven by Gamma draws": (Momentum(), PLANE, 0.05),
+    "a momentum driven by Gamma draws in the banana": (Momentum(), "banana", 0.05),
+    "a momentum of mass one under normal noise": (Underdamped(), ANHARMONIC, 0.05),
+    "a momentum of mass three": (Underdamped(mass=3.0), "banana", 0.05),
+    "generalised HMC": (Refreshed(), PLANE, 0.05),
+}
+LEFT_TO_RUNS = {
+    "a momentum of another mass, which Gamma draws hide": (Momentum(mass=2.0), PLANE),
+    "noise of variance 0.6": (Momentum(lambda k, s: 0.6**0.5 * skewed(k, s)), PLANE),
+    "a force of 0.6": (Momentum(force=0.6), "banana"),
+    "one draw for all coordinates": (Momentum(lambda k, s: skewed(k, (1,)) * jnp.ones(s)), PLANE),
+    "no drag": (Momentum(drag=0.0), ANHARMONIC),
+    "a momentum that is not turned": (Refreshed(turns=False), ANHARMONIC),
+    "half of the kinetic energy": (Refreshed(ratio=0.5), PLANE),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT_BESIDE)
+def test_a_momentum_whose_law_is_found_needs_no_runs(name):
+    candidate, law, h = RIGHT_BESIDE[name]
+    finding = decide(law_of_steps, candidate, law, step_size=h)
+    assert finding.verdict == "pass", finding.reason
+
+
+@pytest.mark.parametrize("name", LEFT_TO_RUNS)
+def test_a_state_of_an_unknown_law_is_left_to_runs(name):
+    """Wrong, or right with a momentum of another law than that which is tried: nothing is said of the position."""
+    with pytest.raises(OutOfReach, match=r"of a law that is not known \(by sampling"):
+        decide(law_of_steps, *LEFT_TO_RUNS[name])
+
+
+def test_functions_of_the_full_variable_have_the_expectations_of_its_law():
+    """Against averages over 200,000 draws: within 6 standard errors."""
+    law, count = target("banana"), 200_000
+    auxiliary = Auxiliary(np.array([0.3, -0.2]), np.array([[1.2, 0.0], [0.5, 0.8]]))
+    functions = functions_of_variable(law, 1.0, auxiliary)
+    runs = Runs(subject(Momentum(), "banana"), law, functions, long=False, auxiliary=auxiliary)
+    values = functions.values(runs.starts(3, count))
+    errors = (values.mean(axis=0) - functions.expected) / values.std(axis=0) * np.sqrt(count)
+    assert np.abs(errors).max() < 6
+    assert len(functions.names) == len(functions.expected) == 2 * len(functions.noisy)
+    named = lambda name: functions.names.index(f"cos({name})")
+    assert functions.noisy[named("2 y[1]")] == named("2 v[1]")
 
 
 def test_a_sampler_that_stands_still_has_shown_nothing():
@@ -132,7 +215,7 @@ def test_a_sampler_that_stands_still_has_shown_nothing():
 def steps():
     functions = functions_of(target(PLANE), 1.0)
     mine = subject(Euler(), PLANE)
-    return Steps(Runs(mine, target(PLANE), with_phases(functions), long=False), functions.names, 1, 3), functions
+    return Steps(Runs(mine, target(PLANE), with_phases(functions), long=False), functions, 1, 3), functions
 
 
 def test_what_is_taken_off_has_mean_zero_and_most_of_the_variance(steps):
@@ -160,7 +243,7 @@ def test_the_rate_of_an_error_of_the_noise_is_the_closed_form():
     law = target("gaussian-1d-scaled")
     runs = Runs(subject(wrong, law.name), law, with_phases(functions), long=False)
     h = 1e-3 / law.curvature
-    ((changes, _),) = Steps(runs, functions.names, 1, 3).changes(0, 1 << 16, [h])
+    ((changes, _),) = Steps(runs, functions, 1, 3).changes(0, 1 << 16, [h])
     k = functions.names.index(name)
     form = np.mean(changes[:, k] ** 2) / 2
     rate, error = changes[:, k].mean() / form, changes[:, k].std() / np.sqrt(1 << 16) / form

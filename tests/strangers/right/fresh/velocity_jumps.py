@@ -36,10 +36,10 @@ class ZigZag:
         return {"position": position, "v": jax.random.rademacher(key, position.shape, position.dtype)}
 
     def step(self, key, state, step_size, estimator):
-        a, b = jax.random.split(key)
+        a, b, noise = jax.random.split(key, 3)
         h = step_size * jax.random.uniform(a, dtype=state["v"].dtype, minval=0.5, maxval=1.5)
         x, v = state["position"] + h / 2 * state["v"], state["v"]
-        rate = jnp.maximum(0.0, v * estimate(estimator, x)[1])
+        rate = jnp.maximum(0.0, v * estimator.estimate(noise, (), x)[0].gradient)
         flips = jax.random.uniform(b, v.shape, v.dtype) < 1 - jnp.exp(-h * rate)
         v = jnp.where(flips, -v, v)
         return {"position": x + h / 2 * v, "v": v}
