@@ -1,5 +1,6 @@
 """Single precision: the same draws lead to the same states in float32 and in float64, for fifty steps."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,7 +16,6 @@ from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
 from sgmcmc_verification.checks.tracing.step_map import ravel_floats
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import Claims, ParticleLaw
-from sgmcmc_verification.targets.target import Target
 
 STEPS = 50
 """Steps of the longer comparison."""
@@ -40,7 +40,9 @@ def same_tape(case: Case) -> Finding:
     if isinstance(sampler.claims, Claims) and ParticleLaw in sampler.claims:
         raise NotApplicable("a particle method draws no noise")
     start = sampler.init(jax.random.key(0), case.target.example, case.subject.estimator(case.target))
-    single, double = (_run(case, in_dtype(case.target, name), name, start) for name in ("float32", "float64"))
+    # one z for both: what of a state is a cache is found out by running, and may come out otherwise in float32
+    read = lambda state: [ravel_floats(tree)[0] for tree in (sampler.unpack(state), sampler.position(state))]
+    single, double = (_run(case, name, start, read) for name in ("float32", "float64"))
     if not np.all(np.isfinite(double)):
         raise OutOfReach("the run in float64 is not finite")
     scale = 1 + np.abs(double).max(axis=1)
@@ -69,8 +71,9 @@ def _cast(tree: Any, like: Any) -> Any:
     return jax.tree.map(lambda leaf, other: leaf.astype(other.dtype) if hasattr(leaf, "astype") else leaf, tree, like)
 
 
-def _run(case: Case, target: Target, dtype: str, start: Any) -> np.ndarray:
+def _run(case: Case, dtype: str, start: Any, read: Callable[[Any], Any]) -> np.ndarray:
     """(STEPS, n + d): z and position along a run from a state, at given draws."""
+    target = in_dtype(case.target, dtype)
     sampler, estimator = case.subject.sampler(target), case.subject.estimator(target)
     try:
         state = jax.tree.map(jnp.asarray, _cast(start, dtype))
@@ -90,6 +93,5 @@ def _run(case: Case, target: Target, dtype: str, start: Any) -> np.ndarray:
     rows = []
     for t in range(STEPS):
         state = step(state, jax.tree.map(lambda a, t=t: a[t], tape))
-        z = ravel_floats(sampler.unpack(state))[0]
-        rows.append(np.concatenate([np.asarray(z, float), np.asarray(ravel_floats(sampler.position(state))[0], float)]))
+        rows.append(np.concatenate([np.asarray(part, float) for part in read(state)]))
     return np.stack(rows)

@@ -145,8 +145,6 @@ def _keeping(kept):
         step,
         init=init,
         position=lambda state: state.position,
-        unpack=lambda state: state.position,
-        pack=init,
         needs=("potential",),
         claims=EXACT,
     )
@@ -154,4 +152,4 @@ def _keeping(kept):
 
 # The posterior of a rejected proposal is handed on as that of the state.
 dynare_1623_before = _keeping(lambda accept, u, v: v)
-dynare_1623_after = _keeping(jnp.where)
+dynare_1623_after = _keeping(lambda accept, u, v: jnp.where(accept, v, u))

@@ -1,14 +1,18 @@
 """Single precision: a step that is another one in float32 is found, one that loses only digits passes."""
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from sgmcmc_verification.checks.core.check import OutOfReach
+from sgmcmc_verification.checks.execute import run_check
 from sgmcmc_verification.checks.tiers.premises.same_tape import same_tape
 from tests.helpers.strangers import MALA, Euler, Kept, Underdamped, decide, gradient, normal
 
+ROOT = Path(__file__).resolve().parents[4]
 single = lambda x: x.dtype == jnp.float32
 WELL = "double-well"
 
@@ -95,3 +99,9 @@ def test_draws_that_the_tape_cannot_feed_are_out_of_reach():
 
     with pytest.raises(OutOfReach, match="cannot feed"):
         decide(same_tape, Gamma(), WELL)
+
+
+def test_z_is_one_in_both_precisions_where_an_energy_is_a_cache_in_one_of_them():
+    """A walk that keeps the energy of its last proposal: whether one was rejected in the first steps is by chance."""
+    bug = f"{ROOT / 'tests/strangers/corpus/metropolis_walks.py'}:dynare_1623_before"
+    assert run_check(bug, "same_tape", WELL).verdict == "pass"
