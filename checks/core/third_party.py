@@ -218,17 +218,23 @@ def _flat(tree: Any) -> np.ndarray:
     return np.concatenate([np.ravel(np.asarray(leaf, float)) for leaf in jax.tree.leaves(tree)])
 
 
+Plain = set[tuple[Target, str]]
+"""Targets and options for which the steps of an object were seen to have no turns."""
+
+
 def builder(reference: str, value: Any) -> Callable[..., Any]:
     """`(target, **options) -> sampler` for an object of another author, what it lacks filled in."""
     refuse(reference, value)
+    plain: Plain = set()
     if isinstance(value, type):
         if not hasattr(value, "step"):
             raise BadInput(f"--sampler {reference}: the class has no method `step`")
-        return lambda target, **options: filled_in(complete(value(**options)), target, options)
+        return lambda target, **options: filled_in(complete(value(**options)), target, options, plain)
     if hasattr(value, "step"):
-        return lambda target, **options: filled_in(complete(_with_options(reference, value, options)), target, options)
+        given = lambda options: complete(_with_options(reference, value, options))
+        return lambda target, **options: filled_in(given(options), target, options, plain)
     if callable(value):
-        return lambda target, **options: _if_sampler(reference, value(target, **options), target, options)
+        return lambda target, **options: _if_sampler(reference, value(target, **options), target, options, plain)
     raise BadInput(
         f"--sampler {reference}: the object has no method `step` and is not a function of a Target "
         f"(it is a {type(value).__name__})"
@@ -273,10 +279,10 @@ def _claiming(build: Callable[..., Any], claims: Claims) -> Callable[..., Any]:
     return built
 
 
-def _if_sampler(reference: str, value: Any, target: Target, options: Mapping[str, Any]) -> Any:
+def _if_sampler(reference: str, value: Any, target: Target, options: Mapping[str, Any], plain: Plain) -> Any:
     """Filled in if it is a sampler; anything else as it is, for `resolve` to name."""
     refuse(reference, value)
-    return filled_in(complete(value), target, options) if hasattr(value, "step") else value
+    return filled_in(complete(value), target, options, plain) if hasattr(value, "step") else value
 
 
 def _with_options(reference: str, value: Any, options: Mapping[str, Any]) -> Any:
@@ -287,13 +293,14 @@ def _with_options(reference: str, value: Any, options: Mapping[str, Any]) -> Any
     return dataclasses.replace(value, **options)
 
 
-def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any]) -> Sampler:
+def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], plain: Plain | None = None) -> Sampler:
     """The sampler with `needs`, `unpack` and `pack` found out where they were not given.
 
     An option `temperature` is the temperature of the law where no claims were given.
 
     One that raises is returned as it is: the preflight says what is wrong. One that moves a part of its position
-    becomes a sampler of that part.
+    becomes a sampler of that part. `plain` remembers for which targets and options an object has no turns: one that
+    runs in Python is built, and filled in, for every statement anew.
     """
     if Moves in sampler.claims:
         try:
@@ -306,10 +313,10 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any]) -> S
     if "claims" not in sampler.given and "temperature" in options:
         law = dataclasses.replace(sampler.claims[StationaryLaw], temperature=float(options["temperature"]))
         sampler = dataclasses.replace(sampler, claims=Claims(sampler.claims.source, law))
-    found: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     # more than a step reads may be declared: what is not read is nothing that has to matter
     declared = sampler.needs if "needs" in sampler.given else frozenset()
-    found["needs"] = needs_of(sampler, target) | (declared - {"gradient", "potential"})
+    parts["needs"] = needs_of(sampler, target) | (declared - {"gradient", "potential"})
     host, given = on_host(sampler), {"unpack", "pack"} <= sampler.given
     estimator, unit = _exact(target, host), 1 / target.curvature
     make_key = np.random.default_rng if host else jax.random.key
@@ -317,16 +324,19 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any]) -> S
         try:
             whole = whole_state(sampler, target.example, estimator, unit, make_key)
         except RAISED:
-            return dataclasses.replace(sampler, **found)
+            return dataclasses.replace(sampler, **parts)
         if whole.rest or whole.position is None or "init" in sampler.given:
-            found |= {"unpack": whole.unpack, "pack": whole.pack}
-    sampler = dataclasses.replace(sampler, **found)
-    if target.terms is not None and target.terms.size > MANY_DATA:
+            parts |= {"unpack": whole.unpack, "pack": whole.pack}
+    sampler = dataclasses.replace(sampler, **parts)
+    name = (target, repr(sorted(options.items())))
+    if (target.terms is not None and target.terms.size > MANY_DATA) or (plain and name in plain):
         return sampler
-    try:
-        return by_turns(sampler, target.example, estimator, unit, make_key, not given)
-    except RAISED:
-        return sampler
+    turns = sampler
+    with contextlib.suppress(*RAISED):
+        turns = by_turns(sampler, target.example, estimator, unit, make_key, not given)
+    if plain is not None and turns is sampler:
+        plain.add(name)
+    return turns
 
 
 def state_alone(sampler: Completed, target: Target) -> Completed:
