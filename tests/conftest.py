@@ -63,7 +63,10 @@ def _group(item: pytest.Item) -> str:
 
 def _rotate(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the costly tests of the other parts."""
-    part, touched = rotation.of_commit()
+    try:
+        part, touched = rotation.of_commit()
+    except rotation.NoCommit as error:
+        raise pytest.UsageError(str(error)) from None
     tests = [rotation.Collected(i.nodeid, _group(i), i.path.relative_to(config.rootpath).as_posix()) for i in items]
     without = rotation.left_out(tests, part, rotation.read(), touched)
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid in without])

@@ -88,15 +88,29 @@ def _subject(path: str) -> str:
     return "/".join((*parts[1:-1], parts[-1].removeprefix("test_")))
 
 
-def of_commit() -> tuple[int, set[str]]:
-    """The part of the commit that is checked out, and the files that the latest commits have changed."""
-    commit = _git("rev-parse", "HEAD").strip()
-    changed = _git("log", f"--max-count={RECENT}", "--name-only", "--format=")
+class NoCommit(Exception):
+    """Raised where no commit is checked out, as in a folder that was downloaded; the message is one line."""
+
+
+def of_commit(root: Path = ROOT) -> tuple[int, set[str]]:
+    """The part of the commit that is checked out, and the files that the latest commits have changed.
+
+    Raises:
+        NoCommit: if there is none.
+    """
+    commit = _git(root, "rev-parse", "HEAD").strip()
+    changed = _git(root, "log", f"--max-count={RECENT}", "--name-only", "--format=")
     return int(commit, 16) % PARTS, set(changed.split())
 
 
-def _git(*arguments: str) -> str:
-    return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True).stdout
+def _git(root: Path, *arguments: str) -> str:
+    try:
+        return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = (getattr(error, "stderr", None) or str(error)).strip().splitlines()[0]
+        raise NoCommit(
+            f"--costly rotate: a commit says which part of the tests runs, and there is none ({said})"
+        ) from None
 
 
 def measured(path: str) -> dict[str, Recorded]:

@@ -10,6 +10,7 @@ from tests.helpers.rotation import (
     RECORD,
     ROOT,
     Collected,
+    NoCommit,
     Recorded,
     left_out,
     measured,
@@ -55,6 +56,13 @@ def test_a_report_tells_what_is_costly(tmp_path):
         f"<testsuites>{case('a', 1.5, 'g')}{case('b', 1.25, 'g')}{case('c', 0.5, 'h')}</testsuites>", encoding="utf-8"
     )
     assert measured(str(tmp_path / "tests.xml")) == {"g": Recorded(0, 2.8, 2)}
+
+
+def test_a_folder_without_a_commit_is_told_in_one_line(tmp_path):
+    with pytest.raises(
+        NoCommit, match=r"^--costly rotate: a commit says which part .*\(fatal: not a git repository[^\n]*$"
+    ):
+        of_commit(tmp_path)
 
 
 def test_the_parts_are_of_one_size():
