@@ -15,9 +15,13 @@ Ends = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """States (P, n) and normals (P, k) -> (z', position') (P, n + d)."""
 
 
-def quiet(step: JaxStep) -> Callable[[jax.Array], Noise]:
-    """Normals -> these; integers are the first of their values, uniforms accept a proposal and exchange no chains."""
+def quiet(step: JaxStep, extreme: bool = False) -> Callable[[jax.Array], Noise]:
+    """Normals -> these; integers are the first of their values, uniforms accept a proposal and exchange no chains.
+
+    A uniform of 2^-53, whose logarithm is -37, accepts what is not very unlikely; with `extreme` it is 0.
+    """
     accept = 1.0 if step.exchanging else step.accepting[0] if step.program.count("uniform") == 1 else 0.0
+    accept = round(accept) if extreme else accept
     uniforms = jnp.full(step.program.count("uniform"), accept)
     integers = jnp.zeros(step.program.count("integer"), int)
     return lambda normals: Noise(normals, uniforms, integers)
@@ -35,7 +39,7 @@ def normals_of(step: JaxStep | HostStep) -> int:
     return counter.used
 
 
-def ends_of(step: JaxStep | HostStep, h: float) -> Ends:
+def ends_of(step: JaxStep | HostStep, h: float, extreme: bool = False) -> Ends:
     """The ends of steps of size h; all draws but the normals are those of `quiet`."""
     if isinstance(step, HostStep):
 
@@ -44,7 +48,7 @@ def ends_of(step: JaxStep | HostStep, h: float) -> Ends:
             return np.stack([np.concatenate(step.once(ScriptedGenerator(e), z, h)) for z, e in pairs])
 
         return host
-    noise = quiet(step)
+    noise = quiet(step, extreme)
     one = lambda z, e: jnp.concatenate(step.program(noise(e), z, jnp.asarray(h)))
     many = jax.jit(jax.vmap(one))
     return lambda states, normals: np.asarray(many(jnp.asarray(states), jnp.asarray(normals)))

@@ -9,10 +9,11 @@ A derivative at one state does not reach a face of the positive orthant. There e
 to stay equal.
 """
 
+import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -47,6 +48,8 @@ BETWEEN = (67, 521, 8209)
 """The same between few and many, where the operations are others, whatever the numbers in them."""
 PLACES, SHOCKS = (-9.0, -4.0, -2.5, -1.6, -0.8, 0.3, 1.2, 1.9, 3.0, 6.0), (-4.0, 0.0, 1.5, 5.0)
 """Values of all coordinates, and of all draws, at which a step of another program is compared with that of few."""
+FLAT, LARGE = (2, 3), ((3, 131), (131, 3), (71, 73))
+"""Shapes of a small matrix, whose entries have to be treated alike, and of some for which operations may be others."""
 CLOUDS = (2, 3, 7, 23)
 """Numbers of coordinates of particles, and of positive vectors near a face."""
 FACE, THROUGH = 1e-3, 4.0
@@ -95,16 +98,17 @@ class Traced(NamedTuple):
     blocks: list[slice]
 
 
-def product(size: int, positive: bool = False) -> Target:
-    """`size` equal coordinates with U = sum x^2 / 2 + x^4 / 12: no law of it is asked for but its gradient.
+def product(shape: int | tuple[int, ...], positive: bool = False) -> Target:
+    """Equal coordinates, so many or in this shape, with U = sum x^2 / 2 + x^4 / 12, of which a gradient is asked for.
 
     The quartic part is the sum over five equal data, for samplers that have data. Positive ones have the same U.
     """
     datum = lambda x, weight: weight * jnp.sum(x**4 / 12)
+    size = int(np.prod(shape))
     return Target(
-        name=f"product-{size}",
+        name=f"product-{shape}",
         manifold=Positive(size) if positive else Euclidean(size),
-        example=jnp.asarray(np.full(size, 0.7)),
+        example=jnp.asarray(np.full(shape, 0.7)),
         potential=lambda x: jnp.sum(x**2 / 2 + x**4 / 12),
         curvature=2.0,
         terms=DataTerms(lambda x: jnp.sum(x**2 / 2), datum, jnp.asarray(np.full(5, 0.2)), 5),
@@ -142,9 +146,10 @@ def traced(subject: Subject, target: Target, h: float) -> Traced:
     return Traced(program, z0, blocks)
 
 
-def response(subject: Subject, size: int, positive: bool) -> Response:
-    """The response of a step on `product(size)`. Raises OutOfReach where the tape cannot feed its draws."""
-    target = product(size, positive)
+def response(subject: Subject, shape: int | tuple[int, ...], positive: bool) -> Response:
+    """The response of a step on `product(shape)`. Raises OutOfReach where the tape cannot feed its draws."""
+    target = product(shape, positive)
+    size = target.size
     program, z0, blocks = traced(subject, target, subject.step_size(target) / SMALL)
     uniforms = jnp.zeros(program.count("uniform"))
     integers = jnp.zeros(program.count("integer"), int)
@@ -278,7 +283,7 @@ def equal_coordinates(case: Case) -> Finding:
         return _compared(case, found | {many: _response(case.subject, many, host, positive)}, tolerance)
     usual = _operations(case.subject, FEW[0], positive)
     others = [size for size in SMALLER if _operations(case.subject, size, positive) not in (usual, [])]
-    larger = _other_programs(case.subject, (*(n for n in BETWEEN if n < many), many), positive)
+    larger = _other_programs(case.subject, FEW[-1], (*(n for n in BETWEEN if n < many), many), positive)
     asked = dict.fromkeys((*others, *larger, many))
     found |= {size: _response(case.subject, size, host, positive) for size in asked}
     if repeated := shared_keys(case.subject, many, positive):
@@ -288,6 +293,9 @@ def equal_coordinates(case: Case) -> Finding:
     for size in larger:
         if (gap := _moves_otherwise(case.subject, size, positive)) > TOLERANCE:
             return _finding(case, tolerance, gap, f"{size} equal coordinates with equal draws do not move as few do")
+    with contextlib.suppress(*RAISED):  # a method for vectors
+        if not positive and (matrix := _matrices(case)):
+            return matrix
     return _compared(case, found, tolerance)
 
 
@@ -317,15 +325,18 @@ def _apart(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.abs(a - b).max(initial=0.0) / (1 + np.abs(a).max(initial=0.0))) if a.shape == b.shape else np.inf
 
 
-def _other_programs(subject: Subject, sizes: tuple[int, ...], positive: bool) -> list[int]:
-    """The numbers of coordinates, of some, for which the operations of a step are others than for few.
+Shape = TypeVar("Shape", int, tuple[int, ...])
+
+
+def _other_programs(subject: Subject, few: Shape, shapes: Iterable[Shape], positive: bool) -> list[Shape]:
+    """The shapes, of some, for which the operations of a step are others than for few coordinates.
 
     The step is that of a sampler for few, which need not be completed anew.
     """
-    sampler = subject.sampler(product(FEW[-1], positive))
+    sampler = subject.sampler(product(few, positive))
 
-    def names(size: int) -> list[str] | None:
-        target = product(size, positive)
+    def names(shape: Shape) -> list[str] | None:
+        target = product(shape, positive)
         estimator, h = subject.estimator(target), subject.step_size(target)
         one = lambda key, x: sampler.step(key, sampler.init(key, x, estimator), h, estimator)
         try:
@@ -333,8 +344,24 @@ def _other_programs(subject: Subject, sizes: tuple[int, ...], positive: bool) ->
         except RAISED:
             return None
 
-    usual = names(FEW[-1])
-    return [size for size in sizes if names(size) not in (usual, None)]
+    usual = names(few)
+    return [shape for shape in shapes if names(shape) not in (usual, None)]
+
+
+def _matrices(case: Case) -> Finding | None:
+    """The finding on matrices for which a step is another program than for a small one; None if they are treated alike.
+
+    A method for matrices has its own ways with rows and columns, which a small one shows.
+    """
+    others = _other_programs(case.subject, FLAT, LARGE, positive=False)
+    if not others or not response(case.subject, FLAT, positive=False).residual <= TOLERANCE:
+        return None
+    for shape in others:
+        found = response(case.subject, shape, positive=False)
+        if found.residual > TOLERANCE:
+            share = f"{len(found.where)} of {np.prod(shape)} entries of a matrix {shape}"
+            return _finding(case, TOLERANCE, found.residual, f"{share} are not treated as the others")
+    return None
 
 
 def _moves_otherwise(subject: Subject, size: int, positive: bool) -> float:
@@ -349,7 +376,8 @@ def _moves_otherwise(subject: Subject, size: int, positive: bool) -> float:
         uniforms, integers = jnp.zeros(program.count("uniform")), jnp.zeros(program.count("integer"), int)
         if len(uniforms):
             return None  # a coin has its own side for each number of them
-        places = jnp.asarray([(v, e) for v in PLACES for e in SHOCKS if v > 0 or not positive])
+        values = (FACE, *(v for v in PLACES if v > 0)) if positive else PLACES
+        places = jnp.asarray([(v, e) for v in values for e in SHOCKS])
 
         @jax.jit
         def at(place: jax.Array) -> jax.Array:

@@ -72,7 +72,7 @@ def far_field(case: Case) -> Finding:
     if (level := level_that_matters(case.subject, case.target)) is not None:
         return _other_at(level, case.step_size)
     step = step_map(case.subject, case.target)
-    reach = np.concatenate([NEAR, REACH])
+    reach, uniforms = np.concatenate([NEAR, REACH]), 0
     if isinstance(step, JaxStep):
         step.require_known_draws()
         uniforms = 0 if step.exchanging else step.program.count("uniform")
@@ -80,6 +80,7 @@ def far_field(case: Case) -> Finding:
             raise OutOfReach(f"{uniforms} uniforms a step: no line in state and noise")
         reach = NEAR if uniforms else reach
     ends, smaller = (ends_of(step, case.step_size / f) for f in (1.0, SMALL))
+    accepting = ends_of(step, case.step_size, extreme=True)
     found, followed = [], 0
     beyond = () if len(reach) == len(NEAR) else BEYOND
     spread = np.sqrt(np.diag(np.linalg.inv(case.target.gaussian.precision)))
@@ -91,6 +92,9 @@ def far_field(case: Case) -> Finding:
             continue
         again = _bend(smaller, np.asarray(step.template.flat, float), direction, shock, far)
         stays = again is not None and 0 < again.distance <= 1.5 * bend.distance and again.gap > 0
+        if uniforms and stays:  # an exchange of energies that are far apart is all but never accepted
+            surely = _bend(accepting, np.asarray(step.template.flat, float), direction, shock, far)
+            stays = surely is not None and surely.gap > 0
         if stays:  # else it is a clip that gives way as h -> 0, as tamed schemes have it
             found.append(bend._replace(what=what))
     if not followed:

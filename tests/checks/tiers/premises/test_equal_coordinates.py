@@ -211,6 +211,47 @@ class LogWalk:
         return jnp.where(jnp.log(jax.random.uniform(coin_key)) < energy(x) - energy(y), y, x)
 
 
+@dataclass
+class OnMatrices:
+    """SGLD whose noise on matrices is `draw(key, shape)`."""
+
+    draw: Any
+
+    def step(self, key, x, step_size, estimator):
+        noise = self.draw(key, x.shape) if x.ndim == 2 else normal(key, x)
+        return x - step_size * gradient(estimator, x) + jnp.sqrt(2 * step_size) * noise
+
+
+def by_rows(key, shape):
+    """Noise of a covariance between rows, which is another one for large matrices."""
+    across = jnp.eye(shape[0]) + jnp.ones((shape[0], shape[0])) / (1 if shape[0] < 64 else 2)
+    return across @ jax.random.normal(key, shape)
+
+
+OTHERWISE_ON_MATRICES = {
+    "columns from the 64th on repeat": lambda k, s: jnp.resize(jax.random.normal(k, (min(64, s[1]), s[0])), s[::-1]).T,
+    "one draw for each of more than 70 rows": lambda k, s: (
+        jax.random.normal(k, s) if s[0] <= 70 else jax.random.normal(k, (s[0], 1)) * jnp.ones(s)
+    ),
+    "the last row has none where there are more than two": lambda k, s: (
+        jax.random.normal(k, s) if s[0] < 3 else jax.random.normal(k, s).at[-1].set(0.0)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERWISE_ON_MATRICES)
+def test_entries_of_large_matrices_that_are_treated_otherwise_fail(name):
+    finding = decide(equal_coordinates, OnMatrices(OTHERWISE_ON_MATRICES[name]), LINE)
+    assert finding.verdict == "fail", finding.reason
+    assert "entries of a matrix" in finding.reason
+
+
+@pytest.mark.parametrize("draw", [jax.random.normal, by_rows], ids=["all alike", "rows that move together"])
+def test_a_method_for_matrices_passes(draw):
+    finding = decide(equal_coordinates, OnMatrices(draw), LINE)
+    assert finding.verdict == "pass", finding.reason
+
+
 NEAR_ZERO_OTHERWISE = {
     "a mirror for the first": lambda y: jnp.abs(y).at[1:].set(y[1:]),
     "a wall instead of a mirror for the last": lambda y: jnp.abs(y).at[-1:].set(jnp.maximum(y[-1:], 1e-6)),
@@ -222,6 +263,13 @@ def test_positive_coordinates_that_are_treated_otherwise_near_0_fail(name):
     finding = decide(equal_coordinates, PositiveEuler(NEAR_ZERO_OTHERWISE[name]), "gamma")
     assert finding.verdict == "fail", finding.reason
     assert "near 0" in finding.reason
+
+
+def test_a_wall_for_many_positive_coordinates_in_place_of_a_mirror_fails():
+    back = lambda y: jnp.abs(y) if y.size <= 30 else jnp.maximum(y, 0.01)
+    finding = decide(equal_coordinates, PositiveEuler(back), "gamma")
+    assert finding.verdict == "fail", finding.reason
+    assert "do not move as few do" in finding.reason
 
 
 @pytest.mark.parametrize(

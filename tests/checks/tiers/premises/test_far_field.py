@@ -145,3 +145,31 @@ def test_a_step_that_is_no_polynomial_is_out_of_reach():
 def test_a_target_that_is_not_gaussian_has_no_lines():
     with pytest.raises(NotApplicable, match="Gaussian target"):
         decide(far_field, Euler(), "double-well")
+
+
+@dataclass
+class Replicas:
+    """Two Langevin chains at the temperatures 1 and 3 that exchange their positions, within `bound` alone."""
+
+    bound: float = np.inf
+
+    def init(self, key, position, estimator):
+        return {"cold": position, "hot": position}
+
+    def position(self, state):
+        return state["cold"]
+
+    def step(self, key, state, step_size, estimator):
+        a, b, c = jax.random.split(key, 3)
+        move = lambda k, x, t: x - step_size * gradient(estimator, x) + jnp.sqrt(2 * t * step_size) * normal(k, x)
+        cold, hot = move(a, state["cold"], 1.0), move(b, state["hot"], 3.0)
+        fall = (1 - 1 / 3) * (potential(estimator, cold) - potential(estimator, hot))
+        swap = jnp.log(jax.random.uniform(c)) < jnp.where(jnp.abs(hot).max() < self.bound, fall, -jnp.inf)
+        return {"cold": jnp.where(swap, hot, cold), "hot": jnp.where(swap, cold, hot)}
+
+
+@pytest.mark.parametrize(("bound", "verdict"), [(np.inf, "pass"), (5.0, "fail")])
+def test_an_exchange_of_energies_that_are_far_apart_is_no_bend_and_a_bound_of_it_is(bound, verdict):
+    """Differences of energies beyond 37 are accepted by no number that is drawn."""
+    finding = decide(far_field, Replicas(bound), "gaussian-anisotropic")
+    assert finding.verdict == verdict, finding.reason
