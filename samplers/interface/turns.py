@@ -31,6 +31,8 @@ FEW = 8
 """Steps of a turn up to which its program is written out."""
 KEYS = 4
 """Keys under which steps are compared: a step that rejects shows nothing."""
+SEEN = 1_000
+"""Numbers of a state up to which all are compared."""
 SAME = 1e-10
 """Relative gap that two programs of one step may leave."""
 
@@ -162,9 +164,13 @@ def _with(state: State, places: tuple[int, ...], values: list[Any]) -> State:
 
 
 def _shown(sampler: Sampler, state: State) -> np.ndarray:
-    """z and the position, flat."""
+    """z and the position, flat; of many numbers some, and two sums of all, for hundreds of states are compared."""
     parts = jax.tree.leaves((sampler.unpack(state), sampler.position(state)))
-    return np.concatenate([np.ravel(np.asarray(part, float)) for part in parts])
+    flat = np.concatenate([np.ravel(np.asarray(part, float)) for part in parts])
+    if flat.size <= SEEN:
+        return flat
+    wave = np.cos(1.3 * np.arange(flat.size))
+    return np.concatenate([flat[:: flat.size // SEEN], [flat.sum(), wave @ flat]])
 
 
 def _period(ends: np.ndarray, most: int) -> int:

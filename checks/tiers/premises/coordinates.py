@@ -12,7 +12,7 @@ to stay equal.
 import contextlib
 import itertools
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -98,6 +98,7 @@ class Traced(NamedTuple):
     blocks: list[slice]
 
 
+@lru_cache(maxsize=16)
 def product(shape: int | tuple[int, ...], positive: bool = False) -> Target:
     """Equal coordinates, so many or in this shape, with U = sum x^2 / 2 + x^4 / 12, of which a gradient is asked for.
 
