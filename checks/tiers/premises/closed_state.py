@@ -26,6 +26,7 @@ from sgmcmc_verification.checks.tiers.premises.fresh_draws import repeated
 from sgmcmc_verification.checks.tracing.callbacks import callbacks
 from sgmcmc_verification.checks.tracing.key_lineage import consumed_keys
 from sgmcmc_verification.checks.tracing.live_leaves import autonomous_leaves
+from sgmcmc_verification.checks.tracing.stream_counts import comes_back, stream_counts
 from sgmcmc_verification.checks.tracing.whole_numbers import of_program
 from sgmcmc_verification.samplers.interface.capabilities import MappedSampler, PeriodicEstimator, on_host
 from sgmcmc_verification.samplers.interface.claims import (
@@ -118,7 +119,8 @@ def closed_state(case: Case) -> Finding:
             leaf, count, gap = ahead
             worst = max(worst, gap)
             moved = f"put forward by {count}" if count > 0 else "set back to its value at the start"
-            found.append(f"{leaf} {moved} changes the step by {gap:.3g}: the kernel depends on time")
+            why = f"{leaf} {moved} changes the step by {gap:.3g}: the kernel depends on time"
+            found.append(f"{leaf} leads to the same key at two readings: draws come back" if count == 0 else why)
             break
     declared = "" if memory is None else f", but for {memory.what}, which is declared"
     return Finding(
@@ -138,7 +140,7 @@ def _runs(sampler: Sampler, estimator: Estimator, target: Target) -> Callable[[f
     if on_host(sampler):
         return lambda h, usual: _host_run(sampler, estimator, target, h, usual)
     start = sampler.init(jax.random.key(0), start_position(sampler, target), estimator)
-    compiled = _compiled(sampler, estimator)
+    compiled = _compiled(sampler, estimator, stream_counts(sampler, start, estimator, 0.01 / target.curvature))
 
     def run(h: float, usual: bool) -> Run:
         state, steps, first, gap, size = compiled(start, h, NUM_STEPS if usual else FEWER_STEPS)
@@ -147,14 +149,14 @@ def _runs(sampler: Sampler, estimator: Estimator, target: Target) -> Callable[[f
     return run
 
 
-def _compiled(sampler: Sampler, estimator: Estimator) -> Callable[..., Any]:
-    """(state, h) -> the run; steps are taken until one differs or is not finite."""
+def _compiled(sampler: Sampler, estimator: Estimator, streams: frozenset[int]) -> Callable[..., Any]:
+    """(state, h) -> the run; steps are taken until one differs or is not finite. Leaves `streams` enter keys alone."""
 
     def advance(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         state, steps, _, _, h, last = carry
         step_key, pack_key = jax.random.split(jax.random.fold_in(jax.random.key(1), steps))
         after = sampler.step(step_key, state, h, estimator)
-        anew = sampler.step(step_key, _from_z(sampler, pack_key, state, estimator), h, estimator)
+        anew = sampler.step(step_key, _from_z(sampler, pack_key, state, estimator, streams), h, estimator)
         ours, fresh = _seen(sampler, after), _seen(sampler, anew)
         finite = jnp.all(jnp.isfinite(ours))
         gap = jnp.where(finite, _gap(ours, fresh), 0.0)
@@ -172,12 +174,18 @@ def _compiled(sampler: Sampler, estimator: Estimator) -> Callable[..., Any]:
     return jax.jit(run)
 
 
-def _from_z(sampler: Sampler, key: jax.Array, state: Any, estimator: Estimator) -> Any:
-    """`pack(unpack(state))` with the keys that the state holds: a stream of keys is no memory if it is fresh."""
+def _from_z(sampler: Sampler, key: jax.Array, state: Any, estimator: Estimator, streams: frozenset[int]) -> Any:
+    """`pack(unpack(state))` with the keys that the state holds, and what is counted for them alone.
+
+    A stream of keys is no memory if it is fresh.
+    """
     packed = sampler.pack(key, sampler.unpack(state), estimator)
-    if jax.tree.structure(packed) != jax.tree.structure(state):
+    new, structure = jax.tree.flatten(packed)
+    old = jax.tree.leaves(state)
+    if structure != jax.tree.structure(state):
         return packed
-    return jax.tree.map(lambda new, old: old if is_key(old) else new, packed, state)
+    pairs = enumerate(zip(new, old, strict=True))
+    return jax.tree.unflatten(structure, [b if is_key(b) or i in streams else a for i, (a, b) in pairs])
 
 
 def _where(condition: jax.Array, a: Any, b: Any) -> jax.Array:
@@ -199,7 +207,7 @@ def _gap(ours: jax.Array, fresh: jax.Array) -> jax.Array:
 
 
 def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tuple[str, int, float] | None:
-    """(leaf, steps, gap) of the first leaf that counts and matters, at a state that has lived.
+    """(leaf, steps, gap) of the first leaf that counts and matters, at a state that has lived; 0 steps if keys return.
 
     Put forward are integers that `unpack` does not show, and numbers that are neither shown nor follow from z. Where a
     state is declared to carry more than z its law is that of all of it, examined at the first reading of a clock: what
@@ -223,6 +231,9 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
         jax.tree.leaves(estimator.init(jax.random.key(2), sampler.position(state)))
     )
     written = of_program(lambda key: sampler.step(key, state, h, estimator), jax.random.key(3))
+    streams = stream_counts(sampler, state, estimator, h)
+    go_on = lambda n, s: sampler.step(jax.random.fold_in(jax.random.key(4), n), s, h, estimator)
+    later = jax.tree.leaves(jax.jit(lambda s: jax.lax.fori_loop(0, FEWER_STEPS, go_on, s))(state)) if streams else []
 
     put = lambda i, value: jax.tree.unflatten(structure, [*leaves[:i], value, *leaves[i + 1 :]])
 
@@ -243,12 +254,19 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
         largest = np.iinfo(kind).max if counts else np.inf
         moves = counts or not carried
         steps = ahead(np.asarray(leaf), (*written, *SPREAD), largest, turn_of(sampler, i)) if moves else []
+        if i in streams:
+            if int(later[i]) != int(leaf) + FEWER_STEPS:
+                continue  # the place in a ring, whose keys are renewed
+            readings = dict.fromkeys((*(int(leaf) + n for n in (0, *steps)), *range(FEWER_STEPS)))
+            back = comes_back(sampler, state, estimator, h, i, [n for n in readings if n <= largest])
+            found = found or ((f"state{names[i]}", 0, 1.0) if back else None)
+            continue
         moved = jnp.asarray([0, *steps]).astype(kind).reshape(-1, *([1] * jnp.ndim(leaf)))
         values = jnp.concatenate([leaf + moved, *([jnp.asarray(anew[i])[None]] if carried else [])])
         if len(values) > 1 and not np.array_equal(_seen(sampler, put(i, values[1])), shown):
             continue  # a part of z
-        after = np.asarray(ends(i, values, keys))
-        gaps = np.abs(after[1:] - after[0]).max(axis=(1, 2)) / np.abs(after[0]).max()
+        seen = np.asarray(ends(i, values, keys))
+        gaps = np.abs(seen[1:] - seen[0]).max(axis=(1, 2)) / np.abs(seen[0]).max()
         worst = np.flatnonzero(~(gaps <= TOLERANCE))
         if worst.size and found is None:
             found = (f"state{names[i]}", [*steps, -NUM_STEPS][worst[0]], float(gaps[worst[0]]))

@@ -15,6 +15,7 @@ from sgmcmc_verification.checks.core.obligations import KNOWN_DRAWS
 from sgmcmc_verification.checks.core.selection import informative, structured_targets, wide
 from sgmcmc_verification.checks.core.start_position import start_position
 from sgmcmc_verification.checks.tracing.key_lineage import Consumed, consumed_keys
+from sgmcmc_verification.checks.tracing.stream_counts import stream_counts
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.whole_state import fresh_key, is_key
 
@@ -73,7 +74,7 @@ def fresh_draws(case: Case) -> Finding:
     found = repeated(calls, initial)
     found = found or _constant_noise(case, keys)
     if stored and not found:
-        found = _stored(move, state, stored)
+        found = _stored(move, state, stored, stream_counts(sampler, state, estimator, h))
     if not found and unfollowed:
         raise Inconclusive(f"the keys of draws inside of {', '.join(unfollowed)} cannot be followed")
     draws = sum(call.words.shape[1] for call in calls)
@@ -107,15 +108,19 @@ def _with_keys(state: Any, key: jax.Array) -> Any:
     return jax.tree.map(lambda leaf: fresh_key(jax.random.fold_in(key, 731), leaf) if is_key(leaf) else leaf, state)
 
 
-def _stored(move: Callable[[Any, Any], Any], state: Any, stored: list[int]) -> list[str]:
-    """A line for each key of the state that comes back along a run, or is never changed."""
+def _stored(move: Callable[[Any, Any], Any], state: Any, stored: list[int], streams: frozenset[int]) -> list[str]:
+    """A line for each key of the state that comes back along a run, or is never changed.
+
+    With counts that enter keys alone (`streams`) a seed may stay: `closed_state` asks whether they lead to new keys.
+    """
     seen: dict[int, list[bytes]] = {i: [] for i in stored}
     for step in range(STEPS):
         leaves = jax.tree.leaves(state)
+        counted = b"".join(np.asarray(leaves[i]).tobytes() for i in sorted(streams))
         for i in stored:
             leaf = leaves[i]
             typed = jnp.issubdtype(jnp.result_type(leaf), jax.dtypes.prng_key)
-            seen[i].append(np.asarray(jax.random.key_data(leaf) if typed else leaf).tobytes())
+            seen[i].append(np.asarray(jax.random.key_data(leaf) if typed else leaf).tobytes() + counted)
         state = move(jax.random.fold_in(jax.random.key(9), step), state)
     return [f"the key in leaf {i} of the state comes back" for i in stored if len(set(seen[i])) < STEPS]
 

@@ -1,6 +1,6 @@
 """A memory outside of z and a clock are found, where they begin; what is part of z, caches, counts and records pass."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
@@ -349,3 +349,67 @@ def test_a_declared_carried_state_without_a_clock_passes(name):
     finding = decide(closed_state, WITHOUT[name], WELL)
     assert finding.verdict == "pass", finding.reason
     assert "which is declared" in finding.reason
+
+
+class Numbered(NamedTuple):
+    """Position, key of the start, and number of steps."""
+
+    position: Any
+    seed: Any
+    number: Any
+
+
+@dataclass
+class Stream:
+    """SGLD whose draws have the key `fold_in(key, number of the step)`, of the step's key or of that of the start."""
+
+    own: bool = False
+    number: Any = field(default=lambda n: n)
+    noise: Any = field(default=lambda n: 1.0)
+
+    def init(self, key, position, estimator):
+        return Numbered(position, key, jnp.zeros((), jnp.int32))
+
+    def step(self, key, state, step_size, estimator):
+        a, b = jax.random.split(jax.random.fold_in(state.seed if self.own else key, self.number(state.number)))
+        x = state.position
+        noise = self.noise(state.number) * jnp.sqrt(2 * step_size) * normal(a, x)
+        return Numbered(x - step_size * gradient(estimator, x, b) + noise, state.seed, state.number + 1)
+
+
+STREAMS = {
+    "the number of the step, and its key": Stream(),
+    "the number of the step, and the key of the start": Stream(own=True),
+    "half of the number, and the key of the step": Stream(number=lambda n: n // 2),
+    "the number times seven": Stream(own=True, number=lambda n: 7 * n + 1),
+}
+RETURNING = {
+    "half of the number, and the key of the start": Stream(own=True, number=lambda n: n // 2),
+    "a byte of the number": Stream(own=True, number=lambda n: n.astype(jnp.uint8)),
+    "the number up to ten thousand": Stream(own=True, number=lambda n: jnp.minimum(n, 10_000)),
+    "the last two digits of the number": Stream(own=True, number=lambda n: n % 100),
+}
+TIMED = {
+    "half of the noise from step 5000 on": Stream(noise=lambda n: jnp.where(n > 5000, 0.5, 1.0)),
+    "noise that fades": Stream(own=True, noise=lambda n: (1 + n) ** -0.1),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_count_that_leads_to_new_keys_alone_is_no_memory(name):
+    finding = decide(closed_state, STREAMS[name], WELL)
+    assert finding.verdict == "pass", finding.reason
+
+
+@pytest.mark.parametrize("name", RETURNING)
+def test_a_count_that_leads_to_keys_that_were_used_fails(name):
+    finding = decide(closed_state, RETURNING[name], WELL)
+    assert finding.verdict == "fail", finding.reason
+    assert "draws come back" in finding.reason
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_a_count_that_leads_to_keys_and_to_more_fails(name):
+    finding = decide(closed_state, TIMED[name], WELL)
+    assert finding.verdict == "fail", finding.reason
+    assert "draws come back" not in finding.reason

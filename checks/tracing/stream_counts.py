@@ -1,0 +1,86 @@
+"""Counts of a state that lead to the keys of draws, and to nothing else: `fold_in(key, number of the step)`.
+
+Such a count is no clock as long as it leads to new keys. Which counts these are is read off the program whose draws
+are fed from a tape: the keys are dead code there, and with them what only they are made of.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.interpreters.partial_eval import dce_jaxpr
+
+from sgmcmc_verification.checks.tracing.key_lineage import consumed_keys
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.interface.whole_state import is_key
+
+
+def stream_counts(sampler: Sampler, state: Any, estimator: Estimator, h: float) -> frozenset[int]:
+    """Places of the integers among the leaves of a state that enter keys alone; none if a draw cannot be fed.
+
+    Args:
+        sampler: that is traced.
+        state: of it.
+        estimator: of the gradients.
+        h: step size.
+    """
+    leaves, structure = jax.tree.flatten(state)
+    keys = {i for i, leaf in enumerate(leaves) if is_key(leaf)}
+    counts = {i for i, leaf in enumerate(leaves) if _is_count(leaf)} - keys
+    if not counts:
+        return frozenset()
+    step = lambda *held: jax.tree.leaves(
+        sampler.step(jax.random.key(0), jax.tree.unflatten(structure, held), h, estimator)
+    )
+    program = record(step, *leaves)
+    if program.unintercepted:
+        return frozenset()
+    noise = Noise(
+        *(
+            jnp.zeros(program.count(kind), dtype)
+            for kind, dtype in (("normal", None), ("uniform", None), ("integer", int))
+        )
+    )
+    fed = jax.make_jaxpr(lambda *held: program(noise, *held))(*leaves).jaxpr
+    alone = keys | counts
+    while True:
+        read = dce_jaxpr(fed, [i not in alone for i in range(len(fed.outvars))])[1]
+        fewer = {i for i in alone if not read[i]}
+        if fewer == alone:
+            return frozenset(alone & counts)
+        alone = fewer
+
+
+def comes_back(
+    sampler: Sampler, state: Any, estimator: Estimator, h: float, place: int, readings: Sequence[int]
+) -> bool:
+    """True if two readings of a count lead to one key, of steps with keys of their own.
+
+    Args:
+        sampler: that is traced.
+        state: that has lived.
+        estimator: of the gradients.
+        h: step size.
+        place: of the count among the leaves of the state.
+        readings: of it, none of them twice.
+    """
+    leaves, structure = jax.tree.flatten(state)
+    values = jnp.asarray(readings).astype(jnp.result_type(leaves[place]))
+    keys = jax.random.split(jax.random.key(12), len(values))
+    words = jax.random.key_data(keys)
+
+    def step(key: jax.Array) -> Any:
+        # the number of a key among those that are looked at says which reading is its own
+        number = jnp.argmax(jnp.all(words == jax.random.key_data(key), axis=-1))
+        held = [*leaves[:place], values[number].reshape(jnp.shape(leaves[place])), *leaves[place + 1 :]]
+        return sampler.step(key, jax.tree.unflatten(structure, held), h, estimator)
+
+    calls, _ = consumed_keys(step, keys)
+    return any(len(np.unique(draw, axis=0)) < len(draw) for call in calls for draw in call.words.transpose(1, 0, 2))
+
+
+def _is_count(leaf: Any) -> bool:
+    return jnp.issubdtype(jnp.result_type(leaf), jnp.integer) and np.size(leaf) == 1
