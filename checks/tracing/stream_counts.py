@@ -38,12 +38,8 @@ def stream_counts(sampler: Sampler, state: Any, estimator: Estimator, h: float) 
     program = record(step, *leaves)
     if program.unintercepted:
         return frozenset()
-    noise = Noise(
-        *(
-            jnp.zeros(program.count(kind), dtype)
-            for kind, dtype in (("normal", None), ("uniform", None), ("integer", int))
-        )
-    )
+    normals, uniforms, integers = (program.count("normal"), program.count("uniform"), program.count("integer"))
+    noise = Noise(jnp.zeros(normals), jnp.zeros(uniforms), jnp.zeros(integers, int))
     fed = jax.make_jaxpr(lambda *held: program(noise, *held))(*leaves).jaxpr
     alone = keys | counts
     while True:
