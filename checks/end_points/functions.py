@@ -128,11 +128,6 @@ def _functions(phases: Callable[[Any], Any], cos: np.ndarray, sin: np.ndarray, n
     return Functions(values, np.concatenate([cos, sin]), both, phases, tuple(range(len(names))))
 
 
-def of_a_variance(name: str) -> bool:
-    """True for cos(y) of one coordinate, which moves with its variance."""
-    return name.startswith("cos(y[") and " " not in name
-
-
-def of_rest(name: str) -> bool:
-    """True for cos(v) of one number beside the position."""
-    return name.startswith("cos(v[") and " " not in name
+def of_one(name: str, letter: str) -> bool:
+    """True for the cosine of one number, which moves with its variance: of the position (`y`), or beside it (`v`)."""
+    return name.startswith(f"cos({letter}[") and " " not in name

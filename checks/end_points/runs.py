@@ -66,7 +66,13 @@ class Runs:
         self.sampler, self.estimator = subject.sampler(target), subject.estimator(target)
         self.temperature = self.sampler.claims.temperature
         self.host = on_host(self.sampler)
-        self._variable = self.sampler.unpack(example_state(self.sampler, target, self.estimator))
+        if auxiliary is None:
+            running = with_objects(self.sampler)  # nobody asks for the numbers of its states
+            self._begin, self._read, self._example = running.init, running.position, target.example
+        else:
+            running, state = self.sampler, example_state(self.sampler, target, self.estimator)
+            self._begin, self._read, self._example = running.pack, running.unpack, running.unpack(state)
+        self._running = running
         many = jax.vmap(self._one, (0, 0, None, None, None))
         self._compiled = None if self.host else jax.jit(many, compiler_options=OPTIMISED if long else None)
 
@@ -95,15 +101,12 @@ class Runs:
         return means, still
 
     def _one(self, key: jax.Array, start: jax.Array, h: Any, steps: Any, discard: Any) -> tuple[jax.Array, jax.Array]:
-        sampler, estimator = self.sampler, self.estimator
+        sampler, estimator = self._running, self.estimator
         first, rest = jax.random.split(key)
+        flat, unravel = ravel_pytree(self._example)
         dtype = ravel_pytree(self.target.example)[0].dtype
-        place = lambda s: ravel_pytree(sampler.position(s))[0].astype(start.dtype)
-        if self.auxiliary is None:
-            state, read = sampler.init(first, self.target.unravel(start.astype(dtype)), estimator), place
-        else:
-            state = sampler.pack(first, ravel_pytree(self._variable)[1](start.astype(dtype)), estimator)
-            read = lambda s: ravel_pytree(sampler.unpack(s))[0].astype(start.dtype)
+        of = lambda tree: ravel_pytree(tree)[0].astype(start.dtype)
+        state = self._begin(first, unravel(start.astype(flat.dtype)), estimator)
 
         def advance(i: jax.Array, carry: tuple[Any, jax.Array, jax.Array]) -> tuple[Any, jax.Array, jax.Array]:
             state, total, still = carry
@@ -113,8 +116,8 @@ class Runs:
             )
             # the number of a step is the same in all runs: what is not asked for is not computed
             seen = (i >= discard) & ((steps - 1 - i) % every == 0)
-            values = jax.lax.cond(seen, self.functions.values, lambda x: none, read(after))
-            return after, total + values, still + jnp.all(place(after) == place(state))
+            values = jax.lax.cond(seen, self.functions.values, lambda x: none, of(self._read(after)))
+            return after, total + values, still + jnp.all(of(sampler.position(after)) == of(sampler.position(state)))
 
         state = jax.tree.map(jnp.asarray, state)
         none, every = jnp.zeros(len(self.functions.names)), interval(steps, discard)
@@ -122,15 +125,11 @@ class Runs:
         return total / -((discard - steps) // every), still / steps
 
     def _host(self, seed: int, starts: np.ndarray, h: float, steps: int, discard: int) -> tuple[np.ndarray, np.ndarray]:
-        generator, sampler = np.random.default_rng(seed), self.sampler
-        if self.auxiliary is None:  # nobody asks for the numbers of the states
-            sampler = with_objects(sampler)
-        begin, read = (sampler.init, sampler.position) if self.auxiliary is None else (sampler.pack, sampler.unpack)
-        unravel = host_unravel(self.target.example if self.auxiliary is None else self._variable)
+        generator, sampler, unravel = np.random.default_rng(seed), self._running, host_unravel(self._example)
         every = interval(steps, discard)
         means, still = [], []
         for start in starts:
-            state = begin(generator, unravel(np.array(start)), self.estimator)  # which may write to it
+            state = self._begin(generator, unravel(np.array(start)), self.estimator)  # which may write to it
             x, total, same = host_ravel(sampler.position(state)), 0.0, 0
             for i in range(steps):
                 state = sampler.step(generator, state, h, self.estimator)
@@ -138,7 +137,7 @@ class Runs:
                 same += np.array_equal(new, x)
                 x = new
                 if i >= discard and (steps - 1 - i) % every == 0:
-                    total = total + np.asarray(self.functions.values(host_ravel(read(state))))
+                    total = total + np.asarray(self.functions.values(host_ravel(self._read(state))))
             means.append(total / -((discard - steps) // every))
             still.append(same / steps)
         return np.array(means), np.array(still)

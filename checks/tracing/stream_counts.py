@@ -4,7 +4,7 @@ Such a count is no clock as long as it leads to new keys. Which counts these are
 are fed from a tape: the keys are dead code there, and with them what only they are made of.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -16,6 +16,9 @@ from sgmcmc_verification.checks.tracing.key_lineage import consumed_keys
 from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.whole_state import is_key
+
+FIRST = 1_000
+"""Readings of a count from 0 on that are looked at, and steps in which it has to grow by as many."""
 
 
 def stream_counts(sampler: Sampler, state: Any, estimator: Estimator, h: float) -> frozenset[int]:
@@ -50,10 +53,10 @@ def stream_counts(sampler: Sampler, state: Any, estimator: Estimator, h: float) 
         alone = fewer
 
 
-def comes_back(
-    sampler: Sampler, state: Any, estimator: Estimator, h: float, place: int, readings: Sequence[int]
-) -> bool:
-    """True if two readings of a count lead to one key, of steps with keys of their own.
+def comes_back(sampler: Sampler, state: Any, estimator: Estimator, h: float, place: int, ahead: Iterable[int]) -> bool:
+    """True if a count of steps leads to one key at two readings, of steps with keys of their own.
+
+    The place in a ring of keys is none, and the keys there are renewed.
 
     Args:
         sampler: that is traced.
@@ -61,10 +64,16 @@ def comes_back(
         estimator: of the gradients.
         h: step size.
         place: of the count among the leaves of the state.
-        readings: of it, none of them twice.
+        ahead: steps by which it is put forward; the first `FIRST` readings of all are looked at too.
     """
     leaves, structure = jax.tree.flatten(state)
-    values = jnp.asarray(readings).astype(jnp.result_type(leaves[place]))
+    kind, now = jnp.result_type(leaves[place]), np.asarray(leaves[place]).item()
+    go_on = lambda n, s: sampler.step(jax.random.fold_in(jax.random.key(4), n), s, h, estimator)
+    later = jax.jit(lambda s: jax.tree.leaves(jax.lax.fori_loop(0, FIRST, go_on, s))[place])(state)
+    if np.asarray(later).item() != now + FIRST:
+        return False
+    readings = dict.fromkeys((now, *(now + n for n in ahead), *range(FIRST)))
+    values = jnp.asarray([n for n in readings if n <= np.iinfo(kind).max]).astype(kind)
     keys = jax.random.split(jax.random.key(12), len(values))
     words = jax.random.key_data(keys)
 

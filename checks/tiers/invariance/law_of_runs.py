@@ -16,7 +16,7 @@ from sgmcmc_verification.checks.core.finding import Finding
 from sgmcmc_verification.checks.core.obligations import BRANCHES, KNOWN_DRAWS, MANY, of_target
 from sgmcmc_verification.checks.core.selection import nowhere
 from sgmcmc_verification.checks.end_points.error_rates import Sensitivity, decide_statistically, not_finite, stage_seed
-from sgmcmc_verification.checks.end_points.functions import PER_VARIANCE, functions_of, of_a_variance
+from sgmcmc_verification.checks.end_points.functions import PER_VARIANCE, functions_of, of_one
 from sgmcmc_verification.checks.end_points.runs import Runs, known_share, position_is_all, step_size_of
 from sgmcmc_verification.checks.end_points.step_size_limit import order_of, outcomes_of
 from sgmcmc_verification.checks.statistics.outcome import Outcome
@@ -100,9 +100,7 @@ def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: 
     return decide_statistically(
         run,
         first_n=count,
-        promised=Sensitivity(
-            PER_VARIANCE * promised, chains=count, primary=lambda outcome: of_a_variance(outcome.name)
-        ),
+        promised=Sensitivity(PER_VARIANCE * promised, chains=count, primary=lambda o: of_one(o.name, "y")),
         allowance_source="nothing" if exact else "the correction of order h^(q+1), extrapolated away last",
         reason=lambda o: (
             f"by sampling, {what}the {'average' if exact else 'limit h -> 0'} of {o.name} is "

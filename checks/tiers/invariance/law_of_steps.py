@@ -46,8 +46,7 @@ from sgmcmc_verification.checks.end_points.functions import (
     Functions,
     functions_of,
     functions_of_variable,
-    of_a_variance,
-    of_rest,
+    of_one,
 )
 from sgmcmc_verification.checks.end_points.runs import Runs, example_state, step_size_of
 from sgmcmc_verification.checks.end_points.step_size_limit import order_of, outcomes_of
@@ -239,7 +238,7 @@ def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
     forms = np.array([np.mean(changes**2, axis=0)[steps.noisy] / 2 for changes, _ in pilots])
     moved = forms.min(axis=0) > 0
     used = [name for name, moves in zip(names, moved, strict=True) if moves]
-    primary = of_a_variance if alone else of_rest
+    primary = lambda name: of_one(name, "y" if alone else "v")
     if not np.isfinite(forms).all() or not any(map(primary, used)):
         raise OutOfReach("no step moves the state by a finite amount, in the directions that are looked at")
     factors = [multiples(*pilot) for pilot in pilots]
@@ -252,7 +251,7 @@ def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
         if not np.isfinite(values).all():
             return [not_finite("a step that is not finite", n, UNIT)]
         # an order of the position alone says less of z
-        order = order_of(claims) if runs.auxiliary is None else 1
+        order = order_of(claims) if alone else 1
         return outcomes_of(np.stack(values), order, np.zeros(len(used)), used, UNIT)
 
     what = f"{rejected:.0%} of the steps rejected, " if rejected else ""

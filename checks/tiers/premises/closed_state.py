@@ -232,8 +232,6 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
     )
     written = of_program(lambda key: sampler.step(key, state, h, estimator), jax.random.key(3))
     streams = stream_counts(sampler, state, estimator, h)
-    go_on = lambda n, s: sampler.step(jax.random.fold_in(jax.random.key(4), n), s, h, estimator)
-    later = jax.tree.leaves(jax.jit(lambda s: jax.lax.fori_loop(0, FEWER_STEPS, go_on, s))(state)) if streams else []
 
     put = lambda i, value: jax.tree.unflatten(structure, [*leaves[:i], value, *leaves[i + 1 :]])
 
@@ -255,18 +253,15 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
         moves = counts or not carried
         steps = ahead(np.asarray(leaf), (*written, *SPREAD), largest, turn_of(sampler, i)) if moves else []
         if i in streams:
-            if int(later[i]) != int(leaf) + FEWER_STEPS:
-                continue  # the place in a ring, whose keys are renewed
-            readings = dict.fromkeys((*(int(leaf) + n for n in (0, *steps)), *range(FEWER_STEPS)))
-            back = comes_back(sampler, state, estimator, h, i, [n for n in readings if n <= largest])
-            found = found or ((f"state{names[i]}", 0, 1.0) if back else None)
+            if found is None and comes_back(sampler, state, estimator, h, i, steps):
+                found = (f"state{names[i]}", 0, 1.0)
             continue
         moved = jnp.asarray([0, *steps]).astype(kind).reshape(-1, *([1] * jnp.ndim(leaf)))
         values = jnp.concatenate([leaf + moved, *([jnp.asarray(anew[i])[None]] if carried else [])])
         if len(values) > 1 and not np.array_equal(_seen(sampler, put(i, values[1])), shown):
             continue  # a part of z
-        seen = np.asarray(ends(i, values, keys))
-        gaps = np.abs(seen[1:] - seen[0]).max(axis=(1, 2)) / np.abs(seen[0]).max()
+        after = np.asarray(ends(i, values, keys))
+        gaps = np.abs(after[1:] - after[0]).max(axis=(1, 2)) / np.abs(after[0]).max()
         worst = np.flatnonzero(~(gaps <= TOLERANCE))
         if worst.size and found is None:
             found = (f"state{names[i]}", [*steps, -NUM_STEPS][worst[0]], float(gaps[worst[0]]))
