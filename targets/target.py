@@ -98,6 +98,7 @@ class Target:
         quadrature: `n -> (points, weights)`: a rule for expectations under the law, points (m, d) in ravel
             order, weights (m,) summing to one; exact (Gauss) or converging geometrically in n. None where no
             such rule is known.
+        characteristic: w (J, d) -> E exp(i w . x) (J,), x in ravel order, for laws whose dimension no rule is for.
         interval: for a one-dimensional law, `(low, high)` outside which the mass is below 1e-14.
         gaussian: mean and precision if the law is Gaussian.
         terms: the sum over data, if there is one.
@@ -118,6 +119,7 @@ class Target:
     moments: Mapping[str, Moment] = field(default_factory=dict)
     cdfs: Mapping[str, Cdf] = field(default_factory=dict)
     quadrature: Callable[[int], tuple[np.ndarray, np.ndarray]] | None = None
+    characteristic: Callable[[np.ndarray], np.ndarray] | None = None
     interval: tuple[float, float] | None = None
     gaussian: GaussianLaw | None = None
     terms: DataTerms | None = None

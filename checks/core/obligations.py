@@ -55,7 +55,9 @@ def of_target(target: Target) -> tuple[Obligation, ...]:
     if target.finite is not None:
         return (FINITE, REACHED)
     if not target.manifold.is_linear:
-        return (LINE,) if target.size == 1 else (MANIFOLD,)
+        if target.size == 1:
+            return (LINE,)
+        return (HIGH_DIMENSION,) if target.size >= MANY else (MANIFOLD,)  # few coordinates show more of a law
     data = (DATA,) if target.terms is not None else ()
     if target.gaussian is None:
         return (LINE if target.size == 1 else PLANE, *data)

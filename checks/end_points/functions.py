@@ -7,11 +7,14 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import position_rule
+from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import at_temperature, position_rule
+from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
 from sgmcmc_verification.targets.target import Target
 
 SEVERAL = 4
 """Coordinates up to which all of them have functions of their own."""
+PILOT = 1 << 12
+"""Draws that tell the scale of coordinates where no rule does."""
 PER_VARIANCE = 0.3
 """Change of E cos(y) by a relative error of the variance of y, per unit of it, for a normal y."""
 
@@ -107,6 +110,14 @@ def _of_position(
         root = np.linalg.cholesky(target.gaussian.precision).T / np.sqrt(temperature)
         matrix, centre = w @ root, target.gaussian.mean
         cos, sin = np.exp(-np.sum(w**2, axis=1) / 2), np.zeros(len(w))
+    elif target.characteristic is not None and target.size > SEVERAL:
+        law = at_temperature(target, temperature)
+        assert law.characteristic is not None  # of the same family
+        points = draw_positions(law, 1.0, np.random.default_rng(0), PILOT)  # a scale need not be exact
+        centre, spread = points.mean(axis=0), points.std(axis=0)
+        matrix = w / spread
+        turned = law.characteristic(matrix) * np.exp(-1j * (matrix @ centre))
+        cos, sin = turned.real, turned.imag
     else:
         points, weights = position_rule(target, temperature)
         centre = weights @ points

@@ -14,6 +14,7 @@ from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.conclusion import Judged, Plan, conclude, unmet
 from sgmcmc_verification.checks.core.result import Result
 from sgmcmc_verification.checks.core.selection import BANANA, HIGH, MATRIX, NETWORK, PYTREE, runs_on
+from sgmcmc_verification.checks.runner.due import high_on_spaces
 from sgmcmc_verification.checks.runner.execute import execute
 from sgmcmc_verification.checks.tiers.invariance import (
     law_of_runs,
@@ -75,6 +76,7 @@ def pending(subject: Subject, results: Sequence[Judged], plan: Plan) -> list[tup
 def _runs(subject: Subject, obligation: o.Obligation) -> Iterator[tuple[Subject, str]]:
     # a sampler on another space may take a step on R^n without belonging there
     mine = [name for name in TARGETS[obligation] if name in subject.row.targets]
+    mine += [*high_on_spaces(subject)] if obligation is o.HIGH_DIMENSION else []
     own = [name for name in subject.row.targets if obligation in o.of_target(find_target(name))]
     names = mine or [name for name in TARGETS[obligation] if runs_on(subject, name)] or own or list(subject.row.targets)
     if obligation is o.GRADIENT_NOISE:

@@ -22,6 +22,9 @@ from sgmcmc_verification.targets.numerics.spherical import (
 from sgmcmc_verification.targets.numerics.validation import require_positive
 from sgmcmc_verification.targets.target import Cdf, Moment, Target
 
+MOST_COORDINATES = 100
+"""Coordinates up to which the normalising constant, as a power series, is no number too large."""
+
 
 def von_mises_fisher(direction: Any = (2.0, -1.0, 2.0), concentration: float = 3.0, name: str | None = None) -> Target:
     """vMF(mu, kappa) on S^(n-1), density c_n(kappa) exp(kappa mu . x) with respect to Hausdorff (surface) measure.
@@ -96,6 +99,7 @@ def von_mises_fisher(direction: Any = (2.0, -1.0, 2.0), concentration: float = 3
         moments=moments,
         cdfs=cdfs,
         quadrature=(lambda m: vmf_rule(mu, kappa, m)) if n <= 4 else None,
+        characteristic=(lambda w: vmf_characteristic(mu, kappa, w)) if n <= MOST_COORDINATES else None,
         curvature=float(kappa),
         tempered=lambda temperature: von_mises_fisher(direction, concentration / temperature, name),
         source="mardia2000directional, section 9.3; closed form",
@@ -150,6 +154,19 @@ def vmf_rule(mu: np.ndarray, kappa: float, m: int):
         return points.reshape(-1, 4), np.outer(weights, shares).ravel()
     heights, weights = DensityLaw(lambda w: np.exp(kappa * (w - 1)), (-1.0, 1.0), _panels(kappa)).rule(m)
     return sphere_rule(heights[:, 0], weights, frame(mu))
+
+
+def vmf_characteristic(mu: np.ndarray, kappa: float, w: np.ndarray) -> np.ndarray:
+    """E exp(i w . x) (J,) for w (J, n): the normalising constant, an entire function of kappa mu, at kappa mu + i w.
+
+        c(eta) = 0F1(; n / 2; eta . eta / 4) up to a factor,   E exp(i w . x) = c(kappa mu + i w) / c(kappa mu)
+
+    Source: mardia2000directional, section 9.3.2 (the constant). The absolute error is that of the power series, eps
+    times c(|kappa mu + i w|) / c(kappa mu): 1e-9 for n = 50, kappa = 40, |w| = 20.
+    """
+    n = len(mu)
+    squares = kappa**2 - np.sum(w**2, axis=1) + 2j * kappa * (w @ mu)
+    return special.hyp0f1(n / 2, squares / 4) / special.hyp0f1(n / 2, complex(kappa**2 / 4))
 
 
 def uniform_height_cdf(n: int, height: np.ndarray) -> np.ndarray:

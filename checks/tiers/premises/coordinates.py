@@ -11,26 +11,27 @@ to stay equal.
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend import core
 from jax.flatten_util import ravel_pytree
 
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
-from sgmcmc_verification.checks.core.programs import operation_names, subjaxprs
+from sgmcmc_verification.checks.core.programs import operation_names, operations_and_numbers, subjaxprs
 from sgmcmc_verification.checks.core.selection import claims_of
 from sgmcmc_verification.checks.tiers.premises.fresh_draws import repeated
+from sgmcmc_verification.checks.tracing.acceptance import accepted_share
 from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator
 from sgmcmc_verification.checks.tracing.key_lineage import consumed_keys
 from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record
+from sgmcmc_verification.checks.tracing.step_map import HIGHEST, LOWEST
 from sgmcmc_verification.samplers.estimators.host import Unintercepted
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import ParticleLaw
@@ -48,6 +49,11 @@ BETWEEN = (67, 521, 8209)
 """The same between few and many, where the operations are others, whatever the numbers in them."""
 PLACES, SHOCKS = (-9.0, -4.0, -2.5, -1.6, -0.8, 0.3, 1.2, 1.9, 3.0, 6.0), (-4.0, 0.0, 1.5, 5.0)
 """Values of all coordinates, and of all draws, at which a step of another program is compared with that of few."""
+PULLS = tuple(sign * 0.25**k for k in range(9) for sign in (1.0, -1.0))
+"""Values of all draws at which acceptances are compared: one of them has a chance that is neither 0 nor 1."""
+ADDITIVE = 1e-5
+"""Relative error of a logarithm of a chance, known to 1e-16, that is 1e-10 below 1 or more."""
+RATIO = "the logarithm of the chance is not so many times that of one"
 FLAT, LARGE = (2, 3), ((3, 131), (131, 3), (71, 73))
 """Shapes of a small matrix, whose entries have to be treated alike, and of some for which operations may be others."""
 CLOUDS = (2, 3, 7, 23)
@@ -294,6 +300,8 @@ def equal_coordinates(case: Case) -> Finding:
     for size in larger:
         if (gap := _moves_otherwise(case.subject, size, positive)) > TOLERANCE:
             return _finding(case, tolerance, gap, f"{size} equal coordinates with equal draws do not move as few do")
+        if not positive and (gap := _accepts_otherwise(case.subject, size)) > ADDITIVE:
+            return _finding(case, tolerance, gap, f"{size} equal coordinates are not accepted as few are: {RATIO}")
     with contextlib.suppress(*RAISED):  # a method for vectors
         if not positive and (matrix := _matrices(case)):
             return matrix
@@ -396,6 +404,42 @@ def _moves_otherwise(subject: Subject, size: int, positive: bool) -> float:
     return float(np.abs(many - few).max() / np.abs(few).max()) if same else 0.0
 
 
+def _accepts_otherwise(subject: Subject, size: int) -> float:
+    """Largest relative difference between log a of so many equal coordinates and that many times log a of one.
+
+    a is the chance of acceptance for equal draws, as the one uniform of a step has it. It is 0 where log a of few is no
+    such multiple: the ratio is no sum over the coordinates.
+    """
+    places = np.asarray([(v, e) for v in PLACES for e in PULLS])
+
+    def logarithms(size: int) -> np.ndarray | None:
+        target = product(size)
+        program, z0, blocks = traced(subject, target, subject.step_size(target) / SMALL)
+        if program.count("uniform") != 1:
+            return None
+        normals, integers = program.count("normal"), jnp.zeros(program.count("integer"), int)
+
+        @jax.jit
+        def share(place: jax.Array) -> tuple[jax.Array, jax.Array]:
+            z = z0.at[blocks[0]].set(place[0])
+            end = lambda u: program(Noise(jnp.full(normals, place[1]), jnp.full(1, u), integers), z)[: z0.size]
+            low, high = end(LOWEST), end(HIGHEST)
+            same = accepted_share(lambda u: jnp.max(jnp.abs(end(u) - low)) < jnp.max(jnp.abs(end(u) - high)))
+            return same, jnp.max(jnp.abs(low - z)) > jnp.max(jnp.abs(high - z))
+
+        shares, moved = (np.asarray(a) for a in jax.lax.map(share, jnp.asarray(places)))
+        with np.errstate(divide="ignore"):
+            return np.log(np.where(moved, shares, 1 - shares))
+
+    fewer, few, many = (logarithms(n) for n in (*FEW, size))
+    if fewer is None or few is None or many is None:
+        return 0.0
+    one = fewer / FEW[0]
+    usable = (one < -1e-8) & (one * size > -20)
+    gaps = [np.abs(log[usable] / (n * one[usable]) - 1).max(initial=0.0) for log, n in ((few, FEW[1]), (many, size))]
+    return float(gaps[1]) if gaps[0] <= ADDITIVE else 0.0
+
+
 def _operations(subject: Subject, size: int, positive: bool) -> list[Any]:
     """The operations of a step in order, and the numbers in them; none where it does not run in so many dimensions."""
     target = product(size, positive)
@@ -404,18 +448,7 @@ def _operations(subject: Subject, size: int, positive: bool) -> list[Any]:
     except RAISED:
         return []
 
-    def walk(jaxpr: Any) -> Iterator[Any]:
-        for equation in jaxpr.eqns:
-            yield equation.primitive.name
-            yield from (np.asarray(v.val).item() for v in equation.invars if _is_number(v))
-            for sub in subjaxprs(equation.params):
-                yield from walk(sub)
-
-    return list(walk(program.jaxpr.jaxpr))
-
-
-def _is_number(variable: Any) -> bool:
-    return isinstance(variable, core.Literal) and np.size(variable.val) == 1
+    return list(operations_and_numbers(program.jaxpr.jaxpr))
 
 
 def _particles(case: Case) -> Finding:

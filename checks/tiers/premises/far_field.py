@@ -2,7 +2,7 @@
 
 On a Gaussian the step of most samplers is affine in state and noise, or a polynomial of low degree along a line. A
 clip, a box, a guard or a switch in the tails bends that line somewhere; the laws, which are those of the bulk, do not
-see it.
+see it. On spaces with faces there is no such line: see `near_faces`.
 """
 
 from typing import NamedTuple
@@ -11,9 +11,10 @@ import numpy as np
 
 from sgmcmc_verification.checks.core.accept_step import level_that_matters
 from sgmcmc_verification.checks.core.candidate import Subject
-from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.check import Case, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import EPS, Finding, Tolerance
 from sgmcmc_verification.checks.core.selection import gaussian
+from sgmcmc_verification.checks.tiers.premises.near_faces import near_faces
 from sgmcmc_verification.checks.tracing.probe import Ends, ends_of, normals_of
 from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
 
@@ -65,10 +66,10 @@ def far_field(case: Case) -> Finding:
 
     Lines are taken in the position, in what else z holds, in both, and in the noise, both ways. Kernels that accept and
     reject are looked at as far as 30, with every proposal accepted. Potentials of sums over data are large: a constant
-    added to one changes nothing.
+    added to one changes nothing. On the orthant, boxes and the simplex a step of size 0 rests, near faces too.
     """
     if case.target.gaussian is None:
-        raise NotApplicable("needs a Gaussian target")
+        return near_faces(case)
     if (level := level_that_matters(case.subject, case.target)) is not None:
         return _other_at(level, case.step_size)
     step = step_map(case.subject, case.target)

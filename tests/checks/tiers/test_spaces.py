@@ -1,13 +1,21 @@
 """Boxes and products with a line: steps that keep the law pass, what is wrong at a face fails, targets are there."""
 
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
 import pytest
 
 from sgmcmc_verification.checks.core.lookup import DEFAULT_TARGETS, resolve_object
-from sgmcmc_verification.checks.core.obligations import LINE, MANIFOLD
+from sgmcmc_verification.checks.core.obligations import HIGH_DIMENSION, LINE, MANIFOLD
 from sgmcmc_verification.checks.runner.due import due
 from sgmcmc_verification.checks.tiers.invariance import law_of_steps
+from sgmcmc_verification.samplers.types import Claims, ExactLaw, Source
 from tests.helpers.strangers import decide
+from tests.strangers.right import sphere
 from tests.strangers.right.rarer import boxes as right
+from tests.strangers.wrong.fresh import c32_between as between
 from tests.strangers.wrong.rarer import c30_boxes as wrong
 
 LINE_TARGET = "truncated-interval"
@@ -34,3 +42,40 @@ def test_a_product_has_a_target_of_its_own(name):
     sampler = getattr(right, name)
     (subject, *_) = resolve_object("mine", sampler)
     assert subject.row.targets == DEFAULT_TARGETS[sampler.claims.spaces[0]]
+
+
+@dataclass
+class SphereWalk:
+    """Metropolis with a walk on the sphere whose proposal has the scale `scale(n)`; on the host if it is asked for."""
+
+    scale: Any = lambda n: 1.0
+    claims = Claims(Source("", "walk"), ExactLaw(), spaces=("sphere",))
+
+    def step(self, key, x, step_size, estimator):
+        walk_key, coin_key = jax.random.split(key)
+        y = x + self.scale(x.size) * jnp.sqrt(step_size) * jax.random.normal(walk_key, x.shape)
+        y = y / jnp.linalg.norm(y)
+        energy = lambda a: estimator.estimate(key, (), a)[0].potential
+        return jnp.where(jnp.log(jax.random.uniform(coin_key)) < energy(x) - energy(y), y, x)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "owes"),
+    [
+        (SphereWalk(), False),
+        (SphereWalk(lambda n: 1 / n**0.5), False),
+        (SphereWalk(lambda n: 1.0 + 1.0 / n), False),
+        (SphereWalk(lambda n: 1.0 * min(n, 6)), True),
+        (between.sphere_above_six, True),
+        (between.simplex_up_to_six, True),
+    ],
+    ids=["one scale", "a power of n", "that and a constant", "at most six", "another line", "another number"],
+)
+def test_a_law_in_fifty_coordinates_is_owed_where_the_program_is_another_one(sampler, owes):
+    (subject, *_) = resolve_object("mine", sampler)
+    assert (HIGH_DIMENSION in due(subject)) == owes
+
+
+@pytest.mark.parametrize(("sampler", "verdict"), [(sphere.walk, "pass"), (between.sphere_above_six, "fail")])
+def test_a_law_in_fifty_coordinates_is_decided_by_steps(sampler, verdict):
+    assert decide(law_of_steps, sampler, "vmf-s49").verdict == verdict

@@ -317,6 +317,42 @@ class Sweep:
         return jax.lax.scan(one, x, jnp.arange(x.size))[0]
 
 
+@dataclass
+class Summed:
+    """MALA whose log ratio of the proposals is `add` of the coordinates."""
+
+    add: Any
+    claims = Claims(Source("", "MALA"), ExactLaw())
+
+    def step(self, key, x, step_size, estimator):
+        walk_key, coin_key = jax.random.split(key)
+        forth = x - step_size * gradient(estimator, x)
+        y = forth + jnp.sqrt(2 * step_size) * normal(walk_key, x)
+        back = y - step_size * gradient(estimator, y)
+        energy = lambda a: estimator.estimate(key, (), a)[0].potential
+        ratio = self.add((y - forth) ** 2 - (x - back) ** 2) / (4 * step_size) + energy(x) - energy(y)
+        return jnp.where(jnp.log(jax.random.uniform(coin_key)) < ratio, y, x)
+
+
+def in_chunks(terms):
+    return sum(jnp.sum(terms[i : i + 400]) for i in range(0, terms.size, 400)) if terms.size < 1000 else jnp.sum(terms)
+
+
+@pytest.mark.parametrize(
+    ("add", "verdict"),
+    [
+        (lambda terms: jnp.mean(terms) if 100 < terms.size < 10_000 else jnp.sum(terms), "fail"),
+        (lambda terms: jnp.clip(jnp.sum(terms), -3, 3) if terms.size > 200 else jnp.sum(terms), "fail"),
+        (in_chunks, "pass"),
+    ],
+    ids=["a mean for the sum in between", "a bound for more than 200", "a sum in chunks"],
+)
+def test_an_acceptance_that_is_another_one_for_some_numbers_of_coordinates_fails(add, verdict):
+    finding = decide(equal_coordinates, Summed(add), LINE)
+    assert finding.verdict == verdict, finding.reason
+    assert ("not accepted as few are" in finding.reason) == (verdict == "fail")
+
+
 def test_coordinates_that_are_moved_in_turn_are_fewer():
     """With 70,001 of them each would be taken as often, in a program that is written out."""
     finding = decide(equal_coordinates, Sweep(lambda i, n: 1.0), LINE)

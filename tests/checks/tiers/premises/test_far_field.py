@@ -11,6 +11,7 @@ import pytest
 from sgmcmc_verification.checks.core.accept_step import level_that_matters
 from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
 from sgmcmc_verification.checks.tiers.premises.far_field import far_field
+from sgmcmc_verification.samplers.types import Claims, Source, StationaryLaw
 from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal, potential, subject
 
@@ -140,6 +141,70 @@ def test_a_step_that_is_no_polynomial_is_out_of_reach():
 
     with pytest.raises(OutOfReach, match="no polynomial"):
         decide(far_field, Warped(), PLANE)
+
+
+@dataclass
+class OnSpace:
+    """Langevin dynamics of the coordinates, or of their logarithms, brought back by `back(moved, where it was)`."""
+
+    space: str
+    back: Any
+    logarithms: bool = False
+
+    @property
+    def claims(self):
+        return Claims(Source("", "own"), StationaryLaw(order=1), spaces=(self.space,))
+
+    def step(self, key, x, step_size, estimator):
+        noise = jnp.sqrt(2 * step_size) * normal(key, x)
+        if self.logarithms:
+            return self.back(x * jnp.exp(noise - step_size * (x * gradient(estimator, x) - 1)), x)
+        return self.back(x - step_size * gradient(estimator, x) + noise, x)
+
+
+def on_the_simplex(least):
+    return lambda y, x: jnp.maximum(y / jnp.sum(y), least)
+
+
+STOPPED = {
+    "a floor": (OnSpace("positive", lambda y, x: jnp.maximum(jnp.abs(y), 1e-4)), "gamma"),
+    "a number added": (OnSpace("positive", lambda y, x: jnp.abs(y) + 1e-5), "half-gaussian"),
+    "a ceiling": (OnSpace("positive", lambda y, x: jnp.minimum(jnp.abs(y), 40.0)), "gamma"),
+    "a start anew when small": (
+        OnSpace("positive", lambda y, x: jnp.where(x < 1e-3, 0.5, jnp.abs(y))),
+        "truncated-gaussian",
+    ),
+    "a floor under logarithms": (OnSpace("positive", lambda y, x: jnp.maximum(y, 1e-3), logarithms=True), "gamma"),
+    "a floor under probabilities": (OnSpace("simplex", on_the_simplex(1e-4), logarithms=True), "dirichlet-four"),
+    "a box within the box": (OnSpace("box", lambda y, x: jnp.clip(y, 0.01, 0.99)), "truncated-box"),
+}
+RESTING = {
+    "a mirror": (OnSpace("positive", lambda y, x: jnp.abs(y)), "gamma"),
+    "what would leave stays": (OnSpace("positive", lambda y, x: jnp.where(y > 0, y, x)), "truncated-gaussian"),
+    "logarithms": (OnSpace("positive", lambda y, x: y, logarithms=True), "half-gaussian"),
+    "a floor at round-off": (OnSpace("positive", lambda y, x: jnp.maximum(jnp.abs(y), 1e-12)), "gamma"),
+    "logarithms of ratios": (OnSpace("simplex", on_the_simplex(0.0), logarithms=True), "dirichlet-four"),
+    "folded into the box": (OnSpace("box", lambda y, x: 1 - jnp.abs(1 - y % 2)), "truncated-box"),
+}
+
+
+@pytest.mark.parametrize("name", STOPPED)
+def test_a_small_step_that_does_not_rest_near_a_face_or_far_off_fails(name):
+    sampler, where = STOPPED[name]
+    finding = decide(far_field, sampler, where)
+    assert finding.verdict == "fail", finding.reason
+    assert "however small h is" in finding.reason
+
+
+@pytest.mark.parametrize("name", RESTING)
+def test_a_small_step_that_rests_near_faces_passes(name):
+    finding = decide(far_field, *RESTING[name])
+    assert finding.verdict == "pass", finding.reason
+
+
+def test_a_step_that_no_step_size_makes_small_is_out_of_reach():
+    with pytest.raises(OutOfReach, match="does not rest in the bulk"):
+        decide(far_field, OnSpace("positive", lambda y, x: jnp.abs(y) + 0.1), "gamma")
 
 
 def test_a_target_that_is_not_gaussian_has_no_lines():
