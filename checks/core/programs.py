@@ -1,6 +1,6 @@
 """The programs within a program of JAX, and its operations by name."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,31 @@ def operations_and_numbers(jaxpr: Any) -> Iterator[str | float]:
         yield from (np.asarray(v.val).item() for v in equation.invars if _is_number(v))
         for inner in subjaxprs(equation.params):
             yield from operations_and_numbers(inner)
+
+
+def one_program(programs: Mapping[int, Sequence[str | float]]) -> bool:
+    """True if programs for several sizes n have the same operations, and in them the same numbers or a + b n^p.
+
+    A power of the size enters a step in many ways (degrees of freedom, a mean). Four sizes or more tell it from what
+    differs for some of them.
+    """
+    if len({len(each) for each in programs.values()}) > 1:
+        return False
+    return all(_one_rule(entries, np.array(list(programs), float)) for entries in zip(*programs.values(), strict=True))
+
+
+def _one_rule(entries: Sequence[str | float], sizes: np.ndarray) -> bool:
+    if len(set(entries)) == 1:
+        return True
+    if any(isinstance(each, str) for each in entries):
+        return False
+    values = np.array(entries, float)
+    for power in (1.0, -1.0, 0.5, -0.5, 2.0):
+        terms = sizes**power
+        slope = (values[-1] - values[0]) / (terms[-1] - terms[0])
+        if np.allclose(values, values[0] + slope * (terms - terms[0]), rtol=1e-9, atol=0):
+            return True
+    return False
 
 
 def _is_number(variable: Any) -> bool:

@@ -26,11 +26,12 @@ from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.capabilities import PartSampler, on_host
-from sgmcmc_verification.samplers.interface.claims import Claims, Moves, ParticleLaw, StationaryLaw
+from sgmcmc_verification.samplers.interface.claims import CarriedState, Claims, Moves, ParticleLaw, StationaryLaw
 from sgmcmc_verification.samplers.interface.from_step import Completed, complete
 from sgmcmc_verification.samplers.interface.opened_state import open_state
 from sgmcmc_verification.samplers.interface.part import on_part
 from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator, Need, Sampler
+from sgmcmc_verification.samplers.interface.settled import begins_settled, settled
 from sgmcmc_verification.samplers.interface.trees import EstimatorState, Key, Position
 from sgmcmc_verification.samplers.interface.turns import by_turns
 from sgmcmc_verification.samplers.interface.whole_state import whole_state
@@ -41,8 +42,9 @@ FEWEST = tuple(frozenset(chosen) for n in range(5) for chosen in itertools.combi
 """Sets of parts of an estimate, the smaller ones first."""
 TAGS = "verification_tags"
 """Attribute by which an object says what it is not made for."""
-MANY_DATA = 1 << 10
-"""Data up to which a turn is looked for: more of them are for what is seen in one step."""
+MANY_DATA, MANY_COORDINATES = 1 << 10, 1_000
+"""Data up to which a turn is looked for: more of them are for what is seen in one step; coordinates up to which a
+target shows by itself how a sampler counts."""
 TINY = 1e-8
 """Share of the usual step size at which the leading power of a move is read off."""
 
@@ -218,23 +220,24 @@ def _flat(tree: Any) -> np.ndarray:
     return np.concatenate([np.ravel(np.asarray(leaf, float)) for leaf in jax.tree.leaves(tree)])
 
 
-Plain = set[tuple[Target, str]]
-"""Targets and options for which the steps of an object were seen to have no turns."""
+Known = dict[Any, Any]
+"""What was found out of an object, by targets and options: leaves of its states past their start, and `NO_TURNS`."""
+NO_TURNS = "no turns"
 
 
 def builder(reference: str, value: Any) -> Callable[..., Any]:
     """`(target, **options) -> sampler` for an object of another author, what it lacks filled in."""
     refuse(reference, value)
-    plain: Plain = set()
+    known: Known = {}
     if isinstance(value, type):
         if not hasattr(value, "step"):
             raise BadInput(f"--sampler {reference}: the class has no method `step`")
-        return lambda target, **options: filled_in(complete(value(**options)), target, options, plain)
+        return lambda target, **options: filled_in(complete(value(**options)), target, options, known)
     if hasattr(value, "step"):
         given = lambda options: complete(_with_options(reference, value, options))
-        return lambda target, **options: filled_in(given(options), target, options, plain)
+        return lambda target, **options: filled_in(given(options), target, options, known)
     if callable(value):
-        return lambda target, **options: _if_sampler(reference, value(target, **options), target, options, plain)
+        return lambda target, **options: _if_sampler(reference, value(target, **options), target, options, known)
     raise BadInput(
         f"--sampler {reference}: the object has no method `step` and is not a function of a Target "
         f"(it is a {type(value).__name__})"
@@ -279,10 +282,10 @@ def _claiming(build: Callable[..., Any], claims: Claims) -> Callable[..., Any]:
     return built
 
 
-def _if_sampler(reference: str, value: Any, target: Target, options: Mapping[str, Any], plain: Plain) -> Any:
+def _if_sampler(reference: str, value: Any, target: Target, options: Mapping[str, Any], known: Known) -> Any:
     """Filled in if it is a sampler; anything else as it is, for `resolve` to name."""
     refuse(reference, value)
-    return filled_in(complete(value), target, options, plain) if hasattr(value, "step") else value
+    return filled_in(complete(value), target, options, known) if hasattr(value, "step") else value
 
 
 def _with_options(reference: str, value: Any, options: Mapping[str, Any]) -> Any:
@@ -293,14 +296,14 @@ def _with_options(reference: str, value: Any, options: Mapping[str, Any]) -> Any
     return dataclasses.replace(value, **options)
 
 
-def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], plain: Plain | None = None) -> Sampler:
+def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], known: Known | None = None) -> Sampler:
     """The sampler with `needs`, `unpack` and `pack` found out where they were not given.
 
     An option `temperature` is the temperature of the law where no claims were given.
 
     One that raises is returned as it is: the preflight says what is wrong. One that moves a part of its position
-    becomes a sampler of that part. `plain` remembers for which targets and options an object has no turns: one that
-    runs in Python is built, and filled in, for every statement anew.
+    becomes a sampler of that part. One that is different at the start begins past it. `known` remembers what was found
+    for a target and options: one that runs in Python is built, and filled in, for every statement anew.
     """
     if Moves in sampler.claims:
         try:
@@ -320,7 +323,14 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], plai
     host, given = on_host(sampler), {"unpack", "pack"} <= sampler.given
     estimator, unit = _exact(target, host), 1 / target.curvature
     make_key = np.random.default_rng if host else jax.random.key
+    known = {} if known is None else known
+    # hundreds of steps in many coordinates show no more of how a sampler counts than those in few, of as many data
+    data, chosen = 0 if target.terms is None else target.terms.size, repr(sorted(options.items()))
+    names = [(data, chosen)] if target.size > MANY_COORDINATES else [(target, chosen), (data, chosen)]
     if not given:
+        if names[0] not in known:
+            known |= dict.fromkeys(names, _past_the_start(sampler, target, estimator, 0.1 * unit, make_key))
+        sampler = begins_settled(sampler, known[names[0]]) if known[names[0]] else sampler
         try:
             whole = whole_state(sampler, target.example, estimator, unit, make_key)
         except RAISED:
@@ -328,15 +338,23 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], plai
         if whole.rest or whole.position is None or "init" in sampler.given:
             parts |= {"unpack": whole.unpack, "pack": whole.pack}
     sampler = dataclasses.replace(sampler, **parts)
-    name = (target, repr(sorted(options.items())))
-    if (target.terms is not None and target.terms.size > MANY_DATA) or (plain and name in plain):
+    if data > MANY_DATA or (NO_TURNS, names[0]) in known:
         return sampler
     turns = sampler
     with contextlib.suppress(*RAISED):
         turns = by_turns(sampler, target.example, estimator, unit, make_key, not given)
-    if plain is not None and turns is sampler:
-        plain.add(name)
+    if turns is sampler:
+        known |= dict.fromkeys([(NO_TURNS, name) for name in names], True)
     return turns
+
+
+def _past_the_start(
+    sampler: Completed, target: Target, estimator: Estimator, h: float, make_key: Callable[[int], Any]
+) -> dict[int, Any]:
+    """`settled`; nothing for a state that is declared to carry more, whose clocks are looked at from their start."""
+    with contextlib.suppress(*RAISED):
+        return {} if CarriedState in sampler.claims else settled(sampler, target.example, estimator, h, make_key)
+    return {}
 
 
 def state_alone(sampler: Completed, target: Target) -> Completed:

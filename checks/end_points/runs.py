@@ -15,6 +15,7 @@ from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import OutOfReach
 from sgmcmc_verification.checks.core.compilation import OPTIMISED
 from sgmcmc_verification.checks.core.preflight import signature
+from sgmcmc_verification.checks.end_points.bounded_loops import bounded_sampler
 from sgmcmc_verification.checks.end_points.functions import Auxiliary, Functions
 from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
 from sgmcmc_verification.checks.tracing.step_map import host_ravel, host_unravel
@@ -70,7 +71,9 @@ class Runs:
             running = with_objects(self.sampler)  # nobody asks for the numbers of its states
             self._begin, self._read, self._example = running.init, running.position, target.example
         else:
-            running, state = self.sampler, example_state(self.sampler, target, self.estimator)
+            state = example_state(self.sampler, target, self.estimator)
+            # a law that is assumed may have states that the sampler never reaches
+            running = self.sampler if self.host else bounded_sampler(self.sampler)
             self._begin, self._read, self._example = running.pack, running.unpack, running.unpack(state)
         self._running = running
         many = jax.vmap(self._one, (0, 0, None, None, None))

@@ -12,7 +12,7 @@ from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.error_origin import RAISED
 from sgmcmc_verification.checks.core.obligations import MANY
-from sgmcmc_verification.checks.core.programs import operations_and_numbers
+from sgmcmc_verification.checks.core.programs import one_program, operations_and_numbers
 from sgmcmc_verification.checks.core.selection import (
     DATA,
     HIGH,
@@ -101,24 +101,6 @@ def _another_program(subject: Subject, space: str) -> bool:
         return list(operations_and_numbers(jax.make_jaxpr(one)(jax.random.key(0), target.example).jaxpr))
 
     try:
-        found = [operations(size) for size in SIZES]
+        return not one_program({size: operations(size) for size in SIZES})
     except RAISED:  # in Python there is no program to compare
         return True
-    if len({len(each) for each in found}) > 1:
-        return True
-    return not all(_one_rule(each) for each in zip(*found, strict=True))
-
-
-def _one_rule(entries: tuple[str | float, ...]) -> bool:
-    """True for entries of programs that are the same, or numbers a + b n^p of the number n of `SIZES`."""
-    if len(set(entries)) == 1:
-        return True
-    if any(isinstance(each, str) for each in entries):
-        return False
-    values, sizes = np.array(entries, float), np.array(SIZES, float)
-    for power in (1.0, -1.0, 0.5, -0.5, 2.0):
-        terms = sizes**power
-        slope = (values[1] - values[0]) / (terms[1] - terms[0])
-        if np.allclose(values, values[0] + slope * (terms - terms[0]), rtol=1e-9, atol=0):
-            return True
-    return False

@@ -11,7 +11,7 @@ import numpy as np
 from jax.interpreters import partial_eval
 
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
-from sgmcmc_verification.samplers.interface.whole_state import traced_step
+from sgmcmc_verification.samplers.interface.whole_state import is_key, traced_step
 
 
 def live_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: float) -> list[bool]:
@@ -57,3 +57,23 @@ def autonomous_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: flo
         if np.array_equal(fewer, alone):
             return alone.tolist()
         alone = fewer
+
+
+def leaves_at_rest(sampler: Sampler, state: Any, estimator: Estimator, h: float) -> list[bool]:
+    """For each leaf of the state whether its next value depends on it alone, and is the same: it stays for ever.
+
+    Args:
+        sampler: that is traced.
+        state: of it.
+        estimator: of the gradients.
+        h: step size.
+    """
+    leaves = jax.tree.leaves(state)
+    jaxpr = traced_step(sampler, state, estimator, h)
+    after = jax.tree.leaves(sampler.step(jax.random.key(0), state, h, estimator))
+    found = []
+    for i, (leaf, later) in enumerate(zip(leaves, after, strict=True)):
+        reads = partial_eval.dce_jaxpr(jaxpr, [k == i for k in range(len(leaves))])[1]
+        alone = not any(read for k, read in enumerate(reads) if k != i + 1)
+        found.append(alone and not is_key(leaf) and np.array_equal(leaf, later))
+    return found

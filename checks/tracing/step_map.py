@@ -239,6 +239,10 @@ class JaxStep:
 
     def _push(self, states, normals, integers, h) -> list[np.ndarray]:
         """state' (P, m) of one step from each state (P, m) at its draws (P, k); unpack (P, n) and position (P, d)."""
+        if self.state_program.unintercepted:  # a loop may have no end at a state that is made up
+            raise Inconclusive(
+                f"random primitives that the tape cannot feed: {', '.join(self.state_program.unintercepted)}"
+            )
         run = _compiled_push(self)
         return _each_row(lambda s, e: run(s, e, integers, float(h)), np.asarray(states), np.asarray(normals))
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend import core
 from jax.interpreters.partial_eval import dce_jaxpr
 from jax.typing import ArrayLike
 
@@ -175,9 +176,14 @@ def places_of(sampler: Sampler, structure: Any, leaves: list[ArrayLike]) -> tupl
 
 def traced_step(sampler: Sampler, state: State, estimator: Estimator, h: float) -> Any:
     """The program of a step from a key and the leaves of a state to the leaves of the next one."""
+    return closed_step(sampler, state, estimator, h).jaxpr
+
+
+def closed_step(sampler: Sampler, state: State, estimator: Estimator, h: float) -> core.ClosedJaxpr:
+    """The same with the arrays that it holds."""
     leaves, structure = jax.tree.flatten(state)
     step = lambda key, *held: jax.tree.leaves(sampler.step(key, jax.tree.unflatten(structure, held), h, estimator))
-    return jax.make_jaxpr(step)(jax.random.key(0), *leaves).jaxpr
+    return jax.make_jaxpr(step)(jax.random.key(0), *leaves)
 
 
 def _needed(

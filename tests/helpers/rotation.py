@@ -4,8 +4,8 @@
     python -m tests.helpers.rotation TESTS.xml
 
 The first leaves out all but one of `PARTS` parts of the groups that `rotation.tsv` lists. What is cheap, new, or was
-changed lately always runs. The second writes that list from what `pytest tests --junit-xml TESTS.xml` measured in a run
-of all tests.
+changed lately always runs. The second adds to that list what `pytest tests --junit-xml TESTS.xml` measured; without the
+list it is that of a run of all tests.
 
 A group is what runs in one process and shares what it computes: the tests of one `xdist_group`, or one test.
 """
@@ -113,8 +113,11 @@ def _git(root: Path, *arguments: str) -> str:
         ) from None
 
 
-def measured(path: str) -> dict[str, Recorded]:
-    """The costly groups of a run of all tests, by the report that it wrote."""
+def measured(path: str, recorded: dict[str, Recorded]) -> dict[str, Recorded]:
+    """The costly groups of a run, by the report that it wrote, and those that were recorded and that it left out.
+
+    A group that has as many tests as were recorded stays what it was: what a run takes depends on what is compiled.
+    """
     seconds: Counter[str] = Counter()
     tests: Counter[str] = Counter()
     for case in ElementTree.parse(path).iter("testcase"):
@@ -122,10 +125,10 @@ def measured(path: str) -> dict[str, Recorded]:
         for group in found:
             seconds[group] += float(case.get("time") or 0)
             tests[group] += 1
-    found: dict[str, Recorded] = {}
-    sums = [0.0] * PARTS
+    found = {group: each for group, each in recorded.items() if tests[group] in (0, each.tests)}
+    sums = [sum(each.seconds for each in found.values() if each.part == part) for part in range(PARTS)]
     for group, s in seconds.most_common():  # the costly ones first, each to the part that has least so far
-        if s >= COSTLY:
+        if s >= COSTLY and group not in found:
             part = sums.index(min(sums))
             sums[part] += s
             found[group] = Recorded(part, round(s, 1), tests[group])
@@ -134,7 +137,7 @@ def measured(path: str) -> dict[str, Recorded]:
 
 def main(path: str) -> None:
     """Write the list of costly groups, by their names."""
-    found = measured(path)
+    found = measured(path, read())
     lines = [f"{each.part}\t{each.seconds}\t{each.tests}\t{group}\n" for group, each in sorted(found.items())]
     RECORD.write_text("# part, seconds, tests, group\n" + "".join(lines), encoding="utf-8")
     print(f"{len(found)} costly groups, {sum(each.seconds for each in found.values()):.0f} s")

@@ -55,7 +55,12 @@ def test_a_report_tells_what_is_costly(tmp_path):
     (tmp_path / "tests.xml").write_text(
         f"<testsuites>{case('a', 1.5, 'g')}{case('b', 1.25, 'g')}{case('c', 0.5, 'h')}</testsuites>", encoding="utf-8"
     )
-    assert measured(str(tmp_path / "tests.xml")) == {"g": Recorded(0, 2.8, 2)}
+    report = str(tmp_path / "tests.xml")
+    assert measured(report, {}) == {"g": Recorded(0, 2.8, 2)}
+    left_out, as_it_was = Recorded(0, 5.0, 1), Recorded(3, 7.0, 2)
+    assert measured(report, {"k": left_out}) == {"k": left_out, "g": Recorded(1, 2.8, 2)}
+    assert measured(report, {"g": as_it_was}) == {"g": as_it_was}
+    assert measured(report, {"g": as_it_was._replace(tests=3)}) == {"g": Recorded(0, 2.8, 2)}
 
 
 def test_a_folder_without_a_commit_is_told_in_one_line(tmp_path):

@@ -25,7 +25,7 @@ from sgmcmc_verification.checks.tiers.premises.clocks import KEYS, SPREAD, TOLER
 from sgmcmc_verification.checks.tiers.premises.fresh_draws import repeated
 from sgmcmc_verification.checks.tracing.callbacks import callbacks
 from sgmcmc_verification.checks.tracing.key_lineage import consumed_keys
-from sgmcmc_verification.checks.tracing.live_leaves import autonomous_leaves
+from sgmcmc_verification.checks.tracing.live_leaves import autonomous_leaves, leaves_at_rest
 from sgmcmc_verification.checks.tracing.stream_counts import comes_back, stream_counts
 from sgmcmc_verification.checks.tracing.whole_numbers import of_program
 from sgmcmc_verification.samplers.interface.capabilities import MappedSampler, PeriodicEstimator, on_host
@@ -226,7 +226,9 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
     names = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(state)[0]]
     anew = jax.tree.leaves(sampler.pack(jax.random.key(2), sampler.unpack(state), estimator))
     shown = _seen(sampler, state)
-    examined = autonomous_leaves(sampler, state, estimator, h) if carried else [True] * len(leaves)
+    # what goes by itself and has come to rest, such as a count down, has no other reading any more
+    rests = leaves_at_rest(sampler, state, estimator, h)
+    examined = autonomous_leaves(sampler, state, estimator, h) if carried else [not each for each in rests]
     learns = LearntPreconditioner in sampler.claims or bool(
         jax.tree.leaves(estimator.init(jax.random.key(2), sampler.position(state)))
     )

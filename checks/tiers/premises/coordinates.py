@@ -24,7 +24,7 @@ from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
-from sgmcmc_verification.checks.core.programs import operation_names, operations_and_numbers, subjaxprs
+from sgmcmc_verification.checks.core.programs import one_program, operation_names, operations_and_numbers, subjaxprs
 from sgmcmc_verification.checks.core.selection import claims_of
 from sgmcmc_verification.checks.tiers.premises.fresh_draws import repeated
 from sgmcmc_verification.checks.tracing.acceptance import accepted_share
@@ -122,6 +122,22 @@ def product(shape: int | tuple[int, ...], positive: bool = False) -> Target:
     )
 
 
+@lru_cache(maxsize=64)
+def growing_leaves(subject: Subject, positive: bool) -> frozenset[int]:
+    """The leaves of z that have a number per coordinate, whatever their number; others may have as many by chance."""
+
+    def of(size: int) -> set[int]:
+        target = product(size, positive)
+        sampler, estimator = subject.sampler(target), subject.estimator(target)
+        if on_host(sampler):
+            start = sampler.init(np.random.default_rng(0), np.asarray(target.example), estimator)
+        else:
+            start = sampler.init(jax.random.key(0), target.example, estimator)
+        return {i for i, leaf in enumerate(jax.tree.leaves(sampler.unpack(start))) if np.size(leaf) == size}
+
+    return frozenset(set.intersection(*(of(size) for size in FEW)))
+
+
 def traced(subject: Subject, target: Target, h: float) -> Traced:
     """A step on `target`. Raises OutOfReach where the tape cannot feed its draws, NotApplicable without blocks."""
     sampler, estimator, size = subject.sampler(target), subject.estimator(target), target.size
@@ -129,8 +145,9 @@ def traced(subject: Subject, target: Target, h: float) -> Traced:
     flat, unravel = ravel_pytree(sampler.unpack(start))
     # blocks of z that have one number per coordinate, made equal within each
     shapes = [np.size(leaf) for leaf in jax.tree.leaves(sampler.unpack(start))]
-    ends = np.cumsum([0, *shapes])
-    blocks = [slice(int(a), int(b)) for a, b in itertools.pairwise(ends) if b - a == size]
+    ends, growing = np.cumsum([0, *shapes]), growing_leaves(subject, isinstance(target.manifold, Positive))
+    pairs = enumerate(itertools.pairwise(ends))
+    blocks = [slice(int(a), int(b)) for i, (a, b) in pairs if b - a == size and i in growing]
     if not blocks:
         raise NotApplicable("z has no part with a number per coordinate")
     values, rest = np.array(flat), np.ones(len(flat), bool)
@@ -196,7 +213,7 @@ def host_response(subject: Subject, size: int, positive: bool) -> Response:
     sampler, estimator, h = subject.sampler(target), subject.estimator(target), subject.step_size(target) / SMALL
     z0 = sampler.unpack(sampler.init(np.random.default_rng(0), np.asarray(target.example), estimator))
     leaves, structure = jax.tree.flatten(z0)
-    blocks = [i for i, leaf in enumerate(leaves) if np.size(leaf) == size]
+    blocks = [i for i, leaf in enumerate(leaves) if np.size(leaf) == size and i in growing_leaves(subject, positive)]
     if not blocks:
         raise NotApplicable("z has no part with a number per coordinate")
     for number, i in enumerate(blocks):
@@ -288,8 +305,10 @@ def equal_coordinates(case: Case) -> Finding:
     many = _many(found, host)
     if host:
         return _compared(case, found | {many: _response(case.subject, many, host, positive)}, tolerance)
-    usual = _operations(case.subject, FEW[0], positive)
-    others = [size for size in SMALLER if _operations(case.subject, size, positive) not in (usual, [])]
+    programs = {size: _operations(case.subject, size, positive) for size in (*SMALLER, *FEW)}
+    programs = {size: each for size, each in programs.items() if each}
+    usual = programs.get(FEW[0])
+    others = [] if one_program(programs) else [n for n in programs if n in SMALLER and programs[n] != usual]
     larger = _other_programs(case.subject, FEW[-1], (*(n for n in BETWEEN if n < many), many), positive)
     asked = dict.fromkeys((*others, *larger, many))
     found |= {size: _response(case.subject, size, host, positive) for size in asked}
@@ -331,7 +350,8 @@ def _compared(case: Case, found: dict[int, Response], tolerance: float) -> Findi
 
 
 def _apart(a: np.ndarray, b: np.ndarray) -> float:
-    return float(np.abs(a - b).max(initial=0.0) / (1 + np.abs(a).max(initial=0.0))) if a.shape == b.shape else np.inf
+    """The relative difference of two vectors, 0 if they have other lengths: z has other parts then."""
+    return float(np.abs(a - b).max(initial=0.0) / (1 + np.abs(a).max(initial=0.0))) if a.shape == b.shape else 0.0
 
 
 Shape = TypeVar("Shape", int, tuple[int, ...])
@@ -539,4 +559,5 @@ def _response(subject: Subject, size: int, host: bool, positive: bool) -> Respon
 
 
 def _gap(a: Response, b: Response) -> float:
-    return float(np.abs(a.factors - b.factors).max()) if a.factors.shape == b.factors.shape else np.inf
+    """The difference of two responses, 0 where z has other parts."""
+    return float(np.abs(a.factors - b.factors).max()) if a.factors.shape == b.factors.shape else 0.0

@@ -14,6 +14,7 @@ from sgmcmc_verification.checks.tiers.contract import interface
 from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.simple import simple_sampler
 from tests.helpers.strangers import gradient
+from tests.strangers.right.fresh import ahead, noisy_energies, slices
 
 LINE = "anharmonic"
 
@@ -126,3 +127,25 @@ def test_a_step_that_single_precision_stops_is_a_minor_fault_and_one_that_double
     assert (found.verdict, found.severity) == ("fail", "minor")
     assert f"float32 {interface.REFUSED} (TypeError: " in found.reason
     assert verdict("shapes_and_dtypes", simple_sampler(raises_in_doubles)).verdict == "error"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_weight_that_a_host_sampler_keeps_is_moved_until_a_coin_falls_the_other_way(seed):
+    assert verdict("every_input_matters", noisy_energies.host_grouped, seed).verdict == "pass"
+
+
+def test_a_loop_that_ends_in_states_of_the_law_alone_does_not_hang():
+    assert verdict("every_input_matters", slices.kept_level).verdict == "pass"
+
+
+@simple_sampler
+def shared_with_the_noise(key, x, h, estimator):
+    a, b = jax.random.split(key)
+    g = sum(estimator.estimate(k, (), x)[0].gradient for k in (a, b)) / 2
+    return x - h * g + jnp.sqrt(2 * h) * jax.random.normal(b, x.shape, x.dtype)
+
+
+def test_estimates_may_share_a_key_and_a_draw_may_not_share_theirs():
+    assert verdict("key_discipline", ahead.two_sides).verdict == "pass"
+    assert verdict("key_discipline", ahead.antithetic_twins).verdict == "pass"
+    assert verdict("key_discipline", shared_with_the_noise).verdict == "fail"

@@ -9,7 +9,7 @@ import pytest
 
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach
-from sgmcmc_verification.checks.core.lookup import find_row
+from sgmcmc_verification.checks.core.lookup import find_row, resolve_object
 from sgmcmc_verification.checks.registry import find_statement
 from sgmcmc_verification.checks.runner.execute import execute
 from sgmcmc_verification.checks.tiers.law.detailed_balance import detailed_balance, pairs_of, step_sizes_of
@@ -20,6 +20,7 @@ from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Sour
 from sgmcmc_verification.samplers.interface.from_step import simple_sampler
 from sgmcmc_verification.samplers.registry import sampler_row
 from sgmcmc_verification.targets.registry import target
+from tests.strangers.right.fresh.gauges import squares
 
 CHECK = detailed_balance
 H = 0.25
@@ -308,3 +309,10 @@ def test_a_kernel_with_a_wrong_ratio_fails_on_a_long_trajectory_too():
     """Pairs with another way back are left out; those with one way still show an error of the ratio."""
     result = execute(find_statement("detailed_balance"), hamiltonian(kinetic=0.99), "anharmonic", 7)
     assert result.verdict == "fail"
+
+
+def test_a_state_of_which_the_position_is_computed_has_a_density_of_its_own():
+    """x = y^2 for the state y: pi(x) is not the density of y."""
+    (subject, *_) = resolve_object("squares", squares)
+    with pytest.raises(OutOfReach, match="computed from the full variable"):
+        CHECK(Case(subject, target("gamma")))

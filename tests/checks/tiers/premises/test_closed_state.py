@@ -189,7 +189,7 @@ def antithetic(key, x, last, g):
 
 SCHEDULE = jnp.where((jnp.arange(61) >= 26) & (jnp.arange(61) < 38), 0.5, 1.0)
 MEMORY = {
-    "noise halves at step 500": Langevin(until(500)),
+    "noise halves at step 1500": Langevin(until(1500)),
     "noise halves at step 20000, beyond the run": Langevin(until(20_000)),
     "a cycle of 300 steps": Langevin(lambda k, x, n, g: (jnp.where(n % 300 < 32, 1.2, 0.8) * normal(k, x), n + 1)),
     "a count in floats": Langevin(
@@ -268,7 +268,7 @@ def test_a_class_is_left_as_it_was_before_its_count_was_put_forward():
 
 
 def test_the_first_step_that_differs_is_named():
-    assert "from step 501 on" in decide(closed_state, MEMORY["noise halves at step 500"]).reason
+    assert "from step 1501 on" in decide(closed_state, MEMORY["noise halves at step 1500"]).reason
 
 
 def test_a_count_that_matters_later_is_named_with_the_leaf():

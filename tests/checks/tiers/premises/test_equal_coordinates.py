@@ -75,6 +75,22 @@ class Repelling:
         return x + step_size * (force - kernel @ g) / len(x)
 
 
+@dataclass
+class FourBeside:
+    """SGLD with so many numbers beside the position that move by themselves."""
+
+    number: int = 4
+
+    def init(self, key, position, estimator):
+        return {"beside": jax.random.normal(key, (self.number,)), "position": position}
+
+    def step(self, key, state, step_size, estimator):
+        a, b = jax.random.split(key)
+        x, u = state["position"], state["beside"]
+        x = x - step_size * gradient(estimator, x) + jnp.sqrt(2 * step_size) * normal(a, x)
+        return {"beside": 0.8 * u + 0.6 * normal(b, u), "position": x}
+
+
 class Scaled:
     """SGLD with the step size h / sqrt(d)."""
 
@@ -142,6 +158,8 @@ ALIKE = {
     "Euler": Euler(),
     "a step size that shrinks with the dimension": Scaled(),
     "a momentum": Underdamped(),
+    "four numbers beside the position": FourBeside(),
+    "five numbers beside the position": FourBeside(5),
     "a thermostat": Thermostat(10**9),
     "a sum in two ways": Drawn(lambda k, d: jax.random.normal(k, (d,)) * (1 if d < 100 else jnp.cos(0.0))),
     "MALA": MALA(),

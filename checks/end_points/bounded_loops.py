@@ -1,0 +1,75 @@
+"""Steps whose loops come to an end from any state, of the law or not.
+
+A loop that shrinks an interval until a point lies above a level ends for a level below the density where it starts, and
+from no other state. A compiled loop cannot be interrupted: who moves a part of a state bounds it.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax.extend import core
+
+from sgmcmc_verification.checks.core.programs import operation_names
+from sgmcmc_verification.checks.tracing.noise_tape import Reader, evaluate
+from sgmcmc_verification.samplers.interface.from_step import Completed
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.interface.trees import Key, Scalar, State
+
+MOST = 10_000
+"""Turns of a loop: more than a proposal that is ever accepted takes."""
+
+
+class _Bound(Reader):
+    """Takes draws as they are, and at most `MOST` turns of a loop."""
+
+    def draw(self, kind: str, equation: Any, inputs: Sequence[Any]) -> Sequence[Any]:
+        del kind
+        return core.jaxpr_as_fun(equation.params["jaxpr"])(*inputs)
+
+    def unknown(self, primitive: str, inputs: Sequence[Any]) -> None:
+        del primitive, inputs
+
+    def resolve(self, equation: Any, inputs: Sequence[Any]) -> Sequence[Any] | None:
+        if equation.primitive.name != "while":
+            return None
+        params = equation.params
+        a, b = params["cond_nconsts"], params["body_nconsts"]
+        test, body = params["cond_jaxpr"], params["body_jaxpr"]
+        test_inputs, body_inputs, start = inputs[:a], inputs[a : a + b], inputs[a + b :]
+
+        def go_on(carry: tuple[Any, ...]) -> jax.Array:
+            number, *held = carry
+            return core.jaxpr_as_fun(test)(*test_inputs, *held)[0] & (number < MOST)
+
+        def turn(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+            number, *held = carry
+            return number + 1, *evaluate(body.jaxpr, body.consts, [*body_inputs, *held], self)
+
+        return jax.lax.while_loop(go_on, turn, (0, *start))[1:]
+
+
+def bounded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with bounded loops; as it is where its program has none. Arguments are trees of arrays."""
+
+    def run(*args: Any) -> Any:
+        jaxpr, shape = jax.make_jaxpr(function, return_shape=True)(*args)
+        if "while" not in set(operation_names(jaxpr.jaxpr)):
+            return function(*args)
+        flat = evaluate(jaxpr.jaxpr, jaxpr.consts, jax.tree.leaves(args), _Bound())
+        return jax.tree.unflatten(jax.tree.structure(shape), flat)
+
+    return run
+
+
+def bounded_sampler(sampler: Sampler) -> Sampler:
+    """The sampler with bounded loops in its steps; one that was not completed by the suite as it is."""
+    if not isinstance(sampler, Completed):
+        return sampler
+    step = sampler.step
+
+    def bounded_step(key: Key, state: State, step_size: Scalar, estimator: Estimator) -> State:
+        return bounded(lambda key, state, h: step(key, state, h, estimator))(key, state, step_size)
+
+    return dataclasses.replace(sampler, step=bounded_step)
