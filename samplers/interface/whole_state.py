@@ -41,7 +41,7 @@ RAW = ((2,), (4,))
 """Words of a raw key: of threefry, and of rbg."""
 
 
-def is_key(leaf: Any) -> bool:
+def is_key(leaf: object) -> bool:
     """True for typed keys, and for the words of a raw one; a state of the host may hold what has no dtype."""
     kind = getattr(leaf, "dtype", None)
     if kind is None:
@@ -123,7 +123,8 @@ def whole_state(
     read = jax.tree.structure(sampler.position(start))
     places = places_of(sampler, structure, leaves)
     needed = set(_needed(sampler, start, estimator, step_size, places))
-    others = [i for i in _inexact(leaves) if i in needed and i not in (places or ())]
+    kind = _kind(sampler.position(start))
+    others = [i for i in _inexact(leaves, kind) if i in needed and i not in (places or ())]
     caches = _caches(sampler, start, estimator, step_size, others, make_key) if others else []
     computed = places is None and set(caches) >= _sources(sampler, structure, leaves)
     if places is None and not computed:
@@ -137,8 +138,8 @@ def _sources(sampler: Sampler, structure: Any, leaves: list[ArrayLike]) -> set[i
     """Places of the inexact leaves that the position is computed from: it changes with them."""
     read = lambda values: jax.tree.leaves(sampler.position(jax.tree.unflatten(structure, values)))
     before, found = read(leaves), set()
-    for i in _inexact(leaves):
-        moved = leaves[i] * 1.01 + 0.01
+    for i in _inexact(leaves, _kind(before)):
+        moved = leaves[i] * 1.01 + 0.01 if jnp.issubdtype(jnp.result_type(leaves[i]), jnp.inexact) else leaves[i] + 1
         after = read([*leaves[:i], moved, *leaves[i + 1 :]])
         if not all(np.array_equal(a, b) for a, b in zip(before, after, strict=True)):
             found.add(i)
@@ -149,6 +150,12 @@ def _inexact(leaves: Iterable[ArrayLike], kind: Any = jnp.inexact) -> list[int]:
     return [i for i, leaf in enumerate(leaves) if jnp.issubdtype(jnp.result_type(leaf), kind)]
 
 
+def _kind(position: Position) -> Any:
+    """Kind of the numbers that a position may be made of: any where it is whole numbers itself."""
+    read = jax.tree.leaves(position)
+    return jnp.number if len(_inexact(read)) < len(read) else jnp.inexact
+
+
 def places_of(sampler: Sampler, structure: Any, leaves: list[ArrayLike]) -> tuple[int, ...] | None:
     """Places of the leaves of the position in the state; None if one of them is computed.
 
@@ -156,8 +163,7 @@ def places_of(sampler: Sampler, structure: Any, leaves: list[ArrayLike]) -> tupl
     whole numbers.
     """
     read = jax.tree.leaves(sampler.position(jax.tree.unflatten(structure, leaves)))
-    whole = len(_inexact(read)) < len(read)
-    marked, inexact = list(leaves), _inexact(leaves, jnp.number if whole else jnp.inexact)
+    marked, inexact = list(leaves), _inexact(leaves, _kind(read))
     make = np.asarray if on_host(sampler) else jnp.asarray
     for number, i in enumerate(inexact):
         size = int(np.size(leaves[i]))

@@ -21,6 +21,7 @@ from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Sour
 from sgmcmc_verification.samplers.registry import sampler_row
 from sgmcmc_verification.samplers.simple import simple_sampler
 from sgmcmc_verification.targets.registry import target
+from tests.strangers.right.fresh.whole_numbers import coded
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "pages" / "finite-spaces.md"
 ISING, POTTS, PRODUCT = "ising-3x3", "potts-3", "categoricals"
@@ -232,3 +233,12 @@ def test_the_period_of_a_chain_is_that_of_its_loops():
     assert period(ring) == 6
     assert period(ring / 2 + ring.T / 2) == 2
     assert period(ring / 2 + np.eye(6) / 2) == 1
+
+
+def test_a_state_whose_digits_are_the_position_is_put_together_from_it():
+    (subject, *_) = resolve_object("coded", coded)
+    law = target("categoricals")
+    sampler, estimator = subject.sampler(law), subject.estimator(law)
+    for position in law.finite.states[::7]:
+        state = sampler.pack(jax.random.key(0), law.unravel(position), estimator)
+        assert np.array_equal(np.ravel(sampler.position(state)), position)

@@ -14,6 +14,7 @@ from sgmcmc_verification.checks.tiers.invariance import law_of_steps
 from sgmcmc_verification.samplers.types import Claims, ExactLaw, Source
 from tests.helpers.strangers import decide
 from tests.strangers.right import sphere
+from tests.strangers.right.fresh import gauges
 from tests.strangers.right.rarer import boxes as right
 from tests.strangers.wrong.fresh import c32_between as between
 from tests.strangers.wrong.rarer import c30_boxes as wrong
@@ -79,3 +80,8 @@ def test_a_law_in_fifty_coordinates_is_owed_where_the_program_is_another_one(sam
 @pytest.mark.parametrize(("sampler", "verdict"), [(sphere.walk, "pass"), (between.sphere_above_six, "fail")])
 def test_a_law_in_fifty_coordinates_is_decided_by_steps(sampler, verdict):
     assert decide(law_of_steps, sampler, "vmf-s49").verdict == verdict
+
+
+def test_a_law_on_frames_is_decided_by_steps():
+    """The state is a matrix, and the position its polar factor."""
+    assert decide(law_of_steps, gauges.polar_factor, "matrix-langevin-3-2").verdict == "pass"
