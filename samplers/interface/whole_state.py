@@ -41,7 +41,7 @@ RAW = ((2,), (4,))
 """Words of a raw key: of threefry, and of rbg."""
 
 
-def is_key(leaf: object) -> bool:
+def is_key(leaf: Any) -> bool:
     """True for typed keys, and for the words of a raw one; a state of the host may hold what has no dtype."""
     kind = getattr(leaf, "dtype", None)
     if kind is None:
@@ -146,11 +146,11 @@ def _sources(sampler: Sampler, structure: Any, leaves: list[ArrayLike]) -> set[i
     return found
 
 
-def _inexact(leaves: Iterable[ArrayLike], kind: Any = jnp.inexact) -> list[int]:
+def _inexact(leaves: Iterable[ArrayLike], kind: type = jnp.inexact) -> list[int]:
     return [i for i, leaf in enumerate(leaves) if jnp.issubdtype(jnp.result_type(leaf), kind)]
 
 
-def _kind(position: Position) -> Any:
+def _kind(position: Position) -> type:
     """Kind of the numbers that a position may be made of: any where it is whole numbers itself."""
     read = jax.tree.leaves(position)
     return jnp.number if len(_inexact(read)) < len(read) else jnp.inexact
