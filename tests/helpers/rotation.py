@@ -137,7 +137,7 @@ def measured(path: str, recorded: dict[str, Recorded]) -> dict[str, Recorded]:
 
 def main(path: str) -> None:
     """Write the list of costly groups, by their names."""
-    found = measured(path, read())
+    found = measured(path, read() if RECORD.exists() else {})
     lines = [f"{each.part}\t{each.seconds}\t{each.tests}\t{group}\n" for group, each in sorted(found.items())]
     RECORD.write_text("# part, seconds, tests, group\n" + "".join(lines), encoding="utf-8")
     print(f"{len(found)} costly groups, {sum(each.seconds for each in found.values()):.0f} s")
