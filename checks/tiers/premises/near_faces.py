@@ -1,7 +1,7 @@
 """Faces: as h -> 0 a step rests wherever it starts, a millionth of the bulk from a face of the space and far off too.
 
 A floor under a positive coordinate, or a bound on it, lies where the laws of tests have little mass and those of users
-may have much: half of Gamma(0.1) is below 2e-3. Where a small step rests in the bulk, it has to rest there as well.
+may have much: half of Gamma(0.1) is below 6e-4. Where a small step rests in the bulk, it has to rest there as well.
 """
 
 from collections.abc import Iterator
@@ -38,24 +38,21 @@ class Place(NamedTuple):
 def places(target: Target) -> Iterator[Place]:
     """Positions near the faces of a space, and far off in the orthant. Raises NotApplicable for a space without any."""
     bulk, space = np.asarray(target.ravel(target.example), float), target.manifold
-    around = isinstance(space, Simplex | Corner)
-    if not (around or space.is_positive or isinstance(space, Box)):
+    if not (isinstance(space, Simplex | Corner | Box) or space.is_positive):
         raise NotApplicable("needs a Gaussian target, or a space with faces")
+
+    def at(i: int, value: float, text: str) -> Place:
+        # the other probabilities make up for it
+        rest = (1 - value) / (1 - bulk[i]) if isinstance(space, Simplex) else 1.0
+        return Place(np.where(np.arange(len(bulk)) == i, value, rest * bulk), f"coordinate {i} at {text}")
+
     for i, value in enumerate(bulk):
         for share in DEPTHS:
-            near = bulk.copy()
-            near[i] = share * value
-            if isinstance(space, Simplex):
-                near[np.arange(len(bulk)) != i] *= (1 - near[i]) / (1 - value)
-            yield Place(near, f"coordinate {i} at {near[i]:.2g}")
+            yield at(i, share * value, f"{share * value:.2g}")
             if isinstance(space, Box):
-                far = bulk.copy()
-                far[i] = 1 - share * (1 - value)
-                yield Place(far, f"coordinate {i} at 1 - {1 - far[i]:.2g}")
+                yield at(i, 1 - share * (1 - value), f"1 - {share * (1 - value):.2g}")
         for factor in OUT if space.is_positive else ():
-            far = bulk.copy()
-            far[i] = factor * value
-            yield Place(far, f"coordinate {i} at {far[i]:.3g}")
+            yield at(i, factor * value, f"{factor * value:.3g}")
 
 
 def near_faces(case: Case) -> Finding:
