@@ -220,15 +220,23 @@ def _flat(tree: Any) -> np.ndarray:
     return np.concatenate([np.ravel(np.asarray(leaf, float)) for leaf in jax.tree.leaves(tree)])
 
 
-Known = dict[Any, Any]
-"""What was found out of an object, by targets and options: leaves of its states past their start, and `NO_TURNS`."""
-NO_TURNS = "no turns"
+@dataclasses.dataclass(frozen=True, eq=False)
+class Known:
+    """Findings about how an object counts, by target and options, or by the number of data and options.
+
+    Attributes:
+        past_the_start: places of leaves of its states, and the values with which it begins.
+        plain: where its steps were seen to have no turns.
+    """
+
+    past_the_start: dict[Any, dict[int, Any]] = dataclasses.field(default_factory=dict)
+    plain: set[Any] = dataclasses.field(default_factory=set)
 
 
 def builder(reference: str, value: Any) -> Callable[..., Any]:
     """`(target, **options) -> sampler` for an object of another author, what it lacks filled in."""
     refuse(reference, value)
-    known: Known = {}
+    known = Known()
     if isinstance(value, type):
         if not hasattr(value, "step"):
             raise BadInput(f"--sampler {reference}: the class has no method `step`")
@@ -323,14 +331,16 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], know
     host, given = on_host(sampler), {"unpack", "pack"} <= sampler.given
     estimator, unit = _exact(target, host), 1 / target.curvature
     make_key = np.random.default_rng if host else jax.random.key
-    known = {} if known is None else known
+    known = known or Known()
     # hundreds of steps in many coordinates show no more of how a sampler counts than those in few, of as many data
     data, chosen = 0 if target.terms is None else target.terms.size, repr(sorted(options.items()))
     names = [(data, chosen)] if target.size > MANY_COORDINATES else [(target, chosen), (data, chosen)]
     if not given:
-        if names[0] not in known:
-            known |= dict.fromkeys(names, _past_the_start(sampler, target, estimator, 0.1 * unit, make_key))
-        sampler = begins_settled(sampler, known[names[0]]) if known[names[0]] else sampler
+        if names[0] not in known.past_the_start:
+            found = _past_the_start(sampler, target, estimator, 0.1 * unit, make_key)
+            known.past_the_start.update(dict.fromkeys(names, found))
+        if begins := known.past_the_start[names[0]]:
+            sampler = begins_settled(sampler, begins)
         try:
             whole = whole_state(sampler, target.example, estimator, unit, make_key)
         except RAISED:
@@ -338,13 +348,13 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], know
         if whole.rest or whole.position is None or "init" in sampler.given:
             parts |= {"unpack": whole.unpack, "pack": whole.pack}
     sampler = dataclasses.replace(sampler, **parts)
-    if data > MANY_DATA or (NO_TURNS, names[0]) in known:
+    if data > MANY_DATA or names[0] in known.plain:
         return sampler
     turns = sampler
     with contextlib.suppress(*RAISED):
         turns = by_turns(sampler, target.example, estimator, unit, make_key, not given)
     if turns is sampler:
-        known |= dict.fromkeys([(NO_TURNS, name) for name in names], True)
+        known.plain.update(names)
     return turns
 
 

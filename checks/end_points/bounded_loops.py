@@ -51,13 +51,13 @@ class _Bound(Reader):
 
 
 def bounded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with bounded loops; as it is where its program has none. Arguments are trees of arrays."""
+    """The function with bounded loops, those within a branch aside. Arguments are trees of arrays."""
 
     def run(*args: Any) -> Any:
         jaxpr, shape = jax.make_jaxpr(function, return_shape=True)(*args)
-        if "while" not in set(operation_names(jaxpr.jaxpr)):
-            return function(*args)
-        flat = evaluate(jaxpr.jaxpr, jaxpr.consts, jax.tree.leaves(args), _Bound())
+        # not traced again where there is nothing to bound
+        loops, leaves = "while" in set(operation_names(jaxpr.jaxpr)), jax.tree.leaves(args)
+        flat = evaluate(jaxpr.jaxpr, jaxpr.consts, leaves, _Bound()) if loops else core.jaxpr_as_fun(jaxpr)(*leaves)
         return jax.tree.unflatten(jax.tree.structure(shape), flat)
 
     return run

@@ -17,13 +17,6 @@ def decided(step: JaxStep, z: Any, normals: Any, integers: Any, share: Any, h: A
     return step.program(Noise(normals, uniform, integers), z, h)[0]
 
 
-def decided_end(step: JaxStep, z: Any, normals: Any, h: Any) -> tuple[jax.Array, jax.Array]:
-    """(z', position') of a step of size h that accepts; the other draws are the first of their values."""
-    uniforms = jnp.full(step.program.count("uniform"), step.accepting[0])
-    integers = jnp.zeros(step.program.count("integer"), int)
-    return step.program(Noise(normals, uniforms, integers), z, h)
-
-
 def accepted_share(accepts: Callable[[jax.Array], jax.Array]) -> jax.Array:
     """Largest share in [0, 1] at which `accepts` is true, up to which it is: by 60 bisections."""
 

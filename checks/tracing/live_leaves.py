@@ -11,7 +11,7 @@ import numpy as np
 from jax.interpreters import partial_eval
 
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
-from sgmcmc_verification.samplers.interface.whole_state import is_key, traced_step
+from sgmcmc_verification.samplers.interface.whole_state import is_key, made_from, traced_step
 
 
 def live_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: float) -> list[bool]:
@@ -49,8 +49,7 @@ def autonomous_leaves(sampler: Sampler, state: Any, estimator: Estimator, h: flo
     """
     jaxpr = traced_step(sampler, state, estimator, h)
     count = len(jaxpr.outvars)
-    asked = np.eye(count, dtype=bool)
-    reads = np.array([partial_eval.dce_jaxpr(jaxpr, row.tolist())[1] for row in asked]).reshape(count, -1)
+    reads = np.array([made_from(jaxpr, [i]) for i in range(count)]).reshape(count, -1)
     alone = ~reads[:, 0]
     while True:
         fewer = alone & ~(reads[:, 1:] & ~alone).any(axis=1)
@@ -73,7 +72,6 @@ def leaves_at_rest(sampler: Sampler, state: Any, estimator: Estimator, h: float)
     after = jax.tree.leaves(sampler.step(jax.random.key(0), state, h, estimator))
     found = []
     for i, (leaf, later) in enumerate(zip(leaves, after, strict=True)):
-        reads = partial_eval.dce_jaxpr(jaxpr, [k == i for k in range(len(leaves))])[1]
-        alone = not any(read for k, read in enumerate(reads) if k != i + 1)
+        alone = not any(read for k, read in enumerate(made_from(jaxpr, [i])) if k != i + 1)
         found.append(alone and not is_key(leaf) and np.array_equal(leaf, later))
     return found

@@ -88,6 +88,12 @@ def _moments_of(z, new_z, x):
     return StepMoments(dz, jnp.outer(dz, dz), observables(new_z), observables(x))
 
 
+def _require_fed(program: Any) -> None:
+    """Raise Inconclusive if a random primitive of a program escaped the tape."""
+    if program.unintercepted:
+        raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
+
+
 @dataclass(frozen=True, eq=False)
 class JaxStep:
     """The step of a JAX sampler under the noise tape, or of one whose one-step map another process evaluates.
@@ -150,8 +156,7 @@ class JaxStep:
 
     def require_known_draws(self) -> None:
         """Raise Inconclusive if a random primitive escaped the tape."""
-        if self.program.unintercepted:
-            raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(self.program.unintercepted)}")
+        _require_fed(self.program)
 
     def require_smooth(self) -> None:
         """Raise unless all randomness of the step is normal and integer draws that the tape feeds."""
@@ -226,8 +231,7 @@ class JaxStep:
             Inconclusive: if a random primitive escaped the tape.
         """
         program = self.state_program
-        if program.unintercepted:
-            raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
+        _require_fed(program)
         if program.count("uniform") and not self.exchanging:
             raise OutOfReach("the step draws uniforms (an accept step): its law is not a linear recursion")
         outcomes, weights = _integer_outcomes(program.ranges)
@@ -239,10 +243,7 @@ class JaxStep:
 
     def _push(self, states, normals, integers, h) -> list[np.ndarray]:
         """state' (P, m) of one step from each state (P, m) at its draws (P, k); unpack (P, n) and position (P, d)."""
-        if self.state_program.unintercepted:  # a loop may have no end at a state that is made up
-            raise Inconclusive(
-                f"random primitives that the tape cannot feed: {', '.join(self.state_program.unintercepted)}"
-            )
+        _require_fed(self.state_program)  # a loop may have no end at a state that is made up
         run = _compiled_push(self)
         return _each_row(lambda s, e: run(s, e, integers, float(h)), np.asarray(states), np.asarray(normals))
 

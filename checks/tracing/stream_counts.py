@@ -5,17 +5,17 @@ are fed from a tape: the keys are dead code there, and with them what only they 
 """
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.interpreters.partial_eval import dce_jaxpr
 
 from sgmcmc_verification.checks.tracing.key_lineage import consumed_keys
 from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
-from sgmcmc_verification.samplers.interface.whole_state import is_key
+from sgmcmc_verification.samplers.interface.whole_state import is_count, is_key, made_from, step_of_leaves, with_leaves
 
 FIRST = 1_000
 """Readings of a count from 0 on that are looked at, and steps in which it has to grow by as many."""
@@ -30,15 +30,12 @@ def stream_counts(sampler: Sampler, state: Any, estimator: Estimator, h: float) 
         estimator: of the gradients.
         h: step size.
     """
-    leaves, structure = jax.tree.flatten(state)
+    leaves = jax.tree.leaves(state)
     keys = {i for i, leaf in enumerate(leaves) if is_key(leaf)}
-    counts = {i for i, leaf in enumerate(leaves) if _is_count(leaf)} - keys
+    counts = {i for i, leaf in enumerate(leaves) if is_count(leaf)}
     if not counts:
         return frozenset()
-    step = lambda *held: jax.tree.leaves(
-        sampler.step(jax.random.key(0), jax.tree.unflatten(structure, held), h, estimator)
-    )
-    program = record(step, *leaves)
+    program = record(partial(step_of_leaves(sampler, state, estimator, h), jax.random.key(0)), *leaves)
     if program.unintercepted:
         return frozenset()
     normals, uniforms, integers = (program.count("normal"), program.count("uniform"), program.count("integer"))
@@ -46,7 +43,7 @@ def stream_counts(sampler: Sampler, state: Any, estimator: Estimator, h: float) 
     fed = jax.make_jaxpr(lambda *held: program(noise, *held))(*leaves).jaxpr
     alone = keys | counts
     while True:
-        read = dce_jaxpr(fed, [i not in alone for i in range(len(fed.outvars))])[1]
+        read = made_from(fed, [i for i in range(len(fed.outvars)) if i not in alone])
         fewer = {i for i in alone if not read[i]}
         if fewer == alone:
             return frozenset(alone & counts)
@@ -66,7 +63,7 @@ def comes_back(sampler: Sampler, state: Any, estimator: Estimator, h: float, pla
         place: of the count among the leaves of the state.
         ahead: steps by which it is put forward; the first `FIRST` readings of all are looked at too.
     """
-    leaves, structure = jax.tree.flatten(state)
+    leaves = jax.tree.leaves(state)
     kind, now = jnp.result_type(leaves[place]), np.asarray(leaves[place]).item()
     go_on = lambda n, s: sampler.step(jax.random.fold_in(jax.random.key(4), n), s, h, estimator)
     later = jax.jit(lambda s: jax.tree.leaves(jax.lax.fori_loop(0, FIRST, go_on, s))[place])(state)
@@ -80,12 +77,8 @@ def comes_back(sampler: Sampler, state: Any, estimator: Estimator, h: float, pla
     def step(key: jax.Array) -> Any:
         # the number of a key among those that are looked at says which reading is its own
         number = jnp.argmax(jnp.all(words == jax.random.key_data(key), axis=-1))
-        held = [*leaves[:place], values[number].reshape(jnp.shape(leaves[place])), *leaves[place + 1 :]]
-        return sampler.step(key, jax.tree.unflatten(structure, held), h, estimator)
+        held = with_leaves(state, {place: values[number].reshape(jnp.shape(leaves[place]))})
+        return sampler.step(key, held, h, estimator)
 
     calls, _ = consumed_keys(step, keys)
     return any(len(np.unique(draw, axis=0)) < len(draw) for call in calls for draw in call.words.transpose(1, 0, 2))
-
-
-def _is_count(leaf: Any) -> bool:
-    return jnp.issubdtype(jnp.result_type(leaf), jnp.integer) and np.size(leaf) == 1

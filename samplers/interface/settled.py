@@ -21,7 +21,7 @@ from sgmcmc_verification.samplers.interface.first_state import first_state
 from sgmcmc_verification.samplers.interface.from_step import Completed
 from sgmcmc_verification.samplers.interface.sampler import Estimator
 from sgmcmc_verification.samplers.interface.trees import Key, Position, State
-from sgmcmc_verification.samplers.interface.whole_state import closed_step, is_key
+from sgmcmc_verification.samplers.interface.whole_state import closed_step, is_count, is_key, made_from, with_leaves
 
 Values = dict[int, ArrayLike]
 """Places of leaves -> their values."""
@@ -57,7 +57,7 @@ def settled(
     if not few or len(leaves) == 1:
         return {}
     program = closed_step(sampler, start, estimator, h)
-    clocks = [i for i in few if _by_itself(program, i, len(leaves)) and _is_read(program, i, len(leaves))]
+    clocks = [i for i in few if _by_itself(program, i) and _is_read(program, i, len(leaves))]
     if not clocks:
         return {}
     readings = _readings(program, leaves, clocks)
@@ -72,31 +72,24 @@ def begins_settled(sampler: Completed, values: Values) -> Completed:
     init = sampler.init
 
     def settled_init(key: Key, position: Position, estimator: Estimator) -> State:
-        return _with(init(key, position, estimator), values)
+        return with_leaves(init(key, position, estimator), values)
 
     return dataclasses.replace(sampler, init=settled_init)
-
-
-def _with(state: State, values: Values) -> State:
-    leaves, structure = jax.tree.flatten(state)
-    return jax.tree.unflatten(structure, [values.get(i, leaf) for i, leaf in enumerate(leaves)])
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:
     return bool(np.all(np.abs(a - b) <= SAME * (np.abs(b) + np.abs(b).max(initial=0.0))))
 
 
-def _by_itself(program: core.ClosedJaxpr, place: int, count: int) -> bool:
+def _by_itself(program: core.ClosedJaxpr, place: int) -> bool:
     """True for a leaf that a step changes, and whose later values depend on it alone."""
-    used, kept = dce_jaxpr(program.jaxpr, [i == place for i in range(count)])
-    changed = used.outvars[0] not in used.invars
-    return changed and not any(u and i != place + 1 for i, u in enumerate(kept))
+    changed = program.jaxpr.outvars[place] is not program.jaxpr.invars[place + 1]
+    return changed and not any(u and i != place + 1 for i, u in enumerate(made_from(program.jaxpr, [place])))
 
 
 def _is_read(program: core.ClosedJaxpr, place: int, count: int) -> bool:
     """True for a leaf that other leaves of the next state are made from."""
-    _, kept = dce_jaxpr(program.jaxpr, [i != place for i in range(count)])
-    return kept[place + 1]
+    return made_from(program.jaxpr, [i for i in range(count) if i != place])[place + 1]
 
 
 def _readings(program: core.ClosedJaxpr, leaves: Sequence[ArrayLike], clocks: list[int]) -> list[np.ndarray]:
@@ -122,7 +115,7 @@ def _ends(
     keys = jax.random.split(jax.random.key(4), KEYS)
 
     def end(values: tuple[ArrayLike, ...], key: jax.Array) -> jax.Array:
-        after = sampler.step(key, _with(start, dict(zip(clocks, values, strict=True))), h, estimator)
+        after = sampler.step(key, with_leaves(start, dict(zip(clocks, values, strict=True))), h, estimator)
         return jnp.asarray(_seen(sampler, after, clocks))
 
     many = jax.jit(jax.vmap(lambda values: jax.vmap(lambda key: end(values, key).ravel())(keys)))
@@ -140,12 +133,12 @@ def _on_host(
     sampler: Completed, start: State, estimator: Estimator, h: float, make_key: Callable[[int], Key]
 ) -> Values:
     leaves = jax.tree.leaves(start)
-    clocks = [i for i, leaf in enumerate(leaves) if np.size(leaf) == 1 and _is_count(leaf)]
+    clocks = [i for i, leaf in enumerate(leaves) if is_count(leaf)]
     if not clocks or len(leaves) == 1:
         return {}
 
     def ends(values: Values) -> np.ndarray:
-        state = _with(start, values)
+        state = with_leaves(start, values)
         after = [copy.deepcopy(sampler).step(make_key(7 + i), copy.deepcopy(state), h, estimator) for i in range(KEYS)]
         return np.concatenate([_seen(sampler, each, clocks) for each in after])
 
@@ -161,8 +154,3 @@ def _on_host(
     if not all(_same(each, later[0]) for each in later) or _same(first, later[0]):
         return {}
     return found[-1]
-
-
-def _is_count(leaf: ArrayLike) -> bool:
-    kind = jnp.result_type(leaf)
-    return bool(jnp.issubdtype(kind, jnp.integer) and not is_key(leaf))

@@ -15,7 +15,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.interpreters.partial_eval import dce_jaxpr
 
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import ExactLaw, StationaryLaw
@@ -23,7 +22,14 @@ from sgmcmc_verification.samplers.interface.first_state import first_state
 from sgmcmc_verification.samplers.interface.from_step import Completed
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.trees import Key, Position, Scalar, State
-from sgmcmc_verification.samplers.interface.whole_state import WholeState, is_key, traced_step, whole_state
+from sgmcmc_verification.samplers.interface.whole_state import (
+    WholeState,
+    is_key,
+    made_from,
+    traced_step,
+    whole_state,
+    with_leaves,
+)
 
 MOST, ON_HOST = 128, 32
 """Steps of the longest turn that is looked for, and of that of a sampler that Python takes step by step."""
@@ -89,7 +95,7 @@ def by_turns(
     clocks = [k for k in range(len(counts)) if _goes_by_itself(k, *readings)]
     places = tuple(counts[k] for k in clocks)
     read = [[seen[k] for k in clocks] for seen in readings[0]]
-    set_to = [_with(lived, places, values) for values in read]
+    set_to = [with_leaves(lived, dict(zip(places, values, strict=True))) for values in read]
     if not places or any(not np.array_equal(_shown(sampler, s), _shown(sampler, lived)) for s in set_to):
         return sampler  # a part of z
     ends = [[_shown(sampler, step(make_key(k), s)) for k in range(KEYS)] for s in set_to]
@@ -126,7 +132,7 @@ def _readings(
 def _are_read(sampler: Sampler, state: State, estimator: Estimator, counts: list[int]) -> bool:
     """True if anything else in a state depends on what counts: on a record of steps nothing does."""
     traced = traced_step(sampler, state, estimator, 0.1)
-    read = dce_jaxpr(traced, [i not in counts for i in range(len(traced.outvars))])[1]
+    read = made_from(traced, [i for i in range(len(traced.outvars)) if i not in counts])
     return any(read[1 + i] for i in counts)
 
 
@@ -154,13 +160,6 @@ def _aside(sampler: Sampler) -> Sampler:
         return copy.deepcopy(sampler)
     except (TypeError, ValueError, RuntimeError, AttributeError):  # it holds what has no copy, such as a file or lock
         return sampler
-
-
-def _with(state: State, places: tuple[int, ...], values: list[Any]) -> State:
-    leaves, structure = jax.tree.flatten(state)
-    for i, value in zip(places, values, strict=True):
-        leaves[i] = type(leaves[i])(value) if isinstance(leaves[i], int) else value
-    return jax.tree.unflatten(structure, leaves)
 
 
 def _shown(sampler: Sampler, state: State) -> np.ndarray:
@@ -214,7 +213,7 @@ def _rest(
     read = []
     for i in whole.rest:
         moved = np.asarray(leaves[i]) * 1.01 + 0.01
-        other = _with(begun, (i,), [moved if on_host(whole.sampler) else jnp.asarray(moved)])
+        other = with_leaves(begun, {i: moved if on_host(whole.sampler) else jnp.asarray(moved)})
         after = [shown(step(make_key(k), other)) for k in range(KEYS)]
         same = all(np.array_equal(a, b) for x, y in zip(before, after, strict=True) for a, b in zip(x, y, strict=True))
         read += [] if same else [i]

@@ -6,7 +6,7 @@ be computed. No part of it are numbers that nothing reads (records), that follow
 makes anew), that never change, and that change by themselves (clocks: whether they matter is a question of its own).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -187,9 +187,35 @@ def traced_step(sampler: Sampler, state: State, estimator: Estimator, h: float) 
 
 def closed_step(sampler: Sampler, state: State, estimator: Estimator, h: float) -> core.ClosedJaxpr:
     """The same with the arrays that it holds."""
+    step = step_of_leaves(sampler, state, estimator, h)
+    return jax.make_jaxpr(step)(jax.random.key(0), *jax.tree.leaves(state))
+
+
+def step_of_leaves(sampler: Sampler, state: State, estimator: Estimator, h: float) -> Callable[..., list[ArrayLike]]:
+    """A step from a key and the leaves of states like `state` to the leaves of the next one."""
+    structure = jax.tree.structure(state)
+    return lambda key, *held: jax.tree.leaves(sampler.step(key, jax.tree.unflatten(structure, held), h, estimator))
+
+
+def made_from(program: core.Jaxpr, places: Iterable[int]) -> list[bool]:
+    """For each input of a program whether the outputs at some places are made from it."""
+    asked = set(places)
+    return dce_jaxpr(program, [i in asked for i in range(len(program.outvars))])[1]
+
+
+def with_leaves(state: State, values: Mapping[int, ArrayLike]) -> State:
+    """The state with other leaves at some places; a Python integer stays one."""
     leaves, structure = jax.tree.flatten(state)
-    step = lambda key, *held: jax.tree.leaves(sampler.step(key, jax.tree.unflatten(structure, held), h, estimator))
-    return jax.make_jaxpr(step)(jax.random.key(0), *leaves)
+    for i, value in values.items():
+        plain = isinstance(leaves[i], int) and isinstance(value, int | np.ndarray | np.generic)
+        leaves[i] = type(leaves[i])(value) if plain else value
+    return jax.tree.unflatten(structure, leaves)
+
+
+def is_count(leaf: ArrayLike) -> bool:
+    """True for one whole number that is no key."""
+    whole = jnp.issubdtype(jnp.result_type(leaf), jnp.integer)
+    return bool(whole and np.size(leaf) == 1 and not is_key(leaf))
 
 
 def _needed(
@@ -200,7 +226,7 @@ def _needed(
     if on_host(sampler):
         return range(len(leaves))
     traced = traced_step(sampler, start, estimator, h)
-    inputs = lambda outputs: dce_jaxpr(traced, [i in outputs for i in range(len(leaves))])[1]
+    inputs = lambda outputs: made_from(traced, outputs)
     if places is None:
         read = jax.make_jaxpr(lambda *s: jax.tree.leaves(sampler.position(jax.tree.unflatten(structure, s))))(*leaves)
         places = tuple(np.flatnonzero(dce_jaxpr(read.jaxpr, [True] * len(read.jaxpr.outvars))[1]).tolist())

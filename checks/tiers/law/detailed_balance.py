@@ -21,8 +21,9 @@ from sgmcmc_verification.checks.diagnosis.cause import Diagnosis, explained
 from sgmcmc_verification.checks.diagnosis.evidence import known_numbers
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
 from sgmcmc_verification.checks.tiers.law.many_pairs import elsewhere, unbalanced
-from sgmcmc_verification.checks.tracing.acceptance import accepted_share, decided, decided_end
+from sgmcmc_verification.checks.tracing.acceptance import accepted_share, decided
 from sgmcmc_verification.checks.tracing.kinds import accept_or_reject
+from sgmcmc_verification.checks.tracing.probe import ends_of
 from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
 from sgmcmc_verification.samplers.interface.claims import ExactLaw
 from sgmcmc_verification.targets.target import GaussianLaw
@@ -194,9 +195,9 @@ def _kernel_with_one_normal_a_coordinate(case: Case) -> tuple[JaxStep, int]:
         raise OutOfReach("the density of the proposal is with respect to Lebesgue measure: needs a flat space")
     if step.size != case.target.size or normals != case.target.size:
         raise OutOfReach("needs one normal a coordinate, and the position as the full variable")
-    z, shocks = jnp.asarray(step.template.flat), jnp.cos(1.3 * jnp.arange(normals) + 0.2)
-    shown, position = decided_end(step, z, shocks, case.step_size)
-    if not np.allclose(shown, position, rtol=1e-9, atol=0):
+    shocks = np.cos(1.3 * np.arange(normals) + 0.2)
+    end = ends_of(step, case.step_size)(np.asarray(step.template.flat)[None], shocks[None])[0]
+    if not np.allclose(end[: step.size], end[step.size :], rtol=1e-9, atol=0):
         raise OutOfReach("the position is computed from the full variable, which has a density of its own")
     return step, normals
 
