@@ -108,6 +108,8 @@ class Target:
         tempered: `temperature -> Target` with density exp(-U / temperature) and its own exact sampler, for laws that
             are neither Gaussian nor one-dimensional (those need no such help); None where none is known.
         separated: True for a law with modes that a local move does not connect in reasonable time.
+        stand_in: a target of the same positions with values, for a potential that has none: where a sampler is run to
+            find out how its states are made.
         source: where the law and its oracles come from (references.bib key, equation), or a short derivation.
     """
 
@@ -127,6 +129,7 @@ class Target:
     curvature: float = 1.0
     tempered: Callable[[float], "Target"] | None = None
     separated: bool = False
+    stand_in: "Target | None" = None
     source: str = ""
 
     @property

@@ -329,6 +329,7 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], know
     declared = sampler.needs if "needs" in sampler.given else frozenset()
     parts["needs"] = needs_of(sampler, target) | (declared - {"gradient", "potential"})
     host, given = on_host(sampler), {"unpack", "pack"} <= sampler.given
+    target = target if host or target.stand_in is None else target.stand_in
     estimator, unit = _exact(target, host), 1 / target.curvature
     make_key = np.random.default_rng if host else jax.random.key
     known = known or Known()

@@ -1,4 +1,4 @@
-"""Steps whose loops come to an end from any state, of the law or not.
+"""Steps whose loops come to an end from any state, of the law or not, and steps whose loops take one turn.
 
 A loop that shrinks an interval until a point lies above a level ends for a level below the density where it starts, and
 from no other state. A compiled loop cannot be interrupted: who moves a part of a state bounds it.
@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.extend import core
 
 from sgmcmc_verification.checks.core.programs import operation_names
@@ -21,8 +22,8 @@ MOST = 10_000
 """Turns of a loop: more than a proposal that is ever accepted takes."""
 
 
-class _Bound(Reader):
-    """Takes draws as they are, and at most `MOST` turns of a loop."""
+class _AsItIs(Reader):
+    """Takes draws as they are."""
 
     def draw(self, kind: str, equation: Any, inputs: Sequence[Any]) -> Sequence[Any]:
         del kind
@@ -30,6 +31,10 @@ class _Bound(Reader):
 
     def unknown(self, primitive: str, inputs: Sequence[Any]) -> None:
         del primitive, inputs
+
+
+class _Bound(_AsItIs):
+    """Takes at most `MOST` turns of a loop."""
 
     def resolve(self, equation: Any, inputs: Sequence[Any]) -> Sequence[Any] | None:
         if equation.primitive.name != "while":
@@ -50,14 +55,40 @@ class _Bound(Reader):
         return jax.lax.while_loop(go_on, turn, (0, *start))[1:]
 
 
+class _OneTurn(_AsItIs):
+    """Takes the first turn of a loop as if it were the only one."""
+
+    unrolls = False
+
+    def resolve(self, equation: Any, inputs: Sequence[Any]) -> Sequence[Any] | None:
+        params, name = equation.params, equation.primitive.name
+        if name == "while":
+            body, inputs = params["body_jaxpr"], inputs[params["cond_nconsts"] :]
+            return evaluate(body.jaxpr, body.consts, inputs, self)
+        if name == "scan" and params["length"]:
+            body, a = params["jaxpr"], params["num_consts"] + params["num_carry"]
+            out = evaluate(body.jaxpr, body.consts, [*inputs[:a], *(x[0] for x in inputs[a:])], self)
+            kept, each = out[: params["num_carry"]], out[params["num_carry"] :]
+            return [*kept, *(jnp.broadcast_to(y, (params["length"], *jnp.shape(y))) for y in each)]
+        return None
+
+
 def bounded(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with bounded loops, those within a branch aside. Arguments are trees of arrays."""
+    return _read_again(function, _Bound(), {"while"})
 
+
+def with_one_turn(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with loops that take one turn, those within a branch aside. Arguments are trees of arrays."""
+    return _read_again(function, _OneTurn(), {"while", "scan"})
+
+
+def _read_again(function: Callable[..., Any], reader: _AsItIs, loops: set[str]) -> Callable[..., Any]:
     def run(*args: Any) -> Any:
         jaxpr, shape = jax.make_jaxpr(function, return_shape=True)(*args)
-        # not traced again where there is nothing to bound
-        loops, leaves = "while" in set(operation_names(jaxpr.jaxpr)), jax.tree.leaves(args)
-        flat = evaluate(jaxpr.jaxpr, jaxpr.consts, leaves, _Bound()) if loops else core.jaxpr_as_fun(jaxpr)(*leaves)
+        # not traced again where there is no loop
+        found, leaves = loops & set(operation_names(jaxpr.jaxpr)), jax.tree.leaves(args)
+        flat = evaluate(jaxpr.jaxpr, jaxpr.consts, leaves, reader) if found else core.jaxpr_as_fun(jaxpr)(*leaves)
         return jax.tree.unflatten(jax.tree.structure(shape), flat)
 
     return run

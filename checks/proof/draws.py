@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import mpmath
 from mpmath import mpf
@@ -21,6 +21,9 @@ QUADRATURE_DIGITS = 25
 
 class Law:
     """The law of one real draw; `moment` may be exact or rounded to 40 digits."""
+
+    centre: ClassVar[Fraction | None] = None
+    """Of a law that is symmetric."""
 
     def moment(self, order: int) -> Fraction:
         """E X^order, by quadrature unless there is a formula."""
@@ -45,6 +48,8 @@ class Law:
 class Normal(Law):
     """N(0, 1)."""
 
+    centre = Fraction(0)
+
     def moment(self, order: int) -> Fraction:
         """(order - 1)!! for even orders."""
         return Fraction(0) if order % 2 else Fraction(math.prod(range(1, order, 2)))
@@ -62,6 +67,8 @@ class Normal(Law):
 @dataclass(frozen=True)
 class Uniform(Law):
     """The uniform law on [0, 1)."""
+
+    centre = Fraction(1, 2)
 
     def moment(self, order: int) -> Fraction:
         """1 / (order + 1)."""
@@ -81,6 +88,8 @@ class Uniform(Law):
 @dataclass(frozen=True)
 class Rademacher(Law):
     """+-1 with probability 1/2 each."""
+
+    centre = Fraction(0)
 
     def moment(self, order: int) -> Fraction:
         """One for even orders."""
@@ -109,6 +118,8 @@ class Exponential(Law):
 class Laplace(Law):
     """The density exp(-|x|) / 2."""
 
+    centre = Fraction(0)
+
     def moment(self, order: int) -> Fraction:
         """order! for even orders."""
         return Fraction(0) if order % 2 else Fraction(math.factorial(order))
@@ -128,6 +139,8 @@ class StudentT(Law):
     """Student's t with `freedom` degrees of freedom."""
 
     freedom: Fraction
+
+    centre = Fraction(0)
 
     def moment(self, order: int) -> Fraction:
         """nu^k (2 k - 1)!! / ((nu - 2) (nu - 4) .. (nu - 2 k)) for order = 2 k."""

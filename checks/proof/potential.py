@@ -10,6 +10,7 @@ U is a sum over data at the same time, with uninterpreted terms L_1, .., L_N and
 restriction: any U and any terms have a prior of this form, and who never asks for the terms meets U alone.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ from jax.interpreters import ad, batching
 from sgmcmc_verification.checks.proof.ring import Free, Polynomial, Ring
 from sgmcmc_verification.samplers.interface.aliases import EstimatorState
 from sgmcmc_verification.samplers.interface.sampler import Estimate, Stateless
+from sgmcmc_verification.samplers.interface.trees import Position
 from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
 from sgmcmc_verification.targets.manifolds.orthant import Positive
 from sgmcmc_verification.targets.target import DataTerms, Target
@@ -172,32 +174,41 @@ def is_memory(p: Polynomial) -> bool:
     return any(isinstance(g, Memory) or (isinstance(g, Jet) and g.name.startswith(MEMORY)) for g in generators)
 
 
-def uninterpreted_terms() -> DataTerms:
-    """U as a sum over data: the terms L_1, .., L_N and the prior U - sum_i L_i."""
-    flat = lambda x: ravel_pytree(x)[0]
-    data = np.arange(1.0, DATA + 1)
-
-    def prior(x: Any) -> jax.Array:
-        return uninterpreted(flat(x)) - sum(uninterpreted(flat(x), DATUM, 0, datum) for datum in data)
-
-    return DataTerms(prior, lambda x, datum: uninterpreted(flat(x), DATUM, 0, datum), data, DATA)
-
-
 def any_target(dimension: int, positive: bool = False) -> Target:
     """A target whose potential is not interpreted, on R^d or on the positive orthant."""
-    manifold = Positive(dimension) if positive else Euclidean(dimension)
-    example = jnp.ones(dimension) if positive else jnp.zeros(dimension)
-    return Target("any", manifold, example, lambda x: uninterpreted(jnp.ravel(x)), terms=uninterpreted_terms())
+    return _target(jnp.ones(dimension) if positive else jnp.zeros(dimension), positive)
 
 
 def target_of_tree(positive: bool = False) -> Target:
     """A target whose positions are a pytree: two leaves of one shape, a number, and a matrix that is larger."""
     fill = jnp.ones if positive else jnp.zeros
-    example = {"a": fill(2), "b": {"w": fill(2), "c": fill(())}, "m": fill((2, 2))}
-    flat, _ = ravel_pytree(example)
-    manifold = Positive(flat.size) if positive else Euclidean(flat.size)
-    potential = lambda x: uninterpreted(ravel_pytree(x)[0])
-    return Target("any", manifold, example, potential, terms=uninterpreted_terms())
+    return _target({"a": fill(2), "b": {"w": fill(2), "c": fill(())}, "m": fill((2, 2))}, positive)
+
+
+def _target(example: Position, positive: bool) -> Target:
+    size = ravel_pytree(example)[0].size
+    manifold = Positive(size) if positive else Euclidean(size)
+    numbers = Target("a stand-in", manifold, example, _some_potential, terms=_terms(_some_potential, _some_datum))
+    value = lambda x: uninterpreted(ravel_pytree(x)[0])
+    datum = lambda x, number: uninterpreted(ravel_pytree(x)[0], DATUM, 0, number)
+    return Target("any", manifold, example, value, terms=_terms(value, datum), stand_in=numbers)
+
+
+def _terms(value: Callable[..., Any], datum: Callable[..., Any]) -> DataTerms:
+    """U as a sum over data: the terms L_1, .., L_N and the prior U - sum_i L_i."""
+    data = np.arange(1.0, DATA + 1)
+    return DataTerms(lambda x: value(x) - sum(datum(x, number) for number in data), datum, data, DATA)
+
+
+def _some_potential(x: Position) -> jax.Array:
+    """A potential with values: neither quadratic, nor symmetric, nor a sum over coordinates."""
+    flat = ravel_pytree(x)[0]
+    return jnp.sum((flat - 0.3) ** 2 / 2 + flat**4 / 12) + 0.2 * jnp.sum(jnp.sin(flat) * jnp.cos(jnp.roll(flat, 1)))
+
+
+def _some_datum(x: Position, number: Any) -> jax.Array:
+    """The term of a datum of the potential with values."""
+    return 0.05 * jnp.sum((ravel_pytree(x)[0] - number) ** 2)
 
 
 @dataclass(frozen=True, eq=False)

@@ -255,7 +255,7 @@ def _by_law(sampler: Sampler, target: Target, estimator: Estimator, in_the_limit
             raise
         found = _kernel(sampler, target, estimator)  # it keeps its law at every step size, and did not say so
         if found.verdict != "pass":
-            raise
+            raise Unreadable(f"{error}; as a kernel that may keep its law exactly, {found.reason}") from error
         return found
 
 
@@ -350,9 +350,17 @@ def _under_noise(sampler: Sampler, target: Target) -> _Found:
     claims = sampler.claims
     if not isinstance(claims.law, StationaryLaw) or "covariance" in sampler.needs:
         raise NotForThese("a sampler for exact gradients, or one that reads their covariance")
-    expansion, _ = expansion_of(sampler, target, UninterpretedNoise(target), 3)
+    noise = UninterpretedNoise(target)
+    closed, memory = closure(sampler, target, noise, SOME_WORK)
+    if closed.reason.startswith(NOT_FOLLOWED):
+        raise Unreadable(closed.reason)
+    expansion, _ = expansion_of(sampler, target, noise, 3, memory)
     found = [invariant_order(expansion, region, 1) for region in expansion.regions]
-    results = tuple(replace(result, outcome=_softened(result.outcome)) for result in found)
+    if memory:
+        free = forgotten(expansion, 1)
+        found.append(free)
+        closed = replace(closed, outcome="proved", reason="") if free.holds else closed
+    results = tuple(replace(result, outcome=_softened(result.outcome)) for result in (closed, *found))
     return _Found(*_concluded(results, expansion.notes), results, expansion.notes, expansion.limits)
 
 

@@ -131,7 +131,7 @@ def _recorded(jaxpr: Any, args: Sequence[Any], recorder: "_Recorder") -> "_Recor
 class Reader:
     """A tape that looks at draws only."""
 
-    abstract, walks = False, False
+    abstract, walks, unrolls = False, False, True
 
     def seen(self, equation: Any, inputs: Sequence[Any]) -> None:
         """Take no note of an equation."""
@@ -220,10 +220,12 @@ class Tape(Protocol):
     Attributes:
         abstract: compute what does not depend on the arguments, as the bounds of integer draws.
         walks: go into functions and loops that draw nothing too, and see each equation.
+        unrolls: write out loops of a fixed number of turns that draw.
     """
 
     abstract: bool
     walks: bool
+    unrolls: bool
 
     def draw(self, kind: DrawKind, equation: Any, inputs: Sequence[Any]) -> Sequence[Any]:
         """The outputs of a call of jax.random; its key is the first of the inputs."""
@@ -264,6 +266,10 @@ def evaluate(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any], tape: Tape)
     return [read(v) for v in jaxpr.outvars]
 
 
+def _is_written_out(equation: Any, tape: Tape) -> bool:
+    return _is_random(equation.params["jaxpr"].jaxpr) or (tape.walks and _short(equation))
+
+
 def _apply(equation, inputs, tape) -> Sequence[Any]:
     name = equation.primitive.name
     if name in ("jit", "pjit"):
@@ -274,7 +280,7 @@ def _apply(equation, inputs, tape) -> Sequence[Any]:
         if tape.walks or _is_random(inner.jaxpr):
             with tape.within(equation):
                 return evaluate(inner.jaxpr, inner.consts, inputs, tape)
-    elif name == "scan" and (_is_random(equation.params["jaxpr"].jaxpr) or (tape.walks and _short(equation))):
+    elif name == "scan" and tape.unrolls and _is_written_out(equation, tape):
         return _unrolled(equation.params, inputs, tape)
     elif name in ("custom_jvp_call", "custom_vjp_call", "closed_call", "checkpoint", "remat", "remat2"):
         inner = equation.params.get("call_jaxpr") or equation.params.get("jaxpr")

@@ -108,9 +108,8 @@ def _of_one_key(reader: Reader, equation: Equation, key: Any, shape: tuple[int, 
     if reader.drawn.setdefault(key, use) != use:
         reader.notes.add(f"{ONE_KEY} ({reader.place(equation)})")
     size = math.prod(shape)
-    if key in reader.given:
-        return objects([reader.space.lift(p) for p in reader.given[key]], shape)
-    draws = [reader.space.lift(reader.ring.generator(Draw(law, key, i))) for i in range(size)]
+    plain = reader.given.get(key) or [reader.ring.generator(Draw(law, key, i)) for i in range(size)]
+    draws = [reader.space.lift(p) for p in plain]
     if name == "_uniform":
         low, high = (np.broadcast_to(bound, shape).ravel() for bound in numbers[:2])
         draws = [a + u * (b - a) for u, a, b in zip(draws, low, high, strict=True)]

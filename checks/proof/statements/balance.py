@@ -26,10 +26,10 @@ import jax
 import mpmath
 from jax.flatten_util import ravel_pytree
 
-from sgmcmc_verification.checks.proof.draws import Draw, Exponential, History, Normal, Uniform, draws_in
+from sgmcmc_verification.checks.proof.draws import Draw, Exponential, History, Law, Normal, Uniform, draws_in
 from sgmcmc_verification.checks.proof.errors import NotReal, PrecisionLost, Unreadable
 from sgmcmc_verification.checks.proof.expansion import coordinates
-from sgmcmc_verification.checks.proof.functions import Applied, opened
+from sgmcmc_verification.checks.proof.functions import Absolute, Applied, opened
 from sgmcmc_verification.checks.proof.matrices import determinant, solution
 from sgmcmc_verification.checks.proof.potential import uninterpreted
 from sgmcmc_verification.checks.proof.reader.paths import Acceptance, Path, every_path
@@ -48,6 +48,8 @@ BALANCE, REJECTION = "balance", "rejected move"
 EQUATION = "log a = -(H(z') - H(z)) + log q(z' -> z) - log q(z -> z') + log |Jacobian|"
 MOST_TRIES = 64
 """Guesses at the point that a draw of the reverse move leads to."""
+BOTH_SIDES = 12
+"""Random points for a rule of acceptance: at all of them a chance is cut, or none, in one kernel of 2000."""
 LONGEST = 30
 """Terms from which on a polynomial is a name, and an identity is verified at points where it could be proved."""
 LARGEST_JACOBIAN = 400
@@ -66,14 +68,14 @@ class Move:
         z: after it.
         visited: the points at which the potential was asked for.
         acceptances: comparisons of draws with the state on the path.
-        normals: key -> the normal draws that were made of it, in order.
+        draws: key -> the draws that were made of it, in order, of a symmetric law.
         place: of the comparison that accepts; the others are coins.
     """
 
     z: Vector
     visited: tuple[tuple[Polynomial, ...], ...]
     acceptances: tuple[Acceptance, ...]
-    normals: Mapping[History, Vector]
+    draws: Mapping[History, Vector]
     place: int = 0
 
     @property
@@ -198,9 +200,9 @@ class Kernel:
         ways = self._ways()
         accepted, rejected = [], []
         for taken, refused in ways:
-            self._require_normal(taken)
+            self._require_symmetric(taken)
             undone = self._undone(taken)
-            found = self._acceptance(log_ratio(taken.decision), undone)
+            found = self._decided(taken, undone)
             if found.outcome == "violated" and len(undone.variables) > 2 * len(self.z):
                 # as many draws as numbers of z have one way back, more of them have others than the one that was tried
                 found = replace(found, outcome="undecided", reason="a way back of several does not balance")
@@ -219,7 +221,7 @@ class Kernel:
         ]
         if not any(p.has("draw") for p in move.z):
             return of_polynomials(REJECTION, "z' = R z where the proposal is rejected", changes)
-        self._require_normal(move)
+        self._require_symmetric(move)
         undone = self._undone(move)
         back = self._accepted(self._reversed(move.z), undone.draws, move)
         accepts = lambda decision: log_ratio(decision._replace(holds=not decision.holds))
@@ -234,7 +236,7 @@ class Kernel:
     def parts(self) -> Parts | None:
         """The acceptance by its parts; None if the move changes volume."""
         accepted, rejected = self._two_ways()
-        self._require_normal(accepted)
+        self._require_symmetric(accepted)
         undone = self._undone(accepted)
         if not self._keeps_volume(undone):
             return None
@@ -297,15 +299,18 @@ class Kernel:
                 return moves[accepted], moves[1 - accepted]
         raise Unreadable("which of two moves is the accepted one")
 
-    def _require_normal(self, accepted: Move) -> None:
-        """Raises Unreadable if a draw moves the proposal that is not normal, or the one that decides moves it too."""
-        moving = frozenset().union(
-            *(draws_in(p) for p in (*accepted.z, *(c for point in accepted.visited for c in point)))
-        )
-        normal = {next(iter(p.numbers())) for draws in accepted.normals.values() for p in draws}
-        if moving - normal:
-            names = ", ".join(str(self.ring.generators[number]) for number in sorted(moving - normal))
-            raise Unreadable(f"a proposal moved by draws that are not normal, {names}")
+    def _require_symmetric(self, move: Move) -> None:
+        """Raises Unreadable if a draw moves the proposal whose law has no centre, or the one that decides moves it."""
+        symmetric = {next(iter(p.numbers())) for draws in move.draws.values() for p in draws}
+        wrong = self._moving(move) - symmetric
+        wrong |= self._moving(move) & frozenset().union(*(_deciders(each) for each in move.acceptances))
+        if wrong:
+            names = ", ".join(str(self.ring.generators[number]) for number in sorted(wrong))
+            raise Unreadable(f"a proposal moved by draws of laws without a centre, or that decide, {names}")
+
+    def _moving(self, move: Move) -> frozenset[int]:
+        """The draws that z and the points on the way depend on."""
+        return frozenset().union(*(draws_in(p) for p in (*move.z, *(c for point in move.visited for c in point))))
 
     def _moves(self, start: Vector, given: Mapping[History, Vector]) -> Iterator[Move]:
         return (move for _, move in every_path(lambda path: self._move(start, given, path)))
@@ -316,13 +321,13 @@ class Kernel:
         reader.visited.clear()
         step = self.traced.stepped(reader, leaves, finite_step(self.space))
         self.notes |= reader.notes
-        normals = {
-            key: [self.ring.generator(Draw(Normal(), key, i)) for i in range(_size(use.shape))]
+        draws = {
+            key: [self.ring.generator(Draw(use.law, key, i)) for i in range(_size(use.shape))]
             for key, use in reader.drawn.items()
-            if use.law == Normal()
+            if isinstance(use.law, Law) and use.law.centre is not None
         }
         z = [a.constant_term for a in step.z]
-        return Move(z, tuple(dict.fromkeys(reader.visited)), tuple(path.acceptances), normals)
+        return Move(z, tuple(dict.fromkeys(reader.visited)), tuple(path.acceptances), draws)
 
     def _reversed(self, z: Vector) -> Vector:
         """R z."""
@@ -346,11 +351,10 @@ class Kernel:
             Unreadable: if none are found.
         """
         back, goal = self._reversed(accepted.z), self._reversed(self.z)
-        keys = [key for key, draws in accepted.normals.items() if self._is_used(accepted, draws)]
+        keys = [key for key, draws in accepted.draws.items() if self._is_used(accepted, draws)]
+        anew = lambda key: Draw(self._law(accepted, key), key.child("reverse"), 0)
         given = {
-            key: [
-                self.ring.generator(Draw(Normal(), key.child("reverse"), i)) for i in range(len(accepted.normals[key]))
-            ]
+            key: [self.ring.generator(replace(anew(key), place=i)) for i in range(len(accepted.draws[key]))]
             for key in keys
         }
         for choice in itertools.islice(self._guesses(accepted, keys, goal), MOST_TRIES):
@@ -372,7 +376,7 @@ class Kernel:
         rejected with the position as it was goes back by way of the same points.
         """
         if not self._position_moved(accepted):
-            met = lambda key: next((list(p) for p in accepted.visited if self._depends(p, accepted.normals[key])), goal)
+            met = lambda key: next((list(p) for p in accepted.visited if self._depends(p, accepted.draws[key])), goal)
             yield tuple(met(key) for key in keys)
         ends = [tuple(z[: self.traced.dimension]) for z in (self.z, accepted.z)]
         path = [*dict.fromkeys((ends[0], *accepted.visited, ends[1]))]
@@ -380,7 +384,7 @@ class Kernel:
         last = len(path) - 1
 
         def opposite(key: History) -> Vector:
-            draws = accepted.normals[key]
+            draws = accepted.draws[key]
             first = next((m for m, point in enumerate(path) if self._depends(point, draws)), last)
             return goal if first == last else list(path[last - first])
 
@@ -393,6 +397,9 @@ class Kernel:
         return any(numbers & p.atoms() for p in point)
 
     def _is_used(self, move: Move, draws: Vector) -> bool:
+        numbers = {next(iter(p.numbers())) for p in draws}
+        if numbers & frozenset().union(*(_deciders(each) for each in move.acceptances)):
+            return bool(numbers & self._moving(move))
         compared = [each.difference for each in move.acceptances]
         return self._depends([*move.z, *compared, *(p for point in move.visited for p in point)], draws)
 
@@ -431,10 +438,10 @@ class Kernel:
     def _undone(self, accepted: Move) -> _Undone:
         """An accepted move with the draws that undo it."""
         reverse = self._reverse_draws(accepted)
-        forward = [p for key in reverse for p in accepted.normals[key]]
+        forward = [p for key in reverse for p in accepted.draws[key]]
         backward = [p for draws in reverse.values() for p in draws]
-        weight = self.ring.sum(p * p for p in forward) - self.ring.sum(p * p for p in backward)
-        density = weight.scaled(Fraction(1, 2))
+        pairs = [(key, pair) for key in reverse for pair in zip(accepted.draws[key], reverse[key], strict=True)]
+        density = self.ring.sum(self._log_densities(self._law(accepted, key), *pair) for key, pair in pairs)
         if accepted.coins:
             back = self._accepted(self._reversed(accepted.z), reverse, accepted)
             density = density + self._log_chance(back) - self._log_chance(accepted)
@@ -446,10 +453,64 @@ class Kernel:
             reverse,
         )
 
+    def _law(self, move: Move, key: History) -> Law:
+        """The law of the draws of a key."""
+        draw = self.ring.generators[next(iter(move.draws[key][0].numbers()))]
+        assert isinstance(draw, Draw)
+        return draw.law
+
+    def _log_densities(self, law: Law, forward: Polynomial, backward: Polynomial) -> Polynomial:
+        """The log density of a draw back less that of a draw there.
+
+        Raises:
+            Unreadable: for a law that is not normal, if the one is neither the other nor its mirror image.
+        """
+        if law == Normal():
+            return (forward * forward - backward * backward).scaled(Fraction(1, 2))
+        assert law.centre is not None
+        mirrored = self.ring.constant(2 * law.centre) - forward
+        if is_zero(backward - forward) or is_zero(backward - mirrored):
+            return self.ring.zero
+        raise Unreadable(f"draws of the law {law} that are not undone by their mirror image")
+
     def _log_chance(self, move: Move) -> Polynomial:
         """The logarithm of the probability of the sides of the coins."""
         chances = (self.space.lift(chance(coin)) for coin in move.coins)
         return self.ring.sum(apply("log", each).constant_term for each in chances)
+
+    def _decided(self, taken: Move, undone: _Undone) -> Result:
+        """The result for the acceptance of a move: by a cut at 1, else by any rule, there and back."""
+        try:
+            found = self._acceptance(log_ratio(taken.decision), undone)
+        except Unreadable:
+            found = None
+        if found is not None and found.holds:
+            return found
+        back = self._accepted(self._reversed(taken.z), undone.draws, taken)
+        there, again = log_acceptance(taken.decision), log_acceptance(back.decision)
+        same = self._rule_holds(there, again, undone)
+        if same is None:
+            raise Unreadable("a rule of acceptance that has no value at random points", taken.decision.place)
+        if same:
+            return Result(BALANCE, EQUATION, "verified")
+        reason = "log a there less log a back is not what it should be"
+        difference = there - again - undone.energy - undone.density
+        return found or Result(BALANCE, EQUATION, "violated", reason, difference.text())
+
+    def _rule_holds(self, there: Polynomial, back: Polynomial, undone: _Undone) -> bool | None:
+        """True if min(there, 0) - min(back, 0) is what it should be, to 50 digits at random points; None without any.
+
+        Hastings' a, Barker's, and any of them times a number balance, whatever they make of the ratio.
+        """
+        with mpmath.workdps(MORE_DIGITS):
+            try:
+                beside = self.ring.sum((there, back, undone.energy, undone.density))
+                points = list(self._determinants(undone, beside, BOTH_SIDES))
+            except NotReal:
+                return None
+            log_a = lambda at, p: min(at(p), mpmath.mpf(0))
+            expected = lambda at, d: at(undone.energy) + at(undone.density) + mpmath.log(d)
+            return all(abs(log_a(at, there) - log_a(at, back) - expected(at, d)) < TINY for at, d in points)
 
     def _acceptance(self, ratio: Polynomial, undone: _Undone) -> Result:
         difference = ratio - undone.energy - undone.density
@@ -486,10 +547,10 @@ class Kernel:
         except Unreadable:
             return False
 
-    def _determinants(self, undone: _Undone, beside: Polynomial) -> Iterator[tuple[Any, Any]]:
+    def _determinants(self, undone: _Undone, beside: Polynomial, count: int = POINTS) -> Iterator[tuple[Any, Any]]:
         """Values at random points, where another polynomial has one too, and |det| there."""
         everything = self.ring.sum((beside, *undone.image))
-        for seed in range(POINTS):
+        for seed in range(count):
             at = random_point(everything, seed)
             slopes = Gradients(self.ring, at, undone.variables)
             yield at, abs(mpmath.det(mpmath.matrix([slopes(p) for p in undone.image])))
@@ -509,10 +570,29 @@ def _without(p: Polynomial, numbers: Sequence[int]) -> Polynomial:
 
 
 def log_ratio(acceptance: Acceptance) -> Polynomial:
-    """log of the probability with which a comparison accepts, without its cut at 1.
+    """log of the probability with which a comparison accepts, without its cut at 1: a = exp(..) or min(1, exp(..)).
 
-    Known are u < a, log u < log a, -e < log a, u > 1 - a, with a = exp(..) or min(1, exp(..)), where u is uniform and e
-    exponential.
+    Raises:
+        Unreadable: for any other rule.
+    """
+    p, is_logarithm = _compared(acceptance)
+    return uncut(p if is_logarithm else _log_of_exponential(p))
+
+
+def log_acceptance(acceptance: Acceptance) -> Polynomial:
+    """log of the number that a comparison accepts below: of the probability, where it is not above 1.
+
+    Raises:
+        Unreadable: for a comparison of another kind.
+    """
+    p, is_logarithm = _compared(acceptance)
+    return p if is_logarithm else p.ring.generator(Applied("log", p))
+
+
+def _compared(acceptance: Acceptance) -> tuple[Polynomial, bool]:
+    """The number that a draw has to be below, and whether that is log a; else it is a.
+
+    Known are u < a, log u < log a, -e < log a, u > 1 - a, where u is uniform and e exponential.
 
     Raises:
         Unreadable: for any other rule.
@@ -526,11 +606,11 @@ def log_ratio(acceptance: Acceptance) -> Polynomial:
         rest = g - g.ring.monomial(factors, value)
         match g.ring.generators[factors[0][0]]:
             case Draw(law=Exponential()) if value == -1:
-                return uncut(-rest)
+                return -rest, True
             case Applied("log", argument) if value == 1 and _is_uniform(argument):
-                return uncut(-rest)
+                return -rest, True
             case Draw(law=Uniform()):
-                return uncut(_log_of_exponential(-rest if value == 1 else g.ring.one - rest))
+                return (-rest if value == 1 else g.ring.one - rest), False
             case _:
                 continue
     raise Unreadable(f"a rule of acceptance that is not known, {g.text()} < 0", acceptance.place)
@@ -563,6 +643,16 @@ def chance(coin: Acceptance) -> Polynomial:
     raise Unreadable(f"a coin of a kind that is not known, {g.text()} < 0", coin.place)
 
 
+def _deciders(acceptance: Acceptance) -> frozenset[int]:
+    """The uniform or exponential draws that a comparison is with: those that no potential is asked at."""
+    found = set[int]()
+    for number in acceptance.difference.numbers():
+        generator = acceptance.difference.ring.generators[number]
+        inside = generator.argument.numbers() if isinstance(generator, Applied) and generator.name == "log" else ()
+        found |= {n for n in (number, *inside) if _decides(acceptance.difference.ring.generators[n])}
+    return frozenset(found)
+
+
 def _decides(generator: Generator) -> bool:
     """True for a draw of a law that a rule of acceptance compares with."""
     return isinstance(generator, Draw) and isinstance(generator.law, Uniform | Exponential)
@@ -585,8 +675,14 @@ def _log_of_exponential(p: Polynomial) -> Polynomial:
 
 
 def uncut(p: Polynomial) -> Polynomial:
-    """a where p is min(a, 0), else p."""
+    """a where p is min(a, 0), which may be written as (a - |a|) / 2, else p."""
     terms = list(p.terms())
+    for factors, value in terms:
+        generator = p.ring.generators[factors[0][0]] if len(factors) == 1 and factors[0][1] == 1 else None
+        if isinstance(generator, Absolute) and value < 0:
+            half, rest = generator.argument.scaled(-value), p - p.ring.monomial(factors, value)
+            if rest in (half, -half):
+                return rest.scaled(2)
     if len(terms) == 1 and terms[0][1] == 1 and len(terms[0][0]) == 1 and terms[0][0][0][1] == 1:
         generator = p.ring.generators[terms[0][0][0][0]]
         if isinstance(generator, Applied) and generator.name == "min0":

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental.key_reuse._core import check_key_reuse
+from jax.extend import core
 
 from sgmcmc_verification.checks.core.accept_step import potential_decides
 from sgmcmc_verification.checks.core.candidate import Subject
@@ -24,7 +25,7 @@ from sgmcmc_verification.checks.core.precision import in_dtype
 from sgmcmc_verification.checks.core.preflight import difference
 from sgmcmc_verification.checks.core.selection import first_and_structured, structured_targets
 from sgmcmc_verification.checks.core.start_position import start_position
-from sgmcmc_verification.checks.end_points.bounded_loops import bounded
+from sgmcmc_verification.checks.end_points.bounded_loops import bounded, with_one_turn
 from sgmcmc_verification.checks.tracing.estimator_state import drops_state
 from sgmcmc_verification.samplers.estimators.basic import Exact, compiled_gradient
 from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw, Exchange, ParticleLaw
@@ -336,21 +337,30 @@ def key_discipline(case: Case, seed: int) -> Finding:
 def _reuse_by_an_estimate(subject: Subject, target: Target, seed: int) -> str | None:
     """Report of a key that an estimate shares with a draw of the step.
 
-    Several estimates may have one key in common: the same minibatch at two points. One at a time has a key, therefore.
+    Several estimates may have one key in common: the same minibatch at two points, or in all turns of a loop that
+    solves an equation. One at a time has a key, therefore, and a loop takes one turn.
     """
     noisy = with_noise(subject, target)
     report = key_reuse(noisy, target, seed)
     for number in range(MOST_ESTIMATES if report else 0):
         alone = dataclasses.replace(noisy.row, estimator=lambda t, n=number: Nth(noisy.estimator(t), n))
-        if again := key_reuse(Subject(alone, noisy.options, noisy.reference), target, seed):
+        if again := key_reuse(Subject(alone, noisy.options, noisy.reference), target, seed, with_one_turn):
             return again
     return None
 
 
-def key_reuse(subject: Subject, target: Target, seed: int = 0) -> str | None:
+def key_reuse(
+    subject: Subject, target: Target, seed: int = 0, changed: Callable[..., Any] = lambda program: program
+) -> str | None:
     """Report of JAX's key-reuse checker on one unbatched init and step, from a typed key; nothing of host samplers.
 
     The checker of `jax.debug_key_reuse` is called on the traced program, which spares the compilation.
+
+    Args:
+        subject: the sampler.
+        target: that it samples.
+        seed: of the state that is stepped from, and of the key.
+        changed: what is made of init and step before they are looked at.
     """
     k = kit(subject, target)
     if k.host:
@@ -362,9 +372,11 @@ def key_reuse(subject: Subject, target: Target, seed: int = 0) -> str | None:
         ("step", lambda key: k.sampler.step(key, state, k.step_size, k.estimator)),
     )
     for name, program in programs:
+        # read before the checker is on, which looks at loops as soon as they are traced
+        read = jax.make_jaxpr(changed(program))(k.key(seed, 7))
         try:
             with jax.debug_key_reuse(True):
-                check_key_reuse(program, k.key(seed, 7))
+                check_key_reuse(core.jaxpr_as_fun(read), k.key(seed, 7))
         except jax.errors.KeyReuseError as error:
             return f"{name} consumes a key twice: {' '.join(str(error).split())[:200]}"
     return None

@@ -20,6 +20,7 @@ from sgmcmc_verification.checks.core.selection import claims_of
 from sgmcmc_verification.checks.proof.of_subject import proofs_of
 from sgmcmc_verification.checks.proof.prove import HIDDEN, Proof
 from sgmcmc_verification.checks.proof.settings import LINE, NOISY, PLANE, TREE
+from sgmcmc_verification.checks.proof.statements.balance import BALANCE, REJECTION
 from sgmcmc_verification.checks.proof.statements.data import COVARIANCE, FORGOTTEN, STATES, UNBIASED
 from sgmcmc_verification.checks.proof.statements.result import Result
 from sgmcmc_verification.samplers.interface.claims import (
@@ -177,6 +178,8 @@ def invariant_law_for_every_potential(case: Case) -> Finding:
         "Hamiltonian",
         "exchange",
         FORGOTTEN,
+        BALANCE,  # of a kernel that tests its proposals and does not say so
+        REJECTION,
     )
     return finding(case, (*USUAL, NOISY.name), _about(*own))
 

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from sgmcmc_verification.checks.end_points.bounded_loops import MOST, bounded
+from sgmcmc_verification.checks.end_points.bounded_loops import MOST, bounded, with_one_turn
 
 
 def above(key, level):
@@ -29,3 +29,12 @@ def test_a_loop_without_an_end_comes_back():
 
 def test_a_program_without_loops_is_left_alone():
     assert float(bounded(jnp.sin)(1.0)) == float(jnp.sin(1.0))
+
+
+def test_one_turn_is_the_first_one():
+    def turns(x):
+        y = jax.lax.while_loop(lambda y: y < 9.0, lambda y: y * 3.0, x)
+        last, each = jax.lax.scan(lambda carry, step: (carry + step, carry), y, jnp.arange(4.0) + 2.0)
+        return last, each
+
+    assert jax.tree.map(lambda a: a.tolist(), with_one_turn(turns)(jnp.asarray(1.0))) == (5.0, [3.0] * 4)

@@ -159,3 +159,72 @@ def test_large_numbers_inside_of_a_proposal_are_no_violation():
     steep = DiagonalMetric(lambda x: 1 + x**16 / 4)
     assert prove(lambda target: MMALA(steep), 1).verdict == "pass"
     assert prove(lambda target: WithoutVolume(steep), 1).verdict == "fail"
+
+
+def walk(rule=lambda u, r: jnp.log(u) < r, draw=lambda key, x: jax.random.normal(key, x.shape, x.dtype)):
+    """A walk whose proposal is moved by `draw` and accepted where rule(u, U(x) - U(y)) is true."""
+
+    def step(key, x, h, estimator):
+        move, accept = jax.random.split(key)
+        energy = lambda at: estimator.estimate(move, (), at)[0].potential
+        y = x + jnp.sqrt(2 * h) * draw(move, x)
+        return jnp.where(rule(jax.random.uniform(accept, (), x.dtype), energy(x) - energy(y)), y, x)
+
+    return simple_sampler(step, needs=("potential",), claims=Claims(Source("", "own"), ExactLaw()))
+
+
+BALANCED = {
+    "cut by min": lambda u, r: jnp.log(u) < jnp.minimum(r, 0),
+    "cut by max": lambda u, r: u < jnp.exp(-jnp.maximum(-r, 0)),
+    "cut by max, halved": lambda u, r: jnp.log(u) < -jnp.maximum(-2 * r, 0) / 2,
+    "lazy": lambda u, r: u < 0.5 * jnp.minimum(1, jnp.exp(r)),
+    "lazy by logarithms": lambda u, r: jnp.log(u) < jnp.log(0.5) + jnp.minimum(r, 0),
+    "lazy by a constant": lambda u, r: jnp.log(u) + 0.3 < jnp.minimum(r, 0),
+    "Barker": lambda u, r: u < 1 / (1 + jnp.exp(-r)),
+    "Barker by tanh": lambda u, r: u < (1 + jnp.tanh(r / 2)) / 2,
+    "Barker by log_sigmoid": lambda u, r: jnp.log(u) < jax.nn.log_sigmoid(r),
+    "Barker by logaddexp": lambda u, r: jnp.log(u) < -jnp.logaddexp(0.0, -r),
+}
+UNBALANCED = {
+    "half of the energy": lambda u, r: jnp.log(u) < jnp.minimum(r / 2, 0),
+    "half of the energy, cut by max": lambda u, r: u < jnp.exp(-jnp.maximum(-r / 2, 0)),
+    "a shift before the cut": lambda u, r: jnp.log(u) < jnp.minimum(r + 0.3, 0),
+    "a factor before the cut": lambda u, r: u < jnp.minimum(1, 0.5 * jnp.exp(r)),
+    "both ways downhill": lambda u, r: jnp.log(u) < -jnp.abs(r),
+    "Barker of twice the energy": lambda u, r: jnp.log(u) < jax.nn.log_sigmoid(2 * r),
+    "Barker with a shift": lambda u, r: u < 1 / (1 + 2 * jnp.exp(-r)),
+}
+BACK_AND_FORTH = {
+    "uniform": lambda k, x: jax.random.uniform(k, x.shape, x.dtype, -1, 1),
+    "uniform on (0, 1), shifted": lambda k, x: jax.random.uniform(k, x.shape, x.dtype) - 0.5,
+    "Laplace": lambda k, x: jax.random.laplace(k, x.shape, x.dtype),
+    "Student": lambda k, x: jax.random.t(k, 5.0, x.shape, x.dtype),
+    "signs": lambda k, x: jax.random.rademacher(k, x.shape, x.dtype),
+}
+ONE_WAY = {
+    "uniform, off the middle": lambda k, x: jax.random.uniform(k, x.shape, x.dtype) - 0.4,
+    "exponential": lambda k, x: jax.random.exponential(k, x.shape, x.dtype) - 1,
+    "Laplace, growing with x": lambda k, x: x * jax.random.laplace(k, x.shape, x.dtype),
+    "Laplace with a drift": lambda k, x: -0.3 * x + jax.random.laplace(k, x.shape, x.dtype),
+    "signs, growing with x": lambda k, x: (1 + x**2) * jax.random.rademacher(k, x.shape, x.dtype),
+}
+
+
+@pytest.mark.parametrize("name", BALANCED)
+def test_a_rule_that_balances_passes_however_it_is_written(name):
+    assert prove(walk(rule=BALANCED[name]), 1).verdict == "pass"
+
+
+@pytest.mark.parametrize("name", UNBALANCED)
+def test_a_rule_that_does_not_balance_fails(name):
+    assert prove(walk(rule=UNBALANCED[name]), 1).verdict == "fail"
+
+
+@pytest.mark.parametrize("name", BACK_AND_FORTH)
+def test_a_proposal_by_a_symmetric_law_is_undone_by_its_mirror_image(name):
+    assert prove(walk(draw=BACK_AND_FORTH[name]), 2).verdict == "pass"
+
+
+@pytest.mark.parametrize("name", ONE_WAY)
+def test_a_proposal_that_needs_a_ratio_of_densities_does_not_pass_without_it(name):
+    assert prove(walk(draw=ONE_WAY[name]), 2).verdict != "pass"

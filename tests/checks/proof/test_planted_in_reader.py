@@ -123,8 +123,8 @@ def test_keys_that_are_forgotten_are_seen_by_known_results(monkeypatch):
 def test_an_acceptance_read_the_wrong_way_round_fails(monkeypatch):
     from sgmcmc_verification.checks.proof.statements import balance
 
-    right = balance.log_ratio
-    monkeypatch.setattr(balance, "log_ratio", lambda acceptance: -right(acceptance))
+    right = balance._compared
+    monkeypatch.setattr(balance, "_compared", lambda acceptance: (-(found := right(acceptance))[0], found[1]))
     assert not holds("mala")
 
 

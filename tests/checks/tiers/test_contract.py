@@ -149,3 +149,33 @@ def test_estimates_may_share_a_key_and_a_draw_may_not_share_theirs():
     assert verdict("key_discipline", ahead.two_sides).verdict == "pass"
     assert verdict("key_discipline", ahead.antithetic_twins).verdict == "pass"
     assert verdict("key_discipline", shared_with_the_noise).verdict == "fail"
+
+
+def solved_in_a_loop(key, x, h, estimator):
+    """The implicit Euler step by a loop, with one minibatch for all its turns."""
+    batch, noise = jax.random.split(key)
+    goal = x + jnp.sqrt(2 * h) * jax.random.normal(noise, x.shape, x.dtype)
+    turn = lambda _, y: goal - h * estimator.estimate(batch, (), y)[0].gradient
+    return jax.lax.fori_loop(0, 20, turn, goal)
+
+
+def noise_in_a_loop(key, x, h, estimator):
+    """Two steps in a loop with one draw of the noise."""
+
+    def turn(i, x):
+        gradient = estimator.estimate(jax.random.fold_in(key, i), (), x)[0].gradient
+        return x - h / 2 * gradient + jnp.sqrt(h) * jax.random.normal(key, x.shape, x.dtype)
+
+    return jax.lax.fori_loop(0, 2, turn, x)
+
+
+def batch_of_a_loop_and_noise(key, x, h, estimator):
+    """A minibatch of a loop from the key of the noise after it."""
+    y = jax.lax.fori_loop(0, 3, lambda _, y: x - h * estimator.estimate(key, (), (x + y) / 2)[0].gradient, x)
+    return y + jnp.sqrt(2 * h) * jax.random.normal(key, x.shape, x.dtype)
+
+
+def test_a_minibatch_may_serve_all_turns_of_a_loop_and_noise_may_not():
+    assert verdict("key_discipline", simple_sampler(solved_in_a_loop)).verdict == "pass"
+    assert verdict("key_discipline", simple_sampler(noise_in_a_loop)).verdict == "fail"
+    assert verdict("key_discipline", simple_sampler(batch_of_a_loop_and_noise)).verdict == "fail"

@@ -143,7 +143,9 @@ def test_the_law_of_a_scheme_is_proved_on_lines_planes_and_trees_at_all_options(
     balance = verdicts.pop("balance_for_every_potential")
     assert set(verdicts.values()) == {"pass"}, {n: r.reason for n, r in found.items()}
     assert balance == "not-applicable"
-    assert {"line", "gaussian", "plane", "pytree", "gradient-noise"} <= set(found[LAW].meets)
+    assert {"line", "gaussian", "plane", "pytree"} <= set(found[LAW].meets)
+    # the gradient that baoab keeps holds the noise of its last kick: a state beyond z, which numbers decide
+    assert ("gradient-noise" in found[LAW].meets) == (name != "baoab")
     assert {"line", "plane"} & set(found["generator_for_every_potential"].meets)
     for options in subject.row.variants:
         other = dataclasses.replace(subject, options=options)
