@@ -598,8 +598,7 @@ def _compared(acceptance: Acceptance) -> tuple[Polynomial, bool]:
         Unreadable: for any other rule.
     """
     # accepted where g < 0
-    g = acceptance.difference if acceptance.holds else -acceptance.difference
-    g = opened(g, frozenset(number for number in draws_in(g) if _decides(g.ring.generators[number])))
+    g = _with_deciders(acceptance) if acceptance.holds else -_with_deciders(acceptance)
     for factors, value in g.terms():
         if len(factors) != 1 or factors[0][1] != 1 or abs(value) != 1:
             continue
@@ -643,13 +642,20 @@ def chance(coin: Acceptance) -> Polynomial:
     raise Unreadable(f"a coin of a kind that is not known, {g.text()} < 0", coin.place)
 
 
+def _with_deciders(acceptance: Acceptance) -> Polynomial:
+    """The difference that is compared with 0, with the draws that may decide outside of abbreviations."""
+    g = acceptance.difference
+    return opened(g, frozenset(number for number in draws_in(g) if _decides(g.ring.generators[number])))
+
+
 def _deciders(acceptance: Acceptance) -> frozenset[int]:
     """The uniform or exponential draws that a comparison is with: those that no potential is asked at."""
-    found = set[int]()
-    for number in acceptance.difference.numbers():
-        generator = acceptance.difference.ring.generators[number]
+    difference, found = _with_deciders(acceptance), set[int]()
+    generators = difference.ring.generators
+    for number in difference.numbers():
+        generator = generators[number]
         inside = generator.argument.numbers() if isinstance(generator, Applied) and generator.name == "log" else ()
-        found |= {n for n in (number, *inside) if _decides(acceptance.difference.ring.generators[n])}
+        found |= {n for n in (number, *inside) if _decides(generators[n])}
     return frozenset(found)
 
 

@@ -12,8 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.experimental.key_reuse._core import check_key_reuse
-from jax.extend import core
+from jax.experimental.key_reuse._core import check_key_reuse_jaxpr
 
 from sgmcmc_verification.checks.core.accept_step import potential_decides
 from sgmcmc_verification.checks.core.candidate import Subject
@@ -372,11 +371,9 @@ def key_reuse(
         ("step", lambda key: k.sampler.step(key, state, k.step_size, k.estimator)),
     )
     for name, program in programs:
-        # read before the checker is on, which looks at loops as soon as they are traced
         read = jax.make_jaxpr(changed(program))(k.key(seed, 7))
         try:
-            with jax.debug_key_reuse(True):
-                check_key_reuse(core.jaxpr_as_fun(read), k.key(seed, 7))
+            check_key_reuse_jaxpr(read.jaxpr)
         except jax.errors.KeyReuseError as error:
             return f"{name} consumes a key twice: {' '.join(str(error).split())[:200]}"
     return None
