@@ -20,7 +20,10 @@ from sgmcmc_verification.checks.tracing.noise_tape import short_place
 
 MOST_WAYS = 32
 """Ways through the branches of one function that are run."""
-MACHINERY = frozenset({"jax", "jaxlib", "numpy", "scipy", "torch", "contextlib", "functools", "copy", "dataclasses"})
+MACHINERY = frozenset(
+    {"jax", "jaxlib", "numpy", "scipy", "torch", "contextlib", "functools", "copy", "dataclasses"}
+    | {"jaxtyping", "beartype"}
+)
 """Packages whose frames are nobody's sampler."""
 MODES = ("adapters.torch.recorder", "adapters.torch.noise_tape")
 """Modules that answer in the middle of an operation of torch."""

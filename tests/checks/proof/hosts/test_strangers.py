@@ -1,9 +1,11 @@
 """Samplers in NumPy: no wrong one passes, right ones do, and a reason says what was met and where."""
 
 import itertools
+import os
 
 import numpy as np
 import pytest
+from beartype import beartype
 
 from sgmcmc_verification.checks.core.third_party import builder
 from sgmcmc_verification.checks.proof.prove import prove
@@ -126,3 +128,16 @@ def test_a_counter_is_seen_wherever_it_counts_long_before_it_acts(clock):
         return x - h * gradient(rng, estimator, x) + np.sqrt(2 * h * T) * rng.normal(size=x.shape)
 
     assert "hidden state" in proof_of(host(step)).reason
+
+
+def test_the_environment_of_the_process_is_nobodys_memory():
+    @beartype
+    def scale(x: object) -> object:
+        os.environ["STEPS"] = str(int(os.environ.get("STEPS", "0")) + 1)
+        return np.sqrt(x)
+
+    def step(rng, x, h, estimator):
+        return x - h * gradient(rng, estimator, x) + scale(2 * h) * rng.normal(size=x.shape)
+
+    proof = proof_of(host(step))
+    assert proof.is_proved, str(proof)
