@@ -132,12 +132,12 @@ def test_a_counter_is_seen_wherever_it_counts_long_before_it_acts(clock):
 
 def test_the_environment_of_the_process_is_nobodys_memory():
     @beartype
-    def scale(x: object) -> object:
-        os.environ["STEPS"] = str(int(os.environ.get("STEPS", "0")) + 1)
+    def scale(x, name: str):
+        os.environ[name] = str(int(os.environ.get(name, "0")) + 1)
         return np.sqrt(x)
 
     def step(rng, x, h, estimator):
-        return x - h * gradient(rng, estimator, x) + scale(2 * h) * rng.normal(size=x.shape)
+        return x - h * gradient(rng, estimator, x) + scale(2 * h, "STEPS") * rng.normal(size=x.shape)
 
     proof = proof_of(host(step))
     assert proof.is_proved, str(proof)
