@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sgmcmc_verification.checks.core.finding import Finding, Significance, Tolerance
-from sgmcmc_verification.checks.statistics.outcome import Outcome
-from sgmcmc_verification.checks.statistics.sequential import decide_sequentially, detectable
+from sgmcmc_verification.checks.statistics.outcome import Outcome, normal_quantile
+from sgmcmc_verification.checks.statistics.sequential import decide_sequentially, detectable, stage_levels
 from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
 from sgmcmc_verification.samplers.interface.capabilities import SimultaneousChains
 
@@ -149,6 +149,21 @@ def decide_statistically(
             standard_error=worst.standard_error,
         ),
     )
+
+
+def enough(spread: float, effect: float, tests: int) -> int:
+    """Number of values whose mean shows an effect, one of several tests, if they are normal: for plans from pilots.
+
+    Pilots are too few for the skewness that they show. What is found by that many values is judged by `detectable`.
+
+    Args:
+        spread: standard deviation of a value.
+        effect: that the first stage is to see at the level and with the power of every case.
+        tests: made of them.
+    """
+    _, gamma = stage_levels(ALPHA, STAGES)
+    z = normal_quantile(math.log(gamma / 2 / tests)) + normal_quantile(math.log((1 - POWER) / STAGES))
+    return math.ceil((z * spread / effect) ** 2)
 
 
 def not_finite(name: str, n: int, unit: str) -> Outcome:

@@ -25,14 +25,14 @@ from sgmcmc_verification.samplers.interface.opened_state import with_objects
 from sgmcmc_verification.samplers.interface.sampler import Sampler
 from sgmcmc_verification.targets.target import Target
 
-BLOCK = 1 << 13
-"""Runs that one compiled call makes."""
 FACTORS = 2.0 ** np.arange(7)
 """Multiples of the usual step size at which the share of rejections is looked at."""
 TINY = 1 / 64
 """Multiple of it at which a Metropolis test hardly rejects: the share goes as sqrt(h) or faster."""
 TRIALS = 256
-"""Runs, and steps, of that look."""
+"""Runs of that look."""
+BLOCK = TRIALS
+"""Runs that one compiled call makes: one program for all numbers of them; larger blocks are hardly faster."""
 REJECTED = 0.5
 """Share of rejections up to which a step size is raised: a kernel that hardly ever rejects shows its proposal only."""
 SEEN = 100
@@ -76,8 +76,8 @@ class Runs:
             running = self.sampler if self.host else bounded_sampler(self.sampler)
             self._begin, self._read, self._example = running.pack, running.unpack, running.unpack(state)
         self._running = running
-        many = jax.vmap(self._one, (0, 0, None, None, None))
-        self._compiled = None if self.host else jax.jit(many, compiler_options=OPTIMISED if long else None)
+        options = OPTIMISED if long else None
+        self._compiled = None if self.host else jax.jit(self._block, compiler_options=options)
 
     def starts(self, seed: int, count: int) -> np.ndarray:
         """Exact draws (count, d), or (count, n) of z. Raises NotApplicable if none can be had."""
@@ -92,16 +92,21 @@ class Runs:
         """Averages (N, K) over steps after the first `discard`, and the share (N,) of steps that did not move."""
         if self._compiled is None:
             return self._host(seed, starts, h, steps, discard)
-        key, parts = jax.random.key(seed), []
-        block = min(BLOCK, len(starts))
-        for number, first in enumerate(range(0, len(starts), block)):
-            part = starts[first : first + block]
-            padded = np.concatenate([part, np.repeat(part[-1:], block - len(part), axis=0)])
-            keys = jax.random.split(jax.random.fold_in(key, number), block)
-            out = self._compiled(keys, jnp.asarray(padded), h, steps, discard)
+        parts = []
+        for number, first in enumerate(range(0, len(starts), BLOCK)):
+            part = starts[first : first + BLOCK]
+            padded = np.concatenate([part, np.repeat(part[-1:], BLOCK - len(part), axis=0)])
+            # one kind of number each: a second program costs more than most blocks
+            out = self._compiled(np.array([seed, number]), padded, np.float64(h), np.int64(steps), np.int64(discard))
             parts.append([np.asarray(a)[: len(part)] for a in out])
         means, still = (np.concatenate(column) for column in zip(*parts, strict=True))
         return means, still
+
+    def _block(
+        self, seeds: jax.Array, starts: jax.Array, h: Any, steps: Any, discard: Any
+    ) -> tuple[jax.Array, jax.Array]:
+        keys = jax.random.split(jax.random.fold_in(jax.random.key(seeds[0]), seeds[1]), len(starts))
+        return jax.vmap(self._one, (0, 0, None, None, None))(keys, starts, h, steps, discard)
 
     def _one(self, key: jax.Array, start: jax.Array, h: Any, steps: Any, discard: Any) -> tuple[jax.Array, jax.Array]:
         sampler, estimator = self._running, self.estimator
@@ -176,20 +181,21 @@ PILOTS, HOST_PILOTS = TRIALS, 48
 """Runs that tell how much of an average is known from the start of its run."""
 
 
-def known_share(runs: Runs, seed: int, h: float, steps: int, discard: int) -> np.ndarray:
+def known_share(runs: Runs, seed: int, h: float, steps: int, discard: int) -> tuple[np.ndarray, np.ndarray]:
     """Slopes (K,) of averages along a run on the values at its start, from runs that are used for nothing else.
 
     A start is an exact draw, the expectation of f there is known: less a multiple of f(start) - pi(f) an average has
-    the same expectation, and for short runs a much smaller variance.
+    the same expectation, and for short runs a much smaller variance. The standard deviations (K,) are of what is left.
     """
     starts = runs.starts(seed, HOST_PILOTS if runs.host else PILOTS)
     means, _ = runs.means(seed, starts, h, steps, discard)
     if not np.all(np.isfinite(means)):
-        return np.zeros(means.shape[1])
+        return np.zeros(means.shape[1]), np.full(means.shape[1], np.inf)
     first = runs.functions.values(starts)
     first, means = first - first.mean(axis=0), means - means.mean(axis=0)
     square = np.sum(first**2, axis=0)
-    return np.sum(first * means, axis=0) / np.where(square > 0, square, np.inf)
+    share = np.sum(first * means, axis=0) / np.where(square > 0, square, np.inf)
+    return share, np.std(means - share * first, axis=0)
 
 
 def position_is_all(runs: Runs) -> bool:

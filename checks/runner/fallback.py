@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sgmcmc_verification.checks.core import obligations as o
+from sgmcmc_verification.checks.core.accept_step import potential_decides
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.conclusion import Judged, Plan, conclude, unmet
@@ -25,6 +26,7 @@ from sgmcmc_verification.checks.tiers.invariance import (
 from sgmcmc_verification.samplers.estimators.basic import Minibatch
 from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.claims import ExactLaw
 from sgmcmc_verification.targets.target import Target
 
 TARGETS = {
@@ -81,7 +83,12 @@ def _runs(subject: Subject, obligation: o.Obligation) -> Iterator[tuple[Subject,
     names = mine or [name for name in TARGETS[obligation] if runs_on(subject, name)] or own or list(subject.row.targets)
     if obligation is o.GRADIENT_NOISE:
         subject = dataclasses.replace(subject, row=dataclasses.replace(subject.row, estimator=_minibatches(subject)))
-    for name in names if obligation is o.FINITE else names[:1]:
+    if obligation is o.PYTREE and _tests_proposals(subject, names[0]):
+        # rows of a matrix that share their noise show in the network, a decision for each leaf where they correlate
+        number = 2
+    else:
+        number = len(names) if obligation is o.FINITE else 1
+    for name in names[:number]:
         yield subject, name
 
 
@@ -99,7 +106,7 @@ def _minibatches(subject: Subject) -> Any:
 
 
 def sample(subject: Subject, results: Sequence[Judged], plan: Plan, seed: int) -> list[Result]:
-    """The results of what is pending: by a few steps from exact draws if that decides, else by long runs."""
+    """The results of what is pending, each as `by_sampling` has it."""
     found = []
     chosen = pending(subject, results, plan)
     several = bool(chosen) and bool({o.KNOWN_DRAWS.name, o.BRANCHES.name} & set(unmet(results, plan)))
@@ -114,8 +121,19 @@ def sample(subject: Subject, results: Sequence[Judged], plan: Plan, seed: int) -
 
 
 def by_sampling(subject: Subject, target: str, seed: int, several: bool = False) -> Result:
-    """The law on one target by steps, one or several, or by runs if those cannot decide."""
+    """The law on one target by steps, one or several, or by runs if those cannot decide, or see more."""
     if find_target(target).finite is not None:
         return execute(law_of_states, subject, target, seed)
+    if _tests_proposals(subject, target):
+        return execute(law_of_runs, subject, target, seed)
     result = execute(law_of_several_steps if several else law_of_steps, subject, target, seed)
     return result if result.verdict in ("pass", "fail", "error") else execute(law_of_runs, subject, target, seed)
+
+
+def _tests_proposals(subject: Subject, target: str) -> bool:
+    """True for a kernel whose runs, at one step size, take no longer than its steps, and see more; not in Python."""
+    try:
+        sampler = subject.sampler(find_target(target))
+        return not on_host(sampler) and (ExactLaw in sampler.claims or potential_decides(subject))
+    except Exception:
+        return False

@@ -15,21 +15,33 @@ from sgmcmc_verification.checks.core.check import Case, require_stationary_law, 
 from sgmcmc_verification.checks.core.finding import Finding
 from sgmcmc_verification.checks.core.obligations import BRANCHES, KNOWN_DRAWS, MANY, of_target
 from sgmcmc_verification.checks.core.selection import nowhere
-from sgmcmc_verification.checks.end_points.error_rates import Sensitivity, decide_statistically, not_finite, stage_seed
+from sgmcmc_verification.checks.end_points.error_rates import (
+    Sensitivity,
+    decide_statistically,
+    enough,
+    not_finite,
+    stage_seed,
+)
 from sgmcmc_verification.checks.end_points.functions import PER_VARIANCE, functions_of, of_one
 from sgmcmc_verification.checks.end_points.runs import Runs, known_share, position_is_all, step_size_of
-from sgmcmc_verification.checks.end_points.step_size_limit import order_of, outcomes_of
+from sgmcmc_verification.checks.end_points.step_size_limit import extrapolation, order_of, outcomes_of
 from sgmcmc_verification.checks.statistics.outcome import Outcome
 from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw
 
 RUNS, HOST_RUNS, OF_MANY = 1 << 14, 480, 3 << 10
-"""Runs of the first stage: of compiled steps, of those that Python takes one by one, and in fifty dimensions."""
+"""The most runs of the first stage: of compiled steps, of those that Python takes one by one, in fifty dimensions."""
+LEAST = 1 << 10
+"""Compiled runs that are always made."""
 STEPS, HOST_STEPS = 200, 60
 """Steps of a run of the largest size; as many before, where the state holds more than the position."""
 LONGER = 8
 """Factor of the latter where runs of a kernel that tests its proposals have not the law of the target."""
 PROMISED, HOST_PROMISED = 0.5, 1.5
-"""Relative error of a variance that is seen; a kernel that is exact shows a tenth of it."""
+"""Relative error of a variance that is seen."""
+AIM, EXACT_AIM, FEW = 0.4, 0.15, 8
+"""Part of it that so many runs are made to see as pilots say are needed; a kernel that is exact shows more, for no more
+time, in up to so many dimensions.
+"""
 
 
 UNIT = "of a characteristic function"
@@ -52,8 +64,9 @@ def law_of_runs(case: Case, seed: int) -> Finding:
     claims = case.subject.sampler(case.target).claims
     require_stationary_law(claims)
     functions = functions_of(case.target, claims.temperature)
-    runs = Runs(case.subject, case.target, functions)
     tests = ExactLaw in claims or potential_decides(case.subject)
+    # one step size in few dimensions takes less time than the optimisation of its program
+    runs = Runs(case.subject, case.target, functions, long=not tests or case.target.size >= MANY)
     h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
     judge = lambda exact, longer=1: _judge(case, runs, seed, h, rejected, exact, longer)
     if ExactLaw in claims or not tests:
@@ -82,7 +95,14 @@ def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: 
     discard = 0 if alone else longer * steps
     # a momentum that is drawn afresh in every step carries the position by h, hence as a time of h^2 does
     more = 4 if Composite in claims or (alone and case.subject.row.step_power < 1) else 2
-    share = known_share(runs, stage_seed(seed, 0, 31), h, steps + discard, discard)
+    share, spread = known_share(runs, stage_seed(seed, 0, 31), h, steps + discard, discard)
+
+    promised = PER_VARIANCE * (HOST_PROMISED if runs.host else PROMISED)
+    order, tests = order_of(claims), len(functions.names)
+    amplified = 1.0 if exact else float(np.linalg.norm(extrapolation(order)[0]))
+    if np.isfinite(spread).all() and not runs.host:
+        aim = EXACT_AIM if exact and case.target.size <= FEW else AIM
+        count = min(count, max(LEAST, enough(amplified * spread.max(), promised * aim, tests)))
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
         values = []
@@ -93,14 +113,13 @@ def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: 
             if not np.isfinite(means).all():
                 return [not_finite("averages that are not finite", n, UNIT)]
             values.append(means - share * (functions.values(starts) - functions.expected))
-        return outcomes_of(np.stack(values), order_of(claims), functions.expected, functions.names, UNIT)
+        return outcomes_of(np.stack(values), order, functions.expected, functions.names, UNIT)
 
-    promised = HOST_PROMISED if runs.host else PROMISED
     what = f"{rejected:.0%} of the steps rejected, " if rejected else ""
     return decide_statistically(
         run,
         first_n=count,
-        promised=Sensitivity(PER_VARIANCE * promised, chains=count, primary=lambda o: of_one(o.name, "y")),
+        promised=Sensitivity(promised, chains=count, primary=lambda o: of_one(o.name, "y")),
         allowance_source="nothing" if exact else "the correction of order h^(q+1), extrapolated away last",
         reason=lambda o: (
             f"by sampling, {what}the {'average' if exact else 'limit h -> 0'} of {o.name} is "

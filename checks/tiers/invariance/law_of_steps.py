@@ -20,7 +20,8 @@ apart have in common, and only they forget a state beside the position whose law
 Source: ethier1986markov, proposition 4.9.2 (a law is stationary if E L f = 0 for all f of a core).
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -40,7 +41,13 @@ from sgmcmc_verification.checks.core.check import (
 from sgmcmc_verification.checks.core.finding import Finding
 from sgmcmc_verification.checks.core.obligations import BRANCHES, KNOWN_DRAWS, MANY, of_target
 from sgmcmc_verification.checks.core.selection import nowhere
-from sgmcmc_verification.checks.end_points.error_rates import Sensitivity, decide_statistically, not_finite, stage_seed
+from sgmcmc_verification.checks.end_points.error_rates import (
+    Sensitivity,
+    decide_statistically,
+    enough,
+    not_finite,
+    stage_seed,
+)
 from sgmcmc_verification.checks.end_points.functions import (
     Auxiliary,
     Functions,
@@ -59,10 +66,8 @@ from sgmcmc_verification.targets.target import Target
 
 EXACT, RATES, OF_MANY, OF_HOSTS = 1 << 15, 1 << 14, 1 << 13, 1 << 11
 """Steps of the first stage: of exact kernels, at each of three step sizes, in fifty dimensions, of those in Python."""
-BESIDE = 4
-"""Factor of them where z holds more than the position: functions of both vary more, and runs, of which these steps take
-the place, see more.
-"""
+MORE, SPARE = 8, 1.5
+"""Factor by which they may grow to see what is promised; of what the pilots say is needed, for they are few."""
 SEVERAL = 8
 """Steps of the second statement."""
 PILOTS = 1 << 11
@@ -74,6 +79,9 @@ PER_VARIANCE = 2 * np.exp(-1 / 2) / (1 - np.exp(-2))
 PROMISED = 0.5
 """Relative error of the variance of the noise that is seen."""
 UNIT = "of the Dirichlet form"
+UNKNOWN = "the state holds more than the position, of a law that is not known"
+DOUBT = 1e-4
+"""Level at which pilots have runs take the place of a hypothesis on that law; nothing is said of the sampler."""
 
 
 @statement(
@@ -128,7 +136,7 @@ def _law(case: Case, seed: int, several: int) -> Finding:
     if tests and ExactLaw not in claims and _rejected(found):
         found = _judge(steps, h, rejected, exact=False)
     if auxiliary is not None and _rejected(found):
-        raise OutOfReach(f"the state holds more than the position, of a law that is not known ({found.reason})")
+        raise OutOfReach(f"{UNKNOWN} ({found.reason})")
     return found
 
 
@@ -148,7 +156,7 @@ def law_of_rest(subject: Subject, target: Target) -> Auxiliary | None:
     if not extra:
         return None
     if not target.manifold.is_linear or extra < 0 or Exchange in claims:
-        raise OutOfReach("the state holds more than the position, of a law that is not known")
+        raise OutOfReach(UNKNOWN)
     try:
         if Diffusion in claims:
             points = draw_positions(target, claims.temperature, np.random.default_rng(0), 2)
@@ -231,7 +239,6 @@ def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
     runs, names, claims = steps.runs, steps.names, steps.runs.sampler.claims
     alone = runs.auxiliary is None
     count = OF_HOSTS if runs.host else OF_MANY if runs.target.size >= MANY else EXACT if exact else RATES
-    count *= 1 if alone else BESIDE
     hs = [h] if exact else [h, h / 2, h / 4]
     pilots = list(steps.changes(PILOT, min(PILOTS, count // 4), hs))
     # its own at each size: a momentum that is drawn afresh in every step makes it go like h^2
@@ -243,23 +250,34 @@ def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
         raise OutOfReach("no step moves the state by a finite amount, in the directions that are looked at")
     factors = [multiples(*pilot) for pilot in pilots]
 
-    def run(stage: int, n: int) -> Sequence[Outcome]:
+    def judged(pairs: Iterable[tuple[np.ndarray, np.ndarray]]) -> Sequence[Outcome]:
         values = []
-        for form, factor, (changes, controls) in zip(forms, factors, steps.changes(stage, n, hs), strict=True):
+        for form, factor, (changes, controls) in zip(forms, factors, pairs, strict=True):
             rates = changes - np.einsum("ck,cnk->nk", factor, controls)
             values.append(rates[:, moved] / form[moved])
         if not np.isfinite(values).all():
-            return [not_finite("a step that is not finite", n, UNIT)]
+            return [not_finite("a step that is not finite", len(values[0]), UNIT)]
         # an order of the position alone says less of z
         order = order_of(claims) if alone else 1
         return outcomes_of(np.stack(values), order, np.zeros(len(used)), used, UNIT)
 
+    seen = judged(pilots)
+    worst = min(seen, key=lambda o: o.log_p)
+    if not alone and math.log(len(seen)) + worst.log_p < math.log(DOUBT):
+        raise OutOfReach(f"{UNKNOWN} (by sampling, {worst.name} changes in {steps.what})")
+    promised = PER_VARIANCE * PROMISED
+    error = max(o.standard_error or 0.0 for o in seen if primary(o.name))
+    needed = int(SPARE * enough(error * seen[0].n ** 0.5, promised, len(used)))
+    if needed > MORE * count:
+        raise OutOfReach(f"{needed} steps would be needed to see what is promised")
+    count = max(count, needed)
+
     what = f"{rejected:.0%} of the steps rejected, " if rejected else ""
     what += "the change of" if exact else "the limit h -> 0 of the rate of"
     return decide_statistically(
-        run,
+        lambda stage, n: judged(steps.changes(stage, n, hs)),
         first_n=count,
-        promised=Sensitivity(PER_VARIANCE * PROMISED, chains=count, primary=lambda o: primary(o.name)),
+        promised=Sensitivity(promised, chains=count, primary=lambda o: primary(o.name)),
         allowance_source="nothing" if exact else "the correction of order h^(q+1), extrapolated away last",
         reason=lambda o: (
             f"by sampling, {what} {o.name} in {steps.what} is "
