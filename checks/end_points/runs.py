@@ -151,19 +151,21 @@ class Runs:
         return np.array(means), np.array(still)
 
 
-def step_size_of(runs: Runs, usual: float, seed: int, tests: bool = True) -> tuple[float, float]:
+def step_size_of(runs: Runs, usual: float, seed: int, tests: bool = True, exact: bool = False) -> tuple[float, float]:
     """The largest of `FACTORS` times the usual step size at which a test rejects half of the steps, and that share.
 
     The usual one if nothing is ever rejected, or if there is no test (`tests`): a velocity that is turned in the middle
     of a step leads back too. What a test rejects becomes rare as h -> 0; what a coin lets rest, Barker's rule or a
-    weight of its own does not, and is left out. Raises OutOfReach if not even the usual one can be run.
+    weight of its own does not, and is left out. A kernel that claims to be `exact` is so at the largest that can be
+    run, rejected or not: one that never rejects what it should is nearly right at the usual one. Raises OutOfReach if
+    not even the usual one can be run.
     """
     trials, steps = 16 if runs.host else TRIALS, 16
     starts = runs.starts(seed, trials)
     tiny = float(runs.means(seed, starts, TINY * usual, steps, 0)[1].mean())
     noise = 4 * np.sqrt(2 * tiny * (1 - tiny) / (trials * steps))
     best, share = usual, 0.0
-    for factor in FACTORS if tests else FACTORS[:1]:
+    for factor in FACTORS if tests or exact else FACTORS[:1]:
         means, still = runs.means(seed, starts, factor * usual, steps, 0)
         if not np.all(np.isfinite(means)):
             if factor == 1.0:
@@ -172,8 +174,8 @@ def step_size_of(runs: Runs, usual: float, seed: int, tests: bool = True) -> tup
         rejected = (float(still.mean()) - tiny) / max(1 - tiny, 1 / trials)
         if rejected > REJECTED:
             break
-        if rejected > 0.01 + noise:
-            best, share = factor * usual, rejected
+        if exact or rejected > 0.01 + noise:
+            best, share = factor * usual, max(rejected, 0.0)
     return best, share
 
 

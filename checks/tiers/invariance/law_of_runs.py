@@ -67,7 +67,7 @@ def law_of_runs(case: Case, seed: int) -> Finding:
     tests = ExactLaw in claims or potential_decides(case.subject)
     # one step size in few dimensions takes less time than the optimisation of its program
     runs = Runs(case.subject, case.target, functions, long=not tests or case.target.size >= MANY)
-    h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
+    h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30), tests, ExactLaw in claims)
     judge = lambda exact, longer=1: _judge(case, runs, seed, h, rejected, exact, longer)
     if ExactLaw in claims or not tests:
         return judge(ExactLaw in claims)

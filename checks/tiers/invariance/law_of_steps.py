@@ -129,7 +129,7 @@ def _law(case: Case, seed: int, several: int) -> Finding:
         functions = functions_of_variable(case.target, claims.temperature, auxiliary)
     runs = Runs(case.subject, case.target, with_phases(functions), long=False, auxiliary=auxiliary)
     tests = ExactLaw in claims or potential_decides(case.subject)
-    h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
+    h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30), tests, ExactLaw in claims)
     steps = Steps(runs, functions, several, seed)
     # What tests its proposals is likely to be exact, claimed or not: seen at one step size, with less noise.
     found = _judge(steps, h, rejected, exact=tests)
