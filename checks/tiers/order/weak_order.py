@@ -1,6 +1,7 @@
 """The order tier: local weak order, and the defect series of the invariant law."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +31,8 @@ COARSER = (-1, -2)
 """Refinements of a rule that are tried where the usual one is too large a grid; its error tells whether they do."""
 MAX_HOST_POINTS = 2000
 """Largest number of (point, step size) pairs of it for a host sampler, whose paths are run in Python."""
+LASTING = 1.5
+"""Factor by which a rate that does not go to 0 falls at most where h falls by 16."""
 KINK_POINTS, KINK_REFINE = 20, 3
 """Nodes for a draw, and refinement of the rule for the law, for a host sampler that accepts and rejects."""
 
@@ -115,11 +118,26 @@ def local_weak_order(case: Case, equation: StochasticEquation) -> Finding:
     )
 
 
-def defect_series(subject: Subject, target: Target, count: int, levels: int = 8):
-    """Coefficients c_1 .. c_count of delta_f(h) = E_{z ~ p} f(z_h) - p(f), their errors, and the quadrature error.
+class Defect(NamedTuple):
+    """delta_f(h) = E_{z ~ p} f(z_h) - p(f), relative to 1 + E|f|, for the claimed law p and the noise of the step.
 
-    The expectation is over the claimed law p of the full variable and over the noise of the step, by quadrature.
+    Attributes:
+        hs: step sizes, each half of the one before.
+        coefficients: c_1, c_2, .. of its series in h, and their errors.
+        quadrature: error of delta at the largest step size.
+        coarse: whether the rules are coarser than usual.
+        lasting: f by number, whose rate delta_f(h) / h does not go to 0, and that rate at the smallest h; or None.
     """
+
+    hs: np.ndarray
+    coefficients: list[tuple[np.ndarray, np.ndarray]]
+    quadrature: float
+    coarse: bool
+    lasting: tuple[int, float] | None
+
+
+def defect_series(subject: Subject, target: Target, count: int, levels: int = 8) -> Defect:
+    """The defect of a step, with the coefficients c_1 .. c_count, by quadrature."""
     step = step_map(subject, target)
     (points, weights), finer, coarse = _two_rules(step, levels)
     hs = step_sizes(subject, target, levels)
@@ -128,13 +146,29 @@ def defect_series(subject: Subject, target: Target, count: int, levels: int = 8)
     remainder = np.array([delta(points, weights, h) / scale for h in hs])
     # A finer rule for the law changes every delta by its quadrature error, which shrinks with h as delta does.
     quadrature = np.abs(delta(*finer, hs[0]) / scale - remainder[0]).max()
-    coefficients = []
+    rates, coefficients = remainder / hs[:, None], []
+    k = _lasting(rates)
+    if k is not None:
+        error = np.abs(delta(*finer, hs[-1])[k] / scale[k] - remainder[-1, k]) + 1e3 * np.finfo(float).eps
+        k = k if abs(remainder[-1, k]) > 100 * error else None
     for _ in range(count):
         remainder = remainder / hs[:, None]
         value, error = neville(hs, remainder)
         coefficients.append((value, error))
         remainder = remainder - value
-    return hs, coefficients, float(quadrature), coarse
+    lasting = None if k is None else (k, float(rates[-1, k]))
+    return Defect(hs, coefficients, float(quadrature), coarse, lasting)
+
+
+def _lasting(rates: np.ndarray) -> int | None:
+    """The number k of the largest of the rates (n, K), at halved step sizes, that do not go to 0; None if all do.
+
+    A power h^a of the defect with a <= 1 leaves no series: noise of a mean that is not 0 has a = 1/2. A right sampler
+    has a >= 3/2, so that a rate falls by 4 or more where h falls by 16.
+    """
+    last = np.abs(rates[-5:])
+    stays = (last[-1] > last[0] / LASTING) & (last[1:] > last[:-1] / LASTING).all(axis=0) & (last[-1] > 0)
+    return int(np.argmax(last[-1] * stays)) if stays.any() else None
 
 
 def _invariance(subject: Subject, target: Target, labels: tuple[str, ...]) -> Finding:
@@ -241,7 +275,7 @@ def defect(case: Case) -> Finding:
     assumed = step.size > case.target.size and StochasticEquation not in claims and case.target.manifold.is_linear
     # pi_h - pi = O(h^q) for the law of z iff c_1 = .. = c_q = 0; an order of the position alone says less of z
     p = max(1, claims.weak_order or 1, (claims.invariant_order or 1) if _reads_all(step, case.step_size) else 1)
-    hs, coefficients, quadrature, coarse = defect_series(case.subject, case.target, p + 1)
+    hs, coefficients, quadrature, coarse, lasting = defect_series(case.subject, case.target, p + 1)
     labels = observable_names(names)
     effect, worst, numerical = 0.0, "", 0.0
     for j, (value, error) in enumerate(coefficients[:p], start=1):
@@ -253,6 +287,14 @@ def defect(case: Case) -> Finding:
             effect, worst = float(size[k]), f"c_{j} = {value[k]:.3g} for f = {labels[k]}"
     roundoff = 1e3 * np.finfo(float).eps * 2.0 ** (len(hs) * p)
     allowance = 10 * (numerical + quadrature) + roundoff
+    lead = coefficients[p][0]
+    k = int(np.argmax(np.abs(lead)))
+    reason = f"largest of c_1 .. c_{p}: {worst}; leading c_{p + 1} = {lead[k]:.4g} for f = {labels[k]}"
+    if lasting is not None and effect <= allowance:
+        # no series in h, whose extrapolation says nothing; the rate itself needs none
+        effect, allowance = abs(lasting[1]) * hs[0], 10 * quadrature + roundoff
+        worst = f"(E f(z_h) - pi(f)) / h = {lasting[1]:.3g} at h = {hs[-1]:.3g} for f = {labels[lasting[0]]}"
+        reason = f"{worst}, and does not go to 0 with h: there is no c_1"
     if coarse and not 2 * allowance <= SENSITIVITY:
         raise OutOfReach("the grid that can be afforded is too coarse")
     if assumed and not effect <= allowance:
@@ -263,12 +305,10 @@ def defect(case: Case) -> Finding:
         and _has_kinks(step, float(hs[-1]), effect / 10 / hs[0])
     ):
         raise OutOfReach("the noise enters by a function with kinks or jumps, which no quadrature resolves")
-    lead = coefficients[p][0]
-    k = int(np.argmax(np.abs(lead)))
     return Finding(
         effect=effect,
         tolerance=Tolerance(allowance, "errors of the quadrature and of the extrapolation to h = 0, and round-off"),
-        reason=f"largest of c_1 .. c_{p}: {worst}; leading c_{p + 1} = {lead[k]:.4g} for f = {labels[k]}",
+        reason=reason,
         statistic=f"largest of |c_j| h^j, j <= {p}",
         unit="relative to 1 + E|f|, at the usual step size",
         minimum_detectable_effect=2 * allowance,

@@ -210,7 +210,7 @@ def test_local_errors_of_euler_are_its_second_order_term():
 def test_the_defect_series_of_euler_on_a_gaussian_is_the_closed_form():
     """E x'^2 = (1 - h a)^2 / a + 2 h + .. = 1 / a + h^2 a (mean 0 part): c_1 = 0, c_2 = a for x^2."""
     a, m = 2.5, 0.7
-    _, coefficients, quadrature, coarse = defect_series(scheme(euler), target("gaussian-1d-scaled"), 2)
+    _, coefficients, quadrature, coarse, _ = defect_series(scheme(euler), target("gaussian-1d-scaled"), 2)
     square = observable_names(("x",)).index("x^2")
     scale = 1 + (1 / a + m * m)
     assert coefficients[0][0][square] == pytest.approx(0, abs=1e-10)
@@ -224,6 +224,17 @@ def test_a_scheme_that_leaves_the_target_invariant_to_its_order_passes(on):
     for subject in (scheme(euler), Subject(sampler_row("baoab"))):
         result = defect(Case(subject, target(on)))
         assert result.verdict == "pass", result.reason
+
+
+@pytest.mark.parametrize("on", ["gaussian-1d-scaled", "anharmonic"])
+def test_a_defect_without_a_series_fails(on):
+    """Noise of the mean m moves E x by m sqrt(2 h) in a step, so that the rate grows like h^(-1/2)."""
+    shifted = lambda x, h, e, g: euler(x, h, e + 0.01, g)
+    result = defect(Case(scheme(shifted), target(on)))
+    assert result.verdict == "fail", result.reason
+    assert "does not go to 0" in result.reason
+    rate = float(result.reason.split("/ h = ")[1].split(" at h")[0])
+    assert rate > 0
 
 
 @pytest.mark.parametrize("name", ["no drift", "half the noise", "correlated drift and noise", "a slightly wrong drift"])
