@@ -4,9 +4,13 @@ A law that holds on Gaussians in one dimension may fail in two, on another poten
 or with noisy gradients. Each of these is an obligation; a statement says which ones a pass of it meets.
 """
 
+import functools
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from sgmcmc_verification.targets.target import Target
 
@@ -55,15 +59,28 @@ def of_target(target: Target) -> tuple[Obligation, ...]:
     if target.finite is not None:
         return (FINITE, REACHED)
     if not target.manifold.is_linear:
+        edge = (BOUNDARY,) if reaches_boundary(target) else ()
         if target.size == 1:
-            return (LINE,)
-        return (HIGH_DIMENSION,) if target.size >= MANY else (MANIFOLD,)  # few coordinates show more of a law
+            return (LINE, *edge)
+        # few coordinates show more of a law
+        return (HIGH_DIMENSION, *edge) if target.size >= MANY else (MANIFOLD, *edge)
     data = (DATA,) if target.terms is not None else ()
     if target.gaussian is None:
         return (LINE if target.size == 1 else PLANE, *data)
     found = [GAUSSIAN] * (target.size >= SEVERAL) + [HIGH_DIMENSION] * (target.size >= MANY)
     leaves = jax.tree.leaves(target.example)
     return (*found, *((PYTREE,) if len(leaves) > 1 or leaves[0].ndim > 1 else ()), *data)
+
+
+@functools.lru_cache(maxsize=256)
+def reaches_boundary(target: Target) -> bool:
+    """True if a law on an open set has a boundary, for positive numbers with more than a negligible density there."""
+    if not target.manifold.is_positive:
+        return target.manifold.has_boundary and target.manifold.dim == target.size
+    inside = ravel_pytree(target.example)[0]
+    edges = jnp.where(jnp.eye(target.size, dtype=bool), jnp.finfo(inside.dtype).tiny, inside)
+    heights = jax.vmap(target.flat_potential)(edges) - target.flat_potential(inside)
+    return bool(jnp.any(heights < -np.log(np.finfo(float).eps)))
 
 
 SEVERAL, MANY = 2, 50

@@ -6,12 +6,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
-from sgmcmc_verification.checks.core.obligations import of_target
+from sgmcmc_verification.checks.core.obligations import of_target, reaches_boundary
 from sgmcmc_verification.checks.core.selection import and_plane, informative
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points, law_rule
 from sgmcmc_verification.checks.numerics.convergence_rate import slope
@@ -225,16 +224,6 @@ def _two_rules(step: JaxStep | HostStep, levels: int) -> tuple[Rule, Rule, bool]
     raise AssertionError
 
 
-def _reaches_boundary(target: Target) -> bool:
-    """True if a law on an open set has a boundary, for positive numbers with more than a negligible density there."""
-    if not target.manifold.is_positive:
-        return target.manifold.has_boundary and target.manifold.dim == target.size
-    inside = ravel_pytree(target.example)[0]
-    edges = jnp.where(jnp.eye(target.size, dtype=bool), jnp.finfo(inside.dtype).tiny, inside)
-    heights = jax.vmap(target.flat_potential)(edges) - target.flat_potential(inside)
-    return bool(jnp.any(heights < -np.log(np.finfo(float).eps)))
-
-
 def _reads_all(step: JaxStep | HostStep, h: float) -> bool:
     """True if the position is the full variable, which a post-processed scheme's is not."""
     if step.size != step.target.size:
@@ -270,7 +259,7 @@ def defect(case: Case) -> Finding:
     names = equation.dynamics(case.target).names if equation else tuple(f"z[{i}]" for i in range(step.size))
     if ExactLaw in claims:
         return _invariance(case.subject, case.target, observable_names(names))
-    if _reaches_boundary(case.target):
+    if reaches_boundary(case.target):
         raise OutOfReach("the density does not vanish at a boundary where a step is mirrored or leaves: no series in h")
     assumed = step.size > case.target.size and StochasticEquation not in claims and case.target.manifold.is_linear
     # pi_h - pi = O(h^q) for the law of z iff c_1 = .. = c_q = 0; an order of the position alone says less of z
