@@ -42,6 +42,7 @@ CLASSES = {
     "29": "parts of a position", "30": "boxes and products", "31": "schedules out of sight",
     "32": "sizes between those tried", "33": "bands and levels", "34": "minibatches that small data fill",
     "35": "kinds and combinations of options", "36": "draws that return, heavy tails",
+    "37": "written from the documentation alone",
 }  # fmt: skip
 """Number in the name of a file of wrong samplers -> what is wrong in it."""
 
