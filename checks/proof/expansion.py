@@ -18,7 +18,7 @@ from sgmcmc_verification.checks.proof.reader.paths import Path, every_path
 from sgmcmc_verification.checks.proof.reader.primitives import new_reader
 from sgmcmc_verification.checks.proof.ring import Polynomial, Ring
 from sgmcmc_verification.checks.proof.series import Series, Space
-from sgmcmc_verification.checks.proof.traced import Stepped, Traced, evaluated
+from sgmcmc_verification.checks.proof.traced import Stepped, Traced, evaluated, places_in
 from sgmcmc_verification.checks.proof.zero import witness
 from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
@@ -219,7 +219,7 @@ class _Expander:
         readout = self._readout(step, increment)
         if chance is not None and (readout or (recipe is None and self.traced.size > self.traced.dimension)):
             raise Unreadable("a coin in a step of which no Hamiltonian is declared, or whose position is not z")
-        return Region((), own, density, recipe, readout, places=self._places(step))
+        return Region((), own, density, recipe, readout, places=places_in(self.z, step.start))
 
     def _with_memory(self, reader: Reader, leaves: list[Any]) -> list[Any]:
         """A state with symbols at the places of which nothing is known."""
@@ -245,7 +245,7 @@ class _Expander:
 
     def _solved(self, step: Stepped, own: Moments) -> Polynomial | None:
         """U / T + sum_i a_i p_i^2 / 2 where the position is one half of z and p the other; None if there is none."""
-        places = self._places(step)
+        places = places_in(self.z, step.start)
         if places is None:
             return None
         positions = [self.z[place] for place in places]
@@ -253,13 +253,6 @@ class _Expander:
         potential = self.ring.generator(Jet("U", (0,) * len(positions), tuple(positions))).scaled(inverse)
         taken = {number for p in positions for number in p.numbers()}
         return solved_hamiltonian(own, potential, self.variables, [v for v in self.variables if v not in taken])
-
-    def _places(self, step: Stepped) -> tuple[int, ...] | None:
-        """The places in z of the numbers of the position; None if one of them is not there."""
-        found = [
-            next((i for i, p in enumerate(self.z) if a.is_constant and a.constant_term == p), None) for a in step.start
-        ]
-        return None if None in found else tuple(i for i in found if i is not None)
 
     def _readout(self, step: Stepped, increment: Sequence[Series]) -> Moments | None:
         """The moments of position' - z' where z is the position without a noise that is drawn for it alone."""

@@ -21,7 +21,7 @@ from sgmcmc_verification.checks.proof.potential import Memory, UninterpretedNois
 from sgmcmc_verification.checks.proof.reader.predicates import NOT_SMOOTH
 from sgmcmc_verification.checks.proof.ring import MOST_WORK
 from sgmcmc_verification.checks.proof.settings import SETTINGS, Setting, of_dimension
-from sgmcmc_verification.checks.proof.statements.balance import balance
+from sgmcmc_verification.checks.proof.statements.balance import NO_HAMILTONIAN, balance
 from sgmcmc_verification.checks.proof.statements.boundaries import continuous
 from sgmcmc_verification.checks.proof.statements.closure import NOT_FOLLOWED, closed_state, closure
 from sgmcmc_verification.checks.proof.statements.data import data_statements, forgotten
@@ -278,7 +278,15 @@ def _kernel(sampler: Sampler, target: Target, estimator: Estimator, work: int = 
     equation, reversal = claims.get(Diffusion), claims.get(Reversal)
     hamiltonian = equation.dynamics(target).H if equation is not None and reversal is not None else None
     flip = None if reversal is None else reversal.map
-    found, notes = balance(sampler, target, estimator, claims.temperature, hamiltonian, flip, work)
+    of = sampler, target, estimator, claims.temperature
+    found, notes = balance(*of, hamiltonian, flip, work)
+    if hamiltonian is None and found[0].reason.startswith(NO_HAMILTONIAN):
+        # a momentum of mass one, turned or not where a proposal is rejected: if that is not its law, nothing is said
+        for turned in (True, False):
+            tried, tried_notes = balance(*of, work=work, turned=turned)
+            if all(result.holds for result in tried):
+                found, notes = tried, tried_notes
+                break
     results = (*found, closed_state(sampler, target, estimator))
     return _Found(*_concluded(results, notes), results, notes)
 

@@ -186,6 +186,12 @@ class Traced:
         return new
 
 
+def places_in(z: Sequence[Polynomial], position: Sequence[Series]) -> tuple[int, ...] | None:
+    """The places in z of the numbers of a position; None if one of them is not there."""
+    found = [next((i for i, p in enumerate(z) if a.is_constant and a.constant_term == p), None) for a in position]
+    return None if None in found else tuple(i for i in found if i is not None)
+
+
 def unraveller(tree: Any) -> Callable[[Any], Any]:
     """The map from a flat vector to a pytree of the shapes and types of `tree`, as `ravel_pytree` lays it out."""
     leaves, structure = jax.tree.flatten(tree)

@@ -39,13 +39,14 @@ from sgmcmc_verification.checks.proof.series import apply
 from sgmcmc_verification.checks.proof.slopes import Gradients
 from sgmcmc_verification.checks.proof.statements.closure import finite_space, finite_step
 from sgmcmc_verification.checks.proof.statements.result import OUTCOMES, Outcome, Result, of_polynomials
-from sgmcmc_verification.checks.proof.traced import Traced, evaluated
+from sgmcmc_verification.checks.proof.traced import Traced, evaluated, places_in
 from sgmcmc_verification.checks.proof.zero import DIGITS, MORE_DIGITS, POINTS, TINY, is_zero, random_point, vanishes
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.targets.target import Target
 
 BALANCE, REJECTION = "balance", "rejected move"
 EQUATION = "log a = -(H(z') - H(z)) + log q(z' -> z) - log q(z -> z') + log |Jacobian|"
+NO_HAMILTONIAN = "no Hamiltonian is declared"
 MOST_TRIES = 64
 """Guesses at the point that a draw of the reverse move leads to."""
 BOTH_SIDES = 12
@@ -102,6 +103,7 @@ def balance(
     hamiltonian: Callable[[Any], Any] | None = None,
     reversal: Callable[[Any], Any] | None = None,
     work: int = MOST_WORK,
+    turned: bool | None = None,
 ) -> tuple[tuple[Result, Result], tuple[str, ...]]:
     """Decide if a kernel keeps exp(-H) at every step size: its acceptance and its rejected proposals; and notes.
 
@@ -113,10 +115,12 @@ def balance(
         hamiltonian: H as a function of flat z.
         reversal: the involution R on z.
         work: products of terms after which it is given up.
+        turned: take what z holds beside the position for a momentum of N(0, T), which R turns or not; without an R
+            a momentum that is drawn afresh in part is taken for one that is drawn afresh.
     """
     with jax.enable_x64(True):
         try:
-            kernel = Kernel(sampler, target, estimator, temperature, hamiltonian, reversal, work)
+            kernel = Kernel(sampler, target, estimator, temperature, hamiltonian, reversal, work, turned)
             return kernel.results(), tuple(sorted(kernel.notes))
         except (Unreadable, PrecisionLost, NotReal) as error:
             reason = str(error) or "no real point was found"
@@ -167,6 +171,33 @@ class Parts:
     unmoved: Vector
 
 
+@dataclass(frozen=True, eq=False)
+class _Rotation:
+    """Of a momentum v and normal draws xi to y and eta; see `Kernel._rotated`.
+
+    Attributes:
+        key: of xi.
+        pairs: c and s for each number.
+        eta: symbols.
+    """
+
+    key: History
+    pairs: list[tuple[Polynomial, Polynomial]]
+    eta: Vector
+
+    def of(
+        self, start: Vector, given: Mapping[History, Vector], places: Sequence[int]
+    ) -> tuple[Vector, Mapping[History, Vector], frozenset[int]]:
+        """z with v for y, the draws with xi, and the numbers of eta."""
+        turned, draws, rest = list(start), [], iter(zip(self.pairs, self.eta, strict=True))
+        for i, y in enumerate(start):
+            if i not in places:
+                (c, s), eta = next(rest)
+                turned[i] = c * y - s * eta
+                draws.append(s * y + c * eta)
+        return turned, {**given, self.key: draws}, frozenset(n for p in self.eta for n in p.numbers())
+
+
 @dataclass(eq=False)
 class Kernel:
     """A kernel that accepts or rejects one proposal; the attributes are the arguments of `balance`.
@@ -182,6 +213,7 @@ class Kernel:
     hamiltonian: Callable[[Any], Any] | None = None
     reversal: Callable[[Any], Any] | None = None
     work: int = MOST_WORK
+    turned: bool | None = None
     points: list[tuple[Polynomial, ...]] = field(default_factory=list)
     notes: set[str] = field(default_factory=set)
 
@@ -192,12 +224,38 @@ class Kernel:
         self.inverse = 1 / Fraction(self.temperature).limit_denominator(1000)
         positive = self.target.manifold.is_positive
         self.z = coordinates(self.ring, self.traced.size, self.traced.dimension, positive)
-        if self.hamiltonian is None and self.traced.size != self.traced.dimension:
-            raise Unreadable(f"no Hamiltonian is declared for the {self.traced.size} numbers of z")
+        self.rotation: _Rotation | None = None
+        self.places = tuple(range(self.traced.dimension))
+        if self.turned is not None:
+            self.places = self._position_in_z()
+        elif self.hamiltonian is None and self.traced.size != self.traced.dimension:
+            raise Unreadable(f"{NO_HAMILTONIAN} for the {self.traced.size} numbers of z")
+
+    def _position_in_z(self) -> tuple[int, ...]:
+        """The places of the position in z, of which it is one half. Raises Unreadable."""
+        reader = new_reader(self.space, finite=True, points=self.points)
+        start = self.traced.position_of(reader, self.traced.packed(reader, [self.space.lift(p) for p in self.z]))
+        places = places_in(self.z, start)
+        if places is None or self.traced.size != 2 * len(places):
+            raise Unreadable(f"no momentum beside the position in the {self.traced.size} numbers of z")
+        return places
+
+    def _at(self, z: Vector) -> Vector:
+        """The position in z."""
+        return [z[place] for place in self.places]
+
+    def _beside(self, z: Vector) -> Vector:
+        """What z holds beside the position."""
+        return [p for i, p in enumerate(z) if i not in self.places]
 
     def results(self) -> tuple[Result, Result]:
         """The two results."""
         ways = self._ways()
+        if self.turned is not None and not all(map(self._stirs, itertools.chain(*ways))):
+            raise Unreadable("a momentum that is not drawn afresh, neither in whole nor in part")
+        if self.turned is False:
+            self.rotation = self._rotated(ways[0][1])
+            ways = self._ways() if self.rotation else ways
         accepted, rejected = [], []
         for taken, refused in ways:
             self._require_symmetric(taken)
@@ -212,6 +270,31 @@ class Kernel:
         if len(ways) > 1 and worst.outcome == "violated":
             worst = replace(worst, outcome="undecided", reason="a way back with the same coins does not balance")
         return worst, rejection
+
+    def _stirs(self, move: Move) -> bool:
+        """True if each number of the momentum after a move depends on a draw: else no energy is ever exchanged."""
+        return all(draws_in(p) for p in self._beside(move.z))
+
+    def _rotated(self, refused: Move) -> "_Rotation | None":
+        """The rotation that makes one variable of a momentum and its noise; None if they are not met as one.
+
+        Rejected, the momentum is y = c v + s xi with c^2 + s^2 = 1. With (v, xi) = (c y - s eta, s y + c eta), y and
+        eta are as independent and normal as v and xi are: if eta is nowhere in the step, y is all that it knows.
+        """
+        beside = self._beside(self.z)
+        for key, draws in refused.draws.items():
+            if len(draws) != len(beside) or self._law(refused, key) != Normal():
+                continue
+            pairs = []
+            for p, v, xi in zip(self._beside(refused.z), beside, draws, strict=True):
+                c, s = (p.derivative(next(iter(q.numbers()))) for q in (v, xi))
+                if not is_zero(p - c * v - s * xi) or not is_zero(c * c + s * s - self.ring.one):
+                    break
+                pairs.append((c, s))
+            else:
+                eta = [self.ring.generator(Draw(Normal(), key.child("rotated"), i)) for i in range(len(draws))]
+                return _Rotation(key, pairs, eta)
+        return None
 
     def _rejection(self, move: Move) -> Result:
         """A rejected move is R z, or balanced as the accepted ones are."""
@@ -240,12 +323,12 @@ class Kernel:
         undone = self._undone(accepted)
         if not self._keeps_volume(undone):
             return None
-        d, inverse = self.traced.dimension, self.inverse
+        inverse = self.inverse
         reader = new_reader(self.space, finite=True, points=self.points)
-        of = lambda function, z: list(evaluated(reader, function, z[:d]).ravel())
+        of = lambda function, z: list(evaluated(reader, function, self._at(z)).ravel())
         potential = (of(uninterpreted, self.z)[0] - of(uninterpreted, accepted.z)[0]).scaled(inverse)
         slopes = zip(*(of(lambda x: uninterpreted(x, order=1), z) for z in (self.z, accepted.z)), strict=True)
-        moves = zip(accepted.z[:d], self.z[:d], slopes, strict=True)
+        moves = zip(self._at(accepted.z), self._at(self.z), slopes, strict=True)
         cross = self.ring.sum((after - before) * (a + b) for after, before, (a, b) in moves)
         still = self._reversed(self.z)
         return Parts(
@@ -287,8 +370,7 @@ class Kernel:
         return any(a - b for a, b in zip(move.z, self.z, strict=True))
 
     def _position_moved(self, move: Move) -> bool:
-        d = self.traced.dimension
-        return any(a - b for a, b in zip(move.z[:d], self.z[:d], strict=True))
+        return any(a - b for a, b in zip(self._at(move.z), self._at(self.z), strict=True))
 
     def _told_apart(self, moves: Sequence[Move]) -> tuple[Move, Move]:
         # a rejected move may be reversed, and noise may move its momentum: the accepted one has the draws of a proposal
@@ -316,6 +398,9 @@ class Kernel:
         return (move for _, move in every_path(lambda path: self._move(start, given, path)))
 
     def _move(self, start: Vector, given: Mapping[History, Vector], path: Path) -> Move:
+        unseen = frozenset[int]()
+        if self.rotation is not None:
+            start, given, unseen = self.rotation.of(start, given, self.places)
         reader = new_reader(self.space, path, finite=True, given=given, points=self.points)
         leaves = self.traced.packed(reader, [self.space.lift(p) for p in start])
         reader.visited.clear()
@@ -324,13 +409,18 @@ class Kernel:
         draws = {
             key: [self.ring.generator(Draw(use.law, key, i)) for i in range(_size(use.shape))]
             for key, use in reader.drawn.items()
-            if isinstance(use.law, Law) and use.law.centre is not None
+            if isinstance(use.law, Law) and use.law.centre is not None and key not in (given if unseen else ())
         }
         z = [a.constant_term for a in step.z]
+        met = (*z, *(c for point in reader.visited for c in point), *(a.difference for a in path.acceptances))
+        if unseen and any(unseen & p.atoms() for p in met):
+            raise Unreadable("a momentum that is drawn afresh in part, and met by itself")
         return Move(z, tuple(dict.fromkeys(reader.visited)), tuple(path.acceptances), draws)
 
     def _reversed(self, z: Vector) -> Vector:
         """R z."""
+        if self.turned:
+            return [p if i in self.places else -p for i, p in enumerate(z)]
         if self.reversal is None:
             return z
         reversal = self.reversal
@@ -342,7 +432,9 @@ class Kernel:
         reader = new_reader(self.space, finite=True, points=self.points)
         if self.hamiltonian is not None:
             return evaluated(reader, self.hamiltonian, z).item()
-        return evaluated(reader, uninterpreted, z).item().scaled(self.inverse)
+        energy = evaluated(reader, uninterpreted, self._at(z)).item()
+        kinetic = self.ring.sum(p * p for p in self._beside(z)).scaled(Fraction(1, 2))
+        return (energy + kinetic).scaled(self.inverse)
 
     def _reverse_draws(self, accepted: Move) -> dict[History, Vector]:
         """The draws with which the step leads from R z' to R z.
@@ -378,7 +470,7 @@ class Kernel:
         if not self._position_moved(accepted):
             met = lambda key: next((list(p) for p in accepted.visited if self._depends(p, accepted.draws[key])), goal)
             yield tuple(met(key) for key in keys)
-        ends = [tuple(z[: self.traced.dimension]) for z in (self.z, accepted.z)]
+        ends = [tuple(self._at(z)) for z in (self.z, accepted.z)]
         path = [*dict.fromkeys((ends[0], *accepted.visited, ends[1]))]
         path = [point for point in path if point != ends[1]] + [ends[1]]
         last = len(path) - 1
@@ -592,7 +684,7 @@ def log_acceptance(acceptance: Acceptance) -> Polynomial:
 def _compared(acceptance: Acceptance) -> tuple[Polynomial, bool]:
     """The number that a draw has to be below, and whether that is log a; else it is a.
 
-    Known are u < a, log u < log a, -e < log a, u > 1 - a, where u is uniform and e exponential.
+    Known are u < a, log u < log a, -e < log a, u > 1 - a, where u or 1 - u is uniform and e exponential.
 
     Raises:
         Unreadable: for any other rule.
@@ -668,7 +760,10 @@ def _is_uniform(p: Polynomial) -> bool:
     numbers = p.numbers()
     (number,) = numbers if len(numbers) == 1 else (None,)
     generator = p.ring.generators[number] if number is not None else None
-    return isinstance(generator, Draw) and generator.law == Uniform() and p == p.ring.generator(generator)
+    if not isinstance(generator, Draw) or generator.law != Uniform():
+        return False
+    u = p.ring.generator(generator)
+    return p in (u, p.ring.one - u)  # 1 - u is as uniform as u
 
 
 def _log_of_exponential(p: Polynomial) -> Polynomial:

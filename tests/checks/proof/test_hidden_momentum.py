@@ -7,6 +7,7 @@ import pytest
 from sgmcmc_verification.checks.core.lookup import resolve_object
 from sgmcmc_verification.checks.proof.of_subject import proofs_of
 from sgmcmc_verification.checks.proof.settings import LINE, NOISY, PLANE
+from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source
 from sgmcmc_verification.samplers.numerics.noise import normal_like
 from sgmcmc_verification.samplers.simple import simple_sampler
 
@@ -67,3 +68,73 @@ def test_noise_is_asked_of_a_closed_state_alone(monkeypatch):
 
     monkeypatch.setattr(third_party, "whole_state", refused)
     assert all(proof.verdict != "pass" for proof in proofs(symmetric).values())
+
+
+def leap(key, x, p, size, estimator):
+    """One leapfrog step of the position and the momentum, and the change of H."""
+    before, after = jax.random.split(key)
+    here = estimator.estimate(before, (), x)[0]
+    half = jax.tree.map(lambda p, g: p - size / 2 * g, p, here.gradient)
+    y = jax.tree.map(lambda x, p: x + size * p, x, half)
+    there = estimator.estimate(after, (), y)[0]
+    q = jax.tree.map(lambda p, g: p - size / 2 * g, half, there.gradient)
+    square = lambda tree: sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree))
+    return y, q, there.potential - here.potential, (square(q) - square(p)) / 2
+
+
+def partly(keeps=0.7, noise=None, kinetic=1.0, ends=lambda q: q, stays=jnp.negative, beside=0.0, uniform=lambda u: u):
+    """A generalised HMC that claims to be exact; the momentum after an accepted and after a rejected proposal."""
+
+    def step(key, state, h, estimator):
+        refresh, energies, test = jax.random.split(key, 3)
+        fresh = (1 - keeps**2) ** 0.5 if noise is None else noise
+        xi = normal_like(refresh, state["p"])
+        p = jax.tree.map(lambda p, n: keeps * p + fresh * n, state["p"], xi)
+        x = jax.tree.map(lambda x, n: x + beside * h * n, state["x"], xi)
+        y, q, potential, change = leap(energies, x, p, jnp.sqrt(2 * h), estimator)
+        accept = jnp.log(uniform(jax.random.uniform(test))) < -potential - kinetic * change
+        choose = lambda a, b: jax.tree.map(lambda a, b: jnp.where(accept, a, b), a, b)
+        return {"p": choose(jax.tree.map(ends, q), jax.tree.map(stays, p)), "x": choose(y, x)}
+
+    claims = Claims(Source("", "own"), ExactLaw())
+    needs = ("potential", "gradient")
+    return simple_sampler(step, init=started, position=lambda state: state["x"], claims=claims, needs=needs)
+
+
+def kernel_proof(kernel):
+    (subject, *_) = resolve_object("mine", kernel)
+    with jax.enable_x64(True):
+        return proofs_of(subject)[LINE.name]
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        partly(),
+        partly(ends=jnp.negative, stays=lambda p: p),
+        partly(keeps=-0.4),
+        partly(keeps=0.0),
+        partly(keeps=0.6, noise=0.8),
+        partly(uniform=lambda u: 1 - u),
+    ],
+)
+def test_a_momentum_that_is_drawn_afresh_in_part_is_taken_for_a_new_one(kernel):
+    proof = kernel_proof(kernel)
+    assert proof.verdict == "pass", str(proof)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        partly(stays=lambda p: p),  # a momentum that is not turned where it is rejected
+        partly(noise=0.9),  # c^2 + s^2 is not 1
+        partly(kinetic=0.5),
+        partly(beside=1.0),  # the noise is met beside the momentum that it makes
+        partly(keeps=1.0),  # no energy is ever exchanged
+        partly(ends=lambda q: 0.9 * q),
+        partly(stays=lambda p: -1.1 * p),
+    ],
+)
+def test_a_momentum_that_is_kept_or_turned_wrongly_is_not_proved(kernel):
+    proof = kernel_proof(kernel)
+    assert proof.verdict != "pass", str(proof)
