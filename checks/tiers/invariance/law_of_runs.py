@@ -6,6 +6,7 @@ nothing, first. Of any other sampler the averages at three step sizes are extrap
 fixed. What the start of a run, an exact draw, tells of its average is taken off.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -38,9 +39,10 @@ LONGER = 8
 """Factor of the latter where runs of a kernel that tests its proposals have not the law of the target."""
 PROMISED, HOST_PROMISED = 0.5, 1.5
 """Relative error of a variance that is seen."""
-AIM, EXACT_AIM, FEW = 0.4, 0.15, 8
-"""Part of it that so many runs are made to see as pilots say are needed; a kernel that is exact shows more, for no more
-time, in up to so many dimensions.
+AIMS = ((1, 0.03), (8, 0.15), (math.inf, 0.4))
+"""Part of it that runs are made to see, as many as pilots say are needed, by dimension, of an exact kernel.
+
+The last of any other.
 """
 
 
@@ -101,7 +103,7 @@ def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: 
     order, tests = order_of(claims), len(functions.names)
     amplified = 1.0 if exact else float(np.linalg.norm(extrapolation(order)[0]))
     if np.isfinite(spread).all() and not runs.host:
-        aim = EXACT_AIM if exact and case.target.size <= FEW else AIM
+        aim = next(part for most, part in AIMS if case.target.size <= most) if exact else AIMS[-1][1]
         count = min(count, max(LEAST, enough(amplified * spread.max(), promised * aim, tests)))
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
