@@ -6,6 +6,7 @@ import pytest
 
 from sgmcmc_verification.checks.core.lookup import resolve_object
 from sgmcmc_verification.checks.proof.of_subject import proofs_of
+from sgmcmc_verification.checks.proof.prove import prove
 from sgmcmc_verification.checks.proof.settings import LINE, NOISY, PLANE
 from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source
 from sgmcmc_verification.samplers.numerics.noise import normal_like
@@ -104,7 +105,7 @@ def partly(keeps=0.7, noise=None, kinetic=1.0, ends=lambda q: q, stays=jnp.negat
 def kernel_proof(kernel):
     (subject, *_) = resolve_object("mine", kernel)
     with jax.enable_x64(True):
-        return proofs_of(subject)[LINE.name]
+        return prove(subject.row.build, 1, subject.row.estimator)
 
 
 @pytest.mark.parametrize(
