@@ -34,6 +34,8 @@ from sgmcmc_verification.targets.target import Target
 
 REFUSED = "is refused where double precision is switched on"
 """Of positions in single precision: constants of a program are doubles then, and branches may differ in their types."""
+MOST_VALUES = 3
+"""Sizes of draws that vectors of a few coordinates may have in common by chance."""
 MOST_ESTIMATES = 8
 """Estimates of a step that are looked at one by one."""
 RARE = 256
@@ -432,6 +434,10 @@ def chains_and_leaves_independent(case: Case, seed: int) -> Finding:
 
 
 def _parallel(a: np.ndarray, b: np.ndarray) -> bool:
+    """True if two vectors of noise are parallel, and not by chance as those of a few values are: of a coin or a die."""
+    sizes = np.abs(a[a != 0])
+    if len(np.unique(np.round(sizes / sizes.max(), 2))) <= MOST_VALUES:
+        return False
     return bool(1 - abs(a @ b) / (np.linalg.norm(a) * np.linalg.norm(b)) < 1e-6)
 
 

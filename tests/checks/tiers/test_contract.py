@@ -1,17 +1,17 @@
 """What any sampler must do: inputs that are read, keys that decide, whatever is tossed with them."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
-from sgmcmc_verification.checks.core.candidate import Subject
-from sgmcmc_verification.checks.core.third_party import builder
+from sgmcmc_verification.checks.core.lookup import resolve_object
 from sgmcmc_verification.checks.registry import find_statement
 from sgmcmc_verification.checks.runner.execute import execute
 from sgmcmc_verification.checks.tiers.contract import interface
-from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.simple import simple_sampler
 from tests.helpers.strangers import gradient
 from tests.strangers.right.fresh import ahead, noisy_energies, slices
@@ -19,9 +19,10 @@ from tests.strangers.right.fresh import ahead, noisy_energies, slices
 LINE = "anharmonic"
 
 
-def verdict(name, candidate, seed=0):
-    subject = Subject(Row("mine", builder("mine", candidate), targets=(LINE,), step_size=0.05))
-    return execute(find_statement(name), subject, LINE, seed)
+def verdict(name, candidate, seed=0, target=LINE):
+    (subject, *_) = resolve_object("mine", candidate)
+    subject = replace(subject, row=replace(subject.row, targets=(target,), step_size=0.05))
+    return execute(find_statement(name), subject, target, seed)
 
 
 @simple_sampler
@@ -136,6 +137,21 @@ def test_a_weight_that_a_host_sampler_keeps_is_moved_until_a_coin_falls_the_othe
 
 def test_a_loop_that_ends_in_states_of_the_law_alone_does_not_hang():
     assert verdict("every_input_matters", slices.kept_level).verdict == "pass"
+
+
+def three_points(rng, x, h, estimator):
+    """SGLD whose noise has three values."""
+    gradient = estimator.estimate(rng, (), x)[0].gradient
+    values = np.array([-(3**0.5), 0, 0, 0, 0, 3**0.5])
+    noise = lambda x: np.sqrt(2 * h) * values[rng.integers(0, 6, size=np.shape(x))]
+    return jax.tree.map(lambda x, g: np.asarray(x - h * np.asarray(g) + noise(x)), x, gradient)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_noise_of_few_values_is_equal_by_chance(seed):
+    for target in ("gaussian-pytree", "gaussian-network", "gaussian-correlated-2d"):
+        found = verdict("chains_and_leaves_independent", simple_sampler(three_points, backend="host"), seed, target)
+        assert found.verdict == "pass", found.reason
 
 
 @simple_sampler
