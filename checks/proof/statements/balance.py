@@ -179,11 +179,13 @@ class _Rotation:
         key: of xi.
         pairs: c and s for each number.
         eta: symbols.
+        inverse: 1 / T.
     """
 
     key: History
     pairs: list[tuple[Polynomial, Polynomial]]
     eta: Vector
+    inverse: Fraction
 
     def of(
         self, start: Vector, given: Mapping[History, Vector], places: Sequence[int]
@@ -194,7 +196,7 @@ class _Rotation:
             if i not in places:
                 (c, s), eta = next(rest)
                 turned[i] = c * y - s * eta
-                draws.append(s * y + c * eta)
+                draws.append((s * y).scaled(self.inverse) + c * eta)
         return turned, {**given, self.key: draws}, frozenset(n for p in self.eta for n in p.numbers())
 
 
@@ -278,8 +280,9 @@ class Kernel:
     def _rotated(self, refused: Move) -> "_Rotation | None":
         """The rotation that makes one variable of a momentum and its noise; None if they are not met as one.
 
-        Rejected, the momentum is y = c v + s xi with c^2 + s^2 = 1. With (v, xi) = (c y - s eta, s y + c eta), y and
-        eta are as independent and normal as v and xi are: if eta is nowhere in the step, y is all that it knows.
+        Rejected, the momentum is y = c v + s xi with c^2 + s^2 / T = 1. With (v, xi) = (c y - s eta, s y / T + c eta),
+        v^2 / T + xi^2 = y^2 / T + eta^2, so that y and eta are independent, of the laws of v and xi: if eta is nowhere
+        in the step, y is all that it knows.
         """
         beside = self._beside(self.z)
         for key, draws in refused.draws.items():
@@ -288,12 +291,12 @@ class Kernel:
             pairs = []
             for p, v, xi in zip(self._beside(refused.z), beside, draws, strict=True):
                 c, s = (p.derivative(next(iter(q.numbers()))) for q in (v, xi))
-                if not is_zero(p - c * v - s * xi) or not is_zero(c * c + s * s - self.ring.one):
+                if not is_zero(p - c * v - s * xi) or not is_zero(c * c + (s * s).scaled(self.inverse) - self.ring.one):
                     break
                 pairs.append((c, s))
             else:
                 eta = [self.ring.generator(Draw(Normal(), key.child("rotated"), i)) for i in range(len(draws))]
-                return _Rotation(key, pairs, eta)
+                return _Rotation(key, pairs, eta, self.inverse)
         return None
 
     def _rejection(self, move: Move) -> Result:
@@ -398,8 +401,9 @@ class Kernel:
         return (move for _, move in every_path(lambda path: self._move(start, given, path)))
 
     def _move(self, start: Vector, given: Mapping[History, Vector], path: Path) -> Move:
-        unseen = frozenset[int]()
+        hidden, unseen = None, frozenset[int]()
         if self.rotation is not None:
+            hidden = self.rotation.key
             start, given, unseen = self.rotation.of(start, given, self.places)
         reader = new_reader(self.space, path, finite=True, given=given, points=self.points)
         leaves = self.traced.packed(reader, [self.space.lift(p) for p in start])
@@ -409,7 +413,7 @@ class Kernel:
         draws = {
             key: [self.ring.generator(Draw(use.law, key, i)) for i in range(_size(use.shape))]
             for key, use in reader.drawn.items()
-            if isinstance(use.law, Law) and use.law.centre is not None and key not in (given if unseen else ())
+            if isinstance(use.law, Law) and use.law.centre is not None and key != hidden
         }
         z = [a.constant_term for a in step.z]
         met = (*z, *(c for point in reader.visited for c in point), *(a.difference for a in path.acceptances))

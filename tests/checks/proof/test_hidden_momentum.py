@@ -83,7 +83,9 @@ def leap(key, x, p, size, estimator):
     return y, q, there.potential - here.potential, (square(q) - square(p)) / 2
 
 
-def partly(keeps=0.7, noise=None, kinetic=1.0, ends=lambda q: q, stays=jnp.negative, beside=0.0, uniform=lambda u: u):
+def partly(
+    keeps=0.7, noise=None, kinetic=1.0, ends=lambda q: q, stays=jnp.negative, beside=0.0, uniform=lambda u: u, heat=1.0
+):
     """A generalised HMC that claims to be exact; the momentum after an accepted and after a rejected proposal."""
 
     def step(key, state, h, estimator):
@@ -93,11 +95,11 @@ def partly(keeps=0.7, noise=None, kinetic=1.0, ends=lambda q: q, stays=jnp.negat
         p = jax.tree.map(lambda p, n: keeps * p + fresh * n, state["p"], xi)
         x = jax.tree.map(lambda x, n: x + beside * h * n, state["x"], xi)
         y, q, potential, change = leap(energies, x, p, jnp.sqrt(2 * h), estimator)
-        accept = jnp.log(uniform(jax.random.uniform(test))) < -potential - kinetic * change
+        accept = jnp.log(uniform(jax.random.uniform(test))) < -(potential + kinetic * change) / heat
         choose = lambda a, b: jax.tree.map(lambda a, b: jnp.where(accept, a, b), a, b)
         return {"p": choose(jax.tree.map(ends, q), jax.tree.map(stays, p)), "x": choose(y, x)}
 
-    claims = Claims(Source("", "own"), ExactLaw())
+    claims = Claims(Source("", "own"), ExactLaw(temperature=heat))
     needs = ("potential", "gradient")
     return simple_sampler(step, init=started, position=lambda state: state["x"], claims=claims, needs=needs)
 
@@ -117,6 +119,7 @@ def kernel_proof(kernel):
         partly(keeps=0.0),
         partly(keeps=0.6, noise=0.8),
         partly(uniform=lambda u: 1 - u),
+        partly(keeps=0.6, noise=0.8 * 2, heat=4.0),
     ],
 )
 def test_a_momentum_that_is_drawn_afresh_in_part_is_taken_for_a_new_one(kernel):
@@ -129,6 +132,7 @@ def test_a_momentum_that_is_drawn_afresh_in_part_is_taken_for_a_new_one(kernel):
     [
         partly(stays=lambda p: p),  # a momentum that is not turned where it is rejected
         partly(noise=0.9),  # c^2 + s^2 is not 1
+        partly(keeps=0.6, noise=0.8, heat=4.0),  # the noise of another temperature
         partly(kinetic=0.5),
         partly(beside=1.0),  # the noise is met beside the momentum that it makes
         partly(keeps=1.0),  # no energy is ever exchanged
