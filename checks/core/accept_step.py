@@ -18,6 +18,7 @@ from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.start_position import start_position
 from sgmcmc_verification.samplers.estimators.altered import Altered
 from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw
 from sgmcmc_verification.samplers.interface.sampler import Estimate
 from sgmcmc_verification.samplers.interface.trees import Position
 from sgmcmc_verification.targets.target import Target
@@ -41,6 +42,11 @@ def _steeper(estimate: Estimate, position: Position) -> Estimate:
     del position
     assert estimate.potential is not None  # it is asked of samplers that read one
     return estimate._replace(potential=STEEPER * estimate.potential)
+
+
+def tests_proposals(subject: Subject, claims: Claims) -> bool:
+    """True if a step is claimed to be exact, or tests its proposals as one that may be exact does."""
+    return ExactLaw in claims or potential_decides(subject)
 
 
 @lru_cache(maxsize=256)

@@ -21,6 +21,7 @@ from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
 from sgmcmc_verification.checks.tracing.step_map import host_ravel, host_unravel
 from sgmcmc_verification.samplers.interface.aliases import Estimator, State
 from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.claims import ExactLaw
 from sgmcmc_verification.samplers.interface.opened_state import with_objects
 from sgmcmc_verification.samplers.interface.sampler import Sampler
 from sgmcmc_verification.targets.target import Target
@@ -151,12 +152,12 @@ class Runs:
         return np.array(means), np.array(still)
 
 
-def step_size_of(runs: Runs, usual: float, seed: int, tests: bool = True, exact: bool = False) -> tuple[float, float]:
+def step_size_of(runs: Runs, usual: float, seed: int, tests: bool = True) -> tuple[float, float]:
     """The largest of `FACTORS` times the usual step size at which a test rejects half of the steps, and that share.
 
     The usual one if nothing is ever rejected, or if there is no test (`tests`): a velocity that is turned in the middle
     of a step leads back too. What a test rejects becomes rare as h -> 0; what a coin lets rest, Barker's rule or a
-    weight of its own does not, and is left out. A kernel that claims to be `exact` is so at the largest that can be
+    weight of its own does not, and is left out. A kernel that claims to be exact is so at the largest that can be
     run, rejected or not: one that never rejects what it should is nearly right at the usual one. Raises OutOfReach if
     not even the usual one can be run.
     """
@@ -165,7 +166,8 @@ def step_size_of(runs: Runs, usual: float, seed: int, tests: bool = True, exact:
     tiny = float(runs.means(seed, starts, TINY * usual, steps, 0)[1].mean())
     noise = 4 * np.sqrt(2 * tiny * (1 - tiny) / (trials * steps))
     best, share = usual, 0.0
-    for factor in FACTORS if tests or exact else FACTORS[:1]:
+    exact = ExactLaw in runs.sampler.claims
+    for factor in FACTORS if tests else FACTORS[:1]:
         means, still = runs.means(seed, starts, factor * usual, steps, 0)
         if not np.all(np.isfinite(means)):
             if factor == 1.0:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sgmcmc_verification.checks.core import obligations as o
-from sgmcmc_verification.checks.core.accept_step import potential_decides
+from sgmcmc_verification.checks.core.accept_step import tests_proposals
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.conclusion import Judged, Plan, conclude, unmet
@@ -26,7 +26,6 @@ from sgmcmc_verification.checks.tiers.invariance import (
 from sgmcmc_verification.samplers.estimators.basic import Minibatch
 from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.capabilities import on_host
-from sgmcmc_verification.samplers.interface.claims import ExactLaw
 from sgmcmc_verification.targets.target import Target
 
 TARGETS = {
@@ -134,6 +133,6 @@ def _tests_proposals(subject: Subject, target: str) -> bool:
     """True for a kernel whose runs, at one step size, take no longer than its steps, and see more; not in Python."""
     try:
         sampler = subject.sampler(find_target(target))
-        return not on_host(sampler) and (ExactLaw in sampler.claims or potential_decides(subject))
+        return not on_host(sampler) and tests_proposals(subject, sampler.claims)
     except Exception:
         return False

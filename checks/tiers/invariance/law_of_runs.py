@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sgmcmc_verification.checks.core.accept_step import potential_decides
+from sgmcmc_verification.checks.core.accept_step import tests_proposals
 from sgmcmc_verification.checks.core.check import Case, require_stationary_law, statement
 from sgmcmc_verification.checks.core.finding import Finding
 from sgmcmc_verification.checks.core.obligations import BRANCHES, KNOWN_DRAWS, MANY, of_target
@@ -66,10 +66,10 @@ def law_of_runs(case: Case, seed: int) -> Finding:
     claims = case.subject.sampler(case.target).claims
     require_stationary_law(claims)
     functions = functions_of(case.target, claims.temperature)
-    tests = ExactLaw in claims or potential_decides(case.subject)
+    tests = tests_proposals(case.subject, claims)
     # one step size in few dimensions takes less time than the optimisation of its program
     runs = Runs(case.subject, case.target, functions, long=not tests or case.target.size >= MANY)
-    h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30), tests, ExactLaw in claims)
+    h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
     judge = lambda exact, longer=1: _judge(case, runs, seed, h, rejected, exact, longer)
     if ExactLaw in claims or not tests:
         return judge(ExactLaw in claims)

@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sgmcmc_verification.checks.core.accept_step import potential_decides
+from sgmcmc_verification.checks.core.accept_step import tests_proposals
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import (
     Case,
@@ -128,8 +128,8 @@ def _law(case: Case, seed: int, several: int) -> Finding:
     else:
         functions = functions_of_variable(case.target, claims.temperature, auxiliary)
     runs = Runs(case.subject, case.target, with_phases(functions), long=False, auxiliary=auxiliary)
-    tests = ExactLaw in claims or potential_decides(case.subject)
-    h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30), tests, ExactLaw in claims)
+    tests = tests_proposals(case.subject, claims)
+    h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
     steps = Steps(runs, functions, several, seed)
     # What tests its proposals is likely to be exact, claimed or not: seen at one step size, with less noise.
     found = _judge(steps, h, rejected, exact=tests)
