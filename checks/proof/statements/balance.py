@@ -247,7 +247,7 @@ class Kernel:
         return [z[place] for place in self.places]
 
     def _beside(self, z: Vector) -> Vector:
-        """What z holds beside the position."""
+        """The numbers that z holds beside the position."""
         return [p for i, p in enumerate(z) if i not in self.places]
 
     def results(self) -> tuple[Result, Result]:
