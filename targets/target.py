@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
@@ -155,5 +156,9 @@ class Target:
 
     def value_and_gradient(self, position: Position) -> tuple[jax.Array, Position]:
         """U at a position and its gradient, shaped like `relaxed(position)`."""
-        potential = self.potential if self.finite is None else self.finite.extension
-        return jax.value_and_grad(potential)(self.relaxed(position))
+        return self._slope(self.relaxed(position))
+
+    @cached_property
+    def _slope(self) -> Callable[[Position], tuple[jax.Array, Position]]:
+        """Value and gradient at a code, traced once for all programs that have them in them."""
+        return jax.jit(jax.value_and_grad(self.potential if self.finite is None else self.finite.extension))

@@ -11,6 +11,7 @@ from sgmcmc_verification.checks.core.bad_input import BadInput
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, place
 from sgmcmc_verification.checks.core.start_position import start_position
+from sgmcmc_verification.checks.programs.evaluation import evaluated
 from sgmcmc_verification.samplers.estimators.basic import Exact, compiled_gradient
 from sgmcmc_verification.samplers.estimators.host import Unintercepted
 from sgmcmc_verification.samplers.interface.capabilities import on_host
@@ -56,8 +57,7 @@ def _gradient_error(row: Any, target: Target) -> str | None:
         gradient = compiled_gradient(target)(target.example)[1]
         return None if _finite(gradient) else NOT_FINITE
     first = lambda key: estimator.estimate(key, estimator.init(key, target.example), target.example)[0]
-    # compiled, it is one program; otherwise one for each operation of the potential
-    estimate = first(np.random.default_rng(0)) if on_host(estimator) else jax.jit(first)(jax.random.key(0))
+    estimate = first(np.random.default_rng(0)) if on_host(estimator) else evaluated(first)(jax.random.key(0))
     if estimate.gradient is None:  # counts instead, for conditionally conjugate samplers
         return None
     changed = difference(target.relaxed(target.example), estimate.gradient)

@@ -1,11 +1,16 @@
-"""A first position for a sampler on a target."""
+"""A first position for a sampler on a target, and the state of a chain that begins there."""
 
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from sgmcmc_verification.checks.core.error_origin import RAISED
+from sgmcmc_verification.checks.programs.evaluation import evaluated
+from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import Claims, ParticleLaw
+from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.interface.trees import Key, Position, State
 from sgmcmc_verification.targets.target import Target
 
 
@@ -35,3 +40,16 @@ def start_position(sampler: Any, target: Target) -> Any:
         return jax.tree.map(lambda *x: jnp.stack(x), *map(manifold.project_roundoff, ends))
     spread = lambda x: jnp.stack([x * (1 + 0.1 * i) + 0.2 * i for i in range(6)]).astype(jnp.result_type(x))
     return jax.tree.map(spread, target.example)
+
+
+def start_state(sampler: Sampler, key: Key, position: Position, estimator: Estimator) -> State:
+    """`sampler.init(key, position, estimator)`, without a compilation for each of its operations where it is on JAX.
+
+    Raises whatever `init` raises: one that cannot be traced may run all the same.
+    """
+    if not on_host(sampler):
+        try:
+            return evaluated(lambda key, position: sampler.init(key, position, estimator))(key, position)
+        except RAISED:
+            pass
+    return sampler.init(key, position, estimator)

@@ -20,8 +20,8 @@ from sgmcmc_verification.checks.core.bad_input import BadInput
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, source_of
 from sgmcmc_verification.checks.core.likely_mistakes import refuse
 from sgmcmc_verification.checks.core.options import variants
-from sgmcmc_verification.checks.core.programs import operation_names
-from sgmcmc_verification.checks.core.start_position import of_particles, start_position
+from sgmcmc_verification.checks.core.start_position import of_particles, start_position, start_state
+from sgmcmc_verification.checks.programs.operations import operation_names
 from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.estimators.host import HostExact
@@ -202,7 +202,7 @@ def step_power(sampler: Any, target: Target) -> float:
     estimator = _exact(target, host)
     key = np.random.default_rng if host else jax.random.key
     try:
-        state = sampler.init(key(0), target.example, estimator)
+        state = start_state(sampler, key(0), target.example, estimator)
         before = _flat(sampler.position(state))
         step = sampler.step if host else jax.jit(sampler.step, static_argnums=3)
         h = TINY * 0.1 / target.curvature
@@ -222,15 +222,37 @@ def _flat(tree: Any) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Known:
-    """Findings about how an object counts, by target and options, or by the number of data and options.
+    """Findings about an object, by target and options, or by the kind of the target and options.
 
     Attributes:
         past_the_start: places of leaves of its states, and the values with which it begins.
         plain: where its steps were seen to have no turns.
+        returns_more: by kind, whether its steps return more beside the state.
+        needs: by kind, the fewest parts of an estimate with which it takes a step.
     """
 
     past_the_start: dict[Any, dict[int, Any]] = dataclasses.field(default_factory=dict)
     plain: set[Any] = dataclasses.field(default_factory=set)
+    returns_more: dict[Any, bool] = dataclasses.field(default_factory=dict)
+    needs: dict[Any, frozenset[str]] = dataclasses.field(default_factory=dict)
+
+    def of_state(self, sampler: Completed, target: Target, kind: Any) -> Completed:
+        """The sampler whose step returns the state alone."""
+        if kind not in self.returns_more and (more := returns_more(sampler, target)) is not None:
+            self.returns_more[kind] = more
+        return state_alone(sampler) if self.returns_more.get(kind, False) else sampler
+
+    def needs_of(self, sampler: Sampler, target: Target, kind: Any) -> frozenset[str]:
+        """`needs_of`; the gradient if no step can be taken at all, as `of_state` has found out."""
+        if kind in self.returns_more and kind not in self.needs and (needs := needs_of(sampler, target)) is not None:
+            self.needs[kind] = needs
+        return self.needs.get(kind, frozenset({"gradient"}))
+
+
+def _kind(target: Target, chosen: str) -> Any:
+    """What programs of one sampler differ by, but for shapes: the space, the number of data, the pytree, options."""
+    data = 0 if target.terms is None else target.terms.size
+    return type(target.manifold), data, jax.tree.structure(target.example), chosen
 
 
 def builder(reference: str, value: Any) -> Callable[..., Any]:
@@ -320,21 +342,22 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], know
             raise (error if isinstance(error, ValueError) else ValueError(one_line(error))) from error
     if not isinstance(sampler, Completed) or ParticleLaw in sampler.claims:
         return sampler
-    sampler = with_open_state(state_alone(sampler, target), target)
+    known, chosen = known or Known(), repr(sorted(options.items()))
+    kind = _kind(target, chosen)
+    sampler = with_open_state(known.of_state(sampler, target, kind), target)
     if "claims" not in sampler.given and "temperature" in options:
         law = dataclasses.replace(sampler.claims[StationaryLaw], temperature=float(options["temperature"]))
         sampler = dataclasses.replace(sampler, claims=Claims(sampler.claims.source, law))
     parts: dict[str, Any] = {}
     # more than a step reads may be declared: what is not read is nothing that has to matter
     declared = sampler.needs if "needs" in sampler.given else frozenset()
-    parts["needs"] = needs_of(sampler, target) | (declared - {"gradient", "potential"})
+    parts["needs"] = known.needs_of(sampler, target, kind) | (declared - {"gradient", "potential"})
     host, given = on_host(sampler), {"unpack", "pack"} <= sampler.given
     target = target if host or target.stand_in is None else target.stand_in
     estimator, unit = _exact(target, host), 1 / target.curvature
     make_key = np.random.default_rng if host else jax.random.key
-    known = known or Known()
     # hundreds of steps in many coordinates show no more of how a sampler counts than those in few, of as many data
-    data, chosen = 0 if target.terms is None else target.terms.size, repr(sorted(options.items()))
+    data = 0 if target.terms is None else target.terms.size
     names = [(data, chosen)] if target.size > MANY_COORDINATES else [(target, chosen), (data, chosen)]
     if not given:
         if names[0] not in known.past_the_start:
@@ -368,9 +391,9 @@ def _past_the_start(
     return {}
 
 
-def state_alone(sampler: Completed, target: Target) -> Completed:
-    """The sampler whose step returns the state alone, where it returns a tuple of the state and more beside it."""
-    step, host = sampler.step, on_host(sampler)
+def returns_more(sampler: Completed, target: Target) -> bool | None:
+    """True for a step that returns a tuple of the state and more beside it; None if none can be taken."""
+    host = on_host(sampler)
     # shapes are those of an estimate without a value, unless the step asks for more than a gradient and a potential
     for estimator in (HostExact(target),) if host else (Sealed(Shaped(target)), _exact(target, host)):
         ends = lambda key, given=estimator: one_step(sampler, target, key, given)
@@ -380,10 +403,15 @@ def state_alone(sampler: Completed, target: Target) -> Completed:
             continue
         break
     else:
-        return sampler
+        return None
     shape = lambda tree: (jax.tree.structure(tree), [np.shape(leaf) for leaf in jax.tree.leaves(tree)])
-    if not isinstance(after, tuple) or not after or shape(after) == shape(before) or shape(after[0]) != shape(before):
-        return sampler
+    more = isinstance(after, tuple) and bool(after) and shape(after) != shape(before)
+    return more and shape(after[0]) == shape(before)
+
+
+def state_alone(sampler: Completed) -> Completed:
+    """The sampler whose step returns the first part of what it returns."""
+    step = sampler.step
 
     @functools.wraps(step)
     def alone(key: Key, state: Any, step_size: Any, estimator: Estimator) -> Any:
@@ -401,8 +429,8 @@ def with_open_state(sampler: Completed, target: Target) -> Completed:
     return sampler
 
 
-def needs_of(sampler: Sampler, target: Target) -> frozenset[str]:
-    """The fewest parts of an estimate with which a step can be taken; the gradient if it cannot be taken at all.
+def needs_of(sampler: Sampler, target: Target) -> frozenset[str] | None:
+    """The fewest parts of an estimate with which a step can be taken; None if it cannot be taken at all.
 
     A part that is only kept does not stop a step where it is None: the state then has another structure.
     """
@@ -418,4 +446,4 @@ def needs_of(sampler: Sampler, target: Target) -> frozenset[str]:
         possible.append(needs)
         if jax.tree.structure(before) == jax.tree.structure(after):
             return needs
-    return next(iter(possible), frozenset({"gradient"}))
+    return next(iter(possible), None)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend import core
 
-from sgmcmc_verification.checks.core.programs import operation_names
+from sgmcmc_verification.checks.programs.operations import operation_names
 from sgmcmc_verification.checks.tracing.noise_tape import Reader, evaluate
 from sgmcmc_verification.samplers.interface.from_step import Completed
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler

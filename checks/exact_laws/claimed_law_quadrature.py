@@ -12,6 +12,7 @@ from sgmcmc_verification.checks.core.check import OutOfReach
 from sgmcmc_verification.checks.exact_laws.assumed_law import assumed_auxiliary
 from sgmcmc_verification.checks.numerics.geodesic_dynamics import on_tangent_bundle, tangent_rule
 from sgmcmc_verification.checks.numerics.quadrature import gauss_hermite
+from sgmcmc_verification.checks.programs.evaluation import evaluated
 from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
 from sgmcmc_verification.samplers.interface.claims import Claims, Diffusion, EmbeddedDiffusion, Exchange
 from sgmcmc_verification.targets.target import Target
@@ -173,10 +174,9 @@ def auxiliary_law(H: Callable, points: np.ndarray, count: int) -> tuple[np.ndarr
         NotApplicable: if they are not Gaussian, or not independent of the position.
     """
     of = lambda aux, theta: H(jnp.concatenate([theta, aux]))
-    gradient = jax.jit(jax.grad(of))
-    hessian = jax.jit(jax.hessian(of))
-    zero, one = jnp.zeros(count), jnp.ones(count)
-    first, last = jnp.asarray(points[0]), jnp.asarray(points[-1])
+    gradient, hessian = evaluated(jax.grad(of)), evaluated(jax.hessian(of))
+    zero, one = np.zeros(count), np.ones(count)
+    first, last = points[0], points[-1]
     precision = np.asarray(hessian(zero, first))
     same = [np.asarray(hessian(a, t)) for a, t in ((one, first), (zero, last))]
     slope = [np.asarray(gradient(zero, t)) for t in (first, last)]

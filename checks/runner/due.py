@@ -12,7 +12,6 @@ from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.error_origin import RAISED
 from sgmcmc_verification.checks.core.obligations import MANY
-from sgmcmc_verification.checks.core.programs import one_program, operations_and_numbers
 from sgmcmc_verification.checks.core.selection import (
     DATA,
     HIGH,
@@ -24,6 +23,7 @@ from sgmcmc_verification.checks.core.selection import (
     runs_on,
 )
 from sgmcmc_verification.checks.end_points.runs import example_state
+from sgmcmc_verification.checks.programs.operations import one_program, operations_and_numbers
 from sgmcmc_verification.samplers.entry import WORKLOAD
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import AdaptiveLaw, ParticleLaw, StationaryLaw

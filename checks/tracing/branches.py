@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax.extend import core
 
 from sgmcmc_verification.checks.core.error_origin import SUITE
-from sgmcmc_verification.checks.core.programs import subjaxprs
+from sgmcmc_verification.checks.programs.operations import subjaxprs
 from sgmcmc_verification.checks.tracing.noise_tape import (
     Noise,
     Player,

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 
 from sgmcmc_verification.checks.core.error_origin import SUITE
-from sgmcmc_verification.checks.core.programs import subjaxprs
+from sgmcmc_verification.checks.programs.operations import subjaxprs
 from sgmcmc_verification.checks.tracing.noise_tape import short_place, source_place
 
 PRIMITIVES = {"pure_callback", "io_callback"}

@@ -19,6 +19,8 @@ import numpy as np
 import sympy as sp
 from jax.extend import core
 
+from sgmcmc_verification.checks.programs.evaluation import bind
+
 
 class Untranslatable(Exception):
     """A primitive of the program has no SymPy counterpart here; the message names it."""
@@ -134,9 +136,7 @@ def _apply(equation, inputs: list[Any]) -> Sequence[Any]:
         out = _STRUCTURED[name](equation, inputs)
         return out if equation.primitive.multiple_results else [out]
     if not any(_is_symbolic(value) for value in inputs) and _all_discrete(equation):
-        if name in _DISCRETE:
-            return [_DISCRETE[name](*inputs)]
-        out = _bind(equation, inputs)
+        out = bind(equation, inputs)
         return [np.asarray(o) for o in out] if equation.primitive.multiple_results else [np.asarray(out)]
     if name in _MOVES:
         out = _move(equation, inputs)
@@ -148,14 +148,6 @@ def _apply(equation, inputs: list[Any]) -> Sequence[Any]:
 
 def _all_discrete(equation) -> bool:
     return all(np.dtype(v.aval.dtype).kind in "iub" for v in equation.outvars)
-
-
-def _bind(equation, inputs):
-    """Run the primitive itself, on concrete arrays."""
-    bound = equation.primitive.get_bind_params(equation.params)
-    # jax 0.9 returns (subfunctions, parameters), jax 0.10 the parameters alone.
-    subfunctions, parameters = bound if isinstance(bound, tuple) else ((), bound)
-    return equation.primitive.bind(*subfunctions, *map(jnp.asarray, inputs), **parameters)
 
 
 # Elementwise primitives -------------------------------------------------------------------------------------------
@@ -230,17 +222,6 @@ _ELEMENTWISE: dict[str, Callable] = {
 
 
 # The common ones on integers and booleans, which would otherwise be compiled one by one.
-_DISCRETE: dict[str, Callable] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
 
 
 def _truth(value: Any) -> Any:
@@ -257,7 +238,7 @@ _MOVES: dict[str, int] = {"dynamic_slice": 1, "gather": 1, "pad": 2, "dynamic_up
 def _move(equation, inputs) -> list[np.ndarray]:
     """Run the primitive on the positions of the elements: where they end up is what it does."""
     count = _MOVES[equation.primitive.name]
-    return _moved(lambda *operands: _bind(equation, operands), inputs[:count], inputs[count:], equation)
+    return _moved(lambda *operands: bind(equation, operands), inputs[:count], inputs[count:], equation)
 
 
 def _moved(run: Callable, data, rest, equation) -> list[np.ndarray]:
@@ -397,7 +378,7 @@ def _reduce(operation: Callable):
 
     def discrete_or_run(equation, inputs):
         if not _is_symbolic(inputs[0]):
-            return np.asarray(_bind(equation, inputs))
+            return np.asarray(bind(equation, inputs))
         return run(equation, inputs)
 
     return discrete_or_run
@@ -421,7 +402,7 @@ def _scatter(equation, inputs):
     operand, indices, updates = inputs
 
     def run(x, u, i):
-        return _bind(equation, [x, i, u])
+        return bind(equation, [x, i, u])
 
     return _moved(run, [operand, updates], [indices], equation)[0]
 
@@ -434,7 +415,7 @@ def _scatter_add(equation, inputs):
     for k, item in enumerate(updates.ravel()):
         one = np.zeros(updates.size)
         one[k] = 1.0
-        hit = np.asarray(_bind(equation, [zero, indices, one.reshape(updates.shape)])).ravel()
+        hit = np.asarray(bind(equation, [zero, indices, one.reshape(updates.shape)])).ravel()
         for place in np.flatnonzero(hit):
             flat[place] = flat[place] + item
     return flat.reshape(operand.shape)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
+from sgmcmc_verification.checks.programs.evaluation import evaluated
 from sgmcmc_verification.checks.tracing.noise_tape import DrawKind, Reader, evaluate, is_key, short_place, source_place
 
 
@@ -71,8 +72,8 @@ def consumed_keys(function: Callable[[jax.Array], Any], keys: jax.Array) -> tupl
         tape = _Lineage()
         evaluate(closed.jaxpr, closed.consts, [key], tape)
         names[:], unfollowed[:] = tape.names, tape.unfollowed
-        return tape.keys  # all else is dead code, which the compiler drops
+        return tape.keys  # all else is dead code, which costs little
 
-    found = jax.jit(jax.vmap(words))(keys)
+    found = evaluated(jax.vmap(words))(keys)
     calls = [Consumed(*name, np.asarray(value)) for name, value in zip(names, found, strict=True)]
     return calls, tuple(dict.fromkeys(unfollowed))

@@ -23,7 +23,8 @@ import numpy as np
 from jax.extend import core, source_info_util
 
 from sgmcmc_verification.checks.core.error_origin import SUITE
-from sgmcmc_verification.checks.core.programs import subjaxprs
+from sgmcmc_verification.checks.programs.evaluation import bind
+from sgmcmc_verification.checks.programs.operations import subjaxprs
 
 DrawKind = Literal["normal", "uniform", "integer"]
 
@@ -40,6 +41,8 @@ INTERCEPTED: dict[str, DrawKind] = {
 RANDOM_PRIMITIVES = frozenset({"random_bits", "random_gamma", "threefry2x32", "rng_bit_generator", "rng_uniform"})
 
 
+CALLED = frozenset({"custom_jvp_call", "custom_vjp_call", "closed_call", "checkpoint", "remat", "remat2"})
+"""Primitives that call a program once."""
 UNROLLED = 32
 """Largest number of iterations of a loop without draws that is unrolled to look into it."""
 
@@ -115,11 +118,31 @@ def record(function: Callable, *args) -> Program:
     The bounds of integer draws must not depend on the arguments.
     """
     jaxpr, shape = jax.make_jaxpr(function, return_shape=True)(*args)
-    recorder = _recorded(jaxpr, args, _Recorder())
+    recorder = _Recorder()
+    if not _walked(jaxpr.jaxpr, recorder):
+        recorder = _recorded(jaxpr, args, _Recorder())
     if recorder.bounds_are_computed:
         recorder = _recorded(jaxpr, args, _Recorder(abstract=True))
     structure = jax.tree.structure(shape)
     return Program(tuple(recorder.draws), tuple(sorted(set(recorder.unintercepted))), jaxpr, structure)
+
+
+def _walked(jaxpr: Any, recorder: "_Recorder") -> bool:
+    """Show a recorder all draws of a program, as `evaluate` would, without its values; False if these are needed."""
+    for equation in jaxpr.eqns:
+        name, inside = equation.primitive.name, list(subjaxprs(equation.params))
+        kind = _intercepted(equation)
+        if kind == "integer":  # whose bounds have to be known
+            return False
+        if kind is not None:
+            recorder.note(kind, equation)
+        elif name in CALLED or name in ("jit", "pjit", "scan"):
+            turns = equation.params["length"] if name == "scan" else 1
+            if any(map(_is_random, inside)) and not all(_walked(each, recorder) for each in inside * turns):
+                return False
+        elif name in RANDOM_PRIMITIVES or any(map(_is_random, inside)):
+            recorder.unknown(name, ())
+    return True
 
 
 def _recorded(jaxpr: Any, args: Sequence[Any], recorder: "_Recorder") -> "_Recorder":
@@ -161,15 +184,15 @@ class _Recorder(Reader):
         self.draws: list[Draw] = []
         self.unintercepted: list[str] = []
 
-    def draw(self, kind: DrawKind, equation, inputs) -> Sequence[Any]:
+    def note(self, kind: DrawKind, equation, number: int = 0) -> None:
+        """Append a draw of an equation. Raises NotImplementedError for numbers of another type."""
         aval = equation.outvars[0].aval
         if not jnp.issubdtype(aval.dtype, jnp.floating if kind != "integer" else jnp.integer):
             raise NotImplementedError(f"{kind} draws of type {aval.dtype}")
-        shape = tuple(aval.shape)
-        number = 0
-        if kind == "integer":
-            number = self._number(*inputs[1:3])
-        self.draws.append(Draw(kind, shape, number))
+        self.draws.append(Draw(kind, tuple(aval.shape), number))
+
+    def draw(self, kind: DrawKind, equation, inputs) -> Sequence[Any]:
+        self.note(kind, equation, self._number(*inputs[1:3]) if kind == "integer" else 0)
         return core.jaxpr_as_fun(equation.params["jaxpr"])(*inputs)
 
     def _number(self, low: Any, high: Any) -> int:
@@ -273,8 +296,7 @@ def _is_written_out(equation: Any, tape: Tape) -> bool:
 def _apply(equation, inputs, tape) -> Sequence[Any]:
     name = equation.primitive.name
     if name in ("jit", "pjit"):
-        kind = INTERCEPTED.get(equation.params["name"])
-        if kind is not None and _of_jax(equation) and not is_complex(equation):
+        if (kind := _intercepted(equation)) is not None:
             return tape.draw(kind, equation, inputs)
         inner = equation.params["jaxpr"]
         if tape.walks or _is_random(inner.jaxpr):
@@ -282,7 +304,7 @@ def _apply(equation, inputs, tape) -> Sequence[Any]:
                 return evaluate(inner.jaxpr, inner.consts, inputs, tape)
     elif name == "scan" and tape.unrolls and _is_written_out(equation, tape):
         return _unrolled(equation.params, inputs, tape)
-    elif name in ("custom_jvp_call", "custom_vjp_call", "closed_call", "checkpoint", "remat", "remat2"):
+    elif name in CALLED:
         inner = equation.params.get("call_jaxpr") or equation.params.get("jaxpr")
         if inner is not None:
             jaxpr, consts = (inner.jaxpr, inner.consts) if hasattr(inner, "jaxpr") else (inner, ())
@@ -292,13 +314,18 @@ def _apply(equation, inputs, tape) -> Sequence[Any]:
         tape.unknown(name, inputs)  # draws inside a while or cond too: their number is not fixed
     if (resolved := tape.resolve(equation, inputs)) is not None:
         return resolved
-    bound = equation.primitive.get_bind_params(equation.params)
-    # jax 0.9 returns (subfunctions, parameters), jax 0.10 the parameters alone.
-    subfunctions, parameters = bound if isinstance(bound, tuple) else ((), bound)
     constant = not any(isinstance(v, jax.core.Tracer) or is_key(v) for v in inputs)
     with jax.ensure_compile_time_eval() if constant and tape.abstract else contextlib.nullcontext():
-        out = equation.primitive.bind(*subfunctions, *inputs, **parameters)
+        out = bind(equation, inputs)
     return out if equation.primitive.multiple_results else [out]
+
+
+def _intercepted(equation: Any) -> DrawKind | None:
+    """The kind of draw that a call of jax.random makes; None for any other equation."""
+    if equation.primitive.name not in ("jit", "pjit"):
+        return None
+    kind = INTERCEPTED.get(equation.params["name"])
+    return kind if kind is not None and _of_jax(equation) and not is_complex(equation) else None
 
 
 def is_complex(equation: Any) -> bool:

@@ -51,4 +51,4 @@ def ends_of(step: JaxStep | HostStep, h: float, extreme: bool = False) -> Ends:
     noise = quiet(step, extreme)
     one = lambda z, e: jnp.concatenate(step.program(noise(e), z, jnp.asarray(h)))
     many = jax.jit(jax.vmap(one))
-    return lambda states, normals: np.asarray(many(jnp.asarray(states), jnp.asarray(normals)))
+    return lambda states, normals: np.asarray(many(states, normals))

@@ -214,8 +214,7 @@ class JaxStep:
         for start in range(0, len(points), batch):
             block = points[start : start + batch]
             padded = np.concatenate([block, np.repeat(block[-1:], batch - len(block), axis=0)])
-            rule = (jnp.asarray(nodes), jnp.asarray(integers), jnp.asarray(weights))
-            out = self._compiled(jnp.asarray(padded), *rule, jnp.asarray(float(h)))
+            out = self._compiled(padded, nodes, integers, weights, np.float64(h))
             parts.append([np.asarray(a)[: len(block)] for a in out])
         return StepMoments(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 

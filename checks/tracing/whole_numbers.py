@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax.extend import core
 
-from sgmcmc_verification.checks.core.programs import subjaxprs
+from sgmcmc_verification.checks.programs.operations import subjaxprs
 
 LEAST, MOST = 2, 10**12
 """Numbers that are looked for; smaller ones are met by any run."""

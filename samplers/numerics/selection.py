@@ -21,17 +21,15 @@ def median_of_nonnegative(values: Float[Array, "..."]) -> Float[Array, ""]:
     n, dtype = flat.size, flat.dtype
     whole = {4: jnp.int32, 8: jnp.int64}[dtype.itemsize]
     bits = lax.bitcast_convert_type(flat + 0, whole)  # -0 + 0 is 0
-    low_rank, high_rank = (n - 1) // 2, n // 2
+    # The two in the middle, each by its own rank. To ask which numbers lie above the lower one would compare it with
+    # itself, and XLA may have made `bits` anew there, with other roundings.
+    ranks = jnp.array(sorted({(n - 1) // 2, n // 2}))
 
-    def halve(i: int | Int[Array, ""], known: Int[Array, ""]) -> Int[Array, ""]:
+    def halve(i: int | Int[Array, ""], known: Int[Array, "k"]) -> Int[Array, "k"]:
         # the largest number with fewer than `rank` + 1 entries below it, bit by bit from the highest
         tried = known | (jnp.ones((), whole) << jnp.asarray(8 * dtype.itemsize - 2 - i, whole))
-        return jnp.where(jnp.sum(bits < tried) <= low_rank, tried, known)
+        return jnp.where(jnp.sum(bits < tried[:, None], axis=1) <= ranks, tried, known)
 
-    low = lax.fori_loop(0, 8 * dtype.itemsize - 1, halve, jnp.zeros((), whole))
-    # the next in order: the same number again if there are enough of them, else the smallest one above
-    above = jnp.min(jnp.where(bits > low, bits, jnp.iinfo(whole).max))
-    high = jnp.where(jnp.sum(bits <= low) > high_rank, low, above)
-    both = lax.bitcast_convert_type(jnp.stack([low, high]), dtype)
-    middle = jnp.where(low == high, both[0], 0.5 * (both[0] + both[1]))
+    found = lax.fori_loop(0, 8 * dtype.itemsize - 1, halve, jnp.zeros(len(ranks), whole))
+    middle = jnp.mean(lax.bitcast_convert_type(found, dtype))
     return jnp.where(jnp.isnan(flat).any(), jnp.full_like(middle, jnp.nan), middle)

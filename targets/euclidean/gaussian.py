@@ -48,7 +48,7 @@ def gaussian(mean: Any, covariance: Any, name: str, structure: Any = None) -> Ta
     dtype = jnp.result_type(float)
     scales = np.sqrt(np.diag(covariance))
     # half a standard deviation off the mean: at the mean the gradient vanishes, which would hide mistakes
-    example = jax.tree.map(jnp.asarray, _like(structure, mean + 0.5 * scales * (-1.0) ** np.arange(dim), dtype))
+    example = jax.device_put(_like(structure, mean + 0.5 * scales * (-1.0) ** np.arange(dim), dtype))
     root = np.linalg.cholesky(covariance)
     precision = np.linalg.inv(covariance)
     precision = (precision + precision.T) / 2

@@ -76,6 +76,15 @@ def test_the_median_by_bisection_is_the_median_of_many_in_either_precision():
         assert float(median_of_nonnegative(jnp.asarray([3.0, 1.0, 2.0, 5.0]))) == 2.5
 
 
+@pytest.mark.parametrize("spread", [0.0, 0.2, 0.7])
+def test_the_median_by_bisection_is_that_of_numbers_made_in_the_same_program(spread):
+    """XLA may make them anew, and round them otherwise, in each place that reads them."""
+    x = np.array([[0.7 * (1 + 0.1 * i) + spread * i] for i in range(6)])
+    gaps = lambda x: squared_distances(jnp.concatenate([x, jnp.sin(3 * x)], 1))
+    found = jax.jit(lambda x: median_of_nonnegative(gaps(x)))(x)
+    assert float(found) == pytest.approx(float(np.median(gaps(x))), rel=1e-12)
+
+
 def test_median_rules_are_their_formulas():
     gaps = [float(np.sum((a - b) ** 2)) for a in X for b in X]
     assert float(median_bandwidth(squared_distances(jnp.asarray(X)))) == pytest.approx(np.median(gaps) / 2 / np.log(8))

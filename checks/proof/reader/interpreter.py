@@ -7,6 +7,7 @@ import jax
 import numpy as np
 from jax.extend import core
 
+from sgmcmc_verification.checks.programs.evaluation import bind
 from sgmcmc_verification.checks.proof.draws import History, Law
 from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.functions import is_positive
@@ -18,7 +19,6 @@ from sgmcmc_verification.checks.proof.reader.values import (
     Equation,
     Predicate,
     Unknown,
-    bind,
     has_unknown,
     is_discrete,
     is_key_type,
@@ -220,31 +220,10 @@ def _least_sum(inputs: Sequence[Any]) -> int | None:
 
 def numbers(equation: Equation, inputs: list[Any]) -> list[Any]:
     """A primitive on integers and booleans of the program."""
-    function = _NUMPY.get(equation.primitive.name)
-    if function is not None:
-        return [np.asarray(function(*inputs))]
     with jax.ensure_compile_time_eval():
         out = bind(equation, inputs)
     return [np.asarray(o) for o in out] if equation.primitive.multiple_results else [np.asarray(out)]
 
-
-# The common ones, which would otherwise be compiled one by one.
-_NUMPY: dict[str, Callable[..., Any]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "max": np.maximum,
-    "min": np.minimum,
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "not": np.logical_not,
-}
 
 STRUCTURAL = frozenset(
     {

@@ -6,9 +6,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from sgmcmc_verification.checks.programs.evaluation import bind
 from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.reader.interpreter import Handler, Reader
-from sgmcmc_verification.checks.proof.reader.values import Array, Equation, bind, is_symbolic, objects
+from sgmcmc_verification.checks.proof.reader.values import Array, Equation, is_symbolic, objects
 
 
 def _of_arrays(function: Callable[[Equation, list[Array]], Any]) -> Handler:

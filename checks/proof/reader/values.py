@@ -177,11 +177,3 @@ def is_infinite(p: Polynomial) -> bool:
 def draws_only(a: Series) -> bool:
     """True if a series is a number or a function of draws, without s and without the state."""
     return a.is_constant and not any(p.has("state") for p in a.polynomials())
-
-
-def bind(equation: Equation, inputs: Sequence[Any]) -> Any:
-    """The primitive itself, on numbers."""
-    bound = equation.primitive.get_bind_params(equation.params)
-    # jax 0.9 returns (subfunctions, parameters), jax 0.10 the parameters alone
-    subfunctions, parameters = bound if isinstance(bound, tuple) else ((), bound)
-    return equation.primitive.bind(*subfunctions, *map(jnp.asarray, inputs), **parameters)

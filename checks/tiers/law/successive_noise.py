@@ -49,9 +49,11 @@ def noise_of_successive_steps(case: Case, claim: IndependentNoise) -> Finding:
     gaps, sizes = [], []
     for noise in _draws(kept, NUM_STEPS):
         z, state, ours, fresh = both(state, noise)
-        moved = jnp.abs(fresh - z).max()
-        gaps.append(float(jnp.abs(ours - fresh).max() / moved))
-        sizes.append(float(jnp.abs(z).max() / moved))
+        z, ours, fresh = (np.asarray(values) for values in (z, ours, fresh))
+        moved = np.abs(fresh - z).max()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gaps.append(float(np.abs(ours - fresh).max() / moved))
+            sizes.append(float(np.abs(z).max() / moved))
     worst = int(np.argmax(np.where(np.isnan(gaps), np.inf, gaps)))
     effect, tolerance = gaps[worst], 1e3 * float(np.finfo(float).eps) * (1 + max(sizes))
     return Finding(
@@ -71,9 +73,9 @@ def _draws(program: Program, count: int) -> list[Noise]:
     generator = np.random.default_rng(0)
     return [
         Noise(
-            jnp.asarray(generator.standard_normal(program.count("normal"))),
-            jnp.asarray(generator.uniform(size=program.count("uniform"))),
-            jnp.asarray([generator.integers(max(n, 1)) for n in program.ranges], int),
+            generator.standard_normal(program.count("normal")),
+            generator.uniform(size=program.count("uniform")),
+            np.array([generator.integers(max(n, 1)) for n in program.ranges], int),
         )
         for _ in range(count)
     ]

@@ -83,7 +83,7 @@ def search(step: JaxStep, target: Target, h: float) -> Search:
         e = sigma * (2 * e - 1)
         b = np.minimum((b * ranges).astype(int), np.maximum(ranges - 1, 0))
         sizes = h / 128.0 ** t[:, 0]
-        return np.asarray(at(*map(jnp.asarray, (z, e, u, b, sizes)))), (z, e, sizes)
+        return np.asarray(at(z, e, u, b, sizes)), (z, e, sizes)
 
     size = n + k + uniforms + len(ranges) + 1
     generator = np.random.default_rng(0)

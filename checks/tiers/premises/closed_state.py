@@ -20,7 +20,7 @@ from sgmcmc_verification.checks.core.check import Case, Inconclusive, statement
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.obligations import CLOSED_STATE
 from sgmcmc_verification.checks.core.selection import informative, structured_targets
-from sgmcmc_verification.checks.core.start_position import start_position
+from sgmcmc_verification.checks.core.start_position import start_position, start_state
 from sgmcmc_verification.checks.tiers.premises.clocks import KEYS, SPREAD, TOLERANCE, ahead, host_clock
 from sgmcmc_verification.checks.tiers.premises.fresh_draws import repeated
 from sgmcmc_verification.checks.tracing.callbacks import callbacks
@@ -139,7 +139,7 @@ def _runs(sampler: Sampler, estimator: Estimator, target: Target) -> Callable[[f
     """(h, whether it is the usual step size) -> the run; compiled once for all of them."""
     if on_host(sampler):
         return lambda h, usual: _host_run(sampler, estimator, target, h, usual)
-    start = sampler.init(jax.random.key(0), start_position(sampler, target), estimator)
+    start = start_state(sampler, jax.random.key(0), start_position(sampler, target), estimator)
     compiled = _compiled(sampler, estimator, stream_counts(sampler, start, estimator, 0.01 / target.curvature))
 
     def run(h: float, usual: bool) -> Run:
@@ -304,7 +304,7 @@ def _calls_back(sampler: Sampler, estimator: Estimator, case: Case) -> tuple[str
     """Calls back to Python in one step."""
     if on_host(sampler):
         return ()
-    state = sampler.init(jax.random.key(0), start_position(sampler, case.target), estimator)
+    state = start_state(sampler, jax.random.key(0), start_position(sampler, case.target), estimator)
     return callbacks(lambda key, s: sampler.step(key, s, case.step_size, estimator), jax.random.key(0), state)
 
 
@@ -312,7 +312,7 @@ def _kept_keys(sampler: Sampler, estimator: Estimator, case: Case) -> str:
     """The draws of two successive steps that share a key, which the state has kept, in words; empty if none do."""
     if on_host(sampler):
         return ""
-    state = sampler.init(jax.random.key(0), start_position(sampler, case.target), estimator)
+    state = start_state(sampler, jax.random.key(0), start_position(sampler, case.target), estimator)
     if not any(is_key(leaf) for leaf in jax.tree.leaves(state)):
         return ""
 
@@ -329,7 +329,7 @@ def _changed_by_tracing(sampler: Sampler, estimator: Estimator, case: Case) -> s
     if on_host(sampler):
         return None  # the copy that has not run shows whether it matters
     before = _surroundings(sampler)
-    state = sampler.init(jax.random.key(0), start_position(sampler, case.target), estimator)
+    state = start_state(sampler, jax.random.key(0), start_position(sampler, case.target), estimator)
     for seed in range(2):
         jax.eval_shape(lambda key: sampler.step(key, state, case.step_size, estimator), jax.random.key(seed))
     after = _surroundings(sampler)

@@ -24,8 +24,14 @@ from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
-from sgmcmc_verification.checks.core.programs import one_program, operation_names, operations_and_numbers, subjaxprs
 from sgmcmc_verification.checks.core.selection import claims_of
+from sgmcmc_verification.checks.core.start_position import start_state
+from sgmcmc_verification.checks.programs.operations import (
+    one_program,
+    operation_names,
+    operations_and_numbers,
+    subjaxprs,
+)
 from sgmcmc_verification.checks.tiers.premises.fresh_draws import repeated
 from sgmcmc_verification.checks.tracing.acceptance import accepted_share
 from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator
@@ -115,7 +121,7 @@ def product(shape: int | tuple[int, ...], positive: bool = False) -> Target:
     return Target(
         name=f"product-{shape}",
         manifold=Positive(size) if positive else Euclidean(size),
-        example=jnp.asarray(np.full(shape, 0.7)),
+        example=jax.device_put(np.full(shape, 0.7)),
         potential=lambda x: jnp.sum(x**2 / 2 + x**4 / 12),
         curvature=2.0,
         terms=DataTerms(lambda x: jnp.sum(x**2 / 2), datum, jnp.asarray(np.full(5, 0.2)), 5),
@@ -132,16 +138,22 @@ def growing_leaves(subject: Subject, positive: bool) -> frozenset[int]:
         if on_host(sampler):
             start = sampler.init(np.random.default_rng(0), np.asarray(target.example), estimator)
         else:
-            start = sampler.init(jax.random.key(0), target.example, estimator)
+            start = start_state(sampler, jax.random.key(0), target.example, estimator)
         return {i for i, leaf in enumerate(jax.tree.leaves(sampler.unpack(start))) if np.size(leaf) == size}
 
     return frozenset(set.intersection(*(of(size) for size in FEW)))
 
 
-def traced(subject: Subject, target: Target, h: float) -> Traced:
-    """A step on `target`. Raises OutOfReach where the tape cannot feed its draws, NotApplicable without blocks."""
+@lru_cache(maxsize=16)
+def traced(subject: Subject, shape: int | tuple[int, ...], positive: bool = False, share: float = SMALL) -> Traced:
+    """A step of a part of the usual size on `product(shape, positive)`.
+
+    Raises OutOfReach where the tape cannot feed its draws, NotApplicable without blocks.
+    """
+    target = product(shape, positive)
+    h = subject.step_size(target) / share
     sampler, estimator, size = subject.sampler(target), subject.estimator(target), target.size
-    start = sampler.init(jax.random.key(0), target.example, estimator)
+    start = start_state(sampler, jax.random.key(0), target.example, estimator)
     flat, unravel = ravel_pytree(sampler.unpack(start))
     # blocks of z that have one number per coordinate, made equal within each
     shapes = [np.size(leaf) for leaf in jax.tree.leaves(sampler.unpack(start))]
@@ -154,7 +166,7 @@ def traced(subject: Subject, target: Target, h: float) -> Traced:
     for i, block in enumerate(blocks):
         values[block] = 0.7 - 0.4 * i
         rest[block] = False
-    z0 = jnp.asarray(values)
+    z0 = jax.device_put(values)
 
     def move(z: jax.Array) -> jax.Array:
         pack_key, step_key = jax.random.split(jax.random.key(0))
@@ -172,11 +184,9 @@ def traced(subject: Subject, target: Target, h: float) -> Traced:
 
 def response(subject: Subject, shape: int | tuple[int, ...], positive: bool) -> Response:
     """The response of a step on `product(shape)`. Raises OutOfReach where the tape cannot feed its draws."""
-    target = product(shape, positive)
-    size = target.size
-    program, z0, blocks = traced(subject, target, subject.step_size(target) / SMALL)
-    uniforms = jnp.zeros(program.count("uniform"))
-    integers = jnp.zeros(program.count("integer"), int)
+    size = int(np.prod(shape))
+    program, z0, blocks = traced(subject, shape, positive)
+    uniforms, integers = np.zeros(program.count("uniform")), np.zeros(program.count("integer"), int)
     count = (len(blocks) + 1) * size
     whole = lambda z, e: program(Noise(e, uniforms, integers), z)
     at = lambda z, e: whole(z, e)[:count]
@@ -192,7 +202,7 @@ def response(subject: Subject, shape: int | tuple[int, ...], positive: bool) -> 
         return noise.reshape(-1, size), drift.reshape(-1, size), whole(z, e)[count:]
 
     w = direction(size)
-    noise, drift, rest = (np.asarray(a) for a in answers(z0, jnp.zeros(program.count("normal")), jnp.asarray(w)))
+    noise, drift, rest = (np.asarray(a) for a in answers(z0, np.zeros(program.count("normal")), w))
     found = _summary(noise, drift, w, TOLERANCE)
     jaxpr = program.jaxpr.jaxpr
     return found._replace(dense=largest(jaxpr) >= size**2, work=largest(jaxpr, turns=True), rest=rest)
@@ -400,8 +410,7 @@ def _moves_otherwise(subject: Subject, size: int, positive: bool) -> float:
     """
 
     def ends(size: int) -> np.ndarray | None:
-        target = product(size, positive)
-        program, z0, blocks = traced(subject, target, subject.step_size(target) / SMALL)
+        program, z0, blocks = traced(subject, size, positive)
         uniforms, integers = jnp.zeros(program.count("uniform")), jnp.zeros(program.count("integer"), int)
         if len(uniforms):
             return None  # a coin has its own side for each number of them
@@ -433,8 +442,7 @@ def _accepts_otherwise(subject: Subject, size: int) -> float:
     places = np.asarray([(v, e) for v in PLACES for e in PULLS])
 
     def logarithms(size: int) -> np.ndarray | None:
-        target = product(size)
-        program, z0, blocks = traced(subject, target, subject.step_size(target) / SMALL)
+        program, z0, blocks = traced(subject, size)
         if program.count("uniform") != 1:
             return None
         normals, integers = program.count("normal"), jnp.zeros(program.count("integer"), int)
@@ -462,12 +470,10 @@ def _accepts_otherwise(subject: Subject, size: int) -> float:
 
 def _operations(subject: Subject, size: int, positive: bool) -> list[Any]:
     """The operations of a step in order, and the numbers in them; none where it does not run in so many dimensions."""
-    target = product(size, positive)
     try:
-        program = traced(subject, target, subject.step_size(target)).program
+        program = traced(subject, size, positive).program
     except RAISED:
         return []
-
     return list(operations_and_numbers(program.jaxpr.jaxpr))
 
 
@@ -522,8 +528,7 @@ def _near_faces(subject: Subject) -> float:
     It is 0 where it is not in the bulk: the method does not treat coordinates alike.
     """
     size = CLOUDS[-1]
-    target = product(size, positive=True)
-    program, z0, blocks = traced(subject, target, subject.step_size(target))
+    program, z0, blocks = traced(subject, size, positive=True, share=1.0)
     count = lambda kind: program.count(kind)
     still = jnp.full(count("uniform"), 0.5), jnp.zeros(count("integer"), int)
 
@@ -542,7 +547,7 @@ def shared_keys(subject: Subject, size: int, positive: bool = False) -> str:
     """The draws of a step in many dimensions that share a key, in words; empty if none do."""
     target = product(size, positive)
     sampler, estimator, h = subject.sampler(target), subject.estimator(target), subject.step_size(target)
-    state = sampler.init(jax.random.key(7), target.example, estimator)
+    state = start_state(sampler, jax.random.key(7), target.example, estimator)
     # one step: a key that the state holds is the same for all of them
     keys = jax.random.split(jax.random.key(8), 1)
     calls, _ = consumed_keys(lambda key: sampler.step(key, state, h, estimator), keys)

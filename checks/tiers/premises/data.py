@@ -21,6 +21,7 @@ from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReac
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.selection import claims_of
+from sgmcmc_verification.checks.core.start_position import start_state
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import ParticleLaw
@@ -185,7 +186,7 @@ def missed(subject: Subject) -> list[int] | None:
         samplers = [subject.sampler(target) for target in (still, moved)]
         # what the estimator knows is the prior: data that enter are those that the sampler reads
         estimator = Exact(still)
-        states = [s.init(jax.random.key(0), still.example, estimator) for s in samplers]
+        states = [start_state(s, jax.random.key(0), still.example, estimator) for s in samplers]
         h = subject.step_size(still)
         jax.eval_shape(lambda key: samplers[1].step(key, states[1], h, estimator), jax.random.key(0))
     except RAISED as error:

@@ -13,7 +13,8 @@ from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.noisy_gradient import with_noise
 from sgmcmc_verification.checks.core.obligations import KNOWN_DRAWS
 from sgmcmc_verification.checks.core.selection import informative, structured_targets, wide
-from sgmcmc_verification.checks.core.start_position import start_position
+from sgmcmc_verification.checks.core.start_position import start_position, start_state
+from sgmcmc_verification.checks.programs.evaluation import evaluated
 from sgmcmc_verification.checks.tracing.key_lineage import Consumed, consumed_keys
 from sgmcmc_verification.checks.tracing.stream_counts import stream_counts
 from sgmcmc_verification.samplers.interface.capabilities import on_host
@@ -54,16 +55,8 @@ def fresh_draws(case: Case) -> Finding:
     if on_host(sampler):
         raise NotApplicable("a host sampler draws from a generator, which has no keys")
     position, h = start_position(sampler, case.target), case.step_size
-    raw = jnp.asarray(np.array(WORDS, np.uint64).astype(np.uint32))
-    # of two parents: `split` and `fold_in` of one make the same keys
-    keys = jnp.concatenate(
-        [
-            jax.random.wrap_key_data(raw),
-            jax.random.split(jax.random.key(5), 4),
-            jax.vmap(lambda i: jax.random.fold_in(jax.random.key(6), i))(jnp.arange(4)),
-        ]
-    )
-    first = sampler.init(jax.random.key(7), position, estimator)
+    keys = evaluated(_keys)(np.array(WORDS, np.uint64).astype(np.uint32))
+    first = start_state(sampler, jax.random.key(7), position, estimator)
     move = jax.jit(lambda key, state: sampler.step(key, state, h, estimator))
     stored = [i for i, leaf in enumerate(jax.tree.leaves(first)) if is_key(leaf)]
     # after a step the keys of a state are others, and nothing else of it matters here
@@ -91,13 +84,19 @@ def fresh_draws(case: Case) -> Finding:
     )
 
 
+def _keys(raw: jax.Array) -> jax.Array:
+    """Keys of these words, and of two parents: `split` and `fold_in` of one make the same keys."""
+    folded = jax.vmap(lambda i: jax.random.fold_in(jax.random.key(6), i))(jnp.arange(4))
+    return jnp.concatenate([jax.random.wrap_key_data(raw), jax.random.split(jax.random.key(5), 4), folded])
+
+
 def _constant_noise(case: Case, keys: jax.Array) -> list[str]:
     """A line if the noise of gradients, where the sampler can be given some, is that of the same key in every step."""
     noisy = with_noise(case.subject, case.target)
     if case.subject.options or noisy.row.estimator is case.subject.row.estimator:
         return []
     sampler, estimator = noisy.sampler(case.target), noisy.estimator(case.target)
-    state = sampler.init(jax.random.key(7), start_position(sampler, case.target), estimator)
+    state = start_state(sampler, jax.random.key(7), start_position(sampler, case.target), estimator)
     step = lambda key: sampler.step(key, _with_keys(state, key), case.step_size, estimator)
     constant = [c for c in consumed_keys(step, keys)[0] if np.all(c.words == c.words[:1])]
     return [f"the noise of the gradient, {c.name} {c.place}, has the same key in every step" for c in constant]

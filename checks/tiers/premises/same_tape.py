@@ -12,6 +12,7 @@ from sgmcmc_verification.checks.core.error_origin import one_line
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.precision import in_dtype
 from sgmcmc_verification.checks.core.selection import informative
+from sgmcmc_verification.checks.core.start_position import start_state
 from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
 from sgmcmc_verification.checks.tracing.step_map import ravel_floats
 from sgmcmc_verification.samplers.interface.capabilities import on_host
@@ -39,7 +40,7 @@ def same_tape(case: Case) -> Finding:
         raise OutOfReach("host samplers are not traced")
     if isinstance(sampler.claims, Claims) and ParticleLaw in sampler.claims:
         raise NotApplicable("a particle method draws no noise")
-    start = sampler.init(jax.random.key(0), case.target.example, case.subject.estimator(case.target))
+    start = start_state(sampler, jax.random.key(0), case.target.example, case.subject.estimator(case.target))
     # one z for both: what of a state is a cache is found out by running, and may come out otherwise in float32
     read = lambda state: [ravel_floats(tree)[0] for tree in (sampler.unpack(state), sampler.position(state))]
     single, double = (_run(case, name, start, read) for name in ("float32", "float64"))
@@ -85,13 +86,18 @@ def _run(case: Case, dtype: str, start: Any, read: Callable[[Any], Any]) -> np.n
         raise OutOfReach(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
     draws = np.random.default_rng(0)
     tape = Noise(
-        jnp.asarray(draws.standard_normal((STEPS, program.count("normal")))),
-        jnp.asarray(draws.uniform(size=(STEPS, program.count("uniform")))),
-        jnp.asarray(draws.integers(0, np.maximum(program.ranges, 1), (STEPS, len(program.ranges))), int),
+        draws.standard_normal((STEPS, program.count("normal"))),
+        draws.uniform(size=(STEPS, program.count("uniform"))),
+        draws.integers(0, np.maximum(program.ranges, 1), (STEPS, len(program.ranges))),
     )
-    step = jax.jit(lambda s, noise: _cast(program(noise, s), s))
+
+    @jax.jit
+    def step(state: Any, noise: Noise) -> tuple[Any, list[jax.Array]]:
+        after = _cast(program(noise, state), state)
+        return after, read(after)
+
     rows = []
     for t in range(STEPS):
-        state = step(state, jax.tree.map(lambda a, t=t: a[t], tape))
-        rows.append(np.concatenate([np.asarray(part, float) for part in read(state)]))
+        state, parts = step(state, Noise(*(values[t] for values in tape)))
+        rows.append(np.concatenate([np.asarray(part, float) for part in parts]))
     return np.stack(rows)

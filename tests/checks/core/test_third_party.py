@@ -95,7 +95,8 @@ def test_needs_are_the_parts_of_an_estimate_that_a_step_reads(candidate, needs):
 
 def test_a_step_that_cannot_be_taken_at_all_is_said_to_need_the_gradient():
     """The preflight then says what is wrong with it."""
-    assert needs_of(complete(Corrected()), PLANE) == {"gradient"}
+    assert needs_of(complete(Corrected()), PLANE) is None
+    assert filled_in(complete(Corrected()), PLANE, {}).needs == {"gradient"}
 
 
 def test_what_is_read_is_needed_although_the_author_says_otherwise_and_what_is_declared_beside_it_is_kept():

@@ -1,0 +1,230 @@
+"""A function of JAX, evaluated by NumPy from its jaxpr.
+
+XLA takes 5 to 30 ms to lower and load a program, most of it for the 20 rounds of threefry; NumPy takes 2 us for each of
+its operations. So it evaluates what is called once or a few times, and XLA what runs long. Both have the same semantics
+up to round-off, and the same random bits. What NumPy has no rule for, or takes long, is compiled.
+"""
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend import core
+
+from sgmcmc_verification.checks.programs import arrays, elementwise, keys
+from sgmcmc_verification.checks.programs.operations import subjaxprs
+
+RULES = {**elementwise.RULES, **arrays.RULES, **keys.RULES}
+CALLS = frozenset(
+    {"jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "checkpoint", "remat2"}
+)
+LOOPS = frozenset({"scan", "while", "cond"})
+OPERATIONS = 20_000
+"""Operations of a program, with all turns of its loops, from which on it is compiled."""
+ELEMENTS = 1 << 17
+"""Elements of the largest array, likewise."""
+THREEFRY = "key<fry>"
+
+
+class Unsupported(Exception):
+    """A program that is left to XLA."""
+
+
+def evaluated(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of pytrees with the values of `jax.jit(function)`, for few calls: by NumPy if it can.
+
+    It is traced once for arguments of a kind, unless what is traced was put aside: a function that keeps its arguments,
+    or values that follow from them, is called as it is, so that it keeps numbers. What it raises is raised.
+    """
+    programs: dict[Any, Callable[[list[Any]], Any]] = {}
+
+    def run(*args: Any) -> Any:
+        leaves, structure = jax.tree.flatten(args)
+        kind = structure, tuple(jax.typeof(leaf) for leaf in leaves)
+        if kind not in programs:
+            programs[kind] = _program(function, args)
+        return programs[kind](args)
+
+    return run
+
+
+def _program(function: Callable[..., Any], args: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
+    """Arguments -> what the function returns."""
+    traces: list[Callable[[], Any]] = []
+
+    def watched(*args: Any) -> Any:
+        # all values that are traced hold on to it; it is no public name, and without it nothing is known of them
+        held = (getattr(value, "_trace", None) for value in jax.tree.leaves(args))
+        traces.extend((lambda: True) if trace is None else weakref.ref(trace) for trace in held)
+        return function(*args)
+
+    closed, shape = jax.make_jaxpr(watched, return_shape=True)(*args)
+    if any(trace() is not None for trace in traces):
+        return lambda args: function(*args)
+    structure = jax.tree.structure(shape)
+    try:
+        values_of(closed, jax.tree.leaves(args))
+    except Unsupported:
+        compiled = jax.jit(core.jaxpr_as_fun(closed))
+        return lambda args: jax.tree.unflatten(structure, compiled(*jax.tree.leaves(args)))
+    return lambda args: jax.tree.unflatten(structure, values_of(closed, jax.tree.leaves(args)))
+
+
+def values_of(closed: Any, args: Sequence[Any]) -> list[jax.Array]:
+    """The outputs of a closed jaxpr, as arrays of JAX.
+
+    Raises:
+        Unsupported: by an operation without a rule, keys that are not threefry's, outputs whose types are weak, or a
+            program that takes long.
+    """
+    if not _supported(closed.jaxpr):
+        raise Unsupported("an operation without a rule")
+    if any(getattr(v.aval, "weak_type", False) for v in closed.jaxpr.outvars):
+        raise Unsupported("an output of weak type")
+    flat = [_inward(a) for a in args]
+    with np.errstate(all="ignore"):
+        outputs = _Evaluation().run(closed.jaxpr, [_inward(c) for c in closed.consts], flat)
+    return [_outward(x, v.aval) for x, v in zip(outputs, closed.jaxpr.outvars, strict=True)]
+
+
+def bind(equation: Any, inputs: Sequence[Any]) -> Any:
+    """What an operation returns: one value or several, by NumPy where there is a rule and no value is traced."""
+    primitive = equation.primitive
+    on_host = not any(isinstance(value, jax.core.Tracer | jax.Array) for value in inputs)
+    if primitive.name in RULES and on_host and not any(_holds_keys(v.aval) for v in equation.outvars):
+        values = _by_rule(equation, [np.asarray(value) for value in inputs])
+        return values if primitive.multiple_results else values[0]
+    bound = primitive.get_bind_params(equation.params)
+    # jax 0.9 returns (subfunctions, parameters), jax 0.10 the parameters alone
+    subfunctions, parameters = bound if isinstance(bound, tuple) else ((), bound)
+    traced = any(isinstance(value, jax.core.Tracer) for value in inputs)
+    return primitive.bind(*subfunctions, *(inputs if traced else map(_on_device, inputs)), **parameters)
+
+
+def _by_rule(equation: Any, given: list[np.ndarray]) -> list[np.ndarray]:
+    with np.errstate(all="ignore"):
+        values = list(RULES[equation.primitive.name](given, equation.params))
+    # operations that move numbers are asked to move others in their place, as the indices of an array
+    if any(value.dtype != v.aval.dtype for value, v in zip(given, equation.invars, strict=True)):
+        return values
+    return [_typed(value, v.aval) for value, v in zip(values, equation.outvars, strict=True)]
+
+
+def _on_device(value: Any) -> jax.Array:
+    """An array of JAX, without the program that `jnp.asarray` is."""
+    return value if isinstance(value, jax.Array) else jax.device_put(np.asarray(value))
+
+
+def _supported(jaxpr: Any) -> bool:
+    if not jax.config.jax_threefry_partitionable:
+        return False
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        if name not in RULES and name not in CALLS and name not in LOOPS:
+            return False
+        if any(_is_foreign(v.aval) or getattr(v.aval, "size", 0) > ELEMENTS for v in equation.outvars):
+            return False
+        if not all(_supported(inner) for inner in subjaxprs(equation.params)):
+            return False
+    return not any(_is_foreign(v.aval) for v in (*jaxpr.invars, *jaxpr.constvars))
+
+
+def _is_foreign(aval: Any) -> bool:
+    """True for keys other than threefry's."""
+    return _holds_keys(aval) and str(aval.dtype) != THREEFRY
+
+
+def _holds_keys(aval: Any) -> bool:
+    return bool(jnp.issubdtype(aval.dtype, jax.dtypes.prng_key))
+
+
+def _inward(value: Any) -> np.ndarray:
+    """An array of NumPy; of keys the whole numbers that stand for them."""
+    if isinstance(value, jax.Array) and _holds_keys(value):
+        return keys.of_words(np.asarray(jax.random.key_data(value)))
+    return np.asarray(value)
+
+
+def _outward(value: np.ndarray, aval: Any) -> jax.Array:
+    if _holds_keys(aval):
+        return jax.random.wrap_key_data(jax.device_put(keys.words_of(value)))
+    return jax.device_put(np.array(value, aval.dtype))
+
+
+class _Evaluation:
+    """One evaluation, which counts its operations."""
+
+    def __init__(self) -> None:
+        self.operations = 0
+
+    def run(self, jaxpr: Any, consts: Sequence[np.ndarray], args: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The outputs of a jaxpr."""
+        self.operations += len(jaxpr.eqns)
+        if self.operations > OPERATIONS:
+            raise Unsupported("many operations")
+        held: dict[Any, np.ndarray] = dict(zip(jaxpr.constvars, consts, strict=True))
+        held.update(zip(jaxpr.invars, args, strict=True))
+        read = lambda v: np.asarray(v.val, v.aval.dtype) if isinstance(v, core.Literal) else held[v]
+        for equation in jaxpr.eqns:
+            outputs = self._apply(equation, [read(v) for v in equation.invars])
+            for variable, value in zip(equation.outvars, outputs, strict=True):
+                held[variable] = _typed(value, variable.aval)
+        return [read(v) for v in jaxpr.outvars]
+
+    def _apply(self, equation: Any, inputs: list[np.ndarray]) -> Sequence[np.ndarray]:
+        name, params = equation.primitive.name, equation.params
+        if name in CALLS:
+            return self._call(params.get("jaxpr") or params["call_jaxpr"], inputs)
+        if name == "scan":
+            return self._scan(params, inputs)
+        if name == "while":
+            return self._while(params, inputs)
+        if name == "cond":  # an index out of range is moved into it
+            branches = params["branches"]
+            return self._call(branches[min(max(int(inputs[0]), 0), len(branches) - 1)], inputs[1:])
+        return RULES[name](inputs, params)
+
+    def _call(self, jaxpr: Any, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        if isinstance(jaxpr, core.ClosedJaxpr):
+            return self.run(jaxpr.jaxpr, [_inward(c) for c in jaxpr.consts], inputs)
+        return self.run(jaxpr, (), inputs)
+
+    def _scan(self, params: Any, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        body, length, first = params["jaxpr"], params["length"], params["num_consts"]
+        last = first + params["num_carry"]
+        consts, carry, sequences = inputs[:first], inputs[first:last], inputs[last:]
+        rows: list[list[np.ndarray]] = [[] for _ in range(length)]
+        for turn in reversed(range(length)) if params["reverse"] else range(length):
+            results = self._call(body, [*consts, *carry, *(x[turn] for x in sequences)])
+            carry, rows[turn] = results[: len(carry)], results[len(carry) :]
+        if length:
+            return [*carry, *(np.stack(column) for column in zip(*rows, strict=True))]
+        outputs = body.jaxpr.outvars[len(carry) :]
+        return [*carry, *(np.zeros((0, *v.aval.shape), _dtype(v.aval)) for v in outputs)]
+
+    def _while(self, params: Any, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        ends = itertools.accumulate([params["cond_nconsts"], params["body_nconsts"]])
+        of_test, of_body = (0, next(ends)), (params["cond_nconsts"], next(ends))
+        carry = inputs[of_body[1] :]
+        while np.any(go_on := self._call(params["cond_jaxpr"], [*inputs[slice(*of_test)], *carry])[0]):
+            after = self._call(params["body_jaxpr"], [*inputs[slice(*of_body)], *carry])
+            # under vmap there is a test for each of a batch, along the first axes of all that is carried
+            carry = [np.where(_along(go_on, new), new, old) for new, old in zip(after, carry, strict=True)]
+        return carry
+
+
+def _along(test: np.ndarray, value: np.ndarray) -> np.ndarray:
+    return test.reshape(test.shape + (1,) * (value.ndim - test.ndim))
+
+
+def _dtype(aval: Any) -> Any:
+    return np.uint64 if _holds_keys(aval) else aval.dtype
+
+
+def _typed(value: Any, aval: Any) -> np.ndarray:
+    """An array of the type that JAX says."""
+    return np.asarray(value) if _holds_keys(aval) else np.asarray(value, aval.dtype)
