@@ -87,7 +87,7 @@ def _problem(subject: Subject, target: Target, step: bool) -> str | None:
             after = move(np.random.default_rng(1), state)
         elif step:
             state = init(jax.random.key(0))
-            after = jax.jit(move)(jax.random.key(1), state)
+            after = evaluated(move)(jax.random.key(1), state)
         else:
             state = jax.eval_shape(init, jax.random.key(0))
             after = jax.eval_shape(move, jax.random.key(1), state)

@@ -21,6 +21,7 @@ from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, sourc
 from sgmcmc_verification.checks.core.likely_mistakes import refuse
 from sgmcmc_verification.checks.core.options import variants
 from sgmcmc_verification.checks.core.start_position import of_particles, start_position, start_state
+from sgmcmc_verification.checks.programs.evaluation import evaluated
 from sgmcmc_verification.checks.programs.operations import operation_names
 from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.estimators.basic import Exact
@@ -204,10 +205,11 @@ def step_power(sampler: Any, target: Target) -> float:
     try:
         state = start_state(sampler, key(0), target.example, estimator)
         before = _flat(sampler.position(state))
-        step = sampler.step if host else jax.jit(sampler.step, static_argnums=3)
+        one = lambda key, state, size: sampler.step(key, state, size, estimator)
+        step = one if host else evaluated(one)
         h = TINY * 0.1 / target.curvature
         moves = [
-            [np.abs(_flat(sampler.position(step(key(1 + i), state, size, estimator))) - before).max() for i in range(5)]
+            [np.abs(_flat(sampler.position(step(key(1 + i), state, size))) - before).max() for i in range(5)]
             for size in (h, 16 * h)
         ]
     except RAISED:
@@ -250,7 +252,7 @@ class Known:
 
 
 def _kind(target: Target, chosen: str) -> Any:
-    """What programs of one sampler differ by, but for shapes: the space, the number of data, the pytree, options."""
+    """The space, the number of data, the pytree and the options: programs of one kind differ in shapes alone."""
     data = 0 if target.terms is None else target.terms.size
     return type(target.manifold), data, jax.tree.structure(target.example), chosen
 

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import optimize, special
+import scipy
+from scipy import special
 
 from sgmcmc_verification.checks.core.bad_input import BadInput
 from sgmcmc_verification.checks.core.check import Inconclusive
@@ -213,7 +214,7 @@ def _energy_ratio(target: Target, cold: Family, hot: Family) -> Outcome:
         pooled = np.concatenate([e.ravel() for e in energies])
         scaled = b * pooled
         excess = lambda c, scaled=scaled: float(np.mean(special.expit(c - scaled))) - 0.5
-        c = optimize.root_scalar(excess, bracket=(scaled.min() - 1, scaled.max() + 1)).root
+        c = scipy.optimize.root_scalar(excess, bracket=(scaled.min() - 1, scaled.max() + 1)).root
         s = special.expit(c - scaled)
         centre = float(np.average(pooled, weights=s * (1 - s)))
         information = float(np.mean(s * (1 - s) * (pooled - centre) ** 2))

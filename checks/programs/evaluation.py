@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.core
 import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
@@ -40,7 +41,7 @@ def evaluated(function: Callable[..., Any]) -> Callable[..., Any]:
     It is traced once for arguments of a kind, unless what is traced was put aside: a function that keeps its arguments,
     or values that follow from them, is called as it is, so that it keeps numbers. What it raises is raised.
     """
-    programs: dict[Any, Callable[[list[Any]], Any]] = {}
+    programs: dict[Any, Callable[[Sequence[Any]], Any]] = {}
 
     def run(*args: Any) -> Any:
         leaves, structure = jax.tree.flatten(args)
@@ -92,7 +93,7 @@ def values_of(closed: Any, args: Sequence[Any]) -> list[jax.Array]:
 
 
 def bind(equation: Any, inputs: Sequence[Any]) -> Any:
-    """What an operation returns: one value or several, by NumPy where there is a rule and no value is traced."""
+    """The value of an operation, or several: by NumPy where there is a rule and no input is traced."""
     primitive = equation.primitive
     on_host = not any(isinstance(value, jax.core.Tracer | jax.Array) for value in inputs)
     if primitive.name in RULES and on_host and not any(_holds_keys(v.aval) for v in equation.outvars):
@@ -120,7 +121,7 @@ def _on_device(value: Any) -> jax.Array:
 
 
 def _supported(jaxpr: Any) -> bool:
-    if not jax.config.jax_threefry_partitionable:
+    if not jax.config.values["jax_threefry_partitionable"]:
         return False
     for equation in jaxpr.eqns:
         name = equation.primitive.name
@@ -168,7 +169,7 @@ class _Evaluation:
             raise Unsupported("many operations")
         held: dict[Any, np.ndarray] = dict(zip(jaxpr.constvars, consts, strict=True))
         held.update(zip(jaxpr.invars, args, strict=True))
-        read = lambda v: np.asarray(v.val, v.aval.dtype) if isinstance(v, core.Literal) else held[v]
+        read = lambda v: np.asarray(v.val, _dtype(v.aval)) if isinstance(v, core.Literal) else held[v]
         for equation in jaxpr.eqns:
             outputs = self._apply(equation, [read(v) for v in equation.invars])
             for variable, value in zip(equation.outvars, outputs, strict=True):

@@ -21,7 +21,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy.integrate import cumulative_simpson
+import scipy
 from scipy.linalg import solve_continuous_lyapunov
 
 from sgmcmc_verification.checks.core.candidate import Subject
@@ -109,7 +109,7 @@ class LeadingTerm:
         _, (diffusion,) = drift_and_covariance(self.expansion, self.region)
         density = np.exp(-(jets[0] - jets[0].min()) / self.temperature)
         density /= np.trapezoid(density, x)
-        total = lambda values: cumulative_simpson(values, x=x, initial=0)
+        total = lambda values: scipy.integrate.cumulative_simpson(values, x=x, initial=0)
         values = f(x)
         centred = (values - total(values * density)[-1]) * density
         flux = total(centred)

@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.spatial.distance import pdist
 
 from sgmcmc_verification.checks.statistics.outcome import Outcome, checked_sample
 from sgmcmc_verification.checks.statistics.weighted_chi_square import moments_of, norm_test
@@ -20,7 +20,7 @@ def median_distance(reference: ArrayLike) -> float:
     Raises:
         ValueError: as `checked_sample`, or points that coincide.
     """
-    found = float(np.median(pdist(checked_sample("reference", reference, 2)[:1000])))
+    found = float(np.median(scipy.spatial.distance.pdist(checked_sample("reference", reference, 2)[:1000])))
     if found <= 0:
         raise ValueError("reference: its points coincide, so they set no bandwidth; give samples of the law")
     return found

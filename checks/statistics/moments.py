@@ -7,7 +7,6 @@ import numpy as np
 import scipy
 from jaxtyping import Float
 from scipy import special
-from scipy.optimize import root_scalar
 
 from sgmcmc_verification.checks.statistics.outcome import Outcome, checked_allowance, checked_sample, normal_quantile
 from sgmcmc_verification.targets.numerics.arrays import ArrayLike
@@ -171,7 +170,7 @@ def critical_value(level: float, n: int, skewness: float) -> float:
         upper *= 2
         if upper > 1e6:
             return math.inf
-    return root_scalar(lambda z: log_tail(z, n, skewness) - goal, bracket=(0.0, upper), xtol=1e-10).root
+    return scipy.optimize.root_scalar(lambda z: log_tail(z, n, skewness) - goal, bracket=(0.0, upper), xtol=1e-10).root
 
 
 def _skewness(centred: Float[np.ndarray, " n"], square: Float[np.ndarray, " n"], variance: float) -> float:

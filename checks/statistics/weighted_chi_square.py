@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from jaxtyping import Complex, Float
-from scipy.optimize import root_scalar
 
 from sgmcmc_verification.checks.statistics.outcome import Outcome, checked_allowance, normal_quantile
 from sgmcmc_verification.targets.numerics.arrays import ArrayLike
@@ -70,7 +70,7 @@ def quantile(log_tail: float, weights: ArrayLike) -> float:
     weights = positive_weights(weights)
     # P(Q > x) <= P(lambda_1 chi2_k > x) <= exp(-(x/lambda_1 - k)/4) for x >= 6 k lambda_1: a bracket from above.
     upper = float(weights[0]) * (6 * weights.size + 4 * abs(log_tail))
-    return root_scalar(
+    return scipy.optimize.root_scalar(
         lambda x: log_sf(x, weights) - log_tail, bracket=(0.0, upper), xtol=1e-13 * upper, rtol=1e-12
     ).root
 
@@ -117,7 +117,7 @@ def _saddle(x: float, weights: Float[np.ndarray, " k"]) -> float:
     lower, upper = -0.5 * k / x - 1e-12, 0.5 * (1 - 1 / (x + 1)) if x > 0 else 0.0
     while excess(upper) < 0:
         upper = 0.5 - (0.5 - upper) / 4
-    return root_scalar(excess, bracket=(lower, upper), xtol=1e-14, rtol=1e-10).root
+    return scipy.optimize.root_scalar(excess, bracket=(lower, upper), xtol=1e-14, rtol=1e-10).root
 
 
 def norm_test(

@@ -25,7 +25,7 @@ def median_of_nonnegative(values: Float[Array, "..."]) -> Float[Array, ""]:
     # itself, and XLA may have made `bits` anew there, with other roundings.
     ranks = jnp.array(sorted({(n - 1) // 2, n // 2}))
 
-    def halve(i: int | Int[Array, ""], known: Int[Array, "k"]) -> Int[Array, "k"]:
+    def halve(i: int | Int[Array, ""], known: Int[Array, " k"]) -> Int[Array, " k"]:
         # the largest number with fewer than `rank` + 1 entries below it, bit by bit from the highest
         tried = known | (jnp.ones((), whole) << jnp.asarray(8 * dtype.itemsize - 2 - i, whole))
         return jnp.where(jnp.sum(bits < tried[:, None], axis=1) <= ranks, tried, known)

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import optimize
+import scipy
 
 from sgmcmc_verification.targets.entry import TargetRow
 from sgmcmc_verification.targets.manifolds.sphere import Sphere
@@ -165,7 +165,7 @@ def _envelope_root(rates: np.ndarray) -> float:
     if not rates.any():
         return float(n)
     excess = lambda b: np.sum(1 / (b + 2 * rates)) - 1
-    return float(optimize.root_scalar(excess, bracket=(0.5, n), xtol=1e-15).root)
+    return float(scipy.optimize.root_scalar(excess, bracket=(0.5, n), xtol=1e-15).root)
 
 
 @partial(jax.jit, static_argnums=1)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 from jax.flatten_util import ravel_pytree
-from scipy import fft, special
+from scipy import special
 
 from sgmcmc_verification.targets.entry import TargetRow
 from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
@@ -143,7 +143,7 @@ def rotated(name: str, dim: int, largest: float, structure: Any = None) -> Targe
 
     Every coordinate is correlated with every other, and no two coordinates have the same law.
     """
-    vectors = np.asarray(fft.idct(np.eye(dim), norm="ortho"))
+    vectors = np.asarray(scipy.fft.idct(np.eye(dim), norm="ortho"))
     covariance = vectors * np.logspace(0, -np.log10(largest), dim) @ vectors.T
     return gaussian(0.3 * np.cos(1.0 + np.arange(dim)), (covariance + covariance.T) / 2, name, structure)
 

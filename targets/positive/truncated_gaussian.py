@@ -8,7 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import linalg, optimize, special
+import scipy
+from scipy import linalg, special
 
 from sgmcmc_verification.targets.entry import TargetRow
 from sgmcmc_verification.targets.euclidean.gaussian import require_gaussian
@@ -178,7 +179,7 @@ def _saddle(mean: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, float]:
         ratio = np.exp(-(inside**2) / 2 - special.log_ndtr(inside)) / math.sqrt(2 * math.pi)
         return np.concatenate([(-mu + lower.T @ ratio)[: n - 1], (mu - z + ratio)[: n - 1]])
 
-    both = optimize.root(gradient, np.zeros(2 * n - 2)).x if n > 1 else np.zeros(0)
+    both = scipy.optimize.root(gradient, np.zeros(2 * n - 2)).x if n > 1 else np.zeros(0)
     z, mu = np.append(both[: n - 1], 0.0), np.append(both[n - 1 :], 0.0)
     inside = mu + mean / scales + lower @ z
     if (n > 1 and not linalg.norm(gradient(both)) <= 1e-6) or not np.min(special.log_ndtr(inside)) > LEAST_LOG:

@@ -20,6 +20,7 @@ from sgmcmc_verification.checks.diagnosis.acceptance import ratio_of_acceptances
 from sgmcmc_verification.checks.diagnosis.cause import Diagnosis, explained
 from sgmcmc_verification.checks.diagnosis.evidence import known_numbers
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
+from sgmcmc_verification.checks.programs.evaluation import evaluated
 from sgmcmc_verification.checks.tiers.law.many_pairs import elsewhere, unbalanced
 from sgmcmc_verification.checks.tracing.acceptance import accepted_share, decided
 from sgmcmc_verification.checks.tracing.kinds import accept_or_reject
@@ -229,12 +230,12 @@ def detailed_balance(case: Case, exact: ExactLaw | None) -> Finding:
     xi = 1.3 * np.cos(2.7 * (np.arange(len(x)) % 4)[:, None] + 1.9 * np.arange(normals) + x.sum(axis=1)[:, None])
     if exact and _has_many_pairs(case):
         x, xi = (np.concatenate(both) for both in zip((x, xi), elsewhere(step, case.step_size), strict=True))
-    start, noise, compiled, compiled_ways = jnp.asarray(x), jnp.asarray(xi), pairs_of(step), other_ways(step)
-    U, slope = (jax.jit(jax.vmap(f)) for f in (case.target.flat_potential, jax.grad(case.target.flat_potential)))
-    run = lambda h: Pairs(*map(np.asarray, compiled(start, noise, jnp.asarray(h))))
+    compiled, compiled_ways = pairs_of(step), other_ways(step)
+    U, slope = (evaluated(jax.vmap(f)) for f in (case.target.flat_potential, jax.grad(case.target.flat_potential)))
+    run = lambda h: Pairs(*map(np.asarray, compiled(x, xi, np.float64(h))))
     h0 = case.step_size
     rates = jax.jit(jax.vmap(_acceptance(_moves(step)), (0, 0, None)))  # without the ways back, which take long
-    mean = lambda h: float(np.nan_to_num(np.asarray(rates(start[near], noise[near], jnp.asarray(h)))).mean())
+    mean = lambda h: float(np.nan_to_num(np.asarray(rates(x[near], xi[near], np.float64(h)))).mean())
     hs = step_sizes_of(mean, h0) if exact else [h0]
     worst, reason, tested, rejecting, scale, blunt, rows, at = 0.0, "all pairs balance", 0, 0, 1.0, 0.0, [], h0
     for h in hs:
@@ -248,16 +249,16 @@ def detailed_balance(case: Case, exact: ExactLaw | None) -> Finding:
         if exact and usable.any() and stay.max() > 1e2 * EPS * (1 + np.abs(x).max()):
             p = int(np.argmax(stay))
             return _not_kept(x[p], float(stay[p]), h)
-        energies = -np.stack([np.asarray(U(start)), np.asarray(U(jnp.asarray(found.y)))], axis=1) / temperature
+        energies = -np.stack([np.asarray(U(x)), np.asarray(U(found.y))], axis=1) / temperature
         sides = energies + found.density + np.log(np.maximum(found.acceptance, RARE))
         rounding = EPS * np.sum(1 / np.maximum(found.acceptance, RARE), axis=1)
         with np.errstate(invalid="ignore"):  # far out both sides may be infinite: such a pair is not usable
             gaps = np.maximum(np.abs(sides[:, 1] - sides[:, 0]) - rounding, 0.0)
         doubtful = usable & ~(gaps <= _tolerance(np.abs(sides[usable]).max(initial=1.0)).value)
         if doubtful.any():
-            ways = compiled_ways(start, jnp.asarray(found.y), jnp.asarray(found.back), jnp.asarray(h))
+            ways = compiled_ways(x, found.y, found.back, np.float64(h))
             usable &= ~(doubtful & np.asarray(ways))
-        cross = np.sum((found.y - x) * np.asarray(slope(start) + slope(jnp.asarray(found.y))), axis=1)
+        cross = np.sum((found.y - x) * np.asarray(slope(x) + slope(found.y)), axis=1)
         tested += int(usable.sum())
         rejecting += int(np.sum(np.any(found.acceptance[usable] < 1 - 1e-9, axis=1)))
         if not usable.any():

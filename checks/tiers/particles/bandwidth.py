@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import optimize
+import scipy
 
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Case, NotApplicable, statement
@@ -194,7 +194,7 @@ def _jko(x, w, ridge):
     """4 / (d lambda w_j) grad_j of the cost of transport at fixed multipliers, lambda = 2 h."""
     del ridge
     E = np.asarray(_kernel(x, x))
-    root = optimize.root(lambda v: np.exp(v) * (E @ (w * np.exp(v))) - 1, np.zeros(len(x)), tol=1e-12)
+    root = scipy.optimize.root(lambda v: np.exp(v) * (E @ (w * np.exp(v))) - 1, np.zeros(len(x)), tol=1e-12)
     u = w * np.exp(root.x)
     cost = lambda y: u @ (jnp.sum((y[:, None] - x[None]) ** 2, axis=-1) * _kernel(y, jnp.asarray(x))) @ u
     return 4 / (x.shape[1] * 2 * WIDTH) * jax.grad(cost)(jnp.asarray(x)) / w[:, None]
