@@ -23,13 +23,13 @@ def median_of_nonnegative(values: Float[Array, "..."]) -> Float[Array, ""]:
     bits = lax.bitcast_convert_type(flat + 0, whole)  # -0 + 0 is 0
     # The two in the middle, each by its own rank. To ask which numbers lie above the lower one would compare it with
     # itself, and XLA may have made `bits` anew there, with other roundings.
-    ranks = jnp.array(sorted({(n - 1) // 2, n // 2}))
+    ranks = (n - 1) // 2 + jnp.arange(2 - n % 2)
 
     def halve(i: int | Int[Array, ""], known: Int[Array, " k"]) -> Int[Array, " k"]:
         # the largest number with fewer than `rank` + 1 entries below it, bit by bit from the highest
         tried = known | (jnp.ones((), whole) << jnp.asarray(8 * dtype.itemsize - 2 - i, whole))
         return jnp.where(jnp.sum(bits < tried[:, None], axis=1) <= ranks, tried, known)
 
-    found = lax.fori_loop(0, 8 * dtype.itemsize - 1, halve, jnp.zeros(len(ranks), whole))
+    found = lax.fori_loop(0, 8 * dtype.itemsize - 1, halve, jnp.zeros(ranks.shape, whole))
     middle = jnp.mean(lax.bitcast_convert_type(found, dtype))
     return jnp.where(jnp.isnan(flat).any(), jnp.full_like(middle, jnp.nan), middle)
