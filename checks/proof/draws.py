@@ -8,184 +8,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
 
 import mpmath
-from mpmath import mpf
 
 from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.laws import POSITIVE, QUADRATURE_DIGITS, Law, rounded
 from sgmcmc_verification.checks.proof.ring import EVALUATION, Free, Kind, Monomial, Polynomial, Ring, Value
-
-QUADRATURE_DIGITS = 25
-
-
-class Law:
-    """The law of one real draw; `moment` may be exact or rounded to 40 digits."""
-
-    centre: ClassVar[Fraction | None] = None
-    """Of a law that is symmetric."""
-
-    def moment(self, order: int) -> Fraction:
-        """E X^order, by quadrature unless there is a formula."""
-        with mpmath.workdps(QUADRATURE_DIGITS):
-            return rounded(mpmath.quad(lambda x: x**order * self.density(x), self.support))
-
-    def density(self, x: Value) -> Value:
-        """The density at a point. Raises Unreadable for a law without one."""
-        del x
-        raise Unreadable(f"a function of a draw of the law {self}")
-
-    @property
-    def support(self) -> list[Value]:
-        """Points between which the density is smooth, all mass to 25 digits between the first and the last."""
-        return [mpf(-1), mpf(1)]
-
-    def __str__(self) -> str:
-        return type(self).__name__
-
-
-@dataclass(frozen=True)
-class Normal(Law):
-    """N(0, 1)."""
-
-    centre = Fraction(0)
-
-    def moment(self, order: int) -> Fraction:
-        """(order - 1)!! for even orders."""
-        return Fraction(0) if order % 2 else Fraction(math.prod(range(1, order, 2)))
-
-    def density(self, x: Value) -> Value:
-        """The density at a point."""
-        return mpmath.npdf(x)
-
-    @property
-    def support(self) -> list[Value]:
-        """Twelve standard deviations."""
-        return [mpf(v) for v in (-12, -4, 0, 4, 12)]
-
-
-@dataclass(frozen=True)
-class Uniform(Law):
-    """The uniform law on [0, 1)."""
-
-    centre = Fraction(1, 2)
-
-    def moment(self, order: int) -> Fraction:
-        """1 / (order + 1)."""
-        return Fraction(1, order + 1)
-
-    def density(self, x: Value) -> Value:
-        """One."""
-        del x
-        return mpf(1)
-
-    @property
-    def support(self) -> list[Value]:
-        """[0, 1]."""
-        return [mpf(0), mpf(1) / 4, mpf(1) / 2, mpf(1)]
-
-
-@dataclass(frozen=True)
-class Rademacher(Law):
-    """+-1 with probability 1/2 each."""
-
-    centre = Fraction(0)
-
-    def moment(self, order: int) -> Fraction:
-        """One for even orders."""
-        return Fraction(1 - order % 2)
-
-
-@dataclass(frozen=True)
-class Exponential(Law):
-    """The exponential law of mean 1."""
-
-    def moment(self, order: int) -> Fraction:
-        """order!."""
-        return Fraction(math.factorial(order))
-
-    def density(self, x: Value) -> Value:
-        """exp(-x)."""
-        return mpmath.exp(-x)
-
-    @property
-    def support(self) -> list[Value]:
-        """The positive half line, cut at 120."""
-        return [mpf(v) for v in (0, 2, 20, 120)]
-
-
-@dataclass(frozen=True)
-class Laplace(Law):
-    """The density exp(-|x|) / 2."""
-
-    centre = Fraction(0)
-
-    def moment(self, order: int) -> Fraction:
-        """order! for even orders."""
-        return Fraction(0) if order % 2 else Fraction(math.factorial(order))
-
-    def density(self, x: Value) -> Value:
-        """exp(-|x|) / 2."""
-        return mpmath.exp(-abs(x)) / 2
-
-    @property
-    def support(self) -> list[Value]:
-        """The line, cut at 100."""
-        return [mpf(v) for v in (-100, -10, 0, 10, 100)]
-
-
-@dataclass(frozen=True)
-class StudentT(Law):
-    """Student's t with `freedom` degrees of freedom."""
-
-    freedom: Fraction
-
-    centre = Fraction(0)
-
-    def moment(self, order: int) -> Fraction:
-        """nu^k (2 k - 1)!! / ((nu - 2) (nu - 4) .. (nu - 2 k)) for order = 2 k."""
-        if order >= self.freedom:
-            raise Unreadable(
-                f"moment {order} of Student's t with {self.freedom} degrees of freedom, which does not exist"
-            )
-        if order % 2:
-            return Fraction(0)
-        pairs = range(1, order // 2 + 1)
-        below = math.prod((self.freedom - 2 * i for i in pairs), start=Fraction(1))
-        return math.prod(range(1, order, 2)) * self.freedom ** (order // 2) / below
-
-
-@dataclass(frozen=True)
-class TruncatedNormal(Law):
-    """N(0, 1) between two bounds."""
-
-    low: Fraction
-    high: Fraction
-
-    def density(self, x: Value) -> Value:
-        """The density at a point."""
-        low, high = self.support[0], self.support[-1]
-        return mpmath.npdf(x) / (mpmath.ncdf(high) - mpmath.ncdf(low))
-
-    @property
-    def support(self) -> list[Value]:
-        """Between the bounds."""
-        low, high = (mpf(v.numerator) / v.denominator for v in (self.low, self.high))
-        return [low, (low + high) / 2, high]
-
-
-@dataclass(frozen=True)
-class Gumbel(Law):
-    """The standard law of Gumbel."""
-
-    def density(self, x: Value) -> Value:
-        """exp(-x - exp(-x))."""
-        return mpmath.exp(-x - mpmath.exp(-x))
-
-    @property
-    def support(self) -> list[Value]:
-        """The line, cut where less than 1e-25 is left."""
-        return [mpf(v) for v in (-6, 0, 10, 100)]
 
 
 @dataclass(frozen=True)
@@ -224,7 +52,7 @@ class Draw(Free):
     @property
     def positive(self) -> bool:
         """True for a law on the positive half line."""
-        return isinstance(self.law, Uniform | Exponential)
+        return isinstance(self.law, POSITIVE)
 
     def __str__(self) -> str:
         name = {"Normal": "xi", "Uniform": "u"}.get(str(self.law), str(self.law).lower())
@@ -264,13 +92,6 @@ class DrawFunction(Free):
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(p.text(3) for p in self.inputs)})"
-
-
-def rounded(value: Any) -> Fraction:
-    """A rational for a number that quadrature found: a simple one if it is close to it, else 40 digits."""
-    decimal = Fraction(int(mpmath.nint(mpf(value.real) * 10**40)), 10**40)
-    simple = decimal.limit_denominator(1000)
-    return simple if abs(decimal - simple) < Fraction(1, 10**18) else decimal
 
 
 def draws_in(p: Polynomial) -> frozenset[int]:

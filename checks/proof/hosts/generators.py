@@ -15,7 +15,10 @@ import numpy as np
 from sgmcmc_verification.checks.proof.hosts.decisions import refuse
 from sgmcmc_verification.checks.proof.hosts.symbols import is_symbolic, symbolic, where, written
 
-LAWS: tuple[str, ...] = ("normal", "uniform", "exponential", "laplace", "gumbel", "t", "integers", "order", "key")
+LAWS: tuple[str, ...] = (
+    *("normal", "uniform", "exponential", "laplace", "gumbel", "t", "integers", "order", "key"),
+    *("logistic", "gamma", "beta", "chisquare"),
+)
 """Laws that are read; the place of one is its number."""
 
 
@@ -79,9 +82,32 @@ class Draws(_Generator):
 
     def standard_t(self, df: Any, size: Any = None) -> Any:
         """Student's t."""
-        if is_symbolic(df) or np.ndim(df):
-            raise refuse("Student's t with degrees of freedom that are no number")
-        return self._next("t", size, float(df))
+        return self._of_numbers("t", size, df)
+
+    def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """The logistic law."""
+        return loc + scale * self._next("logistic", _size(size, loc, scale))
+
+    def standard_gamma(self, shape: Any, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        """The gamma law of scale 1."""
+        return _as_asked(self._of_numbers("gamma", np.shape(out) if out is not None else size, shape), dtype, out)
+
+    def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
+        """The gamma law of a shape and a scale."""
+        return scale * self._of_numbers("gamma", _size(size, scale), shape)
+
+    def beta(self, a: Any, b: Any, size: Any = None) -> Any:
+        """The beta law."""
+        return self._of_numbers("beta", size, a, b)
+
+    def chisquare(self, df: Any, size: Any = None) -> Any:
+        """The chi-square law."""
+        return self._of_numbers("chisquare", size, df)
+
+    def _of_numbers(self, law: str, size: Any, *parameters: Any) -> Any:
+        if any(is_symbolic(value) or np.ndim(value) for value in parameters):
+            raise refuse(f"the law {law} with parameters that are no numbers")
+        return self._next(law, size, *map(float, parameters))
 
     def integers(
         self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
@@ -198,11 +224,11 @@ class SymbolicGenerator(Draws):
             case "order":
                 (count,) = shape
                 return symbolic(jax.random.permutation(key, jnp.arange(count)), values=range(count))
-            case "t":
-                (freedom,) = parameters
-                return symbolic(jax.random.t(key, freedom, shape, jnp.float64))
+            case "chisquare":
+                return symbolic(jax.random.chisquare(key, *parameters, shape=shape, dtype=jnp.float64), positive=True)
             case _:
-                return symbolic(getattr(jax.random, law)(key, shape, jnp.float64), positive=law == "exponential")
+                found = getattr(jax.random, law)(key, *parameters, shape, jnp.float64)
+                return symbolic(found, positive=law in ("exponential", "gamma", "beta"))
 
 
 def _child(key: Any, call: int, law: str) -> Any:
@@ -238,4 +264,4 @@ def numbers(seed: int, call: int, law: str, size: int, *parameters: Any) -> np.n
         case "normal" | "exponential":
             return getattr(generator, f"standard_{law}")(size)
         case _:
-            return getattr(generator, law)(size=size)
+            return getattr(generator, law)(*parameters, size=size)

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from sgmcmc_verification.checks.proof.draws import Draw, StudentT, in_floats
+from sgmcmc_verification.checks.proof.draws import Draw, in_floats
 from sgmcmc_verification.checks.proof.errors import NotReal, Unreadable
 from sgmcmc_verification.checks.proof.hosts.decisions import refuse
 from sgmcmc_verification.checks.proof.hosts.generators import LAWS, NumberedGenerator, numbers
@@ -321,8 +321,7 @@ class _Values:
                 case Jet(name="U", orders=orders, point=point):
                     return self.waves.derivative([value(p) for p in point], orders)
                 case Draw(law=law, history=history, place=place):
-                    parameters = (float(law.freedom),) if isinstance(law, StudentT) else ()
-                    return float(self._drawn(history, place + 1, *parameters)[place])
+                    return float(self._drawn(history, place + 1, *map(float, law.parameters))[place])
                 case _:
                     raise Unreadable(f"a number of a step that has no value, {ring.generators[number]}")
 

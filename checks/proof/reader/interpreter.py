@@ -8,9 +8,10 @@ import numpy as np
 from jax.extend import core
 
 from sgmcmc_verification.checks.programs.evaluation import bind
-from sgmcmc_verification.checks.proof.draws import History, Law
+from sgmcmc_verification.checks.proof.draws import History
 from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.functions import is_positive
+from sgmcmc_verification.checks.proof.laws import Law
 from sgmcmc_verification.checks.proof.potential import Memory
 from sgmcmc_verification.checks.proof.reader.paths import Path
 from sgmcmc_verification.checks.proof.reader.values import (

@@ -14,11 +14,12 @@ import mpmath
 import numpy as np
 from mpmath import mpf
 
-from sgmcmc_verification.checks.proof.draws import Draw, DrawFunction, Normal, Rademacher, Uniform, draws_in, evaluator
+from sgmcmc_verification.checks.proof.draws import Draw, DrawFunction, draws_in, evaluator
 from sgmcmc_verification.checks.proof.errors import PrecisionLost, Unreadable
 from sgmcmc_verification.checks.proof.functions import Applied, absolute, signum
+from sgmcmc_verification.checks.proof.laws import Normal, Rademacher, Uniform
 from sgmcmc_verification.checks.proof.potential import StepRoot
-from sgmcmc_verification.checks.proof.reader.interpreter import Handler, Reader
+from sgmcmc_verification.checks.proof.reader.interpreter import Handler, Reader, numbers
 from sgmcmc_verification.checks.proof.reader.paths import Acceptance, Option
 from sgmcmc_verification.checks.proof.reader.values import (
     UNKNOWN,
@@ -31,6 +32,7 @@ from sgmcmc_verification.checks.proof.reader.values import (
     draws_only,
     each,
     folded,
+    is_discrete,
     is_infinite,
     is_symbolic,
     objects,
@@ -486,6 +488,27 @@ def convert(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[A
             return [value]  # the index of a `cond`, which is decided there
         return [np.array([decided(reader, x, equation) for x in items]).reshape(value.shape).astype(new)]
     raise Unreadable("a number of the state or a draw turned into an integer")
+
+
+def on_integers(handler: Handler) -> Handler:
+    """A handler for which a truth that was made an integer is one, on the present path."""
+
+    def run(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+        whole = [_integers(reader, x, v.aval, equation) for x, v in zip(inputs, equation.invars, strict=True)]
+        if any(map(is_symbolic, whole)) or not all(is_discrete(v.aval.dtype) for v in equation.outvars):
+            return handler(reader, equation, whole)
+        return numbers(equation, whole)
+
+    return run
+
+
+def _integers(reader: Reader, value: Any, aval: Any, equation: Equation) -> Any:
+    if not is_symbolic(value) or not is_discrete(aval.dtype) or np.dtype(aval.dtype).kind == "b":
+        return value
+    items = list(value.ravel())
+    if not all(isinstance(x, Predicate) and x.difference is not None for x in items):
+        return value
+    return np.array([decided(reader, x, equation) for x in items]).reshape(value.shape).astype(aval.dtype)
 
 
 def _converted_to_real(reader: Reader, value: Any, equation: Equation, new: np.dtype[Any]) -> Array:

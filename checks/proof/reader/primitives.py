@@ -9,13 +9,13 @@ from sgmcmc_verification.checks.proof.reader.interpreter import Handler, Reader
 from sgmcmc_verification.checks.proof.reader.linear_algebra import LINEAR_ALGEBRA
 from sgmcmc_verification.checks.proof.reader.moves import MOVES
 from sgmcmc_verification.checks.proof.reader.paths import Path
-from sgmcmc_verification.checks.proof.reader.predicates import PREDICATES
+from sgmcmc_verification.checks.proof.reader.predicates import PREDICATES, on_integers
 from sgmcmc_verification.checks.proof.reader.randomness import KEYS
 from sgmcmc_verification.checks.proof.reader.taylor import TAYLOR
 from sgmcmc_verification.checks.proof.ring import Polynomial
 from sgmcmc_verification.checks.proof.series import Space
 
-HANDLERS: dict[str, Handler] = {
+READ: dict[str, Handler] = {
     **ARITHMETIC,
     **MOVES,
     **PREDICATES,
@@ -24,6 +24,12 @@ HANDLERS: dict[str, Handler] = {
     **LINEAR_ALGEBRA,
     **TAYLOR,
 }
+OF_INTEGERS = (
+    *("add", "sub", "mul", "neg", "rem", "div", "lt", "le", "gt", "ge", "eq", "ne", "max", "min", "clamp"),
+    *("dynamic_slice", "dynamic_update_slice", "gather"),
+)
+"""Primitives that may be given a truth as an integer."""
+HANDLERS = READ | {name: on_integers(READ[name]) for name in OF_INTEGERS if name in READ}
 """Primitive -> how it is read."""
 
 

@@ -6,26 +6,32 @@ tape; what they do with the bits of a key is not read.
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from sgmcmc_verification.checks.proof.draws import (
-    Draw,
+from sgmcmc_verification.checks.proof.draws import Draw, History
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.laws import (
+    Beta,
+    ChiSquare,
     Exponential,
+    Gamma,
+    GeneralizedNormal,
     Gumbel,
-    History,
     Laplace,
     Law,
+    LogGamma,
+    Logistic,
+    Maxwell,
     Normal,
     Rademacher,
     StudentT,
     TruncatedNormal,
     Uniform,
 )
-from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.reader.interpreter import Drawn, Handler, Reader
 from sgmcmc_verification.checks.proof.reader.paths import Option
 from sgmcmc_verification.checks.proof.reader.predicates import less
@@ -55,8 +61,20 @@ PLAIN: dict[str, Law] = {
     "_laplace": Laplace(),
     "_rademacher": Rademacher(),
     "_gumbel": Gumbel(),
+    "_logistic": Logistic(),
+    "_maxwell": Maxwell(),
 }
 """Inner calls of `jax.random` whose law has no parameter but location and scale."""
+
+OF_PARAMETERS: dict[str, tuple[Callable[..., Law], int]] = {
+    "_truncated_normal": (TruncatedNormal, 2),
+    "_t": (StudentT, 1),
+    "_gamma": (Gamma, 1),
+    "_beta": (Beta, 2),
+    "_chisquare": (ChiSquare, 1),
+    "_generalized_normal": (GeneralizedNormal, 1),
+}
+"""Inner calls whose law has so many parameters, which have to be numbers."""
 
 SAME_KEY, ONE_KEY = "draws from a key that is the same in every step", "one key for two kinds of draws"
 """Notes on keys."""
@@ -64,7 +82,7 @@ SAME_KEY, ONE_KEY = "draws from a key that is the same in every step", "one key 
 
 def is_draw(equation: Equation) -> bool:
     """True for a call of `jax.random` that draws, and not of another author under such a name."""
-    known = equation.params["name"] in (*PLAIN, "_truncated_normal", "_t", "_bernoulli", "_randint", "_shuffle")
+    known = equation.params["name"] in (*PLAIN, *OF_PARAMETERS, "_bernoulli", "_randint", "_shuffle")
     return known and str(file_of(equation)) == JAX_RANDOM and not is_complex(equation)
 
 
@@ -103,7 +121,7 @@ def _of_one_key(reader: Reader, equation: Equation, key: Any, shape: tuple[int, 
     if name == "_shuffle":
         return _shuffled(reader, equation, key, parameters[0])
     numbers = [reader.symbols(value) for value in parameters]
-    law = _law(name, numbers)
+    law = _law(equation, numbers)
     use = Drawn(law, shape)
     if reader.drawn.setdefault(key, use) != use:
         reader.notes.add(f"{ONE_KEY} ({reader.place(equation)})")
@@ -119,12 +137,15 @@ def _of_one_key(reader: Reader, equation: Equation, key: Any, shape: tuple[int, 
     return objects(draws, shape)
 
 
-def _law(name: str, parameters: list[Array]) -> Law:
-    if name == "_truncated_normal":
-        return TruncatedNormal(*(_rational(value) for value in parameters[:2]))
-    if name == "_t":
-        return StudentT(_rational(parameters[0]))
-    return PLAIN.get(name, Uniform())
+def _law(equation: Equation, parameters: list[Array]) -> Law:
+    name = equation.params["name"]
+    if name not in OF_PARAMETERS:
+        return PLAIN.get(name, Uniform())
+    law, count = OF_PARAMETERS[name]
+    numbers = [_rational(value) for value in parameters[:count]]
+    if name == "_gamma" and any(e.params.get("log_space") for e in equation.params["jaxpr"].eqns):
+        return LogGamma(*numbers)
+    return law(*numbers)
 
 
 def _rational(value: Array) -> Fraction:

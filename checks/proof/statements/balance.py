@@ -11,11 +11,13 @@ Where noise moves what is rejected, as between two halves of an Ornstein-Uhlenbe
 its draws and those of the way back have to be as likely, and the probability of acceptance the same.
 
 Where coins choose the proposal, as the signs of Barker's, q has the logarithms of their chances, and the way back has
-the same sides. That is enough for balance, and not needed: other ways may lead back as well.
+the same sides. That is enough for balance, and not needed: other ways may lead back as well. Draws of finitely many
+outcomes, as of the length of a trajectory, make a mixture of kernels, each of which has to balance by itself.
 
 Source: metropolis1953equation; hastings1970monte; lelievre2019hybrid for the form with an involution R.
 """
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,10 +28,11 @@ import jax
 import mpmath
 from jax.flatten_util import ravel_pytree
 
-from sgmcmc_verification.checks.proof.draws import Draw, Exponential, History, Law, Normal, Uniform, draws_in
+from sgmcmc_verification.checks.proof.draws import Draw, History, draws_in
 from sgmcmc_verification.checks.proof.errors import NotReal, PrecisionLost, Unreadable
 from sgmcmc_verification.checks.proof.expansion import coordinates
-from sgmcmc_verification.checks.proof.functions import Absolute, Applied, opened
+from sgmcmc_verification.checks.proof.functions import Absolute, Applied, is_positive, opened
+from sgmcmc_verification.checks.proof.laws import Exponential, Law, Normal, Uniform
 from sgmcmc_verification.checks.proof.matrices import determinant, solution
 from sgmcmc_verification.checks.proof.potential import uninterpreted
 from sgmcmc_verification.checks.proof.reader.paths import Acceptance, Path, every_path
@@ -47,6 +50,8 @@ from sgmcmc_verification.targets.target import Target
 BALANCE, REJECTION = "balance", "rejected move"
 EQUATION = "log a = -(H(z') - H(z)) + log q(z' -> z) - log q(z -> z') + log |Jacobian|"
 NO_HAMILTONIAN = "no Hamiltonian is declared"
+KEPT = None
+"""A guess at draws of the way back: those of the way there."""
 MOST_TRIES = 64
 """Guesses at the point that a draw of the reverse move leads to."""
 BOTH_SIDES = 12
@@ -69,15 +74,19 @@ class Move:
         z: after it.
         visited: the points at which the potential was asked for.
         acceptances: comparisons of draws with the state on the path.
-        draws: key -> the draws that were made of it, in order, of a symmetric law.
-        place: of the comparison that accepts; the others are coins.
+        draws: key -> the draws that were made of it, in order.
+        outcomes: of integers and of draws that were compared with numbers: the kernel is a mixture of those with them.
+        place: of the comparison that accepts; the others are coins, unless
+        joint: all of them have to accept, one after the other.
     """
 
     z: Vector
     visited: tuple[tuple[Polynomial, ...], ...]
     acceptances: tuple[Acceptance, ...]
     draws: Mapping[History, Vector]
+    outcomes: frozenset[Any] = frozenset()
     place: int = 0
+    joint: bool = False
 
     @property
     def decision(self) -> Acceptance:
@@ -90,8 +99,15 @@ class Move:
         return tuple(each.holds for each in self.acceptances)
 
     @property
+    def decisions(self) -> tuple[Acceptance, ...]:
+        """The comparisons that accept."""
+        return self.acceptances if self.joint else (self.decision,)
+
+    @property
     def coins(self) -> tuple[Acceptance, ...]:
-        """The comparisons but the one that accepts."""
+        """The comparisons but those that accept."""
+        if self.joint:
+            return ()
         return self.acceptances[: self.place] + self.acceptances[self.place + 1 :]
 
 
@@ -260,7 +276,7 @@ class Kernel:
             ways = self._ways() if self.rotation else ways
         accepted, rejected = [], []
         for taken, refused in ways:
-            self._require_symmetric(taken)
+            self._require_known(taken)
             undone = self._undone(taken)
             found = self._decided(taken, undone)
             if found.outcome == "violated" and len(undone.variables) > 2 * len(self.z):
@@ -271,6 +287,9 @@ class Kernel:
         worst, rejection = (max(found, key=lambda r: OUTCOMES.index(r.outcome)) for found in (accepted, rejected))
         if len(ways) > 1 and worst.outcome == "violated":
             worst = replace(worst, outcome="undecided", reason="a way back with the same coins does not balance")
+        if any(taken.outcomes for taken, _ in ways) and rejection.outcome == "violated":
+            reason = "a move that is rejected for one outcome of a draw does not stay"
+            rejection = replace(rejection, outcome="undecided", reason=reason)
         return worst, rejection
 
     def _stirs(self, move: Move) -> bool:
@@ -307,11 +326,11 @@ class Kernel:
         ]
         if not any(p.has("draw") for p in move.z):
             return of_polynomials(REJECTION, "z' = R z where the proposal is rejected", changes)
-        self._require_symmetric(move)
+        self._require_known(move)
         undone = self._undone(move)
         back = self._accepted(self._reversed(move.z), undone.draws, move)
-        accepts = lambda decision: log_ratio(decision._replace(holds=not decision.holds))
-        same = [("log a there and back", accepts(move.decision) - accepts(back.decision))]
+        accepts = lambda of: log_ratio(of.decision._replace(holds=not of.decision.holds), self._moving(of))
+        same = [("log a there and back", accepts(move) - accepts(back))]
         found = self._acceptance(self.ring.zero, undone), of_polynomials(REJECTION, "", same)
         worst = max(found, key=lambda result: OUTCOMES.index(result.outcome))
         equation = "pi(z) k(z, z') = pi(R z') k(R z', R z) where the proposal is rejected"
@@ -322,7 +341,7 @@ class Kernel:
     def parts(self) -> Parts | None:
         """The acceptance by its parts; None if the move changes volume."""
         accepted, rejected = self._two_ways()
-        self._require_symmetric(accepted)
+        self._require_known(accepted)
         undone = self._undone(accepted)
         if not self._keeps_volume(undone):
             return None
@@ -335,7 +354,7 @@ class Kernel:
         cross = self.ring.sum((after - before) * (a + b) for after, before, (a, b) in moves)
         still = self._reversed(self.z)
         return Parts(
-            log_ratio(accepted.decision),
+            log_ratio(accepted.decision, self._moving(accepted)),
             potential,
             undone.energy - potential,
             undone.density,
@@ -352,9 +371,21 @@ class Kernel:
         return ways[0]
 
     def _ways(self) -> list[tuple[Move, Move]]:
-        """The accepted and the rejected move for all sides of the coins. Raises Unreadable without one decision."""
-        moves = list(self._moves(self.z, {}))
+        """The accepted and the rejected move for all sides of the coins, and all outcomes of draws that are finite.
+
+        Raises:
+            Unreadable: where there is not one decision.
+        """
+        parts: dict[frozenset[Any], list[Move]] = {}
+        for move in self._moves(self.z, {}):
+            parts.setdefault(move.outcomes, []).append(move)
+        return [pair for moves in parts.values() for pair in self._decisions(moves)]
+
+    def _decisions(self, moves: Sequence[Move]) -> list[tuple[Move, Move]]:
+        """The accepted and the rejected move for all sides of the coins."""
         sides = len(moves[0].acceptances)
+        if (joint := self._joint(moves)) is not None:
+            return [joint]
         if not sides or len(moves) != 2**sides or len({move.sides for move in moves}) != len(moves):
             raise Unreadable(f"{len(moves)} paths through the step, not one decision to accept")
         if sides == 1:
@@ -368,6 +399,13 @@ class Kernel:
             if all(self._moved(a) != self._moved(b) for a, b in pairs.values()):
                 return [self._told_apart(pair) for pair in pairs.values()]
         raise Unreadable(f"{sides} comparisons of draws with the state, none of which accepts or rejects")
+
+    def _joint(self, moves: Sequence[Move]) -> tuple[Move, Move] | None:
+        """The move that several comparisons have to accept, and one that is rejected; None unless all others stay."""
+        taken = [move for move in moves if self._moved(move)]
+        if len(moves) < 3 or len(taken) != 1 or len(taken[0].acceptances) < 2 or _shared(taken[0].acceptances):
+            return None
+        return replace(taken[0], joint=True), next(move for move in moves if move is not taken[0])
 
     def _moved(self, move: Move) -> bool:
         return any(a - b for a, b in zip(move.z, self.z, strict=True))
@@ -384,14 +422,19 @@ class Kernel:
                 return moves[accepted], moves[1 - accepted]
         raise Unreadable("which of two moves is the accepted one")
 
-    def _require_symmetric(self, move: Move) -> None:
-        """Raises Unreadable if a draw moves the proposal whose law has no centre, or the one that decides moves it."""
-        symmetric = {next(iter(p.numbers())) for draws in move.draws.values() for p in draws}
-        wrong = self._moving(move) - symmetric
-        wrong |= self._moving(move) & frozenset().union(*(_deciders(each) for each in move.acceptances))
+    def _require_known(self, move: Move) -> None:
+        """Raises Unreadable if a draw moves the proposal that is none of a law, or the one that decides does."""
+        known = {next(iter(p.numbers())) for draws in move.draws.values() for p in draws}
+        wrong = self._moving(move) - known
+        wrong |= self._moving(move) & self._deciding(move)
         if wrong:
             names = ", ".join(str(self.ring.generators[number]) for number in sorted(wrong))
-            raise Unreadable(f"a proposal moved by draws of laws without a centre, or that decide, {names}")
+            raise Unreadable(f"a proposal moved by draws of no known law, or that decide, {names}")
+
+    def _deciding(self, move: Move) -> frozenset[int]:
+        """The draws that comparisons are with; one that moves the proposal only where there is no other."""
+        moving, found = self._moving(move), [_deciders(each) for each in move.acceptances]
+        return frozenset().union(*(draws - moving or draws for draws in found))
 
     def _moving(self, move: Move) -> frozenset[int]:
         """The draws that z and the points on the way depend on."""
@@ -413,13 +456,15 @@ class Kernel:
         draws = {
             key: [self.ring.generator(Draw(use.law, key, i)) for i in range(_size(use.shape))]
             for key, use in reader.drawn.items()
-            if isinstance(use.law, Law) and use.law.centre is not None and key != hidden
+            if isinstance(use.law, Law) and key != hidden
         }
         z = [a.constant_term for a in step.z]
         met = (*z, *(c for point in reader.visited for c in point), *(a.difference for a in path.acceptances))
         if unseen and any(unseen & p.atoms() for p in met):
             raise Unreadable("a momentum that is drawn afresh in part, and met by itself")
-        return Move(z, tuple(dict.fromkeys(reader.visited)), tuple(path.acceptances), draws)
+        finite = (*path.outcomes.items(), *path.intervals.items())
+        outcomes = frozenset((name, tuple(values)) for name, values in finite)
+        return Move(z, tuple(dict.fromkeys(reader.visited)), tuple(path.acceptances), draws, outcomes)
 
     def _reversed(self, z: Vector) -> Vector:
         """R z."""
@@ -456,7 +501,8 @@ class Kernel:
         for choice in itertools.islice(self._guesses(accepted, keys, goal), MOST_TRIES):
             solved = dict(given)
             for key, target in zip(keys, choice, strict=True):
-                found = self._solved(back, solved, key, target, accepted)
+                kept = target is KEPT
+                found = accepted.draws[key] if kept else self._solved(back, solved, key, target, accepted)
                 if found is None:
                     break
                 solved[key] = found
@@ -465,8 +511,10 @@ class Kernel:
                     return solved
         raise Unreadable("no draws were found that undo the proposal")
 
-    def _guesses(self, accepted: Move, keys: Sequence[History], goal: Vector) -> Iterator[tuple[Vector, ...]]:
+    def _guesses(self, accepted: Move, keys: Sequence[History], goal: Vector) -> Iterator[tuple[Vector | None, ...]]:
         """The points that the draws of each key may lead to; first those of the same path in the opposite order.
+
+        `KEPT` are draws that are the same on the way back, as a random step size is: of any law but the normal one.
 
         Of points P_0 = x, .., P_n = x', a key whose draws P_m depends on first leads back to P_(n - m). What is
         rejected with the position as it was goes back by way of the same points.
@@ -479,14 +527,18 @@ class Kernel:
         path = [point for point in path if point != ends[1]] + [ends[1]]
         last = len(path) - 1
 
+        plain = lambda key: self._law(accepted, key) == Normal()
+
         def opposite(key: History) -> Vector:
             draws = accepted.draws[key]
             first = next((m for m, point in enumerate(path) if self._depends(point, draws)), last)
             return goal if first == last else list(path[last - first])
 
         yield tuple(opposite(key) for key in keys)
+        if not all(map(plain, keys)):
+            yield tuple(opposite(key) if plain(key) else KEPT for key in keys)
         goals = [goal, *(list(point) for point in reversed(accepted.visited))]
-        yield from itertools.product(goals, repeat=len(keys))
+        yield from itertools.product(*(goals if plain(key) else [*goals, KEPT] for key in keys))
 
     def _depends(self, point: Sequence[Polynomial], draws: Vector) -> bool:
         numbers = {next(iter(p.numbers())) for p in draws}
@@ -494,7 +546,7 @@ class Kernel:
 
     def _is_used(self, move: Move, draws: Vector) -> bool:
         numbers = {next(iter(p.numbers())) for p in draws}
-        if numbers & frozenset().union(*(_deciders(each) for each in move.acceptances)):
+        if numbers & self._deciding(move):
             return bool(numbers & self._moving(move))
         compared = [each.difference for each in move.acceptances]
         return self._depends([*move.z, *compared, *(p for point in move.visited for p in point)], draws)
@@ -503,8 +555,8 @@ class Kernel:
         """The move that is decided as `like` is, with the same sides of its coins."""
         straight = self._move(start, given, Path([0 if holds else 1 for holds in like.sides]))
         for move in itertools.chain((straight,), self._moves(start, given)):
-            if move.sides == like.sides:
-                return replace(move, place=like.place)
+            if (move.sides, move.outcomes) == (like.sides, like.outcomes):
+                return replace(move, place=like.place, joint=like.joint)
         raise Unreadable("a reverse move without a decision to accept")
 
     def _solved(
@@ -519,17 +571,48 @@ class Kernel:
         if first is None or len(goal) < len(first):
             return None
         places = [i for i, p in enumerate(first) if asked & p.atoms()]
-        if len(places) != len(unknowns):
-            return None
         rows, goal = [opened(first[i], asked) for i in places], [goal[i] for i in places]
+        met = [number for number in unknowns if any(number in p.atoms() for p in rows)]
+        if len(places) != len(met):
+            return None
+        found = self._linear(rows, goal, met) or self._linear(self._logs(rows), self._logs(goal), met)
+        # those of the key that are not met, of coordinates that do not move, stay what they were
+        known = dict(zip(met, found or (), strict=bool(found)))
+        kept = zip(unknowns, like.draws[key], strict=True)
+        return [known.get(number, draw) for number, draw in kept] if found else None
+
+    def _linear(self, rows: Vector, goal: Vector, unknowns: Sequence[int]) -> Vector | None:
+        """The unknowns with which linear functions of them have these values; None if they are not linear."""
         matrix = [[p.derivative(g) for g in unknowns] for p in rows]
-        if any(asked & c.atoms() for row in matrix for c in row):
-            return None  # not linear
+        if not rows or any(frozenset(unknowns) & c.atoms() for row in matrix for c in row):
+            return None
         free = [_without(p, unknowns) for p in rows]
         try:
             return solution(matrix, [a - b for a, b in zip(goal, free, strict=False)])
         except Unreadable:
             return None
+
+    def _logs(self, values: Vector) -> Vector:
+        """The logarithms of products of exponentials and of positive numbers; nothing if one of the values is none."""
+        found = []
+        for p in values:
+            terms = list(p.terms())
+            if len(terms) != 1 or not terms[0][1] > 0:
+                return []
+            (factors, value), total = terms[0], []
+            for number, exponent in factors:
+                generator = self.ring.generators[number]
+                if isinstance(generator, Applied) and generator.name == "exp":
+                    total.append(generator.argument.scaled(exponent))
+                elif is_positive(generator):
+                    total.append(self._log(self.ring.power(number, 1)).scaled(exponent))
+                else:
+                    return []
+            found.append(self.ring.sum((*total, self._log(self.ring.constant(value)))))
+        return found
+
+    def _log(self, p: Polynomial) -> Polynomial:
+        return apply("log", self.space.lift(p)).constant_term
 
     def _undone(self, accepted: Move) -> _Undone:
         """An accepted move with the draws that undo it."""
@@ -563,9 +646,9 @@ class Kernel:
         """
         if law == Normal():
             return (forward * forward - backward * backward).scaled(Fraction(1, 2))
-        assert law.centre is not None
-        mirrored = self.ring.constant(2 * law.centre) - forward
-        if is_zero(backward - forward) or is_zero(backward - mirrored):
+        if is_zero(backward - forward):
+            return self.ring.zero
+        if law.centre is not None and is_zero(backward - (self.ring.constant(2 * law.centre) - forward)):
             return self.ring.zero
         raise Unreadable(f"draws of the law {law} that are not undone by their mirror image")
 
@@ -576,35 +659,36 @@ class Kernel:
 
     def _decided(self, taken: Move, undone: _Undone) -> Result:
         """The result for the acceptance of a move: by a cut at 1, else by any rule, there and back."""
-        try:
-            found = self._acceptance(log_ratio(taken.decision), undone)
-        except Unreadable:
-            found = None
+        found = None
+        with contextlib.suppress(Unreadable):
+            if not taken.joint:
+                found = self._acceptance(log_ratio(taken.decision, self._moving(taken)), undone)
         if found is not None and found.holds:
             return found
         back = self._accepted(self._reversed(taken.z), undone.draws, taken)
-        there, again = log_acceptance(taken.decision), log_acceptance(back.decision)
+        there, again = ([log_acceptance(a, self._moving(move)) for a in move.decisions] for move in (taken, back))
         same = self._rule_holds(there, again, undone)
         if same is None:
             raise Unreadable("a rule of acceptance that has no value at random points", taken.decision.place)
         if same:
             return Result(BALANCE, EQUATION, "verified")
         reason = "log a there less log a back is not what it should be"
-        difference = there - again - undone.energy - undone.density
+        difference = self.ring.sum(there) - self.ring.sum(again) - undone.energy - undone.density
         return found or Result(BALANCE, EQUATION, "violated", reason, difference.text())
 
-    def _rule_holds(self, there: Polynomial, back: Polynomial, undone: _Undone) -> bool | None:
-        """True if min(there, 0) - min(back, 0) is what it should be, to 50 digits at random points; None without any.
+    def _rule_holds(self, there: Vector, back: Vector, undone: _Undone) -> bool | None:
+        """True if min(there, 0) - min(back, 0), summed, is what it should be at random points; None without any.
 
-        Hastings' a, Barker's, and any of them times a number balance, whatever they make of the ratio.
+        It is to 50 digits. Hastings' a, Barker's, and any of them times a number balance, whatever they make of the
+        ratio.
         """
         with mpmath.workdps(MORE_DIGITS):
             try:
-                beside = self.ring.sum((there, back, undone.energy, undone.density))
+                beside = self.ring.sum((*there, *back, undone.energy, undone.density))
                 points = list(self._determinants(undone, beside, BOTH_SIDES))
             except NotReal:
                 return None
-            log_a = lambda at, p: min(at(p), mpmath.mpf(0))
+            log_a = lambda at, parts: mpmath.fsum(min(at(p), mpmath.mpf(0)) for p in parts)
             expected = lambda at, d: at(undone.energy) + at(undone.density) + mpmath.log(d)
             return all(abs(log_a(at, there) - log_a(at, back) - expected(at, d)) < TINY for at, d in points)
 
@@ -665,27 +749,31 @@ def _without(p: Polynomial, numbers: Sequence[int]) -> Polynomial:
     return p.ring.sum(kept)
 
 
-def log_ratio(acceptance: Acceptance) -> Polynomial:
+def log_ratio(acceptance: Acceptance, moving: frozenset[int] = frozenset()) -> Polynomial:
     """log of the probability with which a comparison accepts, without its cut at 1: a = exp(..) or min(1, exp(..)).
+
+    Args:
+        acceptance: the comparison.
+        moving: draws that do not decide, because the proposal moves with them.
 
     Raises:
         Unreadable: for any other rule.
     """
-    p, is_logarithm = _compared(acceptance)
+    p, is_logarithm = _compared(acceptance, moving)
     return uncut(p if is_logarithm else _log_of_exponential(p))
 
 
-def log_acceptance(acceptance: Acceptance) -> Polynomial:
+def log_acceptance(acceptance: Acceptance, moving: frozenset[int] = frozenset()) -> Polynomial:
     """log of the number that a comparison accepts below: of the probability, where it is not above 1.
 
     Raises:
         Unreadable: for a comparison of another kind.
     """
-    p, is_logarithm = _compared(acceptance)
+    p, is_logarithm = _compared(acceptance, moving)
     return p if is_logarithm else p.ring.generator(Applied("log", p))
 
 
-def _compared(acceptance: Acceptance) -> tuple[Polynomial, bool]:
+def _compared(acceptance: Acceptance, moving: frozenset[int]) -> tuple[Polynomial, bool]:
     """The number that a draw has to be below, and whether that is log a; else it is a.
 
     Known are u < a, log u < log a, -e < log a, u > 1 - a, where u or 1 - u is uniform and e exponential.
@@ -696,7 +784,7 @@ def _compared(acceptance: Acceptance) -> tuple[Polynomial, bool]:
     # accepted where g < 0
     g = _with_deciders(acceptance) if acceptance.holds else -_with_deciders(acceptance)
     for factors, value in g.terms():
-        if len(factors) != 1 or factors[0][1] != 1 or abs(value) != 1:
+        if len(factors) != 1 or factors[0][1] != 1 or abs(value) != 1 or moving & g.ring.atoms(factors[0][0]):
             continue
         rest = g - g.ring.monomial(factors, value)
         match g.ring.generators[factors[0][0]]:

@@ -23,10 +23,11 @@ from typing import NamedTuple
 
 import jax
 
-from sgmcmc_verification.checks.proof.draws import Draw, Expectation, Normal, Uniform, draws_in
+from sgmcmc_verification.checks.proof.draws import Draw, Expectation, draws_in
 from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.expansion import Expansion, Recipe, Region, coordinates
 from sgmcmc_verification.checks.proof.functions import Applied
+from sgmcmc_verification.checks.proof.laws import Normal, Uniform
 from sgmcmc_verification.checks.proof.operators import Density, moments
 from sgmcmc_verification.checks.proof.potential import Jet, StepRoot
 from sgmcmc_verification.checks.proof.reader.paths import Acceptance, Path, every_path

@@ -151,12 +151,14 @@ def _runs(sampler: Sampler, estimator: Estimator, target: Target) -> Callable[[f
 
 def _compiled(sampler: Sampler, estimator: Estimator, streams: frozenset[int]) -> Callable[..., Any]:
     """(state, h) -> the run; steps are taken until one differs or is not finite. Leaves `streams` enter keys alone."""
+    # one program, which both steps call: it is traced and lowered once
+    step = jax.jit(lambda key, state, h: sampler.step(key, state, h, estimator))
 
     def advance(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         state, steps, _, _, h, last = carry
         step_key, pack_key = jax.random.split(jax.random.fold_in(jax.random.key(1), steps))
-        after = sampler.step(step_key, state, h, estimator)
-        anew = sampler.step(step_key, _from_z(sampler, pack_key, state, estimator, streams), h, estimator)
+        after = step(step_key, state, h)
+        anew = step(step_key, _from_z(sampler, pack_key, state, estimator, streams), h)
         ours, fresh = _seen(sampler, after), _seen(sampler, anew)
         finite = jnp.all(jnp.isfinite(ours))
         gap = jnp.where(finite, _gap(ours, fresh), 0.0)

@@ -228,3 +228,166 @@ def test_a_proposal_by_a_symmetric_law_is_undone_by_its_mirror_image(name):
 @pytest.mark.parametrize("name", ONE_WAY)
 def test_a_proposal_that_needs_a_ratio_of_densities_does_not_pass_without_it(name):
     assert prove(walk(draw=ONE_WAY[name]), 2).verdict != "pass"
+
+
+def langevin(scale, weight=lambda e: 0.0, u=None):
+    """MALA with steps of a size e = h scale(key, x), and an acceptance that is off by a function of e / h."""
+
+    def step(key, x, h, estimator):
+        size, noise, coin = jax.random.split(key, 3)
+        at = lambda x: estimator.estimate(key, (), x)[0]
+        e = h * scale(size, x)
+        here = at(x)
+        y = x - e * here.gradient + jnp.sqrt(2 * e) * jax.random.normal(noise, x.shape, x.dtype)
+        there = at(y)
+        log_q = lambda a, b, gradient: -jnp.sum((a - b + e * gradient) ** 2) / (4 * e)
+        log_a = here.potential - there.potential + log_q(x, y, there.gradient) - log_q(y, x, here.gradient)
+        level = jax.random.uniform(coin) if u is None else u(size)
+        return jnp.where(jnp.log(level) < log_a + weight(e / h), y, x)
+
+    return simple_sampler(step, claims=Claims(Source("", "own"), ExactLaw()))
+
+
+RANDOM_SIZES = {
+    "gamma": langevin(lambda key, x: jax.random.gamma(key, 3.0) / 3),
+    "beta": langevin(lambda key, x: jax.random.beta(key, 2.0, 3.0)),
+    "exponential": langevin(lambda key, x: jax.random.exponential(key)),
+    "uniform": langevin(lambda key, x: jax.random.uniform(key, minval=0.5, maxval=1.5)),
+    "chi-square": langevin(lambda key, x: jax.random.chisquare(key, 5.0)),
+}
+WRONG_SIZES = {
+    "of the position": langevin(lambda key, x: jax.random.gamma(key, 3.0) * (1 + jnp.sum(x**2))),
+    "half of its logarithm": langevin(lambda key, x: jax.random.exponential(key), lambda e: jnp.log(e) / 2),
+    "its logarithm": langevin(lambda key, x: jax.random.uniform(key, minval=0.5), lambda e: -jnp.log(e)),
+    "a reward": langevin(lambda key, x: jax.random.beta(key, 2.0, 2.0), lambda e: e),
+    "its own coin": langevin(lambda key, x: 0.5 + jax.random.uniform(key), u=jax.random.uniform),
+}
+
+
+@pytest.mark.parametrize("name", RANDOM_SIZES)
+def test_a_step_of_random_size_is_undone_by_one_of_the_same_size(name):
+    assert prove(RANDOM_SIZES[name], 2).verdict == "pass"
+
+
+@pytest.mark.parametrize("name", WRONG_SIZES)
+def test_a_step_of_random_size_that_does_not_balance_does_not_pass(name):
+    assert prove(WRONG_SIZES[name], 1).verdict != "pass"
+
+
+def multiplied(jacobian, by_power=False, pull=0.0):
+    """A walk of log x on positive numbers, pulled towards 1, whose acceptance has the Jacobian so many times."""
+
+    def step(key, x, h, estimator):
+        move, accept = jax.random.split(key)
+        at = lambda x: estimator.estimate(move, (), x)[0].potential
+        shift = jnp.sqrt(2 * h) * jax.random.normal(move, x.shape, x.dtype)
+        y = x ** (1 - pull) * jnp.exp(shift) if by_power else jnp.exp((1 - pull) * jnp.log(x) + shift)
+        back = jnp.log(x) - (1 - pull) * jnp.log(y)
+        ratio = at(x) - at(y) + jacobian * jnp.sum(jnp.log(y / x)) + jnp.sum(shift**2 - back**2) / (4 * h)
+        return jnp.where(jnp.log(jax.random.uniform(accept)) < ratio, y, x)
+
+    return simple_sampler(step, claims=Claims(Source("", "own"), ExactLaw(), spaces=("positive",)))
+
+
+@pytest.mark.parametrize(
+    "walk", [multiplied(1), multiplied(1, pull=0.25), multiplied(1, True), multiplied(1, True, 0.5)]
+)
+def test_a_proposal_of_logarithms_is_undone_by_logarithms(walk):
+    assert prove(walk, 2).verdict == "pass"
+
+
+@pytest.mark.parametrize("walk", [multiplied(0), multiplied(-1), multiplied(2, pull=0.25), multiplied(0.5, True)])
+def test_a_proposal_of_logarithms_needs_its_jacobian(walk):
+    assert prove(walk, 2).verdict == "fail"
+
+
+def mixture(choose, width=lambda i, x: jnp.array([0.3, 1.0, 3.0])[i], ratio=lambda i, r: r, stay=lambda i, x: x):
+    """A walk whose width, rule and place after a rejection depend on a draw of few values."""
+
+    def step(key, x, h, estimator):
+        which, move, accept = jax.random.split(key, 3)
+        i = choose(which)
+        at = lambda x: estimator.estimate(move, (), x)[0].potential
+        y = x + jnp.sqrt(2 * h) * width(i, x) * jax.random.normal(move, x.shape, x.dtype)
+        return jnp.where(jnp.log(jax.random.uniform(accept)) < ratio(i, at(x) - at(y)), y, stay(i, x))
+
+    return simple_sampler(step, claims=Claims(Source("", "own"), ExactLaw()))
+
+
+def third(key):
+    return jax.random.randint(key, (), 0, 3)
+
+
+def side(key):
+    return jax.random.bernoulli(key, 0.25).astype(int)
+
+
+MIXTURES = {
+    "an integer": mixture(third),
+    "a coin": mixture(side),
+    "a choice": mixture(lambda key: jax.random.choice(key, jnp.array([0, 2]))),
+    "a switch": mixture(third, lambda i, x: jax.lax.switch(i, [lambda: 1.0, lambda: 0.1, lambda: 2.0])),
+    "one coordinate": mixture(
+        lambda key: jax.random.randint(key, (), 0, 2), lambda i, x: (jnp.arange(x.size) == i) * 1.0
+    ),
+}
+WRONG_MIXTURES = {
+    "half of the energy for one": mixture(third, ratio=lambda i, r: jnp.where(i == 2, r / 2, r)),
+    "all moves for one": mixture(third, ratio=lambda i, r: jnp.where(i == 1, 0.0, r)),
+    "a width of the position for one": mixture(third, lambda i, x: jnp.where(i == 0, 1 + x**2, 1.0)),
+    "a rejection that moves for one": mixture(side, stay=lambda i, x: jnp.where(i == 1, x / 2, x)),
+    "a rejection that moves": mixture(third, stay=lambda i, x: x + 0.1 * i),
+}
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_a_mixture_of_kernels_that_balance_passes(name):
+    assert prove(MIXTURES[name], 2).verdict == "pass"
+
+
+@pytest.mark.parametrize("name", WRONG_MIXTURES)
+def test_a_mixture_with_a_kernel_that_does_not_balance_does_not_pass(name):
+    assert prove(WRONG_MIXTURES[name], 1).verdict != "pass"
+
+
+def in_stages(first, second, joined=jnp.logical_and, one_draw=False):
+    """A walk accepted in two stages, by functions of x, y and r = U(x) - U(y)."""
+
+    def step(key, x, h, estimator):
+        move, one, two = jax.random.split(key, 3)
+        at = lambda x: estimator.estimate(move, (), x)[0].potential
+        y = x + jnp.sqrt(2 * h) * jax.random.normal(move, x.shape, x.dtype)
+        r = at(x) - at(y)
+        u, v = jax.random.uniform(one), jax.random.uniform(one if one_draw else two)
+        return jnp.where(joined(jnp.log(u) < first(x, y, r), jnp.log(v) < second(x, y, r)), y, x)
+
+    return simple_sampler(step, claims=Claims(Source("", "own"), ExactLaw()))
+
+
+def surrogate(x, y, r):
+    return 0.4 * (jnp.sum(x**2) - jnp.sum(y**2))
+
+
+STAGES = {
+    "the rest of the energy": in_stages(surrogate, lambda x, y, r: r - surrogate(x, y, r)),
+    "the energy first": in_stages(lambda x, y, r: r, lambda x, y, r: 0 * r - 0.7),
+    "halves": in_stages(lambda x, y, r: r / 2, lambda x, y, r: r / 2),
+    "Barker first": in_stages(lambda x, y, r: jax.nn.log_sigmoid(r / 3), lambda x, y, r: 2 * r / 3),
+}
+WRONG_STAGES = {
+    "all of the energy again": in_stages(surrogate, lambda x, y, r: r),
+    "the energy twice": in_stages(lambda x, y, r: r, lambda x, y, r: r),
+    "either": in_stages(lambda x, y, r: r, lambda x, y, r: 0 * r - 2, joined=jnp.logical_or),
+    "the surrogate alone": in_stages(surrogate, lambda x, y, r: 0 * r - 0.1),
+    "one draw for both": in_stages(surrogate, lambda x, y, r: r - surrogate(x, y, r), one_draw=True),
+}
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_stages_that_balance_together_pass(name):
+    assert prove(STAGES[name], 2).verdict == "pass"
+
+
+@pytest.mark.parametrize("name", WRONG_STAGES)
+def test_stages_that_do_not_balance_do_not_pass(name):
+    assert prove(WRONG_STAGES[name], 1).verdict != "pass"

@@ -6,22 +6,26 @@ import mpmath
 import pytest
 from scipy import stats
 
-from sgmcmc_verification.checks.proof.draws import (
-    Draw,
-    DrawFunction,
-    Expectation,
+from sgmcmc_verification.checks.proof.draws import Draw, DrawFunction, Expectation, History
+from sgmcmc_verification.checks.proof.errors import Unreadable
+from sgmcmc_verification.checks.proof.functions import Applied
+from sgmcmc_verification.checks.proof.laws import (
+    Beta,
+    ChiSquare,
     Exponential,
+    Gamma,
+    GeneralizedNormal,
     Gumbel,
-    History,
     Laplace,
+    LogGamma,
+    Logistic,
+    Maxwell,
     Normal,
     Rademacher,
     StudentT,
     TruncatedNormal,
     Uniform,
 )
-from sgmcmc_verification.checks.proof.errors import Unreadable
-from sgmcmc_verification.checks.proof.functions import Applied
 from sgmcmc_verification.checks.proof.potential import Coordinate
 from sgmcmc_verification.checks.proof.ring import Ring
 
@@ -34,6 +38,15 @@ LAWS = {
     Gumbel(): stats.gumbel_r(),
     StudentT(Fraction(9)): stats.t(9),
     TruncatedNormal(Fraction(-1), Fraction(2)): stats.truncnorm(-1, 2),
+    Gamma(Fraction(5, 2)): stats.gamma(2.5),
+    Gamma(Fraction(1, 2)): stats.gamma(0.5),
+    LogGamma(Fraction(3)): stats.loggamma(3),
+    LogGamma(Fraction(1, 2)): stats.loggamma(0.5),
+    Beta(Fraction(2), Fraction(7, 2)): stats.beta(2, 3.5),
+    ChiSquare(Fraction(3)): stats.gamma(1.5, scale=2),
+    Logistic(): stats.logistic(),
+    GeneralizedNormal(Fraction(3)): stats.gennorm(3),
+    Maxwell(): stats.maxwell(),
 }
 
 
@@ -42,6 +55,14 @@ LAWS = {
 def test_moments_are_those_of_scipy(law, order):
     want = 1.0 if order == 0 else LAWS[law].moment(order)
     assert float(law.moment(order)) == pytest.approx(want, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("law", [law for law in LAWS if not isinstance(law, StudentT)], ids=str)
+def test_densities_have_all_mass_within_the_support_and_the_moments(law):
+    for order in range(4):
+        with mpmath.workdps(25):
+            found = mpmath.quad(lambda x, n=order: x**n * law.density(x), law.support)
+        assert float(found) == pytest.approx(float(law.moment(order)), rel=1e-9, abs=1e-9)
 
 
 def test_rademacher_moments():

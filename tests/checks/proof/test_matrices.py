@@ -127,7 +127,8 @@ def test_slopes_at_a_point_are_the_derivatives():
 
 
 def test_long_factors_of_draws_have_names_and_the_same_value():
-    from sgmcmc_verification.checks.proof.draws import Draw, History, Normal
+    from sgmcmc_verification.checks.proof.draws import Draw, History
+    from sgmcmc_verification.checks.proof.laws import Normal
 
     ring = Ring()
     draw = ring.generator(Draw(Normal(), History("step"), 0))

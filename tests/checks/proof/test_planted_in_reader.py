@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 from sgmcmc_verification.checks.proof import series
-from sgmcmc_verification.checks.proof.draws import Normal
+from sgmcmc_verification.checks.proof.laws import Normal
 from sgmcmc_verification.checks.proof.prove import prove
 from sgmcmc_verification.checks.proof.reader import taylor
 from sgmcmc_verification.checks.proof.reader.arithmetic import ARITHMETIC, entrywise
