@@ -501,8 +501,8 @@ class Kernel:
         for choice in itertools.islice(self._guesses(accepted, keys, goal), MOST_TRIES):
             solved = dict(given)
             for key, target in zip(keys, choice, strict=True):
-                kept = target is KEPT
-                found = accepted.draws[key] if kept else self._solved(back, solved, key, target, accepted)
+                same = accepted.draws[key]
+                found = same if target is None else self._solved(back, solved, key, target, accepted)
                 if found is None:
                     break
                 solved[key] = found
