@@ -18,6 +18,7 @@ import hashlib
 import os
 import platform
 import tempfile
+import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,6 +28,8 @@ VARIABLE = "SGMCMC_COMPILATION_CACHE"
 OFF = "off"
 MOST_BYTES = 2**30
 """Size that a folder is brought back to at the start of a run; what was used last stays. All tests need a tenth."""
+PRUNED, HOUR = "pruned", 3600.0
+"""File whose age is the time since; within an hour it is not looked at again, for there are tens of thousands."""
 
 
 HAS_FUSION_EMITTERS = tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11)
@@ -96,6 +99,17 @@ def prune(folder: Path, most: int = MOST_BYTES) -> None:
         size -= bytes_
 
 
+def is_due(stamp: Path) -> bool:
+    """True once an hour, whatever becomes of the file that says so."""
+    try:
+        if stamp.exists() and abs(time.time() - stamp.stat().st_mtime) < HOUR:
+            return False
+        stamp.touch()
+    except OSError:
+        pass
+    return True
+
+
 def configure(option: str | None = None, first: bool = True) -> Path | None:
     """Set how JAX compiles in this process, before it compiles anything; returns the folder of compiled programs.
 
@@ -123,7 +137,7 @@ def configure(option: str | None = None, first: bool = True) -> Path | None:
             file.write(b"0")
     except OSError:
         return None
-    if first:
+    if first and is_due(folder / PRUNED):
         prune(folder)
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

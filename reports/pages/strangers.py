@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import pandas as pd
 
 from sgmcmc_verification.checks.core.bad_input import BadInput
@@ -92,7 +93,7 @@ def within(seconds: int) -> Iterator[None]:
 
 def decide(entry: Entry, revision: str, limit: int = 0) -> dict[str, Any]:
     """The line of a sampler; after `limit` seconds, if there is one, it is left undecided."""
-    began = time.perf_counter()
+    began, used = time.perf_counter(), time.process_time()
     line: dict[str, Any] = {**entry._asdict(), "commit": revision}
     try:
         with within(limit):
@@ -111,7 +112,8 @@ def decide(entry: Entry, revision: str, limit: int = 0) -> dict[str, Any]:
             "diagnosis": found.diagnosis,
             "not examined": list(found.not_examined),
         }
-    return line | {"seconds": round(time.perf_counter() - began, 1)}
+    cpu = time.process_time() - used
+    return line | {"seconds": round(time.perf_counter() - began, 1), "cpu": round(cpu, 1)}
 
 
 def run(path: Path, only: str = "", limit: int = 0) -> None:
@@ -119,7 +121,12 @@ def run(path: Path, only: str = "", limit: int = 0) -> None:
     chosen = [each for each in entries() if only in f"{each.kind}/{each.file}:{each.name}"]
     wanted: dict[Hashable, Entry] = {tuple(each): each for each in chosen}
     key = lambda line: (line["kind"], line["file"], line["name"])
-    complete(path, wanted, key, lambda entry, revision: decide(entry, revision, limit), "sampler")
+
+    def decided(entry: Entry, revision: str) -> dict[str, Any]:
+        jax.clear_caches()  # a process may hold 65,530 pieces of memory, of which each compiled program takes some
+        return decide(entry, revision, limit)
+
+    complete(path, wanted, key, decided, "sampler")
 
 
 def page(lines: Sequence[dict[str, Any]]) -> str:
@@ -136,6 +143,7 @@ def page(lines: Sequence[dict[str, Any]]) -> str:
         named=sum(bool(line.get("diagnosis")) for line in wrong),
         tried=len(wrong),
         failed=sum(line["word"] == "fail" for line in wrong),
+        cpu=sorted(line["cpu"] for line in right if "cpu" in line),
         missed=_named(wrong, ("pass", "part", "known")),
         alarms=_named([*reference, *right], ("fail", "error", "refused")),
         left=_named([*reference, *right], ("inconclusive", "fault", "out of time")),

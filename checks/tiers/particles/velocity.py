@@ -174,17 +174,22 @@ def weighted_fixed_point(case: Case, claim: ParticleVelocity, estimate: DensityE
     """With the weights of a quadrature rule for the target nothing moves: Stein's identity, to round-off.
 
     Looked at in a few places between the nodes, which have no weight. The rule is as good as its change from a coarser
-    one. Where the row has a rule for the kernel a fixed one takes its place: the identity holds for every kernel.
+    one. Where the row has a rule for the kernel a fixed one takes its place: the identity holds for every kernel. One
+    that is not declared has to be fixed, which is seen by the velocity of two groups of particles and of both.
     """
     sampler = case.subject.sampler(case.target)
     if estimate is not None:
         raise NotApplicable("an estimate of the density smooths it: the target is a fixed point in a limit only")
-    n, run = nodes_of(case.target), jax.jit(velocity_of(with_kernel(sampler)))
+    known = KernelWidth in sampler.claims
+    n, run = nodes_of(case.target), jax.jit(velocity_of(with_kernel(sampler) if known else sampler))
+    if not known:
+        _require_sum(case.subject, case.target, run)
     coarse, _ = _field_at_target(case.subject, case.target, run, (4 * n) // 5)
     fine, scale = _field_at_target(case.subject, case.target, run, n)
     effect, error = fine / scale, abs(coarse - fine) / scale
     if error > max(1e-6, 1e-2 * effect):
-        raise Inconclusive(f"the rule is not fine enough: {coarse / scale:.2g} and {effect:.2g} with {n} nodes")
+        refusal = Inconclusive if known else OutOfReach  # a kernel of which nothing is known may have any peak
+        raise refusal(f"the rule is not fine enough: {coarse / scale:.2g} and {effect:.2g} with {n} nodes")
     allowance = IDENTITY + error
     return Finding(
         effect=effect,
@@ -196,6 +201,22 @@ def weighted_fixed_point(case: Case, claim: ParticleVelocity, estimate: DensityE
         required_sensitivity=1e-5,
         measurements={"coarse": coarse / scale},
     )
+
+
+def _require_sum(subject: Subject, target: Target, run: Callable[..., Any]) -> None:
+    """Raise OutOfReach unless what particles give others does not depend on a third, so that groups can be summed."""
+    places = places_in(target)
+    given = [target.manifold.is_linear * shift / np.sqrt(target.curvature) + places[::-1] for shift in (0.9, -1.7)]
+    gradients = gradients_of(subject.row, target)
+
+    def at_places(groups: list[np.ndarray]) -> np.ndarray:
+        points = np.concatenate([*groups, places])
+        masses = np.where(np.arange(len(points)) < len(points) - len(places), 0.1, 0.0)
+        return np.asarray(run(jnp.asarray(points), gradients(points), jnp.asarray(masses)))[-len(places) :]
+
+    both, first, second = at_places(given), at_places(given[:1]), at_places(given[1:])
+    if not np.allclose(both, first + second, rtol=0, atol=1e-9 * np.abs(both).max()):
+        raise OutOfReach("a kernel that depends on the particles, and whose width is not declared")
 
 
 def six_particles(subject: Subject, target: Target) -> tuple[Any, Any, np.ndarray]:

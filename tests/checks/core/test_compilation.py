@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from sgmcmc_verification.checks.core import compilation
-from sgmcmc_verification.checks.core.compilation import OFF, VARIABLE, cache_folder, machine, prune
+from sgmcmc_verification.checks.core.compilation import OFF, VARIABLE, cache_folder, is_due, machine, prune
 
 PROGRAM = """
 import json, os, resource, sys
@@ -107,3 +107,13 @@ def test_a_folder_is_brought_back_to_its_size_and_what_was_used_last_stays(tmp_p
     prune(tmp_path, 0)
     assert not list(tmp_path.iterdir())
     assert compilation.MOST_BYTES > 100 * 2**20
+
+
+def test_a_folder_is_looked_through_once_an_hour(tmp_path):
+    stamp = tmp_path / "pruned"
+    assert [is_due(stamp) for _ in range(3)] == [True, False, False]
+    os.utime(stamp, (0, 0))
+    assert is_due(stamp)
+    assert not is_due(stamp)
+    assert is_due(tmp_path / "absent" / "pruned")  # where nothing can be written it is due
+    assert is_due(tmp_path / "absent" / "pruned")

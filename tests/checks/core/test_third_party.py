@@ -99,6 +99,27 @@ def test_a_step_that_cannot_be_taken_at_all_is_said_to_need_the_gradient():
     assert filled_in(complete(Corrected()), PLANE, {}).needs == {"gradient"}
 
 
+def test_needs_are_found_once_for_targets_of_a_kind():
+    """The space, the number of data and the pytree make a kind: what is read may differ between kinds."""
+    asked = []
+
+    def made(target):
+        class ByData(Euler):
+            def step(self, key, x, step_size, estimator):
+                asked.append(target.name)
+                of = estimator.estimate(key, (), x)[0]
+                return x + (of.potential if target.terms is None else of.gradient)
+
+        return ByData()
+
+    build = builder("mine.py:it", made)
+    assert build(PLANE).needs == {"potential"}
+    assert build(DATA).needs == {"gradient"}
+    before = len(asked)
+    assert build(target("double-well")).needs == {"potential"}  # of the kind of the plane
+    assert len(asked) - before < before / 2
+
+
 def test_what_is_read_is_needed_although_the_author_says_otherwise_and_what_is_declared_beside_it_is_kept():
     @dataclass
     class Declared(Euler):

@@ -1,5 +1,6 @@
 """The mean-field fixed point tells a right particle method from a wrong one."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,6 +9,9 @@ from scipy import stats
 import sgmcmc_verification.samplers.particles.svgd
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Case, NotApplicable
+from sgmcmc_verification.checks.core.lookup import resolve_object
+from sgmcmc_verification.checks.registry import find_statement
+from sgmcmc_verification.checks.runner.execute import execute
 from sgmcmc_verification.checks.tiers.particles.mean_field import (
     divergence_falls,
     divergence_rate,
@@ -15,8 +19,10 @@ from sgmcmc_verification.checks.tiers.particles.mean_field import (
     quantile_particles,
     velocity_field,
 )
+from sgmcmc_verification.samplers.interface.claims import Claims, ParticleLaw, ParticleVelocity, Source
 from sgmcmc_verification.samplers.particles.kernels import squared_distances
 from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.samplers.simple import simple_sampler
 from sgmcmc_verification.targets.registry import target
 
 CHECK = mean_field_fixed_point
@@ -119,3 +125,36 @@ def test_a_sampler_of_one_chain_lacks_the_claim_of_particles():
 def test_quantiles_need_a_line():
     with pytest.raises(NotApplicable, match="one-dimensional"):
         mean_field_fixed_point(Case(SVGD, target("gaussian-correlated-2d")))
+
+
+def kept_width(width):
+    """Velocities of SVGD with a Gaussian kernel whose width is not declared, which `width` gives of the particles."""
+
+    def velocity(x, g, w):
+        gaps = x[:, None] - x[None]
+        k = jnp.exp(-jnp.sum(gaps**2, -1) / width(x))
+        given = k * w[:, None]
+        return jnp.einsum("ji,jd->id", given, -g) + jnp.einsum("ji,jid->id", given, -2 * gaps / width(x))
+
+    return velocity
+
+
+@pytest.mark.parametrize(
+    ("velocity", "verdict"),
+    [
+        (kept_width(lambda x: 1.0), "pass"),
+        (lambda x, g, w: kept_width(lambda x: 1.0)(x, g / 2, w), "fail"),
+        (kept_width(lambda x: jnp.median(jnp.abs(x)) + 1.0), "out-of-reach"),
+        (kept_width(lambda x: jnp.max(jnp.abs(x))), "out-of-reach"),
+    ],
+    ids=["fixed", "half of the gradient", "median", "largest"],
+)
+def test_a_kernel_whose_width_is_not_declared_has_to_be_fixed(velocity, verdict):
+    def step(key, x, h, estimator):
+        gradients = jax.vmap(lambda x: estimator.estimate(key, (), x)[0].gradient)(x)
+        return x + h * velocity(x, gradients, jnp.full(len(x), 1 / len(x)))
+
+    sampler = simple_sampler(step, claims=Claims(Source("", "own"), ParticleLaw(), ParticleVelocity(velocity)))
+    subject = resolve_object("mine", sampler)[0]
+    for name in ("gaussian-1d-scaled", "gaussian-correlated-2d"):
+        assert execute(find_statement("weighted_fixed_point"), subject, name, 0).verdict == verdict
