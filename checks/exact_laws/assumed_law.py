@@ -49,6 +49,8 @@ def assumed_auxiliary(subject: Subject, size: int) -> tuple[np.ndarray, np.ndarr
             moments = [variable_moments(step, h) for h in hs]
         except NotApplicable as reason:
             raise OutOfReach(f"the law of the auxiliary variables is not declared, and {reason}") from None
+        if step.size <= size:
+            raise OutOfReach("the law of the auxiliary variables is not declared, and there are none without data")
         limits = [neville(hs, np.array(column)) for column in zip(*moments, strict=True)]
         (mean, mean_error), (covariance, error) = limits
         numerical = max(error.max(), mean_error.max()) / np.abs(covariance).max()
