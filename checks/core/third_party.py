@@ -251,10 +251,13 @@ class Known:
         return self.needs.get(kind, frozenset({"gradient"}))
 
 
+def _data(target: Target) -> int:
+    return 0 if target.terms is None else target.terms.size
+
+
 def _kind(target: Target, chosen: str) -> Any:
     """The space, the number of data, the pytree and the options: programs of one kind differ in shapes alone."""
-    data = 0 if target.terms is None else target.terms.size
-    return type(target.manifold), data, jax.tree.structure(target.example), chosen
+    return type(target.manifold), _data(target), jax.tree.structure(target.example), chosen
 
 
 def builder(reference: str, value: Any) -> Callable[..., Any]:
@@ -359,7 +362,7 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], know
     estimator, unit = _exact(target, host), 1 / target.curvature
     make_key = np.random.default_rng if host else jax.random.key
     # hundreds of steps in many coordinates show no more of how a sampler counts than those in few, of as many data
-    data = 0 if target.terms is None else target.terms.size
+    data = _data(target)
     names = [(data, chosen)] if target.size > MANY_COORDINATES else [(target, chosen), (data, chosen)]
     if not given:
         if names[0] not in known.past_the_start:

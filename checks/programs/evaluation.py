@@ -17,12 +17,9 @@ import numpy as np
 from jax.extend import core
 
 from sgmcmc_verification.checks.programs import arrays, elementwise, keys
-from sgmcmc_verification.checks.programs.operations import subjaxprs
+from sgmcmc_verification.checks.programs.operations import CALLS, called, subjaxprs
 
 RULES = {**elementwise.RULES, **arrays.RULES, **keys.RULES}
-CALLS = frozenset(
-    {"jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "checkpoint", "remat2"}
-)
 LOOPS = frozenset({"scan", "while", "cond"})
 OPERATIONS = 20_000
 """Operations of a program, with all turns of its loops, from which on it is compiled."""
@@ -46,15 +43,16 @@ def evaluated(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any) -> Any:
         leaves, structure = jax.tree.flatten(args)
         kind = structure, tuple(jax.typeof(leaf) for leaf in leaves)
-        if kind not in programs:
-            programs[kind] = _program(function, args)
-        return programs[kind](args)
+        if kind in programs:
+            return programs[kind](args)
+        programs[kind], value = _first(function, args)
+        return value
 
     return run
 
 
-def _program(function: Callable[..., Any], args: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
-    """Arguments -> what the function returns."""
+def _first(function: Callable[..., Any], args: Sequence[Any]) -> tuple[Callable[[Sequence[Any]], Any], Any]:
+    """(Arguments of this kind -> what the function returns, what it returns for these)."""
     traces: list[Callable[[], Any]] = []
 
     def watched(*args: Any) -> Any:
@@ -65,14 +63,19 @@ def _program(function: Callable[..., Any], args: Sequence[Any]) -> Callable[[Seq
 
     closed, shape = jax.make_jaxpr(watched, return_shape=True)(*args)
     if any(trace() is not None for trace in traces):
-        return lambda args: function(*args)
+        return lambda args: function(*args), function(*args)
     structure = jax.tree.structure(shape)
+
+    def program(of: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
+        return lambda args: jax.tree.unflatten(structure, of(jax.tree.leaves(args)))
+
+    by_numpy = program(lambda leaves: values_of(closed, leaves))
     try:
-        values_of(closed, jax.tree.leaves(args))
+        return by_numpy, by_numpy(args)
     except Unsupported:
         compiled = jax.jit(core.jaxpr_as_fun(closed))
-        return lambda args: jax.tree.unflatten(structure, compiled(*jax.tree.leaves(args)))
-    return lambda args: jax.tree.unflatten(structure, values_of(closed, jax.tree.leaves(args)))
+        by_xla = program(lambda leaves: compiled(*leaves))
+        return by_xla, by_xla(args)
 
 
 def values_of(closed: Any, args: Sequence[Any]) -> list[jax.Array]:
@@ -178,21 +181,19 @@ class _Evaluation:
 
     def _apply(self, equation: Any, inputs: list[np.ndarray]) -> Sequence[np.ndarray]:
         name, params = equation.primitive.name, equation.params
-        if name in CALLS:
-            return self._call(params.get("jaxpr") or params["call_jaxpr"], inputs)
+        if name in CALLS and (inner := called(params)) is not None:
+            return self.run(inner[0], [_inward(c) for c in inner[1]], inputs)
         if name == "scan":
             return self._scan(params, inputs)
         if name == "while":
             return self._while(params, inputs)
         if name == "cond":  # an index out of range is moved into it
             branches = params["branches"]
-            return self._call(branches[min(max(int(inputs[0]), 0), len(branches) - 1)], inputs[1:])
+            return self._closed(branches[min(max(int(inputs[0]), 0), len(branches) - 1)], inputs[1:])
         return RULES[name](inputs, params)
 
-    def _call(self, jaxpr: Any, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        if isinstance(jaxpr, core.ClosedJaxpr):
-            return self.run(jaxpr.jaxpr, [_inward(c) for c in jaxpr.consts], inputs)
-        return self.run(jaxpr, (), inputs)
+    def _closed(self, program: Any, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return self.run(program.jaxpr, [_inward(c) for c in program.consts], inputs)
 
     def _scan(self, params: Any, inputs: list[np.ndarray]) -> list[np.ndarray]:
         body, length, first = params["jaxpr"], params["length"], params["num_consts"]
@@ -200,7 +201,7 @@ class _Evaluation:
         consts, carry, sequences = inputs[:first], inputs[first:last], inputs[last:]
         rows: list[list[np.ndarray]] = [[] for _ in range(length)]
         for turn in reversed(range(length)) if params["reverse"] else range(length):
-            results = self._call(body, [*consts, *carry, *(x[turn] for x in sequences)])
+            results = self._closed(body, [*consts, *carry, *(x[turn] for x in sequences)])
             carry, rows[turn] = results[: len(carry)], results[len(carry) :]
         if length:
             return [*carry, *(np.stack(column) for column in zip(*rows, strict=True))]
@@ -211,8 +212,8 @@ class _Evaluation:
         ends = itertools.accumulate([params["cond_nconsts"], params["body_nconsts"]])
         of_test, of_body = (0, next(ends)), (params["cond_nconsts"], next(ends))
         carry = inputs[of_body[1] :]
-        while np.any(go_on := self._call(params["cond_jaxpr"], [*inputs[slice(*of_test)], *carry])[0]):
-            after = self._call(params["body_jaxpr"], [*inputs[slice(*of_body)], *carry])
+        while np.any(go_on := self._closed(params["cond_jaxpr"], [*inputs[slice(*of_test)], *carry])[0]):
+            after = self._closed(params["body_jaxpr"], [*inputs[slice(*of_body)], *carry])
             # under vmap there is a test for each of a batch, along the first axes of all that is carried
             carry = [np.where(_along(go_on, new), new, old) for new, old in zip(after, carry, strict=True)]
         return carry

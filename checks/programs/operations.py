@@ -6,6 +6,25 @@ from typing import Any
 import numpy as np
 from jax.extend import core
 
+CALLS = frozenset(
+    {
+        *("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
+        *("checkpoint", "remat", "remat2"),
+    }
+)
+"""Operations that call a program once."""
+
+
+def called(params: Mapping[str, Any]) -> tuple[Any, Sequence[Any]] | None:
+    """The program that an operation of `CALLS` calls, and its constants; None if it shows none."""
+    for key in ("jaxpr", "call_jaxpr", "fun_jaxpr"):
+        inner = params.get(key)
+        if isinstance(inner, core.ClosedJaxpr):
+            return inner.jaxpr, inner.consts
+        if isinstance(inner, core.Jaxpr):
+            return inner, ()
+    return None
+
 
 def subjaxprs(params: Mapping[str, Any]) -> Iterator[Any]:
     """The programs among the parameters of an equation."""

@@ -12,7 +12,7 @@ from fractions import Fraction
 import mpmath
 
 from sgmcmc_verification.checks.proof.errors import Unreadable
-from sgmcmc_verification.checks.proof.laws import POSITIVE, QUADRATURE_DIGITS, Law, rounded
+from sgmcmc_verification.checks.proof.laws import QUADRATURE_DIGITS, Law, rounded
 from sgmcmc_verification.checks.proof.ring import EVALUATION, Free, Kind, Monomial, Polynomial, Ring, Value
 
 
@@ -52,7 +52,7 @@ class Draw(Free):
     @property
     def positive(self) -> bool:
         """True for a law on the positive half line."""
-        return isinstance(self.law, POSITIVE)
+        return self.law.positive
 
     def __str__(self) -> str:
         name = {"Normal": "xi", "Uniform": "u"}.get(str(self.law), str(self.law).lower())

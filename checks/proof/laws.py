@@ -23,6 +23,8 @@ class Law:
 
     centre: ClassVar[Fraction | None] = None
     """Of a law that is symmetric."""
+    positive: ClassVar[bool] = False
+    """Whether it is one of the positive half line."""
 
     @property
     def parameters(self) -> tuple[Fraction, ...]:
@@ -72,6 +74,7 @@ class Normal(Law):
 class Uniform(Law):
     """The uniform law on [0, 1)."""
 
+    positive = True
     centre = Fraction(1, 2)
 
     def moment(self, order: int) -> Fraction:
@@ -103,6 +106,8 @@ class Rademacher(Law):
 @dataclass(frozen=True)
 class Exponential(Law):
     """The exponential law of mean 1."""
+
+    positive = True
 
     def moment(self, order: int) -> Fraction:
         """order!."""
@@ -174,7 +179,7 @@ class TruncatedNormal(Law):
     @property
     def support(self) -> list[Value]:
         """Between the bounds."""
-        low, high = (mpf(v.numerator) / v.denominator for v in (self.low, self.high))
+        low, high = _number(self.low), _number(self.high)
         return [low, (low + high) / 2, high]
 
 
@@ -195,6 +200,8 @@ class Gumbel(Law):
 @dataclass(frozen=True)
 class Gamma(Law):
     """The gamma law of a shape, and scale 1."""
+
+    positive = True
 
     shape: Fraction
 
@@ -236,6 +243,8 @@ class LogGamma(Law):
 class Beta(Law):
     """The beta law of two shapes."""
 
+    positive = True
+
     first: Fraction
     second: Fraction
 
@@ -258,6 +267,8 @@ class Beta(Law):
 @dataclass(frozen=True)
 class ChiSquare(Law):
     """The chi-square law: twice a gamma draw of half the degrees of freedom."""
+
+    positive = True
 
     freedom: Fraction
 
@@ -323,6 +334,8 @@ class GeneralizedNormal(Law):
 class Maxwell(Law):
     """The length of a standard normal vector of three coordinates."""
 
+    positive = True
+
     def density(self, x: Value) -> Value:
         """sqrt(2 / pi) x^2 exp(-x^2 / 2)."""
         return mpmath.sqrt(2 / mpmath.pi) * x**2 * mpmath.exp(-(x**2) / 2)
@@ -331,10 +344,6 @@ class Maxwell(Law):
     def support(self) -> list[Value]:
         """The positive half line, cut at 13."""
         return [mpf(v) for v in (0, 1, 4, 13)]
-
-
-POSITIVE = (Uniform, Exponential, Gamma, Beta, ChiSquare, Maxwell)
-"""Laws on the positive half line."""
 
 
 def _number(value: Fraction) -> Value:

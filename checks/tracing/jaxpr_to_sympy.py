@@ -20,6 +20,7 @@ import sympy as sp
 from jax.extend import core
 
 from sgmcmc_verification.checks.programs.evaluation import bind
+from sgmcmc_verification.checks.programs.operations import CALLS, called
 
 
 class Untranslatable(Exception):
@@ -462,23 +463,7 @@ _STRUCTURED: dict[str, Callable] = {
 
 # Calls --------------------------------------------------------------------------------------------------------------
 
-_CALLS = frozenset(
-    {
-        "jit",
-        "pjit",
-        "closed_call",
-        "core_call",
-        "custom_jvp_call",
-        "custom_vjp_call",
-        "custom_vjp_call_jaxpr",
-        "checkpoint",
-        "remat",
-        "remat2",
-        "custom_lin",
-        "scan",
-        "cond",
-    }
-)
+_CALLS = CALLS | {"custom_lin", "scan", "cond"}
 
 
 def _call(name: str, params, inputs) -> list[Any]:
@@ -488,13 +473,9 @@ def _call(name: str, params, inputs) -> list[Any]:
         index = int(_concrete(inputs[0], "cond"))
         branch = params["branches"][index]
         return _evaluate(branch.jaxpr, branch.consts, inputs[1:])
-    for key in ("jaxpr", "call_jaxpr", "fun_jaxpr"):
-        inner = params.get(key)
-        if isinstance(inner, core.ClosedJaxpr):
-            return _evaluate(inner.jaxpr, inner.consts, inputs)
-        if isinstance(inner, core.Jaxpr):
-            return _evaluate(inner, (), inputs)
-    raise Untranslatable(name)
+    if (inner := called(params)) is None:
+        raise Untranslatable(name)
+    return _evaluate(*inner, inputs)
 
 
 def _scan(params, inputs) -> list[Any]:

@@ -24,7 +24,7 @@ from jax.extend import core, source_info_util
 
 from sgmcmc_verification.checks.core.error_origin import SUITE
 from sgmcmc_verification.checks.programs.evaluation import bind
-from sgmcmc_verification.checks.programs.operations import subjaxprs
+from sgmcmc_verification.checks.programs.operations import CALLS, called, subjaxprs
 
 DrawKind = Literal["normal", "uniform", "integer"]
 
@@ -41,8 +41,6 @@ INTERCEPTED: dict[str, DrawKind] = {
 RANDOM_PRIMITIVES = frozenset({"random_bits", "random_gamma", "threefry2x32", "rng_bit_generator", "rng_uniform"})
 
 
-CALLED = frozenset({"custom_jvp_call", "custom_vjp_call", "closed_call", "checkpoint", "remat", "remat2"})
-"""Primitives that call a program once."""
 UNROLLED = 32
 """Largest number of iterations of a loop without draws that is unrolled to look into it."""
 
@@ -136,7 +134,7 @@ def _walked(jaxpr: Any, recorder: "_Recorder") -> bool:
             return False
         if kind is not None:
             recorder.note(kind, equation)
-        elif name in CALLED or name in ("jit", "pjit", "scan"):
+        elif name in CALLS or name == "scan":
             turns = equation.params["length"] if name == "scan" else 1
             if any(map(_is_random, inside)) and not all(_walked(each, recorder) for each in inside * turns):
                 return False
@@ -304,12 +302,10 @@ def _apply(equation, inputs, tape) -> Sequence[Any]:
                 return evaluate(inner.jaxpr, inner.consts, inputs, tape)
     elif name == "scan" and tape.unrolls and _is_written_out(equation, tape):
         return _unrolled(equation.params, inputs, tape)
-    elif name in CALLED:
-        inner = equation.params.get("call_jaxpr") or equation.params.get("jaxpr")
-        if inner is not None:
-            jaxpr, consts = (inner.jaxpr, inner.consts) if hasattr(inner, "jaxpr") else (inner, ())
-            if tape.walks or _is_random(jaxpr):
-                return evaluate(jaxpr, consts, inputs, tape)
+    elif name in CALLS:
+        inner = called(equation.params)
+        if inner is not None and (tape.walks or _is_random(inner[0])):
+            return evaluate(*inner, inputs, tape)
     elif name in RANDOM_PRIMITIVES or any(_is_random(sub) for sub in subjaxprs(equation.params)):
         tape.unknown(name, inputs)  # draws inside a while or cond too: their number is not fixed
     if (resolved := tape.resolve(equation, inputs)) is not None:

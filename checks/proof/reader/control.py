@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from jax.extend import core
 
+from sgmcmc_verification.checks.programs.operations import CALLS, called
 from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.reader.calls import whole_call
 from sgmcmc_verification.checks.proof.reader.interpreter import Handler, Reader
@@ -25,16 +27,15 @@ def _call(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any
         return drawn(reader, equation, inputs)
     if named and is_exponential(equation):
         return exponential(reader, equation, inputs)
-    parameters = equation.params
-    inner = next((parameters[key] for key in ("jaxpr", "call_jaxpr", "fun_jaxpr") if key in parameters), None)
+    inner = called(equation.params)
     if inner is None:
         raise Unreadable(f"primitive {equation.primitive.name}")
     try:
-        return reader.closed(inner, inputs)
+        return reader.evaluate(*inner, inputs)
     except Unreadable as error:
         if not (reader.keeps_calls and reader.finite):
             raise
-        return [whole_call(reader.space, inner, inputs, error)]
+        return [whole_call(reader.space, core.ClosedJaxpr(*inner), inputs, error)]
 
 
 def _scan(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequence[Any]:
@@ -84,9 +85,8 @@ def _linear_solve(reader: Reader, equation: Equation, inputs: list[Any]) -> Sequ
     return reader.closed(programs.solve, [*constants, *sides])
 
 
-_CALLS = ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr")
 CONTROL: dict[str, Handler] = {
-    **dict.fromkeys((*_CALLS, "checkpoint", "remat", "remat2"), _call),
+    **dict.fromkeys(CALLS, _call),
     "custom_linear_solve": _linear_solve,
     "scan": _scan,
     "while": _while,

@@ -8,6 +8,7 @@ import numpy as np
 from jax.extend import core
 
 from sgmcmc_verification.checks.programs.evaluation import bind
+from sgmcmc_verification.checks.programs.operations import CALLS
 from sgmcmc_verification.checks.proof.draws import History
 from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.functions import is_positive
@@ -228,8 +229,8 @@ def numbers(equation: Equation, inputs: list[Any]) -> list[Any]:
 
 STRUCTURAL = frozenset(
     {
-        *("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
-        *("checkpoint", "remat", "remat2", "scan", "while", "cond", "custom_linear_solve", "uninterpreted"),
+        *CALLS,
+        *("scan", "while", "cond", "custom_linear_solve", "uninterpreted"),
         *("random_split", "random_fold_in", "random_wrap", "random_unwrap", "random_clone", "random_seed"),
         *("broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "slice", "concatenate", "split"),
         *("stack", "unstack", "rev", "iota", "convert_element_type"),

@@ -25,11 +25,11 @@ READ: dict[str, Handler] = {
     **TAYLOR,
 }
 OF_INTEGERS = (
-    *("add", "sub", "mul", "neg", "rem", "div", "lt", "le", "gt", "ge", "eq", "ne", "max", "min", "clamp"),
+    *("add", "sub", "mul", "neg", "div", "lt", "le", "gt", "ge", "eq", "ne", "max", "min", "clamp"),
     *("dynamic_slice", "dynamic_update_slice", "gather"),
 )
 """Primitives that may be given a truth as an integer."""
-HANDLERS = READ | {name: on_integers(READ[name]) for name in OF_INTEGERS if name in READ}
+HANDLERS = READ | {name: on_integers(READ[name]) for name in OF_INTEGERS}
 """Primitive -> how it is read."""
 
 

@@ -50,8 +50,6 @@ from sgmcmc_verification.targets.target import Target
 BALANCE, REJECTION = "balance", "rejected move"
 EQUATION = "log a = -(H(z') - H(z)) + log q(z' -> z) - log q(z -> z') + log |Jacobian|"
 NO_HAMILTONIAN = "no Hamiltonian is declared"
-KEPT = None
-"""A guess at draws of the way back: those of the way there."""
 MOST_TRIES = 64
 """Guesses at the point that a draw of the reverse move leads to."""
 BOTH_SIDES = 12
@@ -514,7 +512,7 @@ class Kernel:
     def _guesses(self, accepted: Move, keys: Sequence[History], goal: Vector) -> Iterator[tuple[Vector | None, ...]]:
         """The points that the draws of each key may lead to; first those of the same path in the opposite order.
 
-        `KEPT` are draws that are the same on the way back, as a random step size is: of any law but the normal one.
+        None stands for draws that are the same on the way back, as a random step size is: of laws that are not normal.
 
         Of points P_0 = x, .., P_n = x', a key whose draws P_m depends on first leads back to P_(n - m). What is
         rejected with the position as it was goes back by way of the same points.
@@ -536,9 +534,9 @@ class Kernel:
 
         yield tuple(opposite(key) for key in keys)
         if not all(map(plain, keys)):
-            yield tuple(opposite(key) if plain(key) else KEPT for key in keys)
+            yield tuple(opposite(key) if plain(key) else None for key in keys)
         goals = [goal, *(list(point) for point in reversed(accepted.visited))]
-        yield from itertools.product(*(goals if plain(key) else [*goals, KEPT] for key in keys))
+        yield from itertools.product(*(goals if plain(key) else [*goals, None] for key in keys))
 
     def _depends(self, point: Sequence[Polynomial], draws: Vector) -> bool:
         numbers = {next(iter(p.numbers())) for p in draws}

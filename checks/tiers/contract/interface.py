@@ -497,8 +497,9 @@ def every_input_matters(case: Case, seed: int) -> Finding:
         expect("the gradient of the estimator", lambda size, n: k.z(k.run(seed, state, n, offset=size)), FURTHER)
     if not k.host and _drops_estimator_state(k, seed):
         found.append("the state that the estimator returns is dropped: every step gives it that of the start")
+    shown = _shown_alone(k, state)
     for i, name in enumerate(_names_of_parts(k, state)):
-        if i in _shown_alone(k, state):
+        if i in shown:
             continue
         part = lambda size, n, i=i: k.z(k.run(seed, _moved_part(k, seed, state, i, size), n))
         # a host sampler may draw integers, which small changes leave as they are

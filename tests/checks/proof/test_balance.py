@@ -26,6 +26,7 @@ from sgmcmc_verification.samplers.riemannian.mmala import MMALA
 from sgmcmc_verification.samplers.simple import simple_sampler
 from sgmcmc_verification.samplers.underdamped.amagold import AMAGOLD
 
+EXACT = Claims(Source("", "own"), ExactLaw())
 WITHOUT_BRANCH = {
     "abs": jnp.abs,
     "max": lambda x: jnp.maximum(x[0], x[1]),
@@ -170,7 +171,7 @@ def walk(rule=lambda u, r: jnp.log(u) < r, draw=lambda key, x: jax.random.normal
         y = x + jnp.sqrt(2 * h) * draw(move, x)
         return jnp.where(rule(jax.random.uniform(accept, (), x.dtype), energy(x) - energy(y)), y, x)
 
-    return simple_sampler(step, needs=("potential",), claims=Claims(Source("", "own"), ExactLaw()))
+    return simple_sampler(step, needs=("potential",), claims=EXACT)
 
 
 BALANCED = {
@@ -245,7 +246,7 @@ def langevin(scale, weight=lambda e: 0.0, u=None):
         level = jax.random.uniform(coin) if u is None else u(size)
         return jnp.where(jnp.log(level) < log_a + weight(e / h), y, x)
 
-    return simple_sampler(step, claims=Claims(Source("", "own"), ExactLaw()))
+    return simple_sampler(step, claims=EXACT)
 
 
 RANDOM_SIZES = {
@@ -301,17 +302,23 @@ def test_a_proposal_of_logarithms_needs_its_jacobian(walk):
     assert prove(walk, 2).verdict == "fail"
 
 
+def proposed(key, x, h, estimator, width=1.0):
+    """y = x + sqrt(2 h) width xi, and U(x) - U(y)."""
+    at = lambda x: estimator.estimate(key, (), x)[0].potential
+    y = x + jnp.sqrt(2 * h) * width * jax.random.normal(key, x.shape, x.dtype)
+    return y, at(x) - at(y)
+
+
 def mixture(choose, width=lambda i, x: jnp.array([0.3, 1.0, 3.0])[i], ratio=lambda i, r: r, stay=lambda i, x: x):
     """A walk whose width, rule and place after a rejection depend on a draw of few values."""
 
     def step(key, x, h, estimator):
         which, move, accept = jax.random.split(key, 3)
         i = choose(which)
-        at = lambda x: estimator.estimate(move, (), x)[0].potential
-        y = x + jnp.sqrt(2 * h) * width(i, x) * jax.random.normal(move, x.shape, x.dtype)
-        return jnp.where(jnp.log(jax.random.uniform(accept)) < ratio(i, at(x) - at(y)), y, stay(i, x))
+        y, r = proposed(move, x, h, estimator, width(i, x))
+        return jnp.where(jnp.log(jax.random.uniform(accept)) < ratio(i, r), y, stay(i, x))
 
-    return simple_sampler(step, claims=Claims(Source("", "own"), ExactLaw()))
+    return simple_sampler(step, claims=EXACT)
 
 
 def third(key):
@@ -355,13 +362,11 @@ def in_stages(first, second, joined=jnp.logical_and, one_draw=False):
 
     def step(key, x, h, estimator):
         move, one, two = jax.random.split(key, 3)
-        at = lambda x: estimator.estimate(move, (), x)[0].potential
-        y = x + jnp.sqrt(2 * h) * jax.random.normal(move, x.shape, x.dtype)
-        r = at(x) - at(y)
+        y, r = proposed(move, x, h, estimator)
         u, v = jax.random.uniform(one), jax.random.uniform(one if one_draw else two)
         return jnp.where(joined(jnp.log(u) < first(x, y, r), jnp.log(v) < second(x, y, r)), y, x)
 
-    return simple_sampler(step, claims=Claims(Source("", "own"), ExactLaw()))
+    return simple_sampler(step, claims=EXACT)
 
 
 def surrogate(x, y, r):
