@@ -238,13 +238,13 @@ class _Expander:
             return Density(H, self.variables), Recipe(D, Q)
         if size == dimension:
             return Density(self.potential, self.variables), None
-        hamiltonian = self._solved(step, own) if size == 2 * dimension else None
+        hamiltonian = self._solved(step, own)
         if hamiltonian is None:
             raise Unreadable(f"no Hamiltonian is declared for the {size} numbers of z, and none was found for them")
         return Density(hamiltonian, self.variables), None
 
     def _solved(self, step: Stepped, own: Moments) -> Polynomial | None:
-        """U / T + sum_i a_i p_i^2 / 2 where the position is one half of z and p the other; None if there is none."""
+        """U / T and a quadratic of what else is in z, where the position is a part of z; None if there is none."""
         places = places_in(self.z, step.start)
         if places is None:
             return None
