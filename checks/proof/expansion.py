@@ -119,7 +119,7 @@ def expand(
         target: with an uninterpreted potential.
         estimator: of its gradient.
         order: highest power of s.
-        dynamics: the declared SDE; without one the law of z has to be that of the position alone, exp(-U / T).
+        dynamics: the declared SDE; without one the law of z is exp(-U / T), or has an H that is solved for (`kinetic`).
         temperature: T.
         memory: places of the inexact numbers of a state of which nothing is known (`closure`).
 
@@ -182,6 +182,7 @@ class _Expander:
         for key, weight in weights.items():
             if weight != 1:  # an average over some of the outcomes is none
                 regions[key] = Unreadable("a branch on the state that the outcome of a draw has chosen")
+        regions = {key: self._with_law(region) for key, region in regions.items()}
         real = {key: region for key, region in regions.items() if not key or witness(assumed[key])}
         unread = [Unread(key, error) for key, error in real.items() if isinstance(error, Unreadable)]
         known = ((region, assumed[key]) for key, region in real.items() if isinstance(region, Region))
@@ -215,10 +216,10 @@ class _Expander:
         chance = reader.path.chance
         _require_fresh([*increment, *(() if chance is None else (chance,))], path=reader.path)
         own = moments(increment, self.order, self.expectation, chance)
-        density, recipe = self._law(reader, step, own)
+        density, recipe = self._law(reader)
         readout = self._readout(step, increment)
-        if chance is not None and (readout or (recipe is None and self.traced.size > self.traced.dimension)):
-            raise Unreadable("a coin in a step of which no Hamiltonian is declared, or whose position is not z")
+        if chance is not None and readout:
+            raise Unreadable("a coin in a step whose position is not z")
         return Region((), own, density, recipe, readout, places=places_in(self.z, step.start))
 
     def _with_memory(self, reader: Reader, leaves: list[Any]) -> list[Any]:
@@ -229,30 +230,39 @@ class _Expander:
         entries = enumerate(self.traced.inexact(reader, leaves))
         return self.traced.with_inexact(leaves, [symbol(i) if i in self.memory else a for i, a in entries])
 
-    def _law(self, reader: Reader, step: Stepped, own: Moments) -> tuple[Density, Recipe | None]:
-        """The Hamiltonian, declared, that of a position alone, or solved for, and the declared D and Q."""
-        size, dimension = self.traced.size, self.traced.dimension
-        if self.dynamics is not None and self.dynamics.dim == size:
-            H = evaluated(reader, self.dynamics.H, self.z).item()
-            D, Q = (evaluated(reader, lambda y, m=m: dense(m(y)), self.z) for m in (self.dynamics.D, self.dynamics.Q))
-            return Density(H, self.variables), Recipe(D, Q)
-        if size == dimension:
-            return Density(self.potential, self.variables), None
-        hamiltonian = self._solved(step, own)
-        if hamiltonian is None:
-            raise Unreadable(f"no Hamiltonian is declared for the {size} numbers of z, and none was found for them")
-        return Density(hamiltonian, self.variables), None
+    @property
+    def _is_declared(self) -> bool:
+        return self.dynamics is not None and self.dynamics.dim == self.traced.size
 
-    def _solved(self, step: Stepped, own: Moments) -> Polynomial | None:
+    def _law(self, reader: Reader) -> tuple[Density, Recipe | None]:
+        """exp(-H) and the D and Q of the declared SDE, or the density of the position alone."""
+        if self.dynamics is None or not self._is_declared:
+            return Density(self.potential, self.variables), None
+        H = evaluated(reader, self.dynamics.H, self.z).item()
+        D, Q = (evaluated(reader, lambda y, m=m: dense(m(y)), self.z) for m in (self.dynamics.D, self.dynamics.Q))
+        return Density(H, self.variables), Recipe(D, Q)
+
+    def _with_law(self, region: Region | Unreadable) -> Region | Unreadable:
+        """The region with the Hamiltonian that its moments have, averaged as they are, where none is declared."""
+        size, dimension = self.traced.size, self.traced.dimension
+        if isinstance(region, Unreadable) or self._is_declared or size == dimension:
+            return region
+        hamiltonian = self._solved(region)
+        if hamiltonian is None:
+            return Unreadable(f"no Hamiltonian is declared for the {size} numbers of z, and none was found for them")
+        return replace(region, density=Density(hamiltonian, self.variables))
+
+    def _solved(self, region: Region) -> Polynomial | None:
         """U / T and a quadratic of what else is in z, where the position is a part of z; None if there is none."""
-        places = places_in(self.z, step.start)
-        if places is None:
+        if region.places is None:
             return None
-        positions = [self.z[place] for place in places]
+        positions = [self.z[place] for place in region.places]
         inverse = 1 / Fraction(self.temperature).limit_denominator(1000)
         potential = self.ring.generator(Jet("U", (0,) * len(positions), tuple(positions))).scaled(inverse)
         taken = {number for p in positions for number in p.numbers()}
-        return solved_hamiltonian(own, potential, self.variables, [v for v in self.variables if v not in taken])
+        return solved_hamiltonian(
+            region.moments, potential, self.variables, [v for v in self.variables if v not in taken]
+        )
 
     def _readout(self, step: Stepped, increment: Sequence[Series]) -> Moments | None:
         """The moments of position' - z' where z is the position without a noise that is drawn for it alone."""

@@ -13,6 +13,7 @@ from fractions import Fraction
 from sgmcmc_verification.checks.proof.functions import substituted
 from sgmcmc_verification.checks.proof.operators import Density, Moments, coefficient
 from sgmcmc_verification.checks.proof.ring import Free, Polynomial
+from sgmcmc_verification.checks.proof.zero import is_zero
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def solved_hamiltonian(
         hamiltonian = substituted(hamiltonian, unknown, ring.constant(value))
         defect = substituted(defect, unknown, ring.constant(value))
         left.remove(unknown)
-    return None if defect else hamiltonian
+    return hamiltonian if is_zero(defect) else None
 
 
 def _solved(defect: Polynomial, unknowns: set[int], positive: set[int]) -> tuple[int, Fraction] | None:
