@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
@@ -44,13 +46,20 @@ def operation_names(jaxpr: Any) -> Iterator[str]:
             yield from operation_names(inner)
 
 
-def operations_and_numbers(jaxpr: Any) -> Iterator[str | float]:
-    """The same, each name followed by the numbers that are written into the program as its arguments."""
+def operations_and_numbers(program: core.ClosedJaxpr) -> Iterator[str | float]:
+    """The same, each name followed by the numbers that are written into the program; those that it holds come first."""
+    yield from (np.asarray(value).item() for value in program.consts if _is_number(value))
+    yield from _with_numbers(program.jaxpr)
+
+
+def _with_numbers(jaxpr: core.Jaxpr) -> Iterator[str | float]:
     for equation in jaxpr.eqns:
         yield equation.primitive.name
-        yield from (np.asarray(v.val).item() for v in equation.invars if _is_number(v))
+        yield from (
+            np.asarray(v.val).item() for v in equation.invars if isinstance(v, core.Literal) and _is_number(v.val)
+        )
         for inner in subjaxprs(equation.params):
-            yield from operations_and_numbers(inner)
+            yield from _with_numbers(inner)
 
 
 def one_program(programs: Mapping[int, Sequence[str | float]]) -> bool:
@@ -78,5 +87,6 @@ def _one_rule(entries: Sequence[str | float], sizes: np.ndarray) -> bool:
     return False
 
 
-def _is_number(variable: Any) -> bool:
-    return isinstance(variable, core.Literal) and np.size(variable.val) == 1
+def _is_number(value: Any) -> bool:
+    """True for one number that is no key."""
+    return np.size(value) == 1 and not jnp.issubdtype(jnp.result_type(value), jax.dtypes.extended)

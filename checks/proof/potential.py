@@ -179,6 +179,11 @@ def any_target(dimension: int, positive: bool = False) -> Target:
     return _target(jnp.ones(dimension) if positive else jnp.zeros(dimension), positive)
 
 
+def any_matrix(positive: bool = False) -> Target:
+    """A target whose positions are matrices (2, 3)."""
+    return _target(jnp.ones((2, 3)) if positive else jnp.zeros((2, 3)), positive)
+
+
 def target_of_tree(positive: bool = False) -> Target:
     """A target whose positions are a pytree: two leaves of one shape, a number, and a matrix that is larger."""
     fill = jnp.ones if positive else jnp.zeros

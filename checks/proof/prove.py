@@ -129,8 +129,11 @@ def prove(
     with jax.enable_x64(True):
         try:
             found = _proved(sampler, setting, estimator)
-        except (Unreadable, NotForThese) as error:
+        except Unreadable as error:
             found = _Found("undecided", str(error))
+        except NotForThese as error:
+            refused = _made(_Found("undecided", str(error)), setting.name, time.perf_counter() - start)
+            return replace(refused, left_out=(str(error),))
     return _made(found, setting.name, time.perf_counter() - start)
 
 

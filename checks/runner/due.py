@@ -98,7 +98,7 @@ def _another_program(subject: Subject, space: str) -> bool:
         )
         sampler, estimator = subject.sampler(target), subject.estimator(target)
         one = lambda key, x: sampler.step(key, sampler.init(key, x, estimator), 0.1, estimator)
-        return list(operations_and_numbers(jax.make_jaxpr(one)(jax.random.key(0), target.example).jaxpr))
+        return list(operations_and_numbers(jax.make_jaxpr(one)(jax.random.key(0), target.example)))
 
     try:
         return not one_program({size: operations(size) for size in SIZES})

@@ -39,6 +39,10 @@ MOST_VALUES = 3
 """Sizes of draws that vectors of a few coordinates may have in common by chance."""
 MOST_ESTIMATES = 8
 """Estimates of a step that are looked at one by one."""
+KEYS = 4
+"""Keys under which a part of a state is moved: one in so many may draw it afresh at once."""
+LONGER = 16
+"""Factor of the steps of a path that has not gone in all directions."""
 RARE = 256
 """Steps after which what happens in some steps only, such as a refreshed momentum, has happened."""
 
@@ -473,35 +477,36 @@ def every_input_matters(case: Case, seed: int) -> Finding:
     """The output changes with each part of the state, the step size, the key and the estimator's gradient and state.
 
     What enters the chance of a coin alone shows only where the coin falls the other way. Each input is therefore moved
-    further and further, up and down, and for more steps, until the output changes: an offset of either sign that is
-    large enough takes every chance to 0 or to 1.
+    further and further, up and down, for more steps and with other keys, until the output changes: an offset of either
+    sign that is large enough takes every chance to 0 or to 1, and what one key draws afresh the next one may not.
     """
     k = kit(case.subject, case.target)
     few = 8 if k.rejecting else 3
     state, found, tried = k.start(seed), [], []
-    base = functools.cache(lambda steps: k.z(k.run(seed, state, steps)))
+    base = functools.cache(lambda steps, seed: k.z(k.run(seed, state, steps)))
 
-    def expect(what: str, moved: Callable[[float, int], np.ndarray], sizes: tuple[float, ...]) -> None:
+    def expect(what: str, moved: Callable[[float, int, int], np.ndarray], sizes: tuple[float, ...]) -> None:
         tried.append(what)
-        rungs = [(size, few) for size in sizes] + [(sizes[0], RARE)]
-        if all(np.array_equal(moved(size, steps), base(steps)) for size, steps in rungs):
+        keys = range(seed, seed + KEYS)
+        rungs = [(size, few, seed) for seed in keys for size in sizes] + [(sizes[0], RARE, seed)]
+        if all(np.array_equal(moved(size, *rung), base(*rung)) for size, *rung in rungs):
             found.append(f"{what} does not change the result")
 
     needs = k.sampler.needs
     exact = ExactLaw in k.sampler.claims or potential_decides(case.subject)
     if not exact or "gradient" in needs:  # a stretch move, or a slice, has no step size
-        expect("the step size", lambda size, n: k.z(k.run(seed, state, n, size * k.step_size)), (1.37, 0.137, 13.7))
+        expect("the step size", lambda size, n, key: k.z(k.run(key, state, n, size * k.step_size)), (1.37, 0.137, 13.7))
     if not k.deterministic:
-        expect("the key", lambda other, n: k.z(k.run(seed + int(other), rekeyed(k, state, seed), n)), (1, 2, 3))
+        expect("the key", lambda other, n, key: k.z(k.run(key + int(other), rekeyed(k, state, seed), n)), (1, 2, 3))
     if needs & {"gradient", "statistics"}:
-        expect("the gradient of the estimator", lambda size, n: k.z(k.run(seed, state, n, offset=size)), FURTHER)
+        expect("the gradient of the estimator", lambda size, n, key: k.z(k.run(key, state, n, offset=size)), FURTHER)
     if not k.host and _drops_estimator_state(k, seed):
         found.append("the state that the estimator returns is dropped: every step gives it that of the start")
     shown = _shown_alone(k, state)
     for i, name in enumerate(_names_of_parts(k, state)):
         if i in shown:
             continue
-        part = lambda size, n, i=i: k.z(k.run(seed, _moved_part(k, seed, state, i, size), n))
+        part = lambda size, n, key, i=i: k.z(k.run(key, _moved_part(k, seed, state, i, size), n))
         # a host sampler may draw integers, which small changes leave as they are
         expect(name, part, (*(() if k.host else (1e-3,)), 1.0, -1.0, 1e3, -1e3))
     return _count(case, found, f"the result changes with {', '.join(tried)}")
@@ -653,29 +658,34 @@ def movement(case: Case, seed: int) -> Finding:
     """Every coordinate of the position moves, and stays finite; the steps of a chain go in every direction.
 
     The steps of a path span as many directions as the manifold has dimensions: noise or a metric of lower rank leaves
-    the target invariant, perhaps, but does not lead to it.
+    the target invariant, perhaps, but does not lead to it. A path that keeps its direction for a while is longer.
     """
     k = kit(case.subject, case.target)
     dim = 0 if k.deterministic else case.target.manifold.dim
     steps = 2 * dim + (20 if k.rejecting else 3)
-    state = k.start(seed)
-    before, found = flat(k.sampler.position(state)), []
-    path = [before]
-    for i in range(steps):
-        state = k.advance(k.key(seed, i), state, k.step_size, 0.0)
-        path.append(flat(k.sampler.position(state)))
-        if not np.all(np.isfinite(path[-1])):
-            found.append(f"the position is not finite after {i + 1} steps")
+    state, found = k.start(seed), []
+    path = [flat(k.sampler.position(state))]
+    for most in (steps, LONGER * steps):
+        for i in range(len(path) - 1, most):
+            state = k.advance(k.key(seed, i), state, k.step_size, 0.0)
+            path.append(flat(k.sampler.position(state)))
+            if not np.all(np.isfinite(path[-1])):
+                return _count(case, [f"the position is not finite after {i + 1} steps"], "")
+        found = _standstill(np.array(path), dim)
+        if not found:
             break
-    still = np.flatnonzero(np.all(np.array(path) == before, axis=0))
-    if still.size == before.size and not found:
-        found.append(f"the chain is frozen: {steps} steps leave the position where it was")
-    elif still.size and not found:
-        found.append(f"coordinates {still.tolist()} never move in {steps} steps")
-    elif not found:
-        # an increment is known to the round-off of the two positions that it is the difference of
-        tiny = 64 * np.finfo(float).eps * float(np.abs(path).max()) * np.sqrt(steps)
-        rank = int(np.sum(np.linalg.svd(np.diff(path, axis=0), compute_uv=False) > tiny))
-        if rank < dim:
-            found.append(f"{steps} steps go in {rank} of {dim} directions")
-    return _count(case, found, f"all {before.size} coordinates move and stay finite")
+    return _count(case, found, f"all {path[0].size} coordinates move and stay finite")
+
+
+def _standstill(path: np.ndarray, dim: int) -> list[str]:
+    """What does not move in a path (steps + 1, d) that has to go in so many directions, in words."""
+    steps = len(path) - 1
+    still = np.flatnonzero(np.all(path == path[0], axis=0))
+    if still.size == path.shape[1]:
+        return [f"the chain is frozen: {steps} steps leave the position where it was"]
+    if still.size:
+        return [f"coordinates {still.tolist()} never move in {steps} steps"]
+    # an increment is known to the round-off of the two positions that it is the difference of
+    tiny = 64 * np.finfo(float).eps * float(np.abs(path).max()) * np.sqrt(steps)
+    rank = int(np.sum(np.linalg.svd(np.diff(path, axis=0), compute_uv=False) > tiny))
+    return [f"{steps} steps go in {rank} of {dim} directions"] if rank < dim else []

@@ -10,6 +10,7 @@ to stay equal.
 """
 
 import contextlib
+import dataclasses
 import itertools
 from collections.abc import Iterable
 from functools import lru_cache, partial
@@ -24,6 +25,7 @@ from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.obligations import HIGH_DIMENSION
 from sgmcmc_verification.checks.core.selection import claims_of
 from sgmcmc_verification.checks.core.start_position import start_state
 from sgmcmc_verification.checks.programs.operations import (
@@ -32,6 +34,7 @@ from sgmcmc_verification.checks.programs.operations import (
     operations_and_numbers,
     subjaxprs,
 )
+from sgmcmc_verification.checks.proof.of_subject import proved_for_vectors
 from sgmcmc_verification.checks.tiers.premises.fresh_draws import repeated
 from sgmcmc_verification.checks.tracing.acceptance import accepted_share
 from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator
@@ -301,7 +304,8 @@ def equal_coordinates(case: Case) -> Finding:
 
     The factors of drift and noise have to be the same for many thousand coordinates if they are for 5 and 17; on the
     host, where the response is one of differences, for a thousand. Particles are compared with those whose coordinates
-    are in another order, after three steps.
+    are in another order, after three steps. A law that is proved for every potential of one and of two coordinates is
+    shown for fifty where a step is the same program, with the same numbers in it but for powers of the dimension.
     """
     if ParticleLaw in claims_of(case.subject):
         return _particles(case)
@@ -316,9 +320,10 @@ def equal_coordinates(case: Case) -> Finding:
     if host:
         return _compared(case, found | {many: _response(case.subject, many, host, positive)}, tolerance)
     programs = {size: _operations(case.subject, size, positive) for size in (*SMALLER, *FEW)}
+    everywhere = all(programs.values())
     programs = {size: each for size, each in programs.items() if each}
-    usual = programs.get(FEW[0])
-    others = [] if one_program(programs) else [n for n in programs if n in SMALLER and programs[n] != usual]
+    usual, one = programs.get(FEW[0]), one_program(programs)
+    others = [] if one else [n for n in programs if n in SMALLER and programs[n] != usual]
     larger = _other_programs(case.subject, FEW[-1], (*(n for n in BETWEEN if n < many), many), positive)
     asked = dict.fromkeys((*others, *larger, many))
     found |= {size: _response(case.subject, size, host, positive) for size in asked}
@@ -334,11 +339,14 @@ def equal_coordinates(case: Case) -> Finding:
     with contextlib.suppress(*RAISED):  # a method for vectors
         if not positive and (matrix := _matrices(case)):
             return matrix
-    return _compared(case, found, tolerance)
+    return _compared(case, found, tolerance, everywhere and one and not larger and not positive)
 
 
-def _compared(case: Case, found: dict[int, Response], tolerance: float) -> Finding:
-    """The responses for all numbers of coordinates against those for few."""
+def _compared(case: Case, found: dict[int, Response], tolerance: float, one: bool = False) -> Finding:
+    """The responses for all numbers of coordinates against those for few.
+
+    A law that is proved for one and for two coordinates is that of more, where a step is `one` program for all.
+    """
     worst, reason = 0.0, f"the same for {', '.join(map(str, found))} coordinates"
     few, more = (found[size] for size in FEW)
     scale = max(np.abs(few.factors).max(), 1e-300)
@@ -356,7 +364,9 @@ def _compared(case: Case, found: dict[int, Response], tolerance: float) -> Findi
         gap = _apart(few.rest, each.rest)
         if _apart(few.rest, more.rest) <= tolerance and gap > max(worst, tolerance):
             worst, reason = gap, f"what z holds beside the coordinates moves otherwise when there are {size} of them"
-    return _finding(case, tolerance, worst, reason)
+    found_so = _finding(case, tolerance, worst, reason)
+    shown = one and proved_for_vectors(case.subject)
+    return dataclasses.replace(found_so, meets=(HIGH_DIMENSION,)) if shown else found_so
 
 
 def _apart(a: np.ndarray, b: np.ndarray) -> float:
@@ -474,7 +484,7 @@ def _operations(subject: Subject, size: int, positive: bool) -> list[Any]:
         program = traced(subject, size, positive).program
     except RAISED:
         return []
-    return list(operations_and_numbers(program.jaxpr.jaxpr))
+    return list(operations_and_numbers(program.jaxpr))
 
 
 def _particles(case: Case) -> Finding:

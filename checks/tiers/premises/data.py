@@ -20,8 +20,11 @@ from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
+from sgmcmc_verification.checks.core.obligations import DATA
 from sgmcmc_verification.checks.core.selection import claims_of
 from sgmcmc_verification.checks.core.start_position import start_state
+from sgmcmc_verification.checks.programs.operations import one_program, operations_and_numbers
+from sgmcmc_verification.checks.proof.of_subject import proved_for_vectors
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import ParticleLaw
@@ -43,6 +46,8 @@ DEVIATIONS = 6.0
 """Standard errors of a mean over these keys that are left to chance."""
 LEAST = 0.02
 """Relative error of a weight that is seen."""
+NUMBERS = (3, 16, 33, 128, 1279)
+"""Data with which the program of a sampler that reads none is compared; of the first number are those of a proof."""
 STEPS = 1 << 17
 """Steps of a chain that goes through the data in an order of its own, one at a time at the slowest."""
 
@@ -96,11 +101,14 @@ def every_datum_enters(case: Case) -> Finding:
     Compared are steps under the same keys from the same state with and without the pull of the data. Samplers that
     take the data in an order of their own are followed for as many steps as there are data. Others are moved by
     1279 data, in the mean, as by the same pull in the prior.
+
+    Who reads no data but through the estimator has with any of them the law that is proved with three.
     """
     missing = missed(case.subject)
     if missing == [] and (wrong := _misweighed(case)) is not None:
         return wrong
     fine = f"all blocks of {SIZE} data enter" if missing is not None else "it reads no data but through the estimator"
+    shown = missing is None and _one_program(case.subject) and proved_for_vectors(case.subject)
     missing = missing or []
     first, last = (missing[0] * SIZE // BLOCKS, (missing[-1] + 1) * SIZE // BLOCKS - 1) if missing else (0, 0)
     return Finding(
@@ -116,7 +124,20 @@ def every_datum_enters(case: Case) -> Finding:
         statistic="blocks of data that never change a step",
         unit="blocks",
         step_size=case.step_size,
+        meets=(DATA,) if shown else (),
     )
+
+
+def _one_program(subject: Subject) -> bool:
+    """True if a step is the same program for all numbers of data, with the same numbers or powers of that one in it."""
+
+    def operations(size: int) -> list[str | float]:
+        target, _ = pulled(0.0, size)
+        sampler, estimator, h = subject.sampler(target), Exact(target), subject.step_size(target)
+        one = lambda key, x: sampler.step(key, sampler.init(key, x, estimator), h, estimator)
+        return list(operations_and_numbers(jax.make_jaxpr(one)(jax.random.key(0), target.example)))
+
+    return one_program({size: operations(size) for size in NUMBERS})
 
 
 def _misweighed(case: Case) -> Finding | None:
