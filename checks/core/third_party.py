@@ -33,9 +33,9 @@ from sgmcmc_verification.samplers.interface.opened_state import open_state
 from sgmcmc_verification.samplers.interface.part import on_part
 from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator, Need, Sampler
 from sgmcmc_verification.samplers.interface.settled import begins_settled, settled
-from sgmcmc_verification.samplers.interface.trees import EstimatorState, Key, Position
+from sgmcmc_verification.samplers.interface.trees import EstimatorState, Key, Position, State
 from sgmcmc_verification.samplers.interface.turns import by_turns
-from sgmcmc_verification.samplers.interface.whole_state import whole_state
+from sgmcmc_verification.samplers.interface.whole_state import whole_state, with_leaves
 from sgmcmc_verification.targets.target import Target
 
 NEEDS: tuple[Need, ...] = ("gradient", "potential", "covariance", "statistics")
@@ -364,35 +364,36 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], know
     # hundreds of steps in many coordinates show no more of how a sampler counts than those in few, of as many data
     data = _data(target)
     names = [(data, chosen)] if target.size > MANY_COORDINATES else [(target, chosen), (data, chosen)]
-    if not given:
-        if names[0] not in known.past_the_start:
-            found = _past_the_start(sampler, target, estimator, 0.1 * unit, make_key)
-            known.past_the_start.update(dict.fromkeys(names, found))
-        if begins := known.past_the_start[names[0]]:
-            sampler = begins_settled(sampler, begins)
-        try:
-            whole = whole_state(sampler, target.example, estimator, unit, make_key)
-        except RAISED:
-            return dataclasses.replace(sampler, **parts)
-        if whole.rest or whole.position is None or "init" in sampler.given:
-            parts |= {"unpack": whole.unpack, "pack": whole.pack}
+    try:
+        start = start_state(sampler, make_key(0), target.example, estimator)
+        if not given:
+            if names[0] not in known.past_the_start:
+                found = _past_the_start(sampler, start, estimator, 0.1 * unit, make_key)
+                known.past_the_start.update(dict.fromkeys(names, found))
+            if begins := known.past_the_start[names[0]]:
+                sampler, start = begins_settled(sampler, begins), with_leaves(start, begins)
+            whole = whole_state(sampler, start, estimator, unit, make_key, evaluated)
+            if whole.rest or whole.position is None or "init" in sampler.given:
+                parts |= {"unpack": whole.unpack, "pack": whole.pack}
+    except RAISED:
+        return dataclasses.replace(sampler, **parts)
     sampler = dataclasses.replace(sampler, **parts)
     if data > MANY_DATA or names[0] in known.plain:
         return sampler
     turns = sampler
     with contextlib.suppress(*RAISED):
-        turns = by_turns(sampler, target.example, estimator, unit, make_key, not given)
+        turns = by_turns(sampler, start, estimator, unit, make_key, not given, evaluated)
     if turns is sampler:
         known.plain.update(names)
     return turns
 
 
 def _past_the_start(
-    sampler: Completed, target: Target, estimator: Estimator, h: float, make_key: Callable[[int], Any]
+    sampler: Completed, start: State, estimator: Estimator, h: float, make_key: Callable[[int], Any]
 ) -> dict[int, Any]:
     """`settled`; nothing for a state that is declared to carry more, whose clocks are looked at from their start."""
     with contextlib.suppress(*RAISED):
-        return {} if CarriedState in sampler.claims else settled(sampler, target.example, estimator, h, make_key)
+        return {} if CarriedState in sampler.claims else settled(sampler, start, estimator, h, make_key)
     return {}
 
 

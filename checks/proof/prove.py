@@ -219,12 +219,15 @@ def prepared(
         NotForThese: if the sampler refuses such positions, or fails at them.
     """
     try:
-        built = _built(sampler, setting.target(False))
+        target = setting.target(False)
+        built = _built(sampler, target)
         spaces = built.claims.spaces
         if not {"euclidean", "positive"} & set(spaces):
             raise Unreadable(f"a sampler on {' and '.join(spaces)}")
-        target = setting.target("positive" in spaces and "euclidean" not in spaces)
-        built, oracle = _built(sampler, target), estimator(target)
+        if "euclidean" not in spaces:
+            target = setting.target(True)
+            built = _built(sampler, target)
+        oracle = estimator(target)
         if on_host(built):
             built = read_on_host(lambda law: _built(sampler, law), oracle, target)
         elif not isinstance(built.claims.law, ParticleLaw):

@@ -17,7 +17,6 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from jax.typing import ArrayLike
 
 from sgmcmc_verification.samplers.interface.capabilities import on_host
-from sgmcmc_verification.samplers.interface.first_state import first_state
 from sgmcmc_verification.samplers.interface.from_step import Completed
 from sgmcmc_verification.samplers.interface.sampler import Estimator
 from sgmcmc_verification.samplers.interface.trees import Key, Position, State
@@ -37,19 +36,16 @@ SAME = 1e-12
 """Relative gap of steps that are one kernel."""
 
 
-def settled(
-    sampler: Completed, position: Position, estimator: Estimator, h: float, make_key: Callable[[int], Key]
-) -> Values:
+def settled(sampler: Completed, start: State, estimator: Estimator, h: float, make_key: Callable[[int], Key]) -> Values:
     """Places of leaves of a state that count, and their values past the start; {} if nothing settles.
 
     Args:
         sampler: any.
-        position: in the bulk.
+        start: a state that its `init` has made, at a position in the bulk.
         estimator: of its gradients.
         h: step size.
         make_key: number -> key, or generator of a host sampler.
     """
-    start = first_state(sampler, make_key(0), position, estimator)
     leaves = jax.tree.leaves(start)
     if on_host(sampler):
         return _on_host(sampler, start, estimator, h, make_key)

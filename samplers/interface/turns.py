@@ -18,11 +18,11 @@ import numpy as np
 
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import ExactLaw, StationaryLaw
-from sgmcmc_verification.samplers.interface.first_state import first_state
 from sgmcmc_verification.samplers.interface.from_step import Completed
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
-from sgmcmc_verification.samplers.interface.trees import Key, Position, Scalar, State
+from sgmcmc_verification.samplers.interface.trees import Key, Scalar, State
 from sgmcmc_verification.samplers.interface.whole_state import (
+    Compiler,
     WholeState,
     is_key,
     made_from,
@@ -67,25 +67,26 @@ def turn_of(sampler: Sampler, place: int) -> int:
 
 def by_turns(
     sampler: Completed,
-    position: Position,
+    start: State,
     estimator: Estimator,
     unit: float,
     make_key: Callable[[int], Key],
     found_z: bool,
+    compiled: Compiler = jax.jit,
 ) -> Completed:
     """The sampler as it is, or that of its turns if what is hidden in its state counts round.
 
     Args:
         sampler: any; one that claims more than a law is returned as it is.
-        position: in the bulk.
+        start: a state that its `init` has made, at a position in the bulk.
         estimator: of its gradients.
         unit: one over the curvature, of which a step size is a tenth.
         make_key: number -> key, or generator of a host sampler.
         found_z: whether its z was found in its state, and is to be found in that of its turns.
+        compiled: makes of its `init` and `step` what is called a few times.
     """
     if not all(isinstance(claim, StationaryLaw | ExactLaw) for claim in sampler.claims):
         return sampler
-    start = first_state(sampler, make_key(0), position, estimator)
     counts = [i for i, leaf in enumerate(jax.tree.leaves(start)) if _is_count(leaf)]
     if not counts or not (on_host(sampler) or _are_read(sampler, start, estimator, counts)):
         return sampler
@@ -105,7 +106,7 @@ def by_turns(
     turns = dataclasses.replace(sampler, step=_turn(sampler.step, turn, on_host(sampler)))
     found: dict[str, Any] = {field.name: getattr(turns, field.name) for field in dataclasses.fields(Completed)}
     if found_z:
-        whole = whole_state(turns, position, estimator, unit, make_key)
+        whole = whole_state(turns, start, estimator, unit, make_key, compiled)
         whole = dataclasses.replace(whole, rest=_rest(_step_of(turns, estimator, h), whole, set_to[0], make_key))
         found |= {"unpack": whole.unpack, "pack": whole.pack}
     hands = tuple(

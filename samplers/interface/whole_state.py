@@ -18,7 +18,6 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from jax.typing import ArrayLike
 
 from sgmcmc_verification.samplers.interface.capabilities import on_host
-from sgmcmc_verification.samplers.interface.first_state import first_state
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.trees import Key, Position, State, Tree
 
@@ -28,6 +27,10 @@ STEP_SIZES = (0.02, 0.5)
 """In units of one over the curvature: at the larger one exact kernels reject."""
 ROUNDOFF = 0.6
 """Power of the unit in the last place up to which a cache that is computed again may differ: 4e-10, 7e-5 in float32."""
+
+
+Compiler = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Makes of a function of arrays one with the same values that is faster to call, as `jax.jit` does."""
 
 
 class Whole(NamedTuple):
@@ -107,25 +110,30 @@ class WholeState:
 
 
 def whole_state(
-    sampler: Sampler, position: Position, estimator: Estimator, step_size: float, make_key: Callable[[int], Key]
+    sampler: Sampler,
+    start: State,
+    estimator: Estimator,
+    step_size: float,
+    make_key: Callable[[int], Key],
+    compiled: Compiler = jax.jit,
 ) -> WholeState:
-    """The whole state of a sampler that starts at `position`; raises whatever its `init` or `step` raises.
+    """The whole state of a sampler; raises whatever its `init` or `step` raises.
 
     Args:
         sampler: any.
-        position: in the bulk.
+        start: a state that its `init` has made, at a position in the bulk.
         estimator: of its gradients.
         step_size: the step size in units of which `STEP_SIZES` are.
         make_key: number -> key, or generator of a host sampler.
+        compiled: makes of `init` and `step` what is called a few times.
     """
-    start = first_state(sampler, make_key(0), position, estimator)
     leaves, structure = jax.tree.flatten(start)
     read = jax.tree.structure(sampler.position(start))
     places = places_of(sampler, structure, leaves)
     needed = set(_needed(sampler, start, estimator, step_size, places))
     kind = _kind(sampler.position(start))
     others = [i for i in _inexact(leaves, kind) if i in needed and i not in (places or ())]
-    caches = _caches(sampler, start, estimator, step_size, others, make_key) if others else []
+    caches = _caches(sampler, start, estimator, step_size, others, make_key, compiled) if others else []
     computed = places is None and set(caches) >= _sources(sampler, structure, leaves)
     if places is None and not computed:
         caches = []
@@ -259,17 +267,19 @@ def _caches(
     h: float,
     others: list[int],
     make_key: Callable[[int], Key],
+    compiled: Compiler,
 ) -> list[int]:
     """Those of the leaves that `init` makes from the position of a state that has moved."""
-    host = on_host(sampler)
-    step = sampler.step if host else jax.jit(sampler.step, static_argnums=3)
-    init = sampler.init if host else jax.jit(sampler.init, static_argnums=2)
+    step = lambda key, state, h: sampler.step(key, state, h, estimator)
+    init = lambda key, position: sampler.init(key, position, estimator)
+    if not on_host(sampler):
+        step, init = compiled(step), compiled(init)
     kept = set(others)
     for size in STEP_SIZES:
         state = start
         for i in range(STEPS):
-            state = step(make_key(1 + i), state, size * h, estimator)
-            anew = init(make_key(100 + i), sampler.position(state), estimator)
+            state = step(make_key(1 + i), state, size * h)
+            anew = init(make_key(100 + i), sampler.position(state))
             pairs = list(zip(jax.tree.leaves(state), jax.tree.leaves(anew), strict=True))
             if not all(np.all(np.isfinite(ours)) for j, (ours, _) in enumerate(pairs) if j in kept):
                 break  # a run that diverges tells nothing

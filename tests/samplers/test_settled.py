@@ -11,6 +11,7 @@ from sgmcmc_verification.checks.registry import find_statement
 from sgmcmc_verification.checks.tiers.premises import closed_state
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.estimators.host import HostExact
+from sgmcmc_verification.samplers.interface.first_state import first_state
 from sgmcmc_verification.samplers.interface.from_step import complete
 from sgmcmc_verification.samplers.interface.settled import LIVED, ON_HOST, settled
 from sgmcmc_verification.samplers.simple import simple_sampler
@@ -62,9 +63,9 @@ class HostCounted:
 def found(sampler, host=False):
     law = target(LINE)
     estimator = HostExact(law) if host else Exact(law)
-    return settled(
-        sampler, law.example, estimator, 0.1 / law.curvature, np.random.default_rng if host else jax.random.key
-    )
+    make_key = np.random.default_rng if host else jax.random.key
+    start = first_state(sampler, make_key(0), law.example, estimator)
+    return settled(sampler, start, estimator, 0.1 / law.curvature, make_key)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 
 from sgmcmc_verification.checks.core.precision import in_dtype
 from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.interface.first_state import first_state
 from sgmcmc_verification.samplers.interface.from_step import complete
 from sgmcmc_verification.samplers.interface.whole_state import Whole, fresh_key, is_key, whole_state
 from sgmcmc_verification.targets.registry import target
@@ -114,7 +115,9 @@ LAST = Kept(zeros, lambda kept, x, g, e: e, lambda kept, e: (e + kept) / np.sqrt
 
 
 def whole(candidate, law=PLANE, size=1.0):
-    return whole_state(complete(candidate), law.example, Exact(law), size / law.curvature, jax.random.key)
+    sampler, estimator = complete(candidate), Exact(law)
+    start = first_state(sampler, jax.random.key(0), law.example, estimator)
+    return whole_state(sampler, start, estimator, size / law.curvature, jax.random.key)
 
 
 def lived(candidate, law=PLANE, steps=3):
@@ -270,7 +273,8 @@ def test_every_number_of_a_host_sampler_is_part_of_z():
             return {"count": state["count"] + 1, "mean": 0.9 * state["mean"] + 0.1 * x, "position": x}
 
     sampler = complete(Host())
-    found = whole_state(sampler, PLANE.example, Exact(PLANE), 1.0, np.random.default_rng)
+    start = sampler.init(None, PLANE.example, None)
+    found = whole_state(sampler, start, Exact(PLANE), 1.0, np.random.default_rng)
     state = sampler.step(np.random.default_rng(1), sampler.init(None, PLANE.example, None), 0.1, None)
     z = found.unpack(state)
     assert np.array_equal(z.position, state["position"])
@@ -298,7 +302,8 @@ class Scaled:
 @pytest.mark.parametrize("momentum", [False, True])
 def test_other_coordinates_of_a_state_are_the_position_in_z(momentum):
     sampler = complete(Scaled(momentum))
-    whole = whole_state(sampler, PLANE.example, Exact(PLANE), 0.1, jax.random.key)
+    start = sampler.init(jax.random.key(0), PLANE.example, Exact(PLANE))
+    whole = whole_state(sampler, start, Exact(PLANE), 0.1, jax.random.key)
     state = sampler.init(jax.random.key(0), PLANE.example, Exact(PLANE))
     for i in range(3):
         state = sampler.step(jax.random.key(i), state, H, Exact(PLANE))
