@@ -77,6 +77,18 @@ def _cumulative(function: Callable[..., Any]) -> Rule:
     return rule
 
 
+def _pad(inputs: Values, params: Mapping[str, Any]) -> Values:
+    """Entries around an array and between its own; a negative number of them takes away from it."""
+    x, value = inputs
+    sizes = [(n, *each) for n, each in zip(x.shape, params["padding_config"], strict=True)]
+    spread = np.full([n + max(n - 1, 0) * between for n, _, _, between in sizes], value, x.dtype)
+    spread[tuple(slice(None, None, 1 + between) for *_, between in sizes)] = x
+    around = [(max(low, 0), max(high, 0)) for _, low, high, _ in sizes]
+    wide = np.pad(spread, around, constant_values=value)
+    pairs = zip(sizes, wide.shape, strict=True)
+    return [wide[tuple(slice(max(-low, 0), n - max(-high, 0)) for (_, low, high, _), n in pairs)]]
+
+
 def _split(inputs: Values, params: Mapping[str, Any]) -> Values:
     return np.split(inputs[0], np.cumsum(params["sizes"])[:-1], params["axis"])
 
@@ -94,6 +106,7 @@ RULES: Mapping[str, Rule] = {
     "dynamic_slice": _dynamic_slice,
     "dynamic_update_slice": of_inputs(_updated),
     "iota": _iota,
+    "pad": _pad,
     "reduce_and": _reduced(np.all),
     "reduce_max": _reduced(np.max),
     "reduce_min": _reduced(np.min),

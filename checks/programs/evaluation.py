@@ -5,6 +5,7 @@ its operations. So it evaluates what is called once or a few times, and XLA what
 up to round-off, and the same random bits. What NumPy has no rule for, or takes long, is compiled.
 """
 
+import functools
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
@@ -85,9 +86,9 @@ def values_of(closed: Any, args: Sequence[Any]) -> list[jax.Array]:
         Unsupported: by an operation without a rule, keys that are not threefry's, outputs whose types are weak, or a
             program that takes long.
     """
-    if not _supported(closed.jaxpr):
+    if not jax.config.values["jax_threefry_partitionable"] or not _supported(closed.jaxpr):
         raise Unsupported("an operation without a rule")
-    if any(getattr(v.aval, "weak_type", False) for v in closed.jaxpr.outvars):
+    if not all(map(_can_be_made, (v.aval for v in closed.jaxpr.outvars))):
         raise Unsupported("an output of weak type")
     flat = [_inward(a) for a in args]
     with np.errstate(all="ignore"):
@@ -123,9 +124,9 @@ def _on_device(value: Any) -> jax.Array:
     return value if isinstance(value, jax.Array) else jax.device_put(np.asarray(value))
 
 
+@functools.lru_cache(maxsize=512)
 def _supported(jaxpr: Any) -> bool:
-    if not jax.config.values["jax_threefry_partitionable"]:
-        return False
+    """True for a program of which all operations have a rule; JAX shares those of its functions between programs."""
     for equation in jaxpr.eqns:
         name = equation.primitive.name
         if name not in RULES and name not in CALLS and name not in LOOPS:
@@ -143,7 +144,12 @@ def _is_foreign(aval: Any) -> bool:
 
 
 def _holds_keys(aval: Any) -> bool:
-    return bool(jnp.issubdtype(aval.dtype, jax.dtypes.prng_key))
+    return _is_of_keys(aval.dtype)
+
+
+@functools.lru_cache(maxsize=64)
+def _is_of_keys(dtype: Any) -> bool:
+    return bool(jnp.issubdtype(dtype, jax.dtypes.prng_key))
 
 
 def _inward(value: Any) -> np.ndarray:
@@ -156,7 +162,13 @@ def _inward(value: Any) -> np.ndarray:
 def _outward(value: np.ndarray, aval: Any) -> jax.Array:
     if _holds_keys(aval):
         return jax.random.wrap_key_data(jax.device_put(keys.words_of(value)))
-    return jax.device_put(np.array(value, aval.dtype))
+    return jax.device_put(value.item() if aval.weak_type else np.array(value, aval.dtype))
+
+
+def _can_be_made(aval: Any) -> bool:
+    """True for all but weak types that no number of Python has: arrays of them, and those that are not the default."""
+    weak = getattr(aval, "weak_type", False)
+    return not weak or (aval.shape == () and aval.dtype == jnp.result_type(aval.dtype.type(0).item()))
 
 
 class _Evaluation:

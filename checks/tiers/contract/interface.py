@@ -498,7 +498,7 @@ def every_input_matters(case: Case, seed: int) -> Finding:
         expect("the step size", lambda size, n, key: k.z(k.run(key, state, n, size * k.step_size)), (1.37, 0.137, 13.7))
     if not k.deterministic:
         expect("the key", lambda other, n, key: k.z(k.run(key + int(other), rekeyed(k, state, seed), n)), (1, 2, 3))
-    if needs & {"gradient", "statistics"}:
+    if needs & {"gradient", "statistics"} and not _asks_for_both(k):
         expect("the gradient of the estimator", lambda size, n, key: k.z(k.run(key, state, n, offset=size)), FURTHER)
     if not k.host and _drops_estimator_state(k, seed):
         found.append("the state that the estimator returns is dropped: every step gives it that of the start")
@@ -510,6 +510,15 @@ def every_input_matters(case: Case, seed: int) -> Finding:
         # a host sampler may draw integers, which small changes leave as they are
         expect(name, part, (*(() if k.host else (1e-3,)), 1.0, -1.0, 1e3, -1e3))
     return _count(case, found, f"the result changes with {', '.join(tried)}")
+
+
+def _asks_for_both(k: Kit) -> bool:
+    """True for a sampler that declares no needs, and cannot run without the gradient or without the potential.
+
+    One that takes both out of an estimate may read the potential alone; that it needs the other is not its word.
+    """
+    found = isinstance(k.sampler, Completed) and "needs" not in k.sampler.given
+    return found and {"gradient", "potential"} <= k.sampler.needs
 
 
 def _shown_alone(k: Kit, state: Any) -> range:
