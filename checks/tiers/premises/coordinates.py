@@ -26,6 +26,7 @@ from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReac
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.obligations import HIGH_DIMENSION
+from sgmcmc_verification.checks.core.obligations import MANY as FIFTY
 from sgmcmc_verification.checks.core.selection import claims_of
 from sgmcmc_verification.checks.core.start_position import start_state
 from sgmcmc_verification.checks.programs.operations import (
@@ -320,10 +321,9 @@ def equal_coordinates(case: Case) -> Finding:
     if host:
         return _compared(case, found | {many: _response(case.subject, many, host, positive)}, tolerance)
     programs = {size: _operations(case.subject, size, positive) for size in (*SMALLER, *FEW)}
-    everywhere = all(programs.values())
     programs = {size: each for size, each in programs.items() if each}
-    usual, one = programs.get(FEW[0]), one_program(programs)
-    others = [] if one else [n for n in programs if n in SMALLER and programs[n] != usual]
+    usual = programs.get(FEW[0])
+    others = [] if one_program(programs) else [n for n in programs if n in SMALLER and programs[n] != usual]
     larger = _other_programs(case.subject, FEW[-1], (*(n for n in BETWEEN if n < many), many), positive)
     asked = dict.fromkeys((*others, *larger, many))
     found |= {size: _response(case.subject, size, host, positive) for size in asked}
@@ -339,14 +339,21 @@ def equal_coordinates(case: Case) -> Finding:
     with contextlib.suppress(*RAISED):  # a method for vectors
         if not positive and (matrix := _matrices(case)):
             return matrix
-    return _compared(case, found, tolerance, everywhere and one and not larger and not positive)
+    shown = not larger and not positive and proved_for_vectors(case.subject) and _one_program(case.subject)
+    return dataclasses.replace(_compared(case, found, tolerance), meets=(HIGH_DIMENSION,) if shown else ())
 
 
-def _compared(case: Case, found: dict[int, Response], tolerance: float, one: bool = False) -> Finding:
-    """The responses for all numbers of coordinates against those for few.
+def _one_program(subject: Subject) -> bool:
+    """True if a step is the same program for one, two and fifty coordinates, and for numbers of them in between.
 
-    A law that is proved for one and for two coordinates is that of more, where a step is `one` program for all.
+    A number in it is the same or a + b n^p: what is proved for one and for two of them leaves no other a and b.
     """
+    programs = {size: _operations(subject, size, positive=False) for size in (1, *SMALLER, *FEW, FIFTY)}
+    return all(programs.values()) and one_program(programs)
+
+
+def _compared(case: Case, found: dict[int, Response], tolerance: float) -> Finding:
+    """The responses for all numbers of coordinates against those for few."""
     worst, reason = 0.0, f"the same for {', '.join(map(str, found))} coordinates"
     few, more = (found[size] for size in FEW)
     scale = max(np.abs(few.factors).max(), 1e-300)
@@ -364,9 +371,7 @@ def _compared(case: Case, found: dict[int, Response], tolerance: float, one: boo
         gap = _apart(few.rest, each.rest)
         if _apart(few.rest, more.rest) <= tolerance and gap > max(worst, tolerance):
             worst, reason = gap, f"what z holds beside the coordinates moves otherwise when there are {size} of them"
-    found_so = _finding(case, tolerance, worst, reason)
-    shown = one and proved_for_vectors(case.subject)
-    return dataclasses.replace(found_so, meets=(HIGH_DIMENSION,)) if shown else found_so
+    return _finding(case, tolerance, worst, reason)
 
 
 def _apart(a: np.ndarray, b: np.ndarray) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend import core
 
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.catalogue import find_target
@@ -135,15 +136,26 @@ def every_datum_enters(case: Case) -> Finding:
 
 
 def _reads_no_number(subject: Subject) -> bool:
-    """True if a step is the same program, with the same numbers in it, for the data of a proof and for many."""
+    """True if a step is the same program, with the same numbers and arrays in it, for few data and for many.
 
-    def operations(size: int) -> list[str | float]:
+    The few are as many as those of a proof.
+    """
+
+    def program(size: int) -> core.ClosedJaxpr:
         target = still(size)
         sampler, estimator, h = subject.sampler(target), Exact(target), subject.step_size(target)
         one = lambda key, x: sampler.step(key, sampler.init(key, x, estimator), h, estimator)
-        return list(operations_and_numbers(jax.make_jaxpr(one)(jax.random.key(0), target.example)))
+        return jax.make_jaxpr(one)(jax.random.key(0), target.example)
 
-    return operations(OF_PROOF) == operations(SIZE)
+    few, many = program(OF_PROOF), program(SIZE)
+    if list(operations_and_numbers(few)) != list(operations_and_numbers(many)):
+        return False
+    return all(np.array_equal(_words(a), _words(b)) for a, b in zip(few.consts, many.consts, strict=True))
+
+
+def _words(value: Any) -> Any:
+    """An array as it is, and of keys their words."""
+    return jax.random.key_data(value) if jnp.issubdtype(value.dtype, jax.dtypes.prng_key) else value
 
 
 def _misweighed(case: Case) -> Finding | None:
