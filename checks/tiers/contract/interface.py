@@ -687,7 +687,7 @@ def movement(case: Case, seed: int) -> Finding:
 
 
 def _standstill(path: np.ndarray, dim: int) -> list[str]:
-    """What does not move in a path (steps + 1, d) that has to go in so many directions, in words."""
+    """The coordinates or directions in which a path (steps + 1, d) does not go, in words."""
     steps = len(path) - 1
     still = np.flatnonzero(np.all(path == path[0], axis=0))
     if still.size == path.shape[1]:

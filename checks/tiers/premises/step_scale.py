@@ -148,19 +148,24 @@ def _traced(step: JaxStep, ladders: list[np.ndarray]) -> list[dict[str, np.ndarr
     """
     step.require_known_draws()
     points = jnp.asarray(generic_points(step, POINTS))
-    normals, noise = jnp.cos(1.3 * jnp.arange(step.noise_size) + 0.2), quiet(step)
+    places, noise = jnp.arange(step.noise_size), quiet(step)
+    # the response is one to another direction: what depends on the direction of all draws alone has none along them
+    normals, pushes = jnp.cos(1.3 * places + 0.2), jnp.sin(2.1 * places + 1.0)
 
-    def at(z: jax.Array, h: jax.Array, uniforms: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def at(z: jax.Array, h: jax.Array, uniforms: jax.Array, shock: jax.Array) -> tuple[jax.Array, jax.Array]:
         move = lambda e: step.program(noise(e)._replace(uniform=uniforms), z, h)[0]
-        _, response = jax.jvp(move, (normals,), (normals,))
-        return jnp.linalg.norm(response), jnp.linalg.norm(move(0 * normals) - z)
+        _, response = jax.jvp(move, (normals,), (pushes,))
+        return jnp.linalg.norm(response), jnp.linalg.norm((move(shock) + move(-shock)) / 2 - z)
 
-    over = jax.jit(jax.vmap(jax.vmap(at, (None, 0, None)), (0, None, None)))
-    hs, accept = jnp.asarray(np.concatenate(ladders)), noise(normals).uniform
-    every = over(points, hs, accept)
+    over = jax.jit(jax.vmap(jax.vmap(at, (None, 0, None, None)), (0, None, None, None)))
+    hs, accept, none = jnp.asarray(np.concatenate(ladders)), noise(normals).uniform, 0 * normals
+    every = over(points, hs, accept, none)
     if len(accept) > 1 and not np.all(np.isfinite(every)):
         # noise is made of the uniforms, by a function that is infinite at the end of their range
-        every = over(points, hs, (jnp.arange(1, len(accept) + 1) * GOLDEN) % 1)
+        every = over(points, hs, (jnp.arange(1, len(accept) + 1) * GOLDEN) % 1, none)
+    if np.all(np.isfinite(every[0])) and not np.all(np.isfinite(every[1])):
+        # noise of which only the direction counts has none at 0: two opposite ones make up for each other
+        every = over(points, hs, accept, normals)
     ends = np.cumsum([len(hs) for hs in ladders])[:-1]
     response, drift = (np.split(np.asarray(values), ends, axis=1) for values in every)
     return [{"the noise": r, "the drift": d} for r, d in zip(response, drift, strict=True)]
@@ -178,6 +183,8 @@ def _measured(step: HostStep, hs: np.ndarray) -> dict[str, np.ndarray]:
     for h in hs:
         ends = ends_of(step, float(h))
         still, moved = (ends(z, e)[:, : step.size] for e in (0 * shock, shock))
+        if not np.all(np.isfinite(still)):
+            still = (moved + ends(z, -shock)[:, : step.size]) / 2
         noise.append(np.linalg.norm(moved - still, axis=1))
         drift.append(np.linalg.norm(still - z[:, : step.size], axis=1))
     if not np.any(noise) and not np.any(drift):

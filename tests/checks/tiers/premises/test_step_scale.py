@@ -69,6 +69,18 @@ class Barker:
         return x + jnp.where(forward, move, -move)
 
 
+class OnAShell:
+    """SGLD with noise of a fixed length in a uniform direction, which has none where all its draws are 0."""
+
+    def __init__(self, length=lambda h: jnp.sqrt(2 * h), drift=lambda h: h):
+        self.length, self.drift = length, drift
+
+    def step(self, key, x, step_size, estimator):
+        way = normal(key, x)
+        far = self.length(step_size) * jnp.sqrt(x.size) / jnp.linalg.norm(way)
+        return x - self.drift(step_size) * gradient(estimator, x) + far * way
+
+
 BROKEN = {
     "a floor in the variance": Rescaled(lambda h: h, lambda h: jnp.sqrt(jnp.maximum(2 * h, 1e-6))),
     "a constant added to the variance": Rescaled(lambda h: h, lambda h: jnp.sqrt(2 * h + 1e-6)),
@@ -78,6 +90,8 @@ BROKEN = {
     ),
     "a difference that is not finite": Rescaled(lambda h: h, lambda h: jnp.sqrt(2 * h - 1e-6)),
     "a host sampler with a floor": HostWalk(1e-3),
+    "a direction with a floor in its length": OnAShell(lambda h: jnp.sqrt(jnp.maximum(2 * h, 1e-6))),
+    "a direction and a least step size of the drift": OnAShell(drift=lambda h: jnp.maximum(h, 1e-5)),
 }
 SWITCHED = {
     "a tenth more noise above a step size": Rescaled(
@@ -101,6 +115,7 @@ ONE_POWER = {
     "a whole number of inner steps": InnerSteps(),
     "coins, of Barker's proposal": Barker(),
     "a host sampler": HostWalk(0.0),
+    "a direction": OnAShell(),
     "a velocity that is read back from positions": VelocityOfPositions(),
 }
 
