@@ -1,4 +1,4 @@
-"""What is proved for one and for two coordinates, with three data, is shown for more by a program that is the same."""
+"""What is proved for one and for two coordinates is shown for more by a program that is the same; so it is for data."""
 
 import jax
 import jax.numpy as jnp
@@ -92,6 +92,26 @@ def by_number(noise):
     return lambda target: scaled(lambda key, x: normal(key, x) * noise(target.terms.size if target.terms else 3, x))
 
 
+def without_data(key, x, h, estimator):
+    """A test of the change of the potential: nothing is proved of its length, which a coin decides."""
+    k_move, k_coin, k_test = jax.random.split(key, 3)
+    y = x + jnp.sqrt(2 * h) * jnp.where(jax.random.bernoulli(k_coin), 1.0, 2.0) * normal(k_move, x)
+    values = [estimator.estimate(key, (), z)[0].potential for z in (x, y)]
+    return jnp.where(jnp.log(jax.random.uniform(k_test)) < values[0] - values[1], y, x)
+
+
+def test_a_step_that_knows_of_the_potential_alone_has_its_law_with_data_too():
+    """Proved or not: data enter by the potential, whatever their number."""
+    assert met(simple_sampler(without_data), every_datum_enters) == ["data"]
+
+
+def test_what_is_done_with_data_alone_is_seen():
+    assert decide(every_datum_enters, lambda target: scaled(normal) if target.terms else ANOTHER, LINE).meets == ()
+
+
+ANOTHER = scaled(lambda key, x: 2.0 * normal(key, x))
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -100,7 +120,6 @@ def by_number(noise):
         by_number(lambda size, x: jnp.full(x.shape, 1 + 0.001 * (size - 3))),
         by_number(lambda size, x: jnp.asarray(1 + 0.001 * (size - 3))),
         by_number(lambda size, x: jnp.exp(x * 0) if size <= 3 else jnp.exp(0.1 + x * 0)),
-        heated(drive=lambda p: 2 * jnp.sum(p * p)),
     ],
 )
 def test_what_its_number_of_data_changes_is_not_shown_for_any(wrong):
