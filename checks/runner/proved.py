@@ -9,15 +9,22 @@ that is linear there, quadrature for any other step.
 import functools
 from collections.abc import Mapping
 
+import jax
+
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Case, Statement
 from sgmcmc_verification.checks.core.conclusion import CONTRADICTS, SHOWN
 from sgmcmc_verification.checks.core.error_origin import RAISED
+from sgmcmc_verification.checks.core.obligations import MANY
 from sgmcmc_verification.checks.core.result import Result
-from sgmcmc_verification.checks.proof.of_subject import setting_of
+from sgmcmc_verification.checks.proof.of_subject import proved_for_vectors, setting_of
+from sgmcmc_verification.checks.proof.settings import PLANE
 from sgmcmc_verification.checks.registry import PROOFS
 from sgmcmc_verification.checks.runner.execute import cached_target, execute
+from sgmcmc_verification.checks.tiers.premises.coordinates import same_for_fifty
+from sgmcmc_verification.checks.tiers.premises.data import knows_of_potential_alone
 from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.targets.target import Target
 
 CLOSED_FORM, QUADRATURE = "gaussian_limit", "defect"
 WITNESSES = (CLOSED_FORM, QUADRATURE)
@@ -69,8 +76,25 @@ def proof_for(statement: Statement, subject: Subject, target: str) -> str:
     """Name of the proof that says what this statement says on this target, and more; empty if there is none."""
     if statement.name not in REPLACEABLE:
         return ""
-    setting = setting_of(subject, cached_target(target))
-    return "" if setting is None else settled(subject).get((statement.name, setting), "")
+    law = cached_target(target)
+    setting = setting_of(subject, law)
+    if setting is not None:
+        return settled(subject).get((statement.name, setting), "")
+    found = settled(subject).get((statement.name, PLANE.name), "")
+    return found if found and _is_program_of_two(subject, law) else ""
+
+
+def _is_program_of_two(subject: Subject, law: Target) -> bool:
+    """True if a step on a target of more coordinates, or with data, is the program of a step in two that is proved."""
+    leaves = jax.tree.leaves(law.example)
+    if subject.options or len(leaves) != 1 or leaves[0].ndim != 1 or not law.manifold.is_linear:
+        return False
+    try:
+        if law.terms is not None and not knows_of_potential_alone(subject):
+            return False
+        return proved_for_vectors(subject) and (law.size <= 2 or (law.size <= MANY and same_for_fifty(subject)))
+    except RAISED:
+        return False
 
 
 def decide(

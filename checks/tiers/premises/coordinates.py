@@ -339,11 +339,12 @@ def equal_coordinates(case: Case) -> Finding:
     with contextlib.suppress(*RAISED):  # a method for vectors
         if not positive and (matrix := _matrices(case)):
             return matrix
-    shown = not larger and not positive and proved_for_vectors(case.subject) and _one_program(case.subject)
+    shown = not larger and not positive and proved_for_vectors(case.subject) and same_for_fifty(case.subject)
     return dataclasses.replace(_compared(case, found, tolerance), meets=(HIGH_DIMENSION,) if shown else ())
 
 
-def _one_program(subject: Subject) -> bool:
+@lru_cache(maxsize=64)
+def same_for_fifty(subject: Subject) -> bool:
     """True if a step is the same program for one, two and fifty coordinates, and for numbers of them in between.
 
     A number in it is the same or a + b n^p: what is proved for one and for two of them leaves no other a and b.

@@ -117,7 +117,7 @@ def every_datum_enters(case: Case) -> Finding:
     if missing == [] and (wrong := _misweighed(case)) is not None:
         return wrong
     fine = f"all blocks of {SIZE} data enter" if missing is not None else "it reads no data but through the estimator"
-    shown = missing is None and _reads_no_number(case.subject)
+    shown = missing is None and knows_of_potential_alone(case.subject)
     missing = missing or []
     first, last = (missing[0] * SIZE // BLOCKS, (missing[-1] + 1) * SIZE // BLOCKS - 1) if missing else (0, 0)
     return Finding(
@@ -137,7 +137,8 @@ def every_datum_enters(case: Case) -> Finding:
     )
 
 
-def _reads_no_number(subject: Subject) -> bool:
+@lru_cache(maxsize=64)
+def knows_of_potential_alone(subject: Subject) -> bool:
     """True if a step is one program, with the same numbers and arrays in it, without data, for few and for many."""
     few = still(FEW)
     targets = (dataclasses.replace(few, terms=None), few, still(SIZE))
