@@ -24,6 +24,7 @@ from sgmcmc_verification.samplers.interface.trees import Key, Scalar, State
 from sgmcmc_verification.samplers.interface.whole_state import (
     Compiler,
     WholeState,
+    aside,
     is_key,
     made_from,
     traced_step,
@@ -150,17 +151,9 @@ def _is_count(leaf: Any) -> bool:
 
 def _step_of(sampler: Sampler, estimator: Estimator, h: float) -> Callable[[Key, State], State]:
     if on_host(sampler):
-        walked = _aside(sampler)
+        walked = aside(sampler)
         return lambda rng, state: walked.step(rng, copy.deepcopy(state), h, estimator)
     return jax.jit(lambda key, state: sampler.step(key, state, h, estimator))
-
-
-def _aside(sampler: Sampler) -> Sampler:
-    """A copy whose steps leave the sampler's own attributes as they are, so that what they count is still to come."""
-    try:
-        return copy.deepcopy(sampler)
-    except (TypeError, ValueError, RuntimeError, AttributeError):  # it holds what has no copy, such as a file or lock
-        return sampler
 
 
 def _shown(sampler: Sampler, state: State) -> np.ndarray:

@@ -6,6 +6,7 @@ be computed. No part of it are numbers that nothing reads (records), that follow
 makes anew), that never change, and that change by themselves (clocks: whether they matter is a question of its own).
 """
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -25,6 +26,10 @@ STEPS = 8
 """Steps after which a cache still has to follow from the position, at each of two step sizes."""
 STEP_SIZES = (0.02, 0.5)
 """In units of one over the curvature: at the larger one exact kernels reject."""
+LIVED, KEYS = 3, 2
+"""Steps of a host sampler after which, and keys under which, it is asked what it reads; and at the start."""
+OFFSETS = (0.01, 1.0, -1.0, 1e3, -1e3)
+"""Changes of a number, in units of one and its size, up to those that leave no coin a choice."""
 ROUNDOFF = 0.6
 """Power of the unit in the last place up to which a cache that is computed again may differ: 4e-10, 7e-5 in float32."""
 
@@ -130,9 +135,14 @@ def whole_state(
     leaves, structure = jax.tree.flatten(start)
     read = jax.tree.structure(sampler.position(start))
     places = places_of(sampler, structure, leaves)
-    needed = set(_needed(sampler, start, estimator, step_size, places))
     kind = _kind(sampler.position(start))
-    others = [i for i in _inexact(leaves, kind) if i in needed and i not in (places or ())]
+    others = [i for i in _inexact(leaves, kind) if i not in (places or ())]
+    if not on_host(sampler):
+        needed = _needed(sampler, start, estimator, step_size, places)
+        others = [i for i in others if i in needed]
+    elif others and places is not None:
+        read = _read_on_host(sampler, start, estimator, STEP_SIZES[0] * step_size, others, make_key)
+        others = [i for i in others if i in read]
     caches = _caches(sampler, start, estimator, step_size, others, make_key, compiled) if others else []
     computed = places is None and set(caches) >= _sources(sampler, structure, leaves)
     if places is None and not computed:
@@ -226,13 +236,52 @@ def is_count(leaf: ArrayLike) -> bool:
     return bool(whole and np.size(leaf) == 1 and not is_key(leaf))
 
 
-def _needed(
-    sampler: Sampler, start: State, estimator: Estimator, h: float, places: tuple[int, ...] | None
-) -> Iterable[int]:
-    """Places that a later position depends on, but for constants and clocks; all of them for a host sampler."""
+def _read_on_host(
+    sampler: Sampler, start: State, estimator: Estimator, h: float, others: list[int], make_key: Callable[[int], Key]
+) -> set[int]:
+    """Those of some places of which anything else in the next state depends, by steps from states with other values.
+
+    A record changes itself alone. What enters a chance shows where it is so far off that no coin has a choice.
+    """
+    states = [start]
+    for i in range(LIVED):
+        states.append(_stepped(sampler, make_key(1 + i), states[-1], h, estimator))
+    runs = [(make, state) for state in (states[0], states[-1]) for make in range(KEYS)]
+    ends = [_stepped(sampler, make_key(100 + make), state, h, estimator) for make, state in runs]
+
+    def is_read(place: int) -> bool:
+        for offset in OFFSETS:
+            for (make, state), end in zip(runs, ends, strict=True):
+                value = np.asarray(jax.tree.leaves(state)[place])
+                moved = with_leaves(state, {place: np.asarray(value + offset * (1 + abs(value)), value.dtype)})
+                try:
+                    after = _stepped(sampler, make_key(100 + make), moved, h, estimator)
+                except Exception:  # whatever it raises, the number that it cannot do with is read
+                    return True
+                pairs = zip(jax.tree.leaves(end), jax.tree.leaves(after), strict=True)
+                if any(i != place and not (is_key(a) or np.array_equal(a, b)) for i, (a, b) in enumerate(pairs)):
+                    return True
+        return False
+
+    return {place for place in others if is_read(place)}
+
+
+def _stepped(sampler: Sampler, key: Key, state: State, h: float, estimator: Estimator) -> State:
+    """A step of a host sampler, which may write to its state and count its calls, without a trace of it."""
+    return aside(sampler).step(key, copy.deepcopy(state), h, estimator)
+
+
+def aside(sampler: Sampler) -> Sampler:
+    """A copy whose steps leave the sampler's own attributes as they are, so that what they count is still to come."""
+    try:
+        return copy.deepcopy(sampler)
+    except (TypeError, ValueError, RuntimeError, AttributeError):  # it holds what has no copy, such as a file or lock
+        return sampler
+
+
+def _needed(sampler: Sampler, start: State, estimator: Estimator, h: float, places: tuple[int, ...] | None) -> set[int]:
+    """Places that a later position depends on, but for constants and clocks."""
     leaves, structure = jax.tree.flatten(start)
-    if on_host(sampler):
-        return range(len(leaves))
     traced = traced_step(sampler, start, estimator, h)
     inputs = lambda outputs: made_from(traced, outputs)
     if places is None:
