@@ -2,11 +2,13 @@
 
 import dataclasses
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.conclusion import CONTRADICTS, Judged, Plan, conclude
-from sgmcmc_verification.checks.core.lookup import resolve
+from sgmcmc_verification.checks.core.lookup import resolve, resolve_object
 from sgmcmc_verification.checks.proof import of_subject
 from sgmcmc_verification.checks.proof.prove import Proof
 from sgmcmc_verification.checks.proof.statements.result import Result
@@ -18,6 +20,7 @@ from sgmcmc_verification.checks.runner.plan import make_plan
 from sgmcmc_verification.checks.runner.proved import WITNESSES, decide, is_witness, proof_for
 from sgmcmc_verification.checks.tiers.proofs.for_every_potential import part_of_proof
 from sgmcmc_verification.samplers.registry import sampler_row
+from sgmcmc_verification.samplers.simple import simple_sampler
 
 pytestmark = pytest.mark.xdist_group(__name__)  # a fixture of the module is made once
 
@@ -216,14 +219,43 @@ def test_a_proof_of_a_step_in_numpy_stands_for_what_one_in_jax_stands_for():
     assert LAW in of(host)
 
 
-def test_a_proof_stands_on_one_and_two_numbers_and_never_on_data_trees_or_many_coordinates():
+def test_a_proof_stands_on_one_and_two_numbers_on_more_of_one_program_and_on_data_but_never_on_trees():
     subject = Subject(sampler_row("sgld"))
     defect = find_statement("defect")
-    assert proof_for(defect, subject, "anharmonic") == LAW
-    assert proof_for(defect, subject, "banana") == LAW
-    for target in ("gaussian-50d", "gaussian-pytree", "gaussian-matrix", "tiny-gaussian-data"):
+    for target in ("anharmonic", "banana", "gaussian-50d", "tiny-gaussian-data"):
+        assert proof_for(defect, subject, target) == LAW
+    for target in ("gaussian-pytree", "gaussian-matrix"):
         assert proof_for(defect, subject, target) == ""
     assert proof_for(find_statement("closed_state"), subject, "anharmonic") == ""
+
+
+def scaled(by_size=lambda size: 1.0, by_data=lambda count: 1.0):
+    """A function of a Target: SGLD whose noise is multiplied by what its numbers of coordinates and of data make."""
+
+    def build(target):
+        more = by_data(target.terms.size if target.terms is not None else 0)
+
+        def step(key, x, h, estimator):
+            noise = jnp.sqrt(2 * h) * by_size(x.size) * more * jax.random.normal(key, x.shape, x.dtype)
+            return x - h * estimator.estimate(key, (), x)[0].gradient + noise
+
+        return simple_sampler(step)
+
+    return build
+
+
+def test_a_proof_does_not_stand_where_the_program_of_a_step_is_another_one():
+    many, data = "gaussian-50d", "tiny-gaussian-data"
+    defect = find_statement("defect")
+    for build, stands in [
+        (scaled(), {many, data}),
+        (scaled(by_size=lambda size: 1.0 if size < 20 else 1.1), {data}),
+        (scaled(by_size=lambda size: 1.0 + 0.01 * max(size - 2, 0)), set()),  # a proof of a matrix fails
+        (scaled(by_data=lambda count: 1.0 if count < 4 else 1.1), {many}),
+        (scaled(by_data=lambda count: jnp.asarray(1.0 + 0.1 * (count > 3))), {many}),
+    ]:
+        (subject, *_) = resolve_object("mine", build)
+        assert {name for name in (many, data) if proof_for(defect, subject, name)} == stands
 
 
 def test_witnesses_run_at_the_default_options_on_a_gaussian_and_on_another_target():
