@@ -23,6 +23,7 @@ from sgmcmc_verification.checks.core.options import variants
 from sgmcmc_verification.checks.core.start_position import of_particles, start_position, start_state
 from sgmcmc_verification.checks.programs.evaluation import evaluated
 from sgmcmc_verification.checks.programs.operations import operation_names
+from sgmcmc_verification.samplers.adapters.torch.written import is_written_in_torch, on_tape
 from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.estimators.host import HostExact
@@ -427,8 +428,15 @@ def state_alone(sampler: Completed) -> Completed:
 
 
 def with_open_state(sampler: Completed, target: Target) -> Completed:
-    """The sampler whose states are trees of numbers, where it runs in Python and keeps objects."""
-    if not on_host(sampler) or sampler.given & {"unpack", "pack"}:
+    """The sampler whose states are trees of numbers, where it runs in Python and keeps objects.
+
+    One that is written in torch runs on chosen draws too.
+    """
+    if not on_host(sampler):
+        return sampler
+    if is_written_in_torch(sampler.step):
+        sampler = dataclasses.replace(sampler, init=on_tape(sampler.init), step=on_tape(sampler.step))
+    if sampler.given & {"unpack", "pack"}:
         return sampler
     with contextlib.suppress(*RAISED):
         return open_state(sampler, target.example, _exact(target, host=True), 0.01 / target.curvature)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from sgmcmc_verification.checks.numerics.quadrature import gauss_hermite
-from sgmcmc_verification.samplers.estimators.host import Unintercepted
+from sgmcmc_verification.samplers.estimators.host import Seeding, Unintercepted
 from sgmcmc_verification.targets.numerics.quadrature import jacobi_rule
 
 __all__ = ["BranchingGenerator", "ScriptedGenerator", "Unintercepted", "branches"]
@@ -23,7 +23,7 @@ MAX_PATHS = 200_000
 """Largest number of paths that are walked."""
 
 
-class BranchingGenerator:
+class BranchingGenerator(Seeding):
     """Stands in for `numpy.random.Generator` on one path through the tree of draws.
 
     Args:
@@ -101,7 +101,9 @@ class BranchingGenerator:
         return self._fill(size, n, p, rule=rule)
 
     def integers(self, low, high=None, size=None):
-        """Uniform integers by enumeration."""
+        """Uniform integers by enumeration; seeds as they are, where other generators are followed."""
+        if (seed := self.new_seed(low, high, size)) is not None:
+            return seed
         low, high = (0, low) if high is None else (low, high)
         if np.ndim(low) or np.ndim(high) or high - low > MAX_PATHS:
             raise Unintercepted(f"numpy Generator.integers({low}, {high})")
@@ -113,7 +115,7 @@ class BranchingGenerator:
         raise Unintercepted(f"numpy Generator.{name}")
 
 
-class ScriptedGenerator:
+class ScriptedGenerator(Seeding):
     """Stands in for `numpy.random.Generator` and hands out given standard normal values, in order."""
 
     def __init__(self, normals: np.ndarray):
@@ -133,6 +135,12 @@ class ScriptedGenerator:
         """Given normal values, in order."""
         shape = np.broadcast_shapes(np.shape(loc), np.shape(scale)) if size is None else size
         return loc + scale * self.standard_normal(shape)
+
+    def integers(self, low, high=None, size=None):
+        """A seed, where other generators are followed."""
+        if (seed := self.new_seed(low, high, size)) is not None:
+            return seed
+        raise Unintercepted("numpy Generator.integers")
 
     def __getattr__(self, name):
         raise Unintercepted(f"numpy Generator.{name}")

@@ -14,6 +14,7 @@ import numpy as np
 
 from sgmcmc_verification.checks.proof.hosts.decisions import refuse
 from sgmcmc_verification.checks.proof.hosts.symbols import is_symbolic, symbolic, where, written
+from sgmcmc_verification.samplers.estimators.host import Seeding
 
 LAWS: tuple[str, ...] = (
     *("normal", "uniform", "exponential", "laplace", "gumbel", "t", "integers", "order", "key"),
@@ -25,7 +26,7 @@ LAWS: tuple[str, ...] = (
 _Generator: Any = np.random.Generator
 
 
-class Draws(_Generator):
+class Draws(Seeding, _Generator):
     """A generator whose methods rest on one, `drawn`; a law that is not known raises Unreadable."""
 
     def __init__(self) -> None:
@@ -113,6 +114,8 @@ class Draws(_Generator):
         self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
     ) -> Any:
         """Integers of a range, each as likely as the others."""
+        if not is_symbolic(low) and not is_symbolic(high) and (seed := self.new_seed(low, high, size)) is not None:
+            return seed
         low, high = (0, low) if high is None else (low, high)
         if is_symbolic(low) or is_symbolic(high) or np.ndim(low) or np.ndim(high):
             raise refuse("integers between bounds that are no numbers")

@@ -54,9 +54,10 @@ _MATH = {
 """Functions of `math` -> those of NumPy."""
 
 
-def _holds_symbols(value: Any) -> bool:
+def holds_symbols(value: Any) -> bool:
+    """True if symbols are in a value, or in lists of them."""
     if isinstance(value, list | tuple):
-        return any(map(_holds_symbols, value))
+        return any(map(holds_symbols, value))
     return is_symbolic(value) or isinstance(value, core.Tracer)
 
 
@@ -79,9 +80,14 @@ def _converted(value: Any, dtype: Any, copy: bool) -> Any:
     return found if dtype is None or np.dtype(dtype) == found.dtype else found.astype(dtype)
 
 
+def converted_array(value: Any) -> Any:
+    """Symbols, or lists of them, as an array of symbols, a copy."""
+    return _converted(value, None, copy=True)
+
+
 def _array(original: Callable[..., Any], copies: bool) -> Callable[..., Any]:
     def array(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if not _holds_symbols(a):
+        if not holds_symbols(a):
             return original(a, dtype, *args, **kwargs)
         copy = kwargs.get("copy", copies)
         found = _converted(a, dtype, bool(copy))

@@ -16,6 +16,7 @@ import numpy as np
 from sgmcmc_verification.checks.proof.hosts.decisions import refuse
 from sgmcmc_verification.checks.proof.hosts.generators import SymbolicGenerator
 from sgmcmc_verification.checks.proof.hosts.operations import is_known
+from sgmcmc_verification.checks.proof.hosts.patches import converted_array, holds_symbols
 from sgmcmc_verification.checks.proof.hosts.recorded import Recorded, SymbolicEstimator, arrays_of
 from sgmcmc_verification.checks.proof.hosts.scales import Scales
 from sgmcmc_verification.checks.proof.hosts.symbols import (
@@ -33,12 +34,13 @@ from sgmcmc_verification.checks.proof.hosts.symbols import apply as apply_to_ent
 from sgmcmc_verification.checks.proof.reader.values import Array, objects
 from sgmcmc_verification.samplers.adapters.torch import ADAPTERS
 from sgmcmc_verification.samplers.adapters.torch.adapter import TorchMixin
+from sgmcmc_verification.samplers.adapters.torch.written import is_on_tape
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 
 
 def is_of_torch(sampler: Sampler) -> bool:
-    """True for a sampler of torch behind an adapter of this suite."""
-    return isinstance(sampler, TorchMixin)
+    """True for a sampler of torch behind an adapter of this suite, or that somebody has written in torch."""
+    return isinstance(sampler, TorchMixin) or is_on_tape(sampler.step)
 
 
 class SymbolAlgebra:
@@ -95,6 +97,10 @@ class SymbolAlgebra:
     def array(self, array: Array, dtype: str) -> Any:
         """The symbols as an array of NumPy."""
         return wrap(array, np.dtype(dtype))
+
+    def symbols_in(self, value: Any) -> Any:
+        """The symbols in an array or in lists, as an array; numbers alone as they are."""
+        return converted_array(value) if holds_symbols(value) else value
 
     def of_scalar(self, value: float) -> Any:
         """The symbol of what became of the step size; any other number as it is."""

@@ -32,14 +32,17 @@ class Tape(TorchDispatchMode):
 
     Args:
         generator: with the methods of `numpy.random.Generator`.
+        seeds: those that a generator of torch may have, with the states in which one of each has drawn so far; None if
+            it is known that all draws are fresh.
 
     Raises:
-        Unintercepted: where torch draws from any other law, or a uniform draw is used in another way.
+        Unintercepted: where torch draws from any other law, a uniform draw is used in another way, or a generator of
+            torch has another seed, or draws the same again.
     """
 
-    def __init__(self, generator: np.random.Generator) -> None:
+    def __init__(self, generator: np.random.Generator, seeds: dict[int, set[bytes]] | None = None) -> None:
         super().__init__()
-        self.generator = generator
+        self.generator, self.seeds = generator, seeds
         self.uniforms = WeakIdKeyDictionary()
 
     @classmethod
@@ -52,12 +55,28 @@ class Tape(TorchDispatchMode):
     ) -> Foreign:
         del types
         kwargs = dict(kwargs or {})
+        drawn = torch.Tag.nondeterministic_seeded in func.tags
+        if drawn and self.seeds is not None:
+            self._require_fresh(func, args, kwargs)
         kwargs.pop("generator", None)
-        if torch.Tag.nondeterministic_seeded in func.tags:
+        if drawn:
             return self._draw(func, args, kwargs)
         if len(self.uniforms) and any(isinstance(a, torch.Tensor) and a in self.uniforms for a in args):
             return self._compare(func, args)
         return func(*args, **kwargs)
+
+    def _require_fresh(self, func: Foreign, args: Sequence[Foreign], kwargs: dict[str, Foreign]) -> None:
+        """Raise Unintercepted unless the generator of a draw has a known seed and draws for the first time there."""
+        generator = kwargs.get("generator") or torch.default_generator
+        states = (self.seeds or {}).get(generator.initial_seed())
+        now = generator.get_state().numpy().tobytes()
+        if states is None or now in states:
+            again = "draws the same again" if states else "was not seeded by the generator of the step"
+            raise Unintercepted(f"a generator of torch that {again}")
+        states.add(now)
+        with torch.no_grad():
+            copies = [a.detach().clone() if isinstance(a, torch.Tensor) else a for a in args]
+            func(*copies, **kwargs)  # the generator goes on
 
     def _draw(self, func: Foreign, args: Sequence[Foreign], kwargs: dict[str, Foreign]) -> torch.Tensor:
         name, overload = func.overloadpacket.__name__, func._overloadname
@@ -122,12 +141,12 @@ def _parameters(args: Sequence[Foreign], kwargs: dict[str, Foreign]) -> tuple[Fo
 
 
 @contextmanager
-def draws_from(generator: np.random.Generator) -> Iterator[Tape]:
+def draws_from(generator: np.random.Generator, seeds: dict[int, set[bytes]] | None = None) -> Iterator[Tape]:
     """Run torch in float64 with all its draws from `generator`; the default dtype is restored afterwards."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        with Tape(generator) as tape:
+        with Tape(generator, seeds) as tape:
             yield tape
     finally:
         torch.set_default_dtype(before)

@@ -47,6 +47,10 @@ class Algebra(Protocol):
         """Objects for numbers; those of the step size stand for it."""
         ...
 
+    def symbols_in(self, value: Foreign) -> Foreign:
+        """An array of the objects in a value of Python; numbers alone as they are."""
+        ...
+
     def of_scalar(self, value: float) -> Foreign:
         """The object of a number that comes from Python: itself, or what the step size became; the same number."""
         ...
@@ -245,7 +249,10 @@ class Recorder(TorchDispatchMode):
 
 
 class Items(TorchFunctionMode):
-    """A context in which `tensor.item()` returns a float that goes on to stand for what the tensor stands for.
+    """A context in which numbers cross from torch to Python and NumPy, and back, with what they stand for.
+
+    `tensor.item()` is a float that stands for what the tensor does, `tensor.numpy()` an array of objects, a copy, and
+    `torch.tensor(array)` a tensor of what is in the array.
 
     Args:
         recorder: that knows it.
@@ -259,13 +266,26 @@ class Items(TorchFunctionMode):
         self, func: Foreign, types: tuple, args: Sequence[Foreign] = (), kwargs: dict[str, Foreign] | None = None
     ) -> Foreign:
         del types
-        followed = func is torch.Tensor.item and self.recorder.is_followed(args[0]) and args[0].is_floating_point()
-        if not followed:
-            return func(*args, **(kwargs or {}))
-        number = args[0].detach().reshape(-1).tolist()[0]
-        return self.recorder.algebra.number(number, self.recorder.objects(args[0]).reshape(-1)[0])
+        kwargs = kwargs or {}
+        if func in MAKING_TENSORS and not isinstance(args[0], torch.Tensor):
+            made = self.recorder.to_tensor(self.recorder.algebra.symbols_in(args[0]))
+            if made is not None:
+                dtype = kwargs.get("dtype") or (args[1] if len(args) > 1 else None)
+                return made if dtype is None else made.to(dtype)
+        if not args or not isinstance(args[0], torch.Tensor) or not self.recorder.is_followed(args[0]):
+            return func(*args, **kwargs)
+        if func in MAKING_ARRAYS:
+            return self.recorder.to_array(args[0].detach())
+        if func is torch.Tensor.tolist:
+            return self.recorder.to_array(args[0].detach()).tolist()
+        if func in (torch.Tensor.item, torch.Tensor.__float__) and args[0].is_floating_point():
+            number = args[0].detach().reshape(-1).tolist()[0]
+            return self.recorder.algebra.number(number, self.recorder.objects(args[0]).reshape(-1)[0])
+        return func(*args, **kwargs)
 
 
+MAKING_TENSORS = frozenset({torch.tensor, torch.as_tensor, torch.asarray})
+MAKING_ARRAYS = frozenset({torch.Tensor.numpy, torch.Tensor.__array__})
 FEW = 4
 """Numbers of a tensor that are looked at one by one, for what became of the step size in Python."""
 NUMBERS_LEAVE = frozenset({"_local_scalar_dense", "item", "is_nonzero", "equal"})

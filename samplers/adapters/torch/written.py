@@ -1,0 +1,68 @@
+"""Samplers that somebody has written in torch, run on chosen draws: a step that seeds generators of torch by its own.
+
+Such a step draws a seed, `rng.integers(2**63)`, and all its noise from a generator of torch with that seed. With a
+generator whose draws are chosen (`Seeding`) a seed is a number that is known again, and the draws of a generator of
+torch that has it are those of the generator of the step. With a generator of NumPy itself nothing is changed.
+"""
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from sgmcmc_verification.samplers.adapters.common import Foreign
+from sgmcmc_verification.samplers.estimators.host import Seeding, Unintercepted
+
+ON_TAPE = "sgmcmc_on_tape"
+"""Attribute of a function that runs on chosen draws."""
+
+
+def on_tape(function: Callable[..., Foreign]) -> Callable[..., Foreign]:
+    """`init` or `step` of a sampler of torch, whose first argument is its generator."""
+
+    @functools.wraps(function)
+    def run(rng: Foreign, *args: Foreign) -> Foreign:
+        if not isinstance(rng, Seeding):
+            return function(rng, *args)
+        with _followed(rng):
+            return function(rng, *args)
+
+    run.__dict__[ON_TAPE] = True
+    return run
+
+
+def is_on_tape(function: Foreign) -> bool:
+    """True for a function that `on_tape` has made, and for a method of a sampler that has it inside."""
+    while hasattr(function, "__self__") and hasattr(function.__self__, "sampler"):
+        function = function.__self__.sampler.step
+    return ON_TAPE in getattr(function, "__dict__", {})
+
+
+def is_written_in_torch(function: Foreign) -> bool:
+    """True for a function, or method, in whose module torch is a global."""
+    function = inspect.unwrap(function)
+    names = getattr(getattr(function, "__func__", function), "__globals__", {})
+    return sys.modules.get("torch") is not None and any(v is sys.modules["torch"] for v in names.values())
+
+
+@contextmanager
+def _followed(rng: Foreign) -> "Iterator[None]":
+    """A context in which the generators of torch that a generator seeds have its draws.
+
+    The generator of torch itself is left as it was found. Raises Unintercepted if a seed was used for anything else.
+    """
+    import torch
+
+    from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from
+
+    before = torch.random.get_rng_state()
+    rng.seeds = {}
+    try:
+        with draws_from(rng, rng.seeds):
+            yield
+        if not all(rng.seeds.values()):
+            raise Unintercepted("numpy Generator.integers of a wide range, for no generator of torch")
+    finally:
+        rng.seeds = None
+        torch.random.set_rng_state(before)
