@@ -23,7 +23,7 @@ from sgmcmc_verification.checks.core.options import variants
 from sgmcmc_verification.checks.core.start_position import of_particles, start_position, start_state
 from sgmcmc_verification.checks.programs.evaluation import evaluated
 from sgmcmc_verification.checks.programs.operations import operation_names
-from sgmcmc_verification.samplers.adapters.torch.written import is_written_in_torch, on_tape
+from sgmcmc_verification.samplers.adapters.torch.written import OnTape, is_written_in_torch
 from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.estimators.host import HostExact
@@ -435,7 +435,7 @@ def with_open_state(sampler: Completed, target: Target) -> Completed:
     if not on_host(sampler):
         return sampler
     if is_written_in_torch(sampler.step):
-        sampler = dataclasses.replace(sampler, init=on_tape(sampler.init), step=on_tape(sampler.step))
+        sampler = dataclasses.replace(sampler, init=OnTape(sampler.init), step=OnTape(sampler.step))
     if sampler.given & {"unpack", "pack"}:
         return sampler
     with contextlib.suppress(*RAISED):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sgmcmc_verification.checks.proof.functions import substituted
+from sgmcmc_verification.checks.proof.functions import opened, substituted
 from sgmcmc_verification.checks.proof.operators import Density, Moments, coefficient
 from sgmcmc_verification.checks.proof.ring import Free, Polynomial
 from sgmcmc_verification.checks.proof.zero import is_zero
@@ -58,7 +58,7 @@ def solved_hamiltonian(
     squares = [ring.power(a, 1) * ring.power(y, 2) for a, y in zip(stiff, auxiliary, strict=True)]
     lines = [ring.power(b, 1) * ring.power(y, 1) for b, y in zip(pulls, auxiliary, strict=True)]
     hamiltonian = potential + ring.sum(squares).scaled(Fraction(1, 2)) + ring.sum(lines)
-    defect = Density(hamiltonian, variables).adjoint(coefficient(moments, 2))
+    defect = opened(Density(hamiltonian, variables).adjoint(coefficient(moments, 2)), frozenset(variables))
     left = {*stiff, *pulls}
     while left:
         found = _solved(defect, left, set(stiff))

@@ -9,7 +9,7 @@ import jax
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.proof.prove import Proof, prove
 from sgmcmc_verification.checks.proof.ring import rings_limited
-from sgmcmc_verification.checks.proof.settings import LINE, MATRIX, NOISY, PLANE, TREE, Setting
+from sgmcmc_verification.checks.proof.settings import FIFTY, LINE, MATRIX, NOISY, PLANE, TREE, Setting
 from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.interface.capabilities import MinibatchEstimator
 from sgmcmc_verification.samplers.interface.sampler import Estimator
@@ -24,6 +24,8 @@ BY_SIZE = {1: LINE.name, 2: PLANE.name}
 
 MOST_WORK = 100_000
 """Products of terms in one proof, about a second: what takes longer is decided by numbers, as fast as that."""
+MUCH_WORK = 300_000
+"""The same for fifty coordinates, in which numbers take longer."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +54,16 @@ def proved_for_vectors(subject: Subject) -> bool:
     return all(proof is not None and proof.verdict == "pass" and not proof.limits for proof in proofs)
 
 
+def proved_for_fifty(subject: Subject) -> bool:
+    """True if the law is proved for fifty coordinates as h -> 0, beside the orders for one and for two."""
+    return proved_for_vectors(subject) and _of_fifty(asked(subject)).verdict == "pass"
+
+
+@functools.lru_cache(maxsize=64)
+def _of_fifty(key: Asked) -> Proof:
+    return _proof(key.subject, FIFTY, MUCH_WORK)
+
+
 def in_batches(estimator: Estimator) -> Estimator:
     """An estimator with `BATCH` data in a batch: with all of them, as in noise-free checks, no factor N/n shows."""
     if not isinstance(estimator, MinibatchEstimator) or not dataclasses.is_dataclass(estimator):
@@ -71,8 +83,8 @@ def _proofs(key: Asked) -> Mapping[str, Proof]:
     return found
 
 
-def _proof(subject: Subject, setting: Setting) -> Proof:
-    with rings_limited(MOST_WORK):
+def _proof(subject: Subject, setting: Setting, work: int = MOST_WORK) -> Proof:
+    with rings_limited(work):
         return prove(subject.sampler, setting, lambda target: in_batches(subject.estimator(target)))
 
 

@@ -38,6 +38,7 @@ TREE = Setting("a pytree of four leaves", target_of_tree, in_the_limit=True)
 MATRIX = Setting("a matrix", any_matrix, in_the_limit=True)
 """For samplers that refuse a pytree."""
 MANY = Setting(f"d = {LARGE}", lambda positive: any_target(LARGE, positive), in_the_limit=True)
+FIFTY = Setting("d = 50", lambda positive: any_target(50, positive), in_the_limit=True)
 
 SETTINGS = (LINE, PLANE, NOISY, TREE, MANY)
 """The settings of a full proof."""

@@ -23,7 +23,7 @@ from sgmcmc_verification.checks.registry import PROOFS
 from sgmcmc_verification.checks.runner.execute import cached_target, execute
 from sgmcmc_verification.checks.tiers.premises.coordinates import same_for_fifty
 from sgmcmc_verification.checks.tiers.premises.data import knows_of_potential_alone
-from sgmcmc_verification.checks.tracing.step_map import step_map
+from sgmcmc_verification.checks.tracing.step_map import is_affine
 from sgmcmc_verification.targets.target import Target
 
 CLOSED_FORM, QUADRATURE = "gaussian_limit", "defect"
@@ -58,18 +58,7 @@ def is_witness(statement: Statement, subject: Subject, target: str) -> bool:
     gaussian = cached_target(target).gaussian is not None
     if target != next((name for name in names if (cached_target(name).gaussian is not None) == gaussian), None):
         return False
-    return not gaussian or (statement.name == CLOSED_FORM) == is_linear(subject, target)
-
-
-@functools.lru_cache(maxsize=64)
-def is_linear(subject: Subject, target: str) -> bool:
-    """True if a step on this target is an affine map of z and of its noise."""
-    law = cached_target(target)
-    try:
-        step_map(subject, law).affine(subject.step_size(law))
-    except RAISED:
-        return False
-    return True
+    return not gaussian or (statement.name == CLOSED_FORM) == is_affine(subject, cached_target(target))
 
 
 def proof_for(statement: Statement, subject: Subject, target: str) -> str:

@@ -15,7 +15,7 @@ from jax.flatten_util import ravel_pytree
 
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Inconclusive, NotAffine, NotApplicable, OutOfReach
-from sgmcmc_verification.checks.core.error_origin import one_line, place
+from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, place
 from sgmcmc_verification.checks.numerics.observables import observables
 from sgmcmc_verification.checks.numerics.quadrature import noise_rule
 from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
@@ -516,6 +516,16 @@ def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep
 
     program = record(from_variable, z, h)
     return JaxStep(target, sampler, estimator, _Template(state, z, unravel), program, recursion, subject)
+
+
+@lru_cache(maxsize=64)
+def is_affine(subject: Subject, target: Target) -> bool:
+    """True if a step on a target is an affine map of z and of its noise, at the usual step size."""
+    try:
+        step_map(subject, target).affine(subject.step_size(target))
+    except RAISED:
+        return False
+    return True
 
 
 @lru_cache(maxsize=16)

@@ -143,7 +143,7 @@ def step_of(sampler: Sampler) -> Builder:
     step = sampler.step
     while inspect.ismethod(step) and isinstance(step.__self__, OpenStates):
         step = step.__self__.sampler.step
-    return step
+    return step if inspect.ismethod(step) else inspect.unwrap(step)
 
 
 def _is_plain(value: Held) -> bool:

@@ -99,8 +99,8 @@ class SymbolAlgebra:
         return wrap(array, np.dtype(dtype))
 
     def symbols_in(self, value: Any) -> Any:
-        """The symbols in an array or in lists, as an array; numbers alone as they are."""
-        return converted_array(value) if holds_symbols(value) else value
+        """The symbols in an array or in lists, as an array; None if there are none."""
+        return converted_array(value) if holds_symbols(value) else None
 
     def of_scalar(self, value: float) -> Any:
         """The symbol of what became of the step size; any other number as it is."""

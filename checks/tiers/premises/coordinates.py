@@ -22,6 +22,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
@@ -35,13 +36,13 @@ from sgmcmc_verification.checks.programs.operations import (
     operations_and_numbers,
     subjaxprs,
 )
-from sgmcmc_verification.checks.proof.of_subject import proved_for_vectors
+from sgmcmc_verification.checks.proof.of_subject import proved_for_fifty, proved_for_vectors
 from sgmcmc_verification.checks.tiers.premises.fresh_draws import repeated
 from sgmcmc_verification.checks.tracing.acceptance import accepted_share
 from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator
 from sgmcmc_verification.checks.tracing.key_lineage import consumed_keys
 from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record
-from sgmcmc_verification.checks.tracing.step_map import HIGHEST, LOWEST
+from sgmcmc_verification.checks.tracing.step_map import HIGHEST, LOWEST, is_affine
 from sgmcmc_verification.samplers.estimators.host import Unintercepted
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import ParticleLaw
@@ -64,6 +65,8 @@ PULLS = tuple(sign * 0.25**k for k in range(9) for sign in (1.0, -1.0))
 ADDITIVE = 1e-5
 """Relative error of a logarithm of a chance, known to 1e-16, that is 1e-10 below 1 or more."""
 RATIO = "the logarithm of the chance is not so many times that of one"
+CORRELATED = "gaussian-correlated-2d"
+"""A Gaussian on which a step in Python may be affine: its law is then known in fifty coordinates too."""
 FLAT, LARGE = (2, 3), ((3, 131), (131, 3), (71, 73))
 """Shapes of a small matrix, whose entries have to be treated alike, and of some for which operations may be others."""
 CLOUDS = (2, 3, 7, 23)
@@ -319,7 +322,9 @@ def equal_coordinates(case: Case) -> Finding:
             raise OutOfReach("the method does not treat coordinates alike")
     many = _many(found, host)
     if host:
-        return _compared(case, found | {many: _response(case.subject, many, host, positive)}, tolerance)
+        shown = not positive and not is_affine(case.subject, find_target(CORRELATED)) and proved_for_fifty(case.subject)
+        compared = _compared(case, found | {many: _response(case.subject, many, host, positive)}, tolerance)
+        return dataclasses.replace(compared, meets=(HIGH_DIMENSION,) if shown else ())
     programs = {size: _operations(case.subject, size, positive) for size in (*SMALLER, *FEW)}
     programs = {size: each for size, each in programs.items() if each}
     usual = programs.get(FEW[0])

@@ -28,6 +28,7 @@ from sgmcmc_verification.checks.core.selection import claims_of
 from sgmcmc_verification.checks.core.start_position import start_state
 from sgmcmc_verification.checks.programs.operations import operations_and_numbers
 from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import ParticleLaw
 from sgmcmc_verification.samplers.interface.sampler import Sampler
@@ -40,6 +41,8 @@ CHUNK, CHUNKS = 16, 256
 """Keys of a call, and calls: 4096 draws of a block that one datum in 128 is from all miss it once in 10^14 times."""
 FEW = 3
 """Data with which the program of a step is compared with that of many."""
+ON_HOST, HOST_STEPS = (1.0, 8.0), 50
+"""Factors of the usual step size at which a host sampler takes steps, and how many at each."""
 FEWER = 1279
 """Data that are weighed: more than a batch has, and one less than a multiple of 32, 64, 128 and 256."""
 WEIGHED = 256
@@ -113,6 +116,8 @@ def every_datum_enters(case: Case) -> Finding:
     A step that reads no data but through the estimator, and is one program for any number of them, knows of U alone:
     its law with data is the one that it has without. Noise in the gradient is a question of its own.
     """
+    if on_host(case.subject.sampler(find_target(case.subject.row.targets[0]))):
+        return _of_host(case)
     missing = missed(case.subject)
     if missing == [] and (wrong := _misweighed(case)) is not None:
         return wrong
@@ -120,16 +125,44 @@ def every_datum_enters(case: Case) -> Finding:
     shown = missing is None and knows_of_potential_alone(case.subject)
     missing = missing or []
     first, last = (missing[0] * SIZE // BLOCKS, (missing[-1] + 1) * SIZE // BLOCKS - 1) if missing else (0, 0)
+    wrong = f"{len(missing)} of {BLOCKS} blocks of {SIZE} data never enter, from the data {first} to {last}"
+    return _finding(case, len(missing), wrong if missing else fine, shown)
+
+
+def _of_host(case: Case) -> Finding:
+    """The finding on a sampler in Python whose steps are the same without data, with few and with many.
+
+    Raises OutOfReach where they are not: each of its steps takes Python long, and the data are many.
+    """
+    (few, some), (many, others) = pulled(0.0, FEW), pulled(0.0)
+    try:
+        runs = [_run(case.subject, target) for target in (dataclasses.replace(few, terms=None), few, many)]
+    except RAISED as error:
+        raise OutOfReach(f"the sampler does not run on a target with {SIZE} data ({one_line(error, 120)})") from None
+    if some or others or not all(np.array_equal(runs[0], run, equal_nan=True) for run in runs):
+        raise OutOfReach("a host sampler that knows of the data is called from Python: too many steps")
+    return _finding(case, 0, f"without data, with {FEW} and with {SIZE} its steps are the same", shown=True)
+
+
+def _run(subject: Subject, target: Target) -> np.ndarray:
+    """The positions of some steps of a host sampler at two step sizes."""
+    sampler, estimator, path = subject.sampler(target), HostExact(target), []
+    for seed, factor in enumerate(ON_HOST):
+        rng = np.random.default_rng(seed)
+        state = sampler.init(rng, np.asarray(target.example), estimator)
+        for _ in range(HOST_STEPS):
+            state = sampler.step(rng, state, factor * subject.step_size(target), estimator)
+            path.append(np.array(sampler.position(state)))
+    return np.array(path)
+
+
+def _finding(case: Case, missing: int, reason: str, shown: bool) -> Finding:
     return Finding(
-        effect=float(len(missing)),
+        effect=float(missing),
         tolerance=Tolerance.identity("a block is drawn or it is not"),
         minimum_detectable_effect=1.0,
         required_sensitivity=1.0,
-        reason=(
-            f"{len(missing)} of {BLOCKS} blocks of {SIZE} data never enter, from the data {first} to {last}"
-            if missing
-            else fine
-        ),
+        reason=reason,
         statistic="blocks of data that never change a step",
         unit="blocks",
         step_size=case.step_size,
@@ -219,12 +252,10 @@ def missed(subject: Subject) -> list[int] | None:
 
     Raises:
         NotApplicable: for particles.
-        OutOfReach: on the host, and for a sampler that does not run on such a target.
+        OutOfReach: for a sampler that does not run on such a target.
     """
     if ParticleLaw in claims_of(subject):
         raise NotApplicable("particles move by all data")
-    if on_host(subject.sampler(find_target(subject.row.targets[0]))):
-        raise OutOfReach("a host sampler is called from Python: too many steps")
     first, (moved, reads) = still(SIZE), pulled(1.0)
     try:
         samplers = [subject.sampler(target) for target in (first, moved)]

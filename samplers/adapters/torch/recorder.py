@@ -48,7 +48,7 @@ class Algebra(Protocol):
         ...
 
     def symbols_in(self, value: Foreign) -> Foreign:
-        """An array of the objects in a value of Python; numbers alone as they are."""
+        """An array of the objects in a value of Python or NumPy; None if there are none."""
         ...
 
     def of_scalar(self, value: float) -> Foreign:
@@ -267,25 +267,25 @@ class Items(TorchFunctionMode):
     ) -> Foreign:
         del types
         kwargs = kwargs or {}
-        if func in MAKING_TENSORS and not isinstance(args[0], torch.Tensor):
-            made = self.recorder.to_tensor(self.recorder.algebra.symbols_in(args[0]))
-            if made is not None:
-                dtype = kwargs.get("dtype") or (args[1] if len(args) > 1 else None)
-                return made if dtype is None else made.to(dtype)
-        if not args or not isinstance(args[0], torch.Tensor) or not self.recorder.is_followed(args[0]):
+        if func in MAKING_TENSORS:
+            symbols = self.recorder.algebra.symbols_in(args[0])
+            made = None if symbols is None else self.recorder.to_tensor(symbols)
+            return func(*args, **kwargs) if made is None else made.to(kwargs.get("dtype") or made.dtype)
+        if func not in MAKING_NUMBERS or not self.recorder.is_followed(args[0]):
             return func(*args, **kwargs)
-        if func in MAKING_ARRAYS:
-            return self.recorder.to_array(args[0].detach())
-        if func is torch.Tensor.tolist:
-            return self.recorder.to_array(args[0].detach()).tolist()
-        if func in (torch.Tensor.item, torch.Tensor.__float__) and args[0].is_floating_point():
-            number = args[0].detach().reshape(-1).tolist()[0]
-            return self.recorder.algebra.number(number, self.recorder.objects(args[0]).reshape(-1)[0])
-        return func(*args, **kwargs)
+        if func not in ITEMS:
+            array = self.recorder.to_array(args[0].detach())
+            return array.tolist() if func is torch.Tensor.tolist else array
+        if not args[0].is_floating_point():
+            return func(*args, **kwargs)
+        number = args[0].detach().reshape(-1).tolist()[0]
+        return self.recorder.algebra.number(number, self.recorder.objects(args[0]).reshape(-1)[0])
 
 
 MAKING_TENSORS = frozenset({torch.tensor, torch.as_tensor, torch.asarray})
-MAKING_ARRAYS = frozenset({torch.Tensor.numpy, torch.Tensor.__array__})
+ITEMS = frozenset({torch.Tensor.item, torch.Tensor.__float__})
+MAKING_NUMBERS = frozenset({*ITEMS, torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.tolist})
+"""Functions that make tensors of what Python or NumPy has, and those that make of tensors what these have."""
 FEW = 4
 """Numbers of a tensor that are looked at one by one, for what became of the step size in Python."""
 NUMBERS_LEAVE = frozenset({"_local_scalar_dense", "item", "is_nonzero", "equal"})

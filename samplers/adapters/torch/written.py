@@ -5,7 +5,6 @@ generator whose draws are chosen (`Seeding`) a seed is a number that is known ag
 torch that has it are those of the generator of the step. With a generator of NumPy itself nothing is changed.
 """
 
-import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator
@@ -14,29 +13,30 @@ from contextlib import contextmanager
 from sgmcmc_verification.samplers.adapters.common import Foreign
 from sgmcmc_verification.samplers.estimators.host import Seeding, Unintercepted
 
-ON_TAPE = "sgmcmc_on_tape"
-"""Attribute of a function that runs on chosen draws."""
 
+class OnTape:
+    """`init` or `step` of a sampler of torch, whose first argument is its generator; it is copied with its object.
 
-def on_tape(function: Callable[..., Foreign]) -> Callable[..., Foreign]:
-    """`init` or `step` of a sampler of torch, whose first argument is its generator."""
+    Args:
+        function: as it was written.
+    """
 
-    @functools.wraps(function)
-    def run(rng: Foreign, *args: Foreign) -> Foreign:
+    def __init__(self, function: Callable[..., Foreign]) -> None:
+        self.__wrapped__ = function
+
+    def __call__(self, rng: Foreign, *args: Foreign) -> Foreign:
+        """What the function returns, with its draws from the generator if those are chosen."""
         if not isinstance(rng, Seeding):
-            return function(rng, *args)
+            return self.__wrapped__(rng, *args)
         with _followed(rng):
-            return function(rng, *args)
-
-    run.__dict__[ON_TAPE] = True
-    return run
+            return self.__wrapped__(rng, *args)
 
 
 def is_on_tape(function: Foreign) -> bool:
-    """True for a function that `on_tape` has made, and for a method of a sampler that has it inside."""
+    """True for what runs on chosen draws, and for a method of a sampler that has it inside."""
     while hasattr(function, "__self__") and hasattr(function.__self__, "sampler"):
         function = function.__self__.sampler.step
-    return ON_TAPE in getattr(function, "__dict__", {})
+    return isinstance(function, OnTape)
 
 
 def is_written_in_torch(function: Foreign) -> bool:

@@ -1,7 +1,9 @@
 """Samplers of torch, followed below autograd: libraries, optimisers of strangers, reasons, and planted errors."""
 
+import ctypes
 import dataclasses
 import math
+import struct
 from typing import Any
 
 import numpy as np
@@ -176,8 +178,13 @@ def test_the_place_of_an_operation_that_is_not_known_is_told():
 
 
 def test_numbers_that_leave_torch_unseen_are_seen_by_real_steps():
-    """`.numpy()` is no operation of torch."""
-    assert SEEN in reason_of(lambda p: p.add_(float(p.detach().numpy()[0]) * 1e-3))
+    """The memory of a tensor, read as bytes, is no operation of torch."""
+    first = lambda p: struct.unpack("d", ctypes.string_at(p.data_ptr(), 8))[0]
+    assert SEEN in reason_of(lambda p: p.add_(first(p.detach()) * 1e-3))
+
+
+def test_numbers_that_leave_torch_for_numpy_are_symbols_there():
+    assert reason_of(lambda p: p.add_(torch.tensor(p.detach().numpy() * 0.0))) == ""
 
 
 def test_a_lost_factor_is_seen(monkeypatch):

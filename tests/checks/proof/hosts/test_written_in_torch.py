@@ -1,0 +1,155 @@
+"""Samplers that somebody has written in torch: read and proved where their draws are those of the step, else not."""
+
+import math
+
+import jax
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from sgmcmc_verification.checks.core.lookup import resolve_object  # noqa: E402
+from sgmcmc_verification.checks.proof.of_subject import proofs_of  # noqa: E402
+from sgmcmc_verification.checks.proof.settings import LINE, PLANE  # noqa: E402
+from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator  # noqa: E402
+from sgmcmc_verification.checks.tracing.step_map import is_affine  # noqa: E402
+from sgmcmc_verification.samplers.estimators.host import HostExact, estimator_key  # noqa: E402
+from sgmcmc_verification.samplers.simple import simple_sampler  # noqa: E402
+from tests.helpers.strangers import target  # noqa: E402
+
+
+def fresh(rng):
+    return torch.Generator().manual_seed(int(rng.integers(2**63)))
+
+
+def constant(rng):
+    return torch.Generator().manual_seed(7)
+
+
+def twice(rng):
+    """Two generators of one seed, the second for the second leaf of the state."""
+    seed = int(rng.integers(2**31 - 1))
+    torch.randn(3, generator=torch.Generator().manual_seed(seed))
+    return torch.Generator().manual_seed(seed)
+
+
+def by_numpy(rng):
+    seed = int(rng.integers(2**63))
+    np.random.default_rng(seed)
+    return torch.Generator().manual_seed(seed + 1)
+
+
+def gradient(rng, oracle, x):
+    return torch.as_tensor(np.array(oracle.estimate(estimator_key(rng, oracle), (), x.numpy().copy())[0].gradient))
+
+
+def langevin(generator=fresh, noise=1.0, draw=None):
+    """SGLD in place."""
+    draw = draw or (lambda x, g: torch.randn(x.shape, generator=g, dtype=x.dtype))
+
+    def step(rng, state, h, oracle):
+        x = state["x"]
+        xi = draw(x, generator(rng))
+        x.sub_(gradient(rng, oracle, x), alpha=float(h)).add_(xi, alpha=noise * math.sqrt(2 * float(h)))
+        return state
+
+    init = lambda rng, position, oracle: {"x": torch.tensor(np.array(position))}
+    return simple_sampler(step, init=init, position=lambda s: s["x"].numpy().copy(), backend="host")
+
+
+class Cloud:
+    __slots__ = ("momentum", "x")
+
+    def __init__(self, x, momentum):
+        self.x, self.momentum = x, momentum
+
+    @property
+    def position(self):
+        return self.x.detach().cpu().numpy().copy()
+
+
+class Underdamped:
+    """Kick, drift, friction on an object with slots; `heat` multiplies the variance of the noise."""
+
+    backend = "host"
+
+    def __init__(self, heat=1.0, generator=fresh):
+        self.heat, self.generator = heat, generator
+
+    def init(self, rng, position, oracle):
+        x = torch.tensor(np.array(position))
+        return Cloud(x, torch.zeros_like(x).normal_(generator=self.generator(rng)))
+
+    @torch.no_grad()
+    def step(self, rng, cloud, step_size, oracle):
+        h, p, x = float(step_size), cloud.momentum, cloud.x
+        p.sub_(gradient(rng, oracle, x), alpha=h)
+        x.add_(p, alpha=h)
+        kept = math.exp(-h)
+        noise = torch.randn_like(p, generator=self.generator(rng))
+        p.mul_(kept).add_(noise, alpha=math.sqrt(self.heat * (1 - kept**2)))
+        return cloud
+
+
+def globally(rng):
+    torch.manual_seed(int(rng.integers(2**63)))
+
+
+def subject_of(sampler):
+    (subject, *_) = resolve_object("mine", sampler)
+    return subject
+
+
+def proved(sampler):
+    with jax.enable_x64(True):
+        found = proofs_of(subject_of(sampler))
+        return {setting.name: found[setting.name].verdict for setting in (LINE, PLANE) if setting.name in found}
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        langevin(),
+        langevin(draw=lambda x, g: torch.empty_like(x).normal_(0.0, 1.0, generator=g)),
+        langevin(draw=lambda x, g: torch.normal(torch.zeros_like(x), 1.0, generator=g)),
+        langevin(draw=lambda x, g: (torch.randn_like(x, generator=g) + torch.randn_like(x, generator=g)) / 2**0.5),
+        langevin(globally, draw=lambda x, g: torch.randn_like(x)),
+        Underdamped(),
+    ],
+)
+def test_what_draws_from_generators_that_the_step_has_seeded_is_proved(right):
+    assert set(proved(right).values()) == {"pass"}
+    assert is_affine(subject_of(right), target("gaussian-correlated-2d"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        langevin(noise=1.1),
+        langevin(constant),
+        langevin(twice),
+        langevin(by_numpy),
+        langevin(lambda rng: None, draw=lambda x, g: torch.randn_like(x)),
+        langevin(draw=lambda x, g: torch.randn(1, generator=g, dtype=x.dtype).expand(x.shape)),
+        Underdamped(heat=2.0),
+        Underdamped(generator=constant),
+    ],
+)
+def test_what_is_wrong_or_draws_from_elsewhere_is_not(wrong):
+    assert proved(wrong).get(PLANE.name) != "pass"
+
+
+@pytest.mark.parametrize("elsewhere", [langevin(constant), langevin(twice), langevin(by_numpy)])
+def test_no_number_is_computed_from_draws_that_are_not_those_of_the_step(elsewhere):
+    assert not is_affine(subject_of(elsewhere), target("gaussian-correlated-2d"))
+
+
+def test_the_generator_of_torch_is_left_as_it_was_found():
+    law, oracle = target("gaussian-correlated-2d"), HostExact(target("gaussian-correlated-2d"))
+    sampler = subject_of(langevin(globally, draw=lambda x, g: torch.randn_like(x))).sampler(law)
+    state = sampler.init(np.random.default_rng(0), law.example, oracle)
+    before = torch.random.get_rng_state()
+    after = sampler.step(ScriptedGenerator(np.array([1.0, -2.0])), state, 0.5, oracle)
+    assert torch.equal(before, torch.random.get_rng_state())
+    gradient = np.asarray(jax.grad(law.potential)(law.example))
+    np.testing.assert_allclose(sampler.position(after), np.asarray(law.example) - 0.5 * gradient + [1.0, -2.0])
