@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.typing import ArrayLike
 
 from sgmcmc_verification.samplers.estimators.basic import Exact, compiled_gradient
 from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Position
@@ -30,12 +31,15 @@ class Seeding:
 
     seeds: dict[int, set[bytes]] | None = None
 
-    def new_seed(self, low: Any, high: Any, size: Any) -> int | None:
+    def new_seed(self, low: ArrayLike, high: ArrayLike | None, size: object) -> int | None:
         """A seed that no other call is given; None for what is no seed, or is not to be one."""
         low, high = (0, low) if high is None else (low, high)
-        if self.seeds is None or size is not None or np.ndim(low) or np.ndim(high) or int(high) - int(low) < WIDE:
+        if self.seeds is None or size is not None or np.ndim(low) or np.ndim(high):
             return None
-        seed = int(low) + FIRST_SEED + len(self.seeds)
+        first = int(np.asarray(low))
+        if int(np.asarray(high)) - first < WIDE:
+            return None
+        seed = first + FIRST_SEED + len(self.seeds)
         self.seeds[seed] = set()
         return seed
 

@@ -141,8 +141,8 @@ def whole_state(
         needed = _needed(sampler, start, estimator, step_size, places)
         others = [i for i in others if i in needed]
     elif others and places is not None:
-        read = _read_on_host(sampler, start, estimator, STEP_SIZES[0] * step_size, others, make_key)
-        others = [i for i in others if i in read]
+        used = _read_on_host(sampler, start, estimator, STEP_SIZES[0] * step_size, others, make_key)
+        others = [i for i in others if i in used]
     caches = _caches(sampler, start, estimator, step_size, others, make_key, compiled) if others else []
     computed = places is None and set(caches) >= _sources(sampler, structure, leaves)
     if places is None and not computed:

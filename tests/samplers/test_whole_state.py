@@ -307,6 +307,46 @@ def test_numbers_that_a_step_in_python_reads_are_part_of_z_and_records_are_not(r
         assert np.array_equal(z.rest[0], state["mean"])
 
 
+class HostKernel:
+    """Random-walk Metropolis in NumPy that keeps the potential of its position, beside a momentum that `kept` reads."""
+
+    backend = "host"
+
+    def __init__(self, stale=False):
+        self.stale = stale
+
+    def init(self, rng, position, estimator):
+        return {"p": np.ones(2), "u": float(energy(estimator, position)), "position": np.array(position)}
+
+    def step(self, rng, state, step_size, estimator):
+        p = 0.5 * state["p"] + rng.normal(size=2)
+        y = state["position"] + np.sqrt(2 * step_size) * p
+        u = float(energy(estimator, y))
+        if np.log(rng.random()) >= state["u"] - u:
+            return {**state, "p": p}
+        return {"p": p, "u": state["u"] if self.stale else u, "position": y}
+
+
+def energy(estimator, x):
+    return estimator.estimate(jax.random.key(0), (), x)[0].potential
+
+
+@pytest.mark.parametrize("stale", [False, True])
+def test_a_cache_of_a_sampler_in_python_follows_from_the_position_and_a_stale_one_does_not(stale):
+    sampler, estimator = complete(HostKernel(stale)), Exact(PLANE)
+    start = sampler.init(np.random.default_rng(0), PLANE.example, estimator)
+    found = whole_state(sampler, start, estimator, 1 / PLANE.curvature, np.random.default_rng)
+    state = start
+    for i in range(6):
+        state = sampler.step(np.random.default_rng(i), state, 0.1, estimator)
+    z = found.unpack(state)
+    assert np.array_equal(z.position, state["position"])
+    assert len(z.rest) == 1 + stale
+    again = found.pack(np.random.default_rng(9), z, estimator)
+    assert again["u"] == pytest.approx(state["u"])
+    assert all(np.array_equal(again[name], state[name]) for name in ("p", "position"))
+
+
 class Scaled:
     """A state in units of its own, alone or beside a momentum."""
 

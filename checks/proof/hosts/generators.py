@@ -26,7 +26,7 @@ LAWS: tuple[str, ...] = (
 _Generator: Any = np.random.Generator
 
 
-class Draws(Seeding, _Generator):
+class Draws(_Generator, Seeding):
     """A generator whose methods rest on one, `drawn`; a law that is not known raises Unreadable."""
 
     def __init__(self) -> None:

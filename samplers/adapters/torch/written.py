@@ -25,7 +25,7 @@ class OnTape:
         self.__wrapped__ = function
 
     def __call__(self, rng: Foreign, *args: Foreign) -> Foreign:
-        """What the function returns, with its draws from the generator if those are chosen."""
+        """Call the function, with its draws from the generator if those are chosen."""
         if not isinstance(rng, Seeding):
             return self.__wrapped__(rng, *args)
         with _followed(rng):
