@@ -161,9 +161,11 @@ class _Expander:
     @property
     def potential(self) -> Polynomial:
         """U / T of the position."""
-        dimension = self.traced.dimension
+        return self._potential_at(self.z[: self.traced.dimension])
+
+    def _potential_at(self, position: Sequence[Polynomial]) -> Polynomial:
         inverse = 1 / Fraction(self.temperature).limit_denominator(1000)
-        return self.ring.generator(Jet("U", (0,) * dimension, tuple(self.z[:dimension]))).scaled(inverse)
+        return self.ring.generator(Jet("U", (0,) * len(position), tuple(position))).scaled(inverse)
 
     def expansion(self) -> Expansion:
         """All regions, the outcomes of finite draws averaged over."""
@@ -231,21 +233,23 @@ class _Expander:
         return self.traced.with_inexact(leaves, [symbol(i) if i in self.memory else a for i, a in entries])
 
     @property
-    def _is_declared(self) -> bool:
-        return self.dynamics is not None and self.dynamics.dim == self.traced.size
+    def _declared(self) -> Dynamics | None:
+        """The declared SDE, if it is one of all numbers of z."""
+        return self.dynamics if self.dynamics is not None and self.dynamics.dim == self.traced.size else None
 
     def _law(self, reader: Reader) -> tuple[Density, Recipe | None]:
         """exp(-H) and the D and Q of the declared SDE, or the density of the position alone."""
-        if self.dynamics is None or not self._is_declared:
+        declared = self._declared
+        if declared is None:
             return Density(self.potential, self.variables), None
-        H = evaluated(reader, self.dynamics.H, self.z).item()
-        D, Q = (evaluated(reader, lambda y, m=m: dense(m(y)), self.z) for m in (self.dynamics.D, self.dynamics.Q))
+        H = evaluated(reader, declared.H, self.z).item()
+        D, Q = (evaluated(reader, lambda y, m=m: dense(m(y)), self.z) for m in (declared.D, declared.Q))
         return Density(H, self.variables), Recipe(D, Q)
 
     def _with_law(self, region: Region | Unreadable) -> Region | Unreadable:
         """The region with the Hamiltonian that its moments have, averaged as they are, where none is declared."""
         size, dimension = self.traced.size, self.traced.dimension
-        if isinstance(region, Unreadable) or self._is_declared or size == dimension:
+        if isinstance(region, Unreadable) or self._declared is not None or size == dimension:
             return region
         hamiltonian = self._solved(region)
         if hamiltonian is None:
@@ -256,12 +260,10 @@ class _Expander:
         """U / T and a quadratic of what else is in z, where the position is a part of z; None if there is none."""
         if region.places is None:
             return None
-        positions = [self.z[place] for place in region.places]
-        inverse = 1 / Fraction(self.temperature).limit_denominator(1000)
-        potential = self.ring.generator(Jet("U", (0,) * len(positions), tuple(positions))).scaled(inverse)
-        taken = {number for p in positions for number in p.numbers()}
+        position = [self.z[place] for place in region.places]
+        taken = {number for p in position for number in p.numbers()}
         return solved_hamiltonian(
-            region.moments, potential, self.variables, [v for v in self.variables if v not in taken]
+            region.moments, self._potential_at(position), self.variables, [v for v in self.variables if v not in taken]
         )
 
     def _readout(self, step: Stepped, increment: Sequence[Series]) -> Moments | None:

@@ -126,15 +126,14 @@ def prove(
     setting = of_dimension(setting) if isinstance(setting, int) else setting
     start = time.perf_counter()
     found: _Found
+    left_out: tuple[str, ...] = ()
     with jax.enable_x64(True):
         try:
             found = _proved(sampler, setting, estimator)
-        except Unreadable as error:
+        except (Unreadable, NotForThese) as error:
             found = _Found("undecided", str(error))
-        except NotForThese as error:
-            refused = _made(_Found("undecided", str(error)), setting.name, time.perf_counter() - start)
-            return replace(refused, left_out=(str(error),))
-    return _made(found, setting.name, time.perf_counter() - start)
+            left_out = (str(error),) if isinstance(error, NotForThese) else ()
+    return replace(_made(found, setting.name, time.perf_counter() - start), left_out=left_out)
 
 
 def prove_everywhere(

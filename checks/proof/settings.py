@@ -1,7 +1,7 @@
 """Kinds of positions that a step is read for: what is right for two numbers may be wrong for a pytree, or for many."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sgmcmc_verification.checks.proof.potential import any_matrix, any_target, target_of_tree
 from sgmcmc_verification.targets.target import Target
@@ -37,8 +37,7 @@ NOISY = Setting("d = 2 with gradient noise", lambda positive: any_target(2, posi
 TREE = Setting("a pytree of four leaves", target_of_tree, in_the_limit=True)
 MATRIX = Setting("a matrix", any_matrix, in_the_limit=True)
 """For samplers that refuse a pytree."""
-MANY = Setting(f"d = {LARGE}", lambda positive: any_target(LARGE, positive), in_the_limit=True)
-FIFTY = Setting("d = 50", lambda positive: any_target(50, positive), in_the_limit=True)
+MANY, FIFTY = (replace(of_dimension(dimension), in_the_limit=True) for dimension in (LARGE, 50))
 
 SETTINGS = (LINE, PLANE, NOISY, TREE, MANY)
 """The settings of a full proof."""

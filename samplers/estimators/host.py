@@ -19,6 +19,8 @@ class Unintercepted(Exception):
 
 WIDE = 2**31 - 1
 """Width of a range of whole numbers of which one is drawn as the seed of another generator, and for nothing else."""
+FIRST_SEED = 1_500_450_271
+"""The seeds of a step are it and those after it: no program has such a constant."""
 
 
 class Seeding:
@@ -42,10 +44,6 @@ class Seeding:
         seed = first + FIRST_SEED + len(self.seeds)
         self.seeds[seed] = set()
         return seed
-
-
-FIRST_SEED = 1_500_450_271
-"""The seeds of a step are it and those after it: no program has such a constant."""
 
 
 def estimator_key(generator: np.random.Generator, estimator: Estimator) -> Any:

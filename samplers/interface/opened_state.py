@@ -138,11 +138,17 @@ def with_objects(sampler: Sampler) -> Sampler:
     return step.__self__.sampler if inspect.ismethod(step) and isinstance(step.__self__, OpenStates) else sampler
 
 
-def step_of(sampler: Sampler) -> Builder:
-    """The step that was written, of a sampler that has it by the numbers of its states."""
+def step_inside(sampler: Sampler) -> Builder:
+    """The step by objects, of a sampler that has it by the numbers of its states."""
     step = sampler.step
     while inspect.ismethod(step) and isinstance(step.__self__, OpenStates):
         step = step.__self__.sampler.step
+    return step
+
+
+def step_of(sampler: Sampler) -> Builder:
+    """The step that was written, whatever wraps it."""
+    step = step_inside(sampler)
     return step if inspect.ismethod(step) else inspect.unwrap(step)
 
 

@@ -239,7 +239,7 @@ def is_count(leaf: ArrayLike) -> bool:
 def _read_on_host(
     sampler: Sampler, start: State, estimator: Estimator, h: float, others: list[int], make_key: Callable[[int], Key]
 ) -> set[int]:
-    """Those of some places of which anything else in the next state depends, by steps from states with other values.
+    """Those of some places on which anything else in the next state depends, by steps from states with other values.
 
     A record changes itself alone. What enters a chance shows where it is so far off that no coin has a choice.
     """

@@ -34,13 +34,14 @@ from sgmcmc_verification.checks.proof.hosts.symbols import apply as apply_to_ent
 from sgmcmc_verification.checks.proof.reader.values import Array, objects
 from sgmcmc_verification.samplers.adapters.torch import ADAPTERS
 from sgmcmc_verification.samplers.adapters.torch.adapter import TorchMixin
-from sgmcmc_verification.samplers.adapters.torch.written import is_on_tape
+from sgmcmc_verification.samplers.adapters.torch.written import OnTape
+from sgmcmc_verification.samplers.interface.opened_state import step_inside
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 
 
 def is_of_torch(sampler: Sampler) -> bool:
     """True for a sampler of torch behind an adapter of this suite, or that somebody has written in torch."""
-    return isinstance(sampler, TorchMixin) or is_on_tape(sampler.step)
+    return isinstance(sampler, TorchMixin) or isinstance(step_inside(sampler), OnTape)
 
 
 class SymbolAlgebra:

@@ -114,7 +114,8 @@ def every_datum_enters(case: Case) -> Finding:
     1279 data, in the mean, as by the same pull in the prior.
 
     A step that reads no data but through the estimator, and is one program for any number of them, knows of U alone:
-    its law with data is the one that it has without. Noise in the gradient is a question of its own.
+    its law with data is the one that it has without. Noise in the gradient is a question of its own. Where Python takes
+    the steps, they themselves have to be the same without data, with few and with many.
     """
     if on_host(case.subject.sampler(find_target(case.subject.row.targets[0]))):
         return _of_host(case)

@@ -32,13 +32,6 @@ class OnTape:
             return self.__wrapped__(rng, *args)
 
 
-def is_on_tape(function: Foreign) -> bool:
-    """True for what runs on chosen draws, and for a method of a sampler that has it inside."""
-    while hasattr(function, "__self__") and hasattr(function.__self__, "sampler"):
-        function = function.__self__.sampler.step
-    return isinstance(function, OnTape)
-
-
 def is_written_in_torch(function: Foreign) -> bool:
     """True for a function, or method, in whose module torch is a global."""
     function = inspect.unwrap(function)
