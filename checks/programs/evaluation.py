@@ -90,9 +90,9 @@ def values_of(closed: Any, args: Sequence[Any]) -> list[jax.Array]:
         raise Unsupported("an operation without a rule")
     if not all(map(_can_be_made, (v.aval for v in closed.jaxpr.outvars))):
         raise Unsupported("an output of weak type")
-    flat = [_inward(a) for a in args]
+    flat = [inward(a) for a in args]
     with np.errstate(all="ignore"):
-        outputs = _Evaluation().run(closed.jaxpr, [_inward(c) for c in closed.consts], flat)
+        outputs = Evaluation().run(closed.jaxpr, [inward(c) for c in closed.consts], flat)
     return [_outward(x, v.aval) for x, v in zip(outputs, closed.jaxpr.outvars, strict=True)]
 
 
@@ -152,7 +152,7 @@ def _is_of_keys(dtype: Any) -> bool:
     return bool(jnp.issubdtype(dtype, jax.dtypes.prng_key))
 
 
-def _inward(value: Any) -> np.ndarray:
+def inward(value: Any) -> np.ndarray:
     """An array of NumPy; of keys the whole numbers that stand for them."""
     if isinstance(value, jax.Array) and _holds_keys(value):
         return keys.of_words(np.asarray(jax.random.key_data(value)))
@@ -171,7 +171,7 @@ def _can_be_made(aval: Any) -> bool:
     return not weak or (aval.shape == () and aval.dtype == jnp.result_type(aval.dtype.type(0).item()))
 
 
-class _Evaluation:
+class Evaluation:
     """One evaluation, which counts its operations."""
 
     def __init__(self) -> None:
@@ -186,15 +186,16 @@ class _Evaluation:
         held.update(zip(jaxpr.invars, args, strict=True))
         read = lambda v: np.asarray(v.val, _dtype(v.aval)) if isinstance(v, core.Literal) else held[v]
         for equation in jaxpr.eqns:
-            outputs = self._apply(equation, [read(v) for v in equation.invars])
+            outputs = self.apply(equation, [read(v) for v in equation.invars])
             for variable, value in zip(equation.outvars, outputs, strict=True):
                 held[variable] = _typed(value, variable.aval)
         return [read(v) for v in jaxpr.outvars]
 
-    def _apply(self, equation: Any, inputs: list[np.ndarray]) -> Sequence[np.ndarray]:
+    def apply(self, equation: Any, inputs: list[np.ndarray]) -> Sequence[np.ndarray]:
+        """The outputs of an operation."""
         name, params = equation.primitive.name, equation.params
         if name in CALLS and (inner := called(params)) is not None:
-            return self.run(inner[0], [_inward(c) for c in inner[1]], inputs)
+            return self.run(inner[0], [inward(c) for c in inner[1]], inputs)
         if name == "scan":
             return self._scan(params, inputs)
         if name == "while":
@@ -205,7 +206,7 @@ class _Evaluation:
         return RULES[name](inputs, params)
 
     def _closed(self, program: Any, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        return self.run(program.jaxpr, [_inward(c) for c in program.consts], inputs)
+        return self.run(program.jaxpr, [inward(c) for c in program.consts], inputs)
 
     def _scan(self, params: Any, inputs: list[np.ndarray]) -> list[np.ndarray]:
         body, length, first = params["jaxpr"], params["length"], params["num_consts"]

@@ -1,5 +1,6 @@
 """The expansion of a step in s = sqrt(h), on each region of the state space that its branches make."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -7,6 +8,7 @@ from typing import Any
 
 import jax
 
+from sgmcmc_verification.checks.proof.averaging import SCALES, averaged_moments
 from sgmcmc_verification.checks.proof.draws import Expectation, draws_in
 from sgmcmc_verification.checks.proof.errors import PrecisionLost, TooManyBranches, Unreadable
 from sgmcmc_verification.checks.proof.kinetic import solved_hamiltonian
@@ -128,17 +130,35 @@ def expand(
     """
     with jax.enable_x64(True):
         traced = Traced(sampler, estimator, target)
-        for slack in SLACKS:
-            try:
-                return _Expander(traced, target, order, slack, dynamics, temperature, memory).expansion()
-            except PrecisionLost:
-                continue
+        at = lambda scale: _expansion(traced, target, order, dynamics, temperature, memory, scale)
+        try:
+            return at(None)
+        except Unreadable as error:
+            if not error.reason.startswith(NOT_SMALL) or traced.size == traced.dimension:
+                raise
+            for scale in SCALES:
+                with contextlib.suppress(Unreadable):
+                    return at(scale)
+            raise
+
+
+def _expansion(traced: Traced, target: Target, order: int, *rest: Any) -> Expansion:
+    """The expansion with as many powers of s as divisions by it ask for; see `_Expander` for the rest."""
+    for slack in SLACKS:
+        try:
+            return _Expander(traced, target, order, slack, *rest).expansion()
+        except PrecisionLost:
+            continue
     raise Unreadable(f"more than {SLACKS[-1]} powers of sqrt(h) are lost in divisions by h")
 
 
 @dataclass(eq=False)
 class _Expander:
-    """One attempt at an expansion, with a ring of its own."""
+    """One attempt at an expansion, with a ring of its own.
+
+    Attributes:
+        scale: k if what z holds beside the position is taken for momenta of a fixed decay, of size s^k (`averaging`).
+    """
 
     traced: Traced
     target: Target
@@ -147,6 +167,7 @@ class _Expander:
     dynamics: Dynamics | None
     temperature: float
     memory: frozenset[int]
+    scale: int | None
     notes: set[str] = field(default_factory=set)
     limits: set[str] = field(default_factory=set)
 
@@ -192,7 +213,8 @@ class _Expander:
         if not read:
             raise unread[0].error if unread else Unreadable("no region of the state space with a point in it")
         said = tuple(sorted(self.notes)), tuple(sorted(self.limits))
-        return Expansion(self.order, self.ring, self.variables, self.potential, read, tuple(unread), *said)
+        variables = read[0].density.variables
+        return Expansion(self.order, self.ring, variables, self.potential, read, tuple(unread), *said)
 
     def _one_path(self, path: Path) -> Region | Unreadable:
         reader = new_reader(self.space, path)
@@ -208,11 +230,13 @@ class _Expander:
             self.limits |= reader.limits
 
     def _region(self, reader: Reader) -> Region:
-        start = [self.space.lift(p) for p in self.z]
+        start = [self.space.lift(p).shifted(k) for p, k in zip(self.z, self._powers, strict=True)]
         leaves = self._with_memory(reader, self.traced.packed(reader, start))
         before = len(reader.visited)
         step = self.traced.stepped(reader, leaves, self.space.power_of_step(2))
         require_one_state(reader.visited, before)
+        if self.scale is not None:
+            return self._averaged(reader, step)
         increment = [after - before for after, before in zip(step.z, start, strict=True)]
         _require_small(increment)
         chance = reader.path.chance
@@ -223,6 +247,25 @@ class _Expander:
         if chance is not None and readout:
             raise Unreadable("a coin in a step whose position is not z")
         return Region((), own, density, recipe, readout, places=places_in(self.z, step.start))
+
+    @property
+    def _powers(self) -> list[int]:
+        """The power of s with which each number of z goes."""
+        return [0 if i < self.traced.dimension else self.scale or 0 for i in range(self.traced.size)]
+
+    def _averaged(self, reader: Reader, step: Stepped) -> Region:
+        """The position, averaged over momenta of a fixed decay."""
+        places = places_in(self.z, step.start)
+        if places is None or self._declared is not None or places != tuple(range(self.traced.dimension)):
+            raise Unreadable(f"{NOT_SMALL}, and the position is not the first part of z, or more is declared")
+        path, own = reader.path, self.variables[self.traced.dimension :]
+        if path.chance is not None or path.weight != 1 or any(p.atoms() & {*own} for p in path.assumed):
+            raise Unreadable("a branch or a coin in a step with momenta of a fixed decay")
+        end = [after.shifted(-k) for after, k in zip(step.z, self._powers, strict=True)]
+        _require_fresh(end, path=path)
+        found = averaged_moments(self.z, end, places, self.order, self.expectation)
+        density = Density(self.potential, self.variables[: self.traced.dimension])
+        return Region((), found, density, None, None, places=places)
 
     def _with_memory(self, reader: Reader, leaves: list[Any]) -> list[Any]:
         """A state with symbols at the places of which nothing is known."""
@@ -249,7 +292,11 @@ class _Expander:
     def _with_law(self, region: Region | Unreadable) -> Region | Unreadable:
         """The region with the Hamiltonian that its moments have, averaged as they are, where none is declared."""
         size, dimension = self.traced.size, self.traced.dimension
-        if isinstance(region, Unreadable) or self._declared is not None or size == dimension:
+        if (
+            isinstance(region, Unreadable)
+            or self._declared is not None
+            or dimension in (size, len(region.density.variables))
+        ):
             return region
         hamiltonian = self._solved(region)
         if hamiltonian is None:

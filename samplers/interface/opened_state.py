@@ -105,8 +105,8 @@ class OpenStates:
         return opened(self.sampler.step(key, closed(state), step_size, estimator))
 
     def position(self, state: Opened) -> Position:
-        """The position of a state."""
-        return self.sampler.position(closed(state))
+        """The position of a state, its tensors as arrays."""
+        return jax.tree.map(_as_array, self.sampler.position(closed(state)))
 
 
 def open_state(sampler: Completed, position: Position, estimator: Estimator, step_size: float) -> Completed:
@@ -177,6 +177,10 @@ def _form(value: Held, leaves: list[Held], held: list[Held]) -> Form:
             raise Closed("an object that holds itself, or stands in two places")
         held.append(value)
     return _form_of_container(value, leaves, held)
+
+
+def _as_array(value: Held) -> Held:
+    return value.numpy(force=True) if isinstance(value, _tensor()) and not isinstance(value, np.ndarray) else value
 
 
 def _tensor() -> Held:

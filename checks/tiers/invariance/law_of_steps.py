@@ -62,6 +62,7 @@ from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import auxilia
 from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
 from sgmcmc_verification.checks.statistics.outcome import Outcome
 from sgmcmc_verification.samplers.interface.claims import Diffusion, ExactLaw, Exchange
+from sgmcmc_verification.samplers.interface.whole_state import is_key
 from sgmcmc_verification.targets.target import Target
 
 EXACT, RATES, OF_MANY, OF_HOSTS = 1 << 15, 1 << 14, 1 << 13, 1 << 11
@@ -80,6 +81,7 @@ PROMISED = 0.5
 """Relative error of the variance of the noise that is seen."""
 UNIT = "of the Dirichlet form"
 UNKNOWN = "the state holds more than the position, of a law that is not known"
+REMEMBERS = "the state holds more than z: an order or a count of the data makes steps differ"
 DOUBT = 1e-4
 """Level at which pilots have runs take the place of a hypothesis on that law; nothing is said of the sampler."""
 
@@ -128,6 +130,8 @@ def _law(case: Case, seed: int, several: int) -> Finding:
     else:
         functions = functions_of_variable(case.target, claims.temperature, auxiliary)
     runs = Runs(case.subject, case.target, with_phases(functions), long=False, auxiliary=auxiliary)
+    if case.target.terms is not None and _remembers(runs):
+        raise OutOfReach(REMEMBERS)
     tests = tests_proposals(case.subject, claims)
     h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
     steps = Steps(runs, functions, several, seed)
@@ -168,6 +172,17 @@ def law_of_rest(subject: Subject, target: Target) -> Auxiliary | None:
             raise OutOfReach(f"the state holds more than the position, and {reason}") from None
         mean, covariance = np.zeros(extra), claims.temperature * np.eye(extra)
     return Auxiliary(mean, np.linalg.cholesky(covariance))
+
+
+def _remembers(runs: Runs) -> bool:
+    """True if a state holds numbers beside z.
+
+    Without data they are known not to matter, by `closed_state`. With data the first step of an epoch is no step like
+    another.
+    """
+    state = example_state(runs.sampler, runs.target, runs.estimator)
+    size = lambda tree: sum(np.size(leaf) for leaf in jax.tree.leaves(tree) if not is_key(leaf))
+    return size(state) > size(runs.sampler.unpack(state))
 
 
 class Steps:

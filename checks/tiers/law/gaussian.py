@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -51,6 +51,8 @@ STABLE = 1 - 1e-12
 """Spectral radius below which a stationary law exists."""
 SMALLER = 14
 """Halvings of the usual step size, two at a time, among which one is looked for at which the scheme is stable."""
+PROMISED = 1e-4
+"""Limit of a bias that is seen, in standard deviations of the target."""
 
 
 def whitened(target: Target, mean: np.ndarray, covariance: np.ndarray, temperature: float) -> np.ndarray:
@@ -174,25 +176,16 @@ def limit_of_bias(subject: Subject, target: Target, bias: Bias, order: int, extr
     radius_at = lambda h: bias(h)[1]
     # A drift that turns is stiffer than the potential: the usual step size may be too large for it.
     hs = hs * next((2.0**-k for k in range(0, SMALLER, 2) if radius_at(hs[0] * 2.0**-k) < STABLE), 1.0)
-    rows = [bias(h) for h in hs]
-    radius = max(row[1] for row in rows)
-    if not radius < STABLE:
-        bad = next(h for h, row in zip(hs, rows, strict=True) if not row[1] < STABLE)
-        return Finding(
-            effect=np.inf,
-            tolerance=Tolerance(0.0, "a stationary law has to exist"),
-            reason=f"no stationary law at h = {bad:.4g}: spectral radius {radius:.12g}",
-            statistic="bias of the position",
-            unit="standard deviations",
-            minimum_detectable_effect=0.0,
-            required_sensitivity=1e-6,
-            step_size=float(bad),
-        )
-    values = np.array([row[0] for row in rows])
-    limit, error = neville(hs, values)
-    roundoff = 1e3 * EPS * max(row[2] for row in rows)
-    effect, numerical = float(np.abs(limit).max()), float(error.max())
-    allowance = 10 * numerical + roundoff
+    # a momentum of a long memory moves by many steps at once: the usual step size may be too large for a series too
+    for k in range(0, SMALLER, 4):
+        ladder = _ladder(bias, hs * 2.0**-k)
+        if ladder.unstable is not None or 2 * ladder.allowance <= PROMISED or ladder.numerical < ladder.roundoff:
+            break
+    else:
+        ladder = _ladder(bias, hs)
+    if ladder.unstable is not None:
+        return ladder.unstable
+    hs, values, effect, allowance, roundoff = ladder.hs, ladder.values, ladder.effect, ladder.allowance, ladder.roundoff
     sizes = np.abs(values).max(axis=1)
 
     def size_at(h: float) -> float | None:
@@ -229,9 +222,59 @@ def limit_of_bias(subject: Subject, target: Target, bias: Bias, order: int, extr
         statistic="largest limit bias of mean and covariance",
         unit="standard deviations of the target",
         minimum_detectable_effect=2 * allowance,
-        required_sensitivity=1e-4,
+        required_sensitivity=PROMISED,
         step_size=float(hs[0]),
         measurements=detail,
+    )
+
+
+class _Ladder(NamedTuple):
+    """Biases at decreasing step sizes, and what they tell of h = 0.
+
+    Attributes:
+        hs: step sizes.
+        values: entries of the bias, a row for each of them.
+        effect: largest entry of the limit.
+        numerical: error of the extrapolation.
+        roundoff: of the limit.
+        unstable: the finding that there is no stationary law at one of them.
+    """
+
+    hs: np.ndarray
+    values: np.ndarray
+    effect: float
+    numerical: float
+    roundoff: float
+    unstable: Finding | None = None
+
+    @property
+    def allowance(self) -> float:
+        """What a limit of no bias may differ from 0 by."""
+        return 10 * self.numerical + self.roundoff
+
+
+def _ladder(bias: Bias, hs: np.ndarray) -> _Ladder:
+    rows = [bias(h) for h in hs]
+    values, radius = np.array([row[0] for row in rows]), max(row[1] for row in rows)
+    if not radius < STABLE:
+        bad = next(h for h, row in zip(hs, rows, strict=True) if not row[1] < STABLE)
+        return _Ladder(hs, values, np.inf, np.inf, 0.0, _without_law(bad, radius))
+    limit, error = neville(hs, values)
+    roundoff = 1e3 * EPS * max(row[2] for row in rows)
+    return _Ladder(hs, values, float(np.abs(limit).max()), float(error.max()), roundoff)
+
+
+def _without_law(h: float, radius: float) -> Finding:
+    """The finding that a step grows without bound."""
+    return Finding(
+        effect=np.inf,
+        tolerance=Tolerance(0.0, "a stationary law has to exist"),
+        reason=f"no stationary law at h = {h:.4g}: spectral radius {radius:.12g}",
+        statistic="bias of the position",
+        unit="standard deviations",
+        minimum_detectable_effect=0.0,
+        required_sensitivity=1e-6,
+        step_size=float(h),
     )
 
 

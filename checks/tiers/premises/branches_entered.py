@@ -168,11 +168,11 @@ def branches_entered(case: Case) -> Finding:
     step = step_map(case.subject, case.target)
     if not isinstance(step, JaxStep):
         raise OutOfReach("host samplers are not traced")
-    step.require_known_draws()
     if not isinstance(step.program, Program):
         raise OutOfReach("the step is a map that another process evaluates")
     if not walkable(step.program.jaxpr.jaxpr):
         return _finding(case, 0.0, "the step has no branch", ())
+    step.require_known_draws()
     found = search(step, case.target, case.step_size)
     worst, where = _deviation(case, step, found)
     fine = f"{len(found.branches)} branches, {int(found.bulk.sum())} of them with both sides in the bulk"

@@ -83,6 +83,10 @@ TOLERANCE = 1e-9
 """Relative residual: 4e6 units in the last place, of sums over the coordinates and of solvers."""
 
 
+class NotFed(OutOfReach):
+    """A step with draws that the tape cannot feed."""
+
+
 class Response(NamedTuple):
     """Linear response of a step at a state of equal coordinates.
 
@@ -151,12 +155,20 @@ def growing_leaves(subject: Subject, positive: bool) -> frozenset[int]:
     return frozenset(set.intersection(*(of(size) for size in FEW)))
 
 
-@lru_cache(maxsize=16)
 def traced(subject: Subject, shape: int | tuple[int, ...], positive: bool = False, share: float = SMALL) -> Traced:
     """A step of a part of the usual size on `product(shape, positive)`.
 
-    Raises OutOfReach where the tape cannot feed its draws, NotApplicable without blocks.
+    Raises NotFed where the tape cannot feed its draws, NotApplicable without blocks.
     """
+    found = _recorded(subject, shape, positive, share)
+    if found.program.unintercepted:
+        raise NotFed(f"random primitives that the tape cannot feed: {', '.join(found.program.unintercepted)}")
+    return found
+
+
+@lru_cache(maxsize=16)
+def _recorded(subject: Subject, shape: int | tuple[int, ...], positive: bool, share: float) -> Traced:
+    """The same with all draws, those among them that the tape cannot feed."""
     target = product(shape, positive)
     h = subject.step_size(target) / share
     sampler, estimator, size = subject.sampler(target), subject.estimator(target), target.size
@@ -183,14 +195,11 @@ def traced(subject: Subject, shape: int | tuple[int, ...], positive: bool = Fals
         left = [moved[np.flatnonzero(rest)]] if rest.any() else []
         return jnp.concatenate([*(moved[b] for b in blocks), ravel_pytree(sampler.position(after))[0], *left])
 
-    program = record(move, z0)
-    if program.unintercepted:
-        raise OutOfReach(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
-    return Traced(program, z0, blocks)
+    return Traced(record(move, z0), z0, blocks)
 
 
 def response(subject: Subject, shape: int | tuple[int, ...], positive: bool) -> Response:
-    """The response of a step on `product(shape)`. Raises OutOfReach where the tape cannot feed its draws."""
+    """The response of a step on `product(shape)`. Raises NotFed where the tape cannot feed its draws."""
     size = int(np.prod(shape))
     program, z0, blocks = traced(subject, shape, positive)
     uniforms, integers = np.zeros(program.count("uniform")), np.zeros(program.count("integer"), int)
@@ -279,6 +288,16 @@ def largest(jaxpr: Any, turns: bool = False) -> int:
     )
 
 
+def _few(subject: Subject, host: bool, positive: bool, tolerance: float) -> dict[int, Response]:
+    """The responses for few coordinates. Raises OutOfReach if they are not treated alike."""
+    found: dict[int, Response] = {}
+    for size in FEW:
+        found[size] = _response(subject, size, host, positive)
+        if found[FEW[0]].residual > tolerance:
+            raise OutOfReach("the method does not treat coordinates alike")
+    return found
+
+
 def _many(found: dict[int, Response], host: bool) -> int:
     """The number of coordinates that is compared with few: as many as the work that grows with them allows."""
     few, more = (found[size] for size in FEW)
@@ -315,11 +334,14 @@ def equal_coordinates(case: Case) -> Finding:
         return _particles(case)
     host, positive = on_host(case.subject.sampler(case.target)), "euclidean" not in claims_of(case.subject).spaces
     tolerance = DIFFERENCES if host else TOLERANCE
-    found: dict[int, Response] = {}
-    for size in FEW:
-        found[size] = _response(case.subject, size, host, positive)
-        if found[FEW[0]].residual > tolerance:
-            raise OutOfReach("the method does not treat coordinates alike")
+    shown = lambda: proved_for_vectors(case.subject) and same_for_fifty(case.subject)
+    try:
+        found = _few(case.subject, host, positive, tolerance)
+    except NotFed:
+        same = _finding(case, tolerance, 0.0, "one program, with the same numbers in it, for 1 to 50 coordinates")
+        if not (same := _meeting(same, not positive, shown)).meets:
+            raise
+        return same
     many = _many(found, host)
     if host:
         compared = _compared(case, found | {many: _response(case.subject, many, host, positive)}, tolerance)
@@ -344,7 +366,6 @@ def equal_coordinates(case: Case) -> Finding:
     with contextlib.suppress(*RAISED):  # a method for vectors
         if not positive and (matrix := _matrices(case)):
             return matrix
-    shown = lambda: proved_for_vectors(case.subject) and same_for_fifty(case.subject)
     return _meeting(_compared(case, found, tolerance), not larger and not positive, shown)
 
 
@@ -498,7 +519,7 @@ def _accepts_otherwise(subject: Subject, size: int) -> float:
 def _operations(subject: Subject, size: int, positive: bool) -> list[Any]:
     """The operations of a step in order, and the numbers in them; none where it does not run in so many dimensions."""
     try:
-        program = traced(subject, size, positive).program
+        program = _recorded(subject, size, positive, SMALL).program
     except RAISED:
         return []
     return list(operations_and_numbers(program.jaxpr))

@@ -2,13 +2,16 @@
 
 Such a step draws a seed, `rng.integers(2**63)`, and all its noise from a generator of torch with that seed. With a
 generator whose draws are chosen (`Seeding`) a seed is a number that is known again, and the draws of a generator of
-torch that has it are those of the generator of the step. With a generator of NumPy itself nothing is changed.
+torch that has it are those of the generator of the step. Many never seed torch: with a generator of NumPy its own
+generator gets a seed from it, so that a step is a function of the generator of the step, and has the law that it had.
 """
 
 import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+import numpy as np
 
 from sgmcmc_verification.samplers.adapters.common import Foreign
 from sgmcmc_verification.samplers.estimators.host import Seeding, Unintercepted
@@ -27,6 +30,8 @@ class OnTape:
     def __call__(self, rng: Foreign, *args: Foreign) -> Foreign:
         """Call the function, with its draws from the generator if those are chosen."""
         if not isinstance(rng, Seeding):
+            if type(rng) is np.random.Generator:
+                sys.modules["torch"].default_generator.manual_seed(int(rng.integers(2**63)))
             return self.__wrapped__(rng, *args)
         with _followed(rng):
             return self.__wrapped__(rng, *args)
@@ -41,9 +46,9 @@ def is_written_in_torch(function: Foreign) -> bool:
 
 @contextmanager
 def _followed(rng: Foreign) -> "Iterator[None]":
-    """A context in which the generators of torch that a generator seeds have its draws.
+    """A context in which the generators of torch that a generator seeds have its draws, torch's own among them.
 
-    The generator of torch itself is left as it was found. Raises Unintercepted if a seed was used for anything else.
+    The latter is left as it was found. Raises Unintercepted if a seed was used for anything else.
     """
     import torch
 
@@ -51,10 +56,12 @@ def _followed(rng: Foreign) -> "Iterator[None]":
 
     before = torch.random.get_rng_state()
     rng.seeds = {}
+    own = rng.new_seed(0, 1 << 63, None)
+    torch.default_generator.manual_seed(own)
     try:
         with draws_from(rng, rng.seeds):
             yield
-        if not all(rng.seeds.values()):
+        if not all(states for seed, states in rng.seeds.items() if seed != own):
             raise Unintercepted("numpy Generator.integers of a wide range, for no generator of torch")
     finally:
         rng.seeds = None

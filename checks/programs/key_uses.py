@@ -1,0 +1,65 @@
+"""The keys that a program consumes, each time that it runs past a draw or a split, in all turns of its loops.
+
+The checker of JAX takes an array of keys for consumed once one of them, at an index that is computed, was: a loop over
+`keys[i]` looks like a key that is used in every turn. What runs tells which key each turn has.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend import core
+
+from sgmcmc_verification.checks.programs.evaluation import Evaluation, Unsupported, inward
+from sgmcmc_verification.checks.programs.operations import subjaxprs
+
+CONSUMING = frozenset({"random_bits", "random_gamma", "random_split"})
+INDEXING = frozenset({"dynamic_slice", "gather"})
+
+
+def indexes_keys(jaxpr: Any) -> bool:
+    """True for a program that takes keys out of an array at an index that is computed."""
+    return any(
+        (e.primitive.name in INDEXING and jnp.issubdtype(e.invars[0].aval.dtype, jax.dtypes.prng_key))
+        or any(map(indexes_keys, subjaxprs(e.params)))
+        for e in jaxpr.eqns
+    )
+
+
+def consumes_twice(program: core.ClosedJaxpr, args: Sequence[Any]) -> bool | None:
+    """True if some key is consumed twice in a run of a program on `args`; None if it cannot be evaluated.
+
+    A variable of the gamma law takes its mean, whatever its key.
+    """
+    run = _Recording()
+    try:
+        with np.errstate(all="ignore"):
+            run.run(program.jaxpr, [inward(c) for c in program.consts], [inward(a) for a in args])
+    except (Unsupported, KeyError, NotImplementedError):
+        return None
+    used = np.concatenate([np.zeros(0, np.uint64), *run.uses()])
+    return len(np.unique(used)) < len(used)
+
+
+class _Recording(Evaluation):
+    """An evaluation that keeps the keys that were consumed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys: list[np.ndarray] = []
+
+    def uses(self) -> Iterator[np.ndarray]:
+        """The keys of each draw or split, flat."""
+        return map(np.ravel, self.keys)
+
+    def apply(self, equation: Any, inputs: list[np.ndarray]) -> Sequence[np.ndarray]:
+        """The outputs of an operation."""
+        name = equation.primitive.name
+        if name in CONSUMING:
+            self.keys.append(inputs[0])
+        if name == "random_gamma":
+            mean = np.log(inputs[1]) if equation.params["log_space"] else inputs[1]
+            return [np.broadcast_to(mean, equation.outvars[0].aval.shape)]
+        return super().apply(equation, inputs)
