@@ -153,6 +153,17 @@ def and_all(
     return choose
 
 
+def and_tree_of_options(targets: Callable[[Subject], tuple[str, ...]]) -> Callable[[Subject], tuple[str, ...]]:
+    """`targets`, and a pytree for options other than the defaults: an option may be meant for each leaf."""
+
+    def choose(subject: Subject) -> tuple[str, ...]:
+        names = targets(subject)
+        more = bool(subject.options) and any_dimension(subject) and PYTREE not in names and runs_on(subject, PYTREE)
+        return (*names, PYTREE) if more else names
+
+    return choose
+
+
 def wide(subject: Subject) -> tuple[str, ...]:
     """A network, or else a matrix, and fifty coordinates, as far as a sampler of any dimension runs on them.
 

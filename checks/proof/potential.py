@@ -185,9 +185,14 @@ def any_matrix(positive: bool = False) -> Target:
 
 
 def target_of_tree(positive: bool = False) -> Target:
-    """A target whose positions are a pytree: two leaves of one shape, a number, and a matrix that is larger."""
+    """A target whose positions are a pytree: two leaves of one shape, a number, a matrix, and an array of five axes.
+
+    The names are as long as those of a model, and differ at their ends alone.
+    """
     fill = jnp.ones if positive else jnp.zeros
-    return _target({"a": fill(2), "b": {"w": fill(2), "c": fill(())}, "m": fill((2, 2))}, positive)
+    attention = {"query": {"kernel": fill(2)}, "value": {"kernel": fill(2)}}
+    stem = {"kernel": fill((2, 1, 1, 1, 1)), "scale": fill(())}
+    return _target({"encoder": {"layer_0": {"attention": attention}}, "head": fill((2, 2)), "stem": stem}, positive)
 
 
 def _target(example: Position, positive: bool) -> Target:

@@ -34,7 +34,7 @@ def of_dimension(dimension: int) -> Setting:
 
 LINE, PLANE = of_dimension(1), of_dimension(2)
 NOISY = Setting("d = 2 with gradient noise", lambda positive: any_target(2, positive), in_the_limit=True, noisy=True)
-TREE = Setting("a pytree of four leaves", target_of_tree, in_the_limit=True)
+TREE = Setting("a pytree of five leaves", target_of_tree, in_the_limit=True)
 MATRIX = Setting("a matrix", any_matrix, in_the_limit=True)
 """For samplers that refuse a pytree."""
 MANY, FIFTY = (replace(of_dimension(dimension), in_the_limit=True) for dimension in (LARGE, 50))

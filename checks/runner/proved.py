@@ -18,7 +18,7 @@ from sgmcmc_verification.checks.core.error_origin import RAISED
 from sgmcmc_verification.checks.core.obligations import MANY
 from sgmcmc_verification.checks.core.result import Result
 from sgmcmc_verification.checks.proof.of_subject import proved_for_vectors, setting_of
-from sgmcmc_verification.checks.proof.settings import PLANE
+from sgmcmc_verification.checks.proof.settings import PLANE, TREE
 from sgmcmc_verification.checks.registry import PROOFS
 from sgmcmc_verification.checks.runner.execute import cached_target, execute
 from sgmcmc_verification.checks.tiers.premises.coordinates import same_for_fifty
@@ -69,6 +69,8 @@ def proof_for(statement: Statement, subject: Subject, target: str) -> str:
     setting = setting_of(subject, law)
     if setting is not None:
         return settled(subject).get((statement.name, setting), "")
+    if subject.options and len(jax.tree.leaves(law.example)) > 1 and law.terms is None:
+        return settled(subject).get((statement.name, TREE.name), "")
     found = settled(subject).get((statement.name, PLANE.name), "")
     return found if found and _is_program_of_two(subject, law) else ""
 

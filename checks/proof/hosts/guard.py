@@ -42,6 +42,8 @@ ON_ORTHANT = 0.1
 """Factor of the step sizes on positive numbers, at which a square root may have no value."""
 STEPS = 5
 """Steps that follow each other at each of them."""
+FAR = 1e5
+"""Numbers of a state beyond which it is not compared."""
 ROUND_OFF = 2.0**-30
 """Relative gap of two ways to compute one number: 2^10 roundings of 2^-53, with 2^13 for the condition."""
 LONGEST = 50
@@ -191,6 +193,8 @@ class _Guard:
             for number in range(STEPS):
                 tape = 100 * (1 + seed) + number
                 before = self._inexact(state)
+                if np.abs(before).max(initial=0.0) > FAR:  # it runs away: waves have no value that is known there
+                    break
                 state = _quietly(
                     self.sampler,
                     lambda state=state, tape=tape, h=h: self.sampler.step(

@@ -15,7 +15,7 @@ import numpy as np
 from sgmcmc_verification.checks.core.check import Case, Inconclusive, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import EPS, Finding, Tolerance
 from sgmcmc_verification.checks.core.obligations import of_target
-from sgmcmc_verification.checks.core.selection import and_all, planar
+from sgmcmc_verification.checks.core.selection import and_all, and_tree_of_options, planar
 from sgmcmc_verification.checks.diagnosis.acceptance import ratio_of_acceptances
 from sgmcmc_verification.checks.diagnosis.cause import Diagnosis, explained
 from sgmcmc_verification.checks.diagnosis.evidence import known_numbers
@@ -206,7 +206,7 @@ def _kernel_with_one_normal_a_coordinate(case: Case) -> tuple[JaxStep, int]:
 @statement(
     tier="law",
     equation="pi(x) k(x, y) = pi(y) k(y, x)",
-    targets=and_all(lambda _: True, planar),
+    targets=and_tree_of_options(and_all(lambda _: True, planar)),
     draws=accept_or_reject,
     cost=0.1,
     decides="law",
