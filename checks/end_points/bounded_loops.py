@@ -44,13 +44,21 @@ class _Bound(_AsItIs):
         test, body = params["cond_jaxpr"], params["body_jaxpr"]
         test_inputs, body_inputs, start = inputs[:a], inputs[a : a + b], inputs[a + b :]
 
+        # under vmap there is a test for each of a batch, along the first axes of all that is carried
+        goes_on = lambda held: core.jaxpr_as_fun(test)(*test_inputs, *held)[0]
+
         def go_on(carry: tuple[Any, ...]) -> jax.Array:
             number, *held = carry
-            return core.jaxpr_as_fun(test)(*test_inputs, *held)[0] & (number < MOST)
+            return jnp.any(goes_on(held)) & (number < MOST)
 
         def turn(carry: tuple[Any, ...]) -> tuple[Any, ...]:
             number, *held = carry
-            return number + 1, *evaluate(body.jaxpr, body.consts, [*body_inputs, *held], self)
+            after = evaluate(body.jaxpr, body.consts, [*body_inputs, *held], self)
+            moves = goes_on(held)
+            if moves.ndim:
+                of = lambda value: moves.reshape(moves.shape + (1,) * (value.ndim - moves.ndim))
+                after = [jnp.where(of(new), new, old) for new, old in zip(after, held, strict=True)]
+            return number + 1, *after
 
         return jax.lax.while_loop(go_on, turn, (0, *start))[1:]
 

@@ -249,7 +249,7 @@ class _Ladder(NamedTuple):
 
     @property
     def allowance(self) -> float:
-        """What a limit of no bias may differ from 0 by."""
+        """Largest difference of a limit from 0 that is none."""
         return 10 * self.numerical + self.roundoff
 
 

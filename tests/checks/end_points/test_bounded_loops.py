@@ -27,6 +27,19 @@ def test_a_loop_without_an_end_comes_back():
     assert steps == MOST
 
 
+def test_each_of_a_batch_ends_where_it_would():
+    keys, levels = jax.random.split(jax.random.key(0), 3), jnp.array([1.0, 10.0, jnp.nan])
+    batch = lambda of: jax.vmap(of)(keys, levels)
+    (x, steps), (alone, turns) = jax.jit(lambda: bounded(lambda: batch(above))())(), batch_of_two(keys, levels)
+    assert list(steps) == [*turns, MOST]
+    assert list(x[:2]) == list(alone)
+
+
+def batch_of_two(keys, levels):
+    found = [above(key, level) for key, level in zip(keys[:2], levels[:2], strict=True)]
+    return [x for x, _ in found], [n for _, n in found]
+
+
 def test_a_program_without_loops_is_left_alone():
     assert float(bounded(jnp.sin)(1.0)) == float(jnp.sin(1.0))
 

@@ -5,7 +5,7 @@ Oracles: characteristic functions of a Gaussian after one Euler step in closed f
 
 import dataclasses
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ from sgmcmc_verification.checks.end_points.functions import Auxiliary, functions
 from sgmcmc_verification.checks.end_points.runs import Runs
 from sgmcmc_verification.checks.tiers.invariance import law_of_several_steps, law_of_steps
 from sgmcmc_verification.checks.tiers.invariance.law_of_steps import PER_VARIANCE, Steps, with_phases
+from sgmcmc_verification.samplers.simple import simple_sampler
 from sgmcmc_verification.targets.registry import target
 from tests.checks.tiers.test_law_of_runs import ANHARMONIC, EXACT, HMC, PLANE, Multinomial, Slice, Unclaimed
 from tests.helpers.strangers import Euler, Kept, Underdamped, decide, gradient, normal, potential, subject
@@ -258,3 +259,37 @@ def test_an_exact_kernel_is_judged_at_one_step_size():
     assert finding.verdict == "pass", finding.reason
     assert "the change of" in finding.reason
     assert finding.measurements["rejected"] > 0.01
+
+
+class Epochs(NamedTuple):
+    x: Any
+    order: Any
+    turn: Any
+
+
+def by_epochs(law, padded):
+    """SGLD by batches of two of a permutation of five data; one datum is read again where an epoch is padded to six."""
+    batches = 3 if padded else 5
+
+    def init(key, x, estimator):
+        return Epochs(x, jnp.arange(2 * batches) % 5, jnp.zeros((), int))
+
+    def step(key, state, h, estimator):
+        shuffle, noise = jax.random.split(key)
+        fresh = jax.random.permutation(shuffle, 5)
+        twice = jnp.concatenate([fresh, fresh[:1]]) if padded else jnp.concatenate([fresh, fresh])
+        order = jnp.where(state.turn == 0, twice, state.order)
+        data = jax.tree.map(lambda a: a[order[2 * state.turn + jnp.arange(2)]], law.terms.data)
+        energy = lambda x: law.terms.prior(x) + 2.5 * jnp.sum(jax.vmap(law.terms.datum, (None, 0))(x, data))
+        x = state.x - h * jax.grad(energy)(state.x) + jnp.sqrt(2 * h) * normal(noise, state.x)
+        return Epochs(x, order, (state.turn + 1) % batches)
+
+    return simple_sampler(step, init=init, position=lambda s: s.x)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_a_step_that_knows_its_place_among_the_data_is_left_to_runs(padded):
+    """The first batch of an epoch is unbiased whatever is done to the last."""
+    law = target("tiny-gaussian-data")
+    with pytest.raises(OutOfReach, match="an order or a count of the data"):
+        decide(law_of_steps, by_epochs(law, padded), law.name)

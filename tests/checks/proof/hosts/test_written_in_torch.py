@@ -91,6 +91,17 @@ class Underdamped:
         return cloud
 
 
+def tensors():
+    """SGLD whose state, and position, is a tensor."""
+    move = lambda rng, x, h, oracle: (
+        x - float(h) * gradient(rng, oracle, x) + math.sqrt(2 * float(h)) * torch.randn_like(x)
+    )
+    return simple_sampler(move, init=lambda rng, x, oracle: torch.tensor(np.array(x)), backend="host")
+
+
+STATE = torch.get_rng_state()
+
+
 def globally(rng):
     torch.manual_seed(int(rng.integers(2**63)))
 
@@ -114,7 +125,9 @@ def proved(sampler):
         langevin(draw=lambda x, g: torch.normal(torch.zeros_like(x), 1.0, generator=g)),
         langevin(draw=lambda x, g: (torch.randn_like(x, generator=g) + torch.randn_like(x, generator=g)) / 2**0.5),
         langevin(globally, draw=lambda x, g: torch.randn_like(x)),
+        langevin(lambda rng: None, draw=lambda x, g: torch.randn_like(x)),  # nobody seeds the generator of torch
         Underdamped(),
+        tensors(),
     ],
 )
 def test_what_draws_from_generators_that_the_step_has_seeded_is_proved(right):
@@ -129,7 +142,8 @@ def test_what_draws_from_generators_that_the_step_has_seeded_is_proved(right):
         langevin(constant),
         langevin(twice),
         langevin(by_numpy),
-        langevin(lambda rng: None, draw=lambda x, g: torch.randn_like(x)),
+        langevin(lambda rng: torch.manual_seed(7), draw=lambda x, g: torch.randn_like(x)),
+        langevin(lambda rng: torch.set_rng_state(STATE), draw=lambda x, g: torch.randn_like(x)),
         langevin(draw=lambda x, g: torch.randn(1, generator=g, dtype=x.dtype).expand(x.shape)),
         Underdamped(heat=2.0),
         Underdamped(generator=constant),
@@ -153,3 +167,21 @@ def test_the_generator_of_torch_is_left_as_it_was_found():
     assert torch.equal(before, torch.random.get_rng_state())
     gradient = np.asarray(jax.grad(law.potential)(law.example))
     np.testing.assert_allclose(sampler.position(after), np.asarray(law.example) - 0.5 * gradient + [1.0, -2.0])
+
+
+def test_the_generator_of_torch_follows_that_of_the_step():
+    """A step that never seeds it is a function of its generator, two seeds give two steps, and none repeats itself."""
+    sampler = subject_of(tensors()).sampler(target("double-well"))
+    oracle = HostExact(target("double-well"))
+
+    def path(seed):
+        rng = np.random.default_rng(seed)
+        state, found = sampler.init(rng, np.array([0.3]), oracle), []
+        for _ in range(3):
+            state = sampler.step(rng, state, 0.1, oracle)
+            found.append(sampler.position(state).item())
+        return found
+
+    assert path(1) == path(1) != path(2)
+    noise = [b - a for a, b in zip([0.3, *path(1)], path(1), strict=False)]
+    assert len(set(noise)) == 3
