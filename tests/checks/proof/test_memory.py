@@ -14,7 +14,7 @@ from sgmcmc_verification.samplers.overdamped.control_variates import SGLDCV
 from sgmcmc_verification.samplers.overdamped.sgfs import SGFS, fisher_noise
 from sgmcmc_verification.samplers.registry import sampler_row
 from sgmcmc_verification.samplers.simple import simple_sampler
-from tests.checks.proof.test_data import Tabled, gradients
+from tests.checks.proof.statements.test_data import Tabled, gradients
 
 NAMES = ("position", "mean", "count")
 
