@@ -89,9 +89,9 @@ def _moments_of(z, new_z, x):
 
 
 def _require_fed(program: Any) -> None:
-    """Raise Inconclusive if a random primitive of a program escaped the tape."""
+    """Raise OutOfReach if a random primitive of a program escaped the tape."""
     if program.unintercepted:
-        raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
+        raise OutOfReach(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +155,7 @@ class JaxStep:
         return (LOWEST, 1.0) if votes >= 0 else (HIGHEST, 0.0)
 
     def require_known_draws(self) -> None:
-        """Raise Inconclusive if a random primitive escaped the tape."""
+        """Raise OutOfReach if a random primitive escaped the tape."""
         _require_fed(self.program)
 
     def require_smooth(self) -> None:
@@ -194,7 +194,7 @@ class JaxStep:
 
         Raises:
             OutOfReach: if the step draws something else, or too much for quadrature and enumeration.
-            Inconclusive: if a random primitive escaped the tape.
+            OutOfReach: if a random primitive escaped the tape.
         """
         self.require_smooth()
         try:
@@ -227,7 +227,7 @@ class JaxStep:
 
         Raises:
             NotApplicable: if the step is not affine in state and noise, or draws uniforms.
-            Inconclusive: if a random primitive escaped the tape.
+            OutOfReach: if a random primitive escaped the tape.
         """
         program = self.state_program
         _require_fed(program)
@@ -256,7 +256,7 @@ class JaxStep:
 
         Raises:
             NotApplicable: if it is not affine, or draws something else than normals.
-            Inconclusive: if a random primitive escaped the tape.
+            OutOfReach: if a random primitive escaped the tape.
         """
         self.require_gaussian()
         run = _compiled_pair(self)
@@ -291,7 +291,7 @@ class JaxStep:
 
         Raises:
             NotApplicable: if pack or step is not affine in state and noise, or draws uniforms.
-            Inconclusive: if a random primitive escaped the tape.
+            OutOfReach: if a random primitive escaped the tape.
         """
         steps = self.affine(h)
         packing = self._packing()

@@ -24,7 +24,7 @@ from sgmcmc_verification.checks.end_points.error_rates import (
     stage_seed,
 )
 from sgmcmc_verification.checks.end_points.functions import PER_VARIANCE, functions_of, of_one
-from sgmcmc_verification.checks.end_points.runs import Runs, known_share, position_is_all, step_size_of
+from sgmcmc_verification.checks.end_points.runs import Runs, known_share, position_is_all, step_sizes_of
 from sgmcmc_verification.checks.end_points.step_size_limit import extrapolation, order_of, outcomes_of
 from sgmcmc_verification.checks.statistics.outcome import Outcome
 from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw
@@ -69,10 +69,12 @@ def law_of_runs(case: Case, seed: int) -> Finding:
     tests = tests_proposals(case.subject, claims)
     # one step size in few dimensions takes less time than the optimisation of its program
     runs = Runs(case.subject, case.target, functions, long=not tests or case.target.size >= MANY)
-    h, rejected = step_size_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
+    (h, rejected), *others = step_sizes_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
     judge = lambda exact, longer=1: _judge(case, runs, seed, h, rejected, exact, longer)
     if ExactLaw in claims or not tests:
-        return judge(ExactLaw in claims)
+        found = judge(ExactLaw in claims)
+        again = (_judge(case, runs, seed, other, share, True, 1) for other, share in others)
+        return found if found.verdict == "fail" else next((each for each in again if each.verdict == "fail"), found)
     # What tests its proposals is likely to be exact, claimed or not: that is seen at one step size, with less noise.
     # Walkers, weights or temperatures beside the position are not in equilibrium at the start of a run.
     for longer in (1, LONGER):

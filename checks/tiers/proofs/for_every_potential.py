@@ -40,6 +40,8 @@ FLAT: dict[str, tuple[o.Obligation, ...]] = {
 """Setting -> the obligations of a law that a proof for it meets, on R^n."""
 POSITIVE = FLAT | {PLANE.name: (o.MANIFOLD,)}
 USUAL = (LINE.name, PLANE.name, TREE.name, MATRIX.name)
+ALL_SIDES = (LINE.name, PLANE.name)
+"""Settings in which a proof that holds at every h, on each side of each branch, has entered all of them."""
 
 Part = Callable[[Result], bool]
 
@@ -68,8 +70,14 @@ def part_of_proof(proof: Proof, concerns: Part) -> tuple[str, str]:
     return "pass", "verified to 50 digits" if any(r.outcome == "verified" for r in found) else "proved"
 
 
-def finding(case: Case, settings: tuple[str, ...], concerns: Part) -> Finding:
+def finding(case: Case, settings: tuple[str, ...], concerns: Part, of_the_law: bool = False) -> Finding:
     """The finding of a statement from the proofs for some kinds of positions.
+
+    Args:
+        case: a sampler on a target.
+        settings: kinds of positions.
+        concerns: which statements of a proof it is about.
+        of_the_law: whether it says which law the step keeps.
 
     Raises:
         NotApplicable: if nothing of the kind is claimed.
@@ -96,6 +104,7 @@ def finding(case: Case, settings: tuple[str, ...], concerns: Part) -> Finding:
     shows = FLAT if "euclidean" in sampler.claims.spaces else POSITIVE
     whole = {name: way for name, way in passed.items() if not proofs[name].limits}
     meets = tuple(obligation for name in whole for obligation in shows[name])
+    meets += (o.BRANCHES,) if of_the_law and set(ALL_SIDES) <= set(whole) else ()
     more: dict[str, object] = {"milliseconds": milliseconds, SHOWN: whole, "not read": undecided}
     more |= {"not examined": f"step sizes at which not {' and '.join(limits)}"} if limits else {}
     return _decided(0.0, "; ".join([*shown, *left, *small]), meets, more)
@@ -182,7 +191,7 @@ def invariant_law_for_every_potential(case: Case) -> Finding:
         BALANCE,  # of a kernel that tests its proposals and does not say so
         REJECTION,
     )
-    return finding(case, (*USUAL, NOISY.name), _about(*own))
+    return finding(case, (*USUAL, NOISY.name), _about(*own), of_the_law=True)
 
 
 @statement(
@@ -200,7 +209,7 @@ def balance_for_every_potential(case: Case) -> Finding:
     """
     if ExactLaw not in claims_of(case.subject):
         raise NotApplicable("no law that is exact at a finite step size is claimed")
-    return finding(case, USUAL, lambda result: True)
+    return finding(case, USUAL, lambda result: True, of_the_law=True)
 
 
 @statement(

@@ -284,3 +284,42 @@ def test_what_a_start_tells_of_an_average_is_taken_off():
     short, long = (known_share(runs, 1, h, steps, 0)[0] for h, steps in ((1e-5, 10), (0.01, 4000)))
     assert np.all(short > 0.95)
     assert np.all(np.abs(long) < 0.5)
+
+
+class Bounded(Slice):
+    """Slice sampling on a line that steps out four times at most: on each side, or in all, shared out at random."""
+
+    def __init__(self, shared):
+        self.shared = shared
+
+    def step(self, key, x, step_size, estimator):
+        a, b, c, d = jax.random.split(key, 4)
+        width = jnp.sqrt(2 * step_size)
+        level = potential(estimator, x) - jnp.log(jax.random.uniform(a))
+        inside = lambda t: potential(estimator, x + t) <= level
+        left = jax.random.randint(d, (), 0, 5) if self.shared else 4
+        low = -width * jax.random.uniform(b)
+
+        def out(end, sign, most):
+            go_on = lambda c: (c[0] < most) & inside(c[1])
+            return jax.lax.while_loop(go_on, lambda c: (c[0] + 1, c[1] + sign * width), (0, end))[1]
+
+        bracket = out(low, -1.0, left), out(low + width, 1.0, 4 - left if self.shared else 4)
+
+        def shrink(carry):
+            key, low, high, t, _ = carry
+            key, draw = jax.random.split(key)
+            t = low + (high - low) * jax.random.uniform(draw)
+            return key, jnp.where(t < 0, t, low), jnp.where(t < 0, high, t), t, inside(t)
+
+        found = jax.lax.while_loop(lambda carry: ~carry[4], shrink, (c, *bracket, 0.0 * low, jnp.array(False)))
+        return x + found[3]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_kernel_that_never_rejects_is_run_at_the_usual_step_size_too(shared):
+    """R. M. Neal, "Slice sampling" (2003), figure 3: the steps to the left are drawn. A wide bracket needs none."""
+    finding = decide(law_of_runs, Bounded(shared), ANHARMONIC, step_size=0.2)
+    assert finding.verdict == ("pass" if shared else "fail"), finding.reason
+    usual = 0.2 / target(ANHARMONIC).curvature
+    assert finding.step_size == pytest.approx(usual if not shared else usual * FACTORS[-1])
