@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend import core
 
+from sgmcmc_verification.checks.programs.evaluation import along
 from sgmcmc_verification.checks.programs.operations import operation_names
 from sgmcmc_verification.checks.tracing.noise_tape import Reader, evaluate
 from sgmcmc_verification.samplers.interface.from_step import Completed
@@ -56,8 +57,7 @@ class _Bound(_AsItIs):
             after = evaluate(body.jaxpr, body.consts, [*body_inputs, *held], self)
             moves = goes_on(held)
             if moves.ndim:
-                of = lambda value: moves.reshape(moves.shape + (1,) * (value.ndim - moves.ndim))
-                after = [jnp.where(of(new), new, old) for new, old in zip(after, held, strict=True)]
+                after = [jnp.where(along(moves, new), new, old) for new, old in zip(after, held, strict=True)]
             return number + 1, *after
 
         return jax.lax.while_loop(go_on, turn, (0, *start))[1:]

@@ -100,7 +100,7 @@ def bind(equation: Any, inputs: Sequence[Any]) -> Any:
     """The value of an operation, or several: by NumPy where there is a rule and no input is traced."""
     primitive = equation.primitive
     on_host = not any(isinstance(value, jax.core.Tracer | jax.Array) for value in inputs)
-    if primitive.name in RULES and on_host and not any(_holds_keys(v.aval) for v in equation.outvars):
+    if primitive.name in RULES and on_host and not any(holds_keys(v.aval) for v in equation.outvars):
         values = _by_rule(equation, [np.asarray(value) for value in inputs])
         return values if primitive.multiple_results else values[0]
     bound = primitive.get_bind_params(equation.params)
@@ -140,10 +140,11 @@ def _supported(jaxpr: Any) -> bool:
 
 def _is_foreign(aval: Any) -> bool:
     """True for keys other than threefry's."""
-    return _holds_keys(aval) and str(aval.dtype) != THREEFRY
+    return holds_keys(aval) and str(aval.dtype) != THREEFRY
 
 
-def _holds_keys(aval: Any) -> bool:
+def holds_keys(aval: Any) -> bool:
+    """True for arrays of keys, typed."""
     return _is_of_keys(aval.dtype)
 
 
@@ -154,13 +155,13 @@ def _is_of_keys(dtype: Any) -> bool:
 
 def inward(value: Any) -> np.ndarray:
     """An array of NumPy; of keys the whole numbers that stand for them."""
-    if isinstance(value, jax.Array) and _holds_keys(value):
+    if isinstance(value, jax.Array) and holds_keys(value):
         return keys.of_words(np.asarray(jax.random.key_data(value)))
     return np.asarray(value)
 
 
 def _outward(value: np.ndarray, aval: Any) -> jax.Array:
-    if _holds_keys(aval):
+    if holds_keys(aval):
         return jax.random.wrap_key_data(jax.device_put(keys.words_of(value)))
     return jax.device_put(value.item() if aval.weak_type else np.array(value, aval.dtype))
 
@@ -228,18 +229,19 @@ class Evaluation:
         while np.any(go_on := self._closed(params["cond_jaxpr"], [*inputs[slice(*of_test)], *carry])[0]):
             after = self._closed(params["body_jaxpr"], [*inputs[slice(*of_body)], *carry])
             # under vmap there is a test for each of a batch, along the first axes of all that is carried
-            carry = [np.where(_along(go_on, new), new, old) for new, old in zip(after, carry, strict=True)]
+            carry = [np.where(along(go_on, new), new, old) for new, old in zip(after, carry, strict=True)]
         return carry
 
 
-def _along(test: np.ndarray, value: np.ndarray) -> np.ndarray:
+def along(test: Any, value: Any) -> Any:
+    """A test for each of a batch, in the shape in which it selects among values along their first axes."""
     return test.reshape(test.shape + (1,) * (value.ndim - test.ndim))
 
 
 def _dtype(aval: Any) -> Any:
-    return np.uint64 if _holds_keys(aval) else aval.dtype
+    return np.uint64 if holds_keys(aval) else aval.dtype
 
 
 def _typed(value: Any, aval: Any) -> np.ndarray:
     """An array of the type that JAX says."""
-    return np.asarray(value) if _holds_keys(aval) else np.asarray(value, aval.dtype)
+    return np.asarray(value) if holds_keys(aval) else np.asarray(value, aval.dtype)

@@ -4,15 +4,22 @@ The checker of JAX takes an array of keys for consumed once one of them, at an i
 `keys[i]` looks like a key that is used in every turn. What runs tells which key each turn has.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
-from sgmcmc_verification.checks.programs.evaluation import LOOPS, RULES, Evaluation, Unsupported, bind, inward
+from sgmcmc_verification.checks.programs.evaluation import (
+    LOOPS,
+    RULES,
+    Evaluation,
+    Unsupported,
+    bind,
+    holds_keys,
+    inward,
+)
 from sgmcmc_verification.checks.programs.operations import CALLS, subjaxprs
 
 CONSUMING = frozenset({"random_bits", "random_gamma", "random_split"})
@@ -22,8 +29,7 @@ INDEXING = frozenset({"dynamic_slice", "gather"})
 def indexes_keys(jaxpr: Any) -> bool:
     """True for a program that takes keys out of an array at an index that is computed."""
     return any(
-        (e.primitive.name in INDEXING and jnp.issubdtype(e.invars[0].aval.dtype, jax.dtypes.prng_key))
-        or any(map(indexes_keys, subjaxprs(e.params)))
+        (e.primitive.name in INDEXING and holds_keys(e.invars[0].aval)) or any(map(indexes_keys, subjaxprs(e.params)))
         for e in jaxpr.eqns
     )
 
@@ -39,26 +45,22 @@ def consumes_twice(program: core.ClosedJaxpr, args: Sequence[Any]) -> bool | Non
             run.run(program.jaxpr, [inward(c) for c in program.consts], [inward(a) for a in args])
     except (Unsupported, NotImplementedError, TypeError, ValueError):
         return None
-    used = np.concatenate([np.zeros(0, np.uint64), *run.uses()])
+    used = np.concatenate([np.zeros(0, np.uint64), *run.keys])
     return len(np.unique(used)) < len(used)
 
 
 class _Recording(Evaluation):
-    """An evaluation that keeps the keys that were consumed."""
+    """An evaluation that keeps the keys of each draw or split, flat."""
 
     def __init__(self) -> None:
         super().__init__()
         self.keys: list[np.ndarray] = []
 
-    def uses(self) -> Iterator[np.ndarray]:
-        """The keys of each draw or split, flat."""
-        return map(np.ravel, self.keys)
-
     def apply(self, equation: Any, inputs: list[np.ndarray]) -> Sequence[np.ndarray]:
         """The outputs of an operation."""
         name = equation.primitive.name
         if name in CONSUMING:
-            self.keys.append(inputs[0])
+            self.keys.append(inputs[0].ravel())
         if name == "random_gamma":
             mean = np.log(inputs[1]) if equation.params["log_space"] else inputs[1]
             return [np.broadcast_to(mean, equation.outvars[0].aval.shape)]

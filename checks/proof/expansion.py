@@ -236,7 +236,7 @@ class _Expander:
         step = self.traced.stepped(reader, leaves, self.space.power_of_step(2))
         require_one_state(reader.visited, before)
         if self.scale is not None:
-            return self._averaged(reader, step)
+            return self._without_momenta(reader, step)
         increment = [after - before for after, before in zip(step.z, start, strict=True)]
         _require_small(increment)
         chance = reader.path.chance
@@ -253,7 +253,7 @@ class _Expander:
         """The power of s with which each number of z goes."""
         return [0 if i < self.traced.dimension else self.scale or 0 for i in range(self.traced.size)]
 
-    def _averaged(self, reader: Reader, step: Stepped) -> Region:
+    def _without_momenta(self, reader: Reader, step: Stepped) -> Region:
         """The position, averaged over momenta of a fixed decay."""
         places = places_in(self.z, step.start)
         if places is None or self._declared is not None or places != tuple(range(self.traced.dimension)):
@@ -291,16 +291,15 @@ class _Expander:
 
     def _with_law(self, region: Region | Unreadable) -> Region | Unreadable:
         """The region with the Hamiltonian that its moments have, averaged as they are, where none is declared."""
-        size, dimension = self.traced.size, self.traced.dimension
-        if (
-            isinstance(region, Unreadable)
-            or self._declared is not None
-            or dimension in (size, len(region.density.variables))
-        ):
+        if isinstance(region, Unreadable) or self._declared is not None:
+            return region
+        if len(region.density.variables) == self.traced.dimension:  # the position alone
             return region
         hamiltonian = self._solved(region)
         if hamiltonian is None:
-            return Unreadable(f"no Hamiltonian is declared for the {size} numbers of z, and none was found for them")
+            return Unreadable(
+                f"no Hamiltonian is declared for the {self.traced.size} numbers of z, and none was found for them"
+            )
         return replace(region, density=Density(hamiltonian, self.variables))
 
     def _solved(self, region: Region) -> Polynomial | None:

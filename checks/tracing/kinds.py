@@ -10,6 +10,7 @@ from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach
 from sgmcmc_verification.checks.tracing.acceptance import decided
+from sgmcmc_verification.checks.tracing.noise_tape import require_fed
 from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
 from sgmcmc_verification.samplers.interface.claims import ExactLaw
 
@@ -38,8 +39,7 @@ def single_uniform(case: Case) -> None:
     step = step_map(case.subject, case.target)
     if not isinstance(step, JaxStep):
         raise OutOfReach("host samplers are not traced")
-    if step.program.unintercepted:
-        raise OutOfReach(f"random primitives that the tape cannot feed: {', '.join(step.program.unintercepted)}")
+    require_fed(step.program)
     if any(number > 1 for number in step.program.ranges):
         raise OutOfReach("the step draws integers: a mixture of proposals")
     if step.program.count("uniform") != 1:

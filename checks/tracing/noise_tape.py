@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core, source_info_util
 
+from sgmcmc_verification.checks.core.check import OutOfReach
 from sgmcmc_verification.checks.core.error_origin import SUITE
 from sgmcmc_verification.checks.programs.evaluation import bind
 from sgmcmc_verification.checks.programs.operations import CALLS, called, subjaxprs
@@ -108,6 +109,16 @@ class Program:
         player = Player(noise)
         flat = evaluate(self.jaxpr.jaxpr, self.jaxpr.consts, jax.tree.leaves(args), player)
         return jax.tree.unflatten(self._structure, flat)
+
+
+class NotFed(OutOfReach):
+    """A program with draws that the tape cannot feed."""
+
+
+def require_fed(program: Any) -> None:
+    """Raise NotFed if a random primitive of a program escaped the tape."""
+    if program.unintercepted:
+        raise NotFed(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
 
 
 def record(function: Callable, *args) -> Program:

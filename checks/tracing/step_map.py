@@ -20,7 +20,7 @@ from sgmcmc_verification.checks.numerics.observables import observables
 from sgmcmc_verification.checks.numerics.quadrature import noise_rule
 from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
 from sgmcmc_verification.checks.tracing.live_leaves import live_leaves
-from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record, require_fed
 from sgmcmc_verification.checks.tracing.remote_step_map import MappedProgram, MappedRecursion, mapped_program
 from sgmcmc_verification.samplers.interface.capabilities import MappedSampler
 from sgmcmc_verification.samplers.interface.claims import Exchange, ParticleLaw
@@ -88,12 +88,6 @@ def _moments_of(z, new_z, x):
     return StepMoments(dz, jnp.outer(dz, dz), observables(new_z), observables(x))
 
 
-def _require_fed(program: Any) -> None:
-    """Raise OutOfReach if a random primitive of a program escaped the tape."""
-    if program.unintercepted:
-        raise OutOfReach(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
-
-
 @dataclass(frozen=True, eq=False)
 class JaxStep:
     """The step of a JAX sampler under the noise tape, or of one whose one-step map another process evaluates.
@@ -156,7 +150,7 @@ class JaxStep:
 
     def require_known_draws(self) -> None:
         """Raise OutOfReach if a random primitive escaped the tape."""
-        _require_fed(self.program)
+        require_fed(self.program)
 
     def require_smooth(self) -> None:
         """Raise unless all randomness of the step is normal and integer draws that the tape feeds."""
@@ -193,8 +187,8 @@ class JaxStep:
             fewer: nodes a dimension than usual.
 
         Raises:
-            OutOfReach: if the step draws something else, or too much for quadrature and enumeration.
-            OutOfReach: if a random primitive escaped the tape.
+            OutOfReach: if the step draws something else, or too much for quadrature and enumeration, or if a random
+                primitive escaped the tape.
         """
         self.require_smooth()
         try:
@@ -230,7 +224,7 @@ class JaxStep:
             OutOfReach: if a random primitive escaped the tape.
         """
         program = self.state_program
-        _require_fed(program)
+        require_fed(program)
         if program.count("uniform") and not self.exchanging:
             raise OutOfReach("the step draws uniforms (an accept step): its law is not a linear recursion")
         outcomes, weights = _integer_outcomes(program.ranges)
@@ -242,7 +236,7 @@ class JaxStep:
 
     def _push(self, states, normals, integers, h) -> list[np.ndarray]:
         """state' (P, m) of one step from each state (P, m) at its draws (P, k); unpack (P, n) and position (P, d)."""
-        _require_fed(self.state_program)  # a loop may have no end at a state that is made up
+        require_fed(self.state_program)  # a loop may have no end at a state that is made up
         run = _compiled_push(self)
         return _each_row(lambda s, e: run(s, e, integers, float(h)), np.asarray(states), np.asarray(normals))
 

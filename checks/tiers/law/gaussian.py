@@ -177,12 +177,9 @@ def limit_of_bias(subject: Subject, target: Target, bias: Bias, order: int, extr
     # A drift that turns is stiffer than the potential: the usual step size may be too large for it.
     hs = hs * next((2.0**-k for k in range(0, SMALLER, 2) if radius_at(hs[0] * 2.0**-k) < STABLE), 1.0)
     # a momentum of a long memory moves by many steps at once: the usual step size may be too large for a series too
-    for k in range(0, SMALLER, 4):
-        ladder = _ladder(bias, hs * 2.0**-k)
-        if ladder.unstable is not None or 2 * ladder.allowance <= PROMISED or ladder.numerical < ladder.roundoff:
-            break
-    else:
-        ladder = _ladder(bias, hs)
+    usual = _ladder(bias, hs)
+    smaller = (_ladder(bias, hs * 2.0**-k) for k in range(4, SMALLER, 4))
+    ladder = next((each for each in itertools.chain([usual], smaller) if each.is_enough), usual)
     if ladder.unstable is not None:
         return ladder.unstable
     hs, values, effect, allowance, roundoff = ladder.hs, ladder.values, ladder.effect, ladder.allowance, ladder.roundoff
@@ -251,6 +248,11 @@ class _Ladder(NamedTuple):
     def allowance(self) -> float:
         """Largest difference of a limit from 0 that is none."""
         return 10 * self.numerical + self.roundoff
+
+    @property
+    def is_enough(self) -> bool:
+        """True if no smaller step sizes are asked for."""
+        return self.unstable is not None or 2 * self.allowance <= PROMISED or self.numerical < self.roundoff
 
 
 def _ladder(bias: Bias, hs: np.ndarray) -> _Ladder:

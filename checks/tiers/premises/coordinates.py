@@ -41,7 +41,7 @@ from sgmcmc_verification.checks.tiers.premises.fresh_draws import repeated
 from sgmcmc_verification.checks.tracing.acceptance import accepted_share
 from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator
 from sgmcmc_verification.checks.tracing.key_lineage import consumed_keys
-from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, NotFed, Program, record, require_fed
 from sgmcmc_verification.checks.tracing.step_map import HIGHEST, LOWEST, is_affine
 from sgmcmc_verification.samplers.estimators.host import Unintercepted
 from sgmcmc_verification.samplers.interface.capabilities import on_host
@@ -81,10 +81,6 @@ SMALL = 64.0
 """Share of the usual step size that is taken: what depends on h times the norm of a gradient gives way."""
 TOLERANCE = 1e-9
 """Relative residual: 4e6 units in the last place, of sums over the coordinates and of solvers."""
-
-
-class NotFed(OutOfReach):
-    """A step with draws that the tape cannot feed."""
 
 
 class Response(NamedTuple):
@@ -161,8 +157,7 @@ def traced(subject: Subject, shape: int | tuple[int, ...], positive: bool = Fals
     Raises NotFed where the tape cannot feed its draws, NotApplicable without blocks.
     """
     found = _recorded(subject, shape, positive, share)
-    if found.program.unintercepted:
-        raise NotFed(f"random primitives that the tape cannot feed: {', '.join(found.program.unintercepted)}")
+    require_fed(found.program)
     return found
 
 

@@ -13,7 +13,7 @@ from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.precision import in_dtype
 from sgmcmc_verification.checks.core.selection import informative
 from sgmcmc_verification.checks.core.start_position import start_state
-from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, record, require_fed
 from sgmcmc_verification.checks.tracing.step_map import ravel_floats
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import Claims, ParticleLaw
@@ -82,8 +82,7 @@ def _run(case: Case, dtype: str, start: Any, read: Callable[[Any], Any]) -> np.n
         program = record(lambda s: sampler.step(jax.random.key(0), s, h, estimator), state)
     except Exception as error:
         raise OutOfReach(f"the step cannot be traced in this precision ({one_line(error, 120)})") from None
-    if program.unintercepted:
-        raise OutOfReach(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
+    require_fed(program)
     draws = np.random.default_rng(0)
     tape = Noise(
         draws.standard_normal((STEPS, program.count("normal"))),

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgmcmc_verification.checks.core.check import OutOfReach
-from sgmcmc_verification.checks.tracing.noise_tape import DrawKind, Reader, evaluate, record
+from sgmcmc_verification.checks.tracing.noise_tape import DrawKind, Reader, evaluate, record, require_fed
 
 REARRANGE = frozenset(
     {"reshape", "broadcast_in_dim", "squeeze", "slice", "dynamic_slice", "gather", "transpose", "rev", "copy"}
@@ -272,8 +272,7 @@ def listed(function: Callable[..., Any], *arguments: Any) -> Listed:
         program = record(function, *arguments)
     except NotImplementedError as error:
         raise OutOfReach(f"the step draws what cannot be listed: {error}") from None
-    if program.unintercepted:
-        raise OutOfReach(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")
+    require_fed(program)
     closed, structure = jax.make_jaxpr(function, return_shape=True)(*arguments)
     uniforms = program.count("uniform")
     ranges: list[int] = []
