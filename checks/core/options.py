@@ -1,10 +1,10 @@
 """Other values of the options of a sampler that no registry knows: what can be varied is varied, the rest is named.
 
-A float is doubled and halved, an integer raised by two and by one, a flag flipped, a Literal or a member of an
-enumeration given its other values, a name those with which the code compares it. A number is moved tenfold where the
-program is another one there. Each of two sets moves every option, so that two more subjects are examined whatever their
-number, but for every other flag, which the second leaves alone; a third one turns on what is 0.0 by default, if there
-is such an option.
+A float is doubled and halved, further ones moved by other factors, so that no product or ratio of two stays what it is;
+an integer is raised by two and by one, a flag flipped, a Literal or a member of an enumeration given its other values,
+a name those with which the code compares it. A number is moved tenfold where the program is another one there. Each of
+two sets moves every option, so that two more subjects are examined whatever their number, but for every other flag,
+which the second leaves alone; a third one turns on what is 0.0 by default, if there is such an option.
 """
 
 import ast
@@ -12,6 +12,7 @@ import dataclasses
 import enum
 import functools
 import inspect
+import itertools
 import sys
 import textwrap
 import typing
@@ -27,6 +28,8 @@ from sgmcmc_verification.samplers.interface.trees import Options
 OF_THE_DATA = ("n", "n_data", "num_data", "num_examples", "data_size", "dataset_size", "train_size", "total")
 """Names that stand for the number of data, which belongs to the target."""
 SEEDS = ("seed", "random_state")
+FACTORS = (2.0, 2 / 3, 0.6, 1.4)
+"""Factors of the first floats, in turn."""
 FAR = 10
 """Factor by which a number is moved where the program is another one there."""
 ON = 0.5
@@ -76,7 +79,9 @@ def _hint(owner: Any, name: str, fallback: Any = None) -> Any:
         return fallback
 
 
-def others(name: str, default: Any, hint: Any = None, named: Sequence[str] = ()) -> tuple[Any, ...]:
+def others(
+    name: str, default: Any, hint: Any = None, named: Sequence[str] = (), factor: float = FACTORS[0]
+) -> tuple[Any, ...]:
     """Two other values of an option, or one of a flag; () if it cannot be varied.
 
     Args:
@@ -84,6 +89,7 @@ def others(name: str, default: Any, hint: Any = None, named: Sequence[str] = ())
         default: its value.
         hint: its annotation.
         named: texts with which the code compares it.
+        factor: of a float, at its first other value; it is divided by it at its second.
     """
     if name in OF_THE_DATA or name in SEEDS:
         return ()
@@ -100,7 +106,7 @@ def others(name: str, default: Any, hint: Any = None, named: Sequence[str] = ())
     if default is None and name == "temperature":
         return (2.0, 0.5)  # the one option without a value of which it is known what any value means
     if isinstance(default, float | np.floating) and np.isfinite(default) and default != 0:
-        return (2 * default, default / 2)
+        return (factor * default, default / factor)
     return ()
 
 
@@ -122,7 +128,7 @@ def distant(default: Any, values: tuple[Any, ...], program: Callable[[Any], Any]
         kinds = lambda value: frozenset(program(value) or program(default))
         far = max(FAR, 3 * default)
         return values if kinds(far) in (kinds(default), kinds(values[0])) else (values[0], far)
-    moved = zip(values, (FAR * default, default / FAR), strict=True)
+    moved = [(near, FAR * default if abs(near) > abs(default) else default / FAR) for near in values]
     return tuple(near if program(far) in (None, program(default), program(near)) else far for near, far in moved)
 
 
@@ -170,9 +176,10 @@ def variants(
     chosen: dict[str, tuple[Any, ...]] = {}
     on: dict[str, float] = {}
     kept: list[str] = []
-    named = named_values(value)
+    named, factors = named_values(value), itertools.cycle(FACTORS)
     for name, (default, hint) in options_of(value).items():
-        values = tuple(v for v in others(name, default, hint, named.get(name, ())) if works({name: v}))
+        factor = next(factors) if isinstance(default, float) and default else 1.0
+        values = tuple(v for v in others(name, default, hint, named.get(name, ()), factor) if works({name: v}))
         if isinstance(default, float) and not default and name not in (*OF_THE_DATA, *SEEDS) and works({name: ON}):
             on[name] = ON
         elif values:

@@ -27,13 +27,14 @@ from sgmcmc_verification.samplers.adapters.torch.written import OnTape, is_writt
 from sgmcmc_verification.samplers.entry import Row
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.estimators.host import HostExact
+from sgmcmc_verification.samplers.interface.anchored import anchors
 from sgmcmc_verification.samplers.interface.capabilities import PartSampler, on_host
 from sgmcmc_verification.samplers.interface.claims import CarriedState, Claims, Moves, ParticleLaw, StationaryLaw
 from sgmcmc_verification.samplers.interface.from_step import Completed, complete
 from sgmcmc_verification.samplers.interface.opened_state import open_state
 from sgmcmc_verification.samplers.interface.part import on_part
 from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator, Need, Sampler
-from sgmcmc_verification.samplers.interface.settled import begins_settled, settled
+from sgmcmc_verification.samplers.interface.settled import begins_with, settled
 from sgmcmc_verification.samplers.interface.trees import EstimatorState, Key, Position, State
 from sgmcmc_verification.samplers.interface.turns import by_turns
 from sgmcmc_verification.samplers.interface.whole_state import whole_state, with_leaves
@@ -371,8 +372,8 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], know
             if names[0] not in known.past_the_start:
                 found = _past_the_start(sampler, start, estimator, 0.1 * unit, make_key)
                 known.past_the_start.update(dict.fromkeys(names, found))
-            if begins := known.past_the_start[names[0]]:
-                sampler, start = begins_settled(sampler, begins), with_leaves(start, begins)
+            sampler, start = _begun(sampler, start, known.past_the_start[names[0]])
+            sampler, start = _begun(sampler, start, anchors(sampler, start, estimator, unit, make_key(0), evaluated))
             whole = whole_state(sampler, start, estimator, unit, make_key, evaluated)
             if whole.rest or whole.position is None or "init" in sampler.given:
                 parts |= {"unpack": whole.unpack, "pack": whole.pack}
@@ -387,6 +388,11 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], know
     if turns is sampler:
         known.plain.update(names)
     return turns
+
+
+def _begun(sampler: Completed, start: State, values: Mapping[int, Any]) -> tuple[Completed, State]:
+    """The sampler that begins with some leaves, and the state with them."""
+    return (begins_with(sampler, values), with_leaves(start, values)) if values else (sampler, start)
 
 
 def _past_the_start(

@@ -215,12 +215,20 @@ def within(target: Target, centre: np.ndarray, points: np.ndarray) -> np.ndarray
 
 
 def generic_points(step: JaxStep | HostStep, count: int = 4) -> np.ndarray:
-    """A few points z (count, n) in the bulk: the example moved along fixed generic directions."""
+    """A few points z (count, n) in the bulk: the example moved along fixed generic directions.
+
+    Numbers beside the position that are positive at a start, leaf by leaf, stay so if no law of theirs is declared.
+    """
     target = step.target
     base = np.asarray(ravel_pytree(target.example)[0], np.float64)
     k = np.arange(count)[:, None]
     wiggle = np.cos(1.3 * k + 2.1 * np.arange(step.size) + 0.5)
     aux = wiggle[:, target.size :] * 1.2
+    if aux.size and Diffusion not in step.sampler.claims:
+        flat = np.asarray(step.template.flat, np.float64)
+        leaves = [np.ravel(leaf) for leaf in jax.tree.leaves(step.template.unravel(flat))]
+        positive = np.concatenate([np.full(leaf.size, np.all(leaf > 0)) for leaf in leaves])[target.size :]
+        aux = np.where(positive, flat[target.size :] * (1 + 0.3 * wiggle[:, target.size :]), aux)
     if target.manifold.is_positive:
         return np.concatenate([base * (1.0 + 0.35 * (1 + wiggle[:, : target.size])), aux], axis=1)
     scale = 1.0 / np.sqrt(target.curvature) if target.gaussian is not None else 0.7

@@ -7,16 +7,22 @@ from collections.abc import Mapping
 import jax
 
 from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.core.error_origin import RAISED
+from sgmcmc_verification.checks.programs.operations import operation_names
+from sgmcmc_verification.checks.proof.potential import target_of_tree
 from sgmcmc_verification.checks.proof.prove import Proof, prove
 from sgmcmc_verification.checks.proof.ring import rings_limited
 from sgmcmc_verification.checks.proof.settings import FIFTY, LINE, MATRIX, NOISY, PLANE, TREE, Setting
+from sgmcmc_verification.checks.tracing.whole_numbers import words_of_step
 from sgmcmc_verification.samplers.entry import Row
-from sgmcmc_verification.samplers.interface.capabilities import MinibatchEstimator
+from sgmcmc_verification.samplers.interface.capabilities import MinibatchEstimator, on_host
+from sgmcmc_verification.samplers.interface.claims import ParticleLaw
+from sgmcmc_verification.samplers.interface.opened_state import step_of
 from sgmcmc_verification.samplers.interface.sampler import Estimator
 from sgmcmc_verification.targets.target import Target
 
 ASKED = (LINE, PLANE, NOISY, TREE)
-"""Positions that a run reads a step for; many coordinates take seconds here, and numbers decide them at once."""
+"""Positions that a run reads a step for. Fifty coordinates take longer, and are read where their program is another."""
 BATCH = 2
 """Data in a batch, of the three of the uninterpreted sum: neither one nor all of them."""
 BY_SIZE = {1: LINE.name, 2: PLANE.name}
@@ -54,9 +60,9 @@ def proved_for_vectors(subject: Subject) -> bool:
     return all(proof is not None and proof.verdict == "pass" and not proof.limits for proof in proofs)
 
 
-def proved_for_fifty(subject: Subject) -> bool:
-    """True if the law is proved for fifty coordinates as h -> 0, beside the orders for one and for two."""
-    return proved_for_vectors(subject) and _of_fifty(asked(subject)).verdict == "pass"
+def proof_for_fifty(subject: Subject) -> Proof | None:
+    """The proof of the law for fifty coordinates as h -> 0; None if it is not proved for one and for two."""
+    return _of_fifty(asked(subject)) if proved_for_vectors(subject) else None
 
 
 @functools.lru_cache(maxsize=64)
@@ -75,12 +81,41 @@ def in_batches(estimator: Estimator) -> Estimator:
 def _proofs(key: Asked) -> Mapping[str, Proof]:
     found: dict[str, Proof] = {}
     for setting in ASKED:
-        found[setting.name] = _proof(key.subject, setting)
+        found[setting.name] = _proof(key.subject, _with_words(key.subject) if setting is TREE else setting)
         if found[setting.name].verdict == "fail":
             return found
     if found[TREE.name].left_out:
         found[MATRIX.name] = _proof(key.subject, MATRIX)
+    if _has_another_program(key.subject):
+        found[FIFTY.name] = _of_fifty(key)
     return found
+
+
+def _with_words(subject: Subject) -> Setting:
+    """The pytree with leaves of the names that stand in the code of a step, which may treat them in its own way."""
+    try:
+        words = words_of_step(step_of(subject.sampler(PLANE.target(False))))
+    except RAISED:  # what cannot be built for two coordinates, or has no step, is for the proof to name
+        return TREE
+    return dataclasses.replace(TREE, target=lambda positive: target_of_tree(positive, words)) if words else TREE
+
+
+def _has_another_program(subject: Subject) -> bool:
+    """True if the operations of a step in fifty coordinates are not those in two."""
+
+    def operations(setting: Setting) -> list[str]:
+        target = setting.target(False)
+        sampler, estimator = subject.sampler(target), in_batches(subject.estimator(target))
+        one = lambda key, x: sampler.step(key, sampler.init(key, x, estimator), 0.1, estimator)
+        return list(operation_names(jax.make_jaxpr(one)(jax.random.key(0), target.example).jaxpr))
+
+    try:
+        built = subject.sampler(PLANE.target(False))
+        if subject.options or on_host(built) or "euclidean" not in built.claims.spaces:
+            return False
+        return not isinstance(built.claims.law, ParticleLaw) and operations(PLANE) != operations(FIFTY)
+    except RAISED:
+        return False
 
 
 def _proof(subject: Subject, setting: Setting, work: int = MOST_WORK) -> Proof:

@@ -10,7 +10,7 @@ U is a sum over data at the same time, with uninterpreted terms L_1, .., L_N and
 restriction: any U and any terms have a prior of this form, and who never asks for the terms meets U alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -184,15 +184,21 @@ def any_matrix(positive: bool = False) -> Target:
     return _target(jnp.ones((2, 3)) if positive else jnp.zeros((2, 3)), positive)
 
 
-def target_of_tree(positive: bool = False) -> Target:
+def target_of_tree(positive: bool = False, words: Sequence[str] = ()) -> Target:
     """A target whose positions are a pytree: two leaves of one shape, a number, a matrix, and an array of five axes.
 
     The names are as long as those of a model, and differ at their ends alone.
+
+    Args:
+        positive: whether its numbers are.
+        words: names of further leaves of one number each.
     """
     fill = jnp.ones if positive else jnp.zeros
     attention = {"query": {"kernel": fill(2)}, "value": {"kernel": fill(2)}}
     stem = {"kernel": fill((2, 1, 1, 1, 1)), "scale": fill(())}
-    return _target({"encoder": {"layer_0": {"attention": attention}}, "head": fill((2, 2)), "stem": stem}, positive)
+    tree = {"encoder": {"layer_0": {"attention": attention}}, "head": fill((2, 2)), "stem": stem}
+    named = {"parameters": {word: fill(()) for word in words}} if words else {}
+    return _target(tree | named, positive)
 
 
 def _target(example: Position, positive: bool) -> Target:

@@ -1,7 +1,8 @@
-"""Whole numbers that stand in a program: those with which a schedule can compare a count of steps."""
+"""Whole numbers that stand in a program, with which a schedule can compare a count of steps; words in its code."""
 
 import inspect
 import itertools
+import re
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -15,7 +16,11 @@ from sgmcmc_verification.checks.programs.operations import subjaxprs
 LEAST, MOST = 2, 10**12
 """Numbers that are looked for; smaller ones are met by any run."""
 FEW = 6
-"""Numbers of which products are formed too, as in `count // 1000 > 50`."""
+"""Numbers of which products are formed too, as in `count // 1000 > 50`; words that are looked at."""
+WORD = re.compile(r"[A-Za-z_][\w./-]{1,30}")
+"""A text that may be a name of parameters."""
+
+CONSTANTS = int | float | str
 
 
 def of_program(function: Callable[..., Any], *arguments: Any) -> tuple[int, ...]:
@@ -26,8 +31,17 @@ def of_program(function: Callable[..., Any], *arguments: Any) -> tuple[int, ...]
 
 def of_step(step: Callable[..., Any]) -> tuple[int, ...]:
     """The same of a function of Python, of functions of its module that it names, and of variables it encloses."""
-    function = step.__func__ if inspect.ismethod(step) else step
-    return _near(_of_code(inspect.unwrap(function), set()))
+    return _near(value for value in _of_code(_function(step), set()) if isinstance(value, int | float))
+
+
+def words_of_step(step: Callable[..., Any]) -> tuple[str, ...]:
+    """The first few words that stand in the same places: names of parameters may be among them."""
+    found = [value for value in _of_code(_function(step), set()) if isinstance(value, str) and WORD.fullmatch(value)]
+    return tuple(dict.fromkeys(found))[:FEW]
+
+
+def _function(step: Callable[..., Any]) -> Any:
+    return inspect.unwrap(step.__func__ if inspect.ismethod(step) else step)
 
 
 def _near(numbers: Iterable[Any]) -> tuple[int, ...]:
@@ -58,7 +72,7 @@ def _literals(jaxpr: Any) -> Iterator[Any]:
 
 
 def _of_code(function: Any, met: set[int]) -> list[Any]:
-    """Numbers of the code of a function, of what it encloses, and of functions of its module that it names."""
+    """Constants of the code of a function, of what it encloses, and of functions of its module that it names."""
     if not isinstance(function, types.FunctionType) or id(function.__code__) in met:
         return []
     met.add(id(function.__code__))
@@ -66,8 +80,10 @@ def _of_code(function: Any, met: set[int]) -> list[Any]:
     cells = [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)]
     named = [function.__globals__.get(name) for name in function.__code__.co_names]
     for value in (*cells, *named, *(function.__defaults__ or ())):
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, CONSTANTS) and not isinstance(value, bool):
             found.append(value)
+        elif isinstance(value, tuple | list | set | frozenset):
+            found += [each for each in value if isinstance(each, str)]
         elif getattr(value, "__module__", None) == function.__module__:
             found += _of_code(value, met)
     return found
@@ -77,7 +93,9 @@ def _of_constants(code: types.CodeType) -> Iterator[Any]:
     for value in code.co_consts:
         if isinstance(value, types.CodeType):
             yield from _of_constants(value)
-        elif isinstance(value, int | float) and not isinstance(value, bool):
+        elif isinstance(value, tuple | frozenset):
+            yield from (each for each in value if isinstance(each, str))
+        elif isinstance(value, CONSTANTS) and not isinstance(value, bool):
             yield value
 
 

@@ -7,7 +7,7 @@ that matters for ever is left as it is, and is found by what asks for the law.
 
 import copy
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -63,14 +63,14 @@ def settled(sampler: Completed, start: State, estimator: Estimator, h: float, ma
     return {i: jnp.asarray(column[-1]) for i, column in zip(clocks, readings, strict=True)}
 
 
-def begins_settled(sampler: Completed, values: Values) -> Completed:
+def begins_with(sampler: Completed, values: Mapping[int, ArrayLike]) -> Completed:
     """The sampler whose `init` has these leaves."""
     init = sampler.init
 
-    def settled_init(key: Key, position: Position, estimator: Estimator) -> State:
+    def init_with(key: Key, position: Position, estimator: Estimator) -> State:
         return with_leaves(init(key, position, estimator), values)
 
-    return dataclasses.replace(sampler, init=settled_init)
+    return dataclasses.replace(sampler, init=init_with)
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:

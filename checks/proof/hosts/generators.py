@@ -27,7 +27,13 @@ _Generator: Any = np.random.Generator
 
 
 class Draws(_Generator, Seeding):
-    """A generator whose methods rest on one, `drawn`; a law that is not known raises Unreadable."""
+    """A generator whose methods rest on one, `drawn`; a law that is not known raises Unreadable.
+
+    Attributes:
+        uniforms_are_numbers: what becomes of them is known, in comparisons and elsewhere.
+    """
+
+    uniforms_are_numbers = True
 
     def __init__(self) -> None:
         super().__init__(np.random.PCG64(0))

@@ -5,16 +5,17 @@ that nothing beside z goes on to the next step is seen by real steps that follow
 """
 
 import importlib
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
 
 from sgmcmc_verification.checks.proof.hosts.decisions import refuse
-from sgmcmc_verification.checks.proof.hosts.generators import SymbolicGenerator
+from sgmcmc_verification.checks.proof.hosts.generators import Draws, SymbolicGenerator
 from sgmcmc_verification.checks.proof.hosts.operations import is_known
 from sgmcmc_verification.checks.proof.hosts.patches import converted_array, holds_symbols
 from sgmcmc_verification.checks.proof.hosts.recorded import Recorded, SymbolicEstimator, arrays_of
@@ -36,7 +37,7 @@ from sgmcmc_verification.samplers.adapters.torch import ADAPTERS
 from sgmcmc_verification.samplers.adapters.torch.adapter import TorchMixin
 from sgmcmc_verification.samplers.adapters.torch.written import OnTape
 from sgmcmc_verification.samplers.interface.opened_state import step_inside
-from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
+from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator, Sampler
 
 
 def is_of_torch(sampler: Sampler) -> bool:
@@ -148,15 +149,9 @@ class RecordedTorch(Recorded):
 
     def position(self, state: Any) -> Any:
         """Position of z."""
-        key = jax.random.key(PACKED)
         # where a position is in z is the sampler's own affair
-        return self._tree(
-            lambda: self._in_torch(
-                lambda scales: self.host.position(
-                    self.host.pack(SymbolicGenerator(key), arrays_of(state), SymbolicEstimator(_Nothing()))
-                )
-            )
-        )
+        packed = lambda: self.host.pack(_NoDraws(), arrays_of(state), _Nothing())
+        return self._tree(lambda: self._in_torch(lambda scales: self.host.position(packed())))
 
     def unpack(self, state: Any) -> Any:
         """z."""
@@ -179,17 +174,31 @@ PACKED = 2**30
 
 
 class _Nothing:
-    """An estimator that nobody asks."""
+    """An estimator whose answers nobody may compute with: caches are made of them, a position is not."""
 
     def init(self, key: Any, position: Any) -> tuple[()]:
         """No state."""
         del key, position
         return ()
 
-    def estimate(self, key: Any, estate: Any, position: Any) -> Any:
-        """No estimate."""
-        del key, estate, position
-        raise refuse("a gradient to make a state of z")
+    def estimate(self, key: Any, estate: Any, position: Any) -> tuple[Estimate, Any]:
+        """Numbers that end a proof which meets them."""
+        del key
+        gradient = jax.tree.map(lambda leaf: _nobody(np.shape(leaf)), position)
+        return Estimate(gradient, cast(Any, _nobody(())[()])), estate
+
+
+class _NoDraws(Draws):
+    """A generator whose draws nobody may compute with."""
+
+    def drawn(self, law: str, shape: tuple[int, ...], *parameters: Any) -> Any:
+        """Numbers that end a proof which meets them."""
+        del law, parameters
+        return _nobody(shape)
+
+
+def _nobody(shape: tuple[int, ...]) -> Any:
+    return wrap(objects([SymbolAlgebra(Scales()).nobody()] * math.prod(shape), shape))
 
 
 def modules_of_torch(sampler: Sampler) -> list[dict[str, Any]]:

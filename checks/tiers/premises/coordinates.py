@@ -12,7 +12,7 @@ to stay equal.
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -36,7 +36,7 @@ from sgmcmc_verification.checks.programs.operations import (
     operations_and_numbers,
     subjaxprs,
 )
-from sgmcmc_verification.checks.proof.of_subject import proved_for_fifty, proved_for_vectors
+from sgmcmc_verification.checks.proof.of_subject import proof_for_fifty, proved_for_vectors
 from sgmcmc_verification.checks.tiers.premises.fresh_draws import repeated
 from sgmcmc_verification.checks.tracing.acceptance import accepted_share
 from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator
@@ -293,11 +293,9 @@ def _few(subject: Subject, host: bool, positive: bool, tolerance: float) -> dict
     return found
 
 
-def _many(found: dict[int, Response], host: bool) -> int:
+def _many(found: dict[int, Response]) -> int:
     """The number of coordinates that is compared with few: as many as the work that grows with them allows."""
     few, more = (found[size] for size in FEW)
-    if host:
-        return ON_HOST
     if more.dense:
         return WITH_MATRICES
     quadratic = more.work > few.work * (FEW[1] / FEW[0]) ** 1.5
@@ -323,32 +321,46 @@ def equal_coordinates(case: Case) -> Finding:
     The factors of drift and noise have to be the same for many thousand coordinates if they are for 5 and 17; on the
     host, where the response is one of differences, for a thousand. Particles are compared with those whose coordinates
     are in another order, after three steps. A law that is proved for every potential of one and of two coordinates is
-    shown for fifty where a step is the same program, with the same numbers in it but for powers of the dimension.
+    shown for fifty where a step is the same program, with the same numbers in it but for powers of the dimension. Where
+    coordinates are not alike by intention its proof for fifty decides.
     """
     if ParticleLaw in claims_of(case.subject):
         return _particles(case)
     host, positive = on_host(case.subject.sampler(case.target)), "euclidean" not in claims_of(case.subject).spaces
     tolerance = DIFFERENCES if host else TOLERANCE
-    shown = lambda: proved_for_vectors(case.subject) and same_for_fifty(case.subject)
     try:
         found = _few(case.subject, host, positive, tolerance)
     except NotFed:
         same = _finding(case, tolerance, 0.0, "one program, with the same numbers in it, for 1 to 50 coordinates")
-        if not (same := _meeting(same, not positive, shown)).meets:
+        if not (same := _meeting(case, same, not positive)).meets:
             raise
         return same
-    many = _many(found, host)
+    except OutOfReach as reason:
+        if host or positive or (found := _by_proof(case, str(reason))) is None:
+            raise
+        return found
     if host:
-        compared = _compared(case, found | {many: _response(case.subject, many, host, positive)}, tolerance)
-        by_proof = not positive and not is_affine(case.subject, find_target(CORRELATED))
-        return _meeting(compared, by_proof, lambda: proved_for_fifty(case.subject))
+        return _on_host(case, found, positive)
+    return _traced(case, found, positive)
+
+
+def _on_host(case: Case, found: dict[int, Response], positive: bool) -> Finding:
+    found = found | {ON_HOST: _response(case.subject, ON_HOST, True, positive)}
+    compared = _compared(case, found, DIFFERENCES)
+    if compared.verdict != "pass" or positive or is_affine(case.subject, find_target(CORRELATED)):
+        return compared
+    return _by_proof(case, compared.reason) or compared
+
+
+def _traced(case: Case, found: dict[int, Response], positive: bool) -> Finding:
+    tolerance, many = TOLERANCE, _many(found)
     programs = {size: _operations(case.subject, size, positive) for size in (*SMALLER, *FEW)}
     programs = {size: each for size, each in programs.items() if each}
     usual = programs.get(FEW[0])
     others = [] if one_program(programs) else [n for n in programs if n in SMALLER and programs[n] != usual]
     larger = _other_programs(case.subject, FEW[-1], (*(n for n in BETWEEN if n < many), many), positive)
     asked = dict.fromkeys((*others, *larger, many))
-    found |= {size: _response(case.subject, size, host, positive) for size in asked}
+    found |= {size: _response(case.subject, size, False, positive) for size in asked}
     if repeated := shared_keys(case.subject, many, positive):
         return _finding(case, tolerance, 1.0, f"in {many} dimensions {repeated}")
     if positive and (apart := _near_faces(case.subject)) > TOLERANCE:
@@ -361,12 +373,23 @@ def equal_coordinates(case: Case) -> Finding:
     with contextlib.suppress(*RAISED):  # a method for vectors
         if not positive and (matrix := _matrices(case)):
             return matrix
-    return _meeting(_compared(case, found, tolerance), not larger and not positive, shown)
+    return _meeting(case, _compared(case, found, tolerance), not larger and not positive)
 
 
-def _meeting(finding: Finding, possible: bool, shown: Callable[[], bool]) -> Finding:
+def _by_proof(case: Case, reason: str) -> Finding | None:
+    """The finding that the proof for fifty coordinates makes; None if it is undecided."""
+    proof = proof_for_fifty(case.subject)
+    if proof is None or proof.verdict == "undecided":
+        return None
+    if proof.verdict == "fail":
+        return _finding(case, TOLERANCE, 1.0, f"{reason}; the law is not kept in fifty coordinates: {proof.reason}")
+    found = _finding(case, TOLERANCE, 0.0, f"{reason}; the law is proved for fifty coordinates")
+    return dataclasses.replace(found, meets=(HIGH_DIMENSION,))
+
+
+def _meeting(case: Case, finding: Finding, possible: bool) -> Finding:
     """The finding, which meets the obligation of fifty coordinates too if it passes and the law is shown for them."""
-    meets = possible and finding.verdict == "pass" and shown()
+    meets = possible and finding.verdict == "pass" and proved_for_vectors(case.subject) and same_for_fifty(case.subject)
     return dataclasses.replace(finding, meets=(HIGH_DIMENSION,)) if meets else finding
 
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sgmcmc_verification.checks.core.check import Case, NotApplicable, statement
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.selection import informative
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
@@ -63,6 +63,8 @@ def step_scale(case: Case, exact: ExactLaw | None, stages: CyclicalSchedule | No
         worst, found = _switches(larger, beyond)
     else:
         sizes = [_measured(step, hs) for hs in ladders]
+    if step.size > case.target.size and not any(np.isfinite(v).any() for each in sizes for v in each.values()):
+        raise OutOfReach("no step size gives a number at the states that were tried, which the sampler may never reach")
     for hs, values, settled in zip(ladders, sizes, (SETTLED, 0), strict=True):
         effect, where = _changes(hs, {name: rows[0] for name, rows in values.items()}, settled)
         worst = max(worst, effect)

@@ -19,7 +19,7 @@ from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.selection import claims_of
 from sgmcmc_verification.checks.proof.of_subject import proofs_of
 from sgmcmc_verification.checks.proof.prove import HIDDEN, Proof
-from sgmcmc_verification.checks.proof.settings import LINE, MATRIX, NOISY, PLANE, TREE
+from sgmcmc_verification.checks.proof.settings import FIFTY, LINE, MATRIX, NOISY, PLANE, TREE
 from sgmcmc_verification.checks.proof.statements.balance import BALANCE, REJECTION
 from sgmcmc_verification.checks.proof.statements.data import COVARIANCE, FORGOTTEN, STATES, UNBIASED
 from sgmcmc_verification.checks.proof.statements.result import Result
@@ -35,11 +35,12 @@ FLAT: dict[str, tuple[o.Obligation, ...]] = {
     PLANE.name: (o.GAUSSIAN, o.PLANE),
     TREE.name: (o.PYTREE,),
     MATRIX.name: (o.PYTREE,),
+    FIFTY.name: (o.HIGH_DIMENSION,),
     NOISY.name: (o.GRADIENT_NOISE,),
 }
 """Setting -> the obligations of a law that a proof for it meets, on R^n."""
 POSITIVE = FLAT | {PLANE.name: (o.MANIFOLD,)}
-USUAL = (LINE.name, PLANE.name, TREE.name, MATRIX.name)
+USUAL = (LINE.name, PLANE.name, TREE.name, MATRIX.name, FIFTY.name)
 ALL_SIDES = (LINE.name, PLANE.name)
 """Settings in which a proof that holds at every h, on each side of each branch, has entered all of them."""
 

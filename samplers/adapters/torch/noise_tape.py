@@ -4,7 +4,7 @@ A torch step then is a host step: with a `numpy.random.Generator` it runs as usu
 nodes of a quadrature, or hands out chosen values, its expectations over the noise are exact.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakIdKeyDictionary
 
 from sgmcmc_verification.samplers.adapters.common import Foreign
-from sgmcmc_verification.samplers.adapters.torch.crossing import to_tensor
+from sgmcmc_verification.samplers.adapters.torch.crossing import to_array, to_tensor
 from sgmcmc_verification.samplers.estimators.host import Unintercepted
 
 _COMPARISONS = {"lt": (0, 1), "le": (0, 1), "gt": (1, 0), "ge": (1, 0)}
@@ -25,10 +25,11 @@ class Tape(TorchDispatchMode):
     """Answer torch's random operations with draws of `generator`.
 
     All operations that consume torch's own random numbers carry the tag `nondeterministic_seeded`, below autograd,
-    `torch.func` and every Python name that they are imported under. Normal draws are taken from
-    `generator.standard_normal`. A uniform draw is not filled in: it may only be compared with a threshold, which is a
-    coin, `generator.binomial(1, p)`, so that no quadrature meets a jump. Draws under `torch.func.vmap` with
-    `randomness="different"` arrive here with the batch in their shape.
+    `torch.func` and every Python name that they are imported under. Draws of a law are those of the generator's method
+    for it. A uniform draw is not filled in: it may only be compared with a threshold, which is a coin,
+    `generator.binomial(1, p)`, so that no quadrature meets a jump; unless the generator says that it knows what becomes
+    of one (`uniforms_are_numbers`). Draws under `torch.func.vmap` with `randomness="different"` arrive here with the
+    batch in their shape.
 
     Args:
         generator: with the methods of `numpy.random.Generator`.
@@ -44,6 +45,7 @@ class Tape(TorchDispatchMode):
         super().__init__()
         self.generator, self.seeds = generator, seeds
         self.uniforms = WeakIdKeyDictionary()
+        self.numbers = getattr(type(generator), "uniforms_are_numbers", False)
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -98,18 +100,60 @@ class Tape(TorchDispatchMode):
             return self._uniform(torch.empty(args[0], **_like(kwargs)))
         if name == "rand_like":
             return self._uniform(torch.empty_like(args[0], **_like(kwargs)))
+        return self._draw_of_another_law(func, args, kwargs)
+
+    def _draw_of_another_law(self, func: Foreign, args: Sequence[Foreign], kwargs: dict[str, Foreign]) -> torch.Tensor:
+        name = func.overloadpacket.__name__
+
+        def draws(method: str, *parameters: Foreign) -> Callable[[tuple[int, ...]], Foreign]:
+            if not hasattr(self.generator, method):
+                raise Unintercepted(f"torch {func}")
+            return lambda size: getattr(self.generator, method)(*parameters, size)
+
+        match name, args:
+            case "uniform_", [out, *bounds]:
+                low, high = _bounds(torch.finfo(out.dtype).eps, *bounds, **kwargs)
+                return self._uniform(out, low, high)
+            case "exponential_", [out, *rate]:
+                (rate,) = rate or [kwargs.get("lambd", 1.0)]
+                return self._filled(out, draws("standard_exponential")).div_(rate)
+            case "_standard_gamma", [shapes]:
+                return self._filled(torch.empty_like(shapes), draws("standard_gamma", _one(shapes)))
+            case "bernoulli" | "bernoulli_", [like, *chance]:
+                (chance,) = chance or [kwargs.get("p", 0.5 if name == "bernoulli_" else like)]
+                out = like if name == "bernoulli_" else torch.empty_like(like)
+                return self._filled(out, draws("binomial", 1, to_array(torch.as_tensor(chance))))
+            case "randint", [*bounds, shape]:
+                low, high = (0, *bounds) if len(bounds) == 1 else bounds
+                out = torch.empty(shape, **{"dtype": torch.int64, **_like(kwargs)})
+                return self._filled(out, draws("integers", low, high))
+            case "randperm", [count]:
+                out = torch.empty(count, **{"dtype": torch.int64, **_like(kwargs)})
+                permutation = draws("permutation")
+                return self._filled(out, lambda size: permutation(size[0]))
         raise Unintercepted(f"torch {func}")
+
+    def _filled(self, out: torch.Tensor, draw: Callable[[tuple[int, ...]], Foreign]) -> torch.Tensor:
+        """Fill `out` with draws of its shape."""
+        shape = tuple(out.shape)
+        return out.copy_(to_tensor(np.asarray(draw(shape)).reshape(shape)))
 
     def _normal(
         self, out: torch.Tensor, mean: torch.Tensor | float = 0.0, std: torch.Tensor | float = 1.0
     ) -> torch.Tensor:
         """Fill `out` with mean + std n, n from the generator."""
-        shape = tuple(out.shape)
-        draws = to_tensor(np.asarray(self.generator.standard_normal(shape), np.float64).reshape(shape))
+        draws = self._filled(torch.empty(out.shape, dtype=torch.float64), self.generator.standard_normal)
         return out.copy_(mean + std * draws)
 
-    def _uniform(self, out: torch.Tensor) -> torch.Tensor:
-        """Values that nobody can compute with; remembered, so that a comparison with them can be drawn."""
+    def _uniform(self, out: torch.Tensor, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
+        """Uniform draws; where they are no numbers, values that nobody can compute with.
+
+        They are remembered, so that a comparison with them can be drawn.
+        """
+        if self.numbers:
+            return self._filled(out, lambda size: self.generator.uniform(low, high, size))
+        if (low, high) != (0.0, 1.0):
+            raise Unintercepted(f"a uniform draw of torch between {low:g} and {high:g}")
         out.fill_(float("nan"))
         self.uniforms[out] = True
         return out
@@ -138,6 +182,20 @@ def _parameters(args: Sequence[Foreign], kwargs: dict[str, Foreign]) -> tuple[Fo
     mean = args[1] if len(args) > 1 else kwargs.get("mean", 0.0)
     std = args[2] if len(args) > 2 else kwargs.get("std", 1.0)
     return mean, std
+
+
+def _bounds(rounding: float, low: float = 0.0, high: float = 1.0, **named: float) -> tuple[float, float]:
+    """Bounds of `Tensor.uniform_`; those that `torch.distributions` has moved by one rounding are where they were."""
+    low, high = named.get("from", low), named.get("to", high)
+    return round(low) if abs(low - round(low)) <= rounding else low, high
+
+
+def _one(numbers: torch.Tensor) -> float:
+    """The number that all of a tensor are. Raises Unintercepted if they differ."""
+    first, *others = set(numbers.reshape(-1).tolist())
+    if others:
+        raise Unintercepted("gamma draws of torch of several shapes")
+    return first
 
 
 @contextmanager
