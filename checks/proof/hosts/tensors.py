@@ -176,6 +176,8 @@ PACKED = 2**30
 class _Nothing:
     """An estimator whose answers nobody may compute with: caches are made of them, a position is not."""
 
+    backend = "host"
+
     def init(self, key: Any, position: Any) -> tuple[()]:
         """No state."""
         del key, position

@@ -9,9 +9,10 @@ prior instead. A step that is linear in the gradient then moves by the mean of w
 """
 
 import dataclasses
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -45,8 +46,8 @@ ON_HOST, HOST_STEPS = (1.0, 8.0), 50
 """Factors of the usual step size at which a host sampler takes steps, and how many at each."""
 FEWER = 1279
 """Data that are weighed: more than a batch has, and one less than a multiple of 32, 64, 128 and 256."""
-WEIGHED = 256
-"""Keys under which they are."""
+WEIGHED, SECONDS = 2048, 6.0
+"""Keys under which they are, and seconds of steps in Python."""
 OFTEN = 64
 """Keys under which a block has to enter for a weight of its own: the mean of a few heavy ones is anything."""
 DEVIATIONS = 6.0
@@ -140,9 +141,15 @@ def _of_host(case: Case) -> Finding:
         runs = [_run(case.subject, target) for target in (dataclasses.replace(few, terms=None), few, many)]
     except RAISED as error:
         raise OutOfReach(f"the sampler does not run on a target with {SIZE} data ({one_line(error, 120)})") from None
-    if some or others or not all(np.array_equal(runs[0], run, equal_nan=True) for run in runs):
+    if not some and not others and all(np.array_equal(runs[0], run, equal_nan=True) for run in runs):
+        return _finding(case, 0, f"without data, with {FEW} and with {SIZE} its steps are the same", shown=True)
+    if (wrong := _misweighed(case)) is not None:
+        return wrong
+    found = weighed(case.subject, FEWER)
+    if found is None or not found.every:
         raise OutOfReach("a host sampler that knows of the data is called from Python: too many steps")
-    return _finding(case, 0, f"without data, with {FEW} and with {SIZE} its steps are the same", shown=True)
+    fine = f"in the mean of {found.steps} steps {FEWER} data move as the same potential without data"
+    return _finding(case, 0, fine, shown=True)
 
 
 def _run(subject: Subject, target: Target) -> np.ndarray:
@@ -200,52 +207,116 @@ def _words(value: Any) -> Any:
 def _misweighed(case: Case) -> Finding | None:
     """The finding on data that do not weigh what they should; None if they do, or are not weighed."""
     found = weighed(case.subject, FEWER)
-    if found is None or found[1] <= LEAST:
+    if found is None or found.error <= LEAST:
         return None
     return Finding(
-        effect=found[1],
+        effect=found.error,
         tolerance=Tolerance(LEAST, "error of a mean over minibatches"),
         required_sensitivity=0.5,
-        reason=f"{FEWER} data weigh {found[0]:.4g} times what they should: the same pull in the prior moves by 1",
-        statistic="mean move by the data less that by the prior",
+        reason=f"{FEWER} data weigh {found.weight:.4g} times what they should, {found.worst} of them",
+        statistic="mean move by the data less that without data",
         unit="relative",
         step_size=case.step_size,
     )
 
 
-def weighed(subject: Subject, size: int) -> tuple[float, float] | None:
-    """The weight of all data of a number of them, and the largest error of it and of that of a block.
+class Weights(NamedTuple):
+    """Mean moves by data, relative to those by the same change of the potential without data.
+
+    Attributes:
+        worst: which of them is off by the most.
+        weight: of it, which should be 1.
+        error: its distance from 1, less what is left to chance.
+        every: whether each block was drawn.
+        steps: keys under which they were weighed.
+    """
+
+    worst: str
+    weight: float
+    error: float
+    every: bool
+    steps: int
+
+
+@lru_cache(maxsize=4)
+def weighed(subject: Subject, size: int) -> Weights | None:
+    """The weights of a number of data, of their blocks, and of the prior.
 
     None where they are not weighed: where a state keeps an order, or the step is not linear in the gradient.
     """
-    targets = [pulled(pull, size, by_prior)[0] for pull, by_prior in ((0, False), (1, False), (1, True), (2, True))]
-    samplers, estimator = [subject.sampler(target) for target in targets], Exact(targets[0])
-    h, x = subject.step_size(targets[0]), targets[0].example
-    if not all(
-        jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
-        for leaf in jax.tree.leaves(samplers[0].init(jax.random.key(0), x, estimator))
-    ):
+    pulls = ((0, False), (1, False), (1, True), (2, True))
+    targets = [pulled(pull, size, by_prior)[0] for pull, by_prior in pulls]
+    host, x, h = on_host(subject.sampler(targets[0])), targets[0].example, subject.step_size(targets[0])
+    exact = HostExact if host else Exact
+    # what the estimator knows is no pull: data that enter are those that the sampler reads
+    oracles = [exact(targets[0])] * len(targets)
+    samplers = [subject.sampler(target) for target in targets]
+    try:
+        without = [dataclasses.replace(target, terms=None) for target in targets[:2]]
+        some = [subject.sampler(target) for target in without]
+        _one_step(some[1], exact(without[1]), x, h)
+        samplers, oracles = [*samplers, *some], [*oracles, *map(exact, without)]
+    except RAISED:  # a sampler that needs data
+        pass
+    state = samplers[0].init(np.random.default_rng(0) if host else jax.random.key(0), _given(host, x), oracles[0])
+    if not all(jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in jax.tree.leaves(state)):
         return None
-
-    @jax.jit
-    def ends(keys: jax.Array) -> jax.Array:
-        def one(key: jax.Array) -> jax.Array:
-            first, rest = jax.random.split(key)
-            after = [s.step(rest, s.init(first, x, estimator), h, estimator) for s in samplers]
-            return jnp.stack([s.position(state) for s, state in zip(samplers, after, strict=True)])
-
-        return jax.lax.map(one, keys)
-
-    rows = np.asarray(ends(jax.random.split(jax.random.key(0), WEIGHED)))
-    by_data, by_prior, twice = np.moveaxis(rows[:, 1:] - rows[:, :1], 1, 0)
-    unit = by_prior.mean(axis=0)
+    ends = (_ends_on_host if host else _ends)(samplers, oracles, x, h)
+    by_data, by_prior, twice, *alone = np.moveaxis(ends[:, 1:] - ends[:, :1], 1, 0)
+    unit = (alone[1] - alone[0] if alone else by_prior).mean(axis=0)
     linear = np.abs(twice - 2 * by_prior).max() <= 1e-6 * np.abs(by_prior).max()
     if not linear or not np.abs(unit).min() > 0:
         return None
-    often = np.count_nonzero(by_data, axis=0) >= OFTEN
-    parts = np.column_stack([by_data[:, often] / unit[often], by_data.sum(axis=1) / unit.sum()])
-    chance = DEVIATIONS * parts.std(axis=0) / WEIGHED**0.5
-    return float(parts[:, -1].mean()), float(np.max(np.abs(parts.mean(axis=0) - 1) - chance))
+    often = np.flatnonzero(np.count_nonzero(by_data, axis=0) >= OFTEN)
+    shares = by_data / unit
+    slope = (np.arange(BLOCKS) - (BLOCKS - 1) / 2) / BLOCKS
+    parts = {f"block {i + 1} of {BLOCKS}": shares[:, i] for i in often}
+    parts |= {"all": shares.mean(axis=1), "the prior": by_prior.mean(axis=1) / unit.mean()}
+    # heavier towards the last block: a weight of its own for each is drawn too seldom
+    parts |= {"the last": 1 + 2 * (shares @ slope) / BLOCKS}
+    return _worst(parts, bool(by_data.any(axis=0).all()))
+
+
+def _worst(parts: Mapping[str, np.ndarray], every: bool) -> Weights:
+    steps = len(next(iter(parts.values())))
+    off = {name: abs(each.mean() - 1) - DEVIATIONS * each.std() / steps**0.5 for name, each in parts.items()}
+    worst = max(off, key=lambda name: off[name])
+    return Weights(worst, float(parts[worst].mean()), float(off[worst]), every, steps)
+
+
+def _given(host: bool, x: jax.Array) -> Any:
+    return np.array(x) if host else x
+
+
+def _one_step(sampler: Sampler, estimator: Any, x: jax.Array, h: float, seed: int = 0) -> Any:
+    """The position after a step under a key of its own."""
+    if on_host(sampler):
+        rng = np.random.default_rng(seed)
+        state = sampler.init(rng, np.array(x), estimator)
+        return np.array(sampler.position(sampler.step(rng, state, h, estimator)))
+    first, rest = jax.random.split(jax.random.key(seed))
+    return sampler.position(sampler.step(rest, sampler.init(first, x, estimator), h, estimator))
+
+
+def _ends(samplers: Sequence[Sampler], oracles: Sequence[Any], x: jax.Array, h: float) -> np.ndarray:
+    """Positions after a step of each sampler under the same keys (keys, samplers, BLOCKS)."""
+
+    @jax.jit
+    def ends(seeds: jax.Array) -> jax.Array:
+        one = lambda seed: jnp.stack([_one_step(s, e, x, h, seed) for s, e in zip(samplers, oracles, strict=True)])
+        return jax.lax.map(one, seeds)
+
+    return np.asarray(ends(jnp.arange(WEIGHED)))
+
+
+def _ends_on_host(samplers: Sequence[Sampler], oracles: Sequence[Any], x: jax.Array, h: float) -> np.ndarray:
+    """The same of samplers in Python, under as many keys as there is time for. Raises OutOfReach for too few."""
+    rows, start = [], time.process_time()
+    while len(rows) < WEIGHED and time.process_time() - start < SECONDS:
+        rows.append([_one_step(s, e, x, h, len(rows)) for s, e in zip(samplers, oracles, strict=True)])
+    if len(rows) < OFTEN:
+        raise OutOfReach("a host sampler that knows of the data takes too long for a step")
+    return np.array(rows)
 
 
 def missed(subject: Subject) -> list[int] | None:

@@ -105,20 +105,19 @@ class Tape(TorchDispatchMode):
     def _draw_of_another_law(self, func: Foreign, args: Sequence[Foreign], kwargs: dict[str, Foreign]) -> torch.Tensor:
         name = func.overloadpacket.__name__
 
-        def draws(method: str, *parameters: Foreign) -> Callable[[tuple[int, ...]], Foreign]:
+        def draws(method: str, *parameters: Foreign) -> Callable[[Foreign], Foreign]:
             if not hasattr(self.generator, method):
                 raise Unintercepted(f"torch {func}")
             return lambda size: getattr(self.generator, method)(*parameters, size)
 
         match name, args:
-            case "uniform_", [out, *bounds]:
-                low, high = _bounds(torch.finfo(out.dtype).eps, *bounds, **kwargs)
-                return self._uniform(out, low, high)
+            case "uniform_", [out, *bounds] if self.numbers or not (bounds or kwargs):
+                return self._uniform(out, *_bounds(torch.finfo(out.dtype).eps, *bounds, **kwargs))
             case "exponential_", [out, *rate]:
                 (rate,) = rate or [kwargs.get("lambd", 1.0)]
                 return self._filled(out, draws("standard_exponential")).div_(rate)
-            case "_standard_gamma", [shapes]:
-                return self._filled(torch.empty_like(shapes), draws("standard_gamma", _one(shapes)))
+            case "_standard_gamma", [shapes] if len(set(shapes.reshape(-1).tolist())) == 1:
+                return self._filled(torch.empty_like(shapes), draws("standard_gamma", shapes.reshape(-1).tolist()[0]))
             case "bernoulli" | "bernoulli_", [like, *chance]:
                 (chance,) = chance or [kwargs.get("p", 0.5 if name == "bernoulli_" else like)]
                 out = like if name == "bernoulli_" else torch.empty_like(like)
@@ -152,8 +151,6 @@ class Tape(TorchDispatchMode):
         """
         if self.numbers:
             return self._filled(out, lambda size: self.generator.uniform(low, high, size))
-        if (low, high) != (0.0, 1.0):
-            raise Unintercepted(f"a uniform draw of torch between {low:g} and {high:g}")
         out.fill_(float("nan"))
         self.uniforms[out] = True
         return out
@@ -188,14 +185,6 @@ def _bounds(rounding: float, low: float = 0.0, high: float = 1.0, **named: float
     """Bounds of `Tensor.uniform_`; those that `torch.distributions` has moved by one rounding are where they were."""
     low, high = named.get("from", low), named.get("to", high)
     return round(low) if abs(low - round(low)) <= rounding else low, high
-
-
-def _one(numbers: torch.Tensor) -> float:
-    """The number that all of a tensor are. Raises Unintercepted if they differ."""
-    first, *others = set(numbers.reshape(-1).tolist())
-    if others:
-        raise Unintercepted("gamma draws of torch of several shapes")
-    return first
 
 
 @contextmanager

@@ -1,9 +1,9 @@
-"""Whole numbers of a program: those of loops and of functions within it, none of the keys that it closes over."""
+"""Whole numbers of a program: those of loops and of functions within it, none of its keys; words."""
 
 import jax
 import jax.numpy as jnp
 
-from sgmcmc_verification.checks.tracing.whole_numbers import of_program, of_step
+from sgmcmc_verification.checks.tracing.whole_numbers import of_program, of_step, words_of_step
 
 
 def test_numbers_of_inner_programs_and_products_are_found_and_a_key_is_none():
@@ -24,3 +24,16 @@ def test_numbers_of_python_are_found_with_what_it_encloses_and_without_small_one
 
     assert {17, 4320, 4321, 4322} <= set(of_step(step))
     assert 1 not in of_step(lambda rng, state, h: state + 1)
+
+
+FROZEN = ("bias", "embed")
+
+
+def test_words_are_those_that_may_name_parameters():
+    def step(rng, state, h):
+        """One line, which is no name."""
+        if "kernel" in state or any(name in state for name in FROZEN):
+            return state["log scale"] + len("kernel")
+        return 17
+
+    assert set(words_of_step(step)) == {"kernel", "bias", "embed"}

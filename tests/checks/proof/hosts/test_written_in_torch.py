@@ -99,6 +99,31 @@ def tensors():
     return simple_sampler(move, init=lambda rng, x, oracle: torch.tensor(np.array(x)), backend="host")
 
 
+def exponential(x):
+    return torch.empty_like(x).exponential_()
+
+
+class KeepsGradient:
+    """BAOAB whose state is a tuple with the gradient: a position is found without one."""
+
+    backend = "host"
+
+    def init(self, rng, position, oracle):
+        x = torch.tensor(np.array(position))
+        return x, torch.tensor(rng.standard_normal(x.shape)), gradient(rng, oracle, x)
+
+    def position(self, state):
+        return state[0].numpy()
+
+    def step(self, rng, state, h, oracle):
+        x, p, g = state
+        x = x + h / 2 * (p := p - h / 2 * g)
+        p = math.exp(-h) * p + math.sqrt(1 - math.exp(-2 * h)) * torch.tensor(rng.standard_normal(x.shape))
+        x = x + h / 2 * p
+        g = gradient(rng, oracle, x)
+        return x, p - h / 2 * g, g
+
+
 STATE = torch.get_rng_state()
 
 
@@ -128,11 +153,24 @@ def proved(sampler):
         langevin(lambda rng: None, draw=lambda x, g: torch.randn_like(x)),  # nobody seeds the generator of torch
         Underdamped(),
         tensors(),
+        langevin(globally, draw=lambda x, g: 3**0.5 * (2 * torch.rand(x.shape, dtype=x.dtype) - 1)),
+        langevin(globally, draw=lambda x, g: torch.empty_like(x).uniform_(-(3**0.5), 3**0.5)),
+        langevin(globally, draw=lambda x, g: 2.0 * torch.randint(0, 2, x.shape) - 1),
+        langevin(globally, draw=lambda x, g: 2 * torch.bernoulli(torch.full_like(x, 0.5)) - 1),
+        langevin(globally, draw=lambda x, g: (exponential(x) - exponential(x)) / 2**0.5),
     ],
 )
 def test_what_draws_from_generators_that_the_step_has_seeded_is_proved(right):
     assert set(proved(right).values()) == {"pass"}
+
+
+@pytest.mark.parametrize("right", [langevin(), Underdamped(), tensors()])
+def test_normal_draws_of_seeded_generators_make_an_affine_step(right):
     assert is_affine(subject_of(right), target("gaussian-correlated-2d"))
+
+
+def test_a_position_beside_a_gradient_that_is_kept_is_read():
+    assert set(proved(KeepsGradient()).values()) == {"pass"}
 
 
 @pytest.mark.parametrize(
@@ -147,6 +185,10 @@ def test_what_draws_from_generators_that_the_step_has_seeded_is_proved(right):
         langevin(draw=lambda x, g: torch.randn(1, generator=g, dtype=x.dtype).expand(x.shape)),
         Underdamped(heat=2.0),
         Underdamped(generator=constant),
+        langevin(globally, draw=lambda x, g: 2 * torch.rand(x.shape, dtype=x.dtype) - 1),
+        langevin(globally, draw=lambda x, g: exponential(x) - 1),  # a third moment: O(h^1/2)
+        langevin(globally, draw=lambda x, g: 2.0 * torch.randint(0, 3, x.shape) - 1),
+        langevin(globally, draw=lambda x, g: 2 * torch.bernoulli(torch.full_like(x, 0.6)) - 1),
     ],
 )
 def test_what_is_wrong_or_draws_from_elsewhere_is_not(wrong):

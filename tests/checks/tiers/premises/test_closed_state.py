@@ -413,3 +413,25 @@ def test_a_count_that_leads_to_keys_and_to_more_fails(name):
     finding = decide(closed_state, TIMED[name], WELL)
     assert finding.verdict == "fail", finding.reason
     assert "draws come back" not in finding.reason
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_an_index_that_goes_round_is_not_put_past_its_end(wrong):
+    """In NumPy one coordinate a step, in an order of their own: a count that is put forward leaves the list."""
+
+    class Scan:
+        backend = "host"
+
+        def init(self, rng, position, estimator):
+            return {"position": np.array(position), "order": rng.permutation(np.size(position)), "next": 0, "steps": 0}
+
+        def step(self, rng, state, h, estimator):
+            x, order, k, steps = state["position"].copy(), state["order"], state["next"], state["steps"] + 1
+            g = np.asarray(estimator.estimate(rng, (), x)[0].gradient)
+            cold = wrong and steps > 50_000
+            x.flat[order[k]] += -h * g.flat[order[k]] + np.sqrt(2 * h) * rng.standard_normal() * (not cold)
+            k = (k + 1) % len(order)
+            return {"position": x, "order": order if k else rng.permutation(len(order)), "next": k, "steps": steps}
+
+    found = decide(closed_state, Scan(), "gaussian-1d-scaled")
+    assert found.verdict == ("fail" if wrong else "pass"), found.reason

@@ -1,5 +1,7 @@
 """Minibatches of a sampler's own: what leaves data out is found; what draws or orders them in any way passes."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -100,7 +102,73 @@ def heavy_prior(target):
     return simple_sampler(move)
 
 
+def heavy(terms):
+    """Weights of data by their values."""
+    first = np.asarray(jax.tree.leaves(terms.data)[0], float).reshape(terms.size, -1)
+    weights = 1 + np.linalg.norm(first, axis=1)
+    return weights / weights.sum()
+
+
+def first_half(terms):
+    """The same chance for each of the first half of the data."""
+    return (np.arange(terms.size) < terms.size // 2) / (terms.size // 2)
+
+
+def by_importance(correct):
+    """SGLD with two data that are drawn by their values, and divided by their chances where it is right."""
+
+    def build(target):
+        chances = jnp.asarray(heavy(target.terms))
+
+        def move(key, x, h, estimator):
+            batch_key, noise_key = jax.random.split(key)
+            index = jax.random.choice(batch_key, target.terms.size, (2,), p=chances)
+            weights = 1 / (2 * chances[index]) if correct else target.terms.size / 2
+            return x - h * gradient(target.terms, x, index, weights) + jnp.sqrt(2 * h) * normal(noise_key, x)
+
+        return simple_sampler(move)
+
+    return build
+
+
+def in_numpy(chances=lambda terms: None, weight=lambda size: size / 2, prior=1.0):
+    """A function of a Target: SGLD in NumPy with two data, from the estimator where there are none."""
+
+    def build(target):
+        terms = target.terms
+
+        def step(rng, x, h, estimator):
+            if terms is None:
+                g = np.asarray(estimator.estimate(rng, (), x)[0].gradient)
+            else:
+                index = rng.choice(terms.size, 2, p=chances(terms))
+                g = np.asarray(of_batch(terms, x, index, weight(terms.size), prior))
+            return x - h * g + np.sqrt(2 * h) * rng.standard_normal(np.shape(x))
+
+        return simple_sampler(step, backend="host")
+
+    return build
+
+
+def of_batch(terms, x, index, weight, prior):
+    batch = jax.tree.map(lambda a: jnp.asarray(a)[index], terms.data)
+    return compiled_gradient(terms.prior, terms.datum)(x, batch, weight, prior)
+
+
+@functools.lru_cache(maxsize=16)
+def compiled_gradient(of_prior, of_datum):
+    total = lambda y, batch, weight, prior: (
+        prior * of_prior(y) + weight * jnp.sum(jax.vmap(of_datum, (None, 0))(y, batch))
+    )
+    return jax.jit(jax.grad(total))
+
+
 MISWEIGHED = {
+    "by importance": by_importance(correct=False),
+    "in NumPy, no factor N / n": in_numpy(weight=lambda size: 1.0),
+    "in NumPy, by importance": in_numpy(heavy),
+    "in NumPy, a prior twice": in_numpy(prior=2.0),
+    "in NumPy, the first half alone": in_numpy(first_half),
     "no factor N / n": drawing(batch(lambda size, n: 1.0)),
     "N // n": drawing(batch(lambda size, n: size // n)),
     "(N / n)^2": drawing(batch(lambda size, n: (size / n) ** 2)),
@@ -109,7 +177,12 @@ MISWEIGHED = {
     ),
     "a prior with the factor of the batch": heavy_prior,
 }
-WEIGHED = {"N / n": drawing(batch(lambda size, n: size / n)), "one datum": drawing(batch(lambda size, n: size, 1))}
+WEIGHED = {
+    "N / n": drawing(batch(lambda size, n: size / n)),
+    "one datum": drawing(batch(lambda size, n: size, 1)),
+    "by importance": by_importance(correct=True),
+    "in NumPy": in_numpy(),
+}
 
 
 @pytest.mark.parametrize("name", MISWEIGHED)
@@ -144,6 +217,10 @@ def test_the_data_that_are_left_out_are_named():
     first, last = (int(word) for word in reason.split("from the data ")[1].split(" to "))
     assert np.iinfo(np.uint16).max < last + 1 == 70_001
     assert first < last
+
+
+def test_what_moves_by_data_in_numpy_as_without_them_has_its_law_with_data():
+    assert [each.name for each in decide(every_datum_enters, in_numpy(), DATA).meets] == ["data"]
 
 
 def test_a_sampler_that_reads_no_data_leaves_none_out():

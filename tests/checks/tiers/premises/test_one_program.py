@@ -7,6 +7,7 @@ import pytest
 
 from sgmcmc_verification.checks.tiers.premises.coordinates import equal_coordinates
 from sgmcmc_verification.checks.tiers.premises.data import every_datum_enters
+from sgmcmc_verification.checks.tiers.proofs.for_every_potential import invariant_law_for_every_potential
 from sgmcmc_verification.samplers.simple import simple_sampler
 from tests.helpers.strangers import decide, gradient, normal
 
@@ -124,3 +125,40 @@ ANOTHER = scaled(lambda key, x: 2.0 * normal(key, x))
 )
 def test_what_its_number_of_data_changes_is_not_shown_for_any(wrong):
     assert decide(every_datum_enters, wrong, LINE).meets == ()
+
+
+def by_index(scale, root=jnp.sqrt):
+    """A step that is not affine, whose coordinates have factors of their own."""
+
+    def step(key, x, h, estimator):
+        factor = jnp.where(jnp.arange(x.size).reshape(x.shape) % 3 == 2, scale, 1.0)
+        g = jnp.tanh(h * gradient(estimator, x)) / h
+        return x - h * factor * g + jnp.sqrt(2 * h) * root(factor) * normal(key, x)
+
+    return simple_sampler(step)
+
+
+def swirl(correct):
+    """SGLD with a field along the level sets of U in three coordinates, of which one has a divergence."""
+
+    def step(key, x, h, estimator):
+        g = gradient(estimator, x)
+        if x.ndim == 1 and x.size >= 3:
+            # b = a x grad U: div b = -grad U . curl a, and curl (y, z, x) = (-1, -1, -1), curl (x, y, z) = 0
+            axis = x[:3] if correct else jnp.roll(x[:3], -1)
+            g = g.at[:3].add(0.5 * jnp.cross(axis, g[:3]))
+        return x - h * g + jnp.sqrt(2 * h) * normal(key, x)
+
+    return simple_sampler(step)
+
+
+def test_coordinates_that_are_not_alike_have_their_law_in_fifty_proved():
+    assert met(by_index(1.2), equal_coordinates) == ["high-dimension"]
+    assert decide(equal_coordinates, by_index(1.2, lambda factor: factor), LINE).verdict == "fail"
+
+
+def test_another_program_in_fifty_coordinates_is_proved_or_refuted():
+    found = {right: decide(invariant_law_for_every_potential, swirl(right), LINE) for right in (True, False)}
+    assert (found[True].verdict, found[False].verdict) == ("pass", "fail")
+    assert "high-dimension" in [each.name for each in found[True].meets]
+    assert "d = 50" in found[False].reason

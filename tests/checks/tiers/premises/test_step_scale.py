@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from sgmcmc_verification.checks.tiers.premises.step_scale import GRID, step_scale
-from tests.helpers.strangers import MALA, Euler, Underdamped, decide, gradient, normal
+from sgmcmc_verification.samplers.simple import simple_sampler
+from tests.helpers.strangers import MALA, Euler, Kept, Underdamped, decide, gradient, normal
 
 
 class Rescaled:
@@ -146,3 +147,26 @@ def test_the_power_below_and_the_step_size_where_it_begins_are_named():
     """A variance of at least 1e-6 is reached at h = 5e-7, between the fourth and the fifth step size."""
     reason = decide(step_scale, BROKEN["a floor in the variance"], "gaussian-correlated-2d").reason
     assert re.search(r"the noise goes like .* above a step size of 2\.62e-07, like h\^-?0\.000 below", reason), reason
+
+
+def keeps_scale(scale):
+    """SGLD with a random factor of the step size, which is kept for some steps; `scale` makes half its variance."""
+
+    def step(key, state, h, estimator):
+        noise_key, coin_key, new_key = jax.random.split(key, 3)
+        x, kept = state.position, state.kept
+        x = x - h * kept * gradient(estimator, x) + jnp.sqrt(2 * scale(h, kept)) * normal(noise_key, x)
+        drawn = 0.5 + jax.random.uniform(new_key, dtype=x.dtype)
+        return Kept(x, jnp.where(jax.random.uniform(coin_key) < 0.2, drawn, kept))
+
+    init = lambda key, x, estimator: Kept(x, jnp.ones((), jnp.result_type(x)))
+    return simple_sampler(step, init=init, position=lambda state: state.position)
+
+
+def test_a_number_of_the_state_that_is_positive_stays_so():
+    """The noise is the square root of it: at a negative value, which no run has, it is no number."""
+    assert decide(step_scale, keeps_scale(lambda h, kept: h * kept)).verdict == "pass"
+
+
+def test_a_floor_beside_a_positive_number_is_found():
+    assert decide(step_scale, keeps_scale(lambda h, kept: jnp.maximum(h, 1e-6) * kept)).verdict == "fail"
