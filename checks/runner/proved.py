@@ -6,6 +6,7 @@ contradict a proof, the suite is wrong, and says so. On a Gaussian the closed fo
 that is linear there, quadrature for any other step.
 """
 
+import dataclasses
 import functools
 from collections.abc import Mapping
 
@@ -111,4 +112,6 @@ def decide(
     result = execute(statement, subject, target, seed, step_size, stands)
     if proof and result.verdict == "fail":
         result.detail[CONTRADICTS] = proof
+    if proof and result.verdict == "inconclusive":  # a witness that sees too little leaves nothing open
+        return dataclasses.replace(result, verdict="out-of-reach")
     return result

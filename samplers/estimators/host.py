@@ -55,7 +55,11 @@ def estimator_key(generator: np.random.Generator, estimator: Estimator) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class HostExact(Exact):
-    """`Exact` for host samplers: it takes their generator, and draws nothing from it."""
+    """`Exact` for host samplers: it takes their generator, and draws nothing from it.
+
+    Gradients are new arrays of NumPy: arithmetic with arrays of JAX takes several times as long, and they cannot be
+    written to.
+    """
 
     backend = "host"
 
@@ -63,7 +67,7 @@ class HostExact(Exact):
         """Estimate at a position, and the next state of the estimator."""
         del key
         value, gradient = compiled_gradient(self.target)(position)
-        return Estimate(gradient, value), estate
+        return Estimate(jax.tree.map(np.array, gradient), np.asarray(value)[()]), estate
 
 
 def is_exact(estimator: Estimator) -> bool:

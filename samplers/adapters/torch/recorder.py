@@ -8,7 +8,7 @@ the reading. Arithmetic on the objects is the reader's (`Algebra`).
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 import torch
@@ -252,7 +252,8 @@ class Items(TorchFunctionMode):
     """A context in which numbers cross from torch to Python and NumPy, and back, with what they stand for.
 
     `tensor.item()` is a float that stands for what the tensor does, `tensor.numpy()` an array of objects, a copy, and
-    `torch.tensor(array)` a tensor of what is in the array.
+    `torch.tensor(array)` a tensor of what is in the array. So is `torch.from_numpy(array)`, which no mode of torch sees,
+    and which shares no memory here.
 
     Args:
         recorder: that knows it.
@@ -261,6 +262,20 @@ class Items(TorchFunctionMode):
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
         self.recorder = recorder
+        self.from_numpy = torch.from_numpy
+
+    def __enter__(self) -> Self:
+        torch.from_numpy = self._from_numpy
+        return super().__enter__()
+
+    def __exit__(self, *error: Foreign) -> None:
+        torch.from_numpy = self.from_numpy
+        super().__exit__(*error)
+
+    def _from_numpy(self, array: Foreign) -> torch.Tensor:
+        symbols = self.recorder.algebra.symbols_in(array)
+        made = None if symbols is None else self.recorder.to_tensor(symbols)
+        return self.from_numpy(array) if made is None else made
 
     def __torch_function__(
         self, func: Foreign, types: tuple, args: Sequence[Foreign] = (), kwargs: dict[str, Foreign] | None = None

@@ -169,8 +169,23 @@ def test_normal_draws_of_seeded_generators_make_an_affine_step(right):
     assert is_affine(subject_of(right), target("gaussian-correlated-2d"))
 
 
+def from_numpy(noise=1.0):
+    """SGLD with a tensor that shares the memory of a gradient in NumPy."""
+
+    def step(rng, x, h, oracle):
+        slope = torch.from_numpy(oracle.estimate(rng, (), x.numpy())[0].gradient)
+        return x - h * slope + noise * (2 * h) ** 0.5 * torch.randn_like(x)
+
+    return simple_sampler(step, init=lambda rng, x, oracle: torch.tensor(x), backend="host")
+
+
 def test_a_position_beside_a_gradient_that_is_kept_is_read():
     assert set(proved(KeepsGradient()).values()) == {"pass"}
+
+
+def test_an_array_whose_memory_a_tensor_shares_is_read():
+    assert set(proved(from_numpy()).values()) == {"pass"}
+    assert proved(from_numpy(1.1)).get(PLANE.name) != "pass"
 
 
 @pytest.mark.parametrize(
