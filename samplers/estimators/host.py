@@ -67,7 +67,7 @@ class HostExact(Exact):
         """Estimate at a position, and the next state of the estimator."""
         del key
         value, gradient = compiled_gradient(self.target)(position)
-        return Estimate(jax.tree.map(np.array, gradient), np.asarray(value)[()]), estate
+        return Estimate(jax.tree.map(np.array, gradient), np.float64(value)), estate  # pyright: ignore[reportArgumentType]
 
 
 def is_exact(estimator: Estimator) -> bool:

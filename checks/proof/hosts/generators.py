@@ -133,8 +133,10 @@ class Draws(_Generator, Seeding):
         """Entries of a list of numbers, each as likely as the others."""
         del axis, shuffle
         one = size is None or np.prod(size, dtype=int) == 1
-        if np.ndim(a) > 1 or not (replace or one) or is_symbolic(p):
-            raise refuse("a choice without replacement, of rows or with probabilities that are no numbers")
+        if np.ndim(a) > 1 or is_symbolic(p) or not (replace or one or p is None):
+            raise refuse("a choice of rows, or with probabilities that are no numbers or without replacement")
+        if not replace and size is not None and not one:
+            return self.permutation(a)[: np.prod(size, dtype=int)].reshape(size)
         if np.ndim(a) == 0 and p is None:
             return self.integers(0, a, size)
         rows = range(int(a)) if np.ndim(a) == 0 else a
@@ -191,6 +193,12 @@ def _as_asked(found: Any, dtype: Any, out: Any) -> Any:
         return written(found, out)
     out[...] = found
     return out
+
+
+SPECIAL = {"standard_cauchy": lambda self, size=None: self.standard_t(1.0, size)}
+"""Laws that are others with a parameter."""
+for _name, _method in SPECIAL.items():
+    setattr(Draws, _name, _method)
 
 
 def _unread(name: str) -> Callable[..., NoReturn]:

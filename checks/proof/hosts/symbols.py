@@ -6,6 +6,8 @@ place is therefore NumPy's own doing; only arithmetic goes another way, by `__ar
 
 import functools
 import math
+import operator
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +19,7 @@ from jax import lax
 from sgmcmc_verification.checks.proof.hosts.decisions import chosen, decided, refuse
 from sgmcmc_verification.checks.proof.hosts.operations import KEEP_SIGN, applied, cast, is_known
 from sgmcmc_verification.checks.proof.reader.values import Array, objects
+from sgmcmc_verification.samplers.adapters.torch.crossing import to_tensor
 
 NOT_GIVEN = np._NoValue  # noqa: SLF001  # what NumPy has in the place of an argument
 
@@ -109,8 +112,13 @@ class Symbol:
         return f"<a number that is not known, {self.dtype}>"
 
 
-def _operator(name: str, swapped: bool = False) -> Callable[[Symbol, Any], Any]:
-    def operator(self: Symbol, other: Any) -> Any:
+def _operator(name: str, short: str, swapped: bool = False) -> Callable[[Symbol, Any], Any]:
+    in_python = getattr(operator, f"__{short}__")
+
+    def of_symbol(self: Symbol, other: Any) -> Any:
+        if _is_tensor(other):  # torch knows how to follow its own
+            own = to_tensor(wrap(scalar_array(self)))
+            return in_python(other, own) if swapped else in_python(own, other)
         if isinstance(other, np.ndarray):
             inputs = (other, self) if swapped else (self, other)
             return universal(getattr(np, name), "__call__", inputs, {})
@@ -118,7 +126,12 @@ def _operator(name: str, swapped: bool = False) -> Callable[[Symbol, Any], Any]:
             return NotImplemented
         return apply(name, other, self) if swapped else apply(name, self, other)
 
-    return operator
+    return of_symbol
+
+
+def _is_tensor(value: Any) -> bool:
+    torch: Any = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def _is_scalar(value: Any) -> bool:
@@ -147,10 +160,10 @@ COMPARED = {
 }
 UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
 for _short, _name in BINARY.items():
-    setattr(Symbol, f"__{_short}__", _operator(_name))
-    setattr(Symbol, f"__r{_short}__", _operator(_name, swapped=True))
+    setattr(Symbol, f"__{_short}__", _operator(_name, _short))
+    setattr(Symbol, f"__r{_short}__", _operator(_name, _short, swapped=True))
 for _short, _name in COMPARED.items():
-    setattr(Symbol, f"__{_short}__", _operator(_name))
+    setattr(Symbol, f"__{_short}__", _operator(_name, _short))
 for _short, _name in UNARY.items():
     setattr(Symbol, f"__{_short}__", lambda self, name=_name: apply(name, self))
 

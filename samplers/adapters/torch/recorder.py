@@ -252,8 +252,8 @@ class Items(TorchFunctionMode):
     """A context in which numbers cross from torch to Python and NumPy, and back, with what they stand for.
 
     `tensor.item()` is a float that stands for what the tensor does, `tensor.numpy()` an array of objects, a copy, and
-    `torch.tensor(array)` a tensor of what is in the array. So is `torch.from_numpy(array)`, which no mode of torch sees,
-    and which shares no memory here.
+    `torch.tensor(array)` a tensor of what is in the array. So is `torch.from_numpy(array)`, which no mode of torch
+    sees, and which shares no memory here.
 
     Args:
         recorder: that knows it.

@@ -75,6 +75,25 @@ def walk(rng, x, h, estimator):
     return x
 
 
+def cauchy(rng, x, h, estimator):
+    """The same with a proposal that has no mean."""
+    y = x + h * rng.standard_cauchy(x.shape)
+    return y if rng.exponential() > potential(rng, estimator, y) - potential(rng, estimator, x) else x
+
+
+def differences(replace):
+    """SGLD whose noise is the difference of two of three numbers: of variance 2 if they are not the same."""
+
+    def step(rng, x, h, estimator):
+        noise = np.zeros(x.shape)
+        for i in range(len(x)):
+            pair = rng.choice(3, 2, replace=replace)
+            noise[i] = pair[0] - 1.0 * pair[1]
+        return x - h * gradient(rng, estimator, x) + np.sqrt(h) * noise
+
+    return step
+
+
 def start(rng, x, estimator):
     return {"x": np.array(x), "momenta": {"p": rng.normal(size=x.shape)}, "steps": 0}
 
@@ -106,6 +125,8 @@ RIGHT = {
     "views": host(views),
     "walk": host(walk, claims=EXACT, needs=("potential",)),
     "dictionary": BAOAB,
+    "cauchy": host(cauchy, claims=EXACT, needs=("potential",)),
+    "a choice without replacement": host(differences(replace=False)),
 }
 
 
@@ -184,6 +205,7 @@ def by_sign(rng, x, h, estimator):
 
 
 WRONG = {
+    "a choice with replacement": host(differences(replace=True)),
     "aliased": host(aliased, claims=EXACT, needs=("potential",)),
     "half": host(half),
     "one for all": host(one_for_all),
@@ -194,4 +216,4 @@ WRONG = {
     "counted": host(counted),
     "own generator": host(own_generator),
 }
-REFUTED = {"half", "one for all", "overwritten"}
+REFUTED = {"a choice with replacement", "half", "one for all", "overwritten"}

@@ -11,9 +11,12 @@ torch = pytest.importorskip("torch")
 from sgmcmc_verification.checks.core.lookup import resolve_object  # noqa: E402
 from sgmcmc_verification.checks.proof.of_subject import proofs_of  # noqa: E402
 from sgmcmc_verification.checks.proof.settings import LINE, PLANE  # noqa: E402
+from sgmcmc_verification.checks.runner.execute import execute  # noqa: E402
+from sgmcmc_verification.checks.tiers.proofs.for_every_potential import balance_for_every_potential  # noqa: E402
 from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator  # noqa: E402
 from sgmcmc_verification.checks.tracing.step_map import is_affine  # noqa: E402
 from sgmcmc_verification.samplers.estimators.host import HostExact, estimator_key  # noqa: E402
+from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source  # noqa: E402
 from sgmcmc_verification.samplers.simple import simple_sampler  # noqa: E402
 from tests.helpers.strangers import target  # noqa: E402
 
@@ -181,6 +184,52 @@ def from_numpy(noise=1.0):
 
 def test_a_position_beside_a_gradient_that_is_kept_is_read():
     assert set(proved(KeepsGradient()).values()) == {"pass"}
+
+
+def metropolis(ratio=lambda u, v, e: u - v + e, turn=-1.0):
+    """Generalised HMC: numbers of Python beside tensors in the ratio; what is rejected is turned."""
+
+    class Horowitz:
+        backend = "host"
+        claims = Claims(Source("", "own"), ExactLaw())
+
+        def init(self, rng, position, oracle):
+            return {"position": np.array(position), "momentum": rng.standard_normal(np.shape(position))}
+
+        def step(self, rng, state, h, oracle):
+            torch.manual_seed(int(rng.integers(2**31)))
+
+            def at(q):
+                found = oracle.estimate(rng, (), q.numpy())[0]
+                return float(found.potential), torch.tensor(found.gradient)
+
+            q, p, c = torch.tensor(state["position"]), torch.tensor(state["momentum"]), math.exp(-h)
+            p = c * p + math.sqrt(1 - c**2) * torch.randn_like(p)
+            u, g = at(q)
+            end = p - h / 2 * g
+            there = q + h * end
+            v, g = at(there)
+            end = end - h / 2 * g
+            if torch.rand(1, dtype=q.dtype).log() < ratio(u, v, 0.5 * (p**2).sum() - 0.5 * (end**2).sum()):
+                return {"position": there.numpy(), "momentum": end.numpy()}
+            return {"position": q.numpy(), "momentum": turn * p.numpy()}
+
+    return Horowitz()
+
+
+def balanced(sampler):
+    with jax.enable_x64(True):
+        return execute(balance_for_every_potential, subject_of(sampler), "gaussian-1d-scaled", 0).verdict
+
+
+def test_numbers_of_python_beside_tensors_are_read():
+    assert balanced(metropolis()) == "pass"
+    assert balanced(metropolis(lambda u, v, e: e - v + u)) == "pass"
+
+
+@pytest.mark.parametrize("wrong", [metropolis(lambda u, v, e: u - v + e / 2), metropolis(turn=1.0)])
+def test_a_wrong_ratio_or_a_momentum_that_is_not_turned_is_not_proved(wrong):
+    assert balanced(wrong) == "out-of-reach"  # another momentum than the one that was tried may have a law
 
 
 def test_an_array_whose_memory_a_tensor_shares_is_read():
