@@ -1,6 +1,6 @@
 """The interpreter: a jaxpr evaluated over arrays of series, each primitive by the handler of its name."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -14,6 +14,7 @@ from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.functions import is_positive
 from sgmcmc_verification.checks.proof.laws import Law
 from sgmcmc_verification.checks.proof.potential import Memory
+from sgmcmc_verification.checks.proof.reader.choices import choices_first, needed, producers
 from sgmcmc_verification.checks.proof.reader.paths import Path
 from sgmcmc_verification.checks.proof.reader.values import (
     UNKNOWN,
@@ -54,6 +55,7 @@ class Reader:
             the state is an acceptance, and not unreadable.
         given: key -> the values that take the place of its draws.
         points: points at which functions were met at finite h, to know them again in another form.
+        decide: the truth of a predicate on the path.
 
     Attributes:
         notes: what a verdict has to be weighed with, such as a key that is used twice.
@@ -73,7 +75,9 @@ class Reader:
         finite: bool = False,
         given: Mapping[History, Sequence[Polynomial]] | None = None,
         points: list[tuple[Polynomial, ...]] | None = None,
+        decide: Callable[["Reader", Predicate, Equation], bool] | None = None,
     ) -> None:
+        self.decide = decide
         self.space, self.handlers, self.path, self.finite = space, handlers, path, finite
         self.given = given or {}
         self.points: list[tuple[Polynomial, ...]] = [] if points is None else points
@@ -107,11 +111,40 @@ class Reader:
             environment[variable] = self.constant(value)
         for variable, value in zip(jaxpr.invars, args, strict=True):
             environment[variable] = value
-        for equation in jaxpr.eqns:
-            outputs = self._applied(equation, [read(v) for v in equation.invars])
-            for variable, value in zip(equation.outvars, outputs, strict=True):
-                environment[variable] = value
+        first = choices_first(jaxpr) if self.finite else {}
+
+        def run(numbers: Iterable[int]) -> None:
+            for number in numbers:
+                equation, choice = jaxpr.eqns[number], first.get(number)
+                inputs = equation.invars
+                if choice is not None:
+                    side = self._side(equation, read(choice.predicate))
+                    taken = choice.sides if side is None else choice.sides[side : side + 1]
+                    run_for(taken)
+                    if side is not None:
+                        inputs = [v if v is choice.predicate else taken[0] for v in inputs]
+                outputs = self._applied(equation, [read(v) for v in inputs])
+                environment.update(zip(equation.outvars, outputs, strict=True))
+
+        def run_for(variables: Sequence[Any]) -> None:
+            missing = [v for v in variables if not isinstance(v, core.Literal) and v not in environment]
+            run(sorted(n for n in needed(jaxpr, missing, made, first) if jaxpr.eqns[n].outvars[0] not in environment))
+
+        made = producers(jaxpr) if first else {}
+        if first:
+            run_for(jaxpr.outvars)
+        else:
+            run(range(len(jaxpr.eqns)))
         return [read(v) for v in jaxpr.outvars]
+
+    def _side(self, equation: Equation, which: Any) -> int | None:
+        """The side that a choice takes on the present path; None where a handler has to see both."""
+        index = np.asarray(which, object).ravel()[0]
+        if isinstance(index, bool | np.bool_ | int | np.integer):
+            return int(index)
+        if self.decide is None or not isinstance(index, Predicate) or index.difference is None:
+            return None
+        return int(self.decide(self, index, equation))
 
     def closed(self, program: Any, args: Sequence[Any]) -> list[Any]:
         """The outputs of a closed jaxpr, or of one without constants."""

@@ -9,7 +9,7 @@ from sgmcmc_verification.checks.proof.reader.interpreter import Handler, Reader
 from sgmcmc_verification.checks.proof.reader.linear_algebra import LINEAR_ALGEBRA
 from sgmcmc_verification.checks.proof.reader.moves import MOVES
 from sgmcmc_verification.checks.proof.reader.paths import Path
-from sgmcmc_verification.checks.proof.reader.predicates import PREDICATES, on_integers
+from sgmcmc_verification.checks.proof.reader.predicates import PREDICATES, decided, on_integers
 from sgmcmc_verification.checks.proof.reader.randomness import KEYS
 from sgmcmc_verification.checks.proof.reader.taylor import TAYLOR
 from sgmcmc_verification.checks.proof.ring import Polynomial
@@ -41,4 +41,4 @@ def new_reader(
     points: list[tuple[Polynomial, ...]] | None = None,
 ) -> Reader:
     """A reader that knows all primitives; see `Reader`."""
-    return Reader(space, HANDLERS, Path() if path is None else path, finite, given, points)
+    return Reader(space, HANDLERS, Path() if path is None else path, finite, given, points, decided)

@@ -28,6 +28,7 @@ import jax
 import mpmath
 from jax.flatten_util import ravel_pytree
 
+from sgmcmc_verification.checks.proof.densities import log_density
 from sgmcmc_verification.checks.proof.draws import Draw, History, draws_in
 from sgmcmc_verification.checks.proof.errors import NotReal, PrecisionLost, Unreadable
 from sgmcmc_verification.checks.proof.expansion import coordinates
@@ -640,7 +641,7 @@ class Kernel:
         """The log density of a draw back less that of a draw there.
 
         Raises:
-            Unreadable: for a law that is not normal, if the one is neither the other nor its mirror image.
+            Unreadable: for a law without a formula, if the one is neither the other nor its mirror image.
         """
         if law == Normal():
             return (forward * forward - backward * backward).scaled(Fraction(1, 2))
@@ -648,6 +649,9 @@ class Kernel:
             return self.ring.zero
         if law.centre is not None and is_zero(backward - (self.ring.constant(2 * law.centre) - forward)):
             return self.ring.zero
+        there, back = (log_density(law, draw) for draw in (forward, backward))
+        if there is not None and back is not None:
+            return back - there
         raise Unreadable(f"draws of the law {law} that are not undone by their mirror image")
 
     def _log_chance(self, move: Move) -> Polynomial:

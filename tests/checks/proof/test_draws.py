@@ -6,7 +6,8 @@ import mpmath
 import pytest
 from scipy import stats
 
-from sgmcmc_verification.checks.proof.draws import Draw, DrawFunction, Expectation, History
+from sgmcmc_verification.checks.proof.densities import log_density
+from sgmcmc_verification.checks.proof.draws import Draw, DrawFunction, Expectation, History, evaluator
 from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.functions import Applied
 from sgmcmc_verification.checks.proof.laws import (
@@ -114,3 +115,21 @@ def test_functions_of_draws_and_state_are_refused():
         Expectation(ring)(ring.generator(Applied("tanh", x * draw(ring))))
     with pytest.raises(Unreadable, match="negative power"):
         Expectation(ring)(ring.power(next(iter(draw(ring).numbers())), -1))
+
+
+ON_THE_LINE = (Normal(), StudentT(Fraction(9)), Laplace(), Logistic(), Gumbel())
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_log_densities_are_those_of_the_laws(law):
+    """Differences between points, for a constant is left out; no other law has a formula."""
+    ring = Ring()
+    numbers = [ring.constant(Fraction(k, 7)) for k in (-9, 2, 15)]
+    found = [log_density(law, x) for x in numbers]
+    if law not in ON_THE_LINE:
+        assert found == [None] * 3
+        return
+    value = evaluator(ring, {})
+    got = [float(value(p)) for p in found if p is not None]
+    want = [LAWS[law].logpdf(k / 7) for k in (-9, 2, 15)]
+    assert [a - got[0] for a in got] == pytest.approx([a - want[0] for a in want], rel=1e-12)

@@ -396,3 +396,63 @@ def test_stages_that_balance_together_pass(name):
 @pytest.mark.parametrize("name", WRONG_STAGES)
 def test_stages_that_do_not_balance_do_not_pass(name):
     assert prove(WRONG_STAGES[name], 1).verdict != "pass"
+
+
+LOG_DENSITIES = {
+    "normal": lambda x: -(x**2) / 2,
+    "t": lambda x: -2 * jnp.log1p(x**2 / 3),
+    "laplace": lambda x: -jnp.abs(x),
+    "logistic": lambda x: -x - 2 * jnp.log1p(jnp.exp(-x)),
+    "gumbel": lambda x: -x - jnp.exp(-x),
+}
+
+
+def independent(name, log_density=None):
+    """A proposal that does not look at where it comes from, of one law."""
+    log_q = log_density or LOG_DENSITIES[name]
+
+    def step(key, x, h, estimator):
+        a, b, c = jax.random.split(key, 3)
+        energy = lambda q: estimator.estimate(a, (), q)[0].potential
+        draw = jax.random.t(b, 3.0, x.shape, x.dtype) if name == "t" else getattr(jax.random, name)(b, x.shape, x.dtype)
+        y = 0.5 + 2 * draw
+        ratio = energy(x) - energy(y) + jnp.sum(log_q((x - 0.5) / 2) - log_q((y - 0.5) / 2))
+        return jnp.where(jnp.log(jax.random.uniform(c, dtype=x.dtype)) < ratio, y, x)
+
+    return simple_sampler(step, claims=EXACT)
+
+
+@pytest.mark.parametrize("name", LOG_DENSITIES)
+def test_a_proposal_that_does_not_look_back_passes(name):
+    assert prove(independent(name)).verdict == "pass"
+
+
+@pytest.mark.parametrize("name", LOG_DENSITIES)
+def test_one_with_the_density_of_another_law_fails(name):
+    assert prove(independent(name, lambda x: -(jnp.abs(x) ** 3))).verdict == "fail"
+
+
+def nested(other=lambda r: r, choose=jax.lax.select):
+    """Two kernels by a coin, each with a decision of its own by the same draw, both of which a program computes."""
+
+    def step(key, x, h, estimator):
+        a, b, c, d = jax.random.split(key, 4)
+        energy = lambda q: estimator.estimate(a, (), q)[0].potential
+        n, u, coin = jax.random.normal(b, x.shape), jnp.log(jax.random.uniform(c)), jax.random.uniform(d) < 0.3
+        near, far = x + jnp.sqrt(2 * h) * n, 2 * n
+        log_q = lambda q: -jnp.sum(q**2) / 8
+        one = choose(u < other(energy(x) - energy(far) + log_q(x) - log_q(far)), far, x)
+        two = choose(u < energy(x) - energy(near), near, x)
+        return choose(coin, one, two)
+
+    return simple_sampler(step, claims=EXACT)
+
+
+@pytest.mark.parametrize("choose", [jax.lax.select, jnp.where])
+def test_the_side_that_is_chosen_is_read_alone(choose):
+    assert prove(nested(choose=choose)).verdict == "pass"
+
+
+@pytest.mark.parametrize("wrong", [lambda r: r / 2, lambda r: r + 0.1])
+def test_a_wrong_side_is_no_pass(wrong):
+    assert prove(nested(wrong)).verdict != "pass"
