@@ -17,7 +17,7 @@ import sys
 import textwrap
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -105,9 +105,13 @@ def others(
         return tuple(text for text in named if text != default)[:2]
     if default is None and name == "temperature":
         return (2.0, 0.5)  # the one option without a value of which it is known what any value means
-    if isinstance(default, float | np.floating) and np.isfinite(default) and default != 0:
+    if _is_scalable(default):
         return (factor * default, default / factor)
     return ()
+
+
+def _is_scalable(default: Any) -> TypeGuard[float]:
+    return isinstance(default, float | np.floating) and bool(np.isfinite(default)) and default != 0
 
 
 def distant(default: Any, values: tuple[Any, ...], program: Callable[[Any], Any]) -> tuple[Any, ...]:
@@ -178,7 +182,7 @@ def variants(
     kept: list[str] = []
     named, factors = named_values(value), itertools.cycle(FACTORS)
     for name, (default, hint) in options_of(value).items():
-        factor = next(factors) if isinstance(default, float) and default else 1.0
+        factor = next(factors) if _is_scalable(default) else 1.0
         values = tuple(v for v in others(name, default, hint, named.get(name, ()), factor) if works({name: v}))
         if isinstance(default, float) and not default and name not in (*OF_THE_DATA, *SEEDS) and works({name: ON}):
             on[name] = ON

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.extend import core
 
 from sgmcmc_verification.checks.core.error_origin import RAISED
 from sgmcmc_verification.checks.programs.evaluation import evaluated
@@ -40,6 +41,15 @@ def start_position(sampler: Any, target: Target) -> Any:
         return jax.tree.map(lambda *x: jnp.stack(x), *map(manifold.project_roundoff, ends))
     spread = lambda x: jnp.stack([x * (1 + 0.1 * i) + 0.2 * i for i in range(6)]).astype(jnp.result_type(x))
     return jax.tree.map(spread, target.example)
+
+
+def program_of_first_step(sampler: Sampler, estimator: Estimator, position: Position, h: float) -> core.ClosedJaxpr:
+    """The program from a key and a position to the state after `init` and one step.
+
+    Raises whatever `init` or `step` raises.
+    """
+    one = lambda key, x: sampler.step(key, sampler.init(key, x, estimator), h, estimator)
+    return jax.make_jaxpr(one)(jax.random.key(0), position)
 
 
 def start_state(sampler: Sampler, key: Key, position: Position, estimator: Estimator) -> State:

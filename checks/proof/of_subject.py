@@ -8,6 +8,7 @@ import jax
 
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.error_origin import RAISED
+from sgmcmc_verification.checks.core.start_position import program_of_first_step
 from sgmcmc_verification.checks.programs.operations import operation_names
 from sgmcmc_verification.checks.proof.potential import target_of_tree
 from sgmcmc_verification.checks.proof.prove import Proof, prove
@@ -106,8 +107,7 @@ def _has_another_program(subject: Subject) -> bool:
     def operations(setting: Setting) -> list[str]:
         target = setting.target(False)
         sampler, estimator = subject.sampler(target), in_batches(subject.estimator(target))
-        one = lambda key, x: sampler.step(key, sampler.init(key, x, estimator), 0.1, estimator)
-        return list(operation_names(jax.make_jaxpr(one)(jax.random.key(0), target.example).jaxpr))
+        return list(operation_names(program_of_first_step(sampler, estimator, target.example, 0.1).jaxpr))
 
     try:
         built = subject.sampler(PLANE.target(False))

@@ -22,6 +22,7 @@ from sgmcmc_verification.checks.core.selection import (
     claims_of,
     runs_on,
 )
+from sgmcmc_verification.checks.core.start_position import program_of_first_step
 from sgmcmc_verification.checks.end_points.runs import example_state
 from sgmcmc_verification.checks.programs.operations import one_program, operations_and_numbers
 from sgmcmc_verification.samplers.entry import WORKLOAD
@@ -97,8 +98,7 @@ def _another_program(subject: Subject, space: str) -> bool:
             potential=lambda x: jnp.sum(x**4),
         )
         sampler, estimator = subject.sampler(target), subject.estimator(target)
-        one = lambda key, x: sampler.step(key, sampler.init(key, x, estimator), 0.1, estimator)
-        return list(operations_and_numbers(jax.make_jaxpr(one)(jax.random.key(0), target.example)))
+        return list(operations_and_numbers(program_of_first_step(sampler, estimator, target.example, 0.1)))
 
     try:
         return not one_program({size: operations(size) for size in SIZES})

@@ -158,7 +158,9 @@ def _is_plain(value: Held) -> bool:
 
 def _form(value: Held, leaves: list[Held], held: list[Held]) -> Form:
     """The form of a value; its numbers are appended to `leaves`, what can be written to, as arrays, to `held`."""
-    if isinstance(value, NUMBERS) or (hasattr(value, "dtype") and not isinstance(value, np.ndarray | _tensor())):
+    if isinstance(value, NUMBERS) or (
+        hasattr(value, "dtype") and not (isinstance(value, np.ndarray) or is_tensor(value))
+    ):
         leaves.append(value)
         return ("number",)
     if isinstance(value, FIXED):
@@ -166,8 +168,8 @@ def _form(value: Held, leaves: list[Held], held: list[Held]) -> Form:
     if isinstance(value, np.ndarray):
         held.append(value)
         return _form_of_array(value, leaves)
-    if isinstance(value, _tensor()):
-        if type(value) is not _tensor() or value.requires_grad:
+    if is_tensor(value):
+        if type(value) is not sys.modules["torch"].Tensor or value.requires_grad:
             raise Closed("a parameter of torch")
         held.append(value.numpy())
         leaves.append(value.numpy().copy())
@@ -180,13 +182,13 @@ def _form(value: Held, leaves: list[Held], held: list[Held]) -> Form:
 
 
 def _as_array(value: Held) -> Held:
-    return value.numpy(force=True) if isinstance(value, _tensor()) and not isinstance(value, np.ndarray) else value
+    return value.numpy(force=True) if is_tensor(value) else value
 
 
-def _tensor() -> Held:
-    """The class of tensors of torch, if it was imported: without it there is none."""
+def is_tensor(value: Held) -> bool:
+    """True for a tensor of torch; where that was not imported there is none."""
     torch: Held = sys.modules.get("torch")
-    return np.ndarray if torch is None else torch.Tensor
+    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def _form_of_array(value: np.ndarray, leaves: list[Held]) -> Form:

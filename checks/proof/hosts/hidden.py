@@ -21,6 +21,7 @@ import numpy as np
 
 from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.hosts.decisions import MACHINERY
+from sgmcmc_verification.samplers.interface.opened_state import is_tensor
 
 MOST_OBJECTS = 20_000
 """Objects that are looked at."""
@@ -86,7 +87,7 @@ def _content(value: Any, known: dict[int, int]) -> str:
         return repr(value.get_state())
     if isinstance(value, random.Random):
         return repr(value.getstate())
-    if "torch" in sys.modules and isinstance(value, sys.modules["torch"].Tensor):
+    if is_tensor(value):
         return f"{tuple(value.shape)} {value.detach().tolist()}"
     if isinstance(value, types.FunctionType):
         return value.__qualname__

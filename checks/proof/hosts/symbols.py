@@ -7,7 +7,6 @@ place is therefore NumPy's own doing; only arithmetic goes another way, by `__ar
 import functools
 import math
 import operator
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from sgmcmc_verification.checks.proof.hosts.decisions import chosen, decided, re
 from sgmcmc_verification.checks.proof.hosts.operations import KEEP_SIGN, applied, cast, is_known
 from sgmcmc_verification.checks.proof.reader.values import Array, objects
 from sgmcmc_verification.samplers.adapters.torch.crossing import to_tensor
+from sgmcmc_verification.samplers.interface.opened_state import is_tensor
 
 NOT_GIVEN = np._NoValue  # noqa: SLF001  # what NumPy has in the place of an argument
 
@@ -116,7 +116,7 @@ def _operator(name: str, short: str, swapped: bool = False) -> Callable[[Symbol,
     in_python = getattr(operator, f"__{short}__")
 
     def of_symbol(self: Symbol, other: Any) -> Any:
-        if _is_tensor(other):  # torch knows how to follow its own
+        if is_tensor(other):  # torch knows how to follow its own
             own = to_tensor(wrap(scalar_array(self)))
             return in_python(other, own) if swapped else in_python(own, other)
         if isinstance(other, np.ndarray):
@@ -127,11 +127,6 @@ def _operator(name: str, short: str, swapped: bool = False) -> Callable[[Symbol,
         return apply(name, other, self) if swapped else apply(name, self, other)
 
     return of_symbol
-
-
-def _is_tensor(value: Any) -> bool:
-    torch: Any = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def _is_scalar(value: Any) -> bool:

@@ -66,8 +66,8 @@ def _choice_of(equation: Any) -> Choice | None:
     inner, outer = equation, {v: v for v in equation.invars if not isinstance(v, core.Literal)}
     if equation.primitive.name in ("jit", "pjit"):
         program = equation.params["jaxpr"].jaxpr
-        if len(program.eqns) != 1:
-            return None
+        if len(program.eqns) != 1 or program.outvars != program.eqns[0].outvars:
+            return None  # what it returns beside the choice is that of an operand
         (inner,) = program.eqns
         outer = dict(zip(program.invars, equation.invars, strict=True))
     if inner.primitive.name != "select_n" or any(v not in outer for v in inner.invars if _is_variable(v)):

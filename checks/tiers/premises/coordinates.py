@@ -29,7 +29,7 @@ from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.obligations import HIGH_DIMENSION
 from sgmcmc_verification.checks.core.obligations import MANY as FIFTY
 from sgmcmc_verification.checks.core.selection import claims_of
-from sgmcmc_verification.checks.core.start_position import start_state
+from sgmcmc_verification.checks.core.start_position import program_of_first_step, start_state
 from sgmcmc_verification.checks.programs.operations import (
     one_program,
     operation_names,
@@ -443,9 +443,8 @@ def _other_programs(subject: Subject, few: Shape, shapes: Iterable[Shape], posit
     def names(shape: Shape) -> list[str] | None:
         target = product(shape, positive)
         estimator, h = subject.estimator(target), subject.step_size(target)
-        one = lambda key, x: sampler.step(key, sampler.init(key, x, estimator), h, estimator)
         try:
-            return list(operation_names(jax.make_jaxpr(one)(jax.random.key(0), target.example).jaxpr))
+            return list(operation_names(program_of_first_step(sampler, estimator, target.example, h).jaxpr))
         except RAISED:
             return None
 

@@ -26,7 +26,7 @@ from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.obligations import DATA
 from sgmcmc_verification.checks.core.selection import claims_of
-from sgmcmc_verification.checks.core.start_position import start_state
+from sgmcmc_verification.checks.core.start_position import program_of_first_step, start_state
 from sgmcmc_verification.checks.programs.operations import operations_and_numbers
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.estimators.host import HostExact
@@ -188,9 +188,7 @@ def knows_of_potential_alone(subject: Subject) -> bool:
 
 
 def _program(subject: Subject, target: Target) -> core.ClosedJaxpr:
-    sampler, estimator, h = subject.sampler(target), Exact(target), subject.step_size(target)
-    one = lambda key, x: sampler.step(key, sampler.init(key, x, estimator), h, estimator)
-    return jax.make_jaxpr(one)(jax.random.key(0), target.example)
+    return program_of_first_step(subject.sampler(target), Exact(target), target.example, subject.step_size(target))
 
 
 def _same(a: core.ClosedJaxpr, b: core.ClosedJaxpr) -> bool:

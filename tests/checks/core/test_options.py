@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from sgmcmc_verification.checks.core.catalogue import find_target
@@ -219,6 +220,11 @@ class Brownian:
     friction: float = 1.0
     temperature: float = 1.0
     speed: float = 1.0
+
+
+def test_a_float_of_numpy_is_moved_as_one_of_python():
+    kind = dataclass(frozen=True)(type("Kind", (), {"__annotations__": {"a": float}, "a": np.float32(0.5)}))
+    assert variants(kind, lambda _: True).sets == ({"a": 1.0}, {"a": 0.25})
 
 
 def test_no_product_and_no_ratio_of_two_rates_stays_what_it_is():
