@@ -2,8 +2,8 @@
 
 A float is doubled and halved, further ones moved by other factors, so that no product or ratio of two stays what it is;
 an integer is raised by two and by one, a flag flipped, a Literal or a member of an enumeration given its other values,
-a name those with which the code compares it. A number is moved tenfold where the program is another one there. Each of
-two sets moves every option, so that two more subjects are examined whatever their number, but for every other flag,
+a name those with which the code compares it. A number is moved tenfold where the program is another one there, and an
+integer to 1 where the program there is not that of one round fewer than at 2. Each of two sets moves every option, so that two more subjects are examined whatever their number, but for every other flag,
 which the second leaves alone; a third one turns on what is 0.0 by default, if there is such an option.
 """
 
@@ -131,9 +131,21 @@ def distant(default: Any, values: tuple[Any, ...], program: Callable[[Any], Any]
         # a loop that is written out is longer, and no other program
         kinds = lambda value: frozenset(program(value) or program(default))
         far = max(FAR, 3 * default)
-        return values if kinds(far) in (kinds(default), kinds(values[0])) else (values[0], far)
+        first = 1 if default > 1 and _is_special(program, default) else values[0]
+        return (first, values[1] if kinds(far) in (kinds(default), kinds(values[0])) else far)
     moved = [(near, FAR * default if abs(near) > abs(default) else default / FAR) for near in values]
     return tuple(near if program(far) in (None, program(default), program(near)) else far for near, far in moved)
+
+
+def _is_special(program: Callable[[Any], Any], default: int) -> bool:
+    """Whether a step with 1 is not the one whose length changes by as much with each of the integers from 1 on.
+
+    Only then is 1 tried: of an iteration that must converge, or of an ensemble, it may be no value at all.
+    """
+    lengths = [len(program(value) or ()) for value in (default, default + 1, default + 2)]
+    rounds = lengths[1] - lengths[0]
+    one = len(program(1) or ())
+    return one > 0 and lengths[2] - lengths[1] == rounds and one != lengths[0] - (default - 1) * rounds
 
 
 def named_values(value: Any) -> dict[str, tuple[str, ...]]:

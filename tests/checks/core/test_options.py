@@ -201,6 +201,15 @@ def test_a_loop_that_is_written_out_is_no_other_program():
     assert distant(3, (5, 4), lambda value: ("add",) * value) == (5, 4)
 
 
+def test_one_is_tried_where_its_program_is_no_round_fewer():
+    special = lambda value: ("mul",) + ("add",) * (value if value > 1 else 0)
+    assert distant(4, (6, 5), special) == (1, 5)
+    assert distant(1, (3, 2), special) == (3, 2)
+    assert distant(4, (6, 5), lambda value: ("add",) * value if value > 1 else None) == (6, 5)
+    assert distant(4, (6, 5), lambda value: ("add",) * value**2) == (6, 5)
+    assert distant(4, (6, 5), lambda value: special(value) + ("sin",) * (value > 8)) == (1, 12)
+
+
 def test_the_operations_of_a_step_are_known_where_it_is_traced():
     target = find_target("gaussian-1d-scaled")
     found = operations(lambda: complete(Langevin()), target)
