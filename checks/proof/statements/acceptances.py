@@ -32,6 +32,7 @@ class Move:
         outcomes: of integers and of draws that were compared with numbers: the kernel is a mixture of those with them.
         place: of the comparison that accepts; the others are coins, unless
         joint: all of them have to accept, one after the other.
+        alone: the others are of the other kernels that a step is made of.
     """
 
     z: Vector
@@ -41,6 +42,7 @@ class Move:
     outcomes: frozenset[Any] = frozenset()
     place: int = 0
     joint: bool = False
+    alone: bool = False
 
     @property
     def decision(self) -> Acceptance:
@@ -60,9 +62,19 @@ class Move:
     @property
     def coins(self) -> tuple[Acceptance, ...]:
         """The comparisons but those that accept."""
-        if self.joint:
+        if self.joint or self.alone:
             return ()
         return self.acceptances[: self.place] + self.acceptances[self.place + 1 :]
+
+    @property
+    def compared(self) -> tuple[Acceptance, ...]:
+        """The comparisons that accept, and the coins."""
+        return (self.decision,) if self.alone else self.acceptances
+
+    @property
+    def drawn(self) -> frozenset[int]:
+        """The draws that z and what is compared depend on."""
+        return frozenset().union(*map(draws_in, (*self.z, *(each.difference for each in self.compared))))
 
 
 def log_ratio(acceptance: Acceptance, moving: frozenset[int] = frozenset()) -> Polynomial:

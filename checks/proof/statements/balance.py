@@ -12,7 +12,8 @@ its draws and those of the way back have to be as likely, and the probability of
 
 Where coins choose the proposal, as the signs of Barker's, q has the logarithms of their chances, and the way back has
 the same sides. That is enough for balance, and not needed: other ways may lead back as well. Draws of finitely many
-outcomes, as of the length of a trajectory, make a mixture of kernels, each of which has to balance by itself.
+outcomes, as of the length of a trajectory, make a mixture of kernels, each of which has to balance by itself, and so has
+each of several kernels that a step is made of, as of a sweep over coordinates.
 
 Source: metropolis1953equation; hastings1970monte; lelievre2019hybrid for the form with an involution R.
 """
@@ -247,7 +248,7 @@ class Kernel:
             rejected.append(self._rejection(refused))
         worst, rejection = (max(found, key=lambda r: OUTCOMES.index(r.outcome)) for found in (accepted, rejected))
         if len(ways) > 1 and worst.outcome == "violated":
-            worst = replace(worst, outcome="undecided", reason="a way back with the same coins does not balance")
+            worst = replace(worst, outcome="undecided", reason="one way of several does not balance")
         if any(taken.outcomes for taken, _ in ways) and rejection.outcome == "violated":
             reason = "a move that is rejected for one outcome of a draw does not stay"
             rejection = replace(rejection, outcome="undecided", reason=reason)
@@ -353,6 +354,8 @@ class Kernel:
             return [self._told_apart(moves)]
         if any(is_shared(move.acceptances) for move in moves):
             raise Unreadable("one draw for two decisions")
+        if sequence := self._sequence(moves):
+            return sequence
         for place in range(sides):
             pairs: dict[tuple[bool, ...], list[Move]] = {}
             for move in (replace(move, place=place) for move in moves):
@@ -367,6 +370,33 @@ class Kernel:
         if len(moves) < 3 or len(taken) != 1 or len(taken[0].acceptances) < 2 or is_shared(taken[0].acceptances):
             return None
         return replace(taken[0], joint=True), next(move for move in moves if move is not taken[0])
+
+    def _sequence(self, moves: Sequence[Move]) -> list[tuple[Move, Move]] | None:
+        """The accepted and the rejected move of each of the kernels that a step is made of; None unless it is.
+
+        The j-th kernel is what a step does whose decisions but the j-th reject. A step is all of them in turn if, where
+        others have accepted, it goes on as from the state that they lead to, and if no two have a draw in common. Each
+        of them then keeps the law if it balances, and so does the step, which need not balance.
+        """
+        still = [move for move in moves if not self._moved(move)]
+        if self.turned is not None or self.reversal is not None or len(still) != 1:
+            return None
+        by_sides, stay = {move.sides: move for move in moves}, still[0].sides
+        turned = lambda sides, j: (*sides[:j], not sides[j], *sides[j + 1 :])
+        kernels = [_alone(replace(by_sides[turned(stay, j)], place=j)) for j in range(len(stay))]
+        if sum(len(kernel.drawn) for kernel in kernels) > len(frozenset().union(*(k.drawn for k in kernels))):
+            return None
+        for j, kernel in enumerate(kernels):
+            for sides in itertools.product((True, False), repeat=j):
+                before = by_sides[(*sides, *stay[j:])]
+                if before is still[0]:
+                    continue
+                after, expected = by_sides[turned(before.sides, j)], self._accepted(before.z, {}, kernel)
+                pairs = [*zip(after.z, expected.z, strict=True)]
+                pairs.append((after.acceptances[j].difference, expected.decision.difference))
+                if not all(is_zero(a - b) for a, b in pairs):
+                    return None
+        return [(kernel, replace(still[0], place=j)) for j, kernel in enumerate(kernels)]
 
     def _moved(self, move: Move) -> bool:
         return any(a - b for a, b in zip(move.z, self.z, strict=True))
@@ -394,7 +424,7 @@ class Kernel:
 
     def _deciding(self, move: Move) -> frozenset[int]:
         """The draws that comparisons are with; one that moves the proposal only where there is no other."""
-        moving, found = self._moving(move), [deciders(each) for each in move.acceptances]
+        moving, found = self._moving(move), [deciders(each) for each in move.compared]
         return frozenset().union(*(draws - moving or draws for draws in found))
 
     def _moving(self, move: Move) -> frozenset[int]:
@@ -509,7 +539,7 @@ class Kernel:
         numbers = {next(iter(p.numbers())) for p in draws}
         if numbers & self._deciding(move):
             return bool(numbers & self._moving(move))
-        compared = [each.difference for each in move.acceptances]
+        compared = [each.difference for each in move.compared]
         return self._depends([*move.z, *compared, *(p for point in move.visited for p in point)], draws)
 
     def _accepted(self, start: Vector, given: Mapping[History, Vector], like: Move) -> Move:
@@ -517,7 +547,8 @@ class Kernel:
         straight = self._move(start, given, Path([0 if holds else 1 for holds in like.sides]))
         for move in itertools.chain((straight,), self._moves(start, given)):
             if (move.sides, move.outcomes) == (like.sides, like.outcomes):
-                return replace(move, place=like.place, joint=like.joint)
+                move = replace(move, place=like.place, joint=like.joint)
+                return _alone(move) if like.alone else move
         raise Unreadable("a reverse move without a decision to accept")
 
     def _solved(
@@ -698,6 +729,13 @@ class Kernel:
             at = random_point(everything, seed)
             slopes = Gradients(self.ring, at, undone.variables)
             yield at, abs(mpmath.det(mpmath.matrix([slopes(p) for p in undone.image])))
+
+
+def _alone(move: Move) -> Move:
+    """The move of the kernel with its decision alone, with the points that were met for it."""
+    alone = replace(move, alone=True)
+    met = tuple(point for point in move.visited if all(draws_in(p) <= alone.drawn for p in point))
+    return replace(alone, visited=met)
 
 
 def _size(shape: Sequence[int]) -> int:
