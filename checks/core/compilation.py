@@ -125,6 +125,9 @@ def configure(option: str | None = None, first: bool = True) -> Path | None:
     if FLAG and FLAG.partition("=")[0] not in os.environ.get("XLA_FLAGS", ""):
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FLAG}".strip()
     jax.config.update("jax_disable_most_optimizations", True)
+    # a program that another thread runs is waited for longer than it takes: 50 us instead of 10, at each gradient of a
+    # sampler in Python
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
     jax.config.update("jax_traceback_in_locations_limit", 0)  # places of the source in lowered programs take time
     folder = cache_folder(option)
     if folder == OFF:
