@@ -121,10 +121,10 @@ def test_keys_that_are_forgotten_are_seen_by_known_results(monkeypatch):
 
 
 def test_an_acceptance_read_the_wrong_way_round_fails(monkeypatch):
-    from sgmcmc_verification.checks.proof.statements import balance
+    from sgmcmc_verification.checks.proof.statements import acceptances
 
-    right = balance._compared
-    monkeypatch.setattr(balance, "_compared", lambda acceptance: (-(found := right(acceptance))[0], found[1]))
+    right = acceptances._compared
+    monkeypatch.setattr(acceptances, "_compared", lambda acceptance: (-(found := right(acceptance))[0], found[1]))
     assert not holds("mala")
 
 
