@@ -163,12 +163,15 @@ def step_size_of(runs: Runs, usual: float, seed: int, tests: bool = True) -> tup
     """
     trials, steps = 16 if runs.host else TRIALS, 16
     starts = runs.starts(seed, trials)
-    tiny = float(runs.means(seed, starts, TINY * usual, steps, 0)[1].mean())
+    smallest, still = runs.means(seed, starts, TINY * usual, steps, 0)
+    tiny = float(still.mean())
     noise = 4 * np.sqrt(2 * tiny * (1 - tiny) / (trials * steps))
     best, share = usual, 0.0
     exact = ExactLaw in runs.sampler.claims
     for factor in FACTORS if tests else FACTORS[:1]:
         means, still = runs.means(seed, starts, factor * usual, steps, 0)
+        if np.array_equal(means, smallest):
+            return usual, 0.0  # there is no step size: another one would be the same run again
         if not np.all(np.isfinite(means)):
             if factor == 1.0:
                 raise OutOfReach("the runs are not finite")

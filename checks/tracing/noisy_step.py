@@ -11,7 +11,7 @@ from sgmcmc_verification.checks.tracing.potential_estimator import with_energy
 from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
 from sgmcmc_verification.samplers.entry import known_noise
 from sgmcmc_verification.samplers.estimators.basic import KnownNoise, square_root
-from sgmcmc_verification.samplers.estimators.host import HostExact
+from sgmcmc_verification.samplers.estimators.host import HostExact, in_numpy
 from sgmcmc_verification.samplers.interface.claims import UncompensatedNoise
 from sgmcmc_verification.samplers.interface.sampler import Estimate, Sampler
 from sgmcmc_verification.targets.target import Target
@@ -28,7 +28,7 @@ class HostNoise(HostExact):
         estimate, estate = super().estimate(key, estate, position)
         flat, unravel = ravel_pytree(estimate.gradient)
         noisy = np.asarray(flat) + square_root(self.covariance) @ key.standard_normal(flat.shape)
-        return Estimate(unravel(noisy), None, jnp.asarray(self.covariance)), estate
+        return in_numpy(Estimate(unravel(noisy), None, jnp.asarray(self.covariance))), estate
 
 
 def noisy_step(subject: Subject, target: Target, scale: float = 1.0) -> JaxStep | HostStep:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sgmcmc_verification.samplers.estimators.host import in_numpy
+from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator
 from sgmcmc_verification.samplers.interface.trees import EstimatorState, Key, Position
 
@@ -26,4 +28,5 @@ class Altered:
     def estimate(self, key: Key, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
         """Estimate at a position, and the next state of the estimator."""
         estimate, estate = self.inner.estimate(key, estate, position)
-        return self.change(estimate, position), estate
+        changed = self.change(estimate, position)
+        return in_numpy(changed) if on_host(self.inner) else changed, estate

@@ -68,10 +68,15 @@ class HostExact(Exact):
         """Estimate at a position, and the next state of the estimator."""
         del key
         value, gradient = compiled_gradient(self.target)(position)
-        if isinstance(value, jax.core.Tracer):  # chains at once
-            return Estimate(gradient, value), estate
-        number = np.asarray(value)[()]  # waited for before the gradient, which takes twice as long the other way round
-        return Estimate(jax.tree.map(np.array, gradient), number), estate  # pyright: ignore[reportArgumentType]
+        return in_numpy(Estimate(gradient, value)), estate
+
+
+def in_numpy(estimate: Estimate) -> Estimate:
+    """The same estimate in new arrays of NumPy and a number; as it is where JAX traces it, for chains at once."""
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(estimate)):
+        return estimate
+    np.asarray(estimate.potential)  # waited for before the gradient, which takes twice as long the other way round
+    return jax.tree.map(lambda leaf: np.array(leaf)[()], estimate)
 
 
 def is_exact(estimator: Estimator) -> bool:

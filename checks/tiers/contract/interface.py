@@ -28,6 +28,8 @@ from sgmcmc_verification.checks.end_points.bounded_loops import bounded, with_on
 from sgmcmc_verification.checks.programs.key_uses import consumes_twice, indexes_keys
 from sgmcmc_verification.checks.tracing.estimator_state import drops_state
 from sgmcmc_verification.samplers.estimators.basic import Exact, compiled_gradient
+from sgmcmc_verification.samplers.estimators.host import in_numpy
+from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw, Exchange, ParticleLaw
 from sgmcmc_verification.samplers.interface.from_step import Completed
 from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator, Sampler
@@ -67,7 +69,8 @@ class Shifted:
         estimate, estate = self.inner.estimate(key, estate, position)
         ramp = lambda x: 1 + np.arange(x.size).reshape(x.shape) / 2
         move = lambda tree: jax.tree.map(lambda x: x + jnp.asarray(self.offset * ramp(x), x.dtype), tree)
-        return estimate._replace(gradient=move(estimate.gradient), statistics=move(estimate.statistics)), estate
+        moved = estimate._replace(gradient=move(estimate.gradient), statistics=move(estimate.statistics))
+        return in_numpy(moved) if on_host(self.inner) else moved, estate
 
     def __getattr__(self, name):
         return getattr(self.inner, name)
