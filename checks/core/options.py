@@ -3,8 +3,9 @@
 A float is doubled and halved, further ones moved by other factors, so that no product or ratio of two stays what it is;
 an integer is raised by two and by one, a flag flipped, a Literal or a member of an enumeration given its other values,
 a name those with which the code compares it. A number is moved tenfold where the program is another one there, and an
-integer to 1 where the program there is not that of one round fewer than at 2. Each of two sets moves every option, so that two more subjects are examined whatever their number, but for every other flag,
-which the second leaves alone; a third one turns on what is 0.0 by default, if there is such an option.
+integer to 1 where the program there is not that of one round fewer than at 2. Each of two
+sets moves every option, so that two more subjects are examined whatever their number, but for every other flag, which
+the second leaves alone; a third one turns on what is 0.0 by default, if there is such an option.
 """
 
 import ast
@@ -67,9 +68,23 @@ def options_of(value: Any) -> dict[str, tuple[Any, Any]]:
         parameters = list(inspect.signature(value).parameters.values())
     except (TypeError, ValueError):
         return {}
-    given = parameters if isinstance(value, type) else parameters[1:]
+    given = parameters[1:] if takes_a_target(value) else parameters
     kept = [p for p in given if p.default is not p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     return {p.name: (p.default, _hint(value, p.name, p.annotation)) for p in kept}
+
+
+def takes_a_target(value: Any) -> bool:
+    """True for a function of a Target: its first parameter has no default, or is called so; False for a class.
+
+    A function all of whose parameters have one makes the same sampler for every target.
+    """
+    if isinstance(value, type):
+        return False
+    try:
+        first = next(iter(inspect.signature(value).parameters.values()), None)
+    except (TypeError, ValueError):
+        return True
+    return first is not None and (first.default is first.empty or first.name == "target")
 
 
 def _hint(owner: Any, name: str, fallback: Any = None) -> Any:

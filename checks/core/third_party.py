@@ -19,7 +19,7 @@ import numpy as np
 from sgmcmc_verification.checks.core.bad_input import BadInput
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, source_of
 from sgmcmc_verification.checks.core.likely_mistakes import refuse
-from sgmcmc_verification.checks.core.options import variants
+from sgmcmc_verification.checks.core.options import takes_a_target, variants
 from sgmcmc_verification.checks.core.start_position import of_particles, start_position, start_state
 from sgmcmc_verification.checks.programs.evaluation import evaluated
 from sgmcmc_verification.checks.programs.operations import operation_names
@@ -274,7 +274,8 @@ def builder(reference: str, value: Any) -> Callable[..., Any]:
         given = lambda options: complete(_with_options(reference, value, options))
         return lambda target, **options: filled_in(given(options), target, options, known)
     if callable(value):
-        return lambda target, **options: _if_sampler(reference, value(target, **options), target, options, known)
+        made = value if takes_a_target(value) else lambda target, **options: value(**options)
+        return lambda target, **options: _if_sampler(reference, made(target, **options), target, options, known)
     raise BadInput(
         f"--sampler {reference}: the object has no method `step` and is not a function of a Target "
         f"(it is a {type(value).__name__})"

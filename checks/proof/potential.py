@@ -201,6 +201,11 @@ def target_of_tree(positive: bool = False, words: Sequence[str] = ()) -> Target:
     return _target(tree | named, positive)
 
 
+def any_like(example: Position, positive: bool = False) -> Target:
+    """Positions of the shape of an example."""
+    return _target(example, positive)
+
+
 def _target(example: Position, positive: bool) -> Target:
     size = ravel_pytree(example)[0].size
     manifold = Positive(size) if positive else Euclidean(size)

@@ -17,6 +17,7 @@ from sgmcmc_verification.checks.core.result import Result
 from sgmcmc_verification.checks.core.selection import BANANA, HIGH, MATRIX, NETWORK, PYTREE, runs_on
 from sgmcmc_verification.checks.runner.due import high_on_spaces
 from sgmcmc_verification.checks.runner.execute import execute
+from sgmcmc_verification.checks.runner.read_programs import as_program
 from sgmcmc_verification.checks.tiers.invariance import (
     law_of_runs,
     law_of_several_steps,
@@ -43,6 +44,7 @@ TARGETS = {
 }
 """Targets on which runs meet an obligation, the first that suits the sampler; its own first one where there is none."""
 FIRST = (o.GRADIENT_NOISE, o.HIGH_DIMENSION, o.PYTREE, o.DATA)
+AS_READ = "of its steps as they were read"
 WIDEST = (*FIRST, *(each for each in TARGETS if each not in FIRST))
 """The obligations in the order in which runs are chosen: those first whose runs meet others as well."""
 ALWAYS = (o.GAUSSIAN, o.PLANE)
@@ -123,6 +125,9 @@ def by_sampling(subject: Subject, target: str, seed: int, several: bool = False)
     """The law on one target by steps, one or several, or by runs if those cannot decide, or see more."""
     if find_target(target).finite is not None:
         return execute(law_of_states, subject, target, seed)
+    if (read := as_program(subject, target)) is not None:
+        found = by_sampling(read, target, seed, several)
+        return dataclasses.replace(found, reason=f"{found.reason} ({AS_READ})", backend="host")
     if _tests_proposals(subject, target):
         return execute(law_of_runs, subject, target, seed)
     result = execute(law_of_several_steps if several else law_of_steps, subject, target, seed)

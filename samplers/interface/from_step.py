@@ -1,11 +1,14 @@
 """Samplers whose state is their position, and the helper that completes an object of another author."""
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
+import jax.core
+import numpy as np
 
 from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Key, Position, State, Tree
 from sgmcmc_verification.samplers.interface.claims import Claims, Source, StationaryLaw
@@ -89,6 +92,17 @@ def _bare_init(key: jax.Array, position: Position, estimator: Estimator) -> Posi
     return position
 
 
+def _from_arrays_of_numpy(init: Callable[..., State]) -> Callable[..., State]:
+    """An `init` that is given a position in new arrays of NumPy, whatever it is kept in."""
+
+    @functools.wraps(init)
+    def begun(key: Any, position: Position, estimator: Estimator) -> State:
+        of_jax = lambda leaf: isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
+        return init(key, jax.tree.map(lambda leaf: np.array(leaf) if of_jax(leaf) else leaf, position), estimator)
+
+    return begun
+
+
 def _attribute_or_self(state: State) -> Position:
     """`state.position` or `state["position"]` if there is one, else the state."""
     if isinstance(state, Mapping):
@@ -157,6 +171,7 @@ def simple_sampler(
         "claims": claims,
     }
     init = init or _bare_init
+    init = _from_arrays_of_numpy(init) if backend == "host" else init
     position = position or _attribute_or_self
     return Completed(
         step=step,

@@ -171,8 +171,8 @@ def _form(value: Held, leaves: list[Held], held: list[Held]) -> Form:
     if is_tensor(value):
         if type(value) is not sys.modules["torch"].Tensor or value.requires_grad:
             raise Closed("a parameter of torch")
-        held.append(value.numpy())
-        leaves.append(value.numpy().copy())
+        held.append(_as_array(value))
+        leaves.append(held[-1].copy())
         return ("tensor", value.dtype)
     if not isinstance(value, tuple):
         if any(value is other for other in held):
@@ -182,7 +182,13 @@ def _form(value: Held, leaves: list[Held], held: list[Held]) -> Form:
 
 
 def _as_array(value: Held) -> Held:
-    return value.numpy(force=True) if is_tensor(value) else value
+    """A tensor as an array, one of a type that NumPy lacks, as bfloat16, by its numbers in single precision."""
+    if not is_tensor(value):
+        return value
+    try:
+        return value.numpy(force=True)
+    except TypeError:
+        return value.float().numpy(force=True)
 
 
 def is_tensor(value: Held) -> bool:

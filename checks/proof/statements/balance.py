@@ -12,8 +12,8 @@ its draws and those of the way back have to be as likely, and the probability of
 
 Where coins choose the proposal, as the signs of Barker's, q has the logarithms of their chances, and the way back has
 the same sides. That is enough for balance, and not needed: other ways may lead back as well. Draws of finitely many
-outcomes, as of the length of a trajectory, make a mixture of kernels, each of which has to balance by itself, and so has
-each of several kernels that a step is made of, as of a sweep over coordinates.
+outcomes, as of the length of a trajectory, make a mixture of kernels, each of which has to balance by itself, and so
+has each of several kernels that a step is made of, as of a sweep over coordinates.
 
 Source: metropolis1953equation; hastings1970monte; lelievre2019hybrid for the form with an involution R.
 """
@@ -229,7 +229,11 @@ class Kernel:
         return [p for i, p in enumerate(z) if i not in self.places]
 
     def results(self) -> tuple[Result, Result]:
-        """The two results."""
+        """The two results.
+
+        Of kernels in turn, or of a mixture of them by draws that know nothing of the state, one alone that does not
+        keep the law is one too many; of two, or where coins choose, one may make up for the other.
+        """
         ways = self._ways()
         if self.turned is not None and not all(map(self._stirs, itertools.chain(*ways))):
             raise Unreadable("a momentum that is not drawn afresh, neither in whole nor in part")
@@ -247,7 +251,8 @@ class Kernel:
             accepted.append(found)
             rejected.append(self._rejection(refused))
         worst, rejection = (max(found, key=lambda r: OUTCOMES.index(r.outcome)) for found in (accepted, rejected))
-        if len(ways) > 1 and worst.outcome == "violated":
+        single = sum(found.outcome == "violated" for found in accepted) == 1 and not any(taken.coins for taken, _ in ways)
+        if len(ways) > 1 and worst.outcome == "violated" and not single:
             worst = replace(worst, outcome="undecided", reason="one way of several does not balance")
         if any(taken.outcomes for taken, _ in ways) and rejection.outcome == "violated":
             reason = "a move that is rejected for one outcome of a draw does not stay"
