@@ -7,6 +7,7 @@ makes anew), that never change, and that change by themselves (clocks: whether t
 """
 
 import copy
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -26,8 +27,9 @@ STEPS = 8
 """Steps after which a cache still has to follow from the position, at each of two step sizes."""
 STEP_SIZES = (0.02, 0.5)
 """In units of one over the curvature: at the larger one exact kernels reject."""
-LIVED, KEYS = 3, 2
-"""Steps of a host sampler after which, and keys under which, it is asked what it reads; and at the start."""
+LIVED, KEYS, MANY_KEYS = 3, 2, 24
+"""Steps of a host sampler after which, and keys under which, it is asked what it reads; and at the start. Many for the
+smallest of the changes: one step in five may be of the kind that reads it, and is accepted."""
 OFFSETS = (0.01, 1.0, -1.0, 1e3, -1e3)
 """Changes of a number, in units of one and its size, up to those that leave no coin a choice."""
 ROUNDOFF = 0.6
@@ -246,12 +248,13 @@ def _read_on_host(
     states = [start]
     for i in range(LIVED):
         states.append(_stepped(sampler, make_key(1 + i), states[-1], h, estimator))
-    runs = [(make, state) for state in (states[0], states[-1]) for make in range(KEYS)]
+    runs = [(make, state) for make in range(MANY_KEYS) for state in (states[0], states[-1])]
     ends = [_stepped(sampler, make_key(100 + make), state, h, estimator) for make, state in runs]
+    some = 2 * KEYS
 
     def is_read(place: int) -> bool:
-        for offset in OFFSETS:
-            for (make, state), end in zip(runs, ends, strict=True):
+        for number, offset in enumerate(OFFSETS):
+            for (make, state), end in itertools.islice(zip(runs, ends, strict=True), None if not number else some):
                 value = np.asarray(jax.tree.leaves(state)[place])
                 moved = with_leaves(state, {place: np.asarray(value + offset * (1 + abs(value)), value.dtype)})
                 try:
