@@ -153,7 +153,7 @@ def distant(default: Any, values: tuple[Any, ...], program: Callable[[Any], Any]
 
 
 def _is_special(program: Callable[[Any], Any], default: int) -> bool:
-    """Whether a step with 1 is not the one whose length changes by as much with each of the integers from 1 on.
+    """True if a step with 1 is not the one whose length changes by as much with each of the integers from 1 on.
 
     Only then is 1 tried: of an iteration that must converge, or of an ensemble, it may be no value at all.
     """

@@ -4,7 +4,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import jax
 import jax.core
@@ -96,7 +96,7 @@ def _from_arrays_of_numpy(init: Callable[..., State]) -> Callable[..., State]:
     """An `init` that is given a position in new arrays of NumPy, whatever it is kept in."""
 
     @functools.wraps(init)
-    def begun(key: Any, position: Position, estimator: Estimator) -> State:
+    def begun(key: Key, position: Position, estimator: Estimator) -> State:
         of_jax = lambda leaf: isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
         return init(key, jax.tree.map(lambda leaf: np.array(leaf) if of_jax(leaf) else leaf, position), estimator)
 

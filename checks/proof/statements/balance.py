@@ -251,7 +251,7 @@ class Kernel:
             accepted.append(found)
             rejected.append(self._rejection(refused))
         worst, rejection = (max(found, key=lambda r: OUTCOMES.index(r.outcome)) for found in (accepted, rejected))
-        single = sum(found.outcome == "violated" for found in accepted) == 1 and not any(taken.coins for taken, _ in ways)
+        single = [found.outcome for found in accepted].count("violated") == 1 and not any(a.coins for a, _ in ways)
         if len(ways) > 1 and worst.outcome == "violated" and not single:
             worst = replace(worst, outcome="undecided", reason="one way of several does not balance")
         if any(taken.outcomes for taken, _ in ways) and rejection.outcome == "violated":
