@@ -67,6 +67,7 @@ CHECKS: tuple[Check, ...] = (
             premises.rest_stays,
             premises.every_datum_enters,
             invariance.chains_move,
+            premises.bulk_reached,
         ),
         stands=(
             "an argument, a leaf or an option that is ignored is named as such; the law tells that something "

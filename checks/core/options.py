@@ -3,9 +3,10 @@
 A float is doubled and halved, further ones moved by other factors, so that no product or ratio of two stays what it is;
 an integer is raised by two and by one, a flag flipped, a Literal or a member of an enumeration given its other values,
 a name those with which the code compares it. A number is moved tenfold where the program is another one there, and an
-integer to 1 where the program there is not that of one round fewer than at 2. Each of two
-sets moves every option, so that two more subjects are examined whatever their number, but for every other flag, which
-the second leaves alone; a third one turns on what is 0.0 by default, if there is such an option.
+integer to 1 where the program there is not that of one round fewer than at 2.
+
+Each of two sets moves every option, so that two more subjects are examined whatever their number, but for every other
+flag, which the second leaves alone; a third one turns on what is 0.0 by default, if there is such an option.
 """
 
 import ast

@@ -127,6 +127,19 @@ class LinearDecay(PCN):
 
 
 @dataclass(frozen=True)
+class Logarithms(PCN):
+    """A walk of log |x| with its Jacobian: the law of x > 0 is kept, and that of x < 0, and any mixture of them."""
+
+    def propose(self, key, x, step_size):
+        factor = lambda n: jnp.exp(jnp.sqrt(2 * step_size * self.temperature).astype(n.dtype) * n)
+        return jax.tree.map(lambda a, n: a * factor(n), x, normal_like(key, x))
+
+    def relative(self, state):
+        sizes = [jnp.sum(jnp.log(jnp.abs(leaf))) for leaf in jax.tree.leaves(state.position)]
+        return state.potential / self.temperature - sum(sizes)
+
+
+@dataclass(frozen=True)
 class SliceOfAll(EllipticalSlice):
     """The level is one of the whole potential, from which the reference law is not taken off."""
 
@@ -288,6 +301,16 @@ DEFECTS: tuple[Defect, ...] = (
         Kill("balance_for_every_potential", LINE[0], BALANCE),
         "metropolis",
         targets=LINE,
+    ),
+    planted(
+        "pcn-moves-logarithms",
+        "pcn",
+        lambda target, **options: Logarithms(3.0 / target.curvature**0.5, **options),
+        "a walk of log |x| that balances, on all of the line: signs never change, and the chain has two laws",
+        Kill("bulk_reached", "gaussian-pytree", "inf x_i < E x_i - 1.5 sd x_i"),
+        "state",
+        targets=LINE,
+        diagnosis=r"never came below",
     ),
     planted(
         "pcn-linear-decay",

@@ -176,12 +176,12 @@ def is_memory(p: Polynomial) -> bool:
 
 def any_target(dimension: int, positive: bool = False) -> Target:
     """A target whose potential is not interpreted, on R^d or on the positive orthant."""
-    return _target(jnp.ones(dimension) if positive else jnp.zeros(dimension), positive)
+    return any_like(jnp.ones(dimension) if positive else jnp.zeros(dimension), positive)
 
 
 def any_matrix(positive: bool = False) -> Target:
     """A target whose positions are matrices (2, 3)."""
-    return _target(jnp.ones((2, 3)) if positive else jnp.zeros((2, 3)), positive)
+    return any_like(jnp.ones((2, 3)) if positive else jnp.zeros((2, 3)), positive)
 
 
 def target_of_tree(positive: bool = False, words: Sequence[str] = ()) -> Target:
@@ -198,15 +198,11 @@ def target_of_tree(positive: bool = False, words: Sequence[str] = ()) -> Target:
     stem = {"kernel": fill((2, 1, 1, 1, 1)), "scale": fill(())}
     tree = {"encoder": {"layer_0": {"attention": attention}}, "head": fill((2, 2)), "stem": stem}
     named = {"parameters": {word: fill(()) for word in words}} if words else {}
-    return _target(tree | named, positive)
+    return any_like(tree | named, positive)
 
 
 def any_like(example: Position, positive: bool = False) -> Target:
-    """Positions of the shape of an example."""
-    return _target(example, positive)
-
-
-def _target(example: Position, positive: bool) -> Target:
+    """A target whose positions have the shape of an example."""
     size = ravel_pytree(example)[0].size
     manifold = Positive(size) if positive else Euclidean(size)
     numbers = Target("a stand-in", manifold, example, _some_potential, terms=_terms(_some_potential, _some_datum))

@@ -43,6 +43,7 @@ STATEMENTS_OF_2026 = """
     closed_state noise_of_successive_steps
     fresh_draws key_discipline chains_and_leaves_independent streams_independent
     every_input_matters every_option_matters movement rest_stays every_datum_enters chains_move
+    bulk_reached
     branches_entered far_field step_scale
     equal_coordinates
     same_tape float32_law

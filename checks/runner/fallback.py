@@ -44,9 +44,10 @@ TARGETS = {
 }
 """Targets on which runs meet an obligation, the first that suits the sampler; its own first one where there is none."""
 FIRST = (o.GRADIENT_NOISE, o.HIGH_DIMENSION, o.PYTREE, o.DATA)
-AS_READ = "of its steps as they were read"
 WIDEST = (*FIRST, *(each for each in TARGETS if each not in FIRST))
 """The obligations in the order in which runs are chosen: those first whose runs meet others as well."""
+AS_READ = "of its steps as they were read"
+"""What is added to the reason of a result of sampling a program in place of a sampler in Python."""
 ALWAYS = (o.GAUSSIAN, o.PLANE)
 """Obligations that are sampled where draws are not known or branches cannot be followed, although others were met."""
 

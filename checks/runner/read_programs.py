@@ -1,7 +1,8 @@
 """Samplers in Python as programs of JAX, for sampling: what Python takes hundreds of steps for, those take millions.
 
-A step is read with symbols in place of numbers, all its branches included, and what was read is compared with real
-steps to round-off (`checks.proof.hosts`). It then runs on any target whose positions have that shape.
+A step is run on symbols in place of numbers, all its branches included, and what JAX records of it is compared with
+real steps to round-off (`checks.proof.hosts`): with the same draws, or, of a step that torch takes, as it is read for a
+proof.
 """
 
 import dataclasses
@@ -11,12 +12,24 @@ from typing import Any
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.error_origin import RAISED
+from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.hosts.of_sampler import read_on_host
+from sgmcmc_verification.checks.proof.hosts.replay import replayed
+from sgmcmc_verification.checks.proof.hosts.tensors import is_of_torch
 from sgmcmc_verification.checks.proof.potential import any_like
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.estimators.host import is_exact
-from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.capabilities import MappedSampler, on_host
+from sgmcmc_verification.samplers.interface.sampler import Sampler
 from sgmcmc_verification.targets.target import Target
+
+
+def _of_torch(subject: Subject, law: Target) -> Sampler:
+    """The record of a sampler of torch. Raises Unreadable."""
+    if law.terms is not None or not (law.manifold.is_linear or law.manifold.is_positive):
+        raise Unreadable("a sampler of torch on data, or on another space")
+    any_law = any_like(law.example, law.manifold.is_positive)
+    return read_on_host(subject.sampler, Exact(any_law), any_law)
 
 
 @functools.lru_cache(maxsize=64)
@@ -24,12 +37,10 @@ def as_program(subject: Subject, target: str) -> Subject | None:
     """The subject with what was read in place of a sampler in Python; None for any other, and for what is not read."""
     law = find_target(target)
     try:
-        if not on_host(subject.sampler(law)) or law.terms is not None or not is_exact(subject.estimator(law)):
+        sampler = subject.sampler(law)
+        if not on_host(sampler) or isinstance(sampler, MappedSampler) or not is_exact(subject.estimator(law)):
             return None
-        if not (law.manifold.is_linear or law.manifold.is_positive):
-            return None
-        any_law = any_like(law.example, law.manifold.is_positive)
-        read = read_on_host(subject.sampler, Exact(any_law), any_law)
+        read = _of_torch(subject, law) if is_of_torch(sampler) else replayed(sampler, law, subject.step_size(law))
     except RAISED:
         return None
 

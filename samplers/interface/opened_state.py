@@ -102,11 +102,46 @@ class OpenStates:
 
     def step(self, key: Key, state: Opened, step_size: Scalar, estimator: Estimator) -> Opened:
         """The next state."""
-        return opened(self.sampler.step(key, closed(state), step_size, estimator))
+        return _as_before(opened(self.sampler.step(key, closed(state), step_size, estimator)), state)
 
     def position(self, state: Opened) -> Position:
         """The position of a state, its tensors as arrays."""
         return jax.tree.map(_as_array, self.sampler.position(closed(state)))
+
+
+def _as_before(after: Opened, before: Opened) -> Opened:
+    """The state in the form of the one before, where they differ in numbers that are arrays of no axes, or were."""
+    kinds, old = list(_kinds(after.form)), list(_kinds(before.form))
+    if after.form == before.form or _alike(after.form) != _alike(before.form):
+        return after
+    changed = [i for i, (one, other) in enumerate(zip(kinds, old, strict=True)) if one != other]
+    if any(np.ndim(after.leaves[i]) or np.ndim(before.leaves[i]) for i in changed):
+        return after
+    leaves = list(after.leaves)
+    for i in changed:
+        leaves[i] = np.array(leaves[i]) if old[i] == "array" else np.asarray(leaves[i])[()]
+    return Opened(before.form, leaves)
+
+
+def _kinds(form: Held) -> Iterator[str]:
+    """The kind of each leaf of a form, in order: a number, an array, a tensor, a field."""
+    match form:
+        case ("number" | "array" | "tensor" as kind, *_):
+            yield kind
+        case ("fields", kind):
+            yield from ["fields"] * len(kind.names)
+        case ("fixed", _):
+            return
+        case ("mapping" | "object", _, _, *parts) | ("sequence" | "deque", _, *parts):
+            for part in parts:
+                yield from _kinds(part)
+
+
+def _alike(form: Held) -> Held:
+    """A form in which arrays are called numbers."""
+    if form == ("array",):
+        return ("number",)
+    return tuple(map(_alike, form)) if isinstance(form, tuple) else form
 
 
 def open_state(sampler: Completed, position: Position, estimator: Estimator, step_size: float) -> Completed:

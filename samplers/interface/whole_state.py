@@ -143,7 +143,7 @@ def whole_state(
         needed = _needed(sampler, start, estimator, step_size, places)
         others = [i for i in others if i in needed]
     elif others and places is not None:
-        used = _read_on_host(sampler, start, estimator, STEP_SIZES[0] * step_size, others, make_key)
+        used = _read_on_host(sampler, start, estimator, STEP_SIZES[0] * step_size, others, make_key, places)
         others = [i for i in others if i in used]
     caches = _caches(sampler, start, estimator, step_size, others, make_key, compiled) if others else []
     computed = places is None and set(caches) >= _sources(sampler, structure, leaves)
@@ -239,11 +239,18 @@ def is_count(leaf: ArrayLike) -> bool:
 
 
 def _read_on_host(
-    sampler: Sampler, start: State, estimator: Estimator, h: float, others: list[int], make_key: Callable[[int], Key]
+    sampler: Sampler,
+    start: State,
+    estimator: Estimator,
+    h: float,
+    others: list[int],
+    make_key: Callable[[int], Key],
+    places: tuple[int, ...],
 ) -> set[int]:
-    """Those of some places on which anything else in the next state depends, by steps from states with other values.
+    """Those of some places that a later position depends on, by steps from states with other values.
 
-    A record changes itself alone. What enters a chance shows where it is so far off that no coin has a choice.
+    What changes itself alone is a record, and so is what only records depend on. What enters a chance shows where it is
+    so far off that no coin has a choice.
     """
     states = [start]
     for i in range(LIVED):
@@ -252,7 +259,9 @@ def _read_on_host(
     ends = [_stepped(sampler, make_key(100 + make), state, h, estimator) for make, state in runs]
     some = 2 * KEYS
 
-    def is_read(place: int) -> bool:
+    def moved_by(place: int) -> set[int]:
+        """The other places of the next state that depend on a place, as many as are needed to see one of a position."""
+        found: set[int] = set()
         for number, offset in enumerate(OFFSETS):
             for (make, state), end in itertools.islice(zip(runs, ends, strict=True), None if not number else some):
                 value = np.asarray(jax.tree.leaves(state)[place])
@@ -260,13 +269,17 @@ def _read_on_host(
                 try:
                     after = _stepped(sampler, make_key(100 + make), moved, h, estimator)
                 except Exception:  # whatever it raises, the number that it cannot do with is read
-                    return True
-                pairs = zip(jax.tree.leaves(end), jax.tree.leaves(after), strict=True)
-                if any(i != place and not (is_key(a) or np.array_equal(a, b)) for i, (a, b) in enumerate(pairs)):
-                    return True
-        return False
+                    return set(places)
+                pairs = enumerate(zip(jax.tree.leaves(end), jax.tree.leaves(after), strict=True))
+                found |= {i for i, (a, b) in pairs if i != place and not (is_key(a) or np.array_equal(a, b))}
+                if not found.isdisjoint(places):
+                    return found
+        return found
 
-    return {place for place in others if is_read(place)}
+    moves, read = {place: moved_by(place) for place in others}, set(places)
+    while more := {place for place in others if place not in read and not moves[place].isdisjoint(read)}:
+        read |= more
+    return read - set(places)
 
 
 def _stepped(sampler: Sampler, key: Key, state: State, h: float, estimator: Estimator) -> State:

@@ -15,9 +15,11 @@ import pytest
 from sgmcmc_verification.checks.core.third_party import builder
 from sgmcmc_verification.checks.tiers.law.gaussian import gaussian_limit
 from sgmcmc_verification.checks.tiers.premises.closed_state import closed_state
+from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.from_step import complete
 from sgmcmc_verification.samplers.interface.opened_state import Closed, Opened, closed, is_tree, open_state, opened
+from sgmcmc_verification.samplers.simple import simple_sampler
 from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import decide
 
@@ -206,3 +208,30 @@ def test_a_tree_of_an_opened_state_keeps_its_form():
     doubled = jax.tree.map(lambda leaf: 2 * leaf, state)
     assert isinstance(doubled, Opened)
     np.testing.assert_array_equal(closed(doubled).p, [2.0, 2.0])
+
+
+class Scaled:
+    """A state whose number is an array of no axes at first, and a number of NumPy after arithmetic."""
+
+    def __init__(self, position, scale):
+        self.position, self.scale, self.array = position, scale, {"array": 1.0}
+
+
+def test_a_number_that_was_an_array_without_axes_stays_what_it_was():
+    init = lambda rng, position, estimator: Scaled(np.array(position), np.asarray(1.0))
+    step = lambda rng, state, h, estimator: Scaled(state.position + state.scale, state.scale * 1.5)
+    sampler = open_state(simple_sampler(step, init=init, backend="host"), np.zeros(2), Exact(None), 0.1)
+    first = sampler.init(np.random.default_rng(0), np.zeros(2), Exact(None))
+    after = sampler.step(np.random.default_rng(0), first, 0.1, None)
+    assert jax.tree.structure(after) == jax.tree.structure(first)
+    assert [np.ndim(leaf) for leaf in after.leaves] == [1, 0, 0]
+    assert isinstance(after.leaves[1], np.ndarray)
+    assert after.leaves[1] == 1.5
+
+
+def test_an_array_that_was_a_number_is_another_state():
+    init = lambda rng, position, estimator: Scaled(np.array(position), 1.0)
+    step = lambda rng, state, h, estimator: Scaled(state.position, np.ones(3))
+    sampler = open_state(simple_sampler(step, init=init, backend="host"), np.zeros(2), Exact(None), 0.1)
+    first = sampler.init(np.random.default_rng(0), np.zeros(2), Exact(None))
+    assert jax.tree.structure(sampler.step(np.random.default_rng(0), first, 0.1, None)) != jax.tree.structure(first)

@@ -381,3 +381,30 @@ def test_other_coordinates_of_a_state_are_the_position_in_z(momentum):
     assert jax.tree.structure(again) == jax.tree.structure(state)
     for ours, anew in zip(jax.tree.leaves(state), jax.tree.leaves(again), strict=True):
         np.testing.assert_allclose(anew, ours, rtol=1e-12)
+
+
+class Twins:
+    """Two chains in NumPy and their mean, of which the first is shown; the first may take a step towards the second."""
+
+    backend = "host"
+
+    def __init__(self, chance=0.0):
+        self.chance = chance
+
+    def init(self, rng, position, estimator):
+        return {"position": np.array(position), "twin": np.array(position) + 1, "mean": np.zeros(2)}
+
+    def step(self, rng, state, step_size, estimator):
+        x, twin = state["position"], state["twin"]
+        if rng.random() < self.chance:
+            x = twin + 0.5 * (x - twin)
+        noise = np.sqrt(2 * step_size) * rng.normal(size=2)
+        return {"position": x + noise, "twin": twin - noise, "mean": (x + twin) / 2}
+
+
+@pytest.mark.parametrize(("chance", "size"), [(0.0, 2), (0.2, 4)])
+def test_what_the_position_never_depends_on_is_a_record_and_what_it_depends_on_rarely_is_not(chance, size):
+    sampler = complete(Twins(chance))
+    start = sampler.init(None, PLANE.example, None)
+    found = whole_state(sampler, start, Exact(PLANE), 1.0, np.random.default_rng)
+    assert sum(np.size(leaf) for leaf in jax.tree.leaves(found.unpack(start))) == size

@@ -146,6 +146,8 @@ class Draws(_Generator, Seeding):
         else:
             found = self._next("uniform", size)
             held = [found < bound for bound in np.cumsum(p)[:-1]]
+        if size is None and any(isinstance(row, str | tuple) or callable(row) for row in rows):
+            return next((row for holds, row in zip(held, rows, strict=False) if holds), rows[-1])
         total = rows[-1] + 0 * found
         for holds, entry in zip(reversed(held), reversed(rows[:-1]), strict=True):
             total = where(holds, entry, total) if is_symbolic(found) else np.where(holds, entry, total)
@@ -233,19 +235,43 @@ class SymbolicGenerator(Draws):
 
     def drawn(self, law: str, shape: tuple[int, ...], *parameters: Any) -> Any:
         """Draws of `jax.random`, whose laws the reader knows."""
-        key = _child(self.key, self.calls, law)
-        match law:
-            case "integers":
-                low, high = parameters
-                return symbolic(jax.random.randint(key, shape, low, high, jnp.int64), values=range(low, high))
-            case "order":
-                (count,) = shape
-                return symbolic(jax.random.permutation(key, jnp.arange(count)), values=range(count))
-            case "chisquare":
-                return symbolic(jax.random.chisquare(key, *parameters, shape=shape, dtype=jnp.float64), positive=True)
-            case _:
-                found = getattr(jax.random, law)(key, *parameters, shape, jnp.float64)
-                return symbolic(found, positive=law in ("exponential", "gamma", "beta"))
+        found = of_key(self.key, self.calls, law, shape, *parameters)
+        if law == "integers":
+            return symbolic(found, values=range(*parameters))
+        if law == "order":
+            return symbolic(found, values=range(shape[0]))
+        return symbolic(found, positive=law in ("exponential", "gamma", "beta", "chisquare"))
+
+
+class KeyedGenerator(Draws):
+    """The numbers that the draws of a `SymbolicGenerator` have for a key.
+
+    Args:
+        key: of the step.
+    """
+
+    def __init__(self, key: jax.Array) -> None:
+        super().__init__()
+        self.key = key
+
+    def drawn(self, law: str, shape: tuple[int, ...], *parameters: Any) -> Any:
+        """Numbers of `jax.random`."""
+        return np.array(of_key(self.key, self.calls, law, shape, *parameters))
+
+
+def of_key(key: Any, call: int, law: str, shape: tuple[int, ...], *parameters: Any) -> jax.Array:
+    """The draws of the n-th call in the step of a key."""
+    child = _child(key, call, law)
+    match law:
+        case "integers":
+            low, high = parameters
+            return jax.random.randint(child, shape, low, high, jnp.int64)
+        case "order":
+            return jax.random.permutation(child, jnp.arange(shape[0]))
+        case "chisquare":
+            return jax.random.chisquare(child, *parameters, shape=shape, dtype=jnp.float64)
+        case _:
+            return getattr(jax.random, law)(child, *parameters, shape, jnp.float64)
 
 
 def _child(key: Any, call: int, law: str) -> Any:

@@ -193,7 +193,7 @@ class Reader:
     def counter(self, integer: Unknown) -> Series:
         """A number of its own for an integer of the state. Raises Unreadable where that is not asked for."""
         if not self.reads_counters:
-            raise Unreadable("a counter of the state in the arithmetic")
+            raise Unreadable(COUNTER)
         self._counters += 1
         return self.space.lift(self.ring.generator(Memory(f"counter {self._counters}", integer.least)))
 
@@ -260,6 +260,7 @@ def numbers(equation: Equation, inputs: list[Any]) -> list[Any]:
     return [np.asarray(o) for o in out] if equation.primitive.multiple_results else [np.asarray(out)]
 
 
+COUNTER = "a counter of the state in the arithmetic"
 STRUCTURAL = frozenset(
     {
         *CALLS,

@@ -141,13 +141,15 @@ def _memory(traced: Traced, target: Target, reader: Reader, known: frozenset[int
     # what decides a branch or an acceptance is read too: a stale cache shows nowhere else
     decisions = [*reader.path.assumed, *(decision.difference for decision in reader.path.acceptances)]
     atoms = frozenset().union(*(p.atoms() for p in (*decisions, *(p for a in read for p in a.polynomials()))))
-    # A number that only goes into itself, as a step count does, is never read; one that goes into another is kept.
+    # a number that goes into itself, as a step count does, or into such numbers only, is never read
     inner = {i: frozenset().union(*(p.atoms() for p in again.after[i].polynomials())) for i in open_places}
     number = {i: next(iter(p.numbers())) for i, p in symbols.items()}
-    found = {i for i in open_places if number[i] in atoms or any(number[i] in inner[j] for j in open_places if j != i)}
+    found = {i for i in open_places if number[i] in atoms}
+    while more := {i for i in open_places if i not in found and any(number[i] in inner[j] for j in found)}:
+        found |= more
     if not found:
         return found, set()
-    if grows({i: p for i in open_places for p in again.after[i].polynomials()}, symbols):
+    if grows({i: p for i in found for p in again.after[i].polynomials()}, symbols):
         raise Unreadable("hidden state: numbers beyond z that may grow without bound")
     later = zip(again.after, again.repacked, strict=True)
     opened = {i for i, (a, b) in enumerate(later) if i not in symbols and not _equal(a, b)}

@@ -23,9 +23,10 @@ from sgmcmc_verification.checks.core.noisy_gradient import with_noise
 from sgmcmc_verification.checks.core.precision import in_dtype
 from sgmcmc_verification.checks.core.preflight import difference
 from sgmcmc_verification.checks.core.selection import first_and_structured, structured_targets
-from sgmcmc_verification.checks.core.start_position import start_position
+from sgmcmc_verification.checks.core.start_position import program_of_first_step, start_position
 from sgmcmc_verification.checks.end_points.bounded_loops import bounded, with_one_turn
 from sgmcmc_verification.checks.programs.key_uses import consumes_twice, indexes_keys
+from sgmcmc_verification.checks.programs.operations import operation_names
 from sgmcmc_verification.checks.tracing.estimator_state import drops_state
 from sgmcmc_verification.samplers.estimators.basic import Exact, compiled_gradient
 from sgmcmc_verification.samplers.estimators.host import in_numpy
@@ -46,6 +47,8 @@ KEYS = 4
 """Keys under which a part of a state is moved: one in so many may draw it afresh at once."""
 LONGER = 16
 """Factor of the steps of a path that has not gone in all directions."""
+INSIDE = frozenset({"scan", "while", "cond"})
+"""Operations with programs of their own."""
 RARE = 256
 """Steps after which what happens in some steps only, such as a refreshed momentum, has happened."""
 
@@ -183,7 +186,7 @@ def kit(subject: Subject, target: Target) -> Kit:
     # less than compiling each variant, unless it loops inside of a step.
     loops = Composite in sampler.claims or isinstance(sampler.claims.law, ExactLaw | ParticleLaw)
     if sampler.backend == "jax":
-        if loops or not subject.options:
+        if loops or not subject.options or _has_programs_inside(sampler, estimator, target, subject.step_size(target)):
             step = jax.jit(bounded(step))  # parts of a state are moved to where no law has mass
         elif type(estimator) is Exact:
             inner = CompiledExact(estimator.target)
@@ -191,6 +194,15 @@ def kit(subject: Subject, target: Target) -> Kit:
         in_place = step
         step = lambda key, state, h, offset: in_place(key, copy.deepcopy(state), h, offset)  # it may change its state
     return Kit(sampler, estimator, target, subject.step_size(target), init, step)
+
+
+def _has_programs_inside(sampler: Sampler, estimator: Estimator, target: Target, h: float) -> bool:
+    """True if a step has loops or branches, which are traced and lowered again in each step that is not compiled."""
+    try:
+        program = program_of_first_step(sampler, estimator, start_position(sampler, target), h)
+    except RAISED:  # the checks say so
+        return True
+    return not INSIDE.isdisjoint(operation_names(program.jaxpr))
 
 
 def _count(

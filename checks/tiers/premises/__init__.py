@@ -1,6 +1,7 @@
 """Premises: the kernel whose law is computed is the kernel that runs."""
 
 from sgmcmc_verification.checks.tiers.premises.branches_entered import branches_entered
+from sgmcmc_verification.checks.tiers.premises.bulk_reached import bulk_reached
 from sgmcmc_verification.checks.tiers.premises.closed_state import closed_state
 from sgmcmc_verification.checks.tiers.premises.coordinates import equal_coordinates
 from sgmcmc_verification.checks.tiers.premises.data import every_datum_enters
@@ -12,6 +13,7 @@ from sgmcmc_verification.checks.tiers.premises.step_scale import step_scale
 
 __all__ = [
     "branches_entered",
+    "bulk_reached",
     "closed_state",
     "equal_coordinates",
     "every_datum_enters",

@@ -23,6 +23,7 @@ from sgmcmc_verification.checks.core.selection import informative, structured_ta
 from sgmcmc_verification.checks.core.start_position import start_position, start_state
 from sgmcmc_verification.checks.tiers.premises.clocks import KEYS, SPREAD, TOLERANCE, ahead, host_clock
 from sgmcmc_verification.checks.tiers.premises.fresh_draws import repeated
+from sgmcmc_verification.checks.tiers.premises.passes import Passes, units_of
 from sgmcmc_verification.checks.tracing.callbacks import callbacks
 from sgmcmc_verification.checks.tracing.key_lineage import consumed_keys
 from sgmcmc_verification.checks.tracing.live_leaves import autonomous_leaves, leaves_at_rest
@@ -62,6 +63,7 @@ class Run(NamedTuple):
         finite: whether all of them were.
         first: the first step that differs, or -1.
         gap: its difference relative to the end of the step; else the largest difference.
+        passes: to and fro of the position, for a Gaussian law.
     """
 
     state: Any
@@ -69,6 +71,7 @@ class Run(NamedTuple):
     finite: bool
     first: int
     gap: float
+    passes: Passes
 
 
 def _targets(subject: Subject) -> tuple[str, ...]:
@@ -104,7 +107,7 @@ def closed_state(case: Case) -> Finding:
     memory = sampler.claims.get(CarriedState)
     if memory is None and (kept := _kept_keys(sampler, estimator, case)):
         found.append(f"keys of the state are a memory: in two steps {kept}")
-    run_at = _runs(sampler, estimator, case.target)
+    run_at = runs_of(case.subject, case.target)
     for factor in STEP_SIZES:
         run = run_at(factor * case.step_size, factor == 1.0)
         compared += run.steps
@@ -135,27 +138,33 @@ def closed_state(case: Case) -> Finding:
     )
 
 
-def _runs(sampler: Sampler, estimator: Estimator, target: Target) -> Callable[[float, bool], Run]:
-    """(h, whether it is the usual step size) -> the run; compiled once for all of them."""
+@functools.lru_cache(maxsize=16)
+def runs_of(subject: Subject, target: Target) -> Callable[[float, bool], Run]:
+    """(h, whether it is the usual step size) -> the run; compiled once for all of them, and each is taken once."""
+    sampler, estimator = subject.sampler(target), subject.estimator(target)
     if on_host(sampler):
-        return lambda h, usual: _host_run(sampler, estimator, target, h, usual)
+        return functools.cache(lambda h, usual: _host_run(sampler, estimator, target, h, usual))
     start = start_state(sampler, jax.random.key(0), start_position(sampler, target), estimator)
-    compiled = _compiled(sampler, estimator, stream_counts(sampler, start, estimator, 0.01 / target.curvature))
+    streams = stream_counts(sampler, start, estimator, 0.01 / target.curvature)
+    compiled = _compiled(sampler, estimator, streams, units_of(target))
 
+    @functools.cache
     def run(h: float, usual: bool) -> Run:
-        state, steps, first, gap, size = compiled(start, h, NUM_STEPS if usual else FEWER_STEPS)
-        return Run(state, int(steps), bool(np.isfinite(size)), int(first), float(gap))
+        state, steps, first, gap, size, passes = compiled(start, h, NUM_STEPS if usual else FEWER_STEPS)
+        return Run(state, int(steps), bool(np.isfinite(size)), int(first), float(gap), jax.tree.map(np.asarray, passes))
 
     return run
 
 
-def _compiled(sampler: Sampler, estimator: Estimator, streams: frozenset[int]) -> Callable[..., Any]:
+def _compiled(
+    sampler: Sampler, estimator: Estimator, streams: frozenset[int], units: Callable[[Any], Any]
+) -> Callable[..., Any]:
     """(state, h) -> the run; steps are taken until one differs or is not finite. Leaves `streams` enter keys alone."""
     # one program, which both steps call: it is traced and lowered once
     step = jax.jit(lambda key, state, h: sampler.step(key, state, h, estimator))
 
     def advance(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-        state, steps, _, _, h, last = carry
+        state, steps, _, _, h, passes, last = carry
         step_key, pack_key = jax.random.split(jax.random.fold_in(jax.random.key(1), steps))
         after = step(step_key, state, h)
         anew = step(step_key, _from_z(sampler, pack_key, state, estimator, streams), h)
@@ -164,14 +173,16 @@ def _compiled(sampler: Sampler, estimator: Estimator, streams: frozenset[int]) -
         gap = jnp.where(finite, _gap(ours, fresh), 0.0)
         differs = ~(gap <= TOLERANCE)
         keep = jax.tree.map(lambda a, b: _where(finite & ~differs, a, b), after, state)
-        return keep, steps + 1, jnp.where(differs, steps, -1), gap, jnp.where(finite, h, jnp.nan), last
+        passes = passes.after(units(sampler.position(keep)))
+        return keep, steps + 1, jnp.where(differs, steps, -1), gap, jnp.where(finite, h, jnp.nan), passes, last
 
     def go_on(carry: tuple[Any, ...]) -> jax.Array:
-        _, steps, first, _, h, last = carry
+        _, steps, first, _, h, _, last = carry
         return (steps < last) & (first < 0) & jnp.isfinite(h)
 
     def run(state: Any, h: float, last: int) -> tuple[Any, ...]:
-        return jax.lax.while_loop(go_on, advance, (state, 0, -1, 0.0, h, last))[:5]
+        passes = Passes.at(units(sampler.position(state)))
+        return jax.lax.while_loop(go_on, advance, (state, 0, -1, 0.0, h, passes, last))[:6]
 
     return jax.jit(run)
 
@@ -282,8 +293,10 @@ def _host_run(sampler: Sampler, estimator: Estimator, target: Target, h: float, 
     seen = lambda s: np.concatenate(
         [np.ravel(np.asarray(leaf, float)) for leaf in jax.tree.leaves((sampler.unpack(s), sampler.position(s)))]
     )
-    compared = 0
+    units = units_of(target)
+    compared, passes = 0, Passes.at(units(sampler.position(state)))
     for i in range(steps):
+        passes = passes.after(units(sampler.position(state)))
         if i >= CONSECUTIVE and i < 1.1 * compared:
             state = sampler.step(key(i), state, h, estimator)
             continue
@@ -293,13 +306,13 @@ def _host_run(sampler: Sampler, estimator: Estimator, target: Target, h: float, 
         after = sampler.step(key(i), state, h, estimator)
         ours = seen(after)
         if not np.all(np.isfinite(ours)):
-            return Run(state, i, False, -1, worst)
+            return Run(state, i, False, -1, worst, passes)
         anew = seen(other.step(key(i), other.pack(key(i, 1), z, estimator), h, estimator))
         gap = float(np.max(np.abs(ours - anew)) / (1e-300 + np.max(np.abs(ours))))
         if not gap <= TOLERANCE:
-            return Run(state, i + 1, True, i, gap)
+            return Run(state, i + 1, True, i, gap, passes)
         worst, state = max(worst, gap), after
-    return Run(state, steps, True, -1, worst)
+    return Run(state, steps, True, -1, worst, passes)
 
 
 def _calls_back(sampler: Sampler, estimator: Estimator, case: Case) -> tuple[str, ...]:

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from sgmcmc_verification.checks.core.catalogue import find_target
-from sgmcmc_verification.checks.core.options import distant, named_values, options_of, others, variants
+from sgmcmc_verification.checks.core.options import (
+    distant,
+    named_values,
+    options_of,
+    others,
+    takes_a_target,
+    variants,
+)
 from sgmcmc_verification.checks.core.third_party import operations, row
 from sgmcmc_verification.samplers.interface.claims import StationaryLaw
 from sgmcmc_verification.samplers.interface.from_step import complete
@@ -241,3 +248,18 @@ def test_no_product_and_no_ratio_of_two_rates_stays_what_it_is():
         f, t, s = values["friction"], values["temperature"], values["speed"]
         for changed in (f, t, s, f * t, f / t, f * s, f / s, t * s, t / s):
             assert abs(changed - 1) > 0.1
+
+
+def of_options(scale=1.0):
+    return scale
+
+
+def of_a_target(target=None, scale=1.0):
+    return target, scale
+
+
+def test_a_function_of_options_alone_takes_no_target():
+    takes = [takes_a_target(each) for each in (of_options, lambda: None, of_a_target, lambda law, a=1: a, Langevin)]
+    assert takes == [False, False, True, True, False]
+    assert [*options_of(of_options)] == ["scale"]
+    assert [*options_of(of_a_target)] == ["scale"]

@@ -195,3 +195,26 @@ def test_a_minibatch_may_serve_all_turns_of_a_loop_and_noise_may_not():
     assert verdict("key_discipline", simple_sampler(solved_in_a_loop)).verdict == "pass"
     assert verdict("key_discipline", simple_sampler(noise_in_a_loop)).verdict == "fail"
     assert verdict("key_discipline", simple_sampler(batch_of_a_loop_and_noise)).verdict == "fail"
+
+
+def written_to(rng, x, h, estimator):
+    """A step in NumPy that writes to its position and to the gradient."""
+    gradient = estimator.estimate(rng, (), x)[0].gradient
+    gradient *= -h
+    gradient += np.sqrt(2 * h) * rng.standard_normal(x.shape)
+    x.flat[:] += gradient.ravel()
+    return x
+
+
+def of_torch(rng, x, h, estimator):
+    """A step that torch takes, of gradients without a copy."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(int(rng.integers(2**63)))
+    gradient = torch.from_numpy(estimator.estimate(rng, (), x)[0].gradient)
+    return (torch.from_numpy(x) - h * gradient + (2 * h) ** 0.5 * torch.randn(x.shape, dtype=gradient.dtype)).numpy()
+
+
+@pytest.mark.parametrize("step", [written_to, of_torch])
+@pytest.mark.parametrize("name", ["pack_unpack_inverse", "key_discipline", "every_input_matters"])
+def test_arrays_that_a_step_in_python_is_given_are_those_of_numpy(step, name):
+    assert verdict(name, simple_sampler(step, backend="host")).verdict == "pass"

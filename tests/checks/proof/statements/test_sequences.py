@@ -145,6 +145,37 @@ def test_kernels_in_turn_of_which_one_does_not_balance_do_not_pass(name):
     assert prove(WRONG[name], 2).verdict != "pass"
 
 
+@pytest.mark.parametrize("share", [0.05, 0.5])
+def test_one_kernel_of_a_mixture_that_does_not_balance_is_a_violation(share):
+    def step(key, x, h, estimator):
+        energy = lambda y: estimator.estimate(key, (), y)[0].potential
+        kind, move, coin = jax.random.split(key, 3)
+        wide = lambda: 3 * jax.random.normal(move, x.shape, x.dtype)
+        y = jax.lax.cond(jax.random.bernoulli(kind, share), wide, lambda: moved(move, x, h))
+        return jnp.where(accepts(coin, energy(x) - energy(y)), y, x)
+
+    found = prove(exact(step), 2)
+    assert found.verdict == "fail", found.reason
+
+
+def test_one_kernel_in_turn_that_does_not_balance_is_a_violation():
+    assert prove(WRONG["a global move that looks at the state"], 2).verdict == "fail"
+
+
+def test_two_kernels_that_lead_back_to_each_other_are_no_violation():
+    """Doubling by one side of a fair coin and halving by the other: neither balances, both together do."""
+
+    def step(key, x, h, estimator):
+        energy = lambda y: estimator.estimate(key, (), y)[0].potential
+        kind, coin = jax.random.split(key)
+        up = jax.random.bernoulli(kind, 0.5)
+        y = jnp.where(up, 2 * x, x / 2)
+        jacobian = x.size * jnp.where(up, jnp.log(2.0), -jnp.log(2.0))
+        return jnp.where(accepts(coin, energy(x) - energy(y) + jacobian), y, x)
+
+    assert prove(exact(step), 2).verdict != "fail"
+
+
 @pytest.mark.parametrize("name", ["ratios against the start", "back towards the start"])
 def test_they_would_pass_if_all_polynomials_were_taken_for_equal(name, monkeypatch):
     monkeypatch.setattr(balance, "is_zero", lambda p: True)
