@@ -1,5 +1,6 @@
 """A first position for a sampler on a target, and the state of a chain that begins there."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -52,14 +53,17 @@ def program_of_first_step(sampler: Sampler, estimator: Estimator, position: Posi
     return jax.make_jaxpr(one)(jax.random.key(0), position)
 
 
-def start_state(sampler: Sampler, key: Key, position: Position, estimator: Estimator) -> State:
+def start_state(
+    sampler: Sampler, key: Key, position: Position, estimator: Estimator, init: Callable[..., State] | None = None
+) -> State:
     """`sampler.init(key, position, estimator)`, without a compilation for each of its operations where it is on JAX.
 
-    Raises whatever `init` raises: one that cannot be traced may run all the same.
+    Raises whatever `init` raises: one that cannot be traced may run all the same. `init` is the function of a key and a
+    position where it is evaluated already.
     """
     if not on_host(sampler):
         try:
-            return evaluated(lambda key, position: sampler.init(key, position, estimator))(key, position)
+            return (init or evaluated(lambda key, position: sampler.init(key, position, estimator)))(key, position)
         except RAISED:
             pass
     return sampler.init(key, position, estimator)

@@ -32,12 +32,13 @@ from sgmcmc_verification.samplers.interface.capabilities import PartSampler, on_
 from sgmcmc_verification.samplers.interface.claims import CarriedState, Claims, Moves, ParticleLaw, StationaryLaw
 from sgmcmc_verification.samplers.interface.from_step import Completed, complete
 from sgmcmc_verification.samplers.interface.opened_state import open_state
+from sgmcmc_verification.samplers.interface.outline import ESTIMATE, outline
 from sgmcmc_verification.samplers.interface.part import on_part
 from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator, Need, Sampler
 from sgmcmc_verification.samplers.interface.settled import begins_with, settled
 from sgmcmc_verification.samplers.interface.trees import EstimatorState, Key, Position, State
 from sgmcmc_verification.samplers.interface.turns import by_turns
-from sgmcmc_verification.samplers.interface.whole_state import whole_state, with_leaves
+from sgmcmc_verification.samplers.interface.whole_state import Programs, shown_by, whole_state, with_leaves
 from sgmcmc_verification.targets.target import Target
 
 NEEDS: tuple[Need, ...] = ("gradient", "potential", "covariance", "statistics")
@@ -73,6 +74,23 @@ class Sealed:
         estimate, estate = self._inner.estimate(key, estate, position)
         shown = [getattr(estimate, name) if name in self._needs else None for name in NEEDS]
         return Estimate(*shown), estate
+
+
+class Whole(Exact):
+    """Estimates by one operation of a program, `ESTIMATE`: programs for two targets are the same but for it."""
+
+    def estimate(self, key: Key, estate: EstimatorState, position: Position) -> tuple[Estimate, EstimatorState]:
+        """Estimate at a position, traced once for a target."""
+        del key
+        value, gradient = _named(self.target)(position)
+        return Estimate(gradient, value), estate
+
+
+@functools.lru_cache(maxsize=64)
+def _named(target: Target) -> Callable[[Position], Any]:
+    of = lambda position: target.value_and_gradient(position)
+    of.__name__ = ESTIMATE
+    return jax.jit(of)
 
 
 class Shaped(Exact):
@@ -233,12 +251,14 @@ class Known:
         plain: where its steps were seen to have no turns.
         returns_more: by kind, whether its steps return more beside the state.
         needs: by kind, the fewest parts of an estimate with which it takes a step.
+        caches: by the outline of a step, those leaves of its states that `init` makes anew.
     """
 
     past_the_start: dict[Any, dict[int, Any]] = dataclasses.field(default_factory=dict)
     plain: set[Any] = dataclasses.field(default_factory=set)
     returns_more: dict[Any, bool] = dataclasses.field(default_factory=dict)
     needs: dict[Any, frozenset[str]] = dataclasses.field(default_factory=dict)
+    caches: dict[Any, list[int]] = dataclasses.field(default_factory=dict)
 
     def of_state(self, sampler: Completed, target: Target, kind: Any) -> Completed:
         """The sampler whose step returns the state alone."""
@@ -362,33 +382,55 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], know
     parts["needs"] = known.needs_of(sampler, target, kind) | (declared - {"gradient", "potential"})
     host, given = on_host(sampler), {"unpack", "pack"} <= sampler.given
     target = target if host or target.stand_in is None else target.stand_in
-    estimator, unit = _exact(target, host), 1 / target.curvature
+    estimator, unit = HostExact(target) if host else Sealed(Whole(target)), 1 / target.curvature
     make_key = np.random.default_rng if host else jax.random.key
-    # hundreds of steps in many coordinates show no more of how a sampler counts than those in few, of as many data
-    data = _data(target)
-    names = [(data, chosen)] if target.size > MANY_COORDINATES else [(target, chosen), (data, chosen)]
     try:
-        start = start_state(sampler, make_key(0), target.example, estimator)
+        programs = _programs(sampler, estimator, 0.1 * unit, known.caches)
+        start = start_state(sampler, make_key(0), target.example, estimator, programs.init)
+        names = _names(sampler, programs, start, target, chosen)
         if not given:
             if names[0] not in known.past_the_start:
-                found = _past_the_start(sampler, start, estimator, 0.1 * unit, make_key)
+                found = _past_the_start(sampler, start, estimator, 0.1 * unit, make_key, programs)
                 known.past_the_start.update(dict.fromkeys(names, found))
             sampler, start = _begun(sampler, start, known.past_the_start[names[0]])
-            sampler, start = _begun(sampler, start, anchors(sampler, start, estimator, unit, make_key(0), evaluated))
-            whole = whole_state(sampler, start, estimator, unit, make_key, evaluated)
+            held = anchors(sampler, start, estimator, unit, make_key(0), evaluated, programs)
+            sampler, start = _begun(sampler, start, held)
+            whole = whole_state(sampler, start, estimator, unit, make_key, evaluated, programs)
             if whole.rest or whole.position is None or "init" in sampler.given:
                 parts |= {"unpack": whole.unpack, "pack": whole.pack}
     except RAISED:
         return dataclasses.replace(sampler, **parts)
     sampler = dataclasses.replace(sampler, **parts)
-    if data > MANY_DATA or names[0] in known.plain:
+    if _data(target) > MANY_DATA or names[0] in known.plain:
         return sampler
     turns = sampler
     with contextlib.suppress(*RAISED):
-        turns = by_turns(sampler, start, estimator, unit, make_key, not given, evaluated)
+        turns = by_turns(sampler, start, estimator, unit, make_key, not given, evaluated, programs)
     if turns is sampler:
         known.plain.update(names)
     return turns
+
+
+def _programs(sampler: Completed, estimator: Estimator, h: float, caches: dict[Any, list[int]]) -> Programs:
+    """A step of a sampler and its `init`, traced when they are asked for."""
+    step = evaluated(lambda key, state: sampler.step(key, state, h, estimator))
+    init = evaluated(lambda key, position: sampler.init(key, position, estimator))
+    return Programs(step, init, step.program, caches)
+
+
+def _names(sampler: Completed, programs: Programs, start: State, target: Target, chosen: str) -> list[Any]:
+    """Names under which it is remembered how a sampler counts its steps, the narrowest first.
+
+    The same code, of as many data and at the same options, counts in the same way in any number of coordinates. Where
+    the code is not seen, hundreds of steps in many coordinates show no more than those in few.
+    """
+    data = _data(target)
+    if on_host(sampler):
+        return [(data, chosen)] if target.size > MANY_COORDINATES else [(target, chosen), (data, chosen)]
+    leaves = jax.tree.leaves(start)
+    if len(leaves) == len(jax.tree.leaves(sampler.position(start))):
+        return [(data, chosen)]  # nothing that could count
+    return [(outline(programs.traced(jax.random.key(0), start).jaxpr), shown_by(leaves), data, chosen)]
 
 
 def _begun(sampler: Completed, start: State, values: Mapping[int, Any]) -> tuple[Completed, State]:
@@ -397,11 +439,16 @@ def _begun(sampler: Completed, start: State, values: Mapping[int, Any]) -> tuple
 
 
 def _past_the_start(
-    sampler: Completed, start: State, estimator: Estimator, h: float, make_key: Callable[[int], Any]
+    sampler: Completed,
+    start: State,
+    estimator: Estimator,
+    h: float,
+    make_key: Callable[[int], Any],
+    programs: Programs,
 ) -> dict[int, Any]:
     """`settled`; nothing for a state that is declared to carry more, whose clocks are looked at from their start."""
     with contextlib.suppress(*RAISED):
-        return {} if CarriedState in sampler.claims else settled(sampler, start, estimator, h, make_key)
+        return {} if CarriedState in sampler.claims else settled(sampler, start, estimator, h, make_key, programs)
     return {}
 
 

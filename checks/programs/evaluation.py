@@ -9,7 +9,7 @@ import functools
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.core
@@ -33,27 +33,73 @@ class Unsupported(Exception):
     """A program that is left to XLA."""
 
 
-def evaluated(function: Callable[..., Any]) -> Callable[..., Any]:
+class Evaluated:
     """A function of pytrees with the values of `jax.jit(function)`, for few calls: by NumPy if it can.
 
     It is traced once for arguments of a kind, unless what is traced was put aside: a function that keeps its arguments,
     or values that follow from them, is called as it is, so that it keeps numbers. What it raises is raised.
     """
-    programs: dict[Any, Callable[[Sequence[Any]], Any]] = {}
 
-    def run(*args: Any) -> Any:
-        leaves, structure = jax.tree.flatten(args)
-        kind = structure, tuple(jax.typeof(leaf) for leaf in leaves)
-        if kind in programs:
-            return programs[kind](args)
-        programs[kind], value = _first(function, args)
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._traces: dict[Any, _Trace] = {}
+        self._programs: dict[Any, Callable[[Sequence[Any]], Any]] = {}
+
+    def __call__(self, *args: Any) -> Any:
+        """The value of the function."""
+        kind = _kind(args)
+        if kind in self._programs:
+            return self._programs[kind](args)
+        self._programs[kind], value = self._first(args)
         return value
 
-    return run
+    def program(self, *args: Any) -> core.ClosedJaxpr:
+        """The program from the leaves of arguments of this kind to those of the value."""
+        return self._trace(args).closed
+
+    def _trace(self, args: Sequence[Any]) -> "_Trace":
+        kind = _kind(args)
+        if kind not in self._traces:
+            self._traces[kind] = _traced(self._function, args)
+        return self._traces[kind]
+
+    def _first(self, args: Sequence[Any]) -> tuple[Callable[[Sequence[Any]], Any], Any]:
+        """(Arguments of this kind -> what the function returns, what it returns for these)."""
+        closed, structure, kept = self._trace(args)
+        if kept:
+            return lambda args: self._function(*args), self._function(*args)
+
+        def program(of: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
+            return lambda args: jax.tree.unflatten(structure, of(jax.tree.leaves(args)))
+
+        by_numpy = program(lambda leaves: values_of(closed, leaves))
+        try:
+            return by_numpy, by_numpy(args)
+        except Unsupported:
+            compiled = jax.jit(core.jaxpr_as_fun(closed))
+            by_xla = program(lambda leaves: compiled(*leaves))
+            return by_xla, by_xla(args)
 
 
-def _first(function: Callable[..., Any], args: Sequence[Any]) -> tuple[Callable[[Sequence[Any]], Any], Any]:
-    """(Arguments of this kind -> what the function returns, what it returns for these)."""
+class _Trace(NamedTuple):
+    """The program of a function, the structure of its value, and whether it put aside what was traced."""
+
+    closed: core.ClosedJaxpr
+    structure: Any
+    kept: bool
+
+
+def evaluated(function: Callable[..., Any]) -> Evaluated:
+    """`Evaluated` of a function."""
+    return Evaluated(function)
+
+
+def _kind(args: Sequence[Any]) -> Any:
+    leaves, structure = jax.tree.flatten(args)
+    return structure, tuple(jax.typeof(leaf) for leaf in leaves)
+
+
+def _traced(function: Callable[..., Any], args: Sequence[Any]) -> _Trace:
     traces: list[Callable[[], Any]] = []
 
     def watched(*args: Any) -> Any:
@@ -63,20 +109,7 @@ def _first(function: Callable[..., Any], args: Sequence[Any]) -> tuple[Callable[
         return function(*args)
 
     closed, shape = jax.make_jaxpr(watched, return_shape=True)(*args)
-    if any(trace() is not None for trace in traces):
-        return lambda args: function(*args), function(*args)
-    structure = jax.tree.structure(shape)
-
-    def program(of: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
-        return lambda args: jax.tree.unflatten(structure, of(jax.tree.leaves(args)))
-
-    by_numpy = program(lambda leaves: values_of(closed, leaves))
-    try:
-        return by_numpy, by_numpy(args)
-    except Unsupported:
-        compiled = jax.jit(core.jaxpr_as_fun(closed))
-        by_xla = program(lambda leaves: compiled(*leaves))
-        return by_xla, by_xla(args)
+    return _Trace(closed, jax.tree.structure(shape), any(trace() is not None for trace in traces))
 
 
 def values_of(closed: Any, args: Sequence[Any]) -> list[jax.Array]:

@@ -124,6 +124,9 @@ class ScriptedGenerator(Seeding):
 
     def standard_normal(self, size=None, dtype=np.float64):
         """Given standard normal values, in order."""
+        if size is None and dtype is np.float64 and self.used < len(self.normals):
+            self.used += 1  # samplers in plain Python draw numbers one by one, millions of them
+            return self.normals[self.used - 1]
         count = int(np.prod(() if size is None else size, dtype=int))
         values = self.normals[self.used : self.used + count]
         if len(values) < count:  # counting run: more is drawn than was given

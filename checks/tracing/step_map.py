@@ -16,6 +16,7 @@ from jax.flatten_util import ravel_pytree
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Inconclusive, NotAffine, NotApplicable, OutOfReach
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, place
+from sgmcmc_verification.checks.core.start_position import start_state
 from sgmcmc_verification.checks.numerics.observables import observables
 from sgmcmc_verification.checks.numerics.quadrature import noise_rule
 from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
@@ -24,7 +25,6 @@ from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record
 from sgmcmc_verification.checks.tracing.remote_step_map import MappedProgram, MappedRecursion, mapped_program
 from sgmcmc_verification.samplers.interface.capabilities import MappedSampler
 from sgmcmc_verification.samplers.interface.claims import Exchange, ParticleLaw
-from sgmcmc_verification.samplers.interface.first_state import first_state
 from sgmcmc_verification.targets.target import Target
 
 CHUNK = 400_000
@@ -487,7 +487,7 @@ def step_map(subject: Subject, target: Target, estimator: Any = None) -> JaxStep
             return JaxStep(target, sampler, estimator, template, program, lambda: MappedRecursion(program), subject)
         return HostStep(target, sampler, estimator, _Template(state, flat, unravel), subject=subject)
     example = jax.tree.map(jnp.asarray, target.example)
-    state = first_state(sampler, jax.random.key(0), example, estimator)
+    state = start_state(sampler, jax.random.key(0), example, estimator)
     z, unravel = ravel_pytree(sampler.unpack(state))
     flat_state, restore = ravel_floats(state)
 

@@ -12,14 +12,20 @@ from jax.typing import ArrayLike
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.trees import Key, State
-from sgmcmc_verification.samplers.interface.whole_state import Compiler, made_from, traced_step
+from sgmcmc_verification.samplers.interface.whole_state import Compiler, Programs, made_from, traced_step
 
 STEP_SIZE, STEPS = 0.5, 4
 """In units of one over the curvature, and steps after which the other start is, and a constant is what it was."""
 
 
 def anchors(
-    sampler: Sampler, start: State, estimator: Estimator, unit: float, key: Key, compiled: Compiler
+    sampler: Sampler,
+    start: State,
+    estimator: Estimator,
+    unit: float,
+    key: Key,
+    compiled: Compiler,
+    programs: Programs | None = None,
 ) -> dict[int, ArrayLike]:
     """Places of leaves that no step changes and that follow from the first position, with those of another start.
 
@@ -30,18 +36,20 @@ def anchors(
         unit: one over the curvature.
         key: of `init` and steps.
         compiled: makes of `init` and `step` what is called a few times.
+        programs: of the sampler; None to trace it.
     """
     leaves = jax.tree.leaves(start)
     inexact = [i for i, leaf in enumerate(leaves) if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)]
     if on_host(sampler) or len(inexact) <= len(jax.tree.leaves(sampler.position(start))):
         return {}
-    program = traced_step(sampler, start, estimator, STEP_SIZE * unit)
+    h = STEP_SIZE * unit
+    program = programs.traced(key, start).jaxpr if programs else traced_step(sampler, start, estimator, h)
     alone = lambda i: not any(used for j, used in enumerate(made_from(program, [i])) if j != i + 1)
     read = lambda i: made_from(program, [j for j in range(len(leaves)) if j != i])[i + 1]
     kept = [i for i in inexact if alone(i) and read(i)]
     if not kept:
         return {}
-    step = compiled(lambda key, state: sampler.step(key, state, STEP_SIZE * unit, estimator))
+    step = compiled(lambda key, state: sampler.step(key, state, h, estimator))
     state = start
     for n in range(STEPS):
         state = step(jax.random.fold_in(key, n), state)

@@ -20,7 +20,14 @@ from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.from_step import Completed
 from sgmcmc_verification.samplers.interface.sampler import Estimator
 from sgmcmc_verification.samplers.interface.trees import Key, Position, State
-from sgmcmc_verification.samplers.interface.whole_state import closed_step, is_count, is_key, made_from, with_leaves
+from sgmcmc_verification.samplers.interface.whole_state import (
+    Programs,
+    closed_step,
+    is_count,
+    is_key,
+    made_from,
+    with_leaves,
+)
 
 Values = dict[int, ArrayLike]
 """Places of leaves -> their values."""
@@ -36,7 +43,14 @@ SAME = 1e-12
 """Relative gap of steps that are one kernel."""
 
 
-def settled(sampler: Completed, start: State, estimator: Estimator, h: float, make_key: Callable[[int], Key]) -> Values:
+def settled(
+    sampler: Completed,
+    start: State,
+    estimator: Estimator,
+    h: float,
+    make_key: Callable[[int], Key],
+    programs: Programs | None = None,
+) -> Values:
     """Places of leaves of a state that count, and their values past the start; {} if nothing settles.
 
     Args:
@@ -45,6 +59,7 @@ def settled(sampler: Completed, start: State, estimator: Estimator, h: float, ma
         estimator: of its gradients.
         h: step size.
         make_key: number -> key, or generator of a host sampler.
+        programs: of the sampler, its step of this size; None to trace it.
     """
     leaves = jax.tree.leaves(start)
     if on_host(sampler):
@@ -52,7 +67,7 @@ def settled(sampler: Completed, start: State, estimator: Estimator, h: float, ma
     few = [i for i, leaf in enumerate(leaves) if np.size(leaf) == 1 and not is_key(leaf)]
     if not few or len(leaves) == 1:
         return {}
-    program = closed_step(sampler, start, estimator, h)
+    program = programs.traced(make_key(0), start) if programs else closed_step(sampler, start, estimator, h)
     clocks = [i for i in few if _by_itself(program, i) and _is_read(program, i, len(leaves))]
     if not clocks:
         return {}

@@ -23,11 +23,12 @@ from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.trees import Key, Scalar, State
 from sgmcmc_verification.samplers.interface.whole_state import (
     Compiler,
+    Programs,
     WholeState,
     aside,
+    closed_step,
     is_key,
     made_from,
-    traced_step,
     whole_state,
     with_leaves,
 )
@@ -74,6 +75,7 @@ def by_turns(
     make_key: Callable[[int], Key],
     found_z: bool,
     compiled: Compiler = jax.jit,
+    programs: Programs | None = None,
 ) -> Completed:
     """The sampler as it is, or that of its turns if what is hidden in its state counts round.
 
@@ -85,12 +87,17 @@ def by_turns(
         make_key: number -> key, or generator of a host sampler.
         found_z: whether its z was found in its state, and is to be found in that of its turns.
         compiled: makes of its `init` and `step` what is called a few times.
+        programs: of the sampler; None to trace it.
     """
     if not all(isinstance(claim, StationaryLaw | ExactLaw) for claim in sampler.claims):
         return sampler
     counts = [i for i, leaf in enumerate(jax.tree.leaves(start)) if _is_count(leaf)]
-    if not counts or not (on_host(sampler) or _are_read(sampler, start, estimator, counts)):
+    if not counts:
         return sampler
+    if not on_host(sampler):
+        traced = programs.traced(make_key(0), start) if programs else closed_step(sampler, start, estimator, 0.1)
+        if not _are_read(traced.jaxpr, counts):
+            return sampler
     h, most = 0.1 * unit, ON_HOST if on_host(sampler) else MOST
     step = _step_of(sampler, estimator, h)
     readings, lived = _readings(step, start, counts, make_key, 2 * most)
@@ -131,9 +138,8 @@ def _readings(
     return readings, state
 
 
-def _are_read(sampler: Sampler, state: State, estimator: Estimator, counts: list[int]) -> bool:
+def _are_read(traced: Any, counts: list[int]) -> bool:
     """True if anything else in a state depends on what counts: on a record of steps nothing does."""
-    traced = traced_step(sampler, state, estimator, 0.1)
     read = made_from(traced, [i for i in range(len(traced.outvars)) if i not in counts])
     return any(read[1 + i] for i in counts)
 

@@ -20,6 +20,7 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from jax.typing import ArrayLike
 
 from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.outline import outline
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.trees import Key, Position, State, Tree
 
@@ -38,6 +39,23 @@ ROUNDOFF = 0.6
 
 Compiler = Callable[[Callable[..., Any]], Callable[..., Any]]
 """Makes of a function of arrays one with the same values that is faster to call, as `jax.jit` does."""
+
+
+@dataclass(frozen=True, eq=False)
+class Programs:
+    """A step at some size, and `init`, as they were traced once for all questions about them.
+
+    Attributes:
+        step: key, state -> the next state.
+        init: key, position -> state.
+        traced: the same -> the program of that step, from a key and the leaves of a state to those of the next one.
+        caches: of steps that were looked at before, by their outlines and the places that were asked about.
+    """
+
+    step: Callable[[Key, State], State]
+    init: Callable[[Key, Position], State]
+    traced: Callable[[Key, State], core.ClosedJaxpr]
+    caches: dict[Any, list[int]]
 
 
 class Whole(NamedTuple):
@@ -123,6 +141,7 @@ def whole_state(
     step_size: float,
     make_key: Callable[[int], Key],
     compiled: Compiler = jax.jit,
+    programs: Programs | None = None,
 ) -> WholeState:
     """The whole state of a sampler; raises whatever its `init` or `step` raises.
 
@@ -133,25 +152,67 @@ def whole_state(
         step_size: the step size in units of which `STEP_SIZES` are.
         make_key: number -> key, or generator of a host sampler.
         compiled: makes of `init` and `step` what is called a few times.
+        programs: of the sampler; None to trace it.
     """
     leaves, structure = jax.tree.flatten(start)
     read = jax.tree.structure(sampler.position(start))
     places = places_of(sampler, structure, leaves)
     kind = _kind(sampler.position(start))
     others = [i for i in _inexact(leaves, kind) if i not in (places or ())]
-    if not on_host(sampler):
-        needed = _needed(sampler, start, estimator, step_size, places)
+    asked = lambda: _caches(sampler, start, estimator, step_size, others, make_key, compiled)
+    if others and not on_host(sampler):
+        program = (
+            programs.traced(make_key(0), start).jaxpr if programs else traced_step(sampler, start, estimator, step_size)
+        )
+        needed = _needed(sampler, start, program, places)
         others = [i for i in others if i in needed]
     elif others and places is not None:
         used = _read_on_host(sampler, start, estimator, STEP_SIZES[0] * step_size, others, make_key, places)
         others = [i for i in others if i in used]
-    caches = _caches(sampler, start, estimator, step_size, others, make_key, compiled) if others else []
+    if programs is None or on_host(sampler):
+        caches = asked() if others else []
+    else:
+        caches = _remembered(programs, sampler, start, others, make_key, asked)
     computed = places is None and set(caches) >= _sources(sampler, structure, leaves)
     if places is None and not computed:
         caches = []
     rest = tuple(i for i in others if i not in caches)
     shape = read if computed or places is not None else None
     return WholeState(sampler, structure, tuple(leaves), shape, places or (), rest, tuple(caches), computed)
+
+
+def _remembered(
+    programs: Programs,
+    sampler: Sampler,
+    start: State,
+    others: list[int],
+    make_key: Callable[[int], Key],
+    asked: Callable[[], list[int]],
+) -> list[int]:
+    """What is `asked`, the caches among the other places: as of the same code at other shapes, if one step agrees."""
+    if not others:
+        return []
+    leaves = jax.tree.leaves(start)
+    # one number shows less than many: the mean of one is itself
+    name = (
+        outline(programs.traced(make_key(0), start).jaxpr),
+        tuple(np.size(leaf) > 1 for leaf in leaves),
+        tuple(others),
+    )
+    before = programs.caches.get(name)
+    if before:
+        state = programs.step(make_key(1), start)
+        anew = programs.init(make_key(100), sampler.position(state))
+        pairs = list(zip(jax.tree.leaves(state), jax.tree.leaves(anew), strict=True))
+        before = before if all(_equal(*pairs[i]) for i in before) else None
+    if before is None:
+        before = programs.caches[name] = asked()
+    return before
+
+
+def shown_by(leaves: Iterable[ArrayLike]) -> tuple[bool, ...]:
+    """For each leaf whether it is of several numbers: one shows less of a code, for the mean of one is itself."""
+    return tuple(np.size(leaf) > 1 for leaf in leaves)
 
 
 def _sources(sampler: Sampler, structure: Any, leaves: list[ArrayLike]) -> set[int]:
@@ -295,10 +356,9 @@ def aside(sampler: Sampler) -> Sampler:
         return sampler
 
 
-def _needed(sampler: Sampler, start: State, estimator: Estimator, h: float, places: tuple[int, ...] | None) -> set[int]:
+def _needed(sampler: Sampler, start: State, traced: core.Jaxpr, places: tuple[int, ...] | None) -> set[int]:
     """Places that a later position depends on, but for constants and clocks."""
     leaves, structure = jax.tree.flatten(start)
-    traced = traced_step(sampler, start, estimator, h)
     inputs = lambda outputs: made_from(traced, outputs)
     if places is None:
         read = jax.make_jaxpr(lambda *s: jax.tree.leaves(sampler.position(jax.tree.unflatten(structure, s))))(*leaves)

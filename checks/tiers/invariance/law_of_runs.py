@@ -67,8 +67,7 @@ def law_of_runs(case: Case, seed: int) -> Finding:
     require_stationary_law(claims)
     functions = functions_of(case.target, claims.temperature)
     tests = tests_proposals(case.subject, claims)
-    # one step size in few dimensions takes less time than the optimisation of its program
-    runs = Runs(case.subject, case.target, functions, long=not tests or case.target.size >= MANY)
+    runs = Runs(case.subject, case.target, functions)
     (h, rejected), *others = step_sizes_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
     judge = lambda exact, longer=1: _judge(case, runs, seed, h, rejected, exact, longer)
     if ExactLaw in claims or not tests:

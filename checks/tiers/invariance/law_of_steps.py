@@ -71,6 +71,8 @@ MORE, SPARE = 8, 1.5
 """Factor by which they may grow to see what is promised; of what the pilots say is needed, for they are few."""
 SEVERAL = 8
 """Steps of the second statement."""
+FEW = 20
+"""Coordinates beyond which a program that is run so often is worth its optimisation."""
 PILOTS = 1 << 11
 """Steps that tell the Dirichlet form and the multiples; they are used for nothing else."""
 PILOT, PLACES = 999, 64
@@ -129,7 +131,7 @@ def _law(case: Case, seed: int, several: int) -> Finding:
         functions = functions_of(case.target, claims.temperature)
     else:
         functions = functions_of_variable(case.target, claims.temperature, auxiliary)
-    runs = Runs(case.subject, case.target, with_phases(functions), long=False, auxiliary=auxiliary)
+    runs = Runs(case.subject, case.target, with_phases(functions), long=case.target.size > FEW, auxiliary=auxiliary)
     if case.target.terms is not None and _remembers(runs):
         raise OutOfReach(REMEMBERS)
     tests = tests_proposals(case.subject, claims)
