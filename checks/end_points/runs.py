@@ -36,6 +36,8 @@ BLOCK = TRIALS
 """Runs that one compiled call makes: one program for all numbers of them; larger blocks are hardly faster."""
 REJECTED = 0.5
 """Share of rejections up to which a step size is raised: a kernel that hardly ever rejects shows its proposal only."""
+FEW = 20
+"""Coordinates beyond which runs take so long that there are fewer of them, and their program is always optimised."""
 SEEN = 100
 """Steps of a run whose positions are looked at, evenly spaced: those between them move little."""
 

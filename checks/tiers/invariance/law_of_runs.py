@@ -14,7 +14,7 @@ import numpy as np
 from sgmcmc_verification.checks.core.accept_step import tests_proposals
 from sgmcmc_verification.checks.core.check import Case, require_stationary_law, statement
 from sgmcmc_verification.checks.core.finding import Finding
-from sgmcmc_verification.checks.core.obligations import BRANCHES, KNOWN_DRAWS, MANY, of_target
+from sgmcmc_verification.checks.core.obligations import BRANCHES, KNOWN_DRAWS, of_target
 from sgmcmc_verification.checks.core.selection import nowhere
 from sgmcmc_verification.checks.end_points.error_rates import (
     Sensitivity,
@@ -24,13 +24,13 @@ from sgmcmc_verification.checks.end_points.error_rates import (
     stage_seed,
 )
 from sgmcmc_verification.checks.end_points.functions import PER_VARIANCE, functions_of, of_one
-from sgmcmc_verification.checks.end_points.runs import Runs, known_share, position_is_all, step_sizes_of
+from sgmcmc_verification.checks.end_points.runs import FEW, Runs, known_share, position_is_all, step_sizes_of
 from sgmcmc_verification.checks.end_points.step_size_limit import extrapolation, order_of, outcomes_of
 from sgmcmc_verification.checks.statistics.outcome import Outcome
 from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw
 
 RUNS, HOST_RUNS, OF_MANY = 1 << 14, 480, 3 << 10
-"""The most runs of the first stage: of compiled steps, of those that Python takes one by one, in fifty dimensions."""
+"""The most runs of the first stage: of compiled steps, of those that Python takes one by one, in many dimensions."""
 LEAST = 1 << 10
 """Compiled runs that are always made."""
 STEPS, HOST_STEPS = 200, 60
@@ -93,7 +93,7 @@ def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: 
     """
     claims, functions = runs.sampler.claims, runs.functions
     count, steps = (HOST_RUNS, HOST_STEPS) if runs.host else (RUNS, STEPS)
-    count = min(count, OF_MANY) if case.target.size >= MANY else count
+    count = min(count, OF_MANY) if case.target.size > FEW else count
     alone = position_is_all(runs)
     discard = 0 if alone else longer * steps
     # a momentum that is drawn afresh in every step carries the position by h, hence as a time of h^2 does

@@ -55,7 +55,7 @@ from sgmcmc_verification.checks.end_points.functions import (
     functions_of_variable,
     of_one,
 )
-from sgmcmc_verification.checks.end_points.runs import Runs, example_state, step_sizes_of
+from sgmcmc_verification.checks.end_points.runs import FEW, Runs, example_state, step_sizes_of
 from sgmcmc_verification.checks.end_points.step_size_limit import order_of, outcomes_of
 from sgmcmc_verification.checks.exact_laws.assumed_law import assumed_auxiliary
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import auxiliary_law
@@ -71,8 +71,6 @@ MORE, SPARE = 8, 1.5
 """Factor by which they may grow to see what is promised; of what the pilots say is needed, for they are few."""
 SEVERAL = 8
 """Steps of the second statement."""
-FEW = 20
-"""Coordinates beyond which a program that is run so often is worth its optimisation."""
 PILOTS = 1 << 11
 """Steps that tell the Dirichlet form and the multiples; they are used for nothing else."""
 PILOT, PLACES = 999, 64
