@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any
 
 import jax
@@ -258,7 +258,7 @@ class Known:
     plain: set[Any] = dataclasses.field(default_factory=set)
     returns_more: dict[Any, bool] = dataclasses.field(default_factory=dict)
     needs: dict[Any, frozenset[str]] = dataclasses.field(default_factory=dict)
-    caches: dict[Any, list[int]] = dataclasses.field(default_factory=dict)
+    caches: dict[Hashable, list[int]] = dataclasses.field(default_factory=dict)
 
     def of_state(self, sampler: Completed, target: Target, kind: Any) -> Completed:
         """The sampler whose step returns the state alone."""
@@ -411,7 +411,7 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], know
     return turns
 
 
-def _programs(sampler: Completed, estimator: Estimator, h: float, caches: dict[Any, list[int]]) -> Programs:
+def _programs(sampler: Completed, estimator: Estimator, h: float, caches: dict[Hashable, list[int]]) -> Programs:
     """A step of a sampler and its `init`, traced when they are asked for."""
     step = evaluated(lambda key, state: sampler.step(key, state, h, estimator))
     init = evaluated(lambda key, position: sampler.init(key, position, estimator))

@@ -213,31 +213,30 @@ class Evaluation:
 
     def run(self, jaxpr: Any, consts: Sequence[np.ndarray], args: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The outputs of a jaxpr."""
-        self.operations += len(jaxpr.eqns)
+        script = _script(jaxpr)
+        self.operations += len(script.lines)
         if self.operations > OPERATIONS:
             raise Unsupported("many operations")
-        held: dict[Any, np.ndarray] = dict(zip(jaxpr.constvars, consts, strict=True))
-        held.update(zip(jaxpr.invars, args, strict=True))
-        read = lambda v: np.asarray(v.val, _dtype(v.aval)) if isinstance(v, core.Literal) else held[v]
-        for equation in jaxpr.eqns:
-            outputs = self.apply(equation, [read(v) for v in equation.invars])
-            for variable, value in zip(equation.outvars, outputs, strict=True):
-                held[variable] = _typed(value, variable.aval)
-        return [read(v) for v in jaxpr.outvars]
+        held = [*consts, *args, *script.literals, *script.blanks]
+        for line, inputs, outputs in script.lines:
+            values = self.apply(line, [held[place] for place in inputs])
+            for (place, dtype), value in zip(outputs, values, strict=True):
+                same = type(value) is np.ndarray and value.dtype == dtype
+                held[place] = value if same else np.asarray(value, dtype)
+        return [held[place] for place in script.outputs]
 
-    def apply(self, equation: Any, inputs: list[np.ndarray]) -> Sequence[np.ndarray]:
+    def apply(self, line: "Line", inputs: list[np.ndarray]) -> Sequence[Any]:
         """The outputs of an operation."""
-        name, params = equation.primitive.name, equation.params
-        if name in CALLS and (inner := called(params)) is not None:
-            return self.run(inner[0], [inward(c) for c in inner[1]], inputs)
+        return line.rule(self, inputs)
+
+    def loop(self, name: str, params: Any, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        """The outputs of an operation of `LOOPS`."""
         if name == "scan":
             return self._scan(params, inputs)
         if name == "while":
             return self._while(params, inputs)
-        if name == "cond":  # an index out of range is moved into it
-            branches = params["branches"]
-            return self._closed(branches[min(max(int(inputs[0]), 0), len(branches) - 1)], inputs[1:])
-        return RULES[name](inputs, params)
+        branches = params["branches"]  # an index out of range is moved into it
+        return self._closed(branches[min(max(int(inputs[0]), 0), len(branches) - 1)], inputs[1:])
 
     def _closed(self, program: Any, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return self.run(program.jaxpr, [inward(c) for c in program.consts], inputs)
@@ -269,6 +268,63 @@ class Evaluation:
 def along(test: Any, value: Any) -> Any:
     """A test for each of a batch, in the shape in which it selects among values along their first axes."""
     return test.reshape(test.shape + (1,) * (value.ndim - test.ndim))
+
+
+class Line(NamedTuple):
+    """An operation, and what computes its outputs."""
+
+    equation: Any
+    rule: Callable[[Evaluation, list[np.ndarray]], Sequence[Any]]
+
+
+class _Script(NamedTuple):
+    """A jaxpr as it is run: values are known by places, those of its constants and arguments first.
+
+    Attributes:
+        literals: numbers that are written into it, which follow.
+        blanks: nothing, for each value that is computed.
+        lines: operations, the places of their inputs, and those of their outputs with their types, None for keys,
+            which are whole numbers.
+        outputs: places.
+    """
+
+    literals: list[np.ndarray]
+    blanks: list[Any]
+    lines: list[tuple[Line, list[int], list[tuple[int, Any]]]]
+    outputs: list[int]
+
+
+@functools.lru_cache(maxsize=512)
+def _script(jaxpr: Any) -> _Script:
+    """The script of a jaxpr, of which JAX shares those of its functions between programs."""
+    places = {v: i for i, v in enumerate((*jaxpr.constvars, *jaxpr.invars))}
+    read = (v for equation in jaxpr.eqns for v in equation.invars)
+    written = [v for v in (*read, *jaxpr.outvars) if isinstance(v, core.Literal)]
+    literals = {id(v): len(places) + i for i, v in enumerate(written)}
+    count = len(places) + len(written)
+    made = [v for equation in jaxpr.eqns for v in equation.outvars]
+    places |= {v: count + i for i, v in enumerate(made)}
+    place = lambda v: literals[id(v)] if isinstance(v, core.Literal) else places[v]
+    kind = lambda v: None if holds_keys(v.aval) else v.aval.dtype
+    lines = [
+        (Line(each, _rule_of(each)), [place(v) for v in each.invars], [(places[v], kind(v)) for v in each.outvars])
+        for each in jaxpr.eqns
+    ]
+    values = [np.asarray(v.val, _dtype(v.aval)) for v in written]
+    for value in values:
+        value.flags.writeable = False  # it is the same in every run
+    return _Script(values, [None] * len(made), lines, [place(v) for v in jaxpr.outvars])
+
+
+def _rule_of(equation: Any) -> Callable[[Evaluation, list[np.ndarray]], Sequence[Any]]:
+    """The function that computes the outputs of an operation."""
+    name, params = equation.primitive.name, equation.params
+    if name in CALLS and (inner := called(params)) is not None:
+        jaxpr, consts = inner[0], [inward(c) for c in inner[1]]
+        return lambda evaluation, inputs: evaluation.run(jaxpr, consts, inputs)
+    if name in LOOPS:
+        return lambda evaluation, inputs: evaluation.loop(name, params, inputs)
+    return lambda evaluation, inputs: RULES[name](inputs, params)
 
 
 def _dtype(aval: Any) -> Any:

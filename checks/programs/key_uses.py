@@ -15,6 +15,7 @@ from sgmcmc_verification.checks.programs.evaluation import (
     LOOPS,
     RULES,
     Evaluation,
+    Line,
     Unsupported,
     bind,
     holds_keys,
@@ -56,9 +57,9 @@ class _Recording(Evaluation):
         super().__init__()
         self.keys: list[np.ndarray] = []
 
-    def apply(self, equation: Any, inputs: list[np.ndarray]) -> Sequence[np.ndarray]:
+    def apply(self, line: Line, inputs: list[np.ndarray]) -> Sequence[Any]:
         """The outputs of an operation."""
-        name = equation.primitive.name
+        equation, name = line.equation, line.equation.primitive.name
         if name in CONSUMING:
             self.keys.append(inputs[0].ravel())
         if name == "random_gamma":
@@ -67,4 +68,4 @@ class _Recording(Evaluation):
         if name not in RULES and name not in LOOPS and name not in CALLS:  # keys are whole numbers here
             outputs = bind(equation, [jax.device_put(value) for value in inputs])
             return [np.asarray(a) for a in (outputs if equation.primitive.multiple_results else [outputs])]
-        return super().apply(equation, inputs)
+        return super().apply(line, inputs)

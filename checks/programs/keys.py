@@ -14,10 +14,18 @@ from sgmcmc_verification.checks.programs.elementwise import Rule, Values, of_inp
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = np.uint32(0x1BD11BDA)
 HALF = np.uint64(32)
+WORD = 0xFFFFFFFF
+FEW = 8
+"""Blocks up to which whole numbers of Python, 6 us a block, take less time than operations of NumPy, 60 us in all."""
 
 
 def threefry(keys: np.ndarray, high: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The two words of 32 bits that keys make of two words of a counter, all of shapes that broadcast."""
+    blocks = np.broadcast(keys, high, low)
+    if blocks.size <= FEW:
+        words = [_block(int(key), int(a), int(b)) for key, a, b in blocks]
+        made = np.array(words, np.uint32).reshape(*blocks.shape, 2)
+        return made[..., 0], made[..., 1]
     first, second = _words(keys)
     schedule = (first, second, first ^ second ^ PARITY)
     a, b = high + first, low + second
@@ -27,6 +35,20 @@ def threefry(keys: np.ndarray, high: np.ndarray, low: np.ndarray) -> tuple[np.nd
             b = a ^ ((b << np.uint32(rotation)) | (b >> np.uint32(32 - rotation)))
         a = a + schedule[(turn + 1) % 3]
         b = b + schedule[(turn + 2) % 3] + np.uint32(turn + 1)
+    return a, b
+
+
+def _block(key: int, high: int, low: int) -> tuple[int, int]:
+    """The same of one key and one counter."""
+    first, second = key >> 32, key & WORD
+    schedule = (first, second, first ^ second ^ int(PARITY))
+    a, b = (high + first) & WORD, (low + second) & WORD
+    for turn in range(5):
+        for rotation in ROTATIONS[turn % 2]:
+            a = (a + b) & WORD
+            b = a ^ (((b << rotation) | (b >> (32 - rotation))) & WORD)
+        a = (a + schedule[(turn + 1) % 3]) & WORD
+        b = (b + schedule[(turn + 2) % 3] + turn + 1) & WORD
     return a, b
 
 

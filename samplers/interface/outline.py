@@ -1,7 +1,6 @@
-"""What a program does, whatever the shapes of its arrays: two with one outline are one piece of code at two sizes."""
+"""Outlines of programs, whatever the shapes of their arrays: two with one outline are one code at two sizes."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterator, Mapping
 
 import numpy as np
 from jax.extend import core
@@ -19,9 +18,9 @@ TOLD_APART = frozenset({-1.0, 0.0, 0.5, 1.0, 2.0})
 """Constants that are told apart from others, which may follow from a size: without a factor 0 it is another program."""
 
 
-def outline(jaxpr: core.Jaxpr) -> tuple[Any, ...]:
+def outline(jaxpr: core.Jaxpr) -> tuple[Hashable, ...]:
     """Operations of a program in their order, and what is read by each: hashable, the same for other shapes."""
-    numbers: dict[Any, int] = {}
+    numbers: dict[Hashable, int] = {}
     read = lambda v: _constant(v.val) if isinstance(v, core.Literal) else numbers.setdefault(v, len(numbers))
     for variable in (*jaxpr.constvars, *jaxpr.invars):
         numbers.setdefault(variable, len(numbers))
@@ -34,7 +33,7 @@ def outline(jaxpr: core.Jaxpr) -> tuple[Any, ...]:
     return len(jaxpr.invars), tuple(lines), tuple(map(read, jaxpr.outvars))
 
 
-def _told(params: Mapping[str, Any]) -> Iterator[Any]:
+def _told(params: Mapping[str, object]) -> Iterator[Hashable]:
     """Those parameters of an operation that are numbers or texts and not sizes, and the outlines of its programs."""
     for name, value in sorted(params.items()):
         for each in value if isinstance(value, tuple) else (value,):
@@ -45,7 +44,7 @@ def _told(params: Mapping[str, Any]) -> Iterator[Any]:
                 yield name, each
 
 
-def _constant(value: Any) -> str:
+def _constant(value: object) -> str:
     number = np.asarray(value)
     if number.dtype.kind in "biu" or (number.size == 1 and float(number) in TOLD_APART):
         return str(number)

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend import core
 
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import ExactLaw, StationaryLaw
@@ -138,7 +139,7 @@ def _readings(
     return readings, state
 
 
-def _are_read(traced: Any, counts: list[int]) -> bool:
+def _are_read(traced: core.Jaxpr, counts: list[int]) -> bool:
     """True if anything else in a state depends on what counts: on a record of steps nothing does."""
     read = made_from(traced, [i for i in range(len(traced.outvars)) if i not in counts])
     return any(read[1 + i] for i in counts)

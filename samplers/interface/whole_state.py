@@ -8,7 +8,7 @@ makes anew), that never change, and that change by themselves (clocks: whether t
 
 import copy
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -55,7 +55,7 @@ class Programs:
     step: Callable[[Key, State], State]
     init: Callable[[Key, Position], State]
     traced: Callable[[Key, State], core.ClosedJaxpr]
-    caches: dict[Any, list[int]]
+    caches: dict[Hashable, list[int]]
 
 
 class Whole(NamedTuple):
@@ -189,7 +189,7 @@ def _remembered(
     make_key: Callable[[int], Key],
     asked: Callable[[], list[int]],
 ) -> list[int]:
-    """What is `asked`, the caches among the other places: as of the same code at other shapes, if one step agrees."""
+    """Caches among the other places: those of the same code at other shapes if one step agrees, else what is `asked`."""
     if not others:
         return []
     leaves = jax.tree.leaves(start)

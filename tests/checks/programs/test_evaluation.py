@@ -164,6 +164,8 @@ LAWS = [
     lambda k: jax.random.bits(k, (4,), np.uint8),
     lambda k: jax.random.bits(k, (4,), np.uint16),
     lambda k: jax.random.bits(k, (4,), np.uint64),
+    lambda k: jax.random.bits(k, (8,), np.uint64),  # up to `keys.FEW` blocks by whole numbers of Python
+    lambda k: jax.random.bits(k, (9,), np.uint64),
     lambda k: jax.vmap(jax.random.normal)(jax.random.split(k, 4)),
     lambda k: jax.random.key(jnp.int64(-5)),
     lambda k: jax.random.key_data(jax.random.key(jnp.int32(-5))),

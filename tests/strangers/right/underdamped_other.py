@@ -83,7 +83,8 @@ def _andersen_one(key, state, h, estimator):
     x, v = leapfrog(k1, *state, h, estimator)
     i = jax.random.randint(k2, (), 0, x.size)
     refresh = -jax.random.exponential(k3, dtype=x.dtype) < jnp.log(-jnp.expm1(-h * x.size))
-    return Phase(x, jnp.where(refresh, v.at[i].set(jax.random.normal(k4, (), v.dtype)), v))
+    fresh = v.ravel().at[i].set(jax.random.normal(k4, (), v.dtype)).reshape(v.shape)
+    return Phase(x, jnp.where(refresh, fresh, v))
 
 
 # Andersen's thermostat: one coordinate of the velocity, chosen by randint, is drawn afresh with probability 1 -

@@ -213,3 +213,19 @@ def _biases_frozen_step(key, params, h, estimator):
 
 # "Biases learn ten times slower", by the gradient only: T = 10 for leaves with fewer than two axes, if several.
 slow_biases = simple_sampler(_biases_frozen_step)
+
+
+def _andersen_step(key, state, h, estimator):
+    k1, k2, k3, k4, k5 = jax.random.split(key, 5)
+    x, v = state
+    v = v - h / 2 * grad(estimator, k1, x)
+    x = x + h * v
+    v = v - h / 2 * grad(estimator, k2, x)
+    i = jax.random.randint(k3, (), 0, x.size)
+    refresh = jax.random.uniform(k4) < -jnp.expm1(-h * x.size)
+    return Phase(x, jnp.where(refresh, v.at[i].set(jax.random.normal(k5, (), v.dtype)), v))
+
+
+# Andersen's thermostat for vectors: v.at[i] is a row of a matrix, which gets one normal, or none if i is no row.
+andersen_of_rows = simple_sampler(_andersen_step, init=lambda key, x, estimator: Phase(x, _normal(key, x)),
+                                  unpack=lambda s: s, pack=lambda key, z, estimator: Phase(*z))
