@@ -312,7 +312,7 @@ def _script(jaxpr: Any) -> _Script:
     ]
     values = [np.asarray(v.val, _dtype(v.aval)) for v in written]
     for value in values:
-        value.flags.writeable = False  # it is the same in every run
+        value.setflags(write=False)  # it is the same in every run
     return _Script(values, [None] * len(made), lines, [place(v) for v in jaxpr.outvars])
 
 

@@ -189,7 +189,7 @@ def _remembered(
     make_key: Callable[[int], Key],
     asked: Callable[[], list[int]],
 ) -> list[int]:
-    """Caches among the other places: those of the same code at other shapes if one step agrees, else what is `asked`."""
+    """Caches among other places: those of the same code at other shapes if one step agrees, else what is `asked`."""
     if not others:
         return []
     leaves = jax.tree.leaves(start)

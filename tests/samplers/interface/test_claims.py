@@ -30,7 +30,7 @@ from sgmcmc_verification.samplers.registry import SAMPLERS, sampler_row
 from sgmcmc_verification.targets.registry import target
 
 COVARIANCE = stationary_covariance
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 KEYS = set(re.findall(r"^@\w+\{([^,]+),", (ROOT / "references.bib").read_text(), re.MULTILINE))
 
 
