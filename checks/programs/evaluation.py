@@ -220,9 +220,11 @@ class Evaluation:
         held = [*consts, *args, *script.literals, *script.blanks]
         for line, inputs, outputs in script.lines:
             values = self.apply(line, [held[place] for place in inputs])
-            for (place, dtype), value in zip(outputs, values, strict=True):
+            for (place, dtype, shape), value in zip(outputs, values, strict=True):
                 same = type(value) is np.ndarray and value.dtype == dtype
                 held[place] = value if same else np.asarray(value, dtype)
+                if held[place].shape != shape:
+                    raise Unsupported(f"{line.equation.primitive.name}, of the shape {held[place].shape}")
         return [held[place] for place in script.outputs]
 
     def apply(self, line: "Line", inputs: list[np.ndarray]) -> Sequence[Any]:
@@ -284,13 +286,13 @@ class _Script(NamedTuple):
         literals: numbers that are written into it, which follow.
         blanks: nothing, for each value that is computed.
         lines: operations, the places of their inputs, and those of their outputs with their types, None for keys,
-            which are whole numbers.
+            which are whole numbers, and their shapes.
         outputs: places.
     """
 
     literals: list[np.ndarray]
     blanks: list[Any]
-    lines: list[tuple[Line, list[int], list[tuple[int, Any]]]]
+    lines: list[tuple[Line, list[int], list[tuple[int, Any, tuple[int, ...]]]]]
     outputs: list[int]
 
 
@@ -305,9 +307,9 @@ def _script(jaxpr: Any) -> _Script:
     made = [v for equation in jaxpr.eqns for v in equation.outvars]
     places |= {v: count + i for i, v in enumerate(made)}
     place = lambda v: literals[id(v)] if isinstance(v, core.Literal) else places[v]
-    kind = lambda v: None if holds_keys(v.aval) else v.aval.dtype
+    shown = lambda v: (places[v], None if holds_keys(v.aval) else v.aval.dtype, v.aval.shape)
     lines = [
-        (Line(each, _rule_of(each)), [place(v) for v in each.invars], [(places[v], kind(v)) for v in each.outvars])
+        (Line(each, _rule_of(each)), [place(v) for v in each.invars], [shown(v) for v in each.outvars])
         for each in jaxpr.eqns
     ]
     values = [np.asarray(v.val, _dtype(v.aval)) for v in written]

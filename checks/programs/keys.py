@@ -96,7 +96,8 @@ def _bitcast(inputs: Values, params: Mapping[str, Any]) -> Values:
     dtype = np.dtype(params["new_dtype"])
     if dtype.itemsize != inputs[0].dtype.itemsize:
         raise NotImplementedError("a change of the number of bits")
-    return [np.ascontiguousarray(inputs[0]).view(dtype)]
+    # `ascontiguousarray` gives a number an axis
+    return [np.ascontiguousarray(inputs[0]).view(dtype).reshape(inputs[0].shape)]
 
 
 RULES: Mapping[str, Rule] = {

@@ -11,6 +11,7 @@ import jax
 from sgmcmc_verification.checks.proof.averaging import SCALES, averaged_moments
 from sgmcmc_verification.checks.proof.draws import Expectation, draws_in
 from sgmcmc_verification.checks.proof.errors import PrecisionLost, TooManyBranches, Unreadable
+from sgmcmc_verification.checks.proof.jumps import Way, fresh_numbers, require_law, without_jumps
 from sgmcmc_verification.checks.proof.kinetic import solved_hamiltonian
 from sgmcmc_verification.checks.proof.memory import require_one_state
 from sgmcmc_verification.checks.proof.operators import Density, Index, Moments, moments
@@ -52,6 +53,8 @@ class Region:
         readout: moments of position' - z', if the position is z' and an independent noise; None where it is z'.
         assumed: the conditions as polynomials, and whether each is negative.
         places: places in z of the coordinates of the position; None if it is not a part of z.
+        jumps: places in z of numbers that are drawn afresh now and then, of which the moments know nothing (`jumps`),
+            with the variances of the draws.
     """
 
     conditions: tuple[str, ...]
@@ -61,6 +64,15 @@ class Region:
     readout: Moments | None
     assumed: Mapping[Polynomial, bool] = field(default_factory=dict)
     places: tuple[int, ...] | None = None
+    jumps: Mapping[int, Polynomial] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class _OnePath:
+    """A step on one way through it: what a region has of it, and the way as one of several between which it jumps."""
+
+    region: Region
+    way: Way
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,18 +202,12 @@ class _Expander:
 
     def expansion(self) -> Expansion:
         """All regions, the outcomes of finite draws averaged over."""
-        regions: dict[tuple[str, ...], Region | Unreadable] = {}
-        assumed: dict[tuple[str, ...], Mapping[Polynomial, bool]] = {}
-        weights: dict[tuple[str, ...], Fraction] = {}
+        paths: dict[tuple[str, ...], list[tuple[Path, _OnePath | Unreadable]]] = {}
         for path, found in every_path(self._one_path):
-            key = tuple(path.region)
-            weights[key] = weights.get(key, Fraction(0)) + path.weight
-            assumed[key] = path.assumed
-            before = regions.get(key)
-            if isinstance(found, Unreadable) or isinstance(before, Unreadable):
-                regions[key] = found if isinstance(found, Unreadable) else before  # type: ignore[assignment]
-            else:
-                regions[key] = _averaged(before, found, path.weight, key)
+            paths.setdefault(tuple(path.region), []).append((path, found))
+        assumed = {key: some[-1][0].assumed for key, some in paths.items()}
+        weights = {key: sum((p.weight for p, _ in some if not p.rare), Fraction(0)) for key, some in paths.items()}
+        regions = {key: self._joined(key, some) for key, some in paths.items()}
         for key, weight in weights.items():
             if weight != 1:  # an average over some of the outcomes is none
                 regions[key] = Unreadable("a branch on the state that the outcome of a draw has chosen")
@@ -216,7 +222,34 @@ class _Expander:
         variables = read[0].density.variables
         return Expansion(self.order, self.ring, variables, self.potential, read, tuple(unread), *said)
 
-    def _one_path(self, path: Path) -> Region | Unreadable:
+    def _joined(self, key: tuple[str, ...], paths: Sequence[tuple[Path, _OnePath | Unreadable]]) -> Region | Unreadable:
+        """The average over all ways through a region, or the step without jumps where it jumps."""
+        unread = [found for _, found in paths if isinstance(found, Unreadable)]
+        if unread:
+            return unread[-1]
+        known = [(path, found) for path, found in paths if isinstance(found, _OnePath)]
+        if any(found.way.fresh for _, found in known):
+            return self._without_jumps(key, known)
+        region = None
+        for path, found in known:
+            region = _averaged(region, found.region, path.weight, key)
+        assert region is not None  # a region has a path
+        return region
+
+    def _without_jumps(self, key: tuple[str, ...], paths: Sequence[tuple[Path, _OnePath]]) -> Region | Unreadable:
+        region = next((found.region for _, found in paths if not found.way.fresh), None)
+        try:
+            if region is None or region.recipe is not None or region.readout:
+                raise Unreadable("jumps beside a declared SDE, or of a position that is not z")
+            end, variances = without_jumps(self.z, [found.way for _, found in paths])
+            increment = [after - self.space.lift(before) for after, before in zip(end, self.z, strict=True)]
+            _require_small(increment)
+            own = moments(increment, self.order, self.expectation)
+        except Unreadable as error:
+            return error
+        return replace(region, conditions=key, moments=own, jumps=variances)
+
+    def _one_path(self, path: Path) -> _OnePath | Unreadable:
         reader = new_reader(self.space, path)
         reader.reads_counters = True
         try:
@@ -229,24 +262,27 @@ class _Expander:
             self.notes |= reader.notes
             self.limits |= reader.limits
 
-    def _region(self, reader: Reader) -> Region:
+    def _region(self, reader: Reader) -> _OnePath:
         start = [self.space.lift(p).shifted(k) for p, k in zip(self.z, self._powers, strict=True)]
         leaves = self._with_memory(reader, self.traced.packed(reader, start))
         before = len(reader.visited)
         step = self.traced.stepped(reader, leaves, self.space.power_of_step(2))
         require_one_state(reader.visited, before)
         if self.scale is not None:
-            return self._without_momenta(reader, step)
+            return _OnePath(self._without_momenta(reader, step), Way(step.z))
         increment = [after - before for after, before in zip(step.z, start, strict=True)]
-        _require_small(increment)
         chance = reader.path.chance
         _require_fresh([*increment, *(() if chance is None else (chance,))], path=reader.path)
-        own = moments(increment, self.order, self.expectation, chance)
         density, recipe = self._law(reader)
+        places = places_in(self.z, step.start)
+        if (fresh := fresh_numbers(step.z)) and reader.path.is_drawn and not self.memory:
+            return _OnePath(Region((), {}, density, recipe, None, places=places), Way(step.z, fresh, chance))
+        _require_small(increment)
+        own = moments(increment, self.order, self.expectation, chance)
         readout = self._readout(step, increment)
         if chance is not None and readout:
             raise Unreadable("a coin in a step whose position is not z")
-        return Region((), own, density, recipe, readout, places=places_in(self.z, step.start))
+        return _OnePath(Region((), own, density, recipe, readout, places=places), Way(step.z, {}, chance))
 
     @property
     def _powers(self) -> list[int]:
@@ -293,14 +329,18 @@ class _Expander:
         """The region with the Hamiltonian that its moments have, averaged as they are, where none is declared."""
         if isinstance(region, Unreadable) or self._declared is not None:
             return region
-        if len(region.density.variables) == self.traced.dimension:  # the position alone
-            return region
-        hamiltonian = self._solved(region)
-        if hamiltonian is None:
-            return Unreadable(
-                f"no Hamiltonian is declared for the {self.traced.size} numbers of z, and none was found for them"
-            )
-        return replace(region, density=Density(hamiltonian, self.variables))
+        if len(region.density.variables) != self.traced.dimension:  # not the position alone
+            hamiltonian = self._solved(region)
+            if hamiltonian is None:
+                return Unreadable(
+                    f"no Hamiltonian is declared for the {self.traced.size} numbers of z, and none was found for them"
+                )
+            region = replace(region, density=Density(hamiltonian, self.variables))
+        try:
+            require_law(region.density, self.z, region.jumps)
+        except Unreadable as error:
+            return error
+        return region
 
     def _solved(self, region: Region) -> Polynomial | None:
         """U / T and a quadratic of what else is in z, where the position is a part of z; None if there is none."""

@@ -61,6 +61,7 @@ class Path:
         acceptances: comparisons of draws with the state.
         coins: number of a uniform draw -> the chance that it is below what it was compared with, and whether it is.
         chance: a series by which `weight` is multiplied, of the coins; None for 1.
+        rare: whether a coin fell on a side whose chance vanishes as h -> 0.
     """
 
     forced: Sequence[int] = ()
@@ -72,7 +73,13 @@ class Path:
     acceptances: list[Acceptance] = field(default_factory=list)
     coins: dict[int, tuple[Series, bool]] = field(default_factory=dict)
     chance: Series | None = None
+    rare: bool = False
     _taken: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def is_drawn(self) -> bool:
+        """True if a coin or the outcome of another draw is on it."""
+        return self.chance is not None or self.weight != 1
 
     def choose(self, options: Sequence[Option]) -> Any:
         """Take an option. Raises TooManyBranches after `MOST_CHOICES` of them."""

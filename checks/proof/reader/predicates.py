@@ -67,20 +67,27 @@ def less(reader: Reader, a: Any, b: Any, or_equal: bool = False) -> Truth:
         return sign < 0
     if not lead.has("state") and difference.is_constant:
         return Predicate(lead, probability=_probability(lead), of_draws=True)
-    return Predicate(lead, coin=_coin(difference))
+    return Predicate(lead, coin=_coin(reader, difference))
 
 
-def _coin(difference: Series) -> Coin | None:
-    """The coin that a (u - p) < 0 is, for a uniform draw u and a smooth p with a limit inside (0, 1); None if none."""
+def _coin(reader: Reader, difference: Series) -> Coin | None:
+    """The coin that a (u - p) < 0 is, for a uniform draw u and a smooth p with a limit in [0, 1]; None if none.
+
+    A p that tends to 0 or 1 has to come from inside, whatever the state and the draws.
+    """
     linear = _uniform(difference.constant_term) if difference.precision > 0 else None
     if linear is None or difference.valuation < 0:
         return None
     number, slope, cut = linear
-    rest = difference.without_constant()
-    if not 0 < cut < 1 or any(number in draws_in(p) for p in rest.polynomials()):
+    rest, one = difference.without_constant(), difference.space.one
+    if not 0 <= cut <= 1 or any(number in draws_in(p) for p in rest.polynomials()):
         return None
     below = difference.space.constant(cut) - rest.scaled(1 / slope)
-    return Coin(number, below if slope > 0 else difference.space.one - below)
+    if cut in (0, 1):
+        small = below if not cut else one - below
+        if not small or any(p.has("draw") for p in small.polynomials()) or known_sign(reader, small.leading) != 1:
+            return None
+    return Coin(number, below if slope > 0 else one - below)
 
 
 def known_sign(reader: Reader, p: Polynomial) -> int | None:
@@ -215,8 +222,11 @@ def _tossed(reader: Reader, coin: Coin) -> bool:
         assert limit is not None  # a coin has one
         if not any(coin.chance.same(p) or coin.chance.same(space.one - p) for p in space.shares):
             reader.limits.add(f"0 < {coin.chance.text()} < 1 ({reader.here})")
-        holds = reader.path.choose([Option(True, limit), Option(False, 1 - limit)])
-        side = coin.chance.scaled(1 / limit) if holds else (space.one - coin.chance).scaled(1 / (1 - limit))
+        rare = limit in (0, 1)  # one side has no weight in the limit: it is taken with its chance alone
+        shares = (Fraction(1), Fraction(1)) if rare else (limit, 1 - limit)
+        holds = reader.path.choose([Option(True, shares[0]), Option(False, shares[1])])
+        side = coin.chance.scaled(1 / shares[0]) if holds else (space.one - coin.chance).scaled(1 / shares[1])
+        reader.path.rare |= rare and holds == (limit == 0)
         before = reader.path.chance
         reader.path.chance = side if before is None else before * side
         tossed[coin.number] = coin.chance, holds

@@ -5,7 +5,8 @@ keeps, for which it is enough that the noise spreads: that the fields
 
     V_i = (D_i1, .., D_in), their brackets with each other and with the drift, and brackets of those
 
-span the space at a generic point. For the drift it makes no difference whether it is that of Ito or Stratonovich.
+span the space at a generic point. For the drift it makes no difference whether it is that of Ito or Stratonovich. What
+is drawn afresh now and then (`jumps`) is a direction of noise too.
 """
 
 from collections.abc import Sequence
@@ -36,7 +37,9 @@ def noise_reaches(expansion: Expansion, region: Region) -> Result:
     drift, covariance = drift_and_covariance(expansion, region)
     n, variables = len(drift), expansion.variables
     equation = f"rank of the brackets of noise and drift = {n}"
-    noise = [row for row in covariance if any(row)]
+    ring = expansion.ring
+    jumps = [[ring.one if i == place else ring.zero for i in range(n)] for place in region.jumps]
+    noise = [*(row for row in covariance if any(row)), *jumps]
     fields, newest = list(noise), list(noise)
     try:
         rank, missing = _rank(fields, expansion)

@@ -164,6 +164,7 @@ LAWS = [
     lambda k: jax.random.bits(k, (4,), np.uint8),
     lambda k: jax.random.bits(k, (4,), np.uint16),
     lambda k: jax.random.bits(k, (4,), np.uint64),
+    lambda k: lax.bitcast_convert_type(jax.random.bits(k, (), np.uint32), jnp.float32),
     lambda k: jax.random.bits(k, (8,), np.uint64),  # up to `keys.FEW` blocks by whole numbers of Python
     lambda k: jax.random.bits(k, (9,), np.uint64),
     lambda k: jax.vmap(jax.random.normal)(jax.random.split(k, 4)),
