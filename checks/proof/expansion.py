@@ -229,9 +229,10 @@ class _Expander:
             return unread[-1]
         known = [(path, found) for path, found in paths if isinstance(found, _OnePath)]
         if any(found.way.fresh for _, found in known):
-            return self._without_jumps(key, known)
+            return self._without_jumps(key, known)  # whatever the chances are, cut at 0 and 1 as they may be
         region = None
         for path, found in known:
+            self.limits |= path.limits
             region = _averaged(region, found.region, path.weight, key)
         assert region is not None  # a region has a path
         return region

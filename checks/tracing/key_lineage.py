@@ -4,7 +4,8 @@ The tape takes draws as independent and new in every step. They are if no two of
 follows from the key of the step, and if two keys of a step never lead to the same one.
 """
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -23,30 +24,51 @@ class Consumed(NamedTuple):
         name: of the law or of the primitive.
         place: file and line of the call.
         words: (K, m, w), the raw keys of m draws (several under vmap) for each of K keys of the step.
+        sides: number of each `cond` that it stands in -> number of the branch.
     """
 
     name: str
     place: str
     words: np.ndarray
+    sides: Mapping[int, int]
+
+    def excludes(self, other: "Consumed") -> bool:
+        """True for calls in two branches of one `cond`, of which a step makes one at most."""
+        return any(other.sides.get(place, branch) != branch for place, branch in self.sides.items())
 
 
 class _Lineage(Reader):
-    """A tape that draws as the program does, and keeps the keys."""
+    """A tape that draws as the program does, and keeps the keys, of all branches."""
+
+    into_branches = True
 
     def __init__(self) -> None:
         self.names: list[tuple[str, str]] = []
+        self.sides: list[Mapping[int, int]] = []
         self.keys: list[jax.Array] = []
         self.unfollowed: list[str] = []
+        self._inside: dict[int, int] = {}
+        self._conds = itertools.count()
+
+    def _consumed(self, name: str, place: str, key: Any) -> None:
+        self.names.append((name, place))
+        self.keys.append(_raw(key))
+        self.sides.append(dict(self._inside))
+
+    def branches(self, equation: Any, follow: Callable[[Any], None]) -> None:
+        cond = next(self._conds)
+        for number, branch in enumerate(equation.params["branches"]):
+            self._inside[cond] = number
+            follow(branch)
+        del self._inside[cond]
 
     def draw(self, kind: DrawKind, equation: Any, inputs: Sequence[Any]) -> Sequence[Any]:
-        self.names.append((kind, short_place(source_place(equation))))
-        self.keys.append(_raw(inputs[0]))
+        self._consumed(kind, short_place(source_place(equation)), inputs[0])
         return core.jaxpr_as_fun(equation.params["jaxpr"])(*inputs)
 
     def unknown(self, primitive: str, inputs: Sequence[Any]) -> None:
         if inputs and is_key(inputs[0]) and primitive.startswith("random_"):
-            self.names.append((primitive, ""))
-            self.keys.append(_raw(inputs[0]))
+            self._consumed(primitive, "", inputs[0])
         else:
             self.unfollowed.append(primitive)
 
@@ -67,13 +89,14 @@ def consumed_keys(function: Callable[[jax.Array], Any], keys: jax.Array) -> tupl
     closed = jax.make_jaxpr(function)(keys[0])
     unfollowed: list[str] = []
     names: list[tuple[str, str]] = []
+    sides: list[Mapping[int, int]] = []
 
     def words(key: jax.Array) -> list[jax.Array]:
         tape = _Lineage()
         evaluate(closed.jaxpr, closed.consts, [key], tape)
-        names[:], unfollowed[:] = tape.names, tape.unfollowed
+        names[:], unfollowed[:], sides[:] = tape.names, tape.unfollowed, tape.sides
         return tape.keys  # all else is dead code, which costs little
 
     found = evaluated(jax.vmap(words))(keys)
-    calls = [Consumed(*name, np.asarray(value)) for name, value in zip(names, found, strict=True)]
+    calls = [Consumed(*name, np.asarray(value), at) for name, value, at in zip(names, found, sides, strict=True)]
     return calls, tuple(dict.fromkeys(unfollowed))

@@ -163,7 +163,7 @@ def _recorded(jaxpr: Any, args: Sequence[Any], recorder: "_Recorder") -> "_Recor
 class Reader:
     """A tape that looks at draws only."""
 
-    abstract, walks, unrolls = False, False, True
+    abstract, walks, unrolls, into_branches = False, False, True, False
 
     def seen(self, equation: Any, inputs: Sequence[Any]) -> None:
         """Take no note of an equation."""
@@ -173,6 +173,10 @@ class Reader:
         """No context."""
         del equation
         return contextlib.nullcontext()
+
+    def branches(self, equation: Any, follow: Callable[[Any], None]) -> None:
+        """Follow no branch of a `cond`."""
+        del equation, follow
 
     def resolve(self, equation: Any, inputs: Sequence[Any]) -> Sequence[Any] | None:
         """None: no value is anything but an array."""
@@ -253,11 +257,13 @@ class Tape(Protocol):
         abstract: compute what does not depend on the arguments, as the bounds of integer draws.
         walks: go into functions and loops that draw nothing too, and see each equation.
         unrolls: write out loops of a fixed number of turns that draw.
+        into_branches: see the draws of all branches of a `cond`, whichever is taken.
     """
 
     abstract: bool
     walks: bool
     unrolls: bool
+    into_branches: bool
 
     def draw(self, kind: DrawKind, equation: Any, inputs: Sequence[Any]) -> Sequence[Any]:
         """The outputs of a call of jax.random; its key is the first of the inputs."""
@@ -273,6 +279,10 @@ class Tape(Protocol):
 
     def within(self, equation: Any) -> contextlib.AbstractContextManager[None]:
         """Context in which the function that a call names is evaluated."""
+        ...
+
+    def branches(self, equation: Any, follow: Callable[[Any], None]) -> None:
+        """Follow each branch of a `cond` that draws, for what is to be seen in it; called if it is `into_branches`."""
         ...
 
     def resolve(self, equation: Any, inputs: Sequence[Any]) -> Sequence[Any] | None:
@@ -317,6 +327,8 @@ def _apply(equation, inputs, tape) -> Sequence[Any]:
         inner = called(equation.params)
         if inner is not None and (tape.walks or _is_random(inner[0])):
             return evaluate(*inner, inputs, tape)
+    elif name == "cond" and tape.into_branches:
+        tape.branches(equation, lambda branch: evaluate(branch.jaxpr, branch.consts, inputs[1:], tape))
     elif name in RANDOM_PRIMITIVES or any(_is_random(sub) for sub in subjaxprs(equation.params)):
         tape.unknown(name, inputs)  # draws inside a while or cond too: their number is not fixed
     if (resolved := tape.resolve(equation, inputs)) is not None:

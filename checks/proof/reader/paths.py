@@ -62,6 +62,7 @@ class Path:
         coins: number of a uniform draw -> the chance that it is below what it was compared with, and whether it is.
         chance: a series by which `weight` is multiplied, of the coins; None for 1.
         rare: whether a coin fell on a side whose chance vanishes as h -> 0.
+        limits: that chances are between 0 and 1, which holds for small h only.
     """
 
     forced: Sequence[int] = ()
@@ -74,6 +75,7 @@ class Path:
     coins: dict[int, tuple[Series, bool]] = field(default_factory=dict)
     chance: Series | None = None
     rare: bool = False
+    limits: set[str] = field(default_factory=set)
     _taken: list[tuple[int, int]] = field(default_factory=list)
 
     @property

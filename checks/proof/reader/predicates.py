@@ -221,7 +221,7 @@ def _tossed(reader: Reader, coin: Coin) -> bool:
         limit = coin.chance.constant_term.rational
         assert limit is not None  # a coin has one
         if not any(coin.chance.same(p) or coin.chance.same(space.one - p) for p in space.shares):
-            reader.limits.add(f"0 < {coin.chance.text()} < 1 ({reader.here})")
+            reader.path.limits.add(f"0 < {coin.chance.text()} < 1 ({reader.here})")
         rare = limit in (0, 1)  # one side has no weight in the limit: it is taken with its chance alone
         shares = (Fraction(1), Fraction(1)) if rare else (limit, 1 - limit)
         holds = reader.path.choose([Option(True, shares[0]), Option(False, shares[1])])

@@ -1,6 +1,7 @@
 """The draws of a step are new and independent: each consumes a key of its own, which follows from the step's key."""
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -23,6 +24,8 @@ from sgmcmc_verification.samplers.interface.whole_state import fresh_key, is_key
 BITS = [(0, 1 << bit) for bit in range(32)] + [(1 << bit, 0) for bit in range(32)]
 WORDS = ((0, 0), (0, 3), (1, 1), *BITS)
 """Raw keys of steps that differ by one bit, each of all, by one and by a word, as counters and seeds make them."""
+FEW = 16
+"""Draws of one key up to which all pairs of them are looked at."""
 STEPS = 1024
 """Steps along which a key of the state must not come back."""
 
@@ -137,9 +140,8 @@ def repeated(calls: list[Consumed], initial: list[Consumed]) -> list[str]:
     of_call = np.concatenate([np.full(len(w), i) for w, _, i in rows])
     of_draw = np.concatenate([np.arange(len(w)) for w, _, _ in rows])
     order = np.lexsort((of_draw, of_call, of_step, *words.T))
-    same = np.flatnonzero(np.all(words[order[1:]] == words[order[:-1]], axis=1))
     found: dict[str, None] = {}
-    for k, m in zip(order[same], order[same + 1], strict=True):
+    for k, m in _pairs(words[order], order):
         (a, i, p), (b, j, q) = (tuple(int(of[x]) for of in (of_step, of_call, of_draw)) for x in (k, m))
         if i < 0 or j < 0:
             if max(i, j) >= 0:
@@ -148,8 +150,18 @@ def repeated(calls: list[Consumed], initial: list[Consumed]) -> list[str]:
             found[f"{name(j)} is the same for different keys of the step"] = None
         elif a != b:
             found[f"{name(j)} is that of {name(i)} in another step"] = None
+        elif calls[i].excludes(calls[j]):
+            continue  # one of them is made at most
         elif i == j:
             found[f"{name(j)} is repeated for several coordinates"] = None
         else:
             found[f"{name(j)} consumes the key of {name(i)}"] = None
     return list(found)
+
+
+def _pairs(words: np.ndarray, order: np.ndarray) -> Iterator[tuple[int, int]]:
+    """All pairs of the same words among sorted ones (N, w); of many of the same, neighbours."""
+    starts = np.flatnonzero(np.append(True, np.any(words[1:] != words[:-1], axis=1)))
+    for first, end in itertools.pairwise((*starts, len(words))):
+        group = order[first:end].tolist()
+        yield from itertools.combinations(group, 2) if len(group) <= FEW else itertools.pairwise(group)

@@ -48,7 +48,43 @@ REPEATED = {
     ),
     "a seed of few values": lambda k, x: normal(jax.random.key(jax.random.key_data(k)[-1] % 3), x),
 }
+
+
+def either(k, x, first, second, coin=None):
+    """One of two draws, by a coin with a key of its own, or another one."""
+    own, rest = jax.random.split(k)
+    heads = jax.random.bernoulli(own if coin is None else coin)
+    return jax.lax.cond(heads, lambda: first(rest, own), lambda: second(rest, own))
+
+
+REPEATED |= {
+    "the key of the coin in a branch": lambda k, x: either(k, x, lambda a, b: normal(b, x), lambda a, b: normal(a, x)),
+    "a constant key in a branch": lambda k, x: either(
+        k, x, lambda a, b: normal(jax.random.key(3), x), lambda a, b: normal(a, x)
+    ),
+    "the key of a branch beside it": lambda k, x: (
+        either(k, x, lambda a, b: normal(a, x), lambda a, b: x) + normal(jax.random.split(k)[1], x)
+    ),
+    "one key in two conds": lambda k, x: (
+        either(k, x, lambda a, b: normal(a, x), lambda a, b: x, fold(k, 5))
+        + either(k, x, lambda a, b: x, lambda a, b: normal(a, x), fold(k, 6))
+    ),
+    "one key twice in a branch": lambda k, x: either(
+        k, x, lambda a, b: normal(a, x) + jax.random.uniform(a), lambda a, b: normal(a, x)
+    ),
+}
 FRESH = {
+    "a draw in a branch": lambda k, x: either(k, x, lambda a, b: normal(a, x), lambda a, b: x),
+    "one key in both branches": lambda k, x: either(
+        k, x, lambda a, b: normal(a, x), lambda a, b: 2 * jax.random.uniform(a, x.shape)
+    ),
+    "branches in branches": lambda k, x: either(
+        k, x, lambda a, b: either(a, x, lambda c, d: normal(c, x), lambda c, d: x), lambda a, b: normal(a, x)
+    ),
+    "a switch": lambda k, x: jax.lax.switch(
+        jax.random.randint(fold(k, 0), (), 0, 3),
+        [lambda: x, lambda: normal(fold(k, 1), x), lambda: jax.random.uniform(fold(k, 1), x.shape)],
+    ),
     "one key, one draw": normal,
     "split": lambda k, x: jnp.stack([leaf(a, 0) for a in jax.random.split(k)]),
     "folded with the index": lambda k, x: jnp.stack([leaf(fold(k, i), i) for i in range(2)]),
