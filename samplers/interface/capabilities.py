@@ -52,19 +52,9 @@ class TargetEstimator(Protocol):
     target: Target
 
 
-@runtime_checkable
-class NamesBackend(Protocol):
-    """An estimator, sampler or kernel that names its `backend`; one that does not is traced by JAX."""
-
-    @property
-    def backend(self) -> str:
-        """`"jax"` or `"host"`."""
-        ...
-
-
 def on_host(value: object) -> bool:
-    """True for an estimator, sampler or kernel that draws from a `numpy.random.Generator`."""
-    return isinstance(value, NamesBackend) and value.backend == "host"
+    """True for an estimator, sampler or kernel that draws from a `numpy.random.Generator`: its `backend` is "host"."""
+    return getattr(value, "backend", None) == "host"
 
 
 @runtime_checkable
