@@ -55,7 +55,7 @@ class _Lineage(Reader):
         self.keys.append(_raw(key))
         self.sides.append(dict(self._inside))
 
-    def branches(self, equation: Any, follow: Callable[[Any], None]) -> None:
+    def alternatives(self, equation: Any, follow: Callable[[Any], None]) -> None:
         cond = next(self._conds)
         for number, branch in enumerate(equation.params["branches"]):
             self._inside[cond] = number

@@ -174,7 +174,7 @@ class Reader:
         del equation
         return contextlib.nullcontext()
 
-    def branches(self, equation: Any, follow: Callable[[Any], None]) -> None:
+    def alternatives(self, equation: Any, follow: Callable[[Any], None]) -> None:
         """Follow no branch of a `cond`."""
         del equation, follow
 
@@ -281,7 +281,7 @@ class Tape(Protocol):
         """Context in which the function that a call names is evaluated."""
         ...
 
-    def branches(self, equation: Any, follow: Callable[[Any], None]) -> None:
+    def alternatives(self, equation: Any, follow: Callable[[Any], None]) -> None:
         """Follow each branch of a `cond` that draws, for what is to be seen in it; called if it is `into_branches`."""
         ...
 
@@ -328,7 +328,7 @@ def _apply(equation, inputs, tape) -> Sequence[Any]:
         if inner is not None and (tape.walks or _is_random(inner[0])):
             return evaluate(*inner, inputs, tape)
     elif name == "cond" and tape.into_branches:
-        tape.branches(equation, lambda branch: evaluate(branch.jaxpr, branch.consts, inputs[1:], tape))
+        tape.alternatives(equation, lambda branch: evaluate(branch.jaxpr, branch.consts, inputs[1:], tape))
     elif name in RANDOM_PRIMITIVES or any(_is_random(sub) for sub in subjaxprs(equation.params)):
         tape.unknown(name, inputs)  # draws inside a while or cond too: their number is not fixed
     if (resolved := tape.resolve(equation, inputs)) is not None:

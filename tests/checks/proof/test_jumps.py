@@ -101,7 +101,8 @@ RIGHT = {
 def test_right_jumps_are_proved(name, setting):
     step, claims = RIGHT[name]
     proof = prove(phase(step, claims), setting)
-    assert proof.verdict == "pass" and not proof.limits, str(proof)
+    assert proof.verdict == "pass", str(proof)
+    assert not proof.limits
     assert any(result.statement == "Hamiltonian" for result in proof.results)
 
 
