@@ -20,9 +20,9 @@ from xml.etree import ElementTree
 
 RECORD = Path(__file__).with_name("rotation.tsv")
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = 8
+PARTS = 16
 """Parts of the costly groups, of which one commit runs one."""
-COSTLY = 1.0
+COSTLY = 0.5
 """Seconds from which a group is costly."""
 RECENT = 5
 """Commits whose changes are run by all tests that bear the name of a file that they touch."""

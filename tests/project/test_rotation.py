@@ -53,7 +53,7 @@ def test_a_report_tells_what_is_costly(tmp_path):
     group = '<properties><property name="group" value="{}"/></properties>'
     case = lambda name, time, of: f'<testcase name="{name}" time="{time}">{group.format(of)}</testcase>'
     (tmp_path / "tests.xml").write_text(
-        f"<testsuites>{case('a', 1.5, 'g')}{case('b', 1.25, 'g')}{case('c', 0.5, 'h')}</testsuites>", encoding="utf-8"
+        f"<testsuites>{case('a', 1.5, 'g')}{case('b', 1.25, 'g')}{case('c', 0.4, 'h')}</testsuites>", encoding="utf-8"
     )
     report = str(tmp_path / "tests.xml")
     assert measured(report, {}) == {"g": Recorded(0, 2.8, 2)}
