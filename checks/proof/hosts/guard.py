@@ -46,13 +46,15 @@ FAR = 1e5
 """Numbers of a state beyond which it is not compared."""
 ROUND_OFF = 2.0**-30
 """Relative gap of two ways to compute one number: 2^10 roundings of 2^-53, with 2^13 for the condition."""
+STIFFNESS = 0.25
+"""Of the well that holds the stand-in for a potential: a slice of a law that cannot be normalised may have no end."""
 LONGEST = 50
 """Terms from which on a polynomial is a name: only its value is asked for."""
 
 
 @dataclass(frozen=True, eq=False)
 class Waves:
-    """U(x) = sum_k c_k cos(a_k x + b_k), of which every derivative is known.
+    """U(x) = STIFFNESS |x|^2 / 2 + sum_k c_k cos(a_k x + b_k), of which every derivative is known.
 
     Attributes:
         sizes: c (3,).
@@ -74,7 +76,17 @@ class Waves:
     def derivative(self, x: Sequence[float], orders: Sequence[int]) -> float:
         """The partial derivative of U of some orders."""
         angles = self.directions @ np.asarray(x) + self.phases + math.pi / 2 * sum(orders)
-        return float(np.sum(self.sizes * np.prod(self.directions ** np.asarray(orders), axis=1) * np.cos(angles)))
+        waves = np.sum(self.sizes * np.prod(self.directions ** np.asarray(orders), axis=1) * np.cos(angles))
+        return float(waves + self._well(np.asarray(x, float), orders))
+
+    @staticmethod
+    def _well(x: np.ndarray, orders: Sequence[int]) -> float:
+        at = np.flatnonzero(orders)
+        if not len(at):
+            return STIFFNESS / 2 * float(x @ x)
+        if len(at) > 1 or orders[at[0]] > 2:
+            return 0.0
+        return STIFFNESS * (float(x[at[0]]) if orders[at[0]] == 1 else 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +104,10 @@ class WavesEstimator(Stateless):
         leaves, structure = jax.tree.flatten(position)
         flat = np.concatenate([np.ravel(np.asarray(leaf, float)) for leaf in leaves])
         angles = self.waves.directions @ flat + self.waves.phases
-        gradient = -(self.waves.sizes * np.sin(angles)) @ self.waves.directions
+        gradient = STIFFNESS * flat - (self.waves.sizes * np.sin(angles)) @ self.waves.directions
         ends = np.cumsum([0, *(np.size(leaf) for leaf in leaves)])
         parts = [gradient[i:j].reshape(np.shape(leaf)) for i, j, leaf in zip(ends, ends[1:], leaves, strict=False)]
-        value = np.float64(np.sum(self.waves.sizes * np.cos(angles)))
+        value = np.float64(STIFFNESS / 2 * (flat @ flat) + np.sum(self.waves.sizes * np.cos(angles)))
         return Estimate(jax.tree.unflatten(structure, parts), value), estate  # pyright: ignore[reportArgumentType]
 
 
@@ -111,8 +123,8 @@ def stand_in(target: Target, gate: list[bool]) -> Target:
     def potential(x: Any) -> Any:
         if gate:
             raise refuse("the potential of the target itself, beside the estimator's")
-        angles = waves.directions @ ravel_pytree(x)[0] + waves.phases
-        return waves.sizes @ jnp.cos(angles)
+        flat = ravel_pytree(x)[0]
+        return STIFFNESS / 2 * (flat @ flat) + waves.sizes @ jnp.cos(waves.directions @ flat + waves.phases)
 
     return dataclasses.replace(target, potential=potential, terms=None)
 
