@@ -73,20 +73,21 @@ class Waves:
         sizes, directions = 0.5 + rng.random(3), rng.normal(size=(3, dimension)) / math.sqrt(dimension)
         return cls(sizes, directions, 6 * rng.random(3))
 
+    def potential(self, x: Any) -> Any:
+        """U at x (d,), an array of NumPy or of JAX."""
+        cos = jnp.cos if isinstance(x, jax.Array) else np.cos
+        return STIFFNESS / 2 * (x @ x) + self.sizes @ cos(self.directions @ x + self.phases)
+
     def derivative(self, x: Sequence[float], orders: Sequence[int]) -> float:
         """The partial derivative of U of some orders."""
-        angles = self.directions @ np.asarray(x) + self.phases + math.pi / 2 * sum(orders)
-        waves = np.sum(self.sizes * np.prod(self.directions ** np.asarray(orders), axis=1) * np.cos(angles))
-        return float(waves + self._well(np.asarray(x, float), orders))
-
-    @staticmethod
-    def _well(x: np.ndarray, orders: Sequence[int]) -> float:
-        at = np.flatnonzero(orders)
-        if not len(at):
-            return STIFFNESS / 2 * float(x @ x)
-        if len(at) > 1 or orders[at[0]] > 2:
-            return 0.0
-        return STIFFNESS * (float(x[at[0]]) if orders[at[0]] == 1 else 1.0)
+        point, total = np.asarray(x, float), sum(orders)
+        if not total:
+            return float(self.potential(point))
+        angles = self.directions @ point + self.phases + math.pi / 2 * total
+        found = np.sum(self.sizes * np.prod(self.directions ** np.asarray(orders), axis=1) * np.cos(angles))
+        if max(orders) == total <= 2:  # all of them in one coordinate
+            found += STIFFNESS * (point[np.argmax(orders)] if total == 1 else 1.0)
+        return float(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +108,7 @@ class WavesEstimator(Stateless):
         gradient = STIFFNESS * flat - (self.waves.sizes * np.sin(angles)) @ self.waves.directions
         ends = np.cumsum([0, *(np.size(leaf) for leaf in leaves)])
         parts = [gradient[i:j].reshape(np.shape(leaf)) for i, j, leaf in zip(ends, ends[1:], leaves, strict=False)]
-        value = np.float64(STIFFNESS / 2 * (flat @ flat) + np.sum(self.waves.sizes * np.cos(angles)))
+        value = self.waves.potential(flat)
         return Estimate(jax.tree.unflatten(structure, parts), value), estate  # pyright: ignore[reportArgumentType]
 
 
@@ -123,8 +124,7 @@ def stand_in(target: Target, gate: list[bool]) -> Target:
     def potential(x: Any) -> Any:
         if gate:
             raise refuse("the potential of the target itself, beside the estimator's")
-        flat = ravel_pytree(x)[0]
-        return STIFFNESS / 2 * (flat @ flat) + waves.sizes @ jnp.cos(waves.directions @ flat + waves.phases)
+        return waves.potential(ravel_pytree(x)[0])
 
     return dataclasses.replace(target, potential=potential, terms=None)
 
