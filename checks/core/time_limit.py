@@ -8,6 +8,8 @@ import sys
 import threading
 from collections.abc import Generator
 
+BUDGET = 100.0
+"""Seconds of CPU that the runs of one sampler may take, if nothing else is said."""
 AGAIN = 5.0
 """Seconds after which an interrupt is repeated that the code has caught and gone on from."""
 GRACE = 60.0

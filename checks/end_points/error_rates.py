@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sgmcmc_verification.checks.core.check import Inconclusive
 from sgmcmc_verification.checks.core.finding import Finding, Significance, Tolerance
+from sgmcmc_verification.checks.end_points.budget import is_spent
 from sgmcmc_verification.checks.statistics.outcome import Outcome, normal_quantile
 from sgmcmc_verification.checks.statistics.sequential import decide_sequentially, detectable, stage_levels
 from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
@@ -26,6 +28,8 @@ FAMILY = 24_000
 ALPHA = FAMILY_WISE / FAMILY
 POWER = 0.99
 STAGES = 3
+ENDED = "the budget (--budget) ended"
+IN_DOUBT = f"{ENDED} while what was seen was in doubt, neither likely nor impossible for a right sampler"
 CHAINS = 5 << 18
 """Chains of the first stage (1,310,720): a relative error of 1% in a variance and a KS distance of 0.005 are seen."""
 HOST_CHAINS = 8_000
@@ -120,16 +124,31 @@ def decide_statistically(
         step_size: at which the chains ran, or None.
         detail: numbers for the report.
     """
-    decision = decide_sequentially(run, ALPHA, first_n, STAGES)
+    missing: dict[int, int] = {}
+
+    def counted(stage: int, n: int) -> Sequence[Outcome]:
+        if missing:
+            raise Inconclusive(IN_DOUBT)
+        outcomes = run(stage, n)
+        if is_spent() and outcomes[0].n < n:
+            missing[stage] = n - outcomes[0].n
+        return outcomes
+
+    decision = decide_sequentially(counted, ALPHA, first_n, STAGES)
+    if missing and decision.stages > 1 and not decision.rejected:
+        raise Inconclusive(IN_DOUBT)
+    # the budget has nothing to do with what was seen: fewer values are a test of the same level
+    made = first_n - missing.get(0, 0)
+    samples = decision.n_total - sum(missing.values())
     worst = min(decision.outcomes, key=lambda o: o.log_p)
     main = [o for o in decision.outcomes if promised.primary(o)]
     return Finding(
         effect=worst.effect,
         tolerance=Tolerance(worst.allowance, allowance_source),
         # Later stages hold more chains, so what the first one sees is what the run promised.
-        minimum_detectable_effect=detectable(main, ALPHA, POWER, STAGES) * math.sqrt(main[0].n / first_n),
+        minimum_detectable_effect=detectable(main, ALPHA, POWER, STAGES) * math.sqrt(main[0].n / made),
         required_sensitivity=promised.effect,
-        reason=reason(worst),
+        reason=reason(worst) + (f" ({ENDED} after {made} of {first_n})" if made < first_n else ""),
         statistic=worst.name,
         unit=worst.unit,
         step_size=step_size,
@@ -139,8 +158,8 @@ def decide_statistically(
             "log_p": worst.log_p,
             **(detail or {}),
         },
-        samples=decision.n_total,
-        gradients=decision.n_total * steps,
+        samples=samples,
+        gradients=samples * steps,
         significance=Significance(
             rejected=decision.rejected,
             p_value=min(1.0, len(decision.outcomes) * worst.p),

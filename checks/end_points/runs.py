@@ -36,6 +36,8 @@ BLOCK = TRIALS
 """Runs that one compiled call makes: one program for all numbers of them; larger blocks are hardly faster."""
 REJECTED = 0.5
 """Share of rejections up to which a step size is raised: a kernel that hardly ever rejects shows its proposal only."""
+HOST_PIECE = 8
+"""Runs in Python between two looks at the budget."""
 FEW = 20
 """Coordinates beyond which runs take so long that there are fewer of them, and their program is always optimised."""
 SEEN = 100
@@ -91,12 +93,22 @@ class Runs:
         rest = generator.standard_normal((count, len(self.auxiliary.mean))) @ self.auxiliary.root.T
         return np.concatenate([positions, self.auxiliary.mean + rest], axis=1)
 
-    def means(self, seed: int, starts: np.ndarray, h: float, steps: int, discard: int) -> tuple[np.ndarray, np.ndarray]:
-        """Averages (N, K) over steps after the first `discard`, and the share (N,) of steps that did not move."""
+    @property
+    def piece(self) -> int:
+        """Number of runs between two looks at the budget."""
+        return HOST_PIECE if self.host else 4 * BLOCK
+
+    def means(
+        self, seed: int, starts: np.ndarray, h: float, steps: int, discard: int, made: int = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Averages (N, K) over steps after the first `discard`, and the share (N,) of steps that did not move.
+
+        Of a number of runs that are made in pieces, `made` is how many were before these.
+        """
         if self._compiled is None:
-            return self._host(seed, starts, h, steps, discard)
+            return self._host([seed, made] if made else seed, starts, h, steps, discard)
         parts = []
-        for number, first in enumerate(range(0, len(starts), BLOCK)):
+        for number, first in enumerate(range(0, len(starts), BLOCK), made // BLOCK):
             part = starts[first : first + BLOCK]
             padded = np.concatenate([part, np.repeat(part[-1:], BLOCK - len(part), axis=0)])
             # one kind of number each: a second program costs more than most blocks
@@ -135,7 +147,9 @@ class Runs:
         _, total, still = jax.lax.fori_loop(0, steps, advance, (state, none, jnp.zeros(())))
         return total / -((discard - steps) // every), still / steps
 
-    def _host(self, seed: int, starts: np.ndarray, h: float, steps: int, discard: int) -> tuple[np.ndarray, np.ndarray]:
+    def _host(
+        self, seed: int | list[int], starts: np.ndarray, h: float, steps: int, discard: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         generator, sampler, unravel = np.random.default_rng(seed), self._running, host_unravel(self._example)
         every = interval(steps, discard)
         means, still = [], []

@@ -45,7 +45,19 @@ LETTERS = {
     "unexpected pass": ("unexpected pass", "U", ("UNEXPECTED-PASS", {"red": True})),
 }
 ONLY_CHECKS = (
-    *("sampler", "target", "tier", "seed", "step_size", "chains", "option", "law_only", "numerics", "time_limit"),
+    *(
+        "sampler",
+        "target",
+        "tier",
+        "seed",
+        "step_size",
+        "chains",
+        "option",
+        "law_only",
+        "numerics",
+        "time_limit",
+        "budget",
+    ),
     *("report", "json", "expected_failures", "check_set", "shard", "draws", "problems"),
 )
 """Options that mean nothing to other tests."""
@@ -94,6 +106,8 @@ def pytest_load_initial_conftests(
 
 
 def _add_options(parser: pytest.Parser) -> None:
+    from sgmcmc_verification.checks.core.time_limit import BUDGET
+
     add = parser.getgroup(*GROUP).addoption
     add("--target", action="append", default=[], metavar="NAME", help="only this target; repeatable")
     add(
@@ -140,6 +154,13 @@ def _add_options(parser: pytest.Parser) -> None:
         default=None,
         metavar="SECONDS",
         help=f"for one statement, or the plan; what takes longer is in error, with its place (default: {TIMEOUT:g})",
+    )
+    add(
+        "--budget",
+        default=None,
+        metavar="SECONDS",
+        help="CPU time for runs of a sampler whose law its statements leave open; what is not decided by then stays "
+        f"undecided, with what was seen (default: {BUDGET:g})",
     )
     add(
         "--numerics",
@@ -348,7 +369,7 @@ def pytest_configure(config: pytest.Config) -> None:
     configure(config.option.compilation_cache, first=not _is_worker(config))
     from sgmcmc_verification.checks.core.bad_input import BadInput
     from sgmcmc_verification.checks.core.error_origin import one_line, place
-    from sgmcmc_verification.checks.core.time_limit import OutOfTime, time_limit
+    from sgmcmc_verification.checks.core.time_limit import BUDGET, OutOfTime, time_limit
     from sgmcmc_verification.checks.runner.expected_failures import chosen
     from sgmcmc_verification.checks.runner.plan import make_plan, parse_number
     from sgmcmc_verification.checks.runner.shard import cut, parse_shard
@@ -358,6 +379,9 @@ def pytest_configure(config: pytest.Config) -> None:
         timeout = parse_number("--time-limit", given.time_limit, float) if given.time_limit else TIMEOUT
         if not timeout > 0:
             raise BadInput(f"--time-limit {given.time_limit}: must be positive")
+        budget = parse_number("--budget", given.budget, float) if given.budget else BUDGET
+        if not budget > 0:
+            raise BadInput(f"--budget {given.budget}: must be positive")
         with time_limit(timeout):
             plan = make_plan(
                 given.sampler,
@@ -371,6 +395,7 @@ def pytest_configure(config: pytest.Config) -> None:
                 check_set=given.check_set,
             )
             plan = dataclasses.replace(plan, law_only=given.law_only, numerics=given.numerics, timeout=timeout)
+            plan = dataclasses.replace(plan, budget=budget)
             plan = cut(plan, parse_shard(given.shard)) if given.shard is not None else plan
             if not _is_worker(config):
                 plan.preflight()
@@ -491,7 +516,7 @@ def run_case(request: pytest.FixtureRequest) -> Callable[[Any], None]:
         so_far = request.config.stash[SO_FAR].setdefault(row, [])
         outcomes = [decided(plan, each) for each in case.cases]
         if not case.cases:
-            outcomes = sampled(plan, case.subject, so_far, case.seed)
+            outcomes = sampled(plan, case.subject, so_far, case.seed, _shown(request.config))
         results = [each.result for each in outcomes]
         if not results:
             pytest.skip("nothing is left open")
@@ -504,6 +529,19 @@ def run_case(request: pytest.FixtureRequest) -> Callable[[Any], None]:
             pytest.fail(f"{shown.statement}: {shown.reason}", pytrace=False)
 
     return run
+
+
+def _shown(config: pytest.Config) -> Callable[[str], None] | None:
+    """What writes a line over the last one on a terminal; None where nobody looks at one."""
+    out = config.pluginmanager.get_plugin("terminalreporter")
+    if out is None or not out.isatty or _is_worker(config):
+        return None
+
+    def show(line: str) -> None:
+        out.rewrite(line, erase=True)
+        out.flush()
+
+    return show
 
 
 def _record(report: pytest.TestReport) -> dict | None:

@@ -12,7 +12,9 @@ from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.conclusion import Judged
 from sgmcmc_verification.checks.core.lookup import resolve, resolve_object
-from sgmcmc_verification.checks.core.time_limit import time_limit
+from sgmcmc_verification.checks.core.time_limit import BUDGET, time_limit
+from sgmcmc_verification.checks.end_points.budget import Show
+from sgmcmc_verification.checks.end_points.budget import budget as end_after
 from sgmcmc_verification.checks.end_points.error_rates import fraction_of_chains
 from sgmcmc_verification.checks.runner.check_sets import find_set
 from sgmcmc_verification.checks.runner.execute import name_of
@@ -40,6 +42,7 @@ def check_sampler(  # noqa: PLR0913 (each is an option of the command line)
     law_only: bool = False,
     numerics: bool = False,
     check_set: str | None = None,
+    budget: float | None = BUDGET,
 ) -> Report:
     """Verify a sampler; double precision is on while it runs, and as it was before afterwards.
 
@@ -60,14 +63,18 @@ def check_sampler(  # noqa: PLR0913 (each is an option of the command line)
         law_only: faults of conduct do not count.
         numerics: run statements for which a proof stands as well.
         check_set: the year of the statements by which it is judged; None for the newest.
+        budget: seconds of CPU for runs of it where statements leave its law open; None for no end.
 
     Raises:
         BadInput: for unknown names, and for an object that is no sampler or cannot take a step.
     """
+    if budget is not None and not budget > 0:
+        raise BadInput(f"budget {budget}: must be positive")
     command = f"checks.check_sampler({sampler if isinstance(sampler, str) else (name or name_of(sampler))})"
     with jax.enable_x64(True):
         plan = plan_for(sampler, targets, tiers, claims, name, options, step_size, seed, expected_failures, check_set)
         plan = dataclasses.replace(plan, step_size=step_size, chains=chains, law_only=law_only, numerics=numerics)
+        plan = dataclasses.replace(plan, budget=budget)
         plan.preflight()
         outcomes = [decided(plan, case) for case in plan.cases]
         outcomes += sampled(plan, plan.cases[0].subject, [o.judged for o in outcomes], plan.cases[0].seed)
@@ -129,7 +136,9 @@ def decided(plan: Plan, case: PlannedStatement) -> Outcome:
     return outcome(plan, case.subject.row.name, result)
 
 
-def sampled(plan: Plan, subject: Subject, judged: Sequence[Judged], seed: int) -> list[Outcome]:
+def sampled(
+    plan: Plan, subject: Subject, judged: Sequence[Judged], seed: int, show: Show | None = None
+) -> list[Outcome]:
     """The outcomes of runs for what the statements of a sampler leave open.
 
     Args:
@@ -137,9 +146,10 @@ def sampled(plan: Plan, subject: Subject, judged: Sequence[Judged], seed: int) -
         subject: the sampler at its default options.
         judged: the results of its statements.
         seed: of the runs.
+        show: is called with a line that says how far they are.
     """
     row = subject.row.name
-    with fraction_of_chains(plan.chains), time_limit(plan.timeout):
+    with fraction_of_chains(plan.chains), time_limit(plan.timeout), end_after(plan.budget, show):
         return [outcome(plan, row, result) for result in sample(subject, judged, plan.records[row], seed)]
 
 

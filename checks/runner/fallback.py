@@ -15,6 +15,7 @@ from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.conclusion import Judged, Plan, conclude, unmet
 from sgmcmc_verification.checks.core.result import Result
 from sgmcmc_verification.checks.core.selection import BANANA, HIGH, MATRIX, NETWORK, PYTREE, runs_on
+from sgmcmc_verification.checks.end_points.budget import share
 from sgmcmc_verification.checks.runner.due import high_on_spaces
 from sgmcmc_verification.checks.runner.execute import execute
 from sgmcmc_verification.checks.runner.read_programs import as_program
@@ -112,8 +113,11 @@ def sample(subject: Subject, results: Sequence[Judged], plan: Plan, seed: int) -
     found = []
     chosen = pending(subject, results, plan)
     several = bool(chosen) and bool({o.KNOWN_DRAWS.name, o.BRANCHES.name} & set(unmet(results, plan)))
-    for each, name in chosen:
-        result = by_sampling(each, name, seed, several)
+    # what is cheap first: the law that is violated is seen there, and the rest of the budget is for what is not
+    chosen.sort(key=lambda pair: find_target(pair[1]).size)
+    for left, (each, name) in zip(range(len(chosen), 0, -1), chosen, strict=True):
+        with share(left):
+            result = by_sampling(each, name, seed, several)
         if each is not subject and result.verdict == "pass":
             result = dataclasses.replace(result, meets=[*result.meets, o.GRADIENT_NOISE.name])
         found.append(result)

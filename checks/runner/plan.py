@@ -17,6 +17,7 @@ from sgmcmc_verification.checks.core.conclusion import Plan as Record
 from sgmcmc_verification.checks.core.lookup import resolve
 from sgmcmc_verification.checks.core.preflight import preflight
 from sgmcmc_verification.checks.core.selection import claims_of
+from sgmcmc_verification.checks.core.time_limit import BUDGET
 from sgmcmc_verification.checks.registry import STATEMENTS, check_of, find_check
 from sgmcmc_verification.checks.runner.check_sets import CheckSet, find_set, newest
 from sgmcmc_verification.checks.runner.due import due as due_of
@@ -99,6 +100,7 @@ class Plan:
         chains: fraction of the chains of the checks that sample.
         law_only: faults of conduct do not fail the run.
         timeout: seconds for one statement; None for no limit.
+        budget: seconds of CPU for the runs of one sampler where its statements leave its law open; None for no end.
         numerics: statements for which a proof stands run as well.
         strangers: the default subjects that no registry knows, for the preflight.
         check_set: by which the samplers are judged.
@@ -116,6 +118,7 @@ class Plan:
     law_only: bool = False
     numerics: bool = False
     timeout: float | None = None
+    budget: float | None = BUDGET
     check_set: CheckSet = field(default_factory=newest)
     shard: str = ""
 

@@ -16,6 +16,7 @@ from sgmcmc_verification.checks.core.check import Case, require_stationary_law, 
 from sgmcmc_verification.checks.core.finding import Finding
 from sgmcmc_verification.checks.core.obligations import BRANCHES, KNOWN_DRAWS, of_target
 from sgmcmc_verification.checks.core.selection import nowhere
+from sgmcmc_verification.checks.end_points.budget import joined, pieces
 from sgmcmc_verification.checks.end_points.error_rates import (
     Sensitivity,
     decide_statistically,
@@ -108,15 +109,19 @@ def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: 
         count = min(count, max(LEAST, enough(amplified * spread.max(), promised * aim, tests)))
 
     def run(stage: int, n: int) -> Sequence[Outcome]:
-        values = []
-        for k in range(1 if exact else 3):
-            starts = runs.starts(stage_seed(seed, stage, 10 + k), n)
-            lengths = (steps + discard) * more**k, discard * more**k
-            means, _ = runs.means(stage_seed(seed, stage, 20 + k), starts, h / 2**k, *lengths)
-            if not np.isfinite(means).all():
-                return [not_finite("averages that are not finite", n, UNIT)]
-            values.append(means - share * (functions.values(starts) - functions.expected))
-        return outcomes_of(np.stack(values), order, functions.expected, functions.names, UNIT)
+        sizes = range(1 if exact else 3)
+        starts = [runs.starts(stage_seed(seed, stage, 10 + k), n) for k in sizes]
+        parts = []
+        for piece in pieces(n, runs.piece, "runs"):
+            values = []
+            for k in sizes:
+                x, lengths = starts[k][piece], ((steps + discard) * more**k, discard * more**k)
+                means, _ = runs.means(stage_seed(seed, stage, 20 + k), x, h / 2**k, *lengths, made=piece.start)
+                if not np.isfinite(means).all():
+                    return [not_finite("averages that are not finite", n, UNIT)]
+                values.append(means - share * (functions.values(x) - functions.expected))
+            parts.append(np.stack(values))
+        return outcomes_of(joined(parts), order, functions.expected, functions.names, UNIT)
 
     what = f"{rejected:.0%} of the steps rejected, " if rejected else ""
     return decide_statistically(

@@ -41,6 +41,7 @@ from sgmcmc_verification.checks.core.check import (
 from sgmcmc_verification.checks.core.finding import Finding
 from sgmcmc_verification.checks.core.obligations import BRANCHES, KNOWN_DRAWS, MANY, of_target
 from sgmcmc_verification.checks.core.selection import nowhere
+from sgmcmc_verification.checks.end_points.budget import joined, pieces
 from sgmcmc_verification.checks.end_points.error_rates import (
     Sensitivity,
     decide_statistically,
@@ -71,6 +72,8 @@ MORE, SPARE = 8, 1.5
 """Factor by which they may grow to see what is promised; of what the pilots say is needed, for they are few."""
 SEVERAL = 8
 """Steps of the second statement."""
+PIECES = 16
+"""Pieces of runs, which are much longer, between two looks at the budget."""
 PILOTS = 1 << 11
 """Steps that tell the Dirichlet form and the multiples; they are used for nothing else."""
 PILOT, PLACES = 999, 64
@@ -211,14 +214,20 @@ class Steps:
         """The steps in words."""
         return "a step" if self.number == 1 else f"{self.number} steps"
 
-    def changes(self, stage: int, count: int, hs: Sequence[float]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def starts(self, stage: int, count: int) -> np.ndarray:
+        """Exact draws (count, n) of z."""
+        return self.runs.starts(stage_seed(self._seed, stage, 10), count)
+
+    def changes(
+        self, stage: int, starts: np.ndarray, hs: Sequence[float], made: int = 0
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """f(x') - f(x) (N, K) of steps of each size, and two variables (2, N, K) of mean zero that move with it.
 
-        Starts and keys are the same at each size: what they have in common cancels in an extrapolation.
+        Keys are the same at each size: what they have in common cancels in an extrapolation. `made` steps of this stage
+        were before these.
         """
         runs, half = self.runs, self._half
         read = runs.functions.values
-        starts = runs.starts(stage_seed(self._seed, stage, 10), count)
         places = np.broadcast_to(self._place, starts.shape)
         before, rest = read(starts), read(places)
         cos, sin = before[:, :half], before[:, half : 2 * half]
@@ -227,10 +236,13 @@ class Steps:
         bends = np.concatenate([mean_cos - cos, mean_sin - sin], axis=1)
         keys = stage_seed(self._seed, stage, 20)
         for h in hs:
-            after, moved = (runs.means(keys, x, h, self.number, self.number - 1)[0] for x in (starts, places))
+            after, moved = (self._ends(keys, x, h, made) for x in (starts, places))
             n = (moved - rest)[:, 2 * half :]
             controls = np.stack([slopes * np.tile(n, 2), bends * np.tile(n**2 / 2, 2)])
             yield (after - before)[:, : 2 * half], controls
+
+    def _ends(self, keys: int, starts: np.ndarray, h: float, made: int) -> np.ndarray:
+        return self.runs.means(keys, starts, h, self.number, self.number - 1, made)[0]
 
 
 def with_phases(functions: Functions) -> Functions:
@@ -258,7 +270,7 @@ def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
     alone = runs.auxiliary is None
     count = OF_HOSTS if runs.host else OF_MANY if runs.target.size >= MANY else EXACT if exact else RATES
     hs = [h] if exact else [h, h / 2, h / 4]
-    pilots = list(steps.changes(PILOT, min(PILOTS, count // 4), hs))
+    pilots = list(steps.changes(PILOT, steps.starts(PILOT, min(PILOTS, count // 4)), hs))
     # its own at each size: a momentum that is drawn afresh in every step makes it go like h^2
     forms = np.array([np.mean(changes**2, axis=0)[steps.noisy] / 2 for changes, _ in pilots])
     moved = forms.min(axis=0) > 0
@@ -268,18 +280,26 @@ def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
         raise OutOfReach("no step moves the state by a finite amount, in the directions that are looked at")
     factors = [multiples(*pilot) for pilot in pilots]
 
-    def judged(pairs: Iterable[tuple[np.ndarray, np.ndarray]]) -> Sequence[Outcome]:
+    def rates_of(pairs: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         values = []
         for form, factor, (changes, controls) in zip(forms, factors, pairs, strict=True):
             rates = changes - np.einsum("ck,cnk->nk", factor, controls)
             values.append(rates[:, moved] / form[moved])
+        return np.stack(values)
+
+    def judged(values: np.ndarray) -> Sequence[Outcome]:
         if not np.isfinite(values).all():
-            return [not_finite("a step that is not finite", len(values[0]), UNIT)]
+            return [not_finite("a step that is not finite", values.shape[1], UNIT)]
         # an order of the position alone says less of z
         order = order_of(claims) if alone else 1
-        return outcomes_of(np.stack(values), order, np.zeros(len(used)), used, UNIT)
+        return outcomes_of(values, order, np.zeros(len(used)), used, UNIT)
 
-    seen = judged(pilots)
+    def run(stage: int, n: int) -> Sequence[Outcome]:
+        starts = steps.starts(stage, n)
+        some = pieces(n, PIECES * runs.piece, "steps")
+        return judged(joined([rates_of(steps.changes(stage, starts[piece], hs, piece.start)) for piece in some]))
+
+    seen = judged(rates_of(pilots))
     worst = min(seen, key=lambda o: o.log_p)
     if not alone and math.log(len(seen)) + worst.log_p < math.log(DOUBT):
         raise OutOfReach(f"{UNKNOWN} (by sampling, {worst.name} changes in {steps.what})")
@@ -293,7 +313,7 @@ def _judge(steps: Steps, h: float, rejected: float, exact: bool) -> Finding:
     what = f"{rejected:.0%} of the steps rejected, " if rejected else ""
     what += "the change of" if exact else "the limit h -> 0 of the rate of"
     return decide_statistically(
-        lambda stage, n: judged(steps.changes(stage, n, hs)),
+        run,
         first_n=count,
         promised=Sensitivity(promised, chains=count, primary=lambda o: primary(o.name)),
         allowance_source="nothing" if exact else "the correction of order h^(q+1), extrapolated away last",
