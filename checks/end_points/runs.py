@@ -96,7 +96,7 @@ class Runs:
     @property
     def piece(self) -> int:
         """Number of runs between two looks at the budget."""
-        return HOST_PIECE if self.host else 4 * BLOCK
+        return HOST_PIECE if self.host else BLOCK
 
     def means(
         self, seed: int, starts: np.ndarray, h: float, steps: int, discard: int, made: int = 0

@@ -12,6 +12,7 @@ from sgmcmc_verification.checks.core import obligations as o
 from sgmcmc_verification.checks.core.accept_step import tests_proposals
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.check import Statement
 from sgmcmc_verification.checks.core.conclusion import Judged, Plan, conclude, unmet
 from sgmcmc_verification.checks.core.result import Result
 from sgmcmc_verification.checks.core.selection import BANANA, HIGH, MATRIX, NETWORK, PYTREE, runs_on
@@ -25,6 +26,7 @@ from sgmcmc_verification.checks.tiers.invariance import (
     law_of_states,
     law_of_steps,
 )
+from sgmcmc_verification.checks.tiers.invariance.law_of_steps import UNKNOWN
 from sgmcmc_verification.samplers.estimators.basic import Minibatch
 from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.capabilities import on_host
@@ -47,6 +49,8 @@ TARGETS = {
 FIRST = (o.GRADIENT_NOISE, o.HIGH_DIMENSION, o.PYTREE, o.DATA)
 WIDEST = (*FIRST, *(each for each in TARGETS if each not in FIRST))
 """The obligations in the order in which runs are chosen: those first whose runs meet others as well."""
+NOT_BY_STEPS = "not by steps"
+"""Key of the reason why runs had to decide."""
 AS_READ = "of its steps as they were read"
 """What is added to the reason of a result of sampling a program in place of a sampler in Python."""
 ALWAYS = (o.GAUSSIAN, o.PLANE)
@@ -115,9 +119,12 @@ def sample(subject: Subject, results: Sequence[Judged], plan: Plan, seed: int) -
     several = bool(chosen) and bool({o.KNOWN_DRAWS.name, o.BRANCHES.name} & set(unmet(results, plan)))
     # what is cheap first: the law that is violated is seen there, and the rest of the budget is for what is not
     chosen.sort(key=lambda pair: find_target(pair[1]).size)
+    steps: Statement | None = law_of_several_steps if several else law_of_steps
     for left, (each, name) in zip(range(len(chosen), 0, -1), chosen, strict=True):
         with share(left):
-            result = by_sampling(each, name, seed, several)
+            result = by_sampling(each, name, seed, steps)
+        if str(result.detail.get(NOT_BY_STEPS, "")).startswith(UNKNOWN):
+            steps = None  # nor is it known on the next target
         if each is not subject and result.verdict == "pass":
             result = dataclasses.replace(result, meets=[*result.meets, o.GRADIENT_NOISE.name])
         found.append(result)
@@ -126,17 +133,20 @@ def sample(subject: Subject, results: Sequence[Judged], plan: Plan, seed: int) -
     return found
 
 
-def by_sampling(subject: Subject, target: str, seed: int, several: bool = False) -> Result:
-    """The law on one target by steps, one or several, or by runs if those cannot decide, or see more."""
+def by_sampling(subject: Subject, target: str, seed: int, steps: Statement | None = law_of_steps) -> Result:
+    """The law on one target by `steps`, or by runs if those cannot decide, see less, or are None."""
     if find_target(target).finite is not None:
         return execute(law_of_states, subject, target, seed)
     if (read := as_program(subject, target)) is not None:
-        found = by_sampling(read, target, seed, several)
+        found = by_sampling(read, target, seed, steps)
         return dataclasses.replace(found, reason=f"{found.reason} ({AS_READ})", backend="host")
-    if _tests_proposals(subject, target):
+    if steps is None or _tests_proposals(subject, target):
         return execute(law_of_runs, subject, target, seed)
-    result = execute(law_of_several_steps if several else law_of_steps, subject, target, seed)
-    return result if result.verdict in ("pass", "fail", "error") else execute(law_of_runs, subject, target, seed)
+    result = execute(steps, subject, target, seed)
+    if result.verdict in ("pass", "fail", "error"):
+        return result
+    found = execute(law_of_runs, subject, target, seed)
+    return dataclasses.replace(found, detail={**found.detail, NOT_BY_STEPS: result.reason})
 
 
 def _tests_proposals(subject: Subject, target: str) -> bool:

@@ -290,6 +290,9 @@ def _host_run(sampler: Sampler, estimator: Estimator, target: Target, h: float, 
     # of another process, z is all of the state
     steps = 20 if fresh is sampler else HOST_STEPS if usual else HOST_STEPS // 20
     state, worst = sampler.init(np.random.default_rng(0), start_position(sampler, target), estimator), 0.0
+    if fresh is not sampler:
+        # what is set up, or drawn, in the first step is there from then on
+        state = sampler.step(key(0, 2), state, h, estimator)
     seen = lambda s: np.concatenate(
         [np.ravel(np.asarray(leaf, float)) for leaf in jax.tree.leaves((sampler.unpack(s), sampler.position(s)))]
     )
