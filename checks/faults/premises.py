@@ -125,6 +125,17 @@ def of_the_first(count: int) -> Callable[..., SGLD]:
     return build
 
 
+def reads_arrays_apart(target: Target, **options: Any) -> SGLD:
+    """SGLD with minibatches of data whose arrays were shuffled one by one."""
+    terms = target.terms
+    if terms is None:
+        return SGLD(**options)
+    leaves, structure = jax.tree.flatten(terms.data)
+    orders = [np.random.default_rng(i).permutation(terms.size) for i in range(len(leaves))]
+    shuffled = structure.unflatten([a[order] for a, order in zip(leaves, orders, strict=True)])
+    return OwnMinibatches(**options, own=Minibatch(DataTerms(terms.prior, terms.datum, shuffled, terms.size), 2))
+
+
 @dataclass(frozen=True)
 class DropsEstimatorState(SGLD):
     """The state of the estimator stays that of the start."""
@@ -321,6 +332,14 @@ DEFECTS: tuple[Defect, ...] = (
         "sgld",
         of_the_first(100),
         "minibatches of the first hundred data, however many there are: right for up to a hundred",
+        Kill("every_datum_enters", "tiny-gaussian-data", "every block of many data changes the step"),
+        "data",
+    ),
+    planted(
+        "sgld-reads-arrays-apart",
+        "sgld",
+        reads_arrays_apart,
+        "each array of the data has a permutation of its own: the label of a feature is that of another row",
         Kill("every_datum_enters", "tiny-gaussian-data", "every block of many data changes the step"),
         "data",
     ),

@@ -6,6 +6,7 @@ the pull changes in a step under the same key says which blocks were drawn.
 
 A batch that small targets fill hides its weight as well: N / n is 1 there. The same potential may be a part of the
 prior instead. A step that is linear in the gradient then moves by the mean of what the data do to it.
+Entries of different rows, a feature and the label of another, do nothing.
 """
 
 import dataclasses
@@ -38,6 +39,8 @@ from sgmcmc_verification.targets.target import DataTerms, Target
 
 SIZE, BLOCKS = 70_001, 16
 """Data, a prime number of them that 16 bits do not count, and blocks of equal length that they fall into."""
+LABELS = 3
+"""Labels of rows, drawn at random: those of two rows agree once in three times, so that data enter all the same."""
 CHUNK, CHUNKS = 16, 256
 """Keys of a call, and calls: 4096 draws of a block that one datum in 128 is from all miss it once in 10^14 times."""
 FEW = 3
@@ -78,9 +81,11 @@ def pulled(pull: float, size: int = SIZE, by_prior: bool = False) -> tuple[Targe
     block = np.arange(size) * BLOCKS // size
     each = np.full(size, pull * BLOCKS / size)
     share = np.bincount(block, each if by_prior else 0 * each, BLOCKS)
-    data = {"block": jnp.asarray(block), "pull": jnp.asarray(0 * each if by_prior else each)}
+    # a datum whose entries are not of one row pulls nothing
+    rows = jnp.asarray(np.random.default_rng(0).integers(0, LABELS, size))
+    data = {"block": jnp.asarray(block), "pull": jnp.asarray(0 * each if by_prior else each), "row": rows, "same": rows}
     prior = lambda x: jnp.sum(x**2) / 2 + jnp.sum(jnp.asarray(share, x.dtype) * x)
-    terms = Noting(prior, lambda x, datum: datum["pull"] * x[datum["block"]], data, size)
+    terms = Noting(prior, _pull_of, data, size)
     terms.reads = []
     target = Target(
         name=f"pulled-{pull:g}",
@@ -91,6 +96,10 @@ def pulled(pull: float, size: int = SIZE, by_prior: bool = False) -> tuple[Targe
         terms=terms,
     )
     return target, terms.reads
+
+
+def _pull_of(x: Any, datum: Any) -> Any:
+    return jnp.where(datum["row"] == datum["same"], datum["pull"], 0.0) * x[datum["block"]]
 
 
 @lru_cache(maxsize=2)

@@ -163,7 +163,28 @@ def compiled_gradient(of_prior, of_datum):
     return jax.jit(jax.grad(total))
 
 
+def apart(rows):
+    """A function of a Target: SGLD with two data, whose array i has the rows `rows(key, i, N)`."""
+
+    def build(target):
+        terms = target.terms
+
+        def step(key, x, h, estimator):
+            batch_key, noise_key = jax.random.split(key)
+            arrays, form = jax.tree.flatten(terms.data)
+            batch = form.unflatten([jnp.asarray(a)[rows(batch_key, i, terms.size)] for i, a in enumerate(arrays)])
+            total = lambda y: terms.size / 2 * jnp.sum(jax.vmap(terms.datum, (None, 0))(y, batch))
+            g = jax.grad(terms.prior)(x) + jax.grad(total)(x)
+            return x - h * g + jnp.sqrt(2 * h) * normal(noise_key, x)
+
+        return simple_sampler(step)
+
+    return build
+
+
 MISWEIGHED = {
+    "each array by a key of its own": apart(lambda k, i, n: jax.random.randint(jax.random.fold_in(k, i), (2,), 0, n)),
+    "labels of the next row": apart(lambda k, i, n: (jax.random.randint(k, (2,), 0, n) + (i == 3)) % n),
     "by importance": by_importance(correct=False),
     "in NumPy, no factor N / n": in_numpy(weight=lambda size: 1.0),
     "in NumPy, by importance": in_numpy(heavy),
@@ -179,6 +200,7 @@ MISWEIGHED = {
 }
 WEIGHED = {
     "N / n": drawing(batch(lambda size, n: size / n)),
+    "each array by the same rows": apart(lambda k, i, n: jax.random.randint(k, (2,), 0, n)),
     "one datum": drawing(batch(lambda size, n: size, 1)),
     "by importance": by_importance(correct=True),
     "in NumPy": in_numpy(),
