@@ -47,6 +47,12 @@ def is_spent() -> bool:
     return ends is not None and time.process_time() >= ends
 
 
+def require_budget() -> None:
+    """Raise Inconclusive if the budget has ended."""
+    if is_spent():
+        raise Inconclusive("the budget (--budget) had ended before")
+
+
 def pieces(count: int, size: int, what: str) -> Iterator[slice]:
     """Slices of `size` that make up `range(count)`, until the budget has ended; none if it had ended before.
 
@@ -68,5 +74,5 @@ def pieces(count: int, size: int, what: str) -> Iterator[slice]:
 def joined(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Values (k, n, K) of n runs from those of pieces. Raises Inconclusive if the budget ended before the first."""
     if not parts:
-        raise Inconclusive("the budget (--budget) had ended before")
+        require_budget()
     return np.concatenate(parts, axis=1)

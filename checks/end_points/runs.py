@@ -16,6 +16,7 @@ from sgmcmc_verification.checks.core.check import OutOfReach
 from sgmcmc_verification.checks.core.compilation import OPTIMISED
 from sgmcmc_verification.checks.core.preflight import signature
 from sgmcmc_verification.checks.end_points.bounded_loops import bounded_sampler
+from sgmcmc_verification.checks.end_points.budget import require_budget
 from sgmcmc_verification.checks.end_points.functions import Auxiliary, Functions
 from sgmcmc_verification.checks.exact_laws.exact_draws import draw_positions
 from sgmcmc_verification.checks.tracing.step_map import host_ravel, host_unravel
@@ -177,7 +178,8 @@ def step_size_of(runs: Runs, usual: float, seed: int, tests: bool = True) -> tup
     run, rejected or not: one that never rejects what it should is nearly right at the usual one. Raises OutOfReach if
     not even the usual one can be run.
     """
-    trials, steps = 16 if runs.host else TRIALS, 16
+    require_budget()
+    trials, steps = _few(runs, TRIALS, 16), 16
     starts = runs.starts(seed, trials)
     smallest, still = runs.means(seed, starts, TINY * usual, steps, 0)
     tiny = float(still.mean())
@@ -222,7 +224,8 @@ def known_share(runs: Runs, seed: int, h: float, steps: int, discard: int) -> tu
     A start is an exact draw, the expectation of f there is known: less a multiple of f(start) - pi(f) an average has
     the same expectation, and for short runs a much smaller variance. The standard deviations (K,) are of what is left.
     """
-    starts = runs.starts(seed, HOST_PILOTS if runs.host else PILOTS)
+    require_budget()
+    starts = runs.starts(seed, _few(runs, PILOTS, HOST_PILOTS))
     means, _ = runs.means(seed, starts, h, steps, discard)
     if not np.all(np.isfinite(means)):
         return np.zeros(means.shape[1]), np.full(means.shape[1], np.inf)
@@ -231,6 +234,13 @@ def known_share(runs: Runs, seed: int, h: float, steps: int, discard: int) -> tu
     square = np.sum(first**2, axis=0)
     share = np.sum(first * means, axis=0) / np.where(square > 0, square, np.inf)
     return share, np.std(means - share * first, axis=0)
+
+
+def _few(runs: Runs, compiled: int, host: int) -> int:
+    """A number of runs; in Python, in many dimensions, half of it."""
+    if not runs.host:
+        return compiled
+    return host // 2 if runs.target.size > FEW else host
 
 
 def position_is_all(runs: Runs) -> bool:

@@ -516,7 +516,7 @@ def run_case(request: pytest.FixtureRequest) -> Callable[[Any], None]:
         so_far = request.config.stash[SO_FAR].setdefault(row, [])
         outcomes = [decided(plan, each) for each in case.cases]
         if not case.cases:
-            outcomes = sampled(plan, case.subject, so_far, case.seed, _shown(request.config))
+            outcomes = sampled(plan, case.subject, so_far, case.seed, shown_on(request.config))
         results = [each.result for each in outcomes]
         if not results:
             pytest.skip("nothing is left open")
@@ -531,8 +531,8 @@ def run_case(request: pytest.FixtureRequest) -> Callable[[Any], None]:
     return run
 
 
-def _shown(config: pytest.Config) -> Callable[[str], None] | None:
-    """What writes a line over the last one on a terminal; None where nobody looks at one."""
+def shown_on(config: pytest.Config) -> Callable[[str], None] | None:
+    """A function that writes a line over the last one on a terminal; None where nobody looks at one."""
     out = config.pluginmanager.get_plugin("terminalreporter")
     if out is None or not out.isatty or _is_worker(config):
         return None

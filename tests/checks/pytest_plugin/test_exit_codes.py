@@ -11,7 +11,7 @@ from sgmcmc_verification.checks.core.result import SCHEMA, Result
 
 ROOT = Path(__file__).resolve().parents[3]
 CODE = """
-import jax, jax.numpy as jnp
+import jax, jax.numpy as jnp, numpy as np
 
 class Walk:
     noise, kind = 2.0, None
@@ -27,7 +27,25 @@ class Half(Walk):
 class Typed(Walk):
     kind = "float64"
 
-right, wrong, typed = Walk(), Half(), Typed()
+class Slices(Walk):
+    backend = "host"
+
+    def step(self, rng, state, step_size, estimator):
+        level = lambda x: -float(estimator.estimate(rng, (), x)[0].potential)
+        x = np.array(state)
+        for i in np.ndindex(x.shape):
+            height, low = level(x) - rng.exponential(), x[i] - 2 * rng.random()
+            high = low + 2
+            while True:
+                y = x.copy()
+                y[i] = rng.uniform(low, high)
+                if level(y) >= height:
+                    break
+                low, high = (y[i], high) if y[i] < x[i] else (low, y[i])
+            x = y
+        return x
+
+right, wrong, typed, right_by_slices = Walk(), Half(), Typed(), Slices()
 """
 ENTRY = '[[expected_failure]]\nsampler = "{}"\nstatement = "{}"\nreason = "r"\nissue = "i"\n'
 
@@ -44,6 +62,19 @@ def verify(tmp_path, capsys):
         return int(code), capsys.readouterr().out
 
     return run
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "soon"])
+def test_a_budget_that_is_none_is_a_mistake_on_the_command_line(verify, given):
+    code, _ = verify("right", "--budget", given)
+    assert code == 4
+
+
+def test_runs_that_the_budget_has_ended_leave_the_law_undecided_and_say_so(verify):
+    code, text = verify("right_by_slices", "--budget", "0.001")
+    assert code == 1, text
+    assert text.count("INCONCLUSIVE") > 0
+    assert "the budget (--budget) had ended before" in " ".join(text.split())
 
 
 LAW = ("--tier", "law", "--target", "gaussian-1d-scaled", "-k", "gaussian_limit")

@@ -1,6 +1,7 @@
 """What is printed of a sampler: the conclusion first, at most 12 lines for a pass and 40 for a failure."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,6 +9,7 @@ from sgmcmc_verification.checks.core.conclusion import Judged, conclude
 from sgmcmc_verification.checks.core.conclusion import Plan as Record
 from sgmcmc_verification.checks.core.obligations import OBLIGATIONS
 from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.pytest_plugin.plugin import shown_on
 from sgmcmc_verification.checks.pytest_plugin.terminal import table, worst
 from sgmcmc_verification.checks.runner.expected_failures import ExpectedFailure
 from sgmcmc_verification.checks.runner.plan import Plan
@@ -51,6 +53,29 @@ def squeezed(lines):
 
 def renamed(result, number, **facts):
     return dataclasses.replace(result, statement=f"{result.statement}_{number}", **facts)
+
+
+class Screen:
+    """A reporter of pytest that keeps what it is told to write."""
+
+    def __init__(self, isatty):
+        self.isatty, self.written = isatty, []
+
+    def rewrite(self, line, **markup):
+        self.written.append((line, markup))
+
+    def flush(self):
+        self.written.append("flush")
+
+
+@pytest.mark.parametrize("isatty", [True, False])
+def test_runs_show_how_far_they_are_on_a_terminal_alone(isatty):
+    screen = Screen(isatty)
+    config = SimpleNamespace(pluginmanager=SimpleNamespace(get_plugin=lambda name: screen))
+    show = shown_on(config)
+    if show:
+        show("runs: 8 of 480, 3 s")
+    assert screen.written == ([("runs: 8 of 480, 3 s", {"erase": True}), "flush"] if isatty else [])
 
 
 def test_a_pass_says_what_holds_to_which_order_and_what_would_have_been_seen():

@@ -17,6 +17,7 @@ from sgmcmc_verification.checks.runner import fallback
 from sgmcmc_verification.checks.runner.due import due
 from sgmcmc_verification.checks.runner.fallback import TARGETS, pending, sample
 from sgmcmc_verification.checks.tiers.invariance import law_of_runs
+from sgmcmc_verification.checks.tiers.invariance.law_of_steps import UNKNOWN
 from sgmcmc_verification.samplers.estimators.basic import Exact, Minibatch
 from sgmcmc_verification.samplers.registry import SAMPLERS, sampler_row
 from sgmcmc_verification.targets.registry import target
@@ -119,6 +120,23 @@ def test_a_run_that_meets_several_obligations_is_made_once():
     results, plan = without("gradient-noise", "data", "gaussian", "high-dimension", "line")
     names = [name for _, name in pending(SGLD, results, plan)]
     assert names == ["tiny-gaussian-data", "gaussian-50d", "anharmonic"]
+
+
+def test_targets_of_few_coordinates_come_first_and_steps_are_tried_no_more_where_the_rest_has_no_known_law(monkeypatch):
+    ran = []
+
+    def run(statement, subject, name, seed):
+        ran.append((statement.name, name))
+        if statement.name == "law_of_steps":
+            return dataclasses.replace(judged("out-of-reach", name=statement.name).result, reason=UNKNOWN)
+        return judged("pass", name=statement.name).result
+
+    monkeypatch.setattr(fallback, "execute", run)
+    results, plan = without("high-dimension", "line", "plane")
+    found = sample(SGLD, results, plan, 1)
+    names = ["anharmonic", BANANA, "gaussian-50d"]
+    assert ran == [("law_of_steps", names[0]), *(("law_of_runs", name) for name in names)]
+    assert [r.detail.get(fallback.NOT_BY_STEPS) for r in found] == [UNKNOWN, None, None]
 
 
 def test_runs_that_fail_meet_nothing(monkeypatch):

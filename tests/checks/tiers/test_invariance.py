@@ -225,15 +225,28 @@ def test_an_extrapolated_limit_is_accepted_when_the_bias_vanishes_and_rejected_w
     assert not limit_test(noise + 0.3 * (h**2)[:, None], 2, 0.0, "f").rejects(1e-6)
 
 
-def test_limit_test_holds_its_level_and_sees_what_it_says():
+@pytest.mark.parametrize("power", [1.0, 1.5, 2.0, 3.0, 4.0])
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_limit_from_two_step_sizes_grants_any_power_from_the_order_on_and_no_lower_one(order, power):
+    h = np.array([0.4, 0.1])
+    noise = 1e-6 * np.random.default_rng(14).standard_normal((2, 400))
+    found = limit_test(noise + 0.3 * (h**power)[:, None], order, 0.0, "f")
+    assert found.rejects(1e-6) == (power < order)
+    assert limit_test(noise + 0.3 * (h**power)[:, None] + 0.2, order, 0.0, "f").rejects(1e-6)
+
+
+@pytest.mark.parametrize("sizes", [2, 3])
+def test_limit_test_holds_its_level_and_sees_what_it_says(sizes):
     rng, n, runs = np.random.default_rng(12), 400, 1500
-    h = 0.4 / 2.0 ** np.arange(3)
+    h = np.array({2: [0.4, 0.1], 3: [0.4, 0.2, 0.1]}[sizes])
     bias = (0.1 * h)[:, None]
-    null = [limit_test(rng.standard_normal((3, n)) + bias, 1, 0.0, "f") for _ in range(runs)]
+    null = [limit_test(rng.standard_normal((sizes, n)) + bias, 1, 0.0, "f") for _ in range(runs)]
     rejected = sum(o.rejects(0.05) for o in null)
     assert stats.binom.sf(rejected - 1, runs, 0.05) > 1e-6
     shift = null[0].detectable(0.05, 0.9)
-    seen = sum(limit_test(rng.standard_normal((3, n)) + bias + shift, 1, 0.0, "f").rejects(0.05) for _ in range(300))
+    seen = sum(
+        limit_test(rng.standard_normal((sizes, n)) + bias + shift, 1, 0.0, "f").rejects(0.05) for _ in range(300)
+    )
     assert stats.binom.cdf(seen, 300, 0.9) > 1e-6
 
 

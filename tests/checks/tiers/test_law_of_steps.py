@@ -221,7 +221,7 @@ def steps():
 
 def test_what_is_taken_off_has_mean_zero_and_most_of_the_variance(steps):
     some, functions = steps
-    ((changes, controls),) = some.changes(0, 1 << 15, [1e-3])
+    ((changes, controls),) = some.changes(0, some.starts(0, 1 << 15), [1e-3])
     error = controls.std(axis=1) / np.sqrt(controls.shape[1])
     assert np.abs(controls.mean(axis=1) / error).max() < 6
     factors = MODULE.multiples(changes, controls)
@@ -244,7 +244,8 @@ def test_the_rate_of_an_error_of_the_noise_is_the_closed_form():
     law = target("gaussian-1d-scaled")
     runs = Runs(subject(wrong, law.name), law, with_phases(functions), long=False)
     h = 1e-3 / law.curvature
-    ((changes, _),) = Steps(runs, functions, 1, 3).changes(0, 1 << 16, [h])
+    steps = Steps(runs, functions, 1, 3)
+    ((changes, _),) = steps.changes(0, steps.starts(0, 1 << 16), [h])
     k = functions.names.index(name)
     form = np.mean(changes[:, k] ** 2) / 2
     rate, error = changes[:, k].mean() / form, changes[:, k].std() / np.sqrt(1 << 16) / form
