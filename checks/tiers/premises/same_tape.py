@@ -8,15 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
-from sgmcmc_verification.checks.core.error_origin import one_line
+from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.precision import in_dtype
 from sgmcmc_verification.checks.core.selection import informative
 from sgmcmc_verification.checks.core.start_position import start_state
+from sgmcmc_verification.checks.proof.hosts.generators import KeyedGenerator
+from sgmcmc_verification.checks.proof.hosts.tensors import is_of_torch
 from sgmcmc_verification.checks.tracing.noise_tape import Noise, record, require_fed
-from sgmcmc_verification.checks.tracing.step_map import ravel_floats
-from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.checks.tracing.step_map import host_ravel, ravel_floats
+from sgmcmc_verification.samplers.interface.capabilities import MappedSampler, on_host
 from sgmcmc_verification.samplers.interface.claims import Claims, ParticleLaw
+from sgmcmc_verification.samplers.interface.sampler import Sampler
 
 STEPS = 50
 """Steps of the longer comparison."""
@@ -36,14 +39,9 @@ UNITS = 256.0
 def same_tape(case: Case) -> Finding:
     """At the same values of all draws a run in float32 is the run in float64, to the round-off of single precision."""
     sampler = case.subject.sampler(case.target)
-    if on_host(sampler):
-        raise OutOfReach("host samplers are not traced")
     if isinstance(sampler.claims, Claims) and ParticleLaw in sampler.claims:
         raise NotApplicable("a particle method draws no noise")
-    start = start_state(sampler, jax.random.key(0), case.target.example, case.subject.estimator(case.target))
-    # one z for both: what of a state is a cache is found out by running, and may come out otherwise in float32
-    read = lambda state: [ravel_floats(tree)[0] for tree in (sampler.unpack(state), sampler.position(state))]
-    single, double = (_run(case, name, start, read) for name in ("float32", "float64"))
+    single, double = (_both_of_host if on_host(sampler) else _both)(case, sampler)
     if not np.all(np.isfinite(double)):
         raise OutOfReach("the run in float64 is not finite")
     scale = 1 + np.abs(double).max(axis=1)
@@ -62,6 +60,41 @@ def same_tape(case: Case) -> Finding:
         unit="relative to 1 + the largest entry",
         step_size=case.step_size,
     )
+
+
+def _both(case: Case, sampler: Sampler) -> tuple[np.ndarray, np.ndarray]:
+    """(STEPS, n + d): z and position along a run in float32 and in float64, at given draws."""
+    start = start_state(sampler, jax.random.key(0), case.target.example, case.subject.estimator(case.target))
+    # one z for both: what of a state is a cache is found out by running, and may come out otherwise in float32
+    read = lambda state: [ravel_floats(tree)[0] for tree in (sampler.unpack(state), sampler.position(state))]
+    single, double = (_run(case, name, start, read) for name in ("float32", "float64"))
+    return single, double
+
+
+def _both_of_host(case: Case, sampler: Sampler) -> tuple[np.ndarray, np.ndarray]:
+    """Positions (STEPS, d) of both runs of a sampler whose draws are those of the generator of NumPy it is given."""
+    if isinstance(sampler, MappedSampler) or is_of_torch(sampler):
+        raise OutOfReach("the draws of the sampler are not those of a generator of NumPy")
+    single, double, again = (_run_on_host(case, name) for name in ("float32", "float64", "float64"))
+    if not np.array_equal(double, again, equal_nan=True):
+        raise OutOfReach("the sampler has draws, or a memory, of its own")
+    return single, double
+
+
+def _run_on_host(case: Case, dtype: str) -> np.ndarray:
+    target = in_dtype(case.target, dtype)
+    try:
+        sampler, estimator = case.subject.sampler(target), case.subject.estimator(target)
+        first, *keys = jax.random.split(jax.random.key(0), STEPS + 1)
+        position = jax.tree.map(np.array, target.example)
+        state, rows = sampler.init(KeyedGenerator(first), position, estimator), []
+        with np.errstate(all="ignore"):  # what overflows in single precision is what is looked for
+            for key in keys:
+                state = sampler.step(KeyedGenerator(key), state, case.step_size, estimator)
+                rows.append(host_ravel(sampler.position(state)).astype(float))
+    except RAISED as error:
+        raise OutOfReach(f"no step can be taken in this precision ({one_line(error, 120)})") from None
+    return np.stack(rows)
 
 
 def _cast(tree: Any, like: Any) -> Any:

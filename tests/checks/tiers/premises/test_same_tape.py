@@ -1,5 +1,6 @@
 """Single precision: a step that is another one in float32 is found, one that loses only digits passes."""
 
+import math
 from pathlib import Path
 
 import jax
@@ -53,6 +54,111 @@ SAME = {
 }
 
 
+class OnHost:
+    """Euler's step of Langevin's equation in NumPy, with what is made of a draw, of the gradient and of the end."""
+
+    backend = "host"
+
+    def __init__(self, noise=lambda e, x: e, drift=lambda g, x: g, end=lambda x: x):
+        self.noise, self.drift, self.end = noise, drift, end
+
+    def step(self, rng, x, step_size, estimator):
+        g = np.asarray(estimator.estimate(rng, (), x)[0].gradient).astype(x.dtype)
+        e = self.noise(rng.standard_normal(x.shape).astype(x.dtype), x)
+        moved = x - x.dtype.type(step_size) * self.drift(g, x) + x.dtype.type(np.sqrt(2 * step_size)) * e
+        return self.end(moved.astype(x.dtype))
+
+
+class WalkOnHost:
+    """Metropolis' walk in place, with numbers of Python."""
+
+    backend = "host"
+
+    def step(self, rng, x, step_size, estimator):
+        energy = lambda y: float(estimator.estimate(rng, (), y)[0].potential)
+        y = x.copy()
+        y += math.sqrt(2 * step_size) * rng.standard_normal(x.shape, dtype=x.dtype)
+        return y if math.log(1 - rng.random()) < energy(x) - energy(y) else x
+
+
+class SliceOnHost:
+    """A slice of each coordinate, whose bracket shrinks."""
+
+    backend = "host"
+
+    def step(self, rng, x, step_size, estimator):
+        energy, x = (lambda y: float(estimator.estimate(rng, (), y)[0].potential)), x.copy()
+        for i in np.ndindex(x.shape):
+            level, low = energy(x) + rng.exponential(), x[i] - 2 * rng.random()
+            high, start = low + 2, x[i]
+            while True:
+                x[i] = rng.uniform(low, high)
+                if energy(x) <= level:
+                    break
+                low, high = (x[i], high) if x[i] < start else (low, x[i])
+        return x
+
+
+class InDoubleInside:
+    """All of the step in float64, whatever the position is."""
+
+    backend = "host"
+
+    def step(self, rng, x, step_size, estimator):
+        y = np.asarray(x, np.float64)
+        g = np.asarray(estimator.estimate(rng, (), x)[0].gradient, np.float64)
+        return (y - step_size * g + np.sqrt(2 * step_size) * rng.standard_normal(y.shape)).astype(x.dtype)
+
+
+class SummedOnHost:
+    """A running sum of 1e8 and more, from which the position is taken back."""
+
+    backend = "host"
+
+    def init(self, rng, position, estimator):
+        return position + position.dtype.type(1e8)
+
+    def position(self, state):
+        return state - state.dtype.type(1e8)
+
+    def step(self, rng, state, step_size, estimator):
+        x = self.position(state)
+        g = np.asarray(estimator.estimate(rng, (), x)[0].gradient)
+        return (state - step_size * g + np.sqrt(2 * step_size) * rng.standard_normal(x.shape)).astype(state.dtype)
+
+
+class NumbersOfItsOwn(OnHost):
+    """Draws of a generator that goes on from object to object."""
+
+    rng = np.random.default_rng(0)
+
+    def step(self, rng, x, step_size, estimator):
+        return super().step(self.rng, x, step_size, estimator)
+
+
+single_on_host = lambda x: x.dtype == np.float32
+OTHER |= {
+    "NumPy: half of the noise in float32": OnHost(lambda e, x: e / 2 if single_on_host(x) else e),
+    "NumPy: positions kept in float16": OnHost(
+        end=lambda x: x.astype(np.float16).astype(x.dtype) if single_on_host(x) else x
+    ),
+    "NumPy: squares that overflow": OnHost(
+        drift=lambda g, x: g / np.sqrt(np.sum((x.dtype.type(1e25) * g) ** 2)) * np.sum(x.dtype.type(1e25) * np.abs(g))
+    ),
+    "NumPy: an epsilon below the least float32": OnHost(
+        drift=lambda g, x: g * x.dtype.type(1e-60) / x.dtype.type(1e-60)
+    ),
+    "NumPy: digits that cancel": SummedOnHost(),
+}
+SAME |= {
+    "NumPy: Euler": OnHost(),
+    "NumPy: Metropolis' walk in place": WalkOnHost(),
+    "NumPy: slices": SliceOnHost(),
+    "NumPy: float64 inside": InDoubleInside(),
+    "NumPy: a gradient summed in float64": OnHost(drift=lambda g, x: np.sum(g[None], 0, np.float64).astype(x.dtype)),
+}
+
+
 @pytest.mark.parametrize("name", OTHER)
 def test_a_step_that_is_another_one_in_float32_fails(name):
     finding = decide(same_tape, OTHER[name], WELL)
@@ -90,6 +196,11 @@ def test_a_step_that_cannot_be_traced_in_float32_is_out_of_reach():
 
     with pytest.raises(OutOfReach, match="cannot be traced in this precision"):
         decide(same_tape, Picky(), WELL)
+
+
+def test_a_sampler_in_python_with_draws_of_its_own_is_out_of_reach():
+    with pytest.raises(OutOfReach, match="draws, or a memory, of its own"):
+        decide(same_tape, NumbersOfItsOwn(), WELL)
 
 
 def test_draws_that_the_tape_cannot_feed_are_out_of_reach():
