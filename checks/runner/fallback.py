@@ -19,7 +19,7 @@ from sgmcmc_verification.checks.core.selection import BANANA, HIGH, MATRIX, NETW
 from sgmcmc_verification.checks.end_points.budget import share
 from sgmcmc_verification.checks.runner.due import high_on_spaces
 from sgmcmc_verification.checks.runner.execute import execute
-from sgmcmc_verification.checks.runner.read_programs import as_program
+from sgmcmc_verification.checks.runner.read_programs import as_program, as_read
 from sgmcmc_verification.checks.tiers.invariance import (
     law_of_runs,
     law_of_several_steps,
@@ -51,8 +51,6 @@ WIDEST = (*FIRST, *(each for each in TARGETS if each not in FIRST))
 """The obligations in the order in which runs are chosen: those first whose runs meet others as well."""
 NOT_BY_STEPS = "not by steps"
 """Key of the reason why runs had to decide."""
-AS_READ = "of its steps as they were read"
-"""What is added to the reason of a result of sampling a program in place of a sampler in Python."""
 ALWAYS = (o.GAUSSIAN, o.PLANE)
 """Obligations that are sampled where draws are not known or branches cannot be followed, although others were met."""
 
@@ -138,8 +136,7 @@ def by_sampling(subject: Subject, target: str, seed: int, steps: Statement | Non
     if find_target(target).finite is not None:
         return execute(law_of_states, subject, target, seed)
     if (read := as_program(subject, target)) is not None:
-        found = by_sampling(read, target, seed, steps)
-        return dataclasses.replace(found, reason=f"{found.reason} ({AS_READ})", backend="host")
+        return as_read(by_sampling(read, target, seed, steps))
     if steps is None or _tests_proposals(subject, target):
         return execute(law_of_runs, subject, target, seed)
     result = execute(steps, subject, target, seed)

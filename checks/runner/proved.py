@@ -13,23 +13,29 @@ from collections.abc import Mapping
 import jax
 
 from sgmcmc_verification.checks.core.candidate import Subject
-from sgmcmc_verification.checks.core.check import Case, Statement
+from sgmcmc_verification.checks.core.check import NOT_TRACED, Case, Statement
 from sgmcmc_verification.checks.core.conclusion import CONTRADICTS, SHOWN
 from sgmcmc_verification.checks.core.error_origin import RAISED
 from sgmcmc_verification.checks.core.obligations import MANY
 from sgmcmc_verification.checks.core.result import Result
+from sgmcmc_verification.checks.core.selection import claims_of
 from sgmcmc_verification.checks.proof.of_subject import proved_for_vectors, setting_of
 from sgmcmc_verification.checks.proof.settings import PLANE, TREE
 from sgmcmc_verification.checks.registry import PROOFS
 from sgmcmc_verification.checks.runner.execute import cached_target, execute
+from sgmcmc_verification.checks.runner.read_programs import as_program, as_read
 from sgmcmc_verification.checks.tiers.premises.coordinates import same_for_fifty
 from sgmcmc_verification.checks.tiers.premises.data import knows_of_potential_alone
 from sgmcmc_verification.checks.tracing.step_map import is_affine
+from sgmcmc_verification.samplers.interface.claims import ExactLaw
 from sgmcmc_verification.targets.target import Target
 
 CLOSED_FORM, QUADRATURE = "gaussian_limit", "defect"
 WITNESSES = (CLOSED_FORM, QUADRATURE)
 """Statements that a proof does not stand for on the first Gaussian and the first other target, at default options."""
+
+FEW = 2
+"""Coordinates up to which statements about programs are made of what was read of a sampler in Python."""
 
 REPLACEABLE = frozenset(name for proof in PROOFS for name in proof.stands_for)
 
@@ -89,6 +95,12 @@ def _is_program_of_two(subject: Subject, law: Target) -> bool:
         return False
 
 
+def _program_of_exact(subject: Subject, target: str) -> Subject | None:
+    """What was read of the steps of an exact kernel in Python; None in many coordinates, where sampling costs less."""
+    few = cached_target(target).size <= FEW
+    return as_program(subject, target) if few and ExactLaw in claims_of(subject) else None
+
+
 def decide(
     statement: Statement,
     subject: Subject,
@@ -110,6 +122,9 @@ def decide(
     proof = proof_for(statement, subject, target)
     stands = proof if not numerics and not is_witness(statement, subject, target) else ""
     result = execute(statement, subject, target, seed, step_size, stands)
+    if result.reason == NOT_TRACED and (read := _program_of_exact(subject, target)) is not None:
+        found = execute(statement, read, target, seed, step_size)
+        result = as_read(found) if found.verdict in ("pass", "fail") else result
     if proof and result.verdict == "fail":
         result.detail[CONTRADICTS] = proof
     if proof and result.verdict == "inconclusive":  # a witness that sees too little leaves nothing open

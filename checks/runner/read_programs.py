@@ -12,6 +12,7 @@ from typing import Any
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.error_origin import RAISED
+from sgmcmc_verification.checks.core.result import Result
 from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.hosts.of_sampler import read_on_host
 from sgmcmc_verification.checks.proof.hosts.replay import replayed
@@ -23,6 +24,9 @@ from sgmcmc_verification.samplers.interface.capabilities import MappedSampler, o
 from sgmcmc_verification.samplers.interface.sampler import Sampler
 from sgmcmc_verification.targets.target import Target
 
+AS_READ = "of its steps as they were read"
+"""What is added to the reason of a result about a program in place of a sampler in Python."""
+
 
 def _of_torch(subject: Subject, law: Target) -> Sampler:
     """The record of a sampler of torch. Raises Unreadable."""
@@ -30,6 +34,11 @@ def _of_torch(subject: Subject, law: Target) -> Sampler:
         raise Unreadable("a sampler of torch on data, or on another space")
     any_law = any_like(law.example, law.manifold.is_positive)
     return read_on_host(subject.sampler, Exact(any_law), any_law)
+
+
+def as_read(result: Result) -> Result:
+    """A result about a program in place of a sampler in Python, which says so."""
+    return dataclasses.replace(result, reason=f"{result.reason} ({AS_READ})", backend="host")
 
 
 @functools.lru_cache(maxsize=64)

@@ -222,11 +222,12 @@ class SymbolicGenerator(Draws):
 
     Args:
         key: of the step, which JAX records.
+        made: draws of other ways through the step, which are those of this one; new ones are put there.
     """
 
-    def __init__(self, key: Any) -> None:
+    def __init__(self, key: Any, made: dict[Any, jax.Array] | None = None) -> None:
         super().__init__()
-        self.key, self.keys = key, 0
+        self.key, self.keys, self.made = key, 0, {} if made is None else made
 
     def key_of_estimator(self) -> Any:
         """A key for an estimator of JAX, another one each time."""
@@ -235,7 +236,10 @@ class SymbolicGenerator(Draws):
 
     def drawn(self, law: str, shape: tuple[int, ...], *parameters: Any) -> Any:
         """Draws of `jax.random`, whose laws the reader knows."""
-        found = of_key(self.key, self.calls, law, shape, *parameters)
+        call = (self.calls, law, shape, *parameters)
+        if call not in self.made:
+            self.made[call] = of_key(self.key, *call)
+        found = self.made[call]
         if law == "integers":
             return symbolic(found, values=range(*parameters))
         if law == "order":

@@ -107,9 +107,10 @@ class Recorded:
     def step(self, key: Any, state: Held, step_size: Any, estimator: Estimator) -> Held:
         """Take one step."""
         size: Any = Symbol(lax.convert_element_type(step_size, np.float64), positive=True)
+        made: dict[Any, jax.Array] = {}
 
         def stepped() -> Any:
-            generator, before, oracle = _given(key, _opened(state), estimator)
+            generator, before, oracle = SymbolicGenerator(key, made), _opened(state), SymbolicEstimator(estimator)
             return self.host.step(generator, before, size, oracle)
 
         after = self._state(stepped)

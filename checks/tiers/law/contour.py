@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.check import NOT_TRACED, Case, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.selection import everywhere
 from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
@@ -38,7 +38,7 @@ def _contour(case: Case, claim: FlattenedLaw) -> tuple[JaxStep, np.ndarray, np.n
     if not claim.rate:
         raise NotApplicable("no weights of energies are learned")
     if not isinstance(step, JaxStep):
-        raise OutOfReach("host samplers are not traced")
+        raise OutOfReach(NOT_TRACED)
     if target.size != 1:
         raise NotApplicable("for one-dimensional targets")
     step.require_gaussian()

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.check import NOT_TRACED, Case, Inconclusive, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.selection import gaussian
 from sgmcmc_verification.checks.exact_laws.affine_chain import propagate
@@ -42,7 +42,7 @@ def cycle_law(case: Case, cycle: CyclicalSchedule, equation: Diffusion) -> Findi
     if case.target.gaussian is None:
         raise NotApplicable("the target is not Gaussian")
     if not isinstance(step, JaxStep):
-        raise OutOfReach("host samplers are not traced")
+        raise OutOfReach(NOT_TRACED)
     schedule = Cyclical(1.0, LENGTH, EXPLORATION)
     schedule = Cyclical(cycle.explore_above / schedule.explore_above, LENGTH, EXPLORATION)
     numbers = np.arange(CYCLES * LENGTH)

@@ -105,7 +105,9 @@ def _acceptance(move: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
 
     def acceptance(x, xi, h):
         y = move(x, xi, h, jnp.zeros(()))
-        return accepted_share(lambda share: jnp.all(move(x, xi, h, share) == y))
+        # where the ways through a step were read one by one, each computes y by itself
+        near = 64 * EPS * (1 + jnp.abs(y).max())
+        return accepted_share(lambda share: jnp.abs(move(x, xi, h, share) - y).max() <= near)
 
     return acceptance
 

@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 
 from sgmcmc_verification.checks.core.candidate import Subject
-from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.check import NOT_TRACED, Case, Inconclusive, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.obligations import of_target
 from sgmcmc_verification.checks.core.selection import everywhere
@@ -185,7 +185,7 @@ def energy_noise(step: JaxStep) -> float:
 def _seen(subject: Subject, target: Target) -> tuple[JaxStep, float, Exchanges]:
     step, h = step_map(subject, target), subject.step_size(target)
     if not isinstance(step, JaxStep):
-        raise OutOfReach("host samplers are not traced")
+        raise OutOfReach(NOT_TRACED)
     found = exchanges(step, h)
     if not found.noisy and step.sampler.claims[Exchange].energy_variance:
         raise Inconclusive("the noise of the potential, whose variance is claimed, does not enter")

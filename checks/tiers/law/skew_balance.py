@@ -17,7 +17,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from sgmcmc_verification.checks.core.candidate import Subject
-from sgmcmc_verification.checks.core.check import Case, Inconclusive, OutOfReach, statement
+from sgmcmc_verification.checks.core.check import NOT_TRACED, Case, Inconclusive, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.obligations import of_target
 from sgmcmc_verification.checks.core.selection import everywhere
@@ -114,7 +114,7 @@ def skew_detailed_balance(case: Case, reversal: Reversal, equation: Diffusion) -
     """
     step = step_map(case.subject, case.target, stochastic(case.subject, case.target))
     if not isinstance(step, JaxStep):
-        raise OutOfReach("host samplers are not traced")
+        raise OutOfReach(NOT_TRACED)
     program = step.program
     if program.unintercepted:
         raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from sgmcmc_verification.checks.core.check import Case, OutOfReach, statement
+from sgmcmc_verification.checks.core.check import NOT_TRACED, Case, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.selection import informative, last, several
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
@@ -52,7 +52,7 @@ def force_keeps_volume(case: Case, claim: ShearingForce) -> Finding:
     """
     step = step_map(case.subject, case.target)
     if not isinstance(step, JaxStep):
-        raise OutOfReach("host samplers are not traced")
+        raise OutOfReach(NOT_TRACED)
     step.require_gaussian()
     h, n = case.step_size, case.target.size
     point = generic_points(step)[0]
@@ -98,7 +98,7 @@ def exact_without_force(case: Case, claim: ExactFreeMotion, equation: Diffusion)
     free = replace(case.target, potential=lambda x: 0.0 * jnp.sum(ravel_pytree(x)[0]), gaussian=None, terms=None)
     step = step_map(case.subject, free)
     if not isinstance(step, JaxStep):
-        raise OutOfReach("host samplers are not traced")
+        raise OutOfReach(NOT_TRACED)
     n, dynamics, usual = step.size, equation.dynamics(free), case.step_size
     # the block matrix loses what its largest entry times h is to one
     slope = np.abs(np.asarray(jax.jacfwd(dynamics.drift)(jnp.zeros(n)))).sum()

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgmcmc_verification.checks.core.candidate import Subject
-from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.check import NOT_TRACED, Case, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.obligations import BRANCHES
 from sgmcmc_verification.checks.core.selection import informative
@@ -167,7 +167,7 @@ def branches_entered(case: Case) -> Finding:
     """
     step = step_map(case.subject, case.target)
     if not isinstance(step, JaxStep):
-        raise OutOfReach("host samplers are not traced")
+        raise OutOfReach(NOT_TRACED)
     if not isinstance(step.program, Program):
         raise OutOfReach("the step is a map that another process evaluates")
     if not walkable(step.program.jaxpr.jaxpr):

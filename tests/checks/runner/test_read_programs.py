@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from sgmcmc_verification.checks.core.lookup import resolve_object
-from sgmcmc_verification.checks.runner.fallback import AS_READ, by_sampling
-from sgmcmc_verification.checks.runner.read_programs import as_program
+from sgmcmc_verification.checks.runner.fallback import by_sampling
+from sgmcmc_verification.checks.runner.read_programs import AS_READ, as_program
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source
 from sgmcmc_verification.samplers.simple import simple_sampler
