@@ -96,7 +96,7 @@ def _is_program_of_two(subject: Subject, law: Target) -> bool:
 
 
 def _program_of_exact(subject: Subject, target: str) -> Subject | None:
-    """What was read of the steps of an exact kernel in Python; None in many coordinates, where sampling costs less."""
+    """The program that was read of an exact kernel in Python; None in many coordinates, where sampling costs less."""
     few = cached_target(target).size <= FEW
     return as_program(subject, target) if few and ExactLaw in claims_of(subject) else None
 

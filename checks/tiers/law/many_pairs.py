@@ -16,7 +16,7 @@ import numpy as np
 
 from sgmcmc_verification.checks.core.check import NotApplicable
 from sgmcmc_verification.checks.tracing.acceptance import decided
-from sgmcmc_verification.checks.tracing.step_map import Affine, JaxStep, fit_affine
+from sgmcmc_verification.checks.tracing.step_map import LOWEST, Affine, JaxStep, fit_affine
 
 POINTS = 2048
 """Pairs at each step size; half of them start in the bulk, half within a box of `BOX` standard deviations."""
@@ -24,8 +24,12 @@ BULK, BOX, SIGMA = 2.0, 8.0, 3.5
 """Standard deviations of states, and largest normals."""
 OTHERS = 48
 """Pairs of another proposal than that of the bulk that are looked at one by one."""
-SHARES = np.array([1e-6, 1e-4, 1e-2, 0.1, 0.3, 0.6, 0.9, 0.999])
-"""Uniforms at which a step is decided, as shares of the way from what accepts to what rejects."""
+SHARES = np.array([-LOWEST / (1 - LOWEST), 1e-6, 1e-4, 1e-2, 0.1, 0.3, 0.6, 0.9, 0.999])
+"""Uniforms at which a step is decided, as shares of the way from what accepts to what rejects.
+
+The first of them is a uniform of 0, or 1, at which all is accepted that can be: an end that is neither x nor y is that
+of another proposal than the one of the bulk.
+"""
 ROUNDED = 2.0**-23
 """Error of a share, of a uniform in single precision near one."""
 SAME = 1e-9
