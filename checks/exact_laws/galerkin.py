@@ -17,10 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sgmcmc_verification.checks.core.check import NOT_TRACED, NotApplicable, OutOfReach
+from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import law_rule, position_rule
 from sgmcmc_verification.checks.numerics.quadrature import gauss_hermite, neville
-from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, require_traced
 from sgmcmc_verification.samplers.interface.claims import StationaryLaw
 from sgmcmc_verification.targets.target import Target
 
@@ -125,8 +125,7 @@ def polynomials(step: JaxStep, level: int) -> Polynomials:
 
 def require_polynomials(step: JaxStep | HostStep) -> None:
     """Raise NotApplicable, with the reason, for a step whose transfer operator on polynomials is out of reach."""
-    if not isinstance(step, JaxStep):
-        raise OutOfReach(NOT_TRACED)
+    step = require_traced(step)
     if StationaryLaw not in step.sampler.claims:
         raise NotApplicable(f"{step.sampler.claims.law.kind} samplers have no law at a fixed step size")
     if step.target.manifold.dim == step.target.size:

@@ -14,12 +14,12 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from sgmcmc_verification.checks.core.check import NOT_TRACED, NotApplicable, OutOfReach
+from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
 from sgmcmc_verification.checks.exact_laws.assumed_law import assumed_auxiliary
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import auxiliary_law
 from sgmcmc_verification.checks.numerics.observables import observables
 from sgmcmc_verification.checks.numerics.quadrature import noise_rule
-from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, require_traced
 from sgmcmc_verification.samplers.interface.claims import Diffusion
 from sgmcmc_verification.targets.target import Target
 
@@ -59,8 +59,7 @@ def require_grid(step: JaxStep | HostStep) -> None:
     target = step.target
     if target.size != 1 or target.interval is None or target.gaussian is not None:
         raise NotApplicable("for one-dimensional targets that are not Gaussian")
-    if not isinstance(step, JaxStep):
-        raise OutOfReach(NOT_TRACED)
+    step = require_traced(step)
     step.require_gaussian()
     if step.size not in GRIDS:
         raise OutOfReach(f"z has {step.size} coordinates, too many for a grid")

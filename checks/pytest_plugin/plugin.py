@@ -45,20 +45,8 @@ LETTERS = {
     "unexpected pass": ("unexpected pass", "U", ("UNEXPECTED-PASS", {"red": True})),
 }
 ONLY_CHECKS = (
-    *(
-        "sampler",
-        "target",
-        "tier",
-        "seed",
-        "step_size",
-        "chains",
-        "option",
-        "law_only",
-        "numerics",
-        "time_limit",
-        "budget",
-    ),
-    *("report", "json", "expected_failures", "check_set", "shard", "draws", "problems"),
+    *("sampler", "target", "tier", "seed", "step_size", "chains", "option", "law_only", "numerics", "time_limit"),
+    *("budget", "report", "json", "expected_failures", "check_set", "shard", "draws", "problems"),
 )
 """Options that mean nothing to other tests."""
 
@@ -371,17 +359,13 @@ def pytest_configure(config: pytest.Config) -> None:
     from sgmcmc_verification.checks.core.error_origin import one_line, place
     from sgmcmc_verification.checks.core.time_limit import BUDGET, OutOfTime, time_limit
     from sgmcmc_verification.checks.runner.expected_failures import chosen
-    from sgmcmc_verification.checks.runner.plan import make_plan, parse_number
+    from sgmcmc_verification.checks.runner.plan import make_plan
     from sgmcmc_verification.checks.runner.shard import cut, parse_shard
 
     given = config.option
     try:
-        timeout = parse_number("--time-limit", given.time_limit, float) if given.time_limit else TIMEOUT
-        if not timeout > 0:
-            raise BadInput(f"--time-limit {given.time_limit}: must be positive")
-        budget = parse_number("--budget", given.budget, float) if given.budget else BUDGET
-        if not budget > 0:
-            raise BadInput(f"--budget {given.budget}: must be positive")
+        timeout = _seconds("--time-limit", given.time_limit, TIMEOUT)
+        budget = _seconds("--budget", given.budget, BUDGET)
         with time_limit(timeout):
             plan = make_plan(
                 given.sampler,
@@ -394,8 +378,8 @@ def pytest_configure(config: pytest.Config) -> None:
                 given.chains,
                 check_set=given.check_set,
             )
-            plan = dataclasses.replace(plan, law_only=given.law_only, numerics=given.numerics, timeout=timeout)
-            plan = dataclasses.replace(plan, budget=budget)
+            options = {"law_only": given.law_only, "numerics": given.numerics, "timeout": timeout, "budget": budget}
+            plan = dataclasses.replace(plan, **options)
             plan = cut(plan, parse_shard(given.shard)) if given.shard is not None else plan
             if not _is_worker(config):
                 plan.preflight()
@@ -417,6 +401,17 @@ def pytest_configure(config: pytest.Config) -> None:
         stream.flush()
     if given.json and not _is_worker(config):
         config.stash[DOCUMENT] = config.stash[STDOUT] if given.json == "-" else _opened("--json", given.json)
+
+
+def _seconds(flag: str, given: str | None, default: float) -> float:
+    """A time above 0 in seconds. Raises BadInput for anything else."""
+    from sgmcmc_verification.checks.core.bad_input import BadInput
+    from sgmcmc_verification.checks.runner.plan import parse_number
+
+    found = parse_number(flag, given, float) if given else default
+    if not found > 0:
+        raise BadInput(f"{flag} {given}: must be positive")
+    return found
 
 
 def _opened(flag: str, file: str) -> IO[str]:

@@ -73,8 +73,8 @@ def check_sampler(  # noqa: PLR0913 (each is an option of the command line)
     command = f"checks.check_sampler({sampler if isinstance(sampler, str) else (name or name_of(sampler))})"
     with jax.enable_x64(True):
         plan = plan_for(sampler, targets, tiers, claims, name, options, step_size, seed, expected_failures, check_set)
-        plan = dataclasses.replace(plan, step_size=step_size, chains=chains, law_only=law_only, numerics=numerics)
-        plan = dataclasses.replace(plan, budget=budget)
+        options = {"chains": chains, "law_only": law_only, "numerics": numerics, "budget": budget}
+        plan = dataclasses.replace(plan, step_size=step_size, **options)
         plan.preflight()
         outcomes = [decided(plan, case) for case in plan.cases]
         outcomes += sampled(plan, plan.cases[0].subject, [o.judged for o in outcomes], plan.cases[0].seed)

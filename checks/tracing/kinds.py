@@ -8,10 +8,10 @@ import numpy as np
 
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.catalogue import find_target
-from sgmcmc_verification.checks.core.check import NOT_TRACED, Case, Inconclusive, NotApplicable, OutOfReach
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach
 from sgmcmc_verification.checks.tracing.acceptance import decided
 from sgmcmc_verification.checks.tracing.noise_tape import require_fed
-from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, require_traced, step_map
 from sgmcmc_verification.samplers.interface.claims import ExactLaw
 
 SIZES = 1e-3 * 2.0 ** np.arange(0, 13)
@@ -36,9 +36,7 @@ def is_affine(subject: Subject) -> bool:
 
 def single_uniform(case: Case) -> None:
     """Raise OutOfReach unless a traced step draws one uniform, no integer, and all else is known: for `draws=`."""
-    step = step_map(case.subject, case.target)
-    if not isinstance(step, JaxStep):
-        raise OutOfReach(NOT_TRACED)
+    step = require_traced(step_map(case.subject, case.target))
     require_fed(step.program)
     if any(number > 1 for number in step.program.ranges):
         raise OutOfReach("the step draws integers: a mixture of proposals")

@@ -14,7 +14,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from sgmcmc_verification.checks.core.candidate import Subject
-from sgmcmc_verification.checks.core.check import Inconclusive, NotAffine, NotApplicable, OutOfReach
+from sgmcmc_verification.checks.core.check import NOT_TRACED, Inconclusive, NotAffine, NotApplicable, OutOfReach
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, place
 from sgmcmc_verification.checks.core.start_position import start_state
 from sgmcmc_verification.checks.numerics.observables import observables
@@ -464,6 +464,13 @@ def _live_floats(sampler: Any, state: Any, estimator: Any) -> np.ndarray:
         for leaf, flag in zip(leaves, flags, strict=True)
     ]
     return np.asarray(ravel_floats(jax.tree.unflatten(structure, marked))[0]) > 0
+
+
+def require_traced(step: JaxStep | HostStep) -> JaxStep:
+    """The step itself. Raises OutOfReach for one that Python takes."""
+    if not isinstance(step, JaxStep):
+        raise OutOfReach(NOT_TRACED)
+    return step
 
 
 @lru_cache(maxsize=16)

@@ -42,8 +42,8 @@ PROMISED, HOST_PROMISED = 0.5, 1.5
 """Relative error of a variance that is seen."""
 AIMS = ((1, 0.03), (8, 0.15), (math.inf, 0.4))
 """Part of it that runs are made to see, as many as pilots say are needed, by dimension, of an exact kernel."""
-AIM, AIM_OF_MANY = 0.4, 0.7
-"""The same of any other kernel, and in many dimensions."""
+OTHER_AIMS = ((FEW, 0.4), (math.inf, 0.7))
+"""The same of any other kernel."""
 
 
 UNIT = "of a characteristic function"
@@ -104,8 +104,7 @@ def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: 
     order, tests = order_of(claims), len(functions.names)
     amplified = 1.0 if exact else float(np.linalg.norm(coarse_extrapolation(order)[0]))
     if np.isfinite(spread).all() and not runs.host:
-        aim = AIM_OF_MANY if case.target.size > FEW else AIM
-        aim = next(part for most, part in AIMS if case.target.size <= most) if exact else aim
+        aim = next(part for most, part in (AIMS if exact else OTHER_AIMS) if case.target.size <= most)
         count = min(count, max(LEAST, enough(amplified * spread.max(), promised * aim, tests)))
 
     def run(stage: int, n: int) -> Sequence[Outcome]:

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from sgmcmc_verification.checks.core.check import NOT_TRACED, Case, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, statement
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.selection import everywhere
-from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, require_traced, step_map
 from sgmcmc_verification.samplers.interface.claims import FlattenedLaw
 
 EPS = np.finfo(float).eps
@@ -37,8 +37,7 @@ def _contour(case: Case, claim: FlattenedLaw) -> tuple[JaxStep, np.ndarray, np.n
     step, target = step_map(case.subject, case.target), case.target
     if not claim.rate:
         raise NotApplicable("no weights of energies are learned")
-    if not isinstance(step, JaxStep):
-        raise OutOfReach(NOT_TRACED)
+    step = require_traced(step)
     if target.size != 1:
         raise NotApplicable("for one-dimensional targets")
     step.require_gaussian()

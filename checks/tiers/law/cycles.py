@@ -9,13 +9,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sgmcmc_verification.checks.core.check import NOT_TRACED, Case, Inconclusive, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.selection import gaussian
 from sgmcmc_verification.checks.exact_laws.affine_chain import propagate
 from sgmcmc_verification.checks.exact_laws.exact_draws import Gaussian, gaussian_start
 from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
-from sgmcmc_verification.checks.tracing.step_map import Affine, JaxStep, fit_affine, ravel_floats, step_map
+from sgmcmc_verification.checks.tracing.step_map import (
+    Affine,
+    JaxStep,
+    fit_affine,
+    ravel_floats,
+    require_traced,
+    step_map,
+)
 from sgmcmc_verification.samplers.interface.claims import Claims, CyclicalSchedule, Diffusion
 from sgmcmc_verification.samplers.runner.schedules import Cyclical
 from sgmcmc_verification.targets.target import Target
@@ -41,8 +48,7 @@ def cycle_law(case: Case, cycle: CyclicalSchedule, equation: Diffusion) -> Findi
         raise NotApplicable("not a sampler for cyclical step sizes")
     if case.target.gaussian is None:
         raise NotApplicable("the target is not Gaussian")
-    if not isinstance(step, JaxStep):
-        raise OutOfReach(NOT_TRACED)
+    step = require_traced(step)
     schedule = Cyclical(1.0, LENGTH, EXPLORATION)
     schedule = Cyclical(cycle.explore_above / schedule.explore_above, LENGTH, EXPLORATION)
     numbers = np.arange(CYCLES * LENGTH)

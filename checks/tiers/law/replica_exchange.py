@@ -15,14 +15,14 @@ import numpy as np
 import scipy
 
 from sgmcmc_verification.checks.core.candidate import Subject
-from sgmcmc_verification.checks.core.check import NOT_TRACED, Case, Inconclusive, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.obligations import of_target
 from sgmcmc_verification.checks.core.selection import everywhere
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
 from sgmcmc_verification.checks.tracing.acceptance import accepted_share
 from sgmcmc_verification.checks.tracing.noise_tape import Noise
-from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, require_traced, step_map
 from sgmcmc_verification.samplers.interface.claims import Exchange
 from sgmcmc_verification.targets.target import Target
 
@@ -183,9 +183,7 @@ def energy_noise(step: JaxStep) -> float:
 
 
 def _seen(subject: Subject, target: Target) -> tuple[JaxStep, float, Exchanges]:
-    step, h = step_map(subject, target), subject.step_size(target)
-    if not isinstance(step, JaxStep):
-        raise OutOfReach(NOT_TRACED)
+    step, h = require_traced(step_map(subject, target)), subject.step_size(target)
     found = exchanges(step, h)
     if not found.noisy and step.sampler.claims[Exchange].energy_variance:
         raise Inconclusive("the noise of the potential, whose variance is claimed, does not enter")

@@ -17,13 +17,13 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from sgmcmc_verification.checks.core.candidate import Subject
-from sgmcmc_verification.checks.core.check import NOT_TRACED, Case, Inconclusive, OutOfReach, statement
+from sgmcmc_verification.checks.core.check import Case, Inconclusive, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.obligations import of_target
 from sgmcmc_verification.checks.core.selection import everywhere
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
 from sgmcmc_verification.checks.tracing.acceptance import accepted_share, decided
-from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, require_traced, step_map
 from sgmcmc_verification.samplers.estimators.basic import FullEnergy, Minibatch
 from sgmcmc_verification.samplers.interface.claims import Diffusion, Reversal
 from sgmcmc_verification.targets.target import Target
@@ -112,9 +112,7 @@ def skew_detailed_balance(case: Case, reversal: Reversal, equation: Diffusion) -
 
     Source: zhang2020amagold, the theorem on its skew-detailed balance.
     """
-    step = step_map(case.subject, case.target, stochastic(case.subject, case.target))
-    if not isinstance(step, JaxStep):
-        raise OutOfReach(NOT_TRACED)
+    step = require_traced(step_map(case.subject, case.target, stochastic(case.subject, case.target)))
     program = step.program
     if program.unintercepted:
         raise Inconclusive(f"random primitives that the tape cannot feed: {', '.join(program.unintercepted)}")

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from sgmcmc_verification.checks.core.check import NOT_TRACED, Case, OutOfReach, statement
+from sgmcmc_verification.checks.core.check import Case, statement
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.selection import informative, last, several
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
 from sgmcmc_verification.checks.exact_laws.exact_draws import Gaussian
 from sgmcmc_verification.checks.exact_laws.sde_law import EPS, linear_law
-from sgmcmc_verification.checks.tracing.step_map import JaxStep, step_map
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, require_traced, step_map
 from sgmcmc_verification.samplers.estimators.altered import Altered
 from sgmcmc_verification.samplers.interface.claims import Diffusion, ExactFreeMotion, ShearingForce
 
@@ -50,9 +50,7 @@ def force_keeps_volume(case: Case, claim: ShearingForce) -> Finding:
     Euler, which moves position and momentum from the old values of both, has det(I + h^2 grad^2 U - ..) instead: of
     the same order, with energies that grow without friction.
     """
-    step = step_map(case.subject, case.target)
-    if not isinstance(step, JaxStep):
-        raise OutOfReach(NOT_TRACED)
+    step = require_traced(step_map(case.subject, case.target))
     step.require_gaussian()
     h, n = case.step_size, case.target.size
     point = generic_points(step)[0]
@@ -96,9 +94,7 @@ def exact_without_force(case: Case, claim: ExactFreeMotion, equation: Diffusion)
     Source of the oracle: the exponential of a block matrix (vanloan1978computing, section II).
     """
     free = replace(case.target, potential=lambda x: 0.0 * jnp.sum(ravel_pytree(x)[0]), gaussian=None, terms=None)
-    step = step_map(case.subject, free)
-    if not isinstance(step, JaxStep):
-        raise OutOfReach(NOT_TRACED)
+    step = require_traced(step_map(case.subject, free))
     n, dynamics, usual = step.size, equation.dynamics(free), case.step_size
     # the block matrix loses what its largest entry times h is to one
     slope = np.abs(np.asarray(jax.jacfwd(dynamics.drift)(jnp.zeros(n)))).sum()

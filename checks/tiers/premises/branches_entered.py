@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sgmcmc_verification.checks.core.candidate import Subject
-from sgmcmc_verification.checks.core.check import NOT_TRACED, Case, NotApplicable, OutOfReach, statement
+from sgmcmc_verification.checks.core.check import Case, NotApplicable, OutOfReach, statement
 from sgmcmc_verification.checks.core.finding import Finding, Tolerance
 from sgmcmc_verification.checks.core.obligations import BRANCHES
 from sgmcmc_verification.checks.core.selection import informative
@@ -22,7 +22,7 @@ from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic
 from sgmcmc_verification.checks.tracing.branches import Branch, branches, walkable
 from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program
 from sgmcmc_verification.checks.tracing.probe import Ends, ends_of
-from sgmcmc_verification.checks.tracing.step_map import JaxStep, fit_affine, step_map
+from sgmcmc_verification.checks.tracing.step_map import JaxStep, fit_affine, require_traced, step_map
 from sgmcmc_verification.targets.target import Target
 
 BULK, BOX = 3.0, 8.0
@@ -165,9 +165,7 @@ def branches_entered(case: Case) -> Finding:
     On a Gaussian a step that is an affine map, or a polynomial, is held to it at each such state. Sides that no state,
     draw and step size within reach enters are listed beside the verdict.
     """
-    step = step_map(case.subject, case.target)
-    if not isinstance(step, JaxStep):
-        raise OutOfReach(NOT_TRACED)
+    step = require_traced(step_map(case.subject, case.target))
     if not isinstance(step.program, Program):
         raise OutOfReach("the step is a map that another process evaluates")
     if not walkable(step.program.jaxpr.jaxpr):
