@@ -125,6 +125,16 @@ def of_the_first(count: int) -> Callable[..., SGLD]:
     return build
 
 
+def all_but_the_last(target: Target, **options: Any) -> SGLD:
+    """SGLD with minibatches of eight of all data but the last, and with all where they are no more."""
+    terms, few = target.terms, 8
+    if terms is None or terms.size <= few:
+        return SGLD(**options)
+    datum = lambda x, row: terms.size / (terms.size - 1) * terms.datum(x, row)
+    data = jax.tree.map(lambda a: a[:-1], terms.data)
+    return OwnMinibatches(**options, own=Minibatch(DataTerms(terms.prior, datum, data, terms.size - 1), few))
+
+
 def reads_arrays_apart(target: Target, **options: Any) -> SGLD:
     """SGLD with minibatches of data whose arrays were shuffled one by one."""
     terms = target.terms
@@ -332,6 +342,14 @@ DEFECTS: tuple[Defect, ...] = (
         "sgld",
         of_the_first(100),
         "minibatches of the first hundred data, however many there are: right for up to a hundred",
+        Kill("every_datum_enters", "tiny-gaussian-data", "every block of many data changes the step"),
+        "data",
+    ),
+    planted(
+        "sgld-leaves-the-last-datum-out",
+        "sgld",
+        all_but_the_last,
+        "the last datum is in no minibatch, and each of the others in one more often for it",
         Kill("every_datum_enters", "tiny-gaussian-data", "every block of many data changes the step"),
         "data",
     ),

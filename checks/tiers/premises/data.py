@@ -11,7 +11,7 @@ Entries of different rows, a feature and the label of another, do nothing.
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -49,10 +49,14 @@ ON_HOST, HOST_STEPS = (1.0, 8.0), 50
 """Factors of the usual step size at which a host sampler takes steps, and how many at each."""
 FEWER = 1279
 """Data that are weighed: more than a batch has, and one less than a multiple of 32, 64, 128 and 256."""
-WEIGHED, SECONDS = 2048, 6.0
+WEIGHED, SECONDS = 2048, 4.0
 """Keys under which they are, and seconds of steps in Python."""
 OFTEN = 64
 """Keys under which a block has to enter for a weight of its own: the mean of a few heavy ones is anything."""
+ALIKE = 40
+"""The same in the mean, of blocks whose data all have the same weight."""
+DRAWN = 8
+"""Keys under which the data of a minibatch are counted."""
 DEVIATIONS = 6.0
 """Standard errors of a mean over these keys that are left to chance."""
 LEAST = 0.02
@@ -73,14 +77,16 @@ class Noting(DataTerms):
         return self[2]
 
 
-def pulled(pull: float, size: int = SIZE, by_prior: bool = False) -> tuple[Target, list[bool]]:
-    """U = |x|^2 / 2 + pull / N * BLOCKS * sum_i x[block of i], and the list that grows when the data are read.
+def pulled(
+    pull: float, size: int = SIZE, by_prior: bool = False, blocks: int = BLOCKS
+) -> tuple[Target, list[bool]]:
+    """U = |x|^2 / 2 + pull / N * blocks * sum_i x[block of i], and the list that grows when the data are read.
 
     The sum is part of the prior instead, and the data do nothing, `by_prior`.
     """
-    block = np.arange(size) * BLOCKS // size
-    each = np.full(size, pull * BLOCKS / size)
-    share = np.bincount(block, each if by_prior else 0 * each, BLOCKS)
+    block = np.arange(size) * blocks // size
+    each = np.full(size, pull * blocks / size)
+    share = np.bincount(block, each if by_prior else 0 * each, blocks)
     # a datum whose entries are not of one row pulls nothing
     rows = jnp.asarray(np.random.default_rng(0).integers(0, LABELS, size))
     data = {"block": jnp.asarray(block), "pull": jnp.asarray(0 * each if by_prior else each), "row": rows, "same": rows}
@@ -89,8 +95,8 @@ def pulled(pull: float, size: int = SIZE, by_prior: bool = False) -> tuple[Targe
     terms.reads = []
     target = Target(
         name=f"pulled-{pull:g}",
-        manifold=Euclidean(BLOCKS),
-        example=jnp.full(BLOCKS, 0.7),
+        manifold=Euclidean(blocks),
+        example=jnp.full(blocks, 0.7),
         potential=lambda x: jnp.sum(x**2) / 2 + pull * jnp.sum(x),
         curvature=1.0,
         terms=terms,
@@ -212,15 +218,21 @@ def _words(value: Any) -> Any:
 
 
 def _misweighed(case: Case) -> Finding | None:
-    """The finding on data that do not weigh what they should; None if they do, or are not weighed."""
-    found = weighed(case.subject, FEWER)
+    """The finding on data that do not weigh what they should; None if they do, or are not weighed.
+
+    Many of them by blocks, and one by one so many that a minibatch is a little less than half of them.
+    """
+    found, size = weighed(case.subject, FEWER), FEWER
+    if found is not None and found.error <= LEAST and (drawn := drawn_at_once(case.subject)) < FEWER:
+        size = min(2 * drawn + 1, FEWER)
+        found = weighed(case.subject, size, blocks=size)
     if found is None or found.error <= LEAST:
         return None
     return Finding(
         effect=found.error,
         tolerance=Tolerance(LEAST, "error of a mean over minibatches"),
         required_sensitivity=0.5,
-        reason=f"{FEWER} data weigh {found.weight:.4g} times what they should, {found.worst} of them",
+        reason=f"{size} data weigh {found.weight:.4g} times what they should, {found.worst} of them",
         statistic="mean move by the data less that without data",
         unit="relative",
         step_size=case.step_size,
@@ -245,14 +257,23 @@ class Weights(NamedTuple):
     steps: int
 
 
-@lru_cache(maxsize=4)
-def weighed(subject: Subject, size: int) -> Weights | None:
+def drawn_at_once(subject: Subject) -> int:
+    """The most of `FEWER` data that are seen to change a step, each of which pulls a coordinate of its own."""
+    targets = [pulled(pull, FEWER, blocks=FEWER)[0] for pull in (0, 1)]
+    samplers, x, h = [subject.sampler(target) for target in targets], targets[0].example, subject.step_size(targets[0])
+    exact = HostExact(targets[0]) if on_host(samplers[0]) else Exact(targets[0])
+    ends = ([_one_step(sampler, exact, x, h, seed) for sampler in samplers] for seed in range(DRAWN))
+    return max(int(np.count_nonzero(np.asarray(one) != np.asarray(other))) for one, other in ends)
+
+
+@lru_cache(maxsize=8)
+def weighed(subject: Subject, size: int, blocks: int = BLOCKS) -> Weights | None:
     """The weights of a number of data, of their blocks, and of the prior.
 
     None where they are not weighed: where a state keeps an order, or the step is not linear in the gradient.
     """
     pulls = ((0, False), (1, False), (1, True), (2, True))
-    targets = [pulled(pull, size, by_prior)[0] for pull, by_prior in pulls]
+    targets = [pulled(pull, size, by_prior, blocks)[0] for pull, by_prior in pulls]
     host, x, h = on_host(subject.sampler(targets[0])), targets[0].example, subject.step_size(targets[0])
     exact = HostExact if host else Exact
     # what the estimator knows is no pull: data that enter are those that the sampler reads
@@ -268,27 +289,39 @@ def weighed(subject: Subject, size: int) -> Weights | None:
     state = samplers[0].init(np.random.default_rng(0) if host else jax.random.key(0), _given(host, x), oracles[0])
     if not all(jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in jax.tree.leaves(state)):
         return None
-    ends = (_ends_on_host if host else _ends)(samplers, oracles, x, h)
-    by_data, by_prior, twice, *alone = np.moveaxis(ends[:, 1:] - ends[:, :1], 1, 0)
+    by_data, ends = (_ends_on_host if host else _ends)(samplers, oracles, x, h)
+    by_prior, twice, *alone = np.moveaxis(ends[:, 2:] - ends[:, :1], 1, 0)
     unit = (alone[1] - alone[0] if alone else by_prior).mean(axis=0)
     linear = np.abs(twice - 2 * by_prior).max() <= 1e-6 * np.abs(by_prior).max()
     if not linear or not np.abs(unit).min() > 0:
         return None
-    often = np.flatnonzero(np.count_nonzero(by_data, axis=0) >= OFTEN)
     shares = by_data / unit
-    slope = (np.arange(BLOCKS) - (BLOCKS - 1) / 2) / BLOCKS
-    parts = {f"block {i + 1} of {BLOCKS}": shares[:, i] for i in often}
-    parts |= {"all": shares.mean(axis=1), "the prior": by_prior.mean(axis=1) / unit.mean()}
+    times = np.count_nonzero(by_data, axis=0)
+    spread, often = shares.std(axis=0), times >= OFTEN
+    if _are_alike(shares) and times.mean() >= ALIKE:
+        spread, often = np.full(blocks, np.sqrt(np.mean(spread**2))), np.full(blocks, True)
+    slope = (np.arange(blocks) - (blocks - 1) / 2) / blocks
+    parts = {"all": shares.mean(axis=1), "the prior": by_prior.mean(axis=1) / unit.mean()}
     # heavier towards the last block: a weight of its own for each is drawn too seldom
-    parts |= {"the last": 1 + 2 * (shares @ slope) / BLOCKS}
-    return _worst(parts, bool(by_data.any(axis=0).all()))
+    parts |= {"the last": 1 + 2 * (shares @ slope) / blocks}
+    found = [(name, each.mean(), each.std() / len(each) ** 0.5) for name, each in parts.items()]
+    found += [
+        (f"block {i + 1} of {blocks}", shares[:, i].mean(), spread[i] / len(shares) ** 0.5)
+        for i in np.flatnonzero(often)
+    ]
+    error = lambda part: abs(part[1] - 1) - DEVIATIONS * part[2]
+    worst = max(found, key=error)
+    return Weights(worst[0], float(worst[1]), float(error(worst)), bool(times.all()), len(shares))
 
 
-def _worst(parts: Mapping[str, np.ndarray], every: bool) -> Weights:
-    steps = len(next(iter(parts.values())))
-    off = {name: abs(each.mean() - 1) - DEVIATIONS * each.std() / steps**0.5 for name, each in parts.items()}
-    worst = max(off, key=lambda name: off[name])
-    return Weights(worst, float(parts[worst].mean()), float(off[worst]), every, steps)
+def _are_alike(shares: np.ndarray) -> bool:
+    """True if all data that are drawn have one weight.
+
+    With it they are right if each is drawn equally often, and their counts then have one variance.
+    """
+    drawn = shares[shares != 0]
+    times = drawn / drawn.min() if len(drawn) and drawn.min() > 0 else np.array([np.nan])
+    return bool(np.allclose(times, np.round(times), rtol=1e-6))
 
 
 def _given(host: bool, x: jax.Array) -> Any:
@@ -305,25 +338,36 @@ def _one_step(sampler: Sampler, estimator: Any, x: jax.Array, h: float, seed: in
     return sampler.position(sampler.step(rest, sampler.init(first, x, estimator), h, estimator))
 
 
-def _ends(samplers: Sequence[Sampler], oracles: Sequence[Any], x: jax.Array, h: float) -> np.ndarray:
-    """Positions after a step of each sampler under the same keys (keys, samplers, BLOCKS)."""
+Ends = tuple[np.ndarray, np.ndarray]
+"""What data do to a step of the second sampler (keys, blocks), and ends of all (fewer keys, samplers, blocks)."""
+
+
+def _ends(samplers: Sequence[Sampler], oracles: Sequence[Any], x: jax.Array, h: float) -> Ends:
+    """Positions after a step of each sampler under the same keys."""
 
     @jax.jit
     def ends(seeds: jax.Array) -> jax.Array:
         one = lambda seed: jnp.stack([_one_step(s, e, x, h, seed) for s, e in zip(samplers, oracles, strict=True)])
         return jax.lax.map(one, seeds)
 
-    return np.asarray(ends(jnp.arange(WEIGHED)))
+    rows = np.asarray(ends(jnp.arange(WEIGHED)))
+    return rows[:, 1] - rows[:, 0], rows
 
 
-def _ends_on_host(samplers: Sequence[Sampler], oracles: Sequence[Any], x: jax.Array, h: float) -> np.ndarray:
-    """The same of samplers in Python, under as many keys as there is time for. Raises OutOfReach for too few."""
-    rows, start = [], time.process_time()
-    while len(rows) < WEIGHED and time.process_time() - start < SECONDS:
-        rows.append([_one_step(s, e, x, h, len(rows)) for s, e in zip(samplers, oracles, strict=True)])
+def _ends_on_host(samplers: Sequence[Sampler], oracles: Sequence[Any], x: jax.Array, h: float) -> Ends:
+    """The same of samplers in Python, under as many keys as there is time for. Raises OutOfReach for too few.
+
+    After the first keys only of those two that tell what the data do.
+    """
+    rows, moves, start, pairs = [], [], time.process_time(), list(zip(samplers, oracles, strict=True))
+    while len(moves) < WEIGHED and time.process_time() - start < SECONDS:
+        ends = [_one_step(s, e, x, h, len(moves)) for s, e in (pairs if len(rows) < OFTEN else pairs[:2])]
+        moves.append(ends[1] - ends[0])
+        if len(ends) == len(pairs):
+            rows.append(ends)
     if len(rows) < OFTEN:
         raise OutOfReach("a host sampler that knows of the data takes too long for a step")
-    return np.array(rows)
+    return np.array(moves), np.array(rows)
 
 
 def missed(subject: Subject) -> list[int] | None:

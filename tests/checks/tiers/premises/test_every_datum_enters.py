@@ -114,6 +114,20 @@ def first_half(terms):
     return (np.arange(terms.size) < terms.size // 2) / (terms.size // 2)
 
 
+def but_last(terms):
+    """The same chance for each of the data but the last."""
+    return (np.arange(terms.size) < terms.size - 1) / (terms.size - 1)
+
+
+def all_if_few(of_many):
+    """All data where they are at most 16, else 16 of them by `of_many(key, N)`."""
+
+    def draw(key, size):
+        return (jnp.arange(size), 1.0) if size <= 16 else (of_many(key, size), size / 16)
+
+    return draw
+
+
 def by_importance(correct):
     """SGLD with two data that are drawn by their values, and divided by their chances where it is right."""
 
@@ -186,6 +200,11 @@ MISWEIGHED = {
     "each array by a key of its own": apart(lambda k, i, n: jax.random.randint(jax.random.fold_in(k, i), (2,), 0, n)),
     "labels of the next row": apart(lambda k, i, n: (jax.random.randint(k, (2,), 0, n) + (i == 3)) % n),
     "by importance": by_importance(correct=False),
+    "all but the last": drawing(all_if_few(lambda k, n: jax.random.randint(k, (16,), 0, n - 1))),
+    "the first and the last half as often": drawing(
+        all_if_few(lambda k, n: jnp.round(jax.random.uniform(k, (16,)) * (n - 1)).astype(int))
+    ),
+    "in NumPy, all but the last": in_numpy(but_last),
     "in NumPy, no factor N / n": in_numpy(weight=lambda size: 1.0),
     "in NumPy, by importance": in_numpy(heavy),
     "in NumPy, a prior twice": in_numpy(prior=2.0),
@@ -202,8 +221,12 @@ WEIGHED = {
     "N / n": drawing(batch(lambda size, n: size / n)),
     "each array by the same rows": apart(lambda k, i, n: jax.random.randint(k, (2,), 0, n)),
     "one datum": drawing(batch(lambda size, n: size, 1)),
+    "without replacement": drawing(all_if_few(lambda k, n: jax.random.permutation(k, n)[:16])),
+    "each by a coin": drawing(lambda k, n: (jnp.arange(n), 2.0 * jax.random.bernoulli(k, 0.5, (n,)))),
+    "a block that moves round": drawing(
+        all_if_few(lambda k, n: (jax.random.randint(k, (), 0, n) + jnp.arange(16)) % n)
+    ),
     "by importance": by_importance(correct=True),
-    "in NumPy": in_numpy(),
 }
 
 
