@@ -77,9 +77,7 @@ class Noting(DataTerms):
         return self[2]
 
 
-def pulled(
-    pull: float, size: int = SIZE, by_prior: bool = False, blocks: int = BLOCKS
-) -> tuple[Target, list[bool]]:
+def pulled(pull: float, size: int = SIZE, by_prior: bool = False, blocks: int = BLOCKS) -> tuple[Target, list[bool]]:
     """U = |x|^2 / 2 + pull / N * blocks * sum_i x[block of i], and the list that grows when the data are read.
 
     The sum is part of the prior instead, and the data do nothing, `by_prior`.
