@@ -49,14 +49,14 @@ ON_HOST, HOST_STEPS = (1.0, 8.0), 50
 """Factors of the usual step size at which a host sampler takes steps, and how many at each."""
 FEWER = 1279
 """Data that are weighed: more than a batch has, and one less than a multiple of 32, 64, 128 and 256."""
-WEIGHED, SECONDS = 2048, 4.0
-"""Keys under which they are, and seconds of steps in Python."""
+WEIGHED, SECONDS, FEWEST, LONGEST = 2048, 4.0, 192, 20.0
+"""Keys under which they are; seconds of steps in Python, after which so many are enough, and most seconds."""
+COMPARED = 32
+"""Keys under which steps in Python are compared with those without data and with more of a pull."""
 OFTEN = 64
 """Keys under which a block has to enter for a weight of its own: the mean of a few heavy ones is anything."""
 ALIKE = 40
 """The same in the mean, of blocks whose data all have the same weight."""
-DRAWN = 8
-"""Keys under which the data of a minibatch are counted."""
 DEVIATIONS = 6.0
 """Standard errors of a mean over these keys that are left to chance."""
 LEAST = 0.02
@@ -221,8 +221,8 @@ def _misweighed(case: Case) -> Finding | None:
     Many of them by blocks, and one by one so many that a minibatch is a little less than half of them.
     """
     found, size = weighed(case.subject, FEWER), FEWER
-    if found is not None and found.error <= LEAST and (drawn := drawn_at_once(case.subject)) < FEWER:
-        size = min(2 * drawn + 1, FEWER)
+    if found is not None and found.error <= LEAST and found.drawn < FEWER:
+        size = min(2 * found.drawn + 1, FEWER)
         found = weighed(case.subject, size, blocks=size)
     if found is None or found.error <= LEAST:
         return None
@@ -245,6 +245,7 @@ class Weights(NamedTuple):
         weight: of it, which should be 1.
         error: its distance from 1, less what is left to chance.
         every: whether each block was drawn.
+        drawn: how many are in a minibatch, or that there are as many blocks in it at least.
         steps: keys under which they were weighed.
     """
 
@@ -252,16 +253,8 @@ class Weights(NamedTuple):
     weight: float
     error: float
     every: bool
+    drawn: int
     steps: int
-
-
-def drawn_at_once(subject: Subject) -> int:
-    """The most of `FEWER` data that are seen to change a step, each of which pulls a coordinate of its own."""
-    targets = [pulled(pull, FEWER, blocks=FEWER)[0] for pull in (0, 1)]
-    samplers, x, h = [subject.sampler(target) for target in targets], targets[0].example, subject.step_size(targets[0])
-    exact = HostExact(targets[0]) if on_host(samplers[0]) else Exact(targets[0])
-    ends = ([_one_step(sampler, exact, x, h, seed) for sampler in samplers] for seed in range(DRAWN))
-    return max(int(np.count_nonzero(np.asarray(one) != np.asarray(other))) for one, other in ends)
 
 
 @lru_cache(maxsize=8)
@@ -296,7 +289,10 @@ def weighed(subject: Subject, size: int, blocks: int = BLOCKS) -> Weights | None
     shares = by_data / unit
     times = np.count_nonzero(by_data, axis=0)
     spread, often = shares.std(axis=0), times >= OFTEN
-    if _are_alike(shares) and times.mean() >= ALIKE:
+    copies = _copies(shares)
+    drawn = size if not spread.any() else int((shares != 0 if copies is None else copies).sum(axis=1).max())
+    if copies is not None and times.mean() >= ALIKE:
+        # if they are right, each is drawn as often as the others, and the counts have one variance
         spread, often = np.full(blocks, np.sqrt(np.mean(spread**2))), np.full(blocks, True)
     slope = (np.arange(blocks) - (blocks - 1) / 2) / blocks
     parts = {"all": shares.mean(axis=1), "the prior": by_prior.mean(axis=1) / unit.mean()}
@@ -309,17 +305,16 @@ def weighed(subject: Subject, size: int, blocks: int = BLOCKS) -> Weights | None
     ]
     error = lambda part: abs(part[1] - 1) - DEVIATIONS * part[2]
     worst = max(found, key=error)
-    return Weights(worst[0], float(worst[1]), float(error(worst)), bool(times.all()), len(shares))
+    return Weights(worst[0], float(worst[1]), float(error(worst)), bool(times.all()), drawn, len(shares))
 
 
-def _are_alike(shares: np.ndarray) -> bool:
-    """True if all data that are drawn have one weight.
-
-    With it they are right if each is drawn equally often, and their counts then have one variance.
-    """
+def _copies(shares: np.ndarray) -> np.ndarray | None:
+    """How often each block was drawn (steps, blocks), if all data have the same weight; else None."""
     drawn = shares[shares != 0]
-    times = drawn / drawn.min() if len(drawn) and drawn.min() > 0 else np.array([np.nan])
-    return bool(np.allclose(times, np.round(times), rtol=1e-6))
+    if not len(drawn) or drawn.min() <= 0:
+        return None
+    copies = shares / drawn.min()
+    return np.round(copies) if np.allclose(copies, np.round(copies), rtol=1e-6) else None
 
 
 def _given(host: bool, x: jax.Array) -> Any:
@@ -358,12 +353,12 @@ def _ends_on_host(samplers: Sequence[Sampler], oracles: Sequence[Any], x: jax.Ar
     After the first keys only of those two that tell what the data do.
     """
     rows, moves, start, pairs = [], [], time.process_time(), list(zip(samplers, oracles, strict=True))
-    while len(moves) < WEIGHED and time.process_time() - start < SECONDS:
-        ends = [_one_step(s, e, x, h, len(moves)) for s, e in (pairs if len(rows) < OFTEN else pairs[:2])]
+    while len(moves) < WEIGHED and time.process_time() - start < (SECONDS if len(moves) >= FEWEST else LONGEST):
+        ends = [_one_step(s, e, x, h, len(moves)) for s, e in (pairs if len(rows) < COMPARED else pairs[:2])]
         moves.append(ends[1] - ends[0])
         if len(ends) == len(pairs):
             rows.append(ends)
-    if len(rows) < OFTEN:
+    if len(moves) < OFTEN:
         raise OutOfReach("a host sampler that knows of the data takes too long for a step")
     return np.array(moves), np.array(rows)
 
