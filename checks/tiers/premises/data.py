@@ -10,10 +10,9 @@ Entries of different rows, a feature and the label of another, do nothing.
 """
 
 import dataclasses
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -29,18 +28,15 @@ from sgmcmc_verification.checks.core.obligations import DATA
 from sgmcmc_verification.checks.core.selection import claims_of
 from sgmcmc_verification.checks.core.start_position import program_of_first_step, start_state
 from sgmcmc_verification.checks.programs.operations import operations_and_numbers
+from sgmcmc_verification.checks.tiers.premises.data_weights import weighed
+from sgmcmc_verification.checks.tiers.premises.pulled_data import BLOCKS, SIZE, pulled, still
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import ParticleLaw
 from sgmcmc_verification.samplers.interface.sampler import Sampler
-from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
-from sgmcmc_verification.targets.target import DataTerms, Target
+from sgmcmc_verification.targets.target import Target
 
-SIZE, BLOCKS = 70_001, 16
-"""Data, a prime number of them that 16 bits do not count, and blocks of equal length that they fall into."""
-LABELS = 3
-"""Labels of rows, drawn at random: those of two rows agree once in three times, so that data enter all the same."""
 CHUNK, CHUNKS = 16, 256
 """Keys of a call, and calls: 4096 draws of a block that one datum in 128 is from all miss it once in 10^14 times."""
 FEW = 3
@@ -49,67 +45,10 @@ ON_HOST, HOST_STEPS = (1.0, 8.0), 50
 """Factors of the usual step size at which a host sampler takes steps, and how many at each."""
 FEWER = 1279
 """Data that are weighed: more than a batch has, and one less than a multiple of 32, 64, 128 and 256."""
-WEIGHED, SECONDS, FEWEST, LONGEST = 2048, 4.0, 192, 20.0
-"""Keys under which they are; seconds of steps in Python, after which so many are enough, and most seconds."""
-COMPARED = 32
-"""Keys under which steps in Python are compared with those without data and with more of a pull."""
-OFTEN = 64
-"""Keys under which a block has to enter for a weight of its own: the mean of a few heavy ones is anything."""
-ALIKE = 40
-"""The same in the mean, of blocks whose data all have the same weight."""
-DEVIATIONS = 6.0
-"""Standard errors of a mean over these keys that are left to chance."""
 LEAST = 0.02
 """Relative error of a weight that is seen."""
 STEPS = 1 << 17
 """Steps of a chain that goes through the data in an order of its own, one at a time at the slowest."""
-
-
-class Noting(DataTerms):
-    """Terms that note when their data are read."""
-
-    reads: list[bool]
-
-    @property
-    def data(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The data."""
-        self.reads.append(True)
-        return self[2]
-
-
-def pulled(pull: float, size: int = SIZE, by_prior: bool = False, blocks: int = BLOCKS) -> tuple[Target, list[bool]]:
-    """U = |x|^2 / 2 + pull / N * blocks * sum_i x[block of i], and the list that grows when the data are read.
-
-    The sum is part of the prior instead, and the data do nothing, `by_prior`.
-    """
-    block = np.arange(size) * blocks // size
-    each = np.full(size, pull * blocks / size)
-    share = np.bincount(block, each if by_prior else 0 * each, blocks)
-    # a datum whose entries are not of one row pulls nothing
-    rows = jnp.asarray(np.random.default_rng(0).integers(0, LABELS, size))
-    data = {"block": jnp.asarray(block), "pull": jnp.asarray(0 * each if by_prior else each), "row": rows, "same": rows}
-    prior = lambda x: jnp.sum(x**2) / 2 + jnp.sum(jnp.asarray(share, x.dtype) * x)
-    terms = Noting(prior, _pull_of, data, size)
-    terms.reads = []
-    target = Target(
-        name=f"pulled-{pull:g}",
-        manifold=Euclidean(blocks),
-        example=jnp.full(blocks, 0.7),
-        potential=lambda x: jnp.sum(x**2) / 2 + pull * jnp.sum(x),
-        curvature=1.0,
-        terms=terms,
-    )
-    return target, terms.reads
-
-
-def _pull_of(x: Any, datum: Any) -> Any:
-    return jnp.where(datum["row"] == datum["same"], datum["pull"], 0.0) * x[datum["block"]]
-
-
-@lru_cache(maxsize=2)
-def still(size: int) -> Target:
-    """The same without a pull."""
-    return pulled(0.0, size)[0]
 
 
 @statement(
@@ -235,132 +174,6 @@ def _misweighed(case: Case) -> Finding | None:
         unit="relative",
         step_size=case.step_size,
     )
-
-
-class Weights(NamedTuple):
-    """Mean moves by data, relative to those by the same change of the potential without data.
-
-    Attributes:
-        worst: which of them is off by the most.
-        weight: of it, which should be 1.
-        error: its distance from 1, less what is left to chance.
-        every: whether each block was drawn.
-        drawn: how many are in a minibatch, or that there are as many blocks in it at least.
-        steps: keys under which they were weighed.
-    """
-
-    worst: str
-    weight: float
-    error: float
-    every: bool
-    drawn: int
-    steps: int
-
-
-@lru_cache(maxsize=8)
-def weighed(subject: Subject, size: int, blocks: int = BLOCKS) -> Weights | None:
-    """The weights of a number of data, of their blocks, and of the prior.
-
-    None where they are not weighed: where a state keeps an order, or the step is not linear in the gradient.
-    """
-    pulls = ((0, False), (1, False), (1, True), (2, True))
-    targets = [pulled(pull, size, by_prior, blocks)[0] for pull, by_prior in pulls]
-    host, x, h = on_host(subject.sampler(targets[0])), targets[0].example, subject.step_size(targets[0])
-    exact = HostExact if host else Exact
-    # what the estimator knows is no pull: data that enter are those that the sampler reads
-    oracles = [exact(targets[0])] * len(targets)
-    samplers = [subject.sampler(target) for target in targets]
-    try:
-        without = [dataclasses.replace(target, terms=None) for target in targets[:2]]
-        some = [subject.sampler(target) for target in without]
-        _one_step(some[1], exact(without[1]), x, h)
-        samplers, oracles = [*samplers, *some], [*oracles, *map(exact, without)]
-    except RAISED:  # a sampler that needs data
-        pass
-    state = samplers[0].init(np.random.default_rng(0) if host else jax.random.key(0), _given(host, x), oracles[0])
-    if not all(jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in jax.tree.leaves(state)):
-        return None
-    by_data, ends = (_ends_on_host if host else _ends)(samplers, oracles, x, h)
-    by_prior, twice, *alone = np.moveaxis(ends[:, 2:] - ends[:, :1], 1, 0)
-    unit = (alone[1] - alone[0] if alone else by_prior).mean(axis=0)
-    linear = np.abs(twice - 2 * by_prior).max() <= 1e-6 * np.abs(by_prior).max()
-    if not linear or not np.abs(unit).min() > 0:
-        return None
-    shares = by_data / unit
-    times = np.count_nonzero(by_data, axis=0)
-    spread, often = shares.std(axis=0), times >= OFTEN
-    copies = _copies(shares)
-    drawn = size if not spread.any() else int((shares != 0 if copies is None else copies).sum(axis=1).max())
-    if copies is not None and times.mean() >= ALIKE:
-        # if they are right, each is drawn as often as the others, and the counts have one variance
-        spread, often = np.full(blocks, np.sqrt(np.mean(spread**2))), np.full(blocks, True)
-    slope = (np.arange(blocks) - (blocks - 1) / 2) / blocks
-    parts = {"all": shares.mean(axis=1), "the prior": by_prior.mean(axis=1) / unit.mean()}
-    # heavier towards the last block: a weight of its own for each is drawn too seldom
-    parts |= {"the last": 1 + 2 * (shares @ slope) / blocks}
-    found = [(name, each.mean(), each.std() / len(each) ** 0.5) for name, each in parts.items()]
-    found += [
-        (f"block {i + 1} of {blocks}", shares[:, i].mean(), spread[i] / len(shares) ** 0.5)
-        for i in np.flatnonzero(often)
-    ]
-    error = lambda part: abs(part[1] - 1) - DEVIATIONS * part[2]
-    worst = max(found, key=error)
-    return Weights(worst[0], float(worst[1]), float(error(worst)), bool(times.all()), drawn, len(shares))
-
-
-def _copies(shares: np.ndarray) -> np.ndarray | None:
-    """How often each block was drawn (steps, blocks), if all data have the same weight; else None."""
-    drawn = shares[shares != 0]
-    if not len(drawn) or drawn.min() <= 0:
-        return None
-    copies = shares / drawn.min()
-    return np.round(copies) if np.allclose(copies, np.round(copies), rtol=1e-6) else None
-
-
-def _given(host: bool, x: jax.Array) -> Any:
-    return np.array(x) if host else x
-
-
-def _one_step(sampler: Sampler, estimator: Any, x: jax.Array, h: float, seed: int = 0) -> Any:
-    """The position after a step under a key of its own."""
-    if on_host(sampler):
-        rng = np.random.default_rng(seed)
-        state = sampler.init(rng, np.array(x), estimator)
-        return np.array(sampler.position(sampler.step(rng, state, h, estimator)))
-    first, rest = jax.random.split(jax.random.key(seed))
-    return sampler.position(sampler.step(rest, sampler.init(first, x, estimator), h, estimator))
-
-
-Ends = tuple[np.ndarray, np.ndarray]
-"""What data do to a step of the second sampler (keys, blocks), and ends of all (fewer keys, samplers, blocks)."""
-
-
-def _ends(samplers: Sequence[Sampler], oracles: Sequence[Any], x: jax.Array, h: float) -> Ends:
-    """Positions after a step of each sampler under the same keys."""
-
-    @jax.jit
-    def ends(seeds: jax.Array) -> jax.Array:
-        one = lambda seed: jnp.stack([_one_step(s, e, x, h, seed) for s, e in zip(samplers, oracles, strict=True)])
-        return jax.lax.map(one, seeds)
-
-    rows = np.asarray(ends(jnp.arange(WEIGHED)))
-    return rows[:, 1] - rows[:, 0], rows
-
-
-def _ends_on_host(samplers: Sequence[Sampler], oracles: Sequence[Any], x: jax.Array, h: float) -> Ends:
-    """The same of samplers in Python, under as many keys as there is time for. Raises OutOfReach for too few.
-
-    After the first keys only of those two that tell what the data do.
-    """
-    rows, moves, start, pairs = [], [], time.process_time(), list(zip(samplers, oracles, strict=True))
-    while len(moves) < WEIGHED and time.process_time() - start < (SECONDS if len(moves) >= FEWEST else LONGEST):
-        ends = [_one_step(s, e, x, h, len(moves)) for s, e in (pairs if len(rows) < COMPARED else pairs[:2])]
-        moves.append(ends[1] - ends[0])
-        if len(ends) == len(pairs):
-            rows.append(ends)
-    if len(moves) < OFTEN:
-        raise OutOfReach("a host sampler that knows of the data takes too long for a step")
-    return np.array(moves), np.array(rows)
 
 
 def missed(subject: Subject) -> list[int] | None:

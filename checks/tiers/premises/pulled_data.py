@@ -1,0 +1,66 @@
+"""A target whose data pull coordinates: each that of its block, so that a move says which data were drawn.
+
+The same potential may be a part of the prior instead, where the data do nothing. Entries of different rows, a feature
+and the label of another, do nothing.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from sgmcmc_verification.targets.manifolds.euclidean import Euclidean
+from sgmcmc_verification.targets.target import DataTerms, Target
+
+SIZE, BLOCKS = 70_001, 16
+"""Data, a prime number of them that 16 bits do not count, and blocks of equal length that they fall into."""
+LABELS = 3
+"""Labels of rows, drawn at random: those of two rows agree once in three times, so that data enter all the same."""
+
+
+class Noting(DataTerms):
+    """Terms that note when their data are read."""
+
+    reads: list[bool]
+
+    @property
+    def data(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The data."""
+        self.reads.append(True)
+        return self[2]
+
+
+def pulled(pull: float, size: int = SIZE, by_prior: bool = False, blocks: int = BLOCKS) -> tuple[Target, list[bool]]:
+    """U = |x|^2 / 2 + pull / N * blocks * sum_i x[block of i], and the list that grows when the data are read.
+
+    The sum is part of the prior instead, and the data do nothing, `by_prior`.
+    """
+    block = np.arange(size) * blocks // size
+    each = np.full(size, pull * blocks / size)
+    share = np.bincount(block, each if by_prior else 0 * each, blocks)
+    # a datum whose entries are not of one row pulls nothing
+    rows = jnp.asarray(np.random.default_rng(0).integers(0, LABELS, size))
+    data = {"block": jnp.asarray(block), "pull": jnp.asarray(0 * each if by_prior else each), "row": rows, "same": rows}
+    prior = lambda x: jnp.sum(x**2) / 2 + jnp.sum(jnp.asarray(share, x.dtype) * x)
+    terms = Noting(prior, _pull_of, data, size)
+    terms.reads = []
+    target = Target(
+        name=f"pulled-{pull:g}",
+        manifold=Euclidean(blocks),
+        example=jnp.full(blocks, 0.7),
+        potential=lambda x: jnp.sum(x**2) / 2 + pull * jnp.sum(x),
+        curvature=1.0,
+        terms=terms,
+    )
+    return target, terms.reads
+
+
+def _pull_of(x: Any, datum: Any) -> Any:
+    return jnp.where(datum["row"] == datum["same"], datum["pull"], 0.0) * x[datum["block"]]
+
+
+@lru_cache(maxsize=2)
+def still(size: int) -> Target:
+    """The same without a pull."""
+    return pulled(0.0, size)[0]
