@@ -4,7 +4,6 @@ Such a kernel is exact for exact potentials. Noise in the gradient comes with no
 step size gives it the law of the target: it has nothing to show under noise.
 """
 
-import copy
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +18,7 @@ from sgmcmc_verification.checks.core.start_position import start_position
 from sgmcmc_verification.samplers.estimators.altered import Altered
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw
+from sgmcmc_verification.samplers.interface.copied import copied
 from sgmcmc_verification.samplers.interface.sampler import Estimate
 from sgmcmc_verification.samplers.interface.trees import Position
 from sgmcmc_verification.targets.target import Target
@@ -92,7 +92,7 @@ def level_that_matters(subject: Subject, target: Target) -> float | None:
             raised = raised_by(level)
             keys = [np.random.default_rng(i) for i in range(HOST_KEYS)]
             runs = [(sampler.init(key, start_position(sampler, target), raised), key) for key in keys]
-            steps = [sampler.step(key, copy.deepcopy(state), h, raised) for h in sizes for state, key in runs]
+            steps = [sampler.step(key, copied(state), h, raised) for h in sizes for state, key in runs]
             return np.stack(
                 [np.concatenate(jax.tree.leaves(jax.tree.map(np.ravel, sampler.position(s)))) for s in steps]
             )

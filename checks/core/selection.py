@@ -75,6 +75,8 @@ def claims_of(subject: Subject) -> Claims:
 PYTREE, NETWORK, MATRIX = "gaussian-pytree", "gaussian-network", "gaussian-matrix"
 """Targets whose positions have several leaves, some of equal shape; of the second, matrices with names that repeat; of
 the third, one matrix alone."""
+NUMBERS = "gaussian-numbers"
+"""A target whose leaves are numbers: what a sampler keeps for each leaf moves the most where leaves are small."""
 DATA = "tiny-gaussian-data"
 """A target with data, whose minibatches can be enumerated."""
 BANANA = "banana"

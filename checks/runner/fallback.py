@@ -8,6 +8,9 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import jax
+import numpy as np
+
 from sgmcmc_verification.checks.core import obligations as o
 from sgmcmc_verification.checks.core.accept_step import tests_proposals
 from sgmcmc_verification.checks.core.candidate import Subject
@@ -15,7 +18,7 @@ from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.check import Statement
 from sgmcmc_verification.checks.core.conclusion import Judged, Plan, conclude, unmet
 from sgmcmc_verification.checks.core.result import Result
-from sgmcmc_verification.checks.core.selection import BANANA, HIGH, MATRIX, NETWORK, PYTREE, runs_on
+from sgmcmc_verification.checks.core.selection import BANANA, HIGH, MATRIX, NETWORK, NUMBERS, PYTREE, runs_on
 from sgmcmc_verification.checks.end_points.budget import share
 from sgmcmc_verification.checks.runner.due import high_on_spaces
 from sgmcmc_verification.checks.runner.execute import execute
@@ -27,6 +30,7 @@ from sgmcmc_verification.checks.tiers.invariance import (
     law_of_steps,
 )
 from sgmcmc_verification.checks.tiers.invariance.law_of_steps import UNKNOWN
+from sgmcmc_verification.checks.tracing.step_map import step_map
 from sgmcmc_verification.samplers.estimators.basic import Minibatch
 from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.capabilities import on_host
@@ -47,6 +51,8 @@ TARGETS = {
 }
 """Targets on which runs meet an obligation, the first that suits the sampler; its own first one where there is none."""
 FIRST = (o.GRADIENT_NOISE, o.HIGH_DIMENSION, o.PYTREE, o.DATA)
+ARRAY = "gaussian-correlated-3d"
+"""The law of `NUMBERS` of one array."""
 WIDEST = (*FIRST, *(each for each in TARGETS if each not in FIRST))
 """The obligations in the order in which runs are chosen: those first whose runs meet others as well."""
 NOT_BY_STEPS = "not by steps"
@@ -95,6 +101,17 @@ def _runs(subject: Subject, obligation: o.Obligation) -> Iterator[tuple[Subject,
         number = len(names) if obligation is o.FINITE else 1
     for name in names[:number]:
         yield subject, name
+    if obligation is o.PYTREE and _counts_leaves(subject):
+        yield subject, NUMBERS
+
+
+def _counts_leaves(subject: Subject) -> bool:
+    """True for a state that holds another number of numbers for a tree than for an array of as many coordinates."""
+    if not all(runs_on(subject, name) for name in (NUMBERS, ARRAY)):
+        return False
+    states = (step_map(subject, find_target(name)).template.state for name in (NUMBERS, ARRAY))
+    tree, array = (sum(np.size(leaf) for leaf in jax.tree.leaves(state)) for state in states)
+    return tree != array
 
 
 def _minibatches(subject: Subject) -> Any:

@@ -49,7 +49,7 @@ CLASSES = {
 
 
 class Entry(NamedTuple):
-    """A sampler of a catalogue."""
+    """A sampler of a catalogue; `torch:` stands before the file of an optimiser."""
 
     kind: str
     file: str
@@ -58,7 +58,10 @@ class Entry(NamedTuple):
     @property
     def reference(self) -> str:
         """For `--sampler`."""
-        return self.name if self.kind == "reference" else f"{FOLDER / self.kind / self.file}:{self.name}"
+        if self.kind == "reference":
+            return self.name
+        adapter, colon, file = self.file.rpartition(":")
+        return f"{adapter}{colon}{FOLDER / self.kind / file}:{self.name}"
 
 
 def entries() -> list[Entry]:

@@ -5,7 +5,6 @@ ever, it is the one whose law is claimed, and the start is forgotten: `init` is 
 that matters for ever is left as it is, and is found by what asks for the law.
 """
 
-import copy
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
@@ -17,6 +16,7 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from jax.typing import ArrayLike
 
 from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.copied import copied
 from sgmcmc_verification.samplers.interface.from_step import Completed
 from sgmcmc_verification.samplers.interface.sampler import Estimator
 from sgmcmc_verification.samplers.interface.trees import Key, Position, State
@@ -150,16 +150,16 @@ def _on_host(
 
     def ends(values: Values) -> np.ndarray:
         state = with_leaves(start, values)
-        after = [copy.deepcopy(sampler).step(make_key(7 + i), copy.deepcopy(state), h, estimator) for i in range(KEYS)]
+        after = [copied(sampler).step(make_key(7 + i), copied(state), h, estimator) for i in range(KEYS)]
         return np.concatenate([_seen(sampler, each, clocks) for each in after])
 
     first = ends({})
     if _same(first, ends({i: leaves[i] + FAR for i in clocks})):
         return {}
-    state, walked, found = copy.deepcopy(start), copy.deepcopy(sampler), []
+    state, walked, found = copied(start), copied(sampler), []
     for n in range(ON_HOST[1] + 1):
         if n >= ON_HOST[0] and (n - ON_HOST[0] <= 17 or n == ON_HOST[1]):
-            found.append({i: copy.deepcopy(jax.tree.leaves(state)[i]) for i in clocks})
+            found.append({i: copied(jax.tree.leaves(state)[i]) for i in clocks})
         state = walked.step(make_key(100 + n), state, h, estimator)
     later = [ends(values) for values in found]
     if not all(_same(each, later[0]) for each in later) or _same(first, later[0]):

@@ -5,7 +5,6 @@ one step depends on where in its turn the state is, that of a whole turn does no
 is as long as a step of size h, and keeps the law that each of them has to keep in the end.
 """
 
-import copy
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from jax.extend import core
 
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import ExactLaw, StationaryLaw
+from sgmcmc_verification.samplers.interface.copied import copied
 from sgmcmc_verification.samplers.interface.from_step import Completed
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.trees import Key, Scalar, State
@@ -159,7 +159,7 @@ def _is_count(leaf: Any) -> bool:
 def _step_of(sampler: Sampler, estimator: Estimator, h: float) -> Callable[[Key, State], State]:
     if on_host(sampler):
         walked = aside(sampler)
-        return lambda rng, state: walked.step(rng, copy.deepcopy(state), h, estimator)
+        return lambda rng, state: walked.step(rng, copied(state), h, estimator)
     return jax.jit(lambda key, state: sampler.step(key, state, h, estimator))
 
 

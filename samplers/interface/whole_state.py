@@ -6,7 +6,6 @@ be computed. No part of it are numbers that nothing reads (records), that follow
 makes anew), that never change, and that change by themselves (clocks: whether they matter is a question of its own).
 """
 
-import copy
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from jax.typing import ArrayLike
 
 from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.copied import copied
 from sgmcmc_verification.samplers.interface.outline import outline
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.trees import Key, Position, State, Tree
@@ -72,9 +72,9 @@ RAW = ((2,), (4,))
 def is_key(leaf: Any) -> bool:
     """True for typed keys, and for the words of a raw one; a state of the host may hold what has no dtype."""
     kind = getattr(leaf, "dtype", None)
-    if kind is None:
-        return False
-    return bool(jnp.issubdtype(kind, jax.dtypes.prng_key) or (kind == jnp.uint32 and np.shape(leaf)[-1:] in RAW))
+    if isinstance(kind, np.dtype):
+        return kind == np.uint32 and np.shape(leaf)[-1:] in RAW
+    return isinstance(leaf, jax.Array | jax.ShapeDtypeStruct) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def fresh_key(key: Key, leaf: ArrayLike) -> jax.Array:
@@ -345,13 +345,13 @@ def _read_on_host(
 
 def _stepped(sampler: Sampler, key: Key, state: State, h: float, estimator: Estimator) -> State:
     """A step of a host sampler, which may write to its state and count its calls, without a trace of it."""
-    return aside(sampler).step(key, copy.deepcopy(state), h, estimator)
+    return aside(sampler).step(key, copied(state), h, estimator)
 
 
 def aside(sampler: Sampler) -> Sampler:
     """A copy whose steps leave the sampler's own attributes as they are, so that what they count is still to come."""
     try:
-        return copy.deepcopy(sampler)
+        return copied(sampler)
     except (TypeError, ValueError, RuntimeError, AttributeError):  # it holds what has no copy, such as a file or lock
         return sampler
 

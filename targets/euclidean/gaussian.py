@@ -126,6 +126,14 @@ def correlated_3d() -> Target:
     return gaussian([-0.3, 0.8, 1.2], covariance, "gaussian-correlated-3d")
 
 
+def numbers() -> Target:
+    """The law of `correlated_3d` in three leaves, each of which is a number."""
+    structure = {"log_scale": np.zeros(()), "offset": np.zeros(()), "slope": np.zeros(())}
+    law = correlated_3d().gaussian
+    assert law is not None
+    return gaussian(law.mean, np.linalg.inv(law.precision), "gaussian-numbers", structure)
+
+
 def pytree() -> Target:
     """Five coordinates in three leaves, `bias` (), `left` (2,) and `right` (2,), all of them correlated.
 
@@ -229,6 +237,7 @@ ENTRIES = (
     TargetRow("gaussian-anisotropic", anisotropic),
     TargetRow("gaussian-correlated-2d", correlated_2d),
     TargetRow("gaussian-correlated-3d", correlated_3d),
+    TargetRow("gaussian-numbers", numbers),
     TargetRow("gaussian-pytree", pytree),
     TargetRow("gaussian-50d", lambda: rotated("gaussian-50d", 50, 20.0)),
     TargetRow("gaussian-network", network),

@@ -17,7 +17,9 @@ def test_every_sampler_of_the_catalogues_exists():
             continue
         if "numba" in entry.name and importlib.util.find_spec("numba") is None:
             continue
-        assert load_object(entry.reference) is not None
+        if "torch" in entry.file and importlib.util.find_spec("torch") is None:
+            continue
+        assert load_object(entry.reference.removeprefix("torch:")) is not None
 
 
 def test_the_lines_are_of_the_catalogues_and_no_sampler_is_decided_twice():

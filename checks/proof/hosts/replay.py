@@ -4,7 +4,6 @@ A record whose branches are too many to be read one after the other is a program
 keys of JAX, and a generator of NumPy that hands out the same numbers has the real step end where the program does.
 """
 
-import copy
 from typing import Any
 
 import jax
@@ -19,6 +18,7 @@ from sgmcmc_verification.checks.proof.hosts.recorded import Held, Recorded
 from sgmcmc_verification.checks.proof.hosts.states import opened, values
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.estimators.host import HostExact
+from sgmcmc_verification.samplers.interface.copied import copied
 from sgmcmc_verification.samplers.interface.sampler import Sampler
 from sgmcmc_verification.targets.target import Target
 
@@ -45,10 +45,10 @@ def replayed(sampler: Sampler, target: Target, step_size: float) -> Recorded:
     position = jax.tree.map(np.array, target.example)
     for number, factor in enumerate(FACTORS):
         first, *keys = jax.random.split(jax.random.key(number), STEPS + 1)
-        state = sampler.init(KeyedGenerator(first), copy.deepcopy(position), host)
+        state = sampler.init(KeyedGenerator(first), copied(position), host)
         for key in keys:
             expected = step(key, _held(state), jnp.float64(factor * step_size))
-            state = sampler.step(KeyedGenerator(key), copy.deepcopy(state), factor * step_size, host)
+            state = sampler.step(KeyedGenerator(key), copied(state), factor * step_size, host)
             if not _is_finite(state):
                 break
             _require_same(_held(state), expected)

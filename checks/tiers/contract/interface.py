@@ -3,7 +3,6 @@
 Every check runs the sampler from a position in the bulk at the usual step size of its row.
 """
 
-import copy
 import dataclasses
 import functools
 from collections.abc import Callable
@@ -32,6 +31,7 @@ from sgmcmc_verification.samplers.estimators.basic import Exact, compiled_gradie
 from sgmcmc_verification.samplers.estimators.host import in_numpy
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import Composite, ExactLaw, Exchange, ParticleLaw
+from sgmcmc_verification.samplers.interface.copied import copied
 from sgmcmc_verification.samplers.interface.from_step import Completed
 from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator, Sampler
 from sgmcmc_verification.samplers.interface.whole_state import is_key
@@ -192,7 +192,7 @@ def kit(subject: Subject, target: Target) -> Kit:
             inner = CompiledExact(estimator.target)
     else:
         in_place = step
-        step = lambda key, state, h, offset: in_place(key, copy.deepcopy(state), h, offset)  # it may change its state
+        step = lambda key, state, h, offset: in_place(key, copied(state), h, offset)  # it may change its state
     return Kit(sampler, estimator, target, subject.step_size(target), init, step)
 
 

@@ -1,6 +1,5 @@
 """The bulk is reached: a chain that keeps a law need not come to all of it."""
 
-import copy
 import functools
 
 import numpy as np
@@ -13,6 +12,7 @@ from sgmcmc_verification.checks.core.selection import structured_targets
 from sgmcmc_verification.checks.tiers.premises.closed_state import Run, runs_of
 from sgmcmc_verification.checks.tiers.premises.passes import LEVELS, Passes, units_of
 from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.copied import copied
 
 UNLIKELY = 1e-12
 """Chance with which an Ornstein-Uhlenbeck process goes so often between two levels and never to a third one."""
@@ -83,7 +83,7 @@ def _until_seen(case: Case, run: Run) -> tuple[Passes, int]:
     """The passes of a run, in Python of one that goes on until it is known what it comes to; and its steps."""
     sampler, estimator = case.subject.sampler(case.target), case.subject.estimator(case.target)
     units = units_of(case.target)
-    state, passes, steps = copy.deepcopy(run.state), run.passes, run.steps
+    state, passes, steps = copied(run.state), run.passes, run.steps
     if not on_host(sampler):
         return passes, steps
     generator = np.random.default_rng(2)

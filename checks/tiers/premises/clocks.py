@@ -12,6 +12,7 @@ import numpy as np
 
 from sgmcmc_verification.checks.core.error_origin import RAISED
 from sgmcmc_verification.checks.tracing.whole_numbers import of_step
+from sgmcmc_verification.samplers.interface.copied import copied
 from sgmcmc_verification.samplers.interface.opened_state import step_of
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.turns import turn_of
@@ -104,20 +105,20 @@ def host_clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> 
     )
 
     def ends(owner: Sampler, s: Any) -> list[np.ndarray]:
-        owners = [copy.deepcopy(owner) for _ in range(KEYS)]
+        owners = [copied(owner) for _ in range(KEYS)]
         generators = [np.random.default_rng([3, seed]) for seed in range(KEYS)]
         steps = zip(owners, generators, strict=True)
-        return [seen(each.step(generator, copy.deepcopy(s), h, estimator)) for each, generator in steps]
+        return [seen(each.step(generator, copied(s), h, estimator)) for each, generator in steps]
 
     readings = (*of_step(step_of(sampler)), *SPREAD[::ON_HOST])
-    kinds, walked = _kinds(sampler), copy.deepcopy(sampler)
-    held = lambda: ({kind: copy.deepcopy(_data(kind)) for kind in kinds}, copy.deepcopy(_attributes(walked)))
+    kinds, walked = _kinds(sampler), copied(sampler)
+    held = lambda: ({kind: copied(_data(kind)) for kind in kinds}, copied(_attributes(walked)))
     seen_at = {0: held()}
     try:
         before = ends(sampler, state)
         seen_at[KEYS] = held()[0], seen_at[0][1]
         for seed in range(2):
-            walked.step(np.random.default_rng([5, seed]), copy.deepcopy(state), h, estimator)
+            walked.step(np.random.default_rng([5, seed]), copied(state), h, estimator)
             seen_at[KEYS + 1 + seed] = held()
         counts = _of_state(sampler, state), _of_object(sampler, seen_at, state), _of_kinds(sampler, seen_at, state)
         for count in itertools.chain(*counts):
@@ -217,7 +218,7 @@ def _attributes(sampler: Sampler) -> dict[str, Any]:
 
 def _with(sampler: Sampler, name: str, value: Any) -> Sampler:
     """A copy with another value of an attribute of the object whose method `step` is."""
-    other = copy.deepcopy(sampler)
+    other = copied(sampler)
     object.__setattr__(_owner(other), name, value)
     return other
 

@@ -4,7 +4,6 @@ The exact laws are those of the kernel z -> step(pack(z)). That is the kernel th
 enters the next step: no average, no draw, no gradient of a rejected proposal, no count of steps.
 """
 
-import copy
 import dataclasses
 import functools
 import inspect
@@ -37,6 +36,7 @@ from sgmcmc_verification.samplers.interface.claims import (
     LearntPreconditioner,
     StationaryLaw,
 )
+from sgmcmc_verification.samplers.interface.copied import copied
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.turns import turn_of
 from sgmcmc_verification.samplers.interface.whole_state import is_key
@@ -286,7 +286,7 @@ def _clock(sampler: Sampler, estimator: Estimator, h: float, state: Any) -> tupl
 def _host_run(sampler: Sampler, estimator: Estimator, target: Target, h: float, usual: bool) -> Run:
     """The run of a host sampler, against copies of the object as it was before."""
     key = lambda *numbers: np.random.default_rng([1, *numbers])
-    fresh = copy.deepcopy(sampler) if not isinstance(sampler, MappedSampler) else sampler
+    fresh = copied(sampler) if not isinstance(sampler, MappedSampler) else sampler
     # of another process, z is all of the state
     steps = 20 if fresh is sampler else HOST_STEPS if usual else HOST_STEPS // 20
     state, worst = sampler.init(np.random.default_rng(0), start_position(sampler, target), estimator), 0.0
@@ -304,8 +304,8 @@ def _host_run(sampler: Sampler, estimator: Estimator, target: Target, h: float, 
             state = sampler.step(key(i), state, h, estimator)
             continue
         compared = i
-        other = copy.deepcopy(fresh) if fresh is not sampler else sampler
-        z = copy.deepcopy(sampler.unpack(state))
+        other = copied(fresh) if fresh is not sampler else sampler
+        z = copied(sampler.unpack(state))
         after = sampler.step(key(i), state, h, estimator)
         ours = seen(after)
         if not np.all(np.isfinite(ours)):

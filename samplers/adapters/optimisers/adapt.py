@@ -14,7 +14,7 @@ from sgmcmc_verification.samplers.interface.claims import Claims, Composite, Sou
 from sgmcmc_verification.samplers.interface.sampler import Sampler
 from sgmcmc_verification.targets.target import Target
 
-Builder = Callable[[Target], Sampler]
+Builder = Callable[..., Sampler]
 
 
 class Adapted(NamedTuple):
@@ -47,17 +47,22 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
     probe = torch.TorchProbe(kind, arguments.name)
     found = solve(probe, arguments.rate, arguments.values, arguments.asked, arguments.given)
     found = dataclasses.replace(found, frozen=torch.reseeds(probe, arguments.rate, arguments.given))
-    found = dataclasses.replace(found, scheduled=torch.follows_schedule(probe, arguments.rate, arguments.given))
+    found = dataclasses.replace(found, schedule=torch.schedule_of(probe, arguments.rate, arguments.given))
     optimiser = torch.Optimiser(kind, arguments.name, arguments.given)
     names, others = torch.remembered_of(probe, arguments.rate, arguments.given)
     sampler: Foreign = torch.ElementwiseSampler if found.reading.independent else torch.OptimiserSampler
 
-    def build(target: Target) -> Sampler:
+    def build(target: Target, scheduled: bool = False) -> Sampler:
         claims = claims_of(found, bool(names) or found.reading.gradients > 1)
         scale, extra = found.scale, found.second_derivative
-        return sampler(target, optimiser, found.rate_of, scale, extra, claims, names, others, found.frozen)
+        chosen = dataclasses.replace(optimiser, scheduled=scheduled)
+        return sampler(target, chosen, found.rate_of, scale, extra, claims, names, others, found.frozen)
 
-    return Adapted(build, found, sentence(found))
+    def unscheduled(target: Target) -> Sampler:
+        return build(target)
+
+    # where a scheduler changes a part of the step, whether there is one is an option
+    return Adapted(build if found.schedule == "in part" else unscheduled, found, sentence(found))
 
 
 def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:

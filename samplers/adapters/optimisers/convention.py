@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sgmcmc_verification.samplers.adapters.common import Foreign
-from sgmcmc_verification.samplers.adapters.optimisers.reading import SAME, Probe, Reading, read
+from sgmcmc_verification.samplers.adapters.optimisers.reading import SAME, Probe, Reading, Schedule, read
 from sgmcmc_verification.samplers.interface.aliases import Options
 
 RATES = ("lr", "learning_rate", "step_size", "stepsize", "epsilon")
@@ -40,7 +40,7 @@ class Convention:
         prior: the precision of the prior that its weight decay stands for, at the claimed temperature.
         claimed_prior: the precision that the user claims; None for that which was read.
         frozen: all steps draw the same numbers.
-        scheduled: a learning rate that is changed later counts as one that is given to the constructor.
+        schedule: whether a learning rate that is changed later counts as one that is given to the constructor.
     """
 
     rate: float
@@ -56,7 +56,7 @@ class Convention:
     prior: float
     claimed_prior: float | None
     frozen: bool = False
-    scheduled: bool = True
+    schedule: Schedule = "followed"
 
     @property
     def temperature(self) -> float:

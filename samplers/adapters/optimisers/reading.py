@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from sgmcmc_verification.samplers.interface.aliases import Options
 
 Draw = Callable[[int], np.ndarray | float]
 """Number of a draw within a step -> its value, of its shape or a number."""
+Schedule = Literal["followed", "ignored", "in part"]
+"""How a step takes a learning rate that is set in the groups of an optimiser after it was made."""
 
 POSITION = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
 GRADIENT = np.array([0.0, 1.0, 2.0, -1.0, 0.0, 0.0])

@@ -191,7 +191,9 @@ def _claimed_prior(found: Convention) -> str:
 def _remarks(found: Convention) -> list[str]:
     reading = found.reading
     remarks = []
-    if not found.scheduled:
+    if found.schedule == "ignored":
+        remarks.append("a learning rate that a scheduler changes has no effect")
+    if found.schedule == "in part":
         remarks.append(
             "a learning rate that a scheduler changes does not reach all of a step: part of it keeps the one of the "
             "constructor"

@@ -5,7 +5,6 @@ another learning rate it is made anew and handed the state. What of the state ha
 """
 
 import contextlib
-import copy
 import functools
 import inspect
 import warnings
@@ -17,13 +16,14 @@ import numpy as np
 import torch
 
 from sgmcmc_verification.samplers.adapters.common import Foreign
-from sgmcmc_verification.samplers.adapters.optimisers.reading import GRADIENT, POSITION, Counts, Draw
+from sgmcmc_verification.samplers.adapters.optimisers.reading import GRADIENT, POSITION, Counts, Draw, Schedule
 from sgmcmc_verification.samplers.adapters.optimisers.refusal import Refused
 from sgmcmc_verification.samplers.adapters.torch.adapter import ElementwiseMixin, TorchMixin
 from sgmcmc_verification.samplers.adapters.torch.common import Batch, Change, Source, TorchState, arrays, tensors
 from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from
 from sgmcmc_verification.samplers.interface.aliases import Estimator, Options, Position, Tree
 from sgmcmc_verification.samplers.interface.claims import Claims
+from sgmcmc_verification.samplers.interface.copied import copied
 from sgmcmc_verification.targets.target import Target
 
 Leaves = list[torch.Tensor]
@@ -47,15 +47,21 @@ class Optimiser:
         kind: the class.
         rate: name of the learning rate among the arguments of its constructor.
         options: the other arguments.
+        scheduled: the learning rate is half of that which the constructor was given, set as by a scheduler.
     """
 
     kind: type[torch.optim.Optimizer]
     rate: str
     options: Options
+    scheduled: bool = False
 
     def build(self, parameters: Leaves, rate: float) -> torch.optim.Optimizer:
         """A new optimiser of parameters."""
-        return self.kind(parameters, **{self.rate: rate}, **self.options)
+        if not self.scheduled:
+            return self.kind(parameters, **{self.rate: rate}, **self.options)
+        optimizer = self.kind(parameters, **{self.rate: 2 * rate}, **self.options)
+        set_rate(optimizer, self.rate, rate)
+        return optimizer
 
     def step(self, optimizer: Foreign, loss: Callable[[], torch.Tensor]) -> None:
         """Take a step; a closure, where one is needed, returns the loss with its gradient taken, or without."""
@@ -90,13 +96,6 @@ def differentiates(kind: type[torch.optim.Optimizer]) -> bool:
         return False
 
 
-def clone(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
-    """A copy of an optimiser and its parameters, with attributes that its own `__getstate__` would leave out."""
-    other = object.__new__(type(optimizer))
-    other.__dict__.update(copy.deepcopy(optimizer.__dict__))
-    return other
-
-
 def parameters_of(optimizer: torch.optim.Optimizer) -> Leaves:
     """The parameters of all groups."""
     return [p for group in optimizer.param_groups for p in group["params"]]
@@ -129,7 +128,7 @@ class TorchProbe:
 
     def copy(self, memory: torch.optim.Optimizer) -> torch.optim.Optimizer:
         """The optimiser once more."""
-        return clone(memory)
+        return copied(memory)
 
     def step(
         self, memory: torch.optim.Optimizer, position: np.ndarray, gradient: np.ndarray, draw: Draw
@@ -215,7 +214,7 @@ class OptimiserSampler(TorchMixin):
     def _optimizer(self, memory: Memory, rate: float) -> torch.optim.Optimizer:
         """The optimiser that goes on from a memory, which is left as it is."""
         if memory.optimizer is not None and memory.rate == rate:
-            optimizer = clone(memory.optimizer)
+            optimizer = copied(memory.optimizer)
             for p in parameters_of(optimizer):
                 p.grad = None
             return optimizer
@@ -223,7 +222,7 @@ class OptimiserSampler(TorchMixin):
         optimizer = self.optimiser.build(parameters, rate)
         for p, kept in zip(parameters, memory.each, strict=True):
             if kept:
-                optimizer.state[p].update(copy.deepcopy(kept))
+                optimizer.state[p].update(copied(kept))
         return optimizer
 
     def _fresh(self, leaves: Leaves) -> Memory:
@@ -253,7 +252,7 @@ class OptimiserSampler(TorchMixin):
         memory: Memory = state.inner
         entries = {name: list(tensors(tree).values()) for name, tree in z.memory.items()}
         each = [
-            {**copy.deepcopy(dict(self.others)), **{name: leaves[i] for name, leaves in entries.items()}}
+            {**copied(dict(self.others)), **{name: leaves[i] for name, leaves in entries.items()}}
             for i in range(len(memory.leaves))
         ]
         state.inner = memory._replace(each=each)
@@ -287,23 +286,45 @@ def reseeds(probe: TorchProbe, rate: float, options: Options) -> bool:
         moves = []
         for _ in range(3):
             torch.rand(1)
-            once = clone(memory)
+            once = copied(memory)
             (parameter,) = parameters_of(once)
-            Optimiser(probe.kind, probe.rate, {}).step(once, lambda p=parameter: 0.0 * p.sum())
+            step = lambda once=once, p=parameter: Optimiser(probe.kind, probe.rate, {}).step(
+                once, lambda: 0.0 * p.sum()
+            )
+            step()
             moves.append(parameter.detach().numpy().copy())
+            before = _streams(once)
+            step()
+            if any(not torch.equal(a, b) for a, b in zip(before, _streams(once), strict=True)):
+                return False  # a generator of its own goes on from step to step
     return bool(moves[0].any()) and all(np.array_equal(moves[0], move) for move in moves)
 
 
-def follows_schedule(probe: TorchProbe, rate: float, options: Options) -> bool:
-    """True if a learning rate that is set in the groups counts as one that is given to the constructor."""
+def _streams(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    """States of the generators that an optimiser holds."""
+    held = [*vars(optimizer).values(), *(value for group in optimizer.param_groups for value in group.values())]
+    return [value.get_state() for value in held if isinstance(value, torch.Generator)]
+
+
+def schedule_of(probe: TorchProbe, rate: float, options: Options) -> Schedule:
+    """Whether a learning rate that is set in the groups counts as one that is given to the constructor."""
     ends = []
-    for first in (rate, rate / 2):
+    for first, later in ((rate, rate / 2), (rate / 2, rate / 2), (rate, rate)):
         memory = probe.start(first, options)
-        for group in memory.param_groups:
-            if probe.rate in group:
-                group[probe.rate] = rate / 2
+        set_rate(memory, probe.rate, later)
         ends.append(probe.step(memory, POSITION, GRADIENT, lambda _: 1.0)[0])
-    return bool(np.allclose(ends[0], ends[1], rtol=1e-9, atol=0.0))
+    changed, as_if_given, unchanged = ends
+    same = lambda a, b: bool(np.allclose(a, b, rtol=1e-9, atol=0.0))
+    if same(changed, as_if_given):
+        return "followed"
+    return "ignored" if same(changed, unchanged) else "in part"
+
+
+def set_rate(optimizer: torch.optim.Optimizer, name: str, rate: float) -> None:
+    """Set the learning rate of all groups that have one, as schedulers do."""
+    for group in optimizer.param_groups:
+        if name in group:
+            group[name] = rate
 
 
 def check_class(reference: str, value: Foreign) -> type[torch.optim.Optimizer]:

@@ -6,6 +6,7 @@ that is temperature N tau of their sum. With v' = mu v + u, w' = w + v' a push u
 are those of u divided by 1 - mu.
 """
 
+import inspect
 import math
 from importlib.util import find_spec
 from pathlib import Path
@@ -155,9 +156,53 @@ def test_a_scheduler_that_does_not_reach_the_noise_is_named():
                 p.grad.add_(torch.randn_like(p), alpha=self.std)
             super().step()
 
-    text = of_torch("mine", Fixed, {}).sentence
-    assert "Langevin at temperature 1 of" in text
-    assert "a scheduler changes" in text
+    found = of_torch("mine", Fixed, {})
+    assert "Langevin at temperature 1 of" in found.sentence
+    assert "a scheduler changes does not reach all of a step" in found.sentence
+    assert "scheduled" in inspect.signature(found.build).parameters
+
+
+def test_a_generator_that_an_optimiser_keeps_is_not_seeded_anew():
+    import torch
+
+    class Own(torch.optim.Optimizer):
+        again = False
+
+        def __init__(self, params, lr=1e-3):
+            super().__init__(params, {"lr": lr})
+            self.generator = torch.Generator().manual_seed(0)
+
+        @torch.no_grad()
+        def step(self):
+            if self.again:
+                self.generator.manual_seed(0)
+            for p in self.param_groups[0]["params"]:
+                noise = torch.randn(p.shape, generator=self.generator, dtype=p.dtype)
+                p.add_(p.grad, alpha=-self.param_groups[0]["lr"]).add_(noise, alpha=self.defaults["lr"] ** 0.5)
+
+    class Again(Own):
+        again = True
+
+    assert not of_torch("mine", Own, {}).found.frozen
+    assert of_torch("mine", Again, {}).found.frozen
+
+
+def test_a_scheduler_that_reaches_nothing_changes_no_law():
+    import torch
+
+    class Own(torch.optim.Optimizer):
+        def __init__(self, params, lr=1e-3):
+            super().__init__(params, {"lr": lr})
+            self.lr = lr
+
+        @torch.no_grad()
+        def step(self):
+            for p in self.param_groups[0]["params"]:
+                p.add_(p.grad, alpha=-self.lr).add_(torch.randn_like(p), alpha=math.sqrt(2 * self.lr))
+
+    found = of_torch("mine", Own, {})
+    assert "a scheduler changes has no effect" in found.sentence
+    assert "scheduled" not in inspect.signature(found.build).parameters
 
 
 def test_a_preconditioner_without_gamma_is_named():
