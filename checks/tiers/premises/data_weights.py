@@ -1,4 +1,4 @@
-"""What data weigh in the steps of a sampler that reads them itself.
+"""Weights of data in the steps of a sampler that reads them itself.
 
 A step that is linear in the gradient moves by the mean of what the data do to it. That is compared with how the same
 potential moves it as a part of the prior, or without data: in all, by blocks, towards the last ones, and for the prior.
@@ -107,7 +107,7 @@ def weighed(subject: Subject, size: int, blocks: int = BLOCKS) -> Weights | None
 
 
 def _copies(shares: np.ndarray) -> np.ndarray | None:
-    """How often each block was drawn (steps, blocks), if all data have the same weight; else None."""
+    """Numbers of draws of each block (steps, blocks), if all data have the same weight; else None."""
     drawn = shares[shares != 0]
     if not len(drawn) or drawn.min() <= 0:
         return None

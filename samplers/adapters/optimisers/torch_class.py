@@ -307,7 +307,7 @@ def _streams(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
 
 
 def schedule_of(probe: TorchProbe, rate: float, options: Options) -> Schedule:
-    """Whether a learning rate that is set in the groups counts as one that is given to the constructor."""
+    """Effect of a learning rate that is set in the groups, beside that of one that is given to the constructor."""
     ends = []
     for first, later in ((rate, rate / 2), (rate / 2, rate / 2), (rate, rate)):
         memory = probe.start(first, options)
