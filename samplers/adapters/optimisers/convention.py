@@ -18,6 +18,8 @@ DATA = (
 )
 TEMPERATURES = ("temperature", "temp", "T")
 PRIORS = ("prior_precision",)
+SPREADS = {PRIORS[0]: 1, "prior_std": -2, "prior_sigma": -2, "prior_variance": -1, "prior_var": -1}
+"""Options that say what the prior is, and the power of their value that is its precision."""
 USUAL_RATE, USUAL_DATA = 1e-3, 1000
 """Values of options without a default."""
 
@@ -38,7 +40,8 @@ class Convention:
         claimed: the temperature of the law that it is held to.
         temperature_power: of the temperature that is read in that which is asked for; None without such an option.
         prior: the precision of the prior that its weight decay stands for, at the claimed temperature.
-        claimed_prior: the precision that the user claims; None for that which was read.
+        claimed_prior: the precision that the user claims, or an option that is named after it; None for that which was
+            read.
         frozen: all steps draw the same numbers.
         schedule: whether a learning rate that is changed later counts as one that is given to the constructor.
     """
@@ -120,7 +123,8 @@ def solve(probe: Probe, rate: float, options: Options, asked: Options, given: Op
         hot = read(probe, rate, {**given, temperature_name: 2 * options[temperature_name]})
         temperature_power = _power([first.temperature, hot.temperature])
     prior = data / claimed * first.decay / abs(first.drift) if first.drift else 0.0
-    precision = asked.get("prior_precision")
+    stated = next((options[n] ** power for n, power in SPREADS.items() if _number(options.get(n))), None)
+    precision = asked.get(PRIORS[0], stated)
     return Convention(
         rate=rate,
         reading=first,

@@ -187,6 +187,26 @@ def test_a_generator_that_an_optimiser_keeps_is_not_seeded_anew():
     assert of_torch("mine", Again, {}).found.frozen
 
 
+@pytest.mark.parametrize(("name", "value"), [("prior_precision", 4.0), ("prior_std", 0.5), ("prior_var", 0.25)])
+@pytest.mark.parametrize("times", [1.0, 2.0])
+def test_an_option_that_is_named_after_the_prior_is_a_claim(name, value, times):
+    import torch
+
+    class Decays(torch.optim.Optimizer):
+        def __init__(self, params, lr=1e-3, **options):
+            super().__init__(params, {"lr": lr, **options})
+
+        @torch.no_grad()
+        def step(self):
+            lr = self.param_groups[0]["lr"]
+            for p in self.param_groups[0]["params"]:
+                p.add_(p.grad + times * 4.0 * p, alpha=-lr).add_(torch.randn_like(p), alpha=(2 * lr) ** 0.5)
+
+    found = of_torch("mine", Decays, {name: value}).found
+    assert found.claimed_prior == pytest.approx(4.0)
+    assert found.prior == pytest.approx(times * 4.0)
+
+
 def test_a_scheduler_that_reaches_nothing_changes_no_law():
     import torch
 
