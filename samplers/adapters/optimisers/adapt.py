@@ -49,14 +49,16 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
     found = dataclasses.replace(found, frozen=torch.reseeds(probe, arguments.rate, arguments.given))
     found = dataclasses.replace(found, schedule=torch.schedule_of(probe, arguments.rate, arguments.given))
     optimiser = torch.Optimiser(kind, arguments.name, arguments.given)
-    names, others = torch.remembered_of(probe, arguments.rate, arguments.given)
-    sampler: Foreign = torch.ElementwiseSampler if found.reading.independent else torch.OptimiserSampler
+    found = dataclasses.replace(found, alike=torch.treats_alike(probe, arguments.rate, arguments.given))
+    entries = torch.entries_of(probe, arguments.rate, arguments.given)
+    elementwise = found.reading.independent and found.alike
+    sampler: Foreign = torch.ElementwiseSampler if elementwise else torch.OptimiserSampler
 
     def build(target: Target, scheduled: bool = False) -> Sampler:
-        claims = claims_of(found, bool(names) or found.reading.gradients > 1)
+        claims = claims_of(found, bool(entries.remembered) or found.reading.gradients > 1)
         scale, extra = found.scale, found.second_derivative
         chosen = dataclasses.replace(optimiser, scheduled=scheduled)
-        return sampler(target, chosen, found.rate_of, scale, extra, claims, names, others, found.frozen)
+        return sampler(target, chosen, found.rate_of, scale, extra, claims, entries, found.frozen)
 
     def unscheduled(target: Target) -> Sampler:
         return build(target)
@@ -80,13 +82,13 @@ def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:
         arguments.given,
     )
     transformation = optax.Transformation(function, arguments.name, arguments.given)
-    renewed = optax.renews_keys(transformation, arguments.rate)
-    found = dataclasses.replace(found, frozen=bool(found.reading.draws) and not renewed)
+    keys = optax.keys_of(transformation, arguments.rate)
+    found = dataclasses.replace(found, frozen=bool(found.reading.draws) and keys == "kept")
 
     def build(target: Target) -> Sampler:
         scale, extra = found.scale, found.second_derivative
         return optax.optax_sampler(
-            transformation, found.rate_of, scale, extra, claims_of(found, abs(found.reading.ratio) > SAME), renewed
+            transformation, found.rate_of, scale, extra, claims_of(found, abs(found.reading.ratio) > SAME), keys
         )
 
     return Adapted(build, found, sentence(found))

@@ -43,6 +43,7 @@ class Convention:
         claimed_prior: the precision that the user claims, or an option that is named after it; None for that which was
             read.
         frozen: all steps draw the same numbers.
+        alike: all coordinates are treated alike.
         schedule: whether a learning rate that is changed later counts as one that is given to the constructor.
     """
 
@@ -59,6 +60,7 @@ class Convention:
     prior: float
     claimed_prior: float | None
     frozen: bool = False
+    alike: bool = True
     schedule: Schedule = "followed"
 
     @property

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -61,6 +61,10 @@ class Transformation:
         return load("optax").apply_updates(position, updates), inner
 
 
+Keys = Literal["renewed", "counted", "kept"]
+"""Keys in the state that each step changes, that stay and are combined with a count of the steps, or none of this."""
+
+
 class OptaxState(NamedTuple):
     """Position, the library's state and the estimator's."""
 
@@ -69,17 +73,22 @@ class OptaxState(NamedTuple):
     estate: EstimatorState
 
 
-def renews_keys(transformation: Transformation, rate: float) -> bool:
-    """True if there are keys in the state and a step changes all of them."""
+def keys_of(transformation: Transformation, rate: float) -> Keys:
+    """The use that steps make of the keys in a state."""
     zero = jnp.zeros(1)
     before = transformation.build(rate).init(zero)
-    _, after = transformation.update(rate, zero, before, zero)
+    first, after = transformation.update(rate, zero, before, zero)
     words = lambda leaf: np.asarray(
         jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
     )
-    pairs = zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True)
+    pairs = list(zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True))
     changed = [not np.array_equal(words(old), words(new)) for old, new in pairs if is_key(old)]
-    return bool(changed) and all(changed)
+    if changed and all(changed):
+        return "renewed"
+    # the same state, but for what counts: if the move is another, so are the numbers that it draws
+    counts = [new if jnp.issubdtype(old.dtype, jnp.integer) and not is_key(old) else old for old, new in pairs]
+    second, _ = transformation.update(rate, zero, jax.tree.unflatten(jax.tree.structure(before), counts), zero)
+    return "counted" if changed and not np.array_equal(first, second) else "kept"
 
 
 def with_keys(key: jax.Array, inner: Tree) -> Tree:
@@ -102,7 +111,7 @@ def optax_sampler(
     scale: float,
     prior: float,
     claims: Claims,
-    renewed: bool,
+    keys: Keys,
 ) -> Sampler:
     """A sampler that takes one step of a transformation.
 
@@ -112,18 +121,20 @@ def optax_sampler(
         scale: of the loss: the gradient handed over is `scale` times that of U + prior |theta|^2 / 2.
         prior: second derivative that is added to U.
         claims: what it is held to.
-        renewed: keys in its state are renewed in every step.
+        keys: of its state.
     """
 
     def init(key: jax.Array, position: Position, estimator: Estimator) -> OptaxState:
         inner = transformation.build(rate_of(0.01)).init(position)
+        if keys == "counted":
+            inner = with_keys(jax.random.fold_in(key, 1), inner)
         return OptaxState(position, inner, estimator.init(key, position))
 
     def step(key: jax.Array, state: OptaxState, step_size: Scalar, estimator: Estimator) -> OptaxState:
         gradient_key, noise_key = jax.random.split(key)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
         gradient = jax.tree.map(lambda g, x: scale * (g + prior * x), estimate.gradient, state.position)
-        inner = with_keys(noise_key, state.inner) if renewed else state.inner
+        inner = with_keys(noise_key, state.inner) if keys == "renewed" else state.inner
         position, inner = transformation.update(rate_of(step_size), gradient, inner, state.position)
         return OptaxState(position, inner, estate)
 

@@ -70,6 +70,11 @@ def _verdict(found: Convention) -> str:
             f"{reading.gradients} gradients in a step, and perhaps a test: no single step of Langevin, so that no "
             "temperature is read; the checks judge the law"
         )
+    if not found.alike:
+        return (
+            "coordinates have factors of their own, as of a fixed preconditioner: no convention is read; the checks "
+            "judge the law"
+        )
     if not reading.linear or not reading.even_noise:
         return _preconditioned(found)
     if not found.consistent:

@@ -27,8 +27,8 @@ from sgmcmc_verification.samplers.interface.copied import copied
 from sgmcmc_verification.targets.target import Target
 
 Leaves = list[torch.Tensor]
-MANY = 50
-"""Steps after which what counts steps is at a usual value."""
+MANY, FEW = 50, 3
+"""Steps after which what counts steps is at a usual value, and in which it is seen whether a number is read."""
 
 
 @contextlib.contextmanager
@@ -149,6 +149,20 @@ class TorchProbe:
         return parameter.detach().numpy().copy(), memory, Counts(script.count, len(asked))
 
 
+class Entries(NamedTuple):
+    """Entries of the state of a parameter.
+
+    Attributes:
+        remembered: names of those of its shape that steps change and that later positions depend on.
+        made: names of the others of its shape, which a first step makes: constants, and room for what is worked out.
+        others: at values of an optimiser that has made many steps.
+    """
+
+    remembered: tuple[str, ...]
+    made: tuple[str, ...]
+    others: Options
+
+
 class Memory(NamedTuple):
     """Leaves of the position, the state of each of them, and the optimiser that made them at a learning rate."""
 
@@ -176,8 +190,7 @@ class OptimiserSampler(TorchMixin):
         scale: of the loss: that of which the gradient is handed over is `scale` times (U + prior |theta|^2 / 2).
         prior: second derivative that is added to U.
         claims: what it is held to.
-        remembered: names of the entries of the state that have the shape of a parameter.
-        others: the other entries, at values of an optimiser that has made many steps.
+        entries: what it keeps of a parameter.
         frozen: all steps draw the same numbers.
     """
 
@@ -187,8 +200,7 @@ class OptimiserSampler(TorchMixin):
     scale: float
     prior: float
     claims: Claims
-    remembered: tuple[str, ...]
-    others: Options
+    entries: Entries
     frozen: bool = False
 
     needs = frozenset({"gradient"})
@@ -234,26 +246,27 @@ class OptimiserSampler(TorchMixin):
     def unpack(self, state: TorchState) -> Tree:
         """Full variable z of a state."""
         position = self.position(state)
-        if not self.remembered:
+        if not self.entries.remembered:
             return position
         inner: Memory = state.inner
         value = lambda kept, name, x: kept.get(name) if kept.get(name) is not None else torch.zeros_like(x)
         memory = {
             name: arrays(self.target, [value(kept, name, x) for kept, x in zip(inner.each, inner.leaves, strict=True)])
-            for name in self.remembered
+            for name in self.entries.remembered
         }
         return Whole(position, memory)
 
     def pack(self, key: np.random.Generator, z: Tree, estimator: Estimator) -> TorchState:
         """State with the full variable z."""
-        if not self.remembered:
+        if not self.entries.remembered:
             return self.init(key, z, estimator)
         state = self.init(key, z.position, estimator)
         memory: Memory = state.inner
         entries = {name: list(tensors(tree).values()) for name, tree in z.memory.items()}
+        shapes = tuple(tuple(x.shape) for x in memory.leaves)
         each = [
-            {**copied(dict(self.others)), **{name: leaves[i] for name, leaves in entries.items()}}
-            for i in range(len(memory.leaves))
+            {**copied({**self.entries.others, **made}), **{name: leaves[i] for name, leaves in entries.items()}}
+            for i, made in enumerate(first_entries(self.optimiser, shapes, self.entries.made))
         ]
         state.inner = memory._replace(each=each)
         return state
@@ -264,19 +277,55 @@ class ElementwiseSampler(ElementwiseMixin, OptimiserSampler):
     """One of an optimiser that moves each coordinate by itself: many chains at once."""
 
 
-def remembered_of(probe: TorchProbe, rate: float, options: Options) -> tuple[tuple[str, ...], dict[str, Foreign]]:
-    """Names of the entries of the state that have the shape of the parameter, in floating point; and the other ones."""
-    memory = probe.start(rate, options)
+def entries_of(probe: TorchProbe, rate: float, options: Options) -> Entries:
+    """What an optimiser keeps of a parameter."""
+    memory, other = probe.start(rate, options), probe.start(rate, options)
+    probe.step(other, POSITION + 0.3, -1.7 * GRADIENT, lambda _: 1.0)
     for _ in range(MANY):
         probe.step(memory, POSITION, GRADIENT, lambda _: 0.0)
     (parameter,) = parameters_of(memory)
-    entries = dict(memory.state[parameter])
-    names = tuple(
+    entries, first = memory.state[parameter], other.state[parameters_of(other)[0]]
+    shaped = [
         name
         for name, value in entries.items()
         if isinstance(value, torch.Tensor) and value.shape == parameter.shape and value.is_floating_point()
-    )
-    return names, {name: value for name, value in entries.items() if name not in names}
+    ]
+    constant = [name for name in shaped if name in first and torch.equal(entries[name], first[name])]
+    remembered = tuple(name for name in shaped if name not in constant and _is_read(probe, memory, name))
+    made = tuple(name for name in shaped if name not in remembered)
+    return Entries(remembered, made, {name: value for name, value in entries.items() if name not in shaped})
+
+
+def _is_read(probe: TorchProbe, memory: torch.optim.Optimizer, name: str) -> bool:
+    """True if a position after some steps depends on an entry."""
+    ends = []
+    for shift in (0.0, 1.0):
+        once = copied(memory)
+        entry = once.state[parameters_of(once)[0]][name]
+        entry.add_(shift)
+        ends.append([probe.step(once, POSITION, GRADIENT, lambda _: 1.0)[0] for _ in range(FEW)])
+    return not np.array_equal(*ends)
+
+
+def treats_alike(probe: TorchProbe, rate: float, options: Options) -> bool:
+    """True if a step on coordinates in another order is that step in that order."""
+    ends = [
+        probe.step(probe.start(rate, options), np.array(POSITION[order]), np.array(GRADIENT[order]), lambda _: 1.0)[0]
+        for order in (slice(None), slice(None, None, -1))
+    ]
+    return bool(np.allclose(ends[0], ends[1][::-1], rtol=1e-9, atol=0.0))
+
+
+@functools.lru_cache(maxsize=64)
+def first_entries(
+    optimiser: Optimiser, shapes: tuple[tuple[int, ...], ...], names: tuple[str, ...]
+) -> list[dict[str, Foreign]]:
+    """Some entries of the state of each parameter, as a first step makes them."""
+    with quiet(), draws_from(np.random.default_rng(0)):
+        parameters: Leaves = [torch.nn.Parameter(torch.zeros(shape, dtype=torch.float64)) for shape in shapes]
+        optimizer = optimiser.build(parameters, 1e-3)
+        optimiser.step(optimizer, lambda: sum((0.0 * p.sum() for p in parameters), torch.zeros(())))
+    return [{name: optimizer.state[p][name] for name in names if name in optimizer.state[p]} for p in parameters]
 
 
 def reseeds(probe: TorchProbe, rate: float, options: Options) -> bool:
