@@ -15,7 +15,14 @@ import numpy as np
 from sgmcmc_verification.checks.tracing.key_lineage import consumed_keys
 from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
-from sgmcmc_verification.samplers.interface.whole_state import is_count, is_key, made_from, step_of_leaves, with_leaves
+from sgmcmc_verification.samplers.interface.whole_state import (
+    fresh_key,
+    is_count,
+    is_key,
+    made_from,
+    step_of_leaves,
+    with_leaves,
+)
 
 FIRST = 1_000
 """Readings of a count from 0 on that are looked at, and steps in which it has to grow by as many."""
@@ -66,9 +73,14 @@ def comes_back(sampler: Sampler, state: Any, estimator: Estimator, h: float, pla
     leaves = jax.tree.leaves(state)
     kind, now = jnp.result_type(leaves[place]), np.asarray(leaves[place]).item()
     go_on = lambda n, s: sampler.step(jax.random.fold_in(jax.random.key(4), n), s, h, estimator)
-    later = jax.jit(lambda s: jax.tree.leaves(jax.lax.fori_loop(0, FIRST, go_on, s))[place])(state)
-    if np.asarray(later).item() != now + FIRST:
+    later = jax.tree.leaves(jax.jit(lambda s: jax.lax.fori_loop(0, FIRST, go_on, s))(state))
+    if np.asarray(later[place]).item() != now + FIRST:
         return False
+    typed = lambda leaf: jnp.issubdtype(jnp.result_type(leaf), jax.dtypes.prng_key)
+    words_of = lambda leaf: np.asarray(jax.random.key_data(leaf) if typed(leaf) else leaf)
+    renewed = [
+        i for i, leaf in enumerate(leaves) if is_key(leaf) and not np.array_equal(words_of(leaf), words_of(later[i]))
+    ]
     readings = dict.fromkeys((now, *(now + n for n in ahead), *range(FIRST)))
     values = jnp.asarray([n for n in readings if n <= np.iinfo(kind).max]).astype(kind)
     keys = jax.random.split(jax.random.key(12), len(values))
@@ -77,7 +89,8 @@ def comes_back(sampler: Sampler, state: Any, estimator: Estimator, h: float, pla
     def step(key: jax.Array) -> Any:
         # the number of a key among those that are looked at says which reading is its own
         number = jnp.argmax(jnp.all(words == jax.random.key_data(key), axis=-1))
-        held = with_leaves(state, {place: values[number].reshape(jnp.shape(leaves[place]))})
+        anew = {i: fresh_key(jax.random.fold_in(key, i), leaves[i]) for i in renewed}
+        held = with_leaves(state, {place: values[number].reshape(jnp.shape(leaves[place])), **anew})
         return sampler.step(key, held, h, estimator)
 
     calls, _ = consumed_keys(step, keys)
