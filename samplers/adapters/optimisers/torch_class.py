@@ -278,7 +278,7 @@ class ElementwiseSampler(ElementwiseMixin, OptimiserSampler):
 
 
 def entries_of(probe: TorchProbe, rate: float, options: Options) -> Entries:
-    """What an optimiser keeps of a parameter."""
+    """Entries that an optimiser keeps of a parameter."""
     memory, other = probe.start(rate, options), probe.start(rate, options)
     probe.step(other, POSITION + 0.3, -1.7 * GRADIENT, lambda _: 1.0)
     for _ in range(MANY):
