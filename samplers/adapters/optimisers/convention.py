@@ -5,10 +5,19 @@ Langevin's equation, from readings at three learning rates and at twice the opti
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from sgmcmc_verification.samplers.adapters.common import Foreign
-from sgmcmc_verification.samplers.adapters.optimisers.reading import SAME, Probe, Reading, Schedule, read
+from sgmcmc_verification.samplers.adapters.optimisers.reading import (
+    SAME,
+    Probe,
+    Reading,
+    Schedule,
+    read,
+    settling_rate,
+    unsettled,
+)
 from sgmcmc_verification.samplers.interface.aliases import Options
 
 RATES = ("lr", "learning_rate", "step_size", "stepsize", "epsilon")
@@ -17,6 +26,8 @@ DATA = (
     *("num_examples", "num_train", "num_training_samples", "num_samples"),
 )
 TEMPERATURES = ("temperature", "temp", "T")
+POWERS = ("drift", "decay", "variance")
+"""Parts of a reading whose power of the learning rate is looked for."""
 PRIORS = ("prior_precision",)
 SPREADS = {PRIORS[0]: 1, "prior_std": -2, "prior_sigma": -2, "prior_variance": -1, "prior_var": -1}
 """Options that say what the prior is, and the power of their value that is its precision."""
@@ -106,40 +117,56 @@ def solve(probe: Probe, rate: float, options: Options, asked: Options, given: Op
         asked: `num_data`, `temperature` and `prior_precision` of the user that are no options of the optimiser.
         given: those of the options that the optimiser is made with.
     """
+    data_name = next((n for n in DATA if _number(options.get(n))), "")
+    temperature_name = next((n for n in TEMPERATURES if _number(options.get(n))), "")
+    own: Foreign = options.get(temperature_name, 1.0)
+    claimed = float(asked.get("temperature", own))
+    stated = next((options[n] ** power for n, power in SPREADS.items() if _number(options.get(n))), None)
+    precision = asked.get(PRIORS[0], stated)
+    convention = partial(
+        Convention,
+        options=options,
+        data_name=data_name,
+        temperature_name=temperature_name,
+        claimed=claimed,
+        claimed_prior=None if precision is None else float(precision),
+    )
+    data = float(asked.get("num_data", 1.0))
+    settling = settling_rate(probe, rate, given)
+    if settling is None:
+        # of what is not read, the learning rate is a time, and a number of data that of a mean
+        return convention(
+            rate=rate,
+            reading=unsettled(probe, rate, given),
+            powers=dict.fromkeys(POWERS),
+            data=float(options[data_name]) if data_name else data,
+            data_powers=None,
+            temperature_power=None,
+            prior=0.0,
+        )
+    rate = settling
     rates = [read(probe, r, given) for r in (rate, rate / 2, rate / 4)]
     first = rates[0]
-    powers = {name: _power([getattr(r, name) for r in rates[::-1]]) for name in ("drift", "decay", "variance")}
-    data_name = next((n for n in DATA if _number(options.get(n))), "")
+    powers = {name: _power([getattr(r, name) for r in rates[::-1]]) for name in POWERS}
     data_powers: tuple[float | None, float | None] | None = None
-    data = float(asked.get("num_data", 1.0))
     if data_name:
         twice = read(probe, rate, {**given, data_name: 2 * options[data_name]})
         data_powers = (_power([first.drift, twice.drift]), _power([first.variance, twice.variance]))
         # a temperature that does not depend on it leaves the number of data out of the gradient as well
         data = 1.0 if data_powers == (0.0, 0.0) else float(options[data_name])
-    temperature_name = next((n for n in TEMPERATURES if _number(options.get(n))), "")
     temperature_power: float | None = None
-    own: Foreign = options.get(temperature_name, 1.0)
-    claimed = float(asked.get("temperature", own))
     if temperature_name:
         hot = read(probe, rate, {**given, temperature_name: 2 * options[temperature_name]})
         temperature_power = _power([first.temperature, hot.temperature])
     prior = data / claimed * first.decay / abs(first.drift) if first.drift else 0.0
-    stated = next((options[n] ** power for n, power in SPREADS.items() if _number(options.get(n))), None)
-    precision = asked.get(PRIORS[0], stated)
-    return Convention(
+    return convention(
         rate=rate,
         reading=first,
         powers=powers,
-        options=options,
-        data_name=data_name,
         data=data,
         data_powers=data_powers,
-        temperature_name=temperature_name,
-        claimed=claimed,
         temperature_power=temperature_power,
         prior=0.0 if abs(prior) < SAME else prior,
-        claimed_prior=None if precision is None else float(precision),
     )
 
 

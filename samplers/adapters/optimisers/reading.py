@@ -42,6 +42,8 @@ DENOMINATOR = 1000
 """Of the ratio of decay and drift, its power of ten apart."""
 LARGE = 1e3
 """Factor of a gradient at which one that is clipped, or divided by its own size, shows."""
+LARGER = (1, 16, 256)
+"""Factors of a learning rate among which one is looked for at which the moves settle."""
 LATER = 64
 """Steps after which an annealed noise is another one."""
 
@@ -111,6 +113,35 @@ class Reading:
     def temperature(self) -> float:
         """tau of the law exp(-L / tau), for the loss whose gradient it is given."""
         return self.variance / (2 * abs(self.drift)) if self.drift else np.inf
+
+
+def settling_rate(probe: Probe, rate: float, options: Options) -> float | None:
+    """A learning rate at which the moves settle, the given one or a larger one; None if they do at none of these."""
+    rates = (factor * rate for factor in LARGER)
+    return next((each for each in rates if _settle(probe, each, options, 1.0)[-1]), None)
+
+
+def unsettled(probe: Probe, rate: float, options: Options) -> Reading:
+    """The reading of an optimiser whose moves do not settle: numbers of draws and of gradients alone."""
+    memory = probe.start(rate, options)
+    _, memory, first = probe.step(memory, POSITION, GRADIENT, _nothing)
+    _, _, count = probe.step(memory, POSITION, GRADIENT, _nothing)
+    return Reading(
+        drift=0.0,
+        decay=0.0,
+        variance=0.0,
+        ratio=0.0,
+        linear=False,
+        large=1.0,
+        mobility=False,
+        even_noise=False,
+        independent=False,
+        draws=count.draws,
+        draws_first=first.draws,
+        gradients=count.gradients,
+        fades=1.0,
+        settled=False,
+    )
 
 
 def read(probe: Probe, rate: float, options: Options) -> Reading:
