@@ -17,6 +17,11 @@ KNOWN = {
 
 def sentence(found: Convention) -> str:
     """All that was read, as one text."""
+    if not found.reading.settled:
+        return (
+            "no convention is read: under one gradient its moves do not settle, as of a thermostat or of a schedule by "
+            f"the number of the step; lr is taken for a time, the loss for {_loss(found)}, and the checks judge the law"
+        )
     return "; ".join(part for part in (_terms(found), _verdict(found), _prior(found), *_remarks(found)) if part)
 
 
@@ -48,8 +53,6 @@ def _noise(found: Convention) -> str:
 
 def _verdict(found: Convention) -> str:
     reading = found.reading
-    if not reading.settled:
-        return "its moves do not settle: what it does depends on the number of the step"
     if found.frozen:
         return (
             "no law: every step draws the same numbers, from a generator that is seeded anew or a key that is not "

@@ -153,14 +153,16 @@ class Entries(NamedTuple):
     """Entries of the state of a parameter.
 
     Attributes:
-        remembered: names of those of its shape that steps change and that later positions depend on.
+        remembered: names of those that steps change, each in its own way, and that later positions depend on.
         made: names of the others of its shape, which a first step makes: constants, and room for what is worked out.
         others: at values of an optimiser that has made many steps.
+        shaped: all that is remembered has the shape of the parameter.
     """
 
     remembered: tuple[str, ...]
     made: tuple[str, ...]
     others: Options
+    shaped: bool = True
 
 
 class Memory(NamedTuple):
@@ -249,9 +251,18 @@ class OptimiserSampler(TorchMixin):
         if not self.entries.remembered:
             return position
         inner: Memory = state.inner
-        value = lambda kept, name, x: kept.get(name) if kept.get(name) is not None else torch.zeros_like(x)
+        shapes = tuple(tuple(x.shape) for x in inner.leaves)
+        first = first_entries(self.optimiser, shapes, self.entries.remembered)
+
+        def value(name: str, kept: dict[str, Foreign], i: int) -> torch.Tensor:
+            if kept.get(name) is not None:
+                return kept[name]
+            x = inner.leaves[i]
+            made = first[i].get(name, x)
+            return torch.zeros_like(x) if made.shape == x.shape and made.numel() > 1 else made
+
         memory = {
-            name: arrays(self.target, [value(kept, name, x) for kept, x in zip(inner.each, inner.leaves, strict=True)])
+            name: arrays(self.target, [value(name, kept, i) for i, kept in enumerate(inner.each)])
             for name in self.entries.remembered
         }
         return Whole(position, memory)
@@ -281,19 +292,26 @@ def entries_of(probe: TorchProbe, rate: float, options: Options) -> Entries:
     """Entries that an optimiser keeps of a parameter."""
     memory, other = probe.start(rate, options), probe.start(rate, options)
     probe.step(other, POSITION + 0.3, -1.7 * GRADIENT, lambda _: 1.0)
+    first = copied(_entries(other))
     for _ in range(MANY):
         probe.step(memory, POSITION, GRADIENT, lambda _: 0.0)
-    (parameter,) = parameters_of(memory)
-    entries, first = memory.state[parameter], other.state[parameters_of(other)[0]]
-    shaped = [
-        name
-        for name, value in entries.items()
-        if isinstance(value, torch.Tensor) and value.shape == parameter.shape and value.is_floating_point()
-    ]
-    constant = [name for name in shaped if name in first and torch.equal(entries[name], first[name])]
-    remembered = tuple(name for name in shaped if name not in constant and _is_read(probe, memory, name))
+    for _ in range(MANY - 1):
+        probe.step(other, POSITION + 0.3, -1.7 * GRADIENT, lambda _: 1.0)
+    entries, shape = _entries(memory), parameters_of(memory)[0].shape
+    numbers = [n for n, v in entries.items() if isinstance(v, torch.Tensor) and v.is_floating_point()]
+    shaped = [name for name in numbers if entries[name].shape == shape]
+    differs = lambda name, those: name not in those or not torch.equal(entries[name], those[name])
+    changing = [name for name in shaped if differs(name, first)]
+    # what counts steps is the same after as many of them, whatever they were
+    changing += [name for name in numbers if name not in shaped and differs(name, _entries(other))]
+    remembered = tuple(name for name in changing if _is_read(probe, memory, name))
     made = tuple(name for name in shaped if name not in remembered)
-    return Entries(remembered, made, {name: value for name, value in entries.items() if name not in shaped})
+    others = {name: value for name, value in entries.items() if name not in (*remembered, *made)}
+    return Entries(remembered, made, others, all(name in shaped for name in remembered))
+
+
+def _entries(optimizer: torch.optim.Optimizer) -> dict[str, Foreign]:
+    return optimizer.state[parameters_of(optimizer)[0]]
 
 
 def _is_read(probe: TorchProbe, memory: torch.optim.Optimizer, name: str) -> bool:
@@ -301,8 +319,7 @@ def _is_read(probe: TorchProbe, memory: torch.optim.Optimizer, name: str) -> boo
     ends = []
     for shift in (0.0, 1.0):
         once = copied(memory)
-        entry = once.state[parameters_of(once)[0]][name]
-        entry.add_(shift)
+        _entries(once)[name].add_(shift)
         ends.append([probe.step(once, POSITION, GRADIENT, lambda _: 1.0)[0] for _ in range(FEW)])
     return not np.array_equal(*ends)
 

@@ -1,0 +1,90 @@
+"""What is found out of a class of optimisers of torch: its memory, what settles, and how it treats coordinates."""
+
+import math
+
+import jax
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'sgmcmc-verification[torch]'")
+
+from sgmcmc_verification.samplers.adapters.optimisers.adapt import of_torch  # noqa: E402
+from sgmcmc_verification.samplers.adapters.optimisers.torch_class import TorchProbe, entries_of  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+class Thermostat(torch.optim.Optimizer):
+    """SGNHT with a thermostat for each tensor, a scalar of its state; room for noise, and a fixed diagonal."""
+
+    def __init__(self, params, lr=1e-3, num_data=100):
+        super().__init__(params, {"lr": lr, "num_data": num_data})
+
+    @torch.no_grad()
+    def step(self):
+        h, n = self.param_groups[0]["lr"], self.param_groups[0]["num_data"]
+        for p in self.param_groups[0]["params"]:
+            state = self.state[p]
+            if not state:
+                state["steps"] = torch.zeros(())
+                state["momentum"], state["noise"] = torch.randn_like(p), torch.empty_like(p)
+                state["xi"], state["rates"] = torch.ones((), dtype=p.dtype), torch.ones_like(p)
+            v, xi = state["momentum"], state["xi"]
+            state["noise"].normal_().mul_(math.sqrt(2 * h))
+            v.add_(-h * n * p.grad - h * xi * v + state["noise"])
+            p.add_(state["rates"] * v, alpha=h)
+            xi.add_(h * (v.pow(2).mean() - 1))
+            state["steps"] += 1
+
+
+def test_what_an_optimiser_remembers_is_told_from_constants_room_and_counts():
+    found = entries_of(TorchProbe(Thermostat, "lr"), 1e-3, {"num_data": 100})
+    assert set(found.remembered) == {"momentum", "xi"}
+    assert set(found.made) == {"noise", "rates"}
+    assert set(found.others) == {"steps"}
+    assert not found.shaped
+
+
+def test_a_thermostat_has_no_convention_and_is_not_read_for_long():
+    found = of_torch("mine", Thermostat, {"num_data": 100})
+    assert "no convention is read" in found.sentence
+    assert found.found.rate_of(0.02) == pytest.approx(0.02)
+    assert found.found.data == 100
+
+
+def test_a_long_memory_is_read_at_a_larger_learning_rate():
+    class Underdamped(torch.optim.Optimizer):
+        def __init__(self, params, lr=1e-3):
+            super().__init__(params, {"lr": lr})
+
+        @torch.no_grad()
+        def step(self):
+            h = self.param_groups[0]["lr"]
+            for p in self.param_groups[0]["params"]:
+                v = self.state[p].setdefault("v", torch.zeros_like(p))
+                v.mul_(1 - h).add_(p.grad, alpha=-h).add_(torch.randn_like(p), alpha=math.sqrt(2 * h))
+                p.add_(v, alpha=h)
+
+    found = of_torch("mine", Underdamped, {}).found
+    assert found.reading.settled
+    assert found.rate > 1e-3
+    assert found.temperature == pytest.approx(1.0)
+
+
+def test_coordinates_with_factors_of_their_own_are_told_from_a_preconditioner_of_gradients():
+    class Rows(torch.optim.Optimizer):
+        def __init__(self, params, lr=1e-3):
+            super().__init__(params, {"lr": lr})
+
+        @torch.no_grad()
+        def step(self):
+            for p in self.param_groups[0]["params"]:
+                rates = self.param_groups[0]["lr"] * torch.linspace(0.5, 1.5, p.numel(), dtype=p.dtype).reshape(p.shape)
+                p.sub_(rates * p.grad).add_((2 * rates).sqrt() * torch.randn_like(p))
+
+    found = of_torch("mine", Rows, {})
+    assert not found.found.alike
+    assert "factors of their own" in found.sentence
