@@ -19,6 +19,7 @@ from sgmcmc_verification.samplers.interface.whole_state import (
     fresh_key,
     is_count,
     is_key,
+    key_words,
     made_from,
     step_of_leaves,
     with_leaves,
@@ -76,11 +77,8 @@ def comes_back(sampler: Sampler, state: Any, estimator: Estimator, h: float, pla
     later = jax.tree.leaves(jax.jit(lambda s: jax.lax.fori_loop(0, FIRST, go_on, s))(state))
     if np.asarray(later[place]).item() != now + FIRST:
         return False
-    typed = lambda leaf: jnp.issubdtype(jnp.result_type(leaf), jax.dtypes.prng_key)
-    words_of = lambda leaf: np.asarray(jax.random.key_data(leaf) if typed(leaf) else leaf)
-    renewed = [
-        i for i, leaf in enumerate(leaves) if is_key(leaf) and not np.array_equal(words_of(leaf), words_of(later[i]))
-    ]
+    changed = lambda leaf, new: not np.array_equal(key_words(leaf), key_words(new))
+    renewed = [i for i, leaf in enumerate(leaves) if is_key(leaf) and changed(leaf, later[i])]
     readings = dict.fromkeys((now, *(now + n for n in ahead), *range(FIRST)))
     values = jnp.asarray([n for n in readings if n <= np.iinfo(kind).max]).astype(kind)
     keys = jax.random.split(jax.random.key(12), len(values))

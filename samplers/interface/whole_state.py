@@ -77,6 +77,12 @@ def is_key(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array | jax.ShapeDtypeStruct) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
+def key_words(leaf: ArrayLike) -> ArrayLike:
+    """The words of typed keys; any other array as it is."""
+    typed = jnp.issubdtype(jnp.result_type(leaf), jax.dtypes.prng_key)
+    return jax.random.key_data(jnp.asarray(leaf)) if typed else leaf
+
+
 def fresh_key(key: Key, leaf: ArrayLike) -> jax.Array:
     """Keys of the shape and kind of `leaf`, from `key`."""
     if not jnp.issubdtype(jnp.result_type(leaf), jax.dtypes.prng_key):

@@ -39,7 +39,7 @@ from sgmcmc_verification.samplers.interface.claims import (
 from sgmcmc_verification.samplers.interface.copied import copied
 from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.turns import turn_of
-from sgmcmc_verification.samplers.interface.whole_state import is_key
+from sgmcmc_verification.samplers.interface.whole_state import is_key, key_words
 from sgmcmc_verification.targets.target import Target
 
 NUM_STEPS = 12_000
@@ -208,11 +208,7 @@ def _where(condition: jax.Array, a: Any, b: Any) -> jax.Array:
 def _seen(sampler: Sampler, state: Any) -> jax.Array:
     """z and the position, flat; keys among them by their raw words."""
     leaves = jax.tree.leaves((sampler.unpack(state), sampler.position(state)))
-    return jnp.concatenate([jnp.ravel(_words(leaf)).astype(float) for leaf in leaves])
-
-
-def _words(leaf: Any) -> Any:
-    return jax.random.key_data(leaf) if jnp.issubdtype(jnp.result_type(leaf), jax.dtypes.prng_key) else leaf
+    return jnp.concatenate([jnp.ravel(key_words(leaf)).astype(float) for leaf in leaves])
 
 
 def _gap(ours: jax.Array, fresh: jax.Array) -> jax.Array:

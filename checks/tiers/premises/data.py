@@ -4,9 +4,7 @@ A sampler that reads the data itself may leave some out that small targets do no
 index of 16 bits, blocks of which the last is not full. Here a datum pulls one coordinate, that of its block, and what
 the pull changes in a step under the same key says which blocks were drawn.
 
-A batch that small targets fill hides its weight as well: N / n is 1 there. The same potential may be a part of the
-prior instead. A step that is linear in the gradient then moves by the mean of what the data do to it.
-Entries of different rows, a feature and the label of another, do nothing.
+A batch that small targets fill hides its weight as well: N / n is 1 there. Data are weighed, too (`data_weights`).
 """
 
 import dataclasses
@@ -35,6 +33,7 @@ from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.claims import ParticleLaw
 from sgmcmc_verification.samplers.interface.sampler import Sampler
+from sgmcmc_verification.samplers.interface.whole_state import key_words
 from sgmcmc_verification.targets.target import Target
 
 CHUNK, CHUNKS = 16, 256
@@ -146,12 +145,7 @@ def _program(subject: Subject, target: Target) -> core.ClosedJaxpr:
 def _same(a: core.ClosedJaxpr, b: core.ClosedJaxpr) -> bool:
     if list(operations_and_numbers(a)) != list(operations_and_numbers(b)):
         return False
-    return all(np.array_equal(_words(x), _words(y)) for x, y in zip(a.consts, b.consts, strict=True))
-
-
-def _words(value: Any) -> Any:
-    """An array as it is, and of keys their words."""
-    return jax.random.key_data(value) if jnp.issubdtype(value.dtype, jax.dtypes.prng_key) else value
+    return all(np.array_equal(key_words(x), key_words(y)) for x, y in zip(a.consts, b.consts, strict=True))
 
 
 def _misweighed(case: Case) -> Finding | None:

@@ -19,7 +19,7 @@ from sgmcmc_verification.checks.programs.evaluation import evaluated
 from sgmcmc_verification.checks.tracing.key_lineage import Consumed, consumed_keys
 from sgmcmc_verification.checks.tracing.stream_counts import stream_counts
 from sgmcmc_verification.samplers.interface.capabilities import on_host
-from sgmcmc_verification.samplers.interface.whole_state import fresh_key, is_key
+from sgmcmc_verification.samplers.interface.whole_state import fresh_key, is_key, key_words
 
 BITS = [(0, 1 << bit) for bit in range(32)] + [(1 << bit, 0) for bit in range(32)]
 WORDS = ((0, 0), (0, 3), (1, 1), *BITS)
@@ -120,9 +120,7 @@ def _stored(move: Callable[[Any, Any], Any], state: Any, stored: list[int], stre
         leaves = jax.tree.leaves(state)
         counted = b"".join(np.asarray(leaves[i]).tobytes() for i in sorted(streams))
         for i in stored:
-            leaf = leaves[i]
-            typed = jnp.issubdtype(jnp.result_type(leaf), jax.dtypes.prng_key)
-            seen[i].append(np.asarray(jax.random.key_data(leaf) if typed else leaf).tobytes() + counted)
+            seen[i].append(np.asarray(key_words(leaves[i])).tobytes() + counted)
         state = move(jax.random.fold_in(jax.random.key(9), step), state)
     return [f"the key in leaf {i} of the state comes back" for i in stored if len(set(seen[i])) < STEPS]
 

@@ -24,7 +24,7 @@ from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorS
 from sgmcmc_verification.samplers.interface.claims import Claims
 from sgmcmc_verification.samplers.interface.from_step import simple_sampler
 from sgmcmc_verification.samplers.interface.sampler import Sampler
-from sgmcmc_verification.samplers.interface.whole_state import fresh_key, is_key
+from sgmcmc_verification.samplers.interface.whole_state import fresh_key, is_key, key_words
 
 INLINED = ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call")
 LOOPS = ("scan", "while", "cond")
@@ -78,11 +78,8 @@ def keys_of(transformation: Transformation, rate: float) -> Keys:
     zero = jnp.zeros(1)
     before = transformation.build(rate).init(zero)
     first, after = transformation.update(rate, zero, before, zero)
-    words = lambda leaf: np.asarray(
-        jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
-    )
     pairs = list(zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True))
-    changed = [not np.array_equal(words(old), words(new)) for old, new in pairs if is_key(old)]
+    changed = [not np.array_equal(key_words(old), key_words(new)) for old, new in pairs if is_key(old)]
     if changed and all(changed):
         return "renewed"
     # the same state, but for what counts: if the move is another, so are the numbers that it draws
