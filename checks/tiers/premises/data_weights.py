@@ -84,8 +84,12 @@ def weighed(subject: Subject, size: int, blocks: int = BLOCKS) -> Weights | None
     linear = np.abs(twice - 2 * by_prior).max() <= 1e-6 * np.abs(by_prior).max()
     if not linear or not np.abs(unit).min() > 0:
         return None
-    shares = by_data / unit
-    times = np.count_nonzero(by_data, axis=0)
+    return _judged(by_data / unit, by_prior.mean(axis=1) / unit.mean(), size)
+
+
+def _judged(shares: np.ndarray, prior: np.ndarray, size: int) -> Weights:
+    """The weights from those of blocks (keys, blocks), and from those of the prior, in each step."""
+    blocks, times = shares.shape[1], np.count_nonzero(shares, axis=0)
     spread, often = shares.std(axis=0), times >= OFTEN
     copies = _copies(shares)
     drawn = size if not spread.any() else int((shares != 0 if copies is None else copies).sum(axis=1).max())
@@ -93,7 +97,7 @@ def weighed(subject: Subject, size: int, blocks: int = BLOCKS) -> Weights | None
         # if they are right, each is drawn as often as the others, and the counts have one variance
         spread, often = np.full(blocks, np.sqrt(np.mean(spread**2))), np.full(blocks, True)
     slope = (np.arange(blocks) - (blocks - 1) / 2) / blocks
-    parts = {"all": shares.mean(axis=1), "the prior": by_prior.mean(axis=1) / unit.mean()}
+    parts = {"all": shares.mean(axis=1), "the prior": prior}
     # heavier towards the last block: a weight of its own for each is drawn too seldom
     parts |= {"the last": 1 + 2 * (shares @ slope) / blocks}
     found = [(name, each.mean(), each.std() / len(each) ** 0.5) for name, each in parts.items()]

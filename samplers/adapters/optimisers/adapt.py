@@ -51,7 +51,7 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
     optimiser = torch.Optimiser(kind, arguments.name, arguments.given)
     found = dataclasses.replace(found, alike=torch.treats_alike(probe, arguments.rate, arguments.given))
     entries = torch.entries_of(probe, arguments.rate, arguments.given)
-    elementwise = found.reading.independent and found.alike and entries.shaped
+    elementwise = found.reading.independent and found.alike and not entries.scalars
     sampler: Foreign = torch.ElementwiseSampler if elementwise else torch.OptimiserSampler
 
     def build(target: Target, scheduled: bool = False) -> Sampler:

@@ -156,13 +156,13 @@ class Entries(NamedTuple):
         remembered: names of those that steps change, each in its own way, and that later positions depend on.
         made: names of the others of its shape, which a first step makes: constants, and room for what is worked out.
         others: at values of an optimiser that has made many steps.
-        shaped: all that is remembered has the shape of the parameter.
+        scalars: names of those that are remembered and have another shape than the parameter.
     """
 
     remembered: tuple[str, ...]
     made: tuple[str, ...]
     others: Options
-    shaped: bool = True
+    scalars: tuple[str, ...] = ()
 
 
 class Memory(NamedTuple):
@@ -251,21 +251,22 @@ class OptimiserSampler(TorchMixin):
         if not self.entries.remembered:
             return position
         inner: Memory = state.inner
-        shapes = tuple(tuple(x.shape) for x in inner.leaves)
-        first = first_entries(self.optimiser, shapes, self.entries.remembered)
 
         def value(name: str, kept: dict[str, Foreign], i: int) -> torch.Tensor:
             if kept.get(name) is not None:
                 return kept[name]
-            x = inner.leaves[i]
-            made = first[i].get(name, x)
-            return torch.zeros_like(x) if made.shape == x.shape and made.numel() > 1 else made
+            if name in self.entries.scalars:
+                return self._first(inner.leaves, self.entries.scalars)[i][name]
+            return torch.zeros_like(inner.leaves[i])
 
         memory = {
             name: arrays(self.target, [value(name, kept, i) for i, kept in enumerate(inner.each)])
             for name in self.entries.remembered
         }
         return Whole(position, memory)
+
+    def _first(self, leaves: Leaves, names: tuple[str, ...]) -> list[dict[str, Foreign]]:
+        return first_entries(self.optimiser, tuple(tuple(x.shape) for x in leaves), names)
 
     def pack(self, key: np.random.Generator, z: Tree, estimator: Estimator) -> TorchState:
         """State with the full variable z."""
@@ -274,10 +275,9 @@ class OptimiserSampler(TorchMixin):
         state = self.init(key, z.position, estimator)
         memory: Memory = state.inner
         entries = {name: list(tensors(tree).values()) for name, tree in z.memory.items()}
-        shapes = tuple(tuple(x.shape) for x in memory.leaves)
         each = [
             {**copied({**self.entries.others, **made}), **{name: leaves[i] for name, leaves in entries.items()}}
-            for i, made in enumerate(first_entries(self.optimiser, shapes, self.entries.made))
+            for i, made in enumerate(self._first(memory.leaves, self.entries.made))
         ]
         state.inner = memory._replace(each=each)
         return state
@@ -307,7 +307,7 @@ def entries_of(probe: TorchProbe, rate: float, options: Options) -> Entries:
     remembered = tuple(name for name in changing if _is_read(probe, memory, name))
     made = tuple(name for name in shaped if name not in remembered)
     others = {name: value for name, value in entries.items() if name not in (*remembered, *made)}
-    return Entries(remembered, made, others, all(name in shaped for name in remembered))
+    return Entries(remembered, made, others, tuple(name for name in remembered if name not in shaped))
 
 
 def _entries(optimizer: torch.optim.Optimizer) -> dict[str, Foreign]:

@@ -45,7 +45,7 @@ def test_what_an_optimiser_remembers_is_told_from_constants_room_and_counts():
     assert set(found.remembered) == {"momentum", "xi"}
     assert set(found.made) == {"noise", "rates"}
     assert set(found.others) == {"steps"}
-    assert not found.shaped
+    assert found.scalars == ("xi",)
 
 
 def test_a_thermostat_has_no_convention_and_is_not_read_for_long():
