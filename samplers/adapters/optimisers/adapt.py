@@ -40,19 +40,20 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
         Exception: whatever the optimiser raises.
     """
     load("torch")
-    from sgmcmc_verification.samplers.adapters.optimisers import torch_class as torch
+    from sgmcmc_verification.samplers.adapters.optimisers import torch_class, torch_reading
+    from sgmcmc_verification.samplers.adapters.optimisers.torch_optimiser import Optimiser, check_class
 
-    kind = torch.check_class(reference, value)
+    kind = check_class(reference, value)
     arguments = split(reference, kind, options, 1)
-    probe = torch.TorchProbe(kind, arguments.name)
+    probe = torch_reading.TorchProbe(kind, arguments.name)
     found = solve(probe, arguments.rate, arguments.values, arguments.asked, arguments.given)
-    found = dataclasses.replace(found, frozen=torch.reseeds(probe, arguments.rate, arguments.given))
-    found = dataclasses.replace(found, schedule=torch.schedule_of(probe, arguments.rate, arguments.given))
-    optimiser = torch.Optimiser(kind, arguments.name, arguments.given)
-    found = dataclasses.replace(found, alike=torch.treats_alike(probe, arguments.rate, arguments.given))
-    entries = torch.entries_of(probe, arguments.rate, arguments.given)
+    found = dataclasses.replace(found, frozen=torch_reading.reseeds(probe, arguments.rate, arguments.given))
+    found = dataclasses.replace(found, schedule=torch_reading.schedule_of(probe, arguments.rate, arguments.given))
+    optimiser = Optimiser(kind, arguments.name, arguments.given)
+    found = dataclasses.replace(found, alike=torch_reading.treats_alike(probe, arguments.rate, arguments.given))
+    entries = torch_reading.entries_of(probe, arguments.rate, arguments.given)
     elementwise = found.reading.independent and found.alike and not entries.scalars
-    sampler: Foreign = torch.ElementwiseSampler if elementwise else torch.OptimiserSampler
+    sampler: Foreign = torch_class.ElementwiseSampler if elementwise else torch_class.OptimiserSampler
 
     def build(target: Target, scheduled: bool = False) -> Sampler:
         claims = claims_of(found, bool(entries.remembered) or found.reading.gradients > 1)

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'sgmcmc-verification[torch]'")
 
 from sgmcmc_verification.samplers.adapters.optimisers.adapt import of_torch  # noqa: E402
-from sgmcmc_verification.samplers.adapters.optimisers.torch_class import TorchProbe, entries_of  # noqa: E402
+from sgmcmc_verification.samplers.adapters.optimisers.torch_reading import TorchProbe, entries_of  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
