@@ -36,9 +36,9 @@ DEFAULT_TARGETS = {
     "sphere": ("vmf-s2", "vmf-s3"),
     "simplex": ("dirichlet-concentrated", "dirichlet-four"),
     "stiefel": ("matrix-langevin-3-2",),
-    "sphere x euclidean": ("vmf-s2-and-line",),
-    "positive x euclidean": ("positive-and-line",),
-    "simplex x euclidean": ("dirichlet-and-line",),
+    "sphere x euclidean": ("vmf-s2-followed", "vmf-s2-and-line"),
+    "positive x euclidean": ("positive-followed", "positive-and-line"),
+    "simplex x euclidean": ("dirichlet-followed", "dirichlet-and-line"),
     "finite": ("ising-3x3", "potts-3", "categoricals"),
 }
 """Targets for a sampler that is not in a registry, by the spaces that it claims to run on."""

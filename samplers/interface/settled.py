@@ -135,7 +135,8 @@ def _ends(
 
 def _seen(sampler: Completed, state: State, clocks: Sequence[int]) -> jax.Array | np.ndarray:
     xp = np if on_host(sampler) else jnp
-    leaves = [leaf for i, leaf in enumerate(jax.tree.leaves(state)) if i not in clocks and not is_key(leaf)]
+    aside = set(clocks)  # an order that is a list of numbers has one for each datum
+    leaves = [leaf for i, leaf in enumerate(jax.tree.leaves(state)) if i not in aside and not is_key(leaf)]
     numbers = [leaf for leaf in leaves if jnp.issubdtype(jnp.result_type(leaf), jnp.number)]
     return xp.concatenate([xp.ravel(xp.asarray(leaf, float)) for leaf in numbers])
 

@@ -35,9 +35,9 @@ WITHOUT_RULE += (
     "vmf-s1^2",
     "vmf-s2-and-gaussian",
 )
-PRODUCTS = {"vmf-s2-and-line": "vmf-s2", "dirichlet-and-line": "dirichlet-concentrated"}
-PRODUCTS |= {"positive-and-line": None}
-"""Laws of independent parts, with the name of the first one."""
+PRODUCTS = {"vmf-s2-and-line": "vmf-s2", "dirichlet-and-line": "dirichlet-concentrated", "positive-and-line": None}
+PRODUCTS |= {"vmf-s2-followed": "vmf-s2", "dirichlet-followed": "dirichlet-concentrated", "positive-followed": None}
+"""Laws on a product of a space and a line, with the name of the first part."""
 LEVEL = 1e-6
 Z = stats.norm.isf(LEVEL / 2)
 SAMPLES = 100_000
@@ -117,11 +117,17 @@ def of_a_product(name):
     else:
         points, weights = reference_rule(PRODUCTS[name])
     held = weights > 1e-30 * weights.max()
-    mean, precision = target("gaussian-1d-scaled").gaussian
     line, line_weights = np.polynomial.hermite_e.hermegauss(12)
-    line = (mean + line / np.sqrt(precision[0]))[:, None]
-    points = np.concatenate([np.repeat(points[held], len(line), axis=0), np.tile(line, (held.sum(), 1))], axis=1)
-    return points, np.outer(weights[held], line_weights).ravel()
+    points, weights = points[held], weights[held]
+    if name.endswith("-followed"):  # N(x_1, s^2) of a fifth of the standard deviation of x_1
+        first, total = points[:, 0], weights.sum()
+        mean = first @ weights / total
+        means, spread = first, 0.2 * np.sqrt((first - mean) ** 2 @ weights / total)
+    else:
+        mean, precision = target("gaussian-1d-scaled").gaussian
+        means, spread = np.full(len(points), mean[0]), 1 / np.sqrt(precision[0])
+    z = (means[:, None] + spread * line).reshape(-1, 1)
+    return np.concatenate([np.repeat(points, len(line), axis=0), z], axis=1), np.outer(weights, line_weights).ravel()
 
 
 def of_a_compact(manifold):
@@ -256,6 +262,7 @@ RESOLVED |= {
     "truncated-gaussian": 40,
     "half-gaussian": 40,
     "positive-and-line": 40,
+    "positive-followed": 40,
     "truncated-interval": 24,
     "truncated-box": 24,
     "circle-posterior-mean-e1": 120,

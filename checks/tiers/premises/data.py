@@ -26,6 +26,7 @@ from sgmcmc_verification.checks.core.obligations import DATA
 from sgmcmc_verification.checks.core.selection import claims_of
 from sgmcmc_verification.checks.core.start_position import program_of_first_step, start_state
 from sgmcmc_verification.checks.programs.operations import operations_and_numbers
+from sgmcmc_verification.checks.tiers.premises.data_in_order import weighed_in_order
 from sgmcmc_verification.checks.tiers.premises.data_weights import weighed
 from sgmcmc_verification.checks.tiers.premises.pulled_data import BLOCKS, SIZE, pulled, still
 from sgmcmc_verification.samplers.estimators.basic import Exact
@@ -89,7 +90,9 @@ def _of_host(case: Case) -> Finding:
     """
     (few, some), (many, others) = pulled(0.0, FEW), pulled(0.0)
     try:
-        runs = [_run(case.subject, target) for target in (dataclasses.replace(few, terms=None), few, many)]
+        runs = [_run(case.subject, target) for target in (few, many)]
+        if not some and not others:
+            runs.append(_run(case.subject, dataclasses.replace(few, terms=None)))
     except RAISED as error:
         raise OutOfReach(f"the sampler does not run on a target with {SIZE} data ({one_line(error, 120)})") from None
     if not some and not others and all(np.array_equal(runs[0], run, equal_nan=True) for run in runs):
@@ -151,10 +154,13 @@ def _same(a: core.ClosedJaxpr, b: core.ClosedJaxpr) -> bool:
 def _misweighed(case: Case) -> Finding | None:
     """The finding on data that do not weigh what they should; None if they do, or are not weighed.
 
-    Many of them by blocks, and one by one so many that a minibatch is a little less than half of them.
+    Many of them by blocks, and one by one so many that a minibatch is a little less than half of them; those that a
+    state keeps an order of only one by one.
     """
     found, size = weighed(case.subject, FEWER), FEWER
-    if found is not None and found.error <= LEAST and found.drawn < FEWER:
+    if found is None and (in_order := weighed_in_order(case.subject, FEWER)) is not None:
+        found, size = in_order
+    elif found is not None and found.error <= LEAST and found.drawn < FEWER:
         size = min(2 * found.drawn + 1, FEWER)
         found = weighed(case.subject, size, blocks=size)
     if found is None or found.error <= LEAST:

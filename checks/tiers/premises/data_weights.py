@@ -84,13 +84,17 @@ def weighed(subject: Subject, size: int, blocks: int = BLOCKS) -> Weights | None
     linear = np.abs(twice - 2 * by_prior).max() <= 1e-6 * np.abs(by_prior).max()
     if not linear or not np.abs(unit).min() > 0:
         return None
-    return _judged(by_data / unit, by_prior.mean(axis=1) / unit.mean(), size)
+    return judged(by_data / unit, by_prior.mean(axis=1) / unit.mean(), size)
 
 
-def _judged(shares: np.ndarray, prior: np.ndarray, size: int) -> Weights:
-    """The weights from those of blocks (keys, blocks), and from those of the prior, in each step."""
+def judged(shares: np.ndarray, prior: np.ndarray, size: int, least: int = OFTEN) -> Weights:
+    """Work out the weights from those of blocks (keys, blocks), and from those of the prior, in each step.
+
+    A block has a weight of its own from `least` keys on; so has one that never enters, where all others have.
+    """
     blocks, times = shares.shape[1], np.count_nonzero(shares, axis=0)
-    spread, often = shares.std(axis=0), times >= OFTEN
+    spread, often = shares.std(axis=0), times >= least
+    often |= (times == 0) & bool(np.all(often | (times == 0)))
     copies = _copies(shares)
     drawn = size if not spread.any() else int((shares != 0 if copies is None else copies).sum(axis=1).max())
     if copies is not None and times.mean() >= ALIKE:

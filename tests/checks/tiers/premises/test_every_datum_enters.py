@@ -7,9 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sgmcmc_verification.checks.core.check import OutOfReach
 from sgmcmc_verification.checks.tiers.premises.data import every_datum_enters
+from sgmcmc_verification.checks.tiers.premises.data_in_order import weighed_in_order
 from sgmcmc_verification.samplers.simple import simple_sampler
-from tests.helpers.strangers import Euler, Kept, decide, normal
+from tests.helpers.strangers import Euler, Kept, decide, normal, subject
 
 DATA = "tiny-gaussian-data"
 
@@ -35,17 +37,39 @@ def drawing(draw):
     return build
 
 
-def in_order(stride):
-    """A function of a Target: SGLD with `stride` data after another, in their order, a short last batch left out."""
+def round_and_round(start, size, n):
+    """The next `n` data, after the last one the first ones, and where the next begin."""
+    return (start + jnp.arange(n)) % size, size / n, (start + n) % size
+
+
+def dropping(start, size, n):
+    """The next `n` data; what is left over in the end is left out."""
+    return start + jnp.arange(n), size / n, jnp.where(start + 2 * n > size, 0, start + n)
+
+
+def clamped(start, size, n):
+    """The next `n` data, of which the last ones are taken again where they do not suffice."""
+    return jnp.minimum(start, size - n) + jnp.arange(n), size / n, jnp.where(start + n >= size, 0, start + n)
+
+
+def padded(start, size, n):
+    """The next `n` data; what is missing in the end counts as a datum without a term."""
+    index = start + jnp.arange(n)
+    weights = jnp.where(index < size, -(-size // n), 0.0)
+    return jnp.minimum(index, size - 1), weights, jnp.where(start + n >= size, 0, start + n)
+
+
+def in_order(following, most=32):
+    """A function of a Target: SGLD with the data that follow after one another, all of them if they are few."""
 
     def build(target):
         terms = target.terms
 
         def step(key, state, h, estimator):
-            index = state.kept * stride + jnp.arange(stride)
-            g = gradient(terms, state.position, index, terms.size / stride)
+            index, weights, start = following(state.kept, terms.size, min(most, terms.size))
+            g = gradient(terms, state.position, index, weights)
             after = state.position - h * g + jnp.sqrt(2 * h) * normal(key, state.position)
-            return Kept(after, (state.kept + 1) % (terms.size // stride))
+            return Kept(after, start)
 
         first = lambda key, position, estimator: Kept(position, jnp.zeros((), jnp.int32))
         return simple_sampler(step, init=first, position=lambda state: state.position)
@@ -75,7 +99,7 @@ ALL_OF_THEM = {
     "by randint": drawing(pairs(lambda size: size)),
     "unequal probabilities": drawing(weighted),
     "all at once": drawing(lambda k, n: (jnp.arange(n), 1.0)),
-    "in their order": in_order(32),
+    "in their order": in_order(round_and_round),
 }
 
 
@@ -196,7 +220,55 @@ def apart(rows):
     return build
 
 
+def by_epochs(weight, momentum=False, most=32):
+    """A function of a Target: SGLD in NumPy, or SGHMC, with shuffled data in turn, weighed by N, n and a length."""
+
+    def build(target):
+        terms = target.terms
+        size, n = terms.size, min(most, terms.size)
+
+        def init(rng, position, estimator):
+            x = np.array(position)
+            return {"x": x, "v": np.zeros_like(x), "order": rng.permutation(size), "start": 0}
+
+        def step(rng, state, h, estimator):
+            if state["start"] >= size:
+                rng.shuffle(state["order"])
+                state["start"] = 0
+            index = np.array(state["order"][state["start"] : state["start"] + n])
+            # of one length, so that one program serves all; the rest has no weight
+            weights = np.where(np.arange(n) < len(index), weight(size, n, len(index)), 0.0)
+            g = np.asarray(of_rows(terms, state["x"], np.resize(index, n), weights))
+            noise = rng.standard_normal(g.shape)
+            if momentum:
+                state["v"] += -h * g - h * state["v"] + np.sqrt(2 * h) * noise
+                state["x"] = state["x"] + h * state["v"]
+            else:
+                state["x"] = state["x"] - h * g + np.sqrt(2 * h) * noise
+            state["start"] += n
+            return state
+
+        return simple_sampler(step, init=init, position=lambda state: state["x"], backend="host")
+
+    return build
+
+
+def of_rows(terms, x, index, weights):
+    batch = jax.tree.map(lambda a: np.asarray(a)[index], terms.data)
+    return compiled_gradient_of_rows(terms.prior, terms.datum)(x, batch, weights)
+
+
+@functools.lru_cache(maxsize=16)
+def compiled_gradient_of_rows(of_prior, of_datum):
+    total = lambda y, batch, weights: of_prior(y) + jnp.sum(weights * jax.vmap(of_datum, (None, 0))(y, batch))
+    return jax.jit(jax.grad(total))
+
+
 MISWEIGHED = {
+    "in their order, the last ones twice": in_order(clamped),
+    "in their order, what is left over dropped": in_order(dropping),
+    "in NumPy, shuffled, the last few as if a full batch": by_epochs(lambda size, n, length: size / n),
+    "in NumPy, shuffled, momentum, the last few as if a full batch": by_epochs(lambda size, n, _: size / n, True),
     "each array by a key of its own": apart(lambda k, i, n: jax.random.randint(jax.random.fold_in(k, i), (2,), 0, n)),
     "labels of the next row": apart(lambda k, i, n: (jax.random.randint(k, (2,), 0, n) + (i == 3)) % n),
     "by importance": by_importance(correct=False),
@@ -218,6 +290,8 @@ MISWEIGHED = {
     "a prior with the factor of the batch": heavy_prior,
 }
 WEIGHED = {
+    "in their order, round and round": in_order(round_and_round),
+    "in their order, padded": in_order(padded),
     "N / n": drawing(batch(lambda size, n: size / n)),
     "each array by the same rows": apart(lambda k, i, n: jax.random.randint(k, (2,), 0, n)),
     "one datum": drawing(batch(lambda size, n: size, 1)),
@@ -262,6 +336,17 @@ def test_the_data_that_are_left_out_are_named():
     first, last = (int(word) for word in reason.split("from the data ")[1].split(" to "))
     assert np.iinfo(np.uint16).max < last + 1 == 70_001
     assert first < last
+
+
+@pytest.mark.parametrize("momentum", [False, True])
+def test_shuffled_data_in_numpy_are_weighed_with_a_short_last_batch(momentum):
+    """Each batch by its own length; how the data of many go is not known then."""
+    build = by_epochs(lambda size, n, length: size / length, momentum)
+    with pytest.raises(OutOfReach):
+        decide(every_datum_enters, build, DATA)
+    weights, size = weighed_in_order(subject(build, DATA), 1279)
+    assert size == 65
+    assert weights.error == pytest.approx(0.0, abs=0.02)
 
 
 def test_what_moves_by_data_in_numpy_as_without_them_has_its_law_with_data():

@@ -1,0 +1,101 @@
+"""Weights of data in runs of a sampler that goes through them in an order of its own, which its state keeps.
+
+The order is not known, and one step has no mean over it. Short runs with the pull of the data, without it and with the
+same pull in the prior start from one state under the same draws, again and again along a run without: what they move in
+all, block by block, are the weights. So few data are taken that the last minibatch of an epoch is not full.
+"""
+
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import jax
+import numpy as np
+
+from sgmcmc_verification.checks.core.candidate import Subject
+from sgmcmc_verification.checks.tiers.premises.data_weights import Weights, judged
+from sgmcmc_verification.checks.tiers.premises.pulled_data import pulled
+from sgmcmc_verification.samplers.estimators.basic import Exact
+from sgmcmc_verification.samplers.estimators.host import HostExact
+from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.copied import copied
+from sgmcmc_verification.samplers.interface.sampler import Sampler
+
+RUNS, STEPS = 48, 32
+"""Short runs, and steps of each: ten epochs of three minibatches."""
+SECONDS, FEWEST = 20.0, 16
+"""Of steps in Python, after which so many short runs are enough."""
+PULLS = ((0, False), (1, False), (1, True), (2, True))
+"""Pull of each datum, and whether it is part of the prior."""
+End = Callable[[Any, int], Any]
+"""State, seed -> the state after a short run."""
+
+
+@lru_cache(maxsize=8)
+def weighed_in_order(subject: Subject, most: int) -> tuple[Weights, int] | None:
+    """The weights of data one by one, and how many they are: two minibatches and one more.
+
+    None where a minibatch has half of `most` data or more, or the step is not linear in the gradient.
+    """
+    drawn = _drawn(subject, most)
+    size = 2 * drawn + 1
+    if not 0 < size < most:
+        return None
+    ends, first, position = _runs(subject, size)
+    state, moves = first, []
+    start = time.process_time()
+    while len(moves) < RUNS and (len(moves) < FEWEST or time.process_time() - start < SECONDS):
+        after = [end(state, len(moves)) for end in ends[: 4 if not moves else 3]]
+        moves.append(np.stack([position(each) - position(after[0]) for each in after[1:3]]))
+        if len(moves) == 1 and not _linear(moves[0][1], position(after[3]) - position(after[0])):
+            return None
+        state = after[0]
+    by_data, by_prior = np.moveaxis(np.array(moves), 1, 0)
+    unit = by_prior.mean(axis=0)
+    if not np.abs(unit).min() > 0:
+        return None
+    return judged(by_data / unit, by_prior.mean(axis=1) / unit.mean(), size, least=len(moves)), size
+
+
+def _linear(once: np.ndarray, twice: np.ndarray) -> bool:
+    return bool(np.abs(twice - 2 * once).max() <= 1e-6 * np.abs(once).max())
+
+
+def _drawn(subject: Subject, size: int) -> int:
+    """Number of data that change the first step."""
+    ends, state, position = _runs(subject, size, steps=1)
+    return int(np.count_nonzero(position(ends[1](state, 0)) - position(ends[0](state, 0))))
+
+
+def _runs(subject: Subject, size: int, steps: int = STEPS) -> tuple[list[End], Any, Callable[[Any], np.ndarray]]:
+    """Short runs with each pull, a first state, and the position of a state."""
+    targets = [pulled(pull, size, by_prior, blocks=size)[0] for pull, by_prior in PULLS]
+    samplers, x = [subject.sampler(target) for target in targets], targets[0].example
+    host, h = on_host(samplers[0]), subject.step_size(targets[0])
+    # what the estimator knows is no pull: data that enter are those that the sampler reads
+    estimator = (HostExact if host else Exact)(targets[0])
+    run = _run_on_host if host else _run
+    ends = [run(sampler, estimator, h, steps) for sampler in samplers]
+    key = np.random.default_rng(0) if host else jax.random.key(0)
+    state = samplers[0].init(key, np.array(x) if host else x, estimator)
+    return ends, state, lambda each: np.array(samplers[0].position(each), float)
+
+
+def _run(sampler: Sampler, estimator: Any, h: float, steps: int) -> End:
+    @jax.jit
+    def end(state: Any, seed: int) -> Any:
+        advance = lambda held, key: (sampler.step(key, held, h, estimator), None)
+        return jax.lax.scan(advance, state, jax.random.split(jax.random.key(seed), steps))[0]
+
+    return end
+
+
+def _run_on_host(sampler: Sampler, estimator: Any, h: float, steps: int) -> End:
+    def end(state: Any, seed: int) -> Any:
+        rng, state = np.random.default_rng(seed), copied(state)
+        for _ in range(steps):
+            state = sampler.step(rng, state, h, estimator)
+        return state
+
+    return end
