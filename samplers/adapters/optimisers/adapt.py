@@ -1,11 +1,13 @@
 """An optimiser of torch or optax as a function of a Target that returns a sampler, with the sentence about it."""
 
 import dataclasses
-from collections.abc import Callable
+import functools
+import inspect
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from sgmcmc_verification.samplers.adapters.common import Foreign, load, sgld_claims
-from sgmcmc_verification.samplers.adapters.optimisers.arguments import split
+from sgmcmc_verification.samplers.adapters.optimisers.arguments import Arguments, split
 from sgmcmc_verification.samplers.adapters.optimisers.convention import Convention, solve
 from sgmcmc_verification.samplers.adapters.optimisers.reading import SAME
 from sgmcmc_verification.samplers.adapters.optimisers.sentence import sentence
@@ -52,20 +54,53 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
     optimiser = Optimiser(kind, arguments.name, arguments.given)
     found = dataclasses.replace(found, alike=torch_reading.treats_alike(probe, arguments.rate, arguments.given))
     entries = torch_reading.entries_of(probe, arguments.rate, arguments.given)
-    elementwise = found.reading.independent and found.alike and not entries.scalars
+    elementwise = (
+        found.reading.independent
+        and found.alike
+        and not entries.scalars
+        and torch_reading.moves_matrices_as_vectors(probe, found.rate, arguments.given)
+    )
     sampler: Foreign = torch_class.ElementwiseSampler if elementwise else torch_class.OptimiserSampler
+    second, of_second = _second_group(probe, found, arguments, optimiser)
+    idle = torch_reading.without_gradient(probe, found.rate, arguments.given)
+    found = dataclasses.replace(found, apart=second is None, idle=idle)
 
-    def build(target: Target, scheduled: bool = False) -> Sampler:
-        claims = claims_of(found, bool(entries.remembered) or found.reading.gradients > 1)
-        scale, extra = found.scale, found.second_derivative
-        chosen = dataclasses.replace(optimiser, scheduled=scheduled)
-        return sampler(target, chosen, found.rate_of, scale, extra, claims, entries, found.frozen)
+    def build(target: Target, scheduled: bool = False, grouped: bool = False) -> Sampler:
+        claims = claims_of(found, bool(entries.remembered) or found.reading.gradients > 1 or grouped)
+        priors = (found.second_derivative, of_second.second_derivative)[: 1 + grouped]
+        chosen = dataclasses.replace(second if second and grouped else optimiser, scheduled=scheduled)
+        return sampler(target, chosen, found.rate_of, found.scale, priors, claims, entries, found.frozen)
 
-    def unscheduled(target: Target) -> Sampler:
-        return build(target)
+    # what a scheduler changes in part, and groups that do not move apart, are options, whose law is judged
+    usages = [name for name, is_one in (("scheduled", found.schedule == "in part"), ("grouped", second)) if is_one]
+    return Adapted(_with_options(build, usages), found, sentence(found))
 
-    # where a scheduler changes a part of the step, whether there is one is an option
-    return Adapted(build if found.schedule == "in part" else unscheduled, found, sentence(found))
+
+def _second_group(
+    probe: Foreign, found: Convention, arguments: Arguments, optimiser: Foreign
+) -> tuple[Foreign, Convention]:
+    """The optimiser with a second group of parameters, None if each group moves as alone, and what that would be."""
+    from sgmcmc_verification.samplers.adapters.optimisers import torch_reading
+
+    changed = torch_reading.of_second_group(probe, found, arguments.given)
+    both = dataclasses.replace(optimiser, second=changed)
+    if torch_reading.moves_apart(probe, both, found.rate):
+        return None, found
+    values, given = {**arguments.values, **changed}, {**arguments.given, **changed}
+    return both, solve(probe, found.rate, values, arguments.asked, given)
+
+
+def _with_options(build: Builder, names: Sequence[str]) -> Builder:
+    """The builder of a target and of those of its options that have a name in `names`."""
+
+    @functools.wraps(build)
+    def chosen(target: Target, **options: Foreign) -> Sampler:
+        return build(target, **options)
+
+    own = inspect.signature(build)
+    kept = [p for name, p in own.parameters.items() if name == "target" or name in names]
+    chosen.__signature__ = own.replace(parameters=kept)  # pyright: ignore[reportAttributeAccessIssue]
+    return chosen
 
 
 def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:

@@ -11,6 +11,7 @@ from itertools import pairwise
 from sgmcmc_verification.samplers.adapters.common import Foreign
 from sgmcmc_verification.samplers.adapters.optimisers.reading import (
     SAME,
+    Idle,
     Probe,
     Reading,
     Schedule,
@@ -51,11 +52,14 @@ class Convention:
         claimed: the temperature of the law that it is held to.
         temperature_power: of the temperature that is read in that which is asked for; None without such an option.
         prior: the precision of the prior that its weight decay stands for, at the claimed temperature.
+        matrix_prior: that for matrices, and leaves of more axes.
         claimed_prior: the precision that the user claims, or an option that is named after it; None for that which was
             read.
         frozen: all steps draw the same numbers.
         alike: all coordinates are treated alike.
         schedule: whether a learning rate that is changed later counts as one that is given to the constructor.
+        apart: each of two groups of parameters moves as it does alone.
+        idle: what a step does to a parameter without a gradient.
     """
 
     rate: float
@@ -69,10 +73,13 @@ class Convention:
     claimed: float
     temperature_power: float | None
     prior: float
+    matrix_prior: float
     claimed_prior: float | None
     frozen: bool = False
     alike: bool = True
     schedule: Schedule = "followed"
+    apart: bool = True
+    idle: Idle = "kept"
 
     @property
     def temperature(self) -> float:
@@ -89,10 +96,10 @@ class Convention:
         """Scale of the loss: the gradient handed over is that of `scale` times the summed potential."""
         return (-1.0 if self.uphill else 1.0) / self.data
 
-    @property
-    def second_derivative(self) -> float:
-        """Second derivative to add to the summed potential, which makes up for the decay."""
-        return -self.claimed * (self.prior if self.claimed_prior is None else self.claimed_prior)
+    def second_derivative(self, axes: int) -> float:
+        """Second derivative to add to the summed potential of a leaf of some axes, which makes up for the decay."""
+        read = self.matrix_prior if axes > 1 else self.prior
+        return -self.claimed * (read if self.claimed_prior is None else self.claimed_prior)
 
     @property
     def consistent(self) -> bool:
@@ -143,6 +150,7 @@ def solve(probe: Probe, rate: float, options: Options, asked: Options, given: Op
             data_powers=None,
             temperature_power=None,
             prior=0.0,
+            matrix_prior=0.0,
         )
     rate = settling
     rates = [read(probe, r, given) for r in (rate, rate / 2, rate / 4)]
@@ -158,7 +166,10 @@ def solve(probe: Probe, rate: float, options: Options, asked: Options, given: Op
     if temperature_name:
         hot = read(probe, rate, {**given, temperature_name: 2 * options[temperature_name]})
         temperature_power = _power([first.temperature, hot.temperature])
-    prior = data / claimed * first.decay / abs(first.drift) if first.drift else 0.0
+    priors = []
+    for each in (first, read(probe.of_matrices(), rate, given)):
+        prior = data / claimed * each.decay / abs(each.drift) if each.drift else 0.0
+        priors.append(0.0 if abs(prior) < SAME else prior)
     return convention(
         rate=rate,
         reading=first,
@@ -166,7 +177,8 @@ def solve(probe: Probe, rate: float, options: Options, asked: Options, given: Op
         data=data,
         data_powers=data_powers,
         temperature_power=temperature_power,
-        prior=0.0 if abs(prior) < SAME else prior,
+        prior=priors[0],
+        matrix_prior=priors[1],
     )
 
 

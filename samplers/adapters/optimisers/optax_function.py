@@ -17,7 +17,7 @@ import numpy as np
 from jax.extend import core
 
 from sgmcmc_verification.samplers.adapters.common import Foreign, load
-from sgmcmc_verification.samplers.adapters.optimisers.reading import Counts, Draw
+from sgmcmc_verification.samplers.adapters.optimisers.reading import POSITION, ROWS, Counts, Draw, filled
 from sgmcmc_verification.samplers.adapters.optimisers.refusal import Refused
 from sgmcmc_verification.samplers.estimators.host import Unintercepted
 from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Options, Position, Scalar, Tree
@@ -106,7 +106,7 @@ def optax_sampler(
     transformation: Transformation,
     rate_of: Callable[[Scalar], Scalar],
     scale: float,
-    prior: float,
+    prior: Callable[[int], float],
     claims: Claims,
     keys: Keys,
 ) -> Sampler:
@@ -116,7 +116,7 @@ def optax_sampler(
         transformation: the function, with its options.
         rate_of: step size in time of the differential equation -> learning rate.
         scale: of the loss: the gradient handed over is `scale` times that of U + prior |theta|^2 / 2.
-        prior: second derivative that is added to U.
+        prior: number of axes of a leaf -> second derivative that is added to U.
         claims: what it is held to.
         keys: of its state.
     """
@@ -130,7 +130,7 @@ def optax_sampler(
     def step(key: jax.Array, state: OptaxState, step_size: Scalar, estimator: Estimator) -> OptaxState:
         gradient_key, noise_key = jax.random.split(key)
         estimate, estate = estimator.estimate(gradient_key, state.estate, state.position)
-        gradient = jax.tree.map(lambda g, x: scale * (g + prior * x), estimate.gradient, state.position)
+        gradient = jax.tree.map(lambda g, x: scale * (g + prior(jnp.ndim(x)) * x), estimate.gradient, state.position)
         inner = with_keys(noise_key, state.inner) if keys == "renewed" else state.inner
         position, inner = transformation.update(rate_of(step_size), gradient, inner, state.position)
         return OptaxState(position, inner, estate)
@@ -153,12 +153,13 @@ class OptaxProbe:
 
     function: Callable[..., Foreign]
     rate: str
+    shape: tuple[int, ...] = POSITION.shape
     _compiled: dict[str, Foreign] = field(default_factory=dict)
 
     def start(self, rate: float, options: Options) -> Memory:
         """A new transformation, of six parameters."""
         transformation = Transformation(self.function, self.rate, options)
-        zero = jnp.zeros(6)
+        zero = jnp.zeros(self.shape)
         inner = transformation.build(rate).init(zero)
         name = repr(sorted(options.items()))
         if name not in self._compiled:
@@ -169,6 +170,10 @@ class OptaxProbe:
         step, shapes = self._compiled[name]
         return Memory(rate, step, shapes, inner)
 
+    def of_matrices(self) -> "OptaxProbe":
+        """That of a matrix."""
+        return OptaxProbe(self.function, self.rate, ROWS)
+
     def copy(self, memory: Memory) -> Memory:
         """Itself: nothing changes it."""
         return memory
@@ -177,9 +182,10 @@ class OptaxProbe:
         self, memory: Memory, position: np.ndarray, gradient: np.ndarray, draw: Draw
     ) -> tuple[np.ndarray, Memory, Counts]:
         """Take one step."""
-        draws = [np.broadcast_to(np.asarray(draw(i), float), shape) for i, shape in enumerate(memory.shapes)]
+        draws = [filled(draw(i), self.shape, shape) for i, shape in enumerate(memory.shapes)]
+        gradient, position = gradient.reshape(self.shape), position.reshape(self.shape)
         after, inner = memory.step(draws, memory.rate, gradient, memory.inner, position)
-        return np.asarray(after), memory._replace(inner=inner), Counts(len(draws), 1)
+        return np.asarray(after).ravel(), memory._replace(inner=inner), Counts(len(draws), 1)
 
 
 def draws_of(jaxpr: Foreign) -> list[tuple[int, ...]]:

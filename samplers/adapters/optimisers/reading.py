@@ -10,6 +10,7 @@ of a step. With what the optimiser remembers held, and the learning rate going t
 -(a g + b w) and noise s^2 in the time of a step: its law is exp(-(L + (b / a) |w|^2 / 2) / tau), tau = s^2 / (2 a).
 """
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from sgmcmc_verification.samplers.interface.aliases import Options
 
 Draw = Callable[[int], np.ndarray | float]
 """Number of a draw within a step -> its value, of its shape or a number."""
+Idle = Literal["kept", "moved", "refused"]
+"""Effect of a step on a parameter without a gradient: one that is frozen, or that a loss does not use."""
 Schedule = Literal["followed", "ignored", "in part"]
 """How a step takes a learning rate that is set in the groups of an optimiser after it was made."""
 
@@ -30,8 +33,10 @@ POSITION = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
 GRADIENT = np.array([0.0, 1.0, 2.0, -1.0, 0.0, 0.0])
 REST, ONE, TWO, MINUS, DECAY = range(5)
 """What the coordinates are for: nothing, a gradient of 1, 2 and -1, and a position of 1."""
-FEWEST, MOST = 8, 6000
-"""Steps within which a move has to settle; the memory of 0.995 takes 4,600."""
+FEWEST, SOON, MOST = 8, 400, 6000
+"""Steps within which a move settles at the earliest, soon, and has to; the memory of 0.995 takes 4,600."""
+ROWS = (2, 3)
+"""Shape of a matrix of as many entries as `POSITION` has."""
 SETTLED = 1e-10
 """Change of a move that counts as none, relative to the largest one."""
 ROUNDOFF = 1e-15
@@ -70,6 +75,10 @@ class Probe(Protocol):
 
     def copy(self, memory: Foreign) -> Foreign:
         """The same memory once more."""
+        ...
+
+    def of_matrices(self) -> "Probe":
+        """The probe whose parameters are a matrix of as many entries."""
         ...
 
 
@@ -117,8 +126,11 @@ class Reading:
 
 def settling_rate(probe: Probe, rate: float, options: Options) -> float | None:
     """A learning rate at which the moves settle, the given one or a larger one; None if they do at none of these."""
-    rates = (factor * rate for factor in LARGER)
-    return next((each for each in rates if _settle(probe, each, options, 1.0)[-1]), None)
+    rates = [factor * rate for factor in LARGER]
+    # the lowest at which a quarter of it settles soon; one whose momentum is long at any rate settles late
+    soon = (each for each in rates if _settle(probe, each / 4, options, 1.0, SOON)[-1])
+    late = (each for each in rates[-1:] if _settle(probe, each, options, 1.0)[-1])
+    return next(itertools.chain(soon, late), None)
 
 
 def unsettled(probe: Probe, rate: float, options: Options) -> Reading:
@@ -191,17 +203,25 @@ def _exact(decay: float, drift: float) -> float:
     return meant * abs(drift) if abs(meant - ratio) <= error * abs(ratio) else decay
 
 
+def filled(value: np.ndarray | float, entries: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+    """Draws of a shape: as many numbers as there are, else one number for all or those of a parameter's entries."""
+    value = np.asarray(value, float)
+    if value.size == math.prod(shape):
+        return value.reshape(shape)
+    return np.broadcast_to(value.reshape(entries) if value.ndim else value, shape)
+
+
 def _nothing(_: int) -> float:
     return 0.0
 
 
 def _settle(
-    probe: Probe, rate: float, options: Options, scale: float
+    probe: Probe, rate: float, options: Options, scale: float, most: int = MOST
 ) -> tuple[Foreign, np.ndarray, Counts, Counts, bool]:
     """Memory, move, what the first and the last step asked for, and whether the move settled."""
     memory, before, still = probe.start(rate, options), np.full(POSITION.shape, np.inf), 0
     first = count = Counts(0, 0)
-    for number in range(MOST):
+    for number in range(most):
         after, memory, count = probe.step(memory, POSITION, scale * GRADIENT, _nothing)
         move = after - POSITION
         first = first if number else count

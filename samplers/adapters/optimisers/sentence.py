@@ -18,10 +18,11 @@ KNOWN = {
 def sentence(found: Convention) -> str:
     """All that was read, as one text."""
     if not found.reading.settled:
-        return (
+        unread = (
             "no convention is read: under one gradient its moves do not settle, as of a thermostat or of a schedule by "
             f"the number of the step; lr is taken for a time, the loss for {_loss(found)}, and the checks judge the law"
         )
+        return "; ".join((unread, *_remarks(found)))
     return "; ".join(part for part in (_terms(found), _verdict(found), _prior(found), *_remarks(found)) if part)
 
 
@@ -166,8 +167,13 @@ def _other_temperature(found: Convention) -> str:
 
 def _prior(found: Convention) -> str:
     reading = found.reading
-    if not found.prior or not reading.variance:
+    if not (found.prior or found.matrix_prior) or not reading.variance:
         return "" if found.claimed_prior is None or _close(found.claimed_prior, 0.0) else _claimed_prior(found)
+    if not found.prior:
+        return (
+            "the weights of matrices alone decay: their prior N(0, 1/p) of precision p = "
+            f"{_number(found.matrix_prior)}, a flat one for vectors"
+        )
     if found.powers["decay"] != found.powers["drift"]:
         power = found.powers["decay"]
         how = "as no power of lr" if power is None else f"as {_raised('lr', power)}" if power else "whatever lr is"
@@ -188,6 +194,8 @@ def _prior(found: Convention) -> str:
         )
     text = f"{how}: the prior N(0, 1/p) of precision p = {_number(found.prior)}"
     text += "" if found.data == 1 else f" ({_number(found.prior / found.data)} N)"
+    if not _close(found.prior, found.matrix_prior):
+        text += f" for vectors, {_number(found.matrix_prior)} for matrices"
     return text + (_claimed_prior(found) if found.claimed_prior is not None else "")
 
 
@@ -206,7 +214,13 @@ def _remarks(found: Convention) -> list[str]:
             "a learning rate that a scheduler changes does not reach all of a step: part of it keeps the one of the "
             "constructor"
         )
-    if not reading.independent:
+    if found.idle == "moved":
+        remarks.append("a parameter without a gradient, frozen or not used by a loss, is moved, too")
+    if found.idle == "refused":
+        remarks.append("a parameter without a gradient, frozen or not used by a loss, is an error")
+    if not found.apart:
+        remarks.append("of two groups of parameters with options of their own one does not move as it would alone")
+    if reading.settled and not reading.independent:
         remarks.append("one draw moves several coordinates: their noise is correlated")
     return remarks
 

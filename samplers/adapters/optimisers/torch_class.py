@@ -4,7 +4,6 @@ What an optimiser holds between two steps (its state, its groups, its attributes
 another learning rate it is made anew and handed the state. What of the state has the shape of a parameter is part of z.
 """
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,10 +12,26 @@ import numpy as np
 import torch
 
 from sgmcmc_verification.samplers.adapters.common import Foreign
-from sgmcmc_verification.samplers.adapters.optimisers.torch_optimiser import Leaves, Optimiser, parameters_of, quiet
+from sgmcmc_verification.samplers.adapters.optimisers.torch_groups import divided, half, joined
+from sgmcmc_verification.samplers.adapters.optimisers.torch_optimiser import (
+    Leaves,
+    Optimiser,
+    first_entries,
+    parameters_of,
+    quiet,
+)
 from sgmcmc_verification.samplers.adapters.optimisers.torch_reading import Entries
 from sgmcmc_verification.samplers.adapters.torch.adapter import ElementwiseMixin, TorchMixin
-from sgmcmc_verification.samplers.adapters.torch.common import Batch, Change, Source, TorchState, arrays, tensors
+from sgmcmc_verification.samplers.adapters.torch.common import (
+    Batch,
+    Change,
+    Source,
+    TorchState,
+    arrays,
+    tensor,
+    tensors,
+)
+from sgmcmc_verification.samplers.adapters.torch.crossing import to_array
 from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from
 from sgmcmc_verification.samplers.interface.aliases import Estimator, Position, Tree
 from sgmcmc_verification.samplers.interface.claims import Claims
@@ -25,10 +40,19 @@ from sgmcmc_verification.targets.target import Target
 
 
 class Memory(NamedTuple):
-    """Leaves of the position, the state of each of them, and the optimiser that made them at a learning rate."""
+    """Parameters by groups, the state of each, and the optimiser that made them at a learning rate.
 
-    leaves: Leaves
+    Attributes:
+        groups: the parameters.
+        each: the state of each.
+        shapes: of the leaves of the position.
+        optimizer: that made them; None before the first step.
+        rate: its learning rate.
+    """
+
+    groups: list[Leaves]
     each: list[dict[str, Foreign]]
+    shapes: list[torch.Size]
     optimizer: torch.optim.Optimizer | None = None
     rate: float = 0.0
 
@@ -49,7 +73,7 @@ class OptimiserSampler(TorchMixin):
         optimiser: the class, with its options.
         rate_of: step size in time of the differential equation -> learning rate.
         scale: of the loss: that of which the gradient is handed over is `scale` times (U + prior |theta|^2 / 2).
-        prior: second derivative that is added to U.
+        priors: of each group of parameters: number of axes of a leaf -> second derivative that is added to U.
         claims: what it is held to.
         entries: what it keeps of a parameter.
         frozen: all steps draw the same numbers.
@@ -59,7 +83,7 @@ class OptimiserSampler(TorchMixin):
     optimiser: Optimiser
     rate_of: Callable[[float], float]
     scale: float
-    prior: float
+    priors: tuple[Callable[[int], float], ...]
     claims: Claims
     entries: Entries
     frozen: bool = False
@@ -67,12 +91,21 @@ class OptimiserSampler(TorchMixin):
     needs = frozenset({"gradient"})
 
     def _change(self) -> "Change | None":
-        return self._prior if self.prior else None
+        return self._prior if any(prior(axes) for prior in self.priors for axes in (1, 2)) else None
 
     def _prior(self, leaves: list[np.ndarray], centre: list[np.ndarray]) -> tuple[Foreign, list[np.ndarray]]:
         last = [tuple(range(-np.ndim(c), 0)) for c in centre]
-        value = sum(0.5 * self.prior * np.sum(x**2, axis=axes) for x, axes in zip(leaves, last, strict=True))
-        return value, [self.prior * x for x in leaves]
+        gradient = [self._second_derivative(i, c) * x for i, (x, c) in enumerate(zip(leaves, centre, strict=True))]
+        value = sum(0.5 * np.sum(g * x, axis=axes) for g, x, axes in zip(gradient, leaves, last, strict=True))
+        return value, gradient
+
+    def _second_derivative(self, number: int, leaf: np.ndarray) -> Foreign:
+        """That of each entry of a leaf, or of all."""
+        each = [prior(np.ndim(leaf)) for prior in self.priors]
+        middle = half(leaf.shape)
+        if len(each) < 2 or not middle:
+            return each[number % len(each)]
+        return np.where(np.arange(leaf.shape[-1]) < middle, *each)
 
     def _advance(
         self, generator: np.random.Generator, memory: Memory, step_size: float, source: Source | Batch
@@ -80,9 +113,15 @@ class OptimiserSampler(TorchMixin):
         rate = self.rate_of(step_size)
         with quiet(), draws_from(np.random.default_rng(0) if self.frozen else generator):
             optimizer = self._optimizer(memory, rate)
-            parameters = parameters_of(optimizer)
-            self.optimiser.step(optimizer, lambda: self.scale * source.potential(parameters))
-        return Memory([p.data for p in parameters], [dict(optimizer.state[p]) for p in parameters], optimizer, rate)
+            groups: list[Leaves] = [group["params"] for group in optimizer.param_groups]
+            loss = lambda: self.scale * source.potential(self._whole(groups, memory.shapes))
+            self.optimiser.step(optimizer, loss)
+        parameters = [[p.data for p in group] for group in groups]
+        each = [dict(optimizer.state[p]) for group in groups for p in group]
+        return Memory(parameters, each, memory.shapes, optimizer, rate)
+
+    def _whole(self, groups: list[Leaves], shapes: list[torch.Size]) -> Leaves:
+        return groups[0] if len(self.priors) == 1 else joined(groups, shapes)
 
     def _optimizer(self, memory: Memory, rate: float) -> torch.optim.Optimizer:
         """The optimiser that goes on from a memory, which is left as it is."""
@@ -91,18 +130,19 @@ class OptimiserSampler(TorchMixin):
             for p in parameters_of(optimizer):
                 p.grad = None
             return optimizer
-        parameters: Leaves = [torch.nn.Parameter(x.clone()) for x in memory.leaves]
-        optimizer = self.optimiser.build(parameters, rate)
-        for p, kept in zip(parameters, memory.each, strict=True):
+        groups: list[Leaves] = [[torch.nn.Parameter(x.clone()) for x in group] for group in memory.groups]
+        optimizer = self.optimiser.build(groups, rate)
+        for p, kept in zip(parameters_of(optimizer), memory.each, strict=True):
             if kept:
                 optimizer.state[p].update(copied(kept))
         return optimizer
 
     def _fresh(self, leaves: Leaves) -> Memory:
-        return Memory(leaves, [{} for _ in leaves])
+        groups = [leaves] if len(self.priors) == 1 else divided(leaves)
+        return Memory(groups, [{} for group in groups for _ in group], [x.shape for x in leaves])
 
     def _leaves(self, memory: Memory) -> Leaves:
-        return memory.leaves
+        return self._whole(memory.groups, memory.shapes)
 
     def unpack(self, state: TorchState) -> Tree:
         """Full variable z of a state."""
@@ -110,22 +150,25 @@ class OptimiserSampler(TorchMixin):
         if not self.entries.remembered:
             return position
         inner: Memory = state.inner
-
-        def value(name: str, kept: dict[str, Foreign], i: int) -> torch.Tensor:
-            if kept.get(name) is not None:
-                return kept[name]
-            if name in self.entries.scalars:
-                return self._first(inner.leaves, self.entries.scalars)[i][name]
-            return torch.zeros_like(inner.leaves[i])
-
-        memory = {
-            name: arrays(self.target, [value(name, kept, i) for i, kept in enumerate(inner.each)])
-            for name in self.entries.remembered
-        }
+        first = self._first(inner, self.entries.scalars)
+        memory: dict[str, Tree] = {}
+        for name in self.entries.remembered:
+            values = [kept.get(name, made.get(name)) for kept, made in zip(inner.each, first, strict=True)]
+            if name in self.entries.scalars:  # of those parameters that have one
+                memory[name] = tuple(to_array(value) for value in values if value is not None)
+                continue
+            parameters = [p for group in inner.groups for p in group]
+            filled = [torch.zeros_like(p) if v is None else v for p, v in zip(parameters, values, strict=True)]
+            memory[name] = arrays(self.target, self._whole(self._by_groups(inner, filled), inner.shapes))
         return Whole(position, memory)
 
-    def _first(self, leaves: Leaves, names: tuple[str, ...]) -> list[dict[str, Foreign]]:
-        return first_entries(self.optimiser, tuple(tuple(x.shape) for x in leaves), names)
+    def _by_groups(self, memory: Memory, values: list[torch.Tensor]) -> list[Leaves]:
+        given = iter(values)
+        return [[next(given) for _ in group] for group in memory.groups]
+
+    def _first(self, memory: Memory, names: tuple[str, ...]) -> list[dict[str, Foreign]]:
+        shapes = tuple(tuple(tuple(x.shape) for x in group) for group in memory.groups)
+        return first_entries(self.optimiser, shapes, names)
 
     def pack(self, key: np.random.Generator, z: Tree, estimator: Estimator) -> TorchState:
         """State with the full variable z."""
@@ -133,11 +176,17 @@ class OptimiserSampler(TorchMixin):
             return self.init(key, z, estimator)
         state = self.init(key, z.position, estimator)
         memory: Memory = state.inner
-        entries = {name: list(tensors(tree).values()) for name, tree in z.memory.items()}
-        each = [
-            {**copied({**self.entries.others, **made}), **{name: leaves[i] for name, leaves in entries.items()}}
-            for i, made in enumerate(self._first(memory.leaves, self.entries.made))
-        ]
+        each = [copied({**self.entries.others, **made}) for made in self._first(memory, self.entries.made)]
+        scalars = self._first(memory, self.entries.scalars)
+        for name, tree in z.memory.items():
+            if name in self.entries.scalars:
+                having = [kept for kept, made in zip(each, scalars, strict=True) if name in made]
+                for kept, value in zip(having, tree, strict=True):
+                    kept[name] = tensor(value)
+                continue
+            groups = self._fresh(list(tensors(tree).values())).groups
+            for kept, value in zip(each, (x for group in groups for x in group), strict=True):
+                kept[name] = value
         state.inner = memory._replace(each=each)
         return state
 
@@ -145,15 +194,3 @@ class OptimiserSampler(TorchMixin):
 @dataclass(frozen=True, eq=False)
 class ElementwiseSampler(ElementwiseMixin, OptimiserSampler):
     """One of an optimiser that moves each coordinate by itself: many chains at once."""
-
-
-@functools.lru_cache(maxsize=64)
-def first_entries(
-    optimiser: Optimiser, shapes: tuple[tuple[int, ...], ...], names: tuple[str, ...]
-) -> list[dict[str, Foreign]]:
-    """Some entries of the state of each parameter, as a first step makes them."""
-    with quiet(), draws_from(np.random.default_rng(0)):
-        parameters: Leaves = [torch.nn.Parameter(torch.zeros(shape, dtype=torch.float64)) for shape in shapes]
-        optimizer = optimiser.build(parameters, 1e-3)
-        optimiser.step(optimizer, lambda: sum((0.0 * p.sum() for p in parameters), torch.zeros(())))
-    return [{name: optimizer.state[p][name] for name in names if name in optimizer.state[p]} for p in parameters]

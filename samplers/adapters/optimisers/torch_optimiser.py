@@ -4,13 +4,15 @@ import contextlib
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 
 from sgmcmc_verification.samplers.adapters.common import Foreign
 from sgmcmc_verification.samplers.adapters.optimisers.refusal import Refused
+from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from
 from sgmcmc_verification.samplers.interface.aliases import Options
 
 Leaves = list[torch.Tensor]
@@ -32,20 +34,26 @@ class Optimiser:
         kind: the class.
         rate: name of the learning rate among the arguments of its constructor.
         options: the other arguments.
+        second: those of a second group of parameters which are not those of the first; its learning rate is half of
+            that of the first.
         scheduled: the learning rate is half of that which the constructor was given, set as by a scheduler.
     """
 
     kind: type[torch.optim.Optimizer]
     rate: str
     options: Options
+    second: Options = field(default_factory=dict)
     scheduled: bool = False
 
-    def build(self, parameters: Leaves, rate: float) -> torch.optim.Optimizer:
-        """A new optimiser of parameters."""
-        if not self.scheduled:
-            return self.kind(parameters, **{self.rate: rate}, **self.options)
-        optimizer = self.kind(parameters, **{self.rate: 2 * rate}, **self.options)
-        set_rate(optimizer, self.rate, rate)
+    def build(self, groups: Sequence[Leaves], rate: float) -> torch.optim.Optimizer:
+        """A new optimiser of one or two groups of parameters."""
+        given = 2 * rate if self.scheduled else rate
+        parameters: Foreign = groups[0]
+        if len(groups) > 1:
+            parameters = [{"params": groups[0]}, {"params": groups[1], self.rate: given / 2, **self.second}]
+        optimizer = self.kind(parameters, **{self.rate: given}, **self.options)
+        if self.scheduled:
+            scale_rate(optimizer, self.rate, 0.5)
         return optimizer
 
     def step(self, optimizer: Foreign, loss: Callable[[], torch.Tensor]) -> None:
@@ -65,11 +73,11 @@ class Optimiser:
         optimizer.step(closure)
 
 
-def set_rate(optimizer: torch.optim.Optimizer, name: str, rate: float) -> None:
-    """Set the learning rate of all groups that have one, as schedulers do."""
+def scale_rate(optimizer: torch.optim.Optimizer, name: str, factor: float) -> None:
+    """Multiply the learning rate of all groups that have one, as schedulers do."""
     for group in optimizer.param_groups:
         if name in group:
-            group[name] = rate
+            group[name] = factor * group[name]
 
 
 @functools.lru_cache(maxsize=64)
@@ -91,6 +99,21 @@ def differentiates(kind: type[torch.optim.Optimizer]) -> bool:
 def parameters_of(optimizer: torch.optim.Optimizer) -> Leaves:
     """The parameters of all groups."""
     return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+@functools.lru_cache(maxsize=64)
+def first_entries(
+    optimiser: Optimiser, groups: tuple[tuple[tuple[int, ...], ...], ...], names: tuple[str, ...]
+) -> list[dict[str, Foreign]]:
+    """Some entries of the state of each parameter, of shapes by groups, as a first step makes them."""
+    with quiet(), draws_from(np.random.default_rng(0)):
+        each: list[Leaves] = [
+            [torch.nn.Parameter(torch.zeros(s, dtype=torch.float64)) for s in shapes] for shapes in groups
+        ]
+        optimizer = optimiser.build(each, 1e-3)
+        parameters = parameters_of(optimizer)
+        optimiser.step(optimizer, lambda: sum((0.0 * p.sum() for p in parameters), torch.zeros(())))
+    return [{name: optimizer.state[p][name] for name in names if name in optimizer.state[p]} for p in parameters]
 
 
 def check_class(reference: str, value: Foreign) -> type[torch.optim.Optimizer]:

@@ -1,5 +1,6 @@
 """Readings of an optimiser of torch, at chosen gradients and draws: its moves, memory, schedules and generators."""
 
+import dataclasses
 import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,8 +9,26 @@ import numpy as np
 import torch
 
 from sgmcmc_verification.samplers.adapters.common import Foreign
-from sgmcmc_verification.samplers.adapters.optimisers.reading import GRADIENT, POSITION, Counts, Draw, Schedule
-from sgmcmc_verification.samplers.adapters.optimisers.torch_optimiser import Optimiser, parameters_of, quiet, set_rate
+from sgmcmc_verification.samplers.adapters.optimisers.convention import DATA, SPREADS, TEMPERATURES, Convention
+from sgmcmc_verification.samplers.adapters.optimisers.reading import (
+    GRADIENT,
+    POSITION,
+    ROWS,
+    SAME,
+    Counts,
+    Draw,
+    Idle,
+    Schedule,
+    filled,
+    read,
+)
+from sgmcmc_verification.samplers.adapters.optimisers.torch_optimiser import (
+    Leaves,
+    Optimiser,
+    parameters_of,
+    quiet,
+    scale_rate,
+)
 from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from
 from sgmcmc_verification.samplers.interface.aliases import Options
 from sgmcmc_verification.samplers.interface.copied import copied
@@ -19,29 +38,39 @@ MANY, FEW = 50, 3
 
 
 class Scripted:
-    """A generator of which the number of a draw decides its value."""
+    """A generator of which the number of a draw decides its value, one for each entry of a parameter of a shape."""
 
-    def __init__(self, draw: Draw) -> None:
-        self.draw, self.count = draw, 0
+    def __init__(self, draw: Draw, entries: tuple[int, ...] = POSITION.shape) -> None:
+        self.draw, self.entries, self.count = draw, entries, 0
 
     def standard_normal(self, shape: tuple[int, ...]) -> np.ndarray:
         """The next draw."""
         self.count += 1
-        return np.broadcast_to(np.asarray(self.draw(self.count - 1), float), shape)
+        return filled(self.draw(self.count - 1), self.entries, shape)
 
 
 @dataclass(frozen=True, eq=False)
 class TorchProbe:
-    """A `Probe` of a class of optimisers."""
+    """A `Probe` of a class of optimisers.
+
+    Attributes:
+        kind: the class.
+        rate: name of the learning rate.
+        shape: of the parameter.
+    """
 
     kind: type[torch.optim.Optimizer]
     rate: str
+    shape: tuple[int, ...] = POSITION.shape
 
     def start(self, rate: float, options: Options) -> torch.optim.Optimizer:
         """A new optimiser of one parameter."""
         with quiet(), draws_from(Scripted(lambda _: 0.0)):  # pyright: ignore[reportArgumentType]
-            parameter = torch.nn.Parameter(torch.zeros(6, dtype=torch.float64))
-            return Optimiser(self.kind, self.rate, options).build([parameter], rate)
+            return Optimiser(self.kind, self.rate, options).build([[_parameter(np.zeros(self.shape))]], rate)
+
+    def of_matrices(self) -> "TorchProbe":
+        """That of a matrix."""
+        return dataclasses.replace(self, shape=ROWS)
 
     def copy(self, memory: torch.optim.Optimizer) -> torch.optim.Optimizer:
         """The optimiser once more."""
@@ -52,7 +81,7 @@ class TorchProbe:
     ) -> tuple[np.ndarray, torch.optim.Optimizer, Counts]:
         """Change the optimiser by a step."""
         (parameter,) = parameters_of(memory)
-        script, slope, asked = Scripted(draw), torch.from_numpy(gradient), []
+        script, slope, asked = Scripted(draw, self.shape), torch.from_numpy(gradient).reshape(self.shape), []
 
         def loss() -> torch.Tensor:
             asked.append(1)
@@ -60,10 +89,10 @@ class TorchProbe:
 
         with warnings.catch_warnings(), draws_from(script):  # pyright: ignore[reportArgumentType]
             warnings.simplefilter("ignore")
-            parameter.data.copy_(torch.from_numpy(position))
+            parameter.data.copy_(torch.from_numpy(position).reshape(self.shape))
             parameter.grad = None
             Optimiser(self.kind, self.rate, {}).step(memory, loss)
-        return parameter.detach().numpy().copy(), memory, Counts(script.count, len(asked))
+        return parameter.detach().numpy().ravel(), memory, Counts(script.count, len(asked))
 
 
 class Entries(NamedTuple):
@@ -127,6 +156,78 @@ def treats_alike(probe: TorchProbe, rate: float, options: Options) -> bool:
     return bool(np.allclose(ends[0], ends[1][::-1], rtol=1e-9, atol=0.0))
 
 
+def moves_matrices_as_vectors(probe: TorchProbe, rate: float, options: Options) -> bool:
+    """True if steps move the entries of a matrix as those of a vector."""
+    ends = [
+        _walk(probe, Optimiser(probe.kind, probe.rate, options).build([[_parameter(POSITION.reshape(shape))]], rate))
+        for shape in (POSITION.shape, ROWS)
+    ]
+    return np.allclose(*ends, rtol=1e-9, atol=0.0)
+
+
+def moves_apart(probe: TorchProbe, optimiser: Optimiser, rate: float) -> bool:
+    """True if each of two groups of parameters moves as it does alone; also where groups are refused."""
+    alone = dataclasses.replace(optimiser, options={**optimiser.options, **optimiser.second})
+    new = lambda: [_parameter(POSITION)]
+    try:
+        both = _walk(probe, optimiser.build([new(), new()], rate))
+    except Exception:
+        return True
+    each = [_walk(probe, optimiser.build([new()], rate)), _walk(probe, alone.build([new()], rate / 2))]
+    return np.allclose(both, np.concatenate(each), rtol=1e-9, atol=0.0)
+
+
+def without_gradient(probe: TorchProbe, rate: float, options: Options) -> Idle:
+    """What steps do to a parameter without a gradient beside one that has one."""
+    used, idle = _parameter(POSITION), _parameter(POSITION)
+    try:
+        _walk(probe, Optimiser(probe.kind, probe.rate, options).build([[used, idle]], rate), [used])
+    except Exception:
+        return "refused"
+    return "kept" if np.array_equal(idle.detach().numpy(), POSITION) else "moved"
+
+
+def _walk(probe: TorchProbe, optimizer: torch.optim.Optimizer, used: Leaves | None = None) -> np.ndarray:
+    """The entries of all parameters after some steps, at one gradient of each that is used and draws of one."""
+    parameters = parameters_of(optimizer)
+    with quiet(), draws_from(Scripted(lambda _: 1.0)):  # pyright: ignore[reportArgumentType]
+        for _ in range(FEW):
+            optimizer.zero_grad()
+            Optimiser(probe.kind, probe.rate, {}).step(optimizer, lambda: sum(_slope(p) for p in used or parameters))  # pyright: ignore[reportArgumentType]
+    return np.concatenate([p.detach().numpy().ravel() for p in parameters])
+
+
+def _slope(parameter: torch.Tensor) -> torch.Tensor:
+    return (torch.from_numpy(GRADIENT).reshape(parameter.shape) * parameter).sum()
+
+
+def _parameter(value: np.ndarray) -> torch.Tensor:
+    return torch.nn.Parameter(torch.from_numpy(np.array(value, np.float64)))
+
+
+def of_second_group(probe: TorchProbe, found: Convention, given: Options) -> Options:
+    """Numbers in a group of parameters, each of another value, which leave the temperature as it is.
+
+    A group may have options of its own; those that say what the law is are not among them, and the weight decay only
+    where no prior is claimed.
+    """
+    if not (found.reading.settled and found.reading.drift and found.reading.variance):
+        return {}
+    changed = {}
+    for name, value in probe.start(found.rate, given).param_groups[0].items():
+        of_law = name in (*DATA, *TEMPERATURES, *SPREADS)
+        if name == probe.rate or of_law or name not in found.options or not isinstance(value, float) or not value > 0:
+            continue
+        try:
+            other = read(probe, found.rate, {**given, name: value / 2})
+        except Exception:
+            continue
+        same_prior = found.claimed_prior is None or other.decay == found.reading.decay
+        if same_prior and abs(other.temperature / found.reading.temperature - 1) < SAME:
+            changed[name] = value / 2
+    return changed
+
+
 def reseeds(probe: TorchProbe, rate: float, options: Options) -> bool:
     """True if a second step draws the numbers of the first one, from a generator that has gone on in between."""
     with quiet():
@@ -157,9 +258,9 @@ def _streams(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
 def schedule_of(probe: TorchProbe, rate: float, options: Options) -> Schedule:
     """Effect of a learning rate that is set in the groups, beside that of one that is given to the constructor."""
     ends = []
-    for first, later in ((rate, rate / 2), (rate / 2, rate / 2), (rate, rate)):
+    for first, factor in ((rate, 0.5), (rate / 2, 1.0), (rate, 1.0)):
         memory = probe.start(first, options)
-        set_rate(memory, probe.rate, later)
+        scale_rate(memory, probe.rate, factor)
         ends.append(probe.step(memory, POSITION, GRADIENT, lambda _: 1.0)[0])
     changed, as_if_given, unchanged = ends
     same = lambda a, b: bool(np.allclose(a, b, rtol=1e-9, atol=0.0))

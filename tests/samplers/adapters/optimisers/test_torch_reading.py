@@ -7,7 +7,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'sgmcmc-verification[torch]'")
 
+from sgmcmc_verification.checks.core.catalogue import find_target  # noqa: E402
 from sgmcmc_verification.samplers.adapters.optimisers.adapt import of_torch  # noqa: E402
+from sgmcmc_verification.samplers.adapters.optimisers.torch_class import ElementwiseSampler  # noqa: E402
 from sgmcmc_verification.samplers.adapters.optimisers.torch_reading import TorchProbe, entries_of  # noqa: E402
 
 
@@ -88,3 +90,61 @@ def test_coordinates_with_factors_of_their_own_are_told_from_a_preconditioner_of
     found = of_torch("mine", Rows, {})
     assert not found.found.alike
     assert "factors of their own" in found.sentence
+
+
+class Plain(torch.optim.Optimizer):
+    """SGLD of a summed loss that leaves parameters without a gradient; `moves_all` and `decays` are what others do."""
+
+    moves_all = False
+    decays = ()
+
+    def __init__(self, params, lr=1e-3):
+        super().__init__(params, {"lr": lr})
+
+    @torch.no_grad()
+    def step(self):
+        lr = self.param_groups[0]["lr"]
+        for p in self.param_groups[0]["params"]:
+            if p.grad is None and not self.moves_all:
+                continue
+            if p.grad is not None:
+                p.add_(p.grad + (0.5 * p if p.ndim in self.decays else 0.0), alpha=-lr)
+            p.add_(torch.randn_like(p), alpha=math.sqrt(2 * lr))
+
+
+@pytest.mark.parametrize("moves_all", [False, True])
+def test_a_parameter_without_a_gradient_is_left_or_that_is_said(moves_all):
+    found = of_torch("mine", type("Mine", (Plain,), {"moves_all": moves_all}), {})
+    assert found.found.idle == ("moved" if moves_all else "kept")
+    assert ("without a gradient" in found.sentence) == moves_all
+
+
+@pytest.mark.parametrize(
+    ("decays", "priors", "words"),
+    [((1, 2), (0.5, 0.5), "precision p = 0.5"), ((2,), (0.0, 0.5), "matrices alone"), ((1,), (0.5, 0.0), "0 for matr")],
+)
+def test_a_decay_of_some_leaves_is_their_prior(decays, priors, words):
+    found = of_torch("mine", type("Mine", (Plain,), {"decays": decays}), {})
+    assert (found.found.prior, found.found.matrix_prior) == pytest.approx(priors)
+    assert words in found.sentence
+    whole = isinstance(found.build(find_target("gaussian-correlated-2d")), ElementwiseSampler)
+    assert whole == (len(decays) == 2)  # many chains are the rows of a matrix
+
+
+def test_a_memory_that_is_short_at_a_larger_learning_rate_is_read_in_few_steps():
+    """exp(-lr) is settled to 1e-10 in 23 / lr steps."""
+
+    class Slow(Plain):
+        steps = 0
+
+        @torch.no_grad()
+        def step(self):
+            Slow.steps += 1
+            lr = self.param_groups[0]["lr"]
+            for p in self.param_groups[0]["params"]:
+                v = self.state[p].setdefault("v", torch.zeros_like(p))
+                v.mul_(math.exp(-lr)).add_(p.grad, alpha=-lr).add_(torch.randn_like(p), alpha=math.sqrt(2 * lr))
+                p.add_(v, alpha=lr)
+
+    assert of_torch("mine", Slow, {}).found.reading.settled
+    assert Slow.steps < 20_000
