@@ -81,6 +81,8 @@ DATA = "tiny-gaussian-data"
 """A target with data, whose minibatches can be enumerated."""
 BANANA = "banana"
 """A target in the plane that is not Gaussian."""
+SPIKE = "spike-and-slab"
+"""A target on the line of two widths far apart: what a kernel gives up after some tries, or cuts, shows there."""
 HIGH = "gaussian-50d"
 """A target of fifty correlated coordinates."""
 PLANE = ("gaussian-correlated-2d",)

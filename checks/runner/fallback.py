@@ -18,7 +18,17 @@ from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.check import Statement
 from sgmcmc_verification.checks.core.conclusion import Judged, Plan, conclude, unmet
 from sgmcmc_verification.checks.core.result import Result
-from sgmcmc_verification.checks.core.selection import BANANA, HIGH, MATRIX, NETWORK, NUMBERS, PYTREE, runs_on
+from sgmcmc_verification.checks.core.selection import (
+    BANANA,
+    HIGH,
+    MATRIX,
+    NETWORK,
+    NUMBERS,
+    PYTREE,
+    SPIKE,
+    claims_of,
+    runs_on,
+)
 from sgmcmc_verification.checks.end_points.budget import share
 from sgmcmc_verification.checks.runner.due import high_on_spaces
 from sgmcmc_verification.checks.runner.execute import execute
@@ -34,6 +44,7 @@ from sgmcmc_verification.checks.tracing.step_map import step_map
 from sgmcmc_verification.samplers.estimators.basic import Minibatch
 from sgmcmc_verification.samplers.estimators.host import HostExact
 from sgmcmc_verification.samplers.interface.capabilities import on_host
+from sgmcmc_verification.samplers.interface.claims import ExactLaw
 from sgmcmc_verification.targets.target import Target
 
 TARGETS = {
@@ -103,6 +114,8 @@ def _runs(subject: Subject, obligation: o.Obligation) -> Iterator[tuple[Subject,
         yield subject, name
     if obligation is o.PYTREE and _counts_leaves(subject):
         yield subject, NUMBERS
+    if obligation is o.LINE and ExactLaw in claims_of(subject) and runs_on(subject, SPIKE):
+        yield subject, SPIKE
 
 
 def _counts_leaves(subject: Subject) -> bool:

@@ -83,6 +83,15 @@ def mixture_1d() -> Target:
     return gaussian_mixture([0.3, 0.7], [[-3.0], [3.0]], [[[0.36]], [[0.81]]], "gaussian-mixture", separated=True)
 
 
+def spike_and_slab() -> Target:
+    """A normal law of standard deviation 10, and at 30, with weight 0.3, one of standard deviation 1e-3.
+
+    Kernels that stop looking for a point after some tries are off in the narrow one, or in the wide one; those
+    that reach the other mode, but not the same way back, in the weights.
+    """
+    return gaussian_mixture([0.7, 0.3], [[0.0], [30.0]], [[[100.0]], [[1e-6]]], "spike-and-slab", separated=True)
+
+
 def mixture_2d() -> Target:
     """Three components of unequal weights and shapes that touch each other."""
     means = [[0.0, 0.0], [2.5, 0.5], [-0.5, 2.5]]
@@ -127,5 +136,6 @@ def _moments(weights: np.ndarray, means: np.ndarray, covariances: np.ndarray) ->
 
 ENTRIES = (
     TargetRow("gaussian-mixture", mixture_1d),
+    TargetRow("spike-and-slab", spike_and_slab),
     TargetRow("gaussian-mixture-2d", mixture_2d),
 )

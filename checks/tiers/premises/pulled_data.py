@@ -34,10 +34,12 @@ class Noting(DataTerms):
 def pulled(pull: float, size: int = SIZE, by_prior: bool = False, blocks: int = BLOCKS) -> tuple[Target, list[bool]]:
     """U = |x|^2 / 2 + pull / N * blocks * sum_i x[block of i], and the list that grows when the data are read.
 
+    With a block for each datum the pulls are not equal; the mean of them is.
     The sum is part of the prior instead, and the data do nothing, `by_prior`.
     """
     block = np.arange(size) * blocks // size
-    each = np.full(size, pull * blocks / size)
+    # one by one they pull unequally, so that what draws them by their gradients does not draw all alike
+    each = pull * (np.linspace(0.25, 1.75, size) if blocks == size else np.full(size, blocks / size))
     share = np.bincount(block, each if by_prior else 0 * each, blocks)
     # a datum whose entries are not of one row pulls nothing
     rows = jnp.asarray(np.random.default_rng(0).integers(0, LABELS, size))
@@ -49,7 +51,7 @@ def pulled(pull: float, size: int = SIZE, by_prior: bool = False, blocks: int = 
         name=f"pulled-{pull:g}",
         manifold=Euclidean(blocks),
         example=jnp.full(blocks, 0.7),
-        potential=lambda x: jnp.sum(x**2) / 2 + pull * jnp.sum(x),
+        potential=lambda x: jnp.sum(x**2) / 2 + jnp.sum(jnp.asarray(np.bincount(block, each, blocks), x.dtype) * x),
         curvature=1.0,
         terms=terms,
     )

@@ -169,6 +169,33 @@ def by_importance(correct):
     return build
 
 
+def by_gradients(replace):
+    """A function of a Target: SGLD with all data if they are few, else 16 in proportion to their gradients at first."""
+
+    def build(target):
+        terms = target.terms
+        size, data = terms.size, jax.tree.map(jnp.asarray, terms.data)
+        slopes = jax.vmap(jax.grad(terms.datum), (None, 0))
+
+        def init(key, x, estimator):
+            norms = jnp.linalg.norm(slopes(x, data).reshape(size, -1), axis=1) + 1e-12
+            return Kept(x, norms / norms.sum())
+
+        def step(key, state, h, estimator):
+            batch_key, noise_key = jax.random.split(key)
+            x, p = state.position, state.kept
+            if size <= 16:
+                g = gradient(terms, x, jnp.arange(size), 1.0)
+            else:
+                index = jax.random.choice(batch_key, size, (16,), replace, p)
+                g = gradient(terms, x, index, 1 / (16 * p[index]))
+            return Kept(x - h * g + jnp.sqrt(2 * h) * normal(noise_key, x), p)
+
+        return simple_sampler(step, init=init, position=lambda state: state.position)
+
+    return build
+
+
 def in_numpy(chances=lambda terms: None, weight=lambda size: size / 2, prior=1.0):
     """A function of a Target: SGLD in NumPy with two data, from the estimator where there are none."""
 
@@ -265,6 +292,7 @@ def compiled_gradient_of_rows(of_prior, of_datum):
 
 
 MISWEIGHED = {
+    "by their gradients, without replacement": by_gradients(replace=False),
     "in their order, the last ones twice": in_order(clamped),
     "in their order, what is left over dropped": in_order(dropping),
     "in NumPy, shuffled, the last few as if a full batch": by_epochs(lambda size, n, length: size / n),
@@ -290,6 +318,7 @@ MISWEIGHED = {
     "a prior with the factor of the batch": heavy_prior,
 }
 WEIGHED = {
+    "by their gradients, with replacement": by_gradients(replace=True),
     "in their order, round and round": in_order(round_and_round),
     "in their order, padded": in_order(padded),
     "N / n": drawing(batch(lambda size, n: size / n)),
