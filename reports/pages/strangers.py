@@ -43,13 +43,13 @@ CLASSES = {
     "29": "parts of a position", "30": "boxes and products", "31": "schedules out of sight",
     "32": "sizes between those tried", "33": "bands and levels", "34": "minibatches that small data fill",
     "35": "kinds and combinations of options", "36": "draws that return, heavy tails",
-    "37": "written from the documentation alone",
+    "37": "written from the documentation alone", "38": "beyond the usual sizes, groups, schedules",
 }  # fmt: skip
 """Number in the name of a file of wrong samplers -> what is wrong in it."""
 
 
 class Entry(NamedTuple):
-    """A sampler of a catalogue; `torch:` stands before the file of an optimiser."""
+    """A sampler of a catalogue; `torch:` or `optax:` stands before the file of an optimiser."""
 
     kind: str
     file: str

@@ -17,9 +17,11 @@ def test_every_sampler_of_the_catalogues_exists():
             continue
         if "numba" in entry.name and importlib.util.find_spec("numba") is None:
             continue
-        if "torch" in entry.file and importlib.util.find_spec("torch") is None:
+        adapter = entry.file.rpartition(":")[0]
+        library = adapter or ("torch" if "torch" in entry.file else "jax")
+        if importlib.util.find_spec(library) is None:
             continue
-        assert load_object(entry.reference.removeprefix("torch:")) is not None
+        assert load_object(entry.reference.removeprefix(f"{adapter}:")) is not None
 
 
 def test_the_lines_are_of_the_catalogues_and_no_sampler_is_decided_twice():
