@@ -20,6 +20,7 @@ from sgmcmc_verification.checks.core.conclusion import Judged, Plan, conclude, u
 from sgmcmc_verification.checks.core.result import Result
 from sgmcmc_verification.checks.core.selection import (
     BANANA,
+    FACES,
     HIGH,
     MATRIX,
     NETWORK,
@@ -114,8 +115,16 @@ def _runs(subject: Subject, obligation: o.Obligation) -> Iterator[tuple[Subject,
         yield subject, name
     if obligation is o.PYTREE and _counts_leaves(subject):
         yield subject, NUMBERS
-    if obligation is o.LINE and ExactLaw in claims_of(subject) and runs_on(subject, SPIKE):
-        yield subject, SPIKE
+    if ExactLaw in claims_of(subject) and (harder := _harder(subject, obligation)):
+        yield subject, harder
+
+
+def _harder(subject: Subject, obligation: o.Obligation) -> str:
+    """A target on which a kernel that is exact at each step size is sampled as well; empty if there is none."""
+    if obligation is o.LINE and runs_on(subject, SPIKE):
+        return SPIKE
+    kinds = {type(find_target(name).manifold) for name in subject.row.targets}
+    return FACES if obligation is o.MANIFOLD and type(find_target(FACES).manifold) in kinds else ""
 
 
 def _counts_leaves(subject: Subject) -> bool:

@@ -309,12 +309,18 @@ def _validated(alpha: Any) -> np.ndarray:
     return alpha
 
 
+def faces() -> Target:
+    """Dirichlet(1, 1, 2): a density that does not vanish at two of the faces."""
+    return dirichlet([1.0, 1.0, 2.0], "dirichlet-faces")
+
+
 ENTRIES = (
     TargetRow("dirichlet", dense),
     TargetRow("dirichlet-sparse", sparse),
     TargetRow("dirichlet-concentrated", concentrated),
     TargetRow("dirichlet-four", four),
     TargetRow("dirichlet-fifty", fifty),
+    TargetRow("dirichlet-faces", faces),
     TargetRow("dirichlet-sphere", dense_sphere),
     TargetRow("dirichlet-sphere-concentrated", concentrated_sphere),
     TargetRow("dirichlet-sphere-sparse", sparse_sphere),
