@@ -5,8 +5,7 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import stats
-from scipy.special import roots_hermitenorm
+from scipy.special import ndtr, roots_hermitenorm
 
 from sgmcmc_verification.targets.directional.product_laws import independent
 from sgmcmc_verification.targets.directional.von_mises_fisher import von_mises_fisher
@@ -76,7 +75,7 @@ def followed(part: Target, name: str, squares: str, spread: float | None = None)
         },
         cdfs={
             **{f"0:{label}": Cdf(lambda x, c=c: c.function(x[0]), c.cdf) for label, c in part.cdfs.items()},
-            "distance": Cdf(lambda x: (x[1][..., 0] - x[0][..., 0]) / s, stats.norm.cdf),
+            "distance": Cdf(lambda x: (x[1][..., 0] - x[0][..., 0]) / s, ndtr),
         },
         quadrature=quadrature,
         # of the sum: the largest eigenvalue of [[1, -1], [-1, 1]] / s^2 is 2 / s^2

@@ -6,9 +6,9 @@ all, block by block, are the weights. So few data are taken that the last miniba
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -22,40 +22,51 @@ from sgmcmc_verification.samplers.interface.capabilities import on_host
 from sgmcmc_verification.samplers.interface.copied import copied
 from sgmcmc_verification.samplers.interface.sampler import Sampler
 
-RUNS, STEPS = 48, 32
-"""Short runs, and steps of each: ten epochs of three minibatches."""
-SECONDS, FEWEST = 20.0, 16
-"""Of steps in Python, after which so many short runs are enough."""
+RUNS, STEPS = 96, 11
+"""Short runs, and steps of each: no multiple of the three minibatches of an epoch, so that runs start at each."""
+SECONDS, FEWEST = 10.0, 32
+"""Of steps in Python, and the number of short runs that there has to be time for."""
 PULLS = ((0, False), (1, False), (1, True), (2, True))
 """Pull of each datum, and whether it is part of the prior."""
 End = Callable[[Any, int], Any]
 """State, seed -> the state after a short run."""
 
 
+class Runs(NamedTuple):
+    """Short runs with each pull, a first state, the position of a state, and whether Python takes the steps."""
+
+    ends: list[End]
+    state: Any
+    position: Callable[[Any], np.ndarray]
+    in_python: bool
+
+
 @lru_cache(maxsize=8)
 def weighed_in_order(subject: Subject, most: int) -> tuple[Weights, int] | None:
     """The weights of data one by one, and how many they are: two minibatches and one more.
 
-    None where a minibatch has half of `most` data or more, or the step is not linear in the gradient.
+    None where a minibatch has half of `most` data or more, the step is not linear in the gradient, or steps in Python
+    take too long.
     """
-    drawn = _drawn(subject, most)
-    size = 2 * drawn + 1
-    if not 0 < size < most:
-        return None
-    ends, first, position = _runs(subject, size)
-    state, moves = first, []
     start = time.process_time()
-    while len(moves) < RUNS and (len(moves) < FEWEST or time.process_time() - start < SECONDS):
-        after = [end(state, len(moves)) for end in ends[: 4 if not moves else 3]]
+    size = 2 * _drawn(subject, most) + 1
+    if not 1 < size < most:
+        return None
+    ends, state, position, in_python = _runs(subject, size)
+    moves = []
+    while len(moves) < RUNS and not (in_python and time.process_time() - start > SECONDS):
+        after = [end(state, len(moves)) for end in ends[: 3 if moves else 4]]
         moves.append(np.stack([position(each) - position(after[0]) for each in after[1:3]]))
         if len(moves) == 1 and not _linear(moves[0][1], position(after[3]) - position(after[0])):
             return None
         state = after[0]
+    if len(moves) < FEWEST:
+        return None
     by_data, by_prior = np.moveaxis(np.array(moves), 1, 0)
     unit = by_prior.mean(axis=0)
     if not np.abs(unit).min() > 0:
         return None
-    return judged(by_data / unit, by_prior.mean(axis=1) / unit.mean(), size, least=len(moves)), size
+    return judged(by_data / unit, by_prior.mean(axis=1) / unit.mean(), size, in_order=True), size
 
 
 def _linear(once: np.ndarray, twice: np.ndarray) -> bool:
@@ -64,13 +75,13 @@ def _linear(once: np.ndarray, twice: np.ndarray) -> bool:
 
 def _drawn(subject: Subject, size: int) -> int:
     """Number of data that change the first step."""
-    ends, state, position = _runs(subject, size, steps=1)
-    return int(np.count_nonzero(position(ends[1](state, 0)) - position(ends[0](state, 0))))
+    (without, with_data), state, position, _ = _runs(subject, size, PULLS[:2], steps=1)
+    return int(np.count_nonzero(position(with_data(state, 0)) - position(without(state, 0))))
 
 
-def _runs(subject: Subject, size: int, steps: int = STEPS) -> tuple[list[End], Any, Callable[[Any], np.ndarray]]:
-    """Short runs with each pull, a first state, and the position of a state."""
-    targets = [pulled(pull, size, by_prior, blocks=size)[0] for pull, by_prior in PULLS]
+def _runs(subject: Subject, size: int, pulls: Sequence[tuple[int, bool]] = PULLS, steps: int = STEPS) -> Runs:
+    """Short runs with some pulls of data that have a block each."""
+    targets = [pulled(pull, size, by_prior, blocks=size)[0] for pull, by_prior in pulls]
     samplers, x = [subject.sampler(target) for target in targets], targets[0].example
     host, h = on_host(samplers[0]), subject.step_size(targets[0])
     # what the estimator knows is no pull: data that enter are those that the sampler reads
@@ -79,7 +90,7 @@ def _runs(subject: Subject, size: int, steps: int = STEPS) -> tuple[list[End], A
     ends = [run(sampler, estimator, h, steps) for sampler in samplers]
     key = np.random.default_rng(0) if host else jax.random.key(0)
     state = samplers[0].init(key, np.array(x) if host else x, estimator)
-    return ends, state, lambda each: np.array(samplers[0].position(each), float)
+    return Runs(ends, state, lambda each: np.array(samplers[0].position(each), float), host)
 
 
 def _run(sampler: Sampler, estimator: Any, h: float, steps: int) -> End:

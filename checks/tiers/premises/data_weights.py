@@ -87,13 +87,16 @@ def weighed(subject: Subject, size: int, blocks: int = BLOCKS) -> Weights | None
     return judged(by_data / unit, by_prior.mean(axis=1) / unit.mean(), size)
 
 
-def judged(shares: np.ndarray, prior: np.ndarray, size: int, least: int = OFTEN) -> Weights:
+def judged(shares: np.ndarray, prior: np.ndarray, size: int, in_order: bool = False) -> Weights:
     """Work out the weights from those of blocks (keys, blocks), and from those of the prior, in each step.
 
-    A block has a weight of its own from `least` keys on; so has one that never enters, where all others have.
+    A block has a weight of its own if it enters often; so has one that never enters, where all others do. Of runs
+    through data in an order each has one, and none varies less than they do on average: what a short minibatch makes
+    heavy once in a while does not show in the spread of a datum that has not been in one.
     """
     blocks, times = shares.shape[1], np.count_nonzero(shares, axis=0)
-    spread, often = shares.std(axis=0), times >= least
+    spread, often = shares.std(axis=0), (times >= OFTEN) | in_order
+    spread = np.maximum(spread, np.sqrt(np.mean(spread**2))) if in_order else spread
     often |= (times == 0) & bool(np.all(often | (times == 0)))
     copies = _copies(shares)
     drawn = size if not spread.any() else int((shares != 0 if copies is None else copies).sum(axis=1).max())

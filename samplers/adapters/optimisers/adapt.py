@@ -1,9 +1,7 @@
 """An optimiser of torch or optax as a function of a Target that returns a sampler, with the sentence about it."""
 
 import dataclasses
-import functools
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from sgmcmc_verification.samplers.adapters.common import Foreign, load, sgld_claims
@@ -72,8 +70,14 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
         return sampler(target, chosen, found.rate_of, found.scale, priors, claims, entries, found.frozen)
 
     # what a scheduler changes in part, and groups that do not move apart, are options, whose law is judged
-    usages = [name for name, is_one in (("scheduled", found.schedule == "in part"), ("grouped", second)) if is_one]
-    return Adapted(_with_options(build, usages), found, sentence(found))
+    in_part = found.schedule == "in part"
+    offered: dict[tuple[bool, bool], Builder] = {
+        (False, False): lambda target: build(target),
+        (True, False): lambda target, scheduled=False: build(target, scheduled=scheduled),
+        (False, True): lambda target, grouped=False: build(target, grouped=grouped),
+        (True, True): build,
+    }
+    return Adapted(offered[in_part, second is not None], found, sentence(found))
 
 
 def _second_group(
@@ -88,19 +92,6 @@ def _second_group(
         return None, found
     values, given = {**arguments.values, **changed}, {**arguments.given, **changed}
     return both, solve(probe, found.rate, values, arguments.asked, given)
-
-
-def _with_options(build: Builder, names: Sequence[str]) -> Builder:
-    """The builder of a target and of those of its options that have a name in `names`."""
-
-    @functools.wraps(build)
-    def chosen(target: Target, **options: Foreign) -> Sampler:
-        return build(target, **options)
-
-    own = inspect.signature(build)
-    kept = [p for name, p in own.parameters.items() if name == "target" or name in names]
-    chosen.__signature__ = own.replace(parameters=kept)  # pyright: ignore[reportAttributeAccessIssue]
-    return chosen
 
 
 def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:

@@ -178,7 +178,7 @@ def moves_apart(probe: TorchProbe, optimiser: Optimiser, rate: float) -> bool:
 
 
 def without_gradient(probe: TorchProbe, rate: float, options: Options) -> Idle:
-    """What steps do to a parameter without a gradient beside one that has one."""
+    """Effect of steps on a parameter without a gradient, beside one that has one."""
     used, idle = _parameter(POSITION), _parameter(POSITION)
     try:
         _walk(probe, Optimiser(probe.kind, probe.rate, options).build([[used, idle]], rate), [used])
