@@ -4,10 +4,12 @@ import dataclasses
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from sgmcmc_verification.samplers.adapters.common import Foreign, load, sgld_claims
 from sgmcmc_verification.samplers.adapters.optimisers.arguments import Arguments, split
 from sgmcmc_verification.samplers.adapters.optimisers.convention import Convention, solve
-from sgmcmc_verification.samplers.adapters.optimisers.reading import SAME
+from sgmcmc_verification.samplers.adapters.optimisers.reading import GRADIENT, POSITION, SAME, Probe
 from sgmcmc_verification.samplers.adapters.optimisers.sentence import sentence
 from sgmcmc_verification.samplers.interface.aliases import Options
 from sgmcmc_verification.samplers.interface.claims import Claims, Composite, Source, StationaryLaw
@@ -46,6 +48,7 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
     kind = check_class(reference, value)
     arguments = split(reference, kind, options, 1)
     probe = torch_reading.TorchProbe(kind, arguments.name)
+    arguments = _past_burn_in(probe, arguments)
     found = solve(probe, arguments.rate, arguments.values, arguments.asked, arguments.given)
     found = dataclasses.replace(found, frozen=torch_reading.reseeds(probe, arguments.rate, arguments.given))
     found = dataclasses.replace(found, schedule=torch_reading.schedule_of(probe, arguments.rate, arguments.given))
@@ -61,7 +64,7 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
     sampler: Foreign = torch_class.ElementwiseSampler if elementwise else torch_class.OptimiserSampler
     second, of_second = _second_group(probe, found, arguments, optimiser)
     idle = torch_reading.without_gradient(probe, found.rate, arguments.given)
-    found = dataclasses.replace(found, apart=second is None, idle=idle)
+    found = dataclasses.replace(found, apart=second is None, idle=idle, burn_in=arguments.burn_in)
 
     def build(target: Target, scheduled: bool = False, grouped: bool = False) -> Sampler:
         claims = claims_of(found, bool(entries.remembered) or found.reading.gradients > 1 or grouped)
@@ -78,6 +81,20 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
         (True, True): build,
     }
     return Adapted(offered[in_part, second is not None], found, sentence(found))
+
+
+def _past_burn_in(probe: Probe, arguments: Arguments) -> Arguments:
+    """The arguments without a burn-in, where an optimiser takes steps without one."""
+    if not arguments.burn_in:
+        return arguments
+    without = arguments.without_burn_in()
+    try:
+        memory = probe.start(arguments.rate, without.given)
+        after, memory, _ = probe.step(memory, POSITION, GRADIENT, lambda _: 1.0)
+        after, _, _ = probe.step(memory, after, GRADIENT, lambda _: 1.0)
+    except Exception:
+        return arguments._replace(burn_in="")
+    return without if np.all(np.isfinite(after)) else arguments._replace(burn_in="")
 
 
 def _second_group(
@@ -101,24 +118,23 @@ def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:
 
     function = optax.check_function(reference, value)
     arguments = split(reference, function, options, 0)
-    found = solve(
-        optax.OptaxProbe(function, arguments.name),
-        arguments.rate,
-        arguments.values,
-        arguments.asked,
-        arguments.given,
-    )
+    probe = optax.OptaxProbe(function, arguments.name)
+    arguments = _past_burn_in(probe, arguments)
+    found = solve(probe, arguments.rate, arguments.values, arguments.asked, arguments.given)
+    found = dataclasses.replace(found, schedule=optax.schedule_of(probe, found.rate, arguments.given))
+    found = dataclasses.replace(found, burn_in=arguments.burn_in)
     transformation = optax.Transformation(function, arguments.name, arguments.given)
     keys = optax.keys_of(transformation, arguments.rate)
     found = dataclasses.replace(found, frozen=bool(found.reading.draws) and keys == "kept")
 
-    def build(target: Target) -> Sampler:
-        scale, extra = found.scale, found.second_derivative
-        return optax.optax_sampler(
-            transformation, found.rate_of, scale, extra, claims_of(found, abs(found.reading.ratio) > SAME), keys
-        )
+    def build(target: Target, scheduled: bool = False) -> Sampler:
+        chosen = dataclasses.replace(transformation, scheduled=scheduled)
+        claims = claims_of(found, abs(found.reading.ratio) > SAME)
+        return optax.optax_sampler(chosen, found.rate_of, found.scale, found.second_derivative, claims, keys)
 
-    return Adapted(build, found, sentence(found))
+    # a schedule that changes a part of the step is an option, whose law is judged
+    builder = build if found.schedule == "in part" else lambda target: build(target)
+    return Adapted(builder, found, sentence(found))
 
 
 def claims_of(found: Convention, remembers: bool) -> Claims:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from sgmcmc_verification.samplers.adapters.common import Foreign
 from sgmcmc_verification.samplers.adapters.optimisers.convention import (
+    BURN_INS,
     DATA,
     PRIORS,
     RATES,
@@ -22,13 +23,28 @@ OF_THE_LAW = (DATA[0], TEMPERATURES[0], PRIORS[0])
 
 
 class Arguments(NamedTuple):
-    """A learning rate under its name, the other arguments, all values that count, and what is said of the law."""
+    """Arguments that an optimiser is made with, and what is said of it.
+
+    Attributes:
+        name: of the learning rate.
+        rate: the learning rate.
+        given: the other arguments.
+        values: all values that count, those of defaults among them.
+        asked: what is said of the law.
+        burn_in: name of an option for steps of a burn-in that was not given; empty if there is none.
+    """
 
     name: str
     rate: float
     given: dict[str, Foreign]
     values: dict[str, Foreign]
     asked: dict[str, Foreign]
+    burn_in: str
+
+    def without_burn_in(self) -> "Arguments":
+        """Arguments with no steps of a burn-in."""
+        none = {self.burn_in: 0}
+        return self._replace(given={**self.given, **none}, values={**self.values, **none})
 
 
 def split(reference: str, function: Callable[..., Foreign], options: Options, skip: int) -> Arguments:
@@ -61,6 +77,7 @@ def split(reference: str, function: Callable[..., Foreign], options: Options, sk
     for each in DATA:  # of one datum, or none, the number says nothing
         if each in parameters and each not in own and defaults.get(each) in (None, 1):
             own[each] = USUAL_DATA
+    burn_in = next((n for n in BURN_INS if type(defaults.get(n)) is int and n not in own), "")
     lacking = [n for n, p in parameters.items() if p.default is p.empty and n not in own and n != name]
     if lacking:
         raise Refused(f"{reference}: needs a value: --option {lacking[0]}=VALUE")
@@ -73,4 +90,4 @@ def split(reference: str, function: Callable[..., Foreign], options: Options, sk
         if not number or value < 0 or (value == 0 and each not in PRIORS):
             raise Refused(f"{reference}: --option {each}={value!r}: must be a positive number")
     defaults.pop(name, None)
-    return Arguments(name, float(rate), own, {**defaults, **own}, asked)
+    return Arguments(name, float(rate), own, {**defaults, **own}, asked, burn_in)

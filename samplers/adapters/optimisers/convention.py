@@ -32,6 +32,9 @@ POWERS = ("drift", "decay", "variance")
 PRIORS = ("prior_precision",)
 SPREADS = {PRIORS[0]: 1, "prior_std": -2, "prior_sigma": -2, "prior_variance": -1, "prior_var": -1}
 """Options that say what the prior is, and the power of their value that is its precision."""
+BURN_INS = ("burn_in", "burnin", "burn_in_steps", "burnin_steps", "num_burn_in_steps", "num_burnin", "num_burn_in")
+BURN_INS += ("warmup", "warm_up", "warmup_steps", "num_warmup", "num_warmup_steps")
+"""Options that say in how many steps at first a step is another one; what is judged is the step after them."""
 USUAL_RATE, USUAL_DATA = 1e-3, 1000
 """Values of options without a default."""
 
@@ -60,6 +63,7 @@ class Convention:
         schedule: whether a learning rate that is changed later counts as one that is given to the constructor.
         apart: each of two groups of parameters moves as it does alone.
         idle: what a step does to a parameter without a gradient.
+        burn_in: name of the option that was set to no steps of a burn-in; empty if there is none.
     """
 
     rate: float
@@ -80,6 +84,7 @@ class Convention:
     schedule: Schedule = "followed"
     apart: bool = True
     idle: Idle = "kept"
+    burn_in: str = ""
 
     @property
     def temperature(self) -> float:

@@ -17,7 +17,16 @@ import numpy as np
 from jax.extend import core
 
 from sgmcmc_verification.samplers.adapters.common import Foreign, load
-from sgmcmc_verification.samplers.adapters.optimisers.reading import POSITION, ROWS, Counts, Draw, filled
+from sgmcmc_verification.samplers.adapters.optimisers.reading import (
+    GRADIENT,
+    POSITION,
+    ROWS,
+    Counts,
+    Draw,
+    Schedule,
+    effect_of_schedule,
+    filled,
+)
 from sgmcmc_verification.samplers.adapters.optimisers.refusal import Refused
 from sgmcmc_verification.samplers.estimators.host import Unintercepted
 from sgmcmc_verification.samplers.interface.aliases import Estimator, EstimatorState, Options, Position, Scalar, Tree
@@ -40,17 +49,20 @@ class Transformation:
         function: it.
         rate: name of its learning rate.
         options: its other arguments.
+        scheduled: the learning rate is a schedule, that of the first step twice that of all others.
     """
 
     function: Callable[..., Foreign]
     rate: str
     options: Options
+    scheduled: bool = False
 
     def build(self, rate: Scalar) -> Foreign:
         """The transformation at a learning rate. Raises Refused if the function returns anything else."""
+        schedule = lambda count: jnp.where(count < 1, 2 * rate, rate)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = self.function(**{self.rate: rate}, **self.options)
+            found = self.function(**{self.rate: schedule if self.scheduled else rate}, **self.options)
         if not (callable(getattr(found, "init", None)) and callable(getattr(found, "update", None))):
             raise Refused(f"it returns a {type(found).__name__}, not an optax.GradientTransformation")
         return found
@@ -154,11 +166,12 @@ class OptaxProbe:
     function: Callable[..., Foreign]
     rate: str
     shape: tuple[int, ...] = POSITION.shape
+    scheduled: bool = False
     _compiled: dict[str, Foreign] = field(default_factory=dict)
 
     def start(self, rate: float, options: Options) -> Memory:
         """A new transformation, of six parameters."""
-        transformation = Transformation(self.function, self.rate, options)
+        transformation = Transformation(self.function, self.rate, options, self.scheduled)
         zero = jnp.zeros(self.shape)
         inner = transformation.build(rate).init(zero)
         name = repr(sorted(options.items()))
@@ -172,7 +185,7 @@ class OptaxProbe:
 
     def of_matrices(self) -> "OptaxProbe":
         """That of a matrix."""
-        return OptaxProbe(self.function, self.rate, ROWS)
+        return OptaxProbe(self.function, self.rate, ROWS, self.scheduled)
 
     def copy(self, memory: Memory) -> Memory:
         """Itself: nothing changes it."""
@@ -186,6 +199,19 @@ class OptaxProbe:
         gradient, position = gradient.reshape(self.shape), position.reshape(self.shape)
         after, inner = memory.step(draws, memory.rate, gradient, memory.inner, position)
         return np.asarray(after).ravel(), memory._replace(inner=inner), Counts(len(draws), 1)
+
+
+def schedule_of(probe: OptaxProbe, rate: float, options: Options) -> Schedule:
+    """Effect of a learning rate that is a schedule, after its first step, beside that of a number."""
+    zero, ends = np.zeros(POSITION.shape), []
+    scheduled = OptaxProbe(probe.function, probe.rate, scheduled=True)
+    for each, given in ((scheduled, rate), (probe, rate), (probe, 2 * rate)):
+        try:
+            _, memory, _ = each.step(each.start(given, options), zero, zero, lambda _: 0.0)
+            ends.append(each.step(memory, POSITION, GRADIENT, lambda _: 1.0)[0])
+        except Exception:
+            return "followed"
+    return effect_of_schedule(*ends)
 
 
 def draws_of(jaxpr: Foreign) -> list[tuple[int, ...]]:

@@ -211,6 +211,14 @@ def filled(value: np.ndarray | float, entries: tuple[int, ...], shape: tuple[int
     return np.broadcast_to(value.reshape(entries) if value.ndim else value, shape)
 
 
+def effect_of_schedule(changed: np.ndarray, as_if_given: np.ndarray, unchanged: np.ndarray) -> Schedule:
+    """The effect of a changed learning rate, from ends with it, with one that was given, and with the old one."""
+    same = lambda a, b: bool(np.allclose(a, b, rtol=1e-9, atol=0.0))
+    if same(changed, as_if_given):
+        return "followed"
+    return "ignored" if same(changed, unchanged) else "in part"
+
+
 def _nothing(_: int) -> float:
     return 0.0
 

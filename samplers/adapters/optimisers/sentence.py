@@ -206,7 +206,7 @@ def _claimed_prior(found: Convention) -> str:
 
 def _remarks(found: Convention) -> list[str]:
     reading = found.reading
-    remarks = []
+    remarks = [f"{found.burn_in} = 0: what is judged is the step after a burn-in"] if found.burn_in else []
     if found.schedule == "ignored":
         remarks.append("a learning rate that a scheduler changes has no effect")
     if found.schedule == "in part":

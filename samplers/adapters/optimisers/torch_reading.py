@@ -19,6 +19,7 @@ from sgmcmc_verification.samplers.adapters.optimisers.reading import (
     Draw,
     Idle,
     Schedule,
+    effect_of_schedule,
     filled,
     read,
 )
@@ -262,8 +263,4 @@ def schedule_of(probe: TorchProbe, rate: float, options: Options) -> Schedule:
         memory = probe.start(first, options)
         scale_rate(memory, probe.rate, factor)
         ends.append(probe.step(memory, POSITION, GRADIENT, lambda _: 1.0)[0])
-    changed, as_if_given, unchanged = ends
-    same = lambda a, b: bool(np.allclose(a, b, rtol=1e-9, atol=0.0))
-    if same(changed, as_if_given):
-        return "followed"
-    return "ignored" if same(changed, unchanged) else "in part"
+    return effect_of_schedule(*ends)

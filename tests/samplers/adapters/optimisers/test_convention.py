@@ -225,6 +225,32 @@ def test_a_scheduler_that_reaches_nothing_changes_no_law():
     assert "scheduled" not in inspect.signature(found.build).parameters
 
 
+@pytest.mark.parametrize("noise", ["followed", "first", "number"])
+def test_a_schedule_of_optax_that_does_not_reach_the_noise_is_an_option(noise):
+    """The noise by the rate of each step, by that of the first one, or of a function that takes a number alone."""
+    import jax.numpy as jnp
+    import optax
+
+    def sgld(learning_rate, seed=0):
+        rate = learning_rate if callable(learning_rate) else lambda count: learning_rate
+        if noise == "number":
+            return optax.chain(optax.scale(-learning_rate), optax.add_noise(2 * learning_rate, 0.0, seed))
+
+        def update(updates, state, params=None):
+            key, count = state
+            key, own = jax.random.split(key)
+            h = rate(count)
+            scale = jnp.sqrt(2 * (h if noise == "followed" else rate(0)))
+            return -h * updates + scale * jax.random.normal(own, updates.shape), (key, count + 1)
+
+        first = lambda params: (jax.random.PRNGKey(seed), jnp.zeros((), jnp.int32))
+        return optax.GradientTransformation(first, update)
+
+    found = of_optax("mine", sgld, {})
+    assert found.found.schedule == ("in part" if noise == "first" else "followed")
+    assert ("scheduled" in inspect.signature(found.build).parameters) == (noise == "first")
+
+
 def test_a_preconditioner_without_gamma_is_named():
     import torch
 

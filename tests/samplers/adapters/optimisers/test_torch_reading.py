@@ -148,3 +148,35 @@ def test_a_memory_that_is_short_at_a_larger_learning_rate_is_read_in_few_steps()
 
     assert of_torch("mine", Slow, {}).found.reading.settled
     assert Slow.steps < 20_000
+
+
+@pytest.mark.parametrize("adapts", ["before", "after"])
+def test_what_is_judged_is_the_step_after_a_burn_in(adapts):
+    """A preconditioner that is found in a burn-in and then kept is right; one that starts to move after it is not."""
+
+    class BurnIn(torch.optim.Optimizer):
+        least = 0
+
+        def __init__(self, params, lr=1e-3, burn_in=100):
+            if burn_in < self.least:
+                raise ValueError("burn_in: too few steps")
+            super().__init__(params, {"lr": lr, "burn_in": burn_in})
+
+        @torch.no_grad()
+        def step(self):
+            group = self.param_groups[0]
+            for p in group["params"]:
+                state = self.state[p]
+                if not state:
+                    state["steps"], state["square"] = 0, torch.ones_like(p)
+                if (state["steps"] < group["burn_in"]) == (adapts == "before"):
+                    state["square"].mul_(0.5).addcmul_(p.grad, p.grad, value=0.5)
+                state["steps"] += 1
+                rate = group["lr"] / (0.1 + state["square"].sqrt())
+                p.sub_(rate * p.grad).add_((2 * rate).sqrt() * torch.randn_like(p))
+
+    text = of_torch("mine", BurnIn, {}).sentence
+    assert "burn_in = 0: what is judged is the step after a burn-in" in text
+    assert ("Langevin at temperature 1 of" in text) == (adapts == "before")
+    assert "burn_in = 0" not in of_torch("mine", BurnIn, {"burn_in": 100}).sentence
+    assert "burn_in = 0" not in of_torch("mine", type("Never", (BurnIn,), {"least": 1}), {}).sentence
