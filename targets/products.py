@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtr, roots_hermitenorm
 
-from sgmcmc_verification.targets.directional.product_laws import independent
+from sgmcmc_verification.targets.directional.product_laws import independent, oracles_of
 from sgmcmc_verification.targets.directional.von_mises_fisher import von_mises_fisher
 from sgmcmc_verification.targets.entry import TargetRow
 from sgmcmc_verification.targets.euclidean.gaussian import scaled
@@ -39,9 +39,7 @@ def followed(part: Target, name: str, squares: str, spread: float | None = None)
     """
     mean, square = part.moments["theta[0]"], part.moments[squares]
     s = SHARE * math.sqrt(square.value - mean.value**2) if spread is None else spread
-    of_point = {
-        f"0:{label}": Moment(lambda x, m=m: m.function(x[0]), m.value, m.error) for label, m in part.moments.items()
-    }
+    moments, cdfs = oracles_of(part, 0)
 
     def sample(key: jax.Array, n: int) -> Position:
         assert part.sample is not None
@@ -68,15 +66,12 @@ def followed(part: Target, name: str, squares: str, spread: float | None = None)
         potential=lambda x: part.potential(x[0]) + jnp.sum((x[1] - x[0][:1]) ** 2) / (2 * s**2),
         sample=sample,
         moments={
-            **of_point,
+            **moments,
             "1:theta[0]": Moment(lambda x: x[1][..., 0], mean.value, mean.error),
             "1:theta[0]^2": Moment(lambda x: x[1][..., 0] ** 2, square.value + s**2, square.error),
             "0:theta[0]*1:theta[0]": Moment(lambda x: x[0][..., 0] * x[1][..., 0], square.value, square.error),
         },
-        cdfs={
-            **{f"0:{label}": Cdf(lambda x, c=c: c.function(x[0]), c.cdf) for label, c in part.cdfs.items()},
-            "distance": Cdf(lambda x: (x[1][..., 0] - x[0][..., 0]) / s, ndtr),
-        },
+        cdfs={**cdfs, "distance": Cdf(lambda x: (x[1][..., 0] - x[0][..., 0]) / s, ndtr)},
         quadrature=quadrature,
         # of the sum: the largest eigenvalue of [[1, -1], [-1, 1]] / s^2 is 2 / s^2
         curvature=part.curvature + 2 / s**2,

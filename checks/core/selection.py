@@ -84,7 +84,7 @@ BANANA = "banana"
 FACES = "dirichlet-faces"
 """A target on the simplex whose density does not vanish at its faces."""
 SPIKE = "spike-and-slab"
-"""A target on the line of two widths far apart: what a kernel gives up after some tries, or cuts, shows there."""
+"""A target on the line of two widths far apart: what a kernel gives up after some tries shows there."""
 HIGH = "gaussian-50d"
 """A target of fifty correlated coordinates."""
 PLANE = ("gaussian-correlated-2d",)

@@ -43,18 +43,17 @@ def independent(parts: tuple[Target, ...], name: str, stacked: Manifold | None =
         raise ValueError(f"parts: must be two or more targets, got {len(parts)}")
     join: Callable[[list[Any]], Any] = tuple if stacked is None else lambda rows: jnp.stack(rows, axis=-2)
 
-    def of(i, function):
-        """A function of a part as one of the whole."""
-        return lambda x: function(x[i])
-
     samplers = [part.sample for part in parts if part.sample is not None]
 
     def sample(key, count):
         keys = jax.random.split(key, len(parts))
         return join([draw(k, count) for draw, k in zip(samplers, keys, strict=True)])
 
-    moments = {f"{i}:{label}": Moment(of(i, m.function), m.value, m.error) for i, m, label in _each(parts, "moments")}
-    cdfs = {f"{i}:{label}": Cdf(of(i, c.function), c.cdf) for i, c, label in _each(parts, "cdfs")}
+    moments, cdfs = {}, {}
+    for i, part in enumerate(parts):
+        of_part = oracles_of(part, i)
+        moments |= of_part[0]
+        cdfs |= of_part[1]
     (first, a), (second, b) = (next(iter(part.moments.items())) for part in parts[:2])
     value, error = a.value * b.value, a.error * abs(b.value) + b.error * abs(a.value) + a.error * b.error
     moments[f"0:{first}*1:{second}"] = Moment(lambda x: a.function(x[0]) * b.function(x[1]), value, error)
@@ -87,9 +86,14 @@ def independent(parts: tuple[Target, ...], name: str, stacked: Manifold | None =
     )
 
 
-def _each(parts: tuple[Target, ...], attribute: str):
-    """(i, oracle, label) of every oracle of every part."""
-    return [(i, oracle, label) for i, part in enumerate(parts) for label, oracle in getattr(part, attribute).items()]
+def oracles_of(part: Target, i: int) -> tuple[dict[str, Moment], dict[str, Cdf]]:
+    """The moments and distribution functions of part i, as those of the whole."""
+
+    def of(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda x: function(x[i])
+
+    moments = {f"{i}:{label}": Moment(of(m.function), m.value, m.error) for label, m in part.moments.items()}
+    return moments, {f"{i}:{label}": Cdf(of(c.function), c.cdf) for label, c in part.cdfs.items()}
 
 
 def _at(part: Target, temperature: float) -> Target:

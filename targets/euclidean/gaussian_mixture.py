@@ -86,8 +86,7 @@ def mixture_1d() -> Target:
 def spike_and_slab() -> Target:
     """A normal law of standard deviation 8 about -20, and at 0, with weight 0.3, one of standard deviation 1e-3.
 
-    Kernels that stop looking for a point after some tries are off in the narrow one, or in the wide one; those
-    that reach the other mode, but not the same way back, in the weights.
+    Kernels that stop looking for a point after some tries are off in the narrow one.
     """
     return gaussian_mixture([0.7, 0.3], [[-20.0], [0.0]], [[[64.0]], [[1e-6]]], "spike-and-slab", separated=True)
 

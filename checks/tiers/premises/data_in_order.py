@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from sgmcmc_verification.checks.core.candidate import Subject
-from sgmcmc_verification.checks.tiers.premises.data_weights import Weights, judged
+from sgmcmc_verification.checks.tiers.premises.data_weights import Weights, first_state, is_linear, judged
 from sgmcmc_verification.checks.tiers.premises.pulled_data import pulled
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.estimators.host import HostExact
@@ -57,7 +57,7 @@ def weighed_in_order(subject: Subject, most: int) -> tuple[Weights, int] | None:
     while len(moves) < RUNS and not (in_python and time.process_time() - start > SECONDS):
         after = [end(state, len(moves)) for end in ends[: 3 if moves else 4]]
         moves.append(np.stack([position(each) - position(after[0]) for each in after[1:3]]))
-        if len(moves) == 1 and not _linear(moves[0][1], position(after[3]) - position(after[0])):
+        if len(moves) == 1 and not is_linear(moves[0][1], position(after[3]) - position(after[0])):
             return None
         state = after[0]
     if len(moves) < FEWEST:
@@ -69,10 +69,6 @@ def weighed_in_order(subject: Subject, most: int) -> tuple[Weights, int] | None:
     return judged(by_data / unit, by_prior.mean(axis=1) / unit.mean(), size, in_order=True), size
 
 
-def _linear(once: np.ndarray, twice: np.ndarray) -> bool:
-    return bool(np.abs(twice - 2 * once).max() <= 1e-6 * np.abs(once).max())
-
-
 def _drawn(subject: Subject, size: int) -> int:
     """Number of data that change the first step."""
     (without, with_data), state, position, _ = _runs(subject, size, PULLS[:2], steps=1)
@@ -82,14 +78,13 @@ def _drawn(subject: Subject, size: int) -> int:
 def _runs(subject: Subject, size: int, pulls: Sequence[tuple[int, bool]] = PULLS, steps: int = STEPS) -> Runs:
     """Short runs with some pulls of data that have a block each."""
     targets = [pulled(pull, size, by_prior, blocks=size)[0] for pull, by_prior in pulls]
-    samplers, x = [subject.sampler(target) for target in targets], targets[0].example
+    samplers = [subject.sampler(target) for target in targets]
     host, h = on_host(samplers[0]), subject.step_size(targets[0])
     # what the estimator knows is no pull: data that enter are those that the sampler reads
     estimator = (HostExact if host else Exact)(targets[0])
     run = _run_on_host if host else _run
     ends = [run(sampler, estimator, h, steps) for sampler in samplers]
-    key = np.random.default_rng(0) if host else jax.random.key(0)
-    state = samplers[0].init(key, np.array(x) if host else x, estimator)
+    state = first_state(samplers[0], estimator, targets[0].example)
     return Runs(ends, state, lambda each: np.array(samplers[0].position(each), float), host)
 
 

@@ -75,16 +75,26 @@ def weighed(subject: Subject, size: int, blocks: int = BLOCKS) -> Weights | None
         samplers, oracles = [*samplers, *some], [*oracles, *map(exact, without)]
     except RAISED:  # a sampler that needs data
         pass
-    state = samplers[0].init(np.random.default_rng(0) if host else jax.random.key(0), _given(host, x), oracles[0])
+    state = first_state(samplers[0], oracles[0], x)
     if not all(jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in jax.tree.leaves(state)):
         return None
     by_data, ends = (_ends_on_host if host else _ends)(samplers, oracles, x, h)
     by_prior, twice, *alone = np.moveaxis(ends[:, 2:] - ends[:, :1], 1, 0)
     unit = (alone[1] - alone[0] if alone else by_prior).mean(axis=0)
-    linear = np.abs(twice - 2 * by_prior).max() <= 1e-6 * np.abs(by_prior).max()
-    if not linear or not np.abs(unit).min() > 0:
+    if not is_linear(by_prior, twice) or not np.abs(unit).min() > 0:
         return None
     return judged(by_data / unit, by_prior.mean(axis=1) / unit.mean(), size)
+
+
+def first_state(sampler: Sampler, estimator: Any, x: jax.Array) -> Any:
+    """A state at a position, in Python or JAX."""
+    host = on_host(sampler)
+    return sampler.init(np.random.default_rng(0) if host else jax.random.key(0), _given(host, x), estimator)
+
+
+def is_linear(once: np.ndarray, twice: np.ndarray) -> bool:
+    """True if twice the pull moves twice as far."""
+    return bool(np.abs(twice - 2 * once).max() <= 1e-6 * np.abs(once).max())
 
 
 def judged(shares: np.ndarray, prior: np.ndarray, size: int, in_order: bool = False) -> Weights:

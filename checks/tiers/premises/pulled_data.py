@@ -40,7 +40,8 @@ def pulled(pull: float, size: int = SIZE, by_prior: bool = False, blocks: int = 
     block = np.arange(size) * blocks // size
     # one by one they pull unequally, so that what draws them by their gradients does not draw all alike
     each = pull * (np.linspace(0.25, 1.75, size) if blocks == size else np.full(size, blocks / size))
-    share = np.bincount(block, each if by_prior else 0 * each, blocks)
+    whole = np.bincount(block, each, blocks)
+    share = whole if by_prior else 0 * whole
     # a datum whose entries are not of one row pulls nothing
     rows = jnp.asarray(np.random.default_rng(0).integers(0, LABELS, size))
     data = {"block": jnp.asarray(block), "pull": jnp.asarray(0 * each if by_prior else each), "row": rows, "same": rows}
@@ -51,7 +52,7 @@ def pulled(pull: float, size: int = SIZE, by_prior: bool = False, blocks: int = 
         name=f"pulled-{pull:g}",
         manifold=Euclidean(blocks),
         example=jnp.full(blocks, 0.7),
-        potential=lambda x: jnp.sum(x**2) / 2 + jnp.sum(jnp.asarray(np.bincount(block, each, blocks), x.dtype) * x),
+        potential=lambda x: jnp.sum(x**2) / 2 + jnp.sum(jnp.asarray(whole, x.dtype) * x),
         curvature=1.0,
         terms=terms,
     )

@@ -49,22 +49,30 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
     arguments = split(reference, kind, options, 1)
     probe = torch_reading.TorchProbe(kind, arguments.name)
     arguments = _past_burn_in(probe, arguments)
-    found = solve(probe, arguments.rate, arguments.values, arguments.asked, arguments.given)
-    found = dataclasses.replace(found, frozen=torch_reading.reseeds(probe, arguments.rate, arguments.given))
-    found = dataclasses.replace(found, schedule=torch_reading.schedule_of(probe, arguments.rate, arguments.given))
-    optimiser = Optimiser(kind, arguments.name, arguments.given)
-    found = dataclasses.replace(found, alike=torch_reading.treats_alike(probe, arguments.rate, arguments.given))
-    entries = torch_reading.entries_of(probe, arguments.rate, arguments.given)
+    rate, given = arguments.rate, arguments.given
+    found = solve(probe, rate, arguments.values, arguments.asked, given)
+    optimiser = Optimiser(kind, arguments.name, given)
+    second, of_second = torch_reading.second_group(probe, found, optimiser), found
+    if second is not None:
+        own = second.second
+        of_second = solve(probe, found.rate, {**arguments.values, **own}, arguments.asked, {**given, **own})
+    found = dataclasses.replace(
+        found,
+        frozen=torch_reading.reseeds(probe, rate, given),
+        schedule=torch_reading.schedule_of(probe, rate, given),
+        alike=torch_reading.treats_alike(probe, rate, given),
+        apart=second is None,
+        idle=torch_reading.without_gradient(probe, found.rate, given),
+        burn_in=arguments.burn_in,
+    )
+    entries = torch_reading.entries_of(probe, rate, given)
     elementwise = (
         found.reading.independent
         and found.alike
         and not entries.scalars
-        and torch_reading.moves_matrices_as_vectors(probe, found.rate, arguments.given)
+        and torch_reading.moves_matrices_as_vectors(probe, found.rate, given)
     )
     sampler: Foreign = torch_class.ElementwiseSampler if elementwise else torch_class.OptimiserSampler
-    second, of_second = _second_group(probe, found, arguments, optimiser)
-    idle = torch_reading.without_gradient(probe, found.rate, arguments.given)
-    found = dataclasses.replace(found, apart=second is None, idle=idle, burn_in=arguments.burn_in)
 
     def build(target: Target, scheduled: bool = False, grouped: bool = False) -> Sampler:
         claims = claims_of(found, bool(entries.remembered) or found.reading.gradients > 1 or grouped)
@@ -97,20 +105,6 @@ def _past_burn_in(probe: Probe, arguments: Arguments) -> Arguments:
     return without if np.all(np.isfinite(after)) else arguments._replace(burn_in="")
 
 
-def _second_group(
-    probe: Foreign, found: Convention, arguments: Arguments, optimiser: Foreign
-) -> tuple[Foreign, Convention]:
-    """The optimiser with a second group of parameters, None if each group moves as alone, and what that would be."""
-    from sgmcmc_verification.samplers.adapters.optimisers import torch_reading
-
-    changed = torch_reading.of_second_group(probe, found, arguments.given)
-    both = dataclasses.replace(optimiser, second=changed)
-    if torch_reading.moves_apart(probe, both, found.rate):
-        return None, found
-    values, given = {**arguments.values, **changed}, {**arguments.given, **changed}
-    return both, solve(probe, found.rate, values, arguments.asked, given)
-
-
 def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:
     """Adapt a function of a learning rate that returns a transformation of gradients; otherwise as `of_torch`."""
     load("optax")
@@ -121,11 +115,14 @@ def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:
     probe = optax.OptaxProbe(function, arguments.name)
     arguments = _past_burn_in(probe, arguments)
     found = solve(probe, arguments.rate, arguments.values, arguments.asked, arguments.given)
-    found = dataclasses.replace(found, schedule=optax.schedule_of(probe, found.rate, arguments.given))
-    found = dataclasses.replace(found, burn_in=arguments.burn_in)
     transformation = optax.Transformation(function, arguments.name, arguments.given)
     keys = optax.keys_of(transformation, arguments.rate)
-    found = dataclasses.replace(found, frozen=bool(found.reading.draws) and keys == "kept")
+    found = dataclasses.replace(
+        found,
+        frozen=bool(found.reading.draws) and keys == "kept",
+        schedule=optax.schedule_of(probe, found.rate, arguments.given),
+        burn_in=arguments.burn_in,
+    )
 
     def build(target: Target, scheduled: bool = False) -> Sampler:
         chosen = dataclasses.replace(transformation, scheduled=scheduled)

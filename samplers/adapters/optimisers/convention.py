@@ -15,6 +15,7 @@ from sgmcmc_verification.samplers.adapters.optimisers.reading import (
     Probe,
     Reading,
     Schedule,
+    decay_ratio,
     read,
     settling_rate,
     unsettled,
@@ -171,10 +172,8 @@ def solve(probe: Probe, rate: float, options: Options, asked: Options, given: Op
     if temperature_name:
         hot = read(probe, rate, {**given, temperature_name: 2 * options[temperature_name]})
         temperature_power = _power([first.temperature, hot.temperature])
-    priors = []
-    for each in (first, read(probe.of_matrices(), rate, given)):
-        prior = data / claimed * each.decay / abs(each.drift) if each.drift else 0.0
-        priors.append(0.0 if abs(prior) < SAME else prior)
+    ratios = [first.decay / abs(first.drift) if first.drift else 0.0, decay_ratio(probe.of_matrices(), rate, given)]
+    priors = [0.0 if abs(data / claimed * ratio) < SAME else data / claimed * ratio for ratio in ratios]
     return convention(
         rate=rate,
         reading=first,

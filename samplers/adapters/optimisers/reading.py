@@ -188,6 +188,13 @@ def read(probe: Probe, rate: float, options: Options) -> Reading:
     )
 
 
+def decay_ratio(probe: Probe, rate: float, options: Options) -> float:
+    """b / |a|; 0.0 without a drift."""
+    _, move, _, _, _ = _settle(probe, rate, options, 1.0)
+    drift = float(-move[ONE])
+    return _exact(float(-move[DECAY]), drift) / abs(drift) if drift else 0.0
+
+
 def _exact(decay: float, drift: float) -> float:
     """The decay that is meant: that of a position of 1 is read to the round-off of 1, which is more than its own.
 

@@ -151,13 +151,13 @@ class OptimiserSampler(TorchMixin):
             return position
         inner: Memory = state.inner
         first = self._first(inner, self.entries.scalars)
+        parameters = [p for group in inner.groups for p in group]
         memory: dict[str, Tree] = {}
         for name in self.entries.remembered:
             values = [kept.get(name, made.get(name)) for kept, made in zip(inner.each, first, strict=True)]
             if name in self.entries.scalars:  # of those parameters that have one
                 memory[name] = tuple(to_array(value) for value in values if value is not None)
                 continue
-            parameters = [p for group in inner.groups for p in group]
             filled = [torch.zeros_like(p) if v is None else v for p, v in zip(parameters, values, strict=True)]
             memory[name] = arrays(self.target, self._whole(self._by_groups(inner, filled), inner.shapes))
         return Whole(position, memory)
@@ -167,6 +167,8 @@ class OptimiserSampler(TorchMixin):
         return [[next(given) for _ in group] for group in memory.groups]
 
     def _first(self, memory: Memory, names: tuple[str, ...]) -> list[dict[str, Foreign]]:
+        if not names:
+            return [{} for group in memory.groups for _ in group]
         shapes = tuple(tuple(tuple(x.shape) for x in group) for group in memory.groups)
         return first_entries(self.optimiser, shapes, names)
 

@@ -206,27 +206,39 @@ def _parameter(value: np.ndarray) -> torch.Tensor:
     return torch.nn.Parameter(torch.from_numpy(np.array(value, np.float64)))
 
 
-def of_second_group(probe: TorchProbe, found: Convention, given: Options) -> Options:
-    """Numbers in a group of parameters, each of another value, which leave the temperature as it is.
+def second_group(probe: TorchProbe, found: Convention, optimiser: Optimiser) -> Optimiser | None:
+    """The optimiser with a second group of parameters that has options of its own; None if each moves as it does alone.
 
-    A group may have options of its own; those that say what the law is are not among them, and the weight decay only
-    where no prior is claimed.
+    Options of its own are numbers in a group, each of another value, which leave the temperature as it is. Those that
+    say what the law is are not among them, and the weight decay only where no prior is claimed.
     """
-    if not (found.reading.settled and found.reading.drift and found.reading.variance):
-        return {}
-    changed = {}
-    for name, value in probe.start(found.rate, given).param_groups[0].items():
-        of_law = name in (*DATA, *TEMPERATURES, *SPREADS)
-        if name == probe.rate or of_law or name not in found.options or not isinstance(value, float) or not value > 0:
-            continue
-        try:
-            other = read(probe, found.rate, {**given, name: value / 2})
-        except Exception:
-            continue
-        same_prior = found.claimed_prior is None or other.decay == found.reading.decay
-        if same_prior and abs(other.temperature / found.reading.temperature - 1) < SAME:
-            changed[name] = value / 2
-    return changed
+    given, reading = optimiser.options, found.reading
+    values = probe.start(found.rate, given).param_groups[0]
+    fixed = {probe.rate, *DATA, *TEMPERATURES, *SPREADS}
+    numbers = {n: v / 2 for n, v in values.items() if n in found.options and isinstance(v, float) and v > 0}
+    halves = {n: v for n, v in numbers.items() if n not in fixed and _takes(probe, found.rate, {**given, n: v})}
+    if not (reading.settled and reading.drift and reading.variance):
+        halves = {}
+    all_changed = dataclasses.replace(optimiser, second=halves)
+    if moves_apart(probe, all_changed, found.rate):
+        return None
+    own = {}
+    for name, value in halves.items():
+        other = read(probe, found.rate, {**given, name: value})
+        same_prior = found.claimed_prior is None or other.decay == reading.decay
+        if same_prior and abs(other.temperature / reading.temperature - 1) < SAME:
+            own[name] = value
+    both = dataclasses.replace(optimiser, second=own)
+    return None if moves_apart(probe, both, found.rate) else both
+
+
+def _takes(probe: TorchProbe, rate: float, options: Options) -> bool:
+    """True if an optimiser takes a step with some options."""
+    try:
+        probe.step(probe.start(rate, options), POSITION, GRADIENT, lambda _: 1.0)
+    except Exception:
+        return False
+    return True
 
 
 def reseeds(probe: TorchProbe, rate: float, options: Options) -> bool:
