@@ -11,7 +11,8 @@ from typing import Any
 
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.catalogue import find_target
-from sgmcmc_verification.checks.core.error_origin import RAISED
+from sgmcmc_verification.checks.core.check import OutOfReach
+from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.result import Result
 from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.hosts.of_sampler import read_on_host
@@ -41,20 +42,32 @@ def as_read(result: Result) -> Result:
     return dataclasses.replace(result, reason=f"{result.reason} ({AS_READ})", backend="host")
 
 
+def _read(subject: Subject, law: Target) -> Sampler:
+    """The program of a sampler in Python on one target. Raises Unreadable, or what the sampler raises."""
+    sampler = subject.sampler(law)
+    if not on_host(sampler) or isinstance(sampler, MappedSampler) or not is_exact(subject.estimator(law)):
+        raise Unreadable("a program already, or one that is given its data in parts")
+    return _of_torch(subject, law) if is_of_torch(sampler) else replayed(sampler, law, subject.step_size(law))
+
+
 @functools.lru_cache(maxsize=64)
 def as_program(subject: Subject, target: str) -> Subject | None:
-    """The subject with what was read in place of a sampler in Python; None for any other, and for what is not read."""
-    law = find_target(target)
+    """The subject with what was read in place of a sampler in Python; None for any other, and for what is not read.
+
+    On another target than this one it is read anew, or raises OutOfReach.
+    """
     try:
-        sampler = subject.sampler(law)
-        if not on_host(sampler) or isinstance(sampler, MappedSampler) or not is_exact(subject.estimator(law)):
-            return None
-        read = _of_torch(subject, law) if is_of_torch(sampler) else replayed(sampler, law, subject.step_size(law))
+        read = _read(subject, find_target(target))
     except RAISED:
         return None
 
-    def build(target: Target, **options: Any) -> Any:
-        del target, options  # those that it was read for
-        return read
+    def build(law: Target, **options: Any) -> Any:
+        del options  # those of the subject, at which it is read
+        if law.name == target:
+            return read
+        try:
+            return _read(subject, law)
+        except RAISED as reason:
+            raise OutOfReach(f"the step is not read on {law.name}: {one_line(reason)}") from None
 
     return dataclasses.replace(subject, row=dataclasses.replace(subject.row, build=build, estimator=Exact))

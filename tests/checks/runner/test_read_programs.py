@@ -1,9 +1,12 @@
 """Samplers in Python that are sampled as the programs that were read of them."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.check import OutOfReach
 from sgmcmc_verification.checks.core.lookup import resolve_object
 from sgmcmc_verification.checks.runner.fallback import by_sampling
 from sgmcmc_verification.checks.runner.read_programs import AS_READ, as_program
@@ -51,6 +54,13 @@ def first(rng, position, estimator):
     return {"position": position, "mean": np.zeros_like(position), "n": 0}
 
 
+def of_one_number(rng, x, h, estimator):
+    """A Langevin step that is written for one coordinate."""
+    if x.shape != (1,):
+        raise ValueError("one coordinate alone")
+    return x - h * estimator.estimate(rng, (), x)[0].gradient + np.sqrt(2 * h) * rng.standard_normal(1)
+
+
 AVERAGED = simple_sampler(of_an_average, init=first, backend="host")
 
 
@@ -71,7 +81,25 @@ def test_a_program_that_was_read_is_one_of_jax(target):
     subject = subject_of(AVERAGED)
     program = as_program(subject, target)
     assert program is not None
-    assert not on_host(program.sampler(None))
+    assert not on_host(program.sampler(find_target(target)))
+
+
+@pytest.mark.parametrize("other", ["gaussian-correlated-2d", "gaussian-matrix"])
+def test_on_another_target_a_step_is_read_anew(other):
+    """The law of auxiliary variables is found on Gaussians, whose positions have another shape."""
+    program = as_program(subject_of(AVERAGED), "double-well")
+    assert program is not None
+    law = find_target(other)
+    sampler = program.sampler(law)
+    state = sampler.init(jax.random.key(0), jnp.asarray(law.example), program.estimator(law))
+    assert sampler.position(state).shape == np.shape(law.example)
+
+
+def test_what_is_not_read_on_another_target_is_out_of_reach():
+    program = as_program(subject_of(simple_sampler(of_one_number, backend="host")), "double-well")
+    assert program is not None
+    with pytest.raises(OutOfReach, match="not read on gaussian-correlated-2d"):
+        program.sampler(find_target("gaussian-correlated-2d"))
 
 
 def until_small(rng, x, h, estimator):
