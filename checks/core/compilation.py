@@ -14,13 +14,16 @@ The folder, by what is said first:
     compiled/, in SGMCMC_CACHE_DIR or the user's cache folder
 """
 
+import contextlib
 import hashlib
 import os
 import platform
 import tempfile
 import time
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from sgmcmc_verification.targets.datasets.files import cache_directory
 
@@ -110,6 +113,16 @@ def is_due(stamp: Path) -> bool:
     return True
 
 
+CHEAP: dict[str, Any] = {
+    "jax_disable_most_optimizations": True,
+    # a program that another thread runs is waited for longer than it takes: 50 us instead of 10, at each gradient of a
+    # sampler in Python
+    "jax_cpu_enable_async_dispatch": False,
+    "jax_traceback_in_locations_limit": 0,  # places of the source in lowered programs take time
+}
+"""Settings of JAX under which programs that run for milliseconds once are compiled without costly passes."""
+
+
 def configure(option: str | None = None, first: bool = True) -> Path | None:
     """Set how JAX compiles in this process, before it compiles anything; returns the folder of compiled programs.
 
@@ -124,25 +137,65 @@ def configure(option: str | None = None, first: bool = True) -> Path | None:
 
     if FLAG and FLAG.partition("=")[0] not in os.environ.get("XLA_FLAGS", ""):
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FLAG}".strip()
-    jax.config.update("jax_disable_most_optimizations", True)
-    # a program that another thread runs is waited for longer than it takes: 50 us instead of 10, at each gradient of a
-    # sampler in Python
-    jax.config.update("jax_cpu_enable_async_dispatch", False)
-    jax.config.update("jax_traceback_in_locations_limit", 0)  # places of the source in lowered programs take time
+    for name, value in CHEAP.items():
+        jax.config.update(name, value)
     folder = cache_folder(option)
     if folder == OFF:
         jax.config.update("jax_enable_compilation_cache", False)
-    if not isinstance(folder, Path):
+    if not isinstance(folder, Path) or not _is_ready(folder, first):
         return None
+    for name, value in _kept_in(folder).items():
+        jax.config.update(name, value)
+    return folder
+
+
+def _is_ready(folder: Path, first: bool) -> bool:
+    """True if a folder, made if there is none, can be written to; brought back to its size where that is due."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"0")
     except OSError:
-        return None
+        return False
     if first and is_due(folder / PRUNED):
         prune(folder)
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    return folder
+    return True
+
+
+def _kept_in(folder: Path) -> dict[str, Any]:
+    """Settings of JAX under which every compiled program is kept in a folder."""
+    return {
+        "jax_compilation_cache_dir": str(folder),
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+
+
+@contextlib.contextmanager
+def compiled_for_checks() -> Iterator[None]:
+    """Double precision, and compilation as `configure` sets it, as long as this lasts; afterwards all is as it was.
+
+    For somebody else's process. Flags of XLA are left alone, since they count for a process as a whole; a folder of
+    compiled programs that it has already, or has switched off, stays in use.
+    """
+    import jax
+    from jax.experimental.compilation_cache.compilation_cache import reset_cache
+
+    settings, before = dict(CHEAP), dict(jax.config.values)
+    if before["jax_enable_compilation_cache"] and not before["jax_compilation_cache_dir"]:
+        folder = cache_folder(None)
+        if isinstance(folder, Path) and _is_ready(folder, first=True):
+            settings |= _kept_in(folder)
+    moved = "jax_compilation_cache_dir" in settings
+    try:
+        for name, value in settings.items():
+            jax.config.update(name, value)
+        if moved:
+            reset_cache()  # JAX looks for a folder once
+        with jax.enable_x64(True):
+            yield
+    finally:
+        for name in settings:
+            jax.config.update(name, before[name])
+        if moved:
+            reset_cache()

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
-
 from sgmcmc_verification.checks.core.bad_input import BadInput
 from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.catalogue import find_target
+from sgmcmc_verification.checks.core.compilation import compiled_for_checks
 from sgmcmc_verification.checks.core.conclusion import Judged
 from sgmcmc_verification.checks.core.lookup import resolve, resolve_object
 from sgmcmc_verification.checks.core.time_limit import BUDGET, time_limit
@@ -71,7 +70,7 @@ def check_sampler(  # noqa: PLR0913 (each is an option of the command line)
     if budget is not None and not budget > 0:
         raise BadInput(f"budget {budget}: must be positive")
     command = f"checks.check_sampler({sampler if isinstance(sampler, str) else (name or name_of(sampler))})"
-    with jax.enable_x64(True):
+    with compiled_for_checks():
         plan = plan_for(sampler, targets, tiers, claims, name, options, step_size, seed, expected_failures, check_set)
         options = {"chains": chains, "law_only": law_only, "numerics": numerics, "budget": budget}
         plan = dataclasses.replace(plan, step_size=step_size, **options)

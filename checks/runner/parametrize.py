@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import jax
 import pytest
 
+from sgmcmc_verification.checks.core.compilation import compiled_for_checks
 from sgmcmc_verification.checks.runner.check_sampler import decided, plan_for, sampled
 from sgmcmc_verification.checks.runner.plan import Plan, PlannedCheck, PlannedSampling
 from sgmcmc_verification.checks.runner.report import Report
@@ -24,7 +24,7 @@ class _Run:
     def outcomes(self, case: PlannedCheck | PlannedSampling) -> list[Outcome]:
         """Those of a check, which runs once."""
         if id(case) not in self._found:
-            with jax.enable_x64(True):
+            with compiled_for_checks():
                 if not self._ready:
                     self.plan.preflight()
                     self._ready = True
@@ -34,7 +34,7 @@ class _Run:
     def report(self) -> Report:
         """The report from all checks, of which those that did not run yet do so now, and from runs if it needs some."""
         found = [each for case in self.plan.checks for each in self.outcomes(case)]
-        with jax.enable_x64(True):
+        with compiled_for_checks():
             first = self.plan.cases[0]
             found += sampled(self.plan, first.subject, [each.judged for each in found], first.seed)
         return Report(self.plan, found, "checks.parametrize_with_checks")
@@ -93,7 +93,7 @@ def parametrize_with_checks(
     items = []
     for sampler in samplers:
         known = expected_failures(sampler) if callable(expected_failures) else expected_failures
-        with jax.enable_x64(True):
+        with compiled_for_checks():
             run = _Run(plan_for(sampler, expected_failures=known, **given))
         for case in run.plan.checks:
             if isinstance(case, PlannedCheck):

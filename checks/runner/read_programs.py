@@ -16,6 +16,7 @@ from sgmcmc_verification.checks.core.error_origin import RAISED, one_line
 from sgmcmc_verification.checks.core.result import Result
 from sgmcmc_verification.checks.proof.errors import Unreadable
 from sgmcmc_verification.checks.proof.hosts.of_sampler import read_on_host
+from sgmcmc_verification.checks.proof.hosts.recorded import Recorded
 from sgmcmc_verification.checks.proof.hosts.replay import replayed
 from sgmcmc_verification.checks.proof.hosts.tensors import is_of_torch
 from sgmcmc_verification.checks.proof.potential import any_like
@@ -42,7 +43,7 @@ def as_read(result: Result) -> Result:
     return dataclasses.replace(result, reason=f"{result.reason} ({AS_READ})", backend="host")
 
 
-def _read(subject: Subject, law: Target) -> Sampler:
+def _read(subject: Subject, law: Target) -> Sampler | Recorded:
     """The program of a sampler in Python on one target. Raises Unreadable, or what the sampler raises."""
     sampler = subject.sampler(law)
     if not on_host(sampler) or isinstance(sampler, MappedSampler) or not is_exact(subject.estimator(law)):

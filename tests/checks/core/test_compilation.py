@@ -117,3 +117,27 @@ def test_a_folder_is_looked_through_once_an_hour(tmp_path):
     assert not is_due(stamp)
     assert is_due(tmp_path / "absent" / "pruned")  # where nothing can be written it is due
     assert is_due(tmp_path / "absent" / "pruned")
+
+
+OF_SOMEBODY = """
+import json, os, sys
+import jax
+from sgmcmc_verification import check_sampler
+
+def settings():
+    return {name: value for name, value in jax.config.values.items() if isinstance(value, int | float | str | None)}
+
+before = settings()
+check_sampler("sgld", targets=["double-well"], tiers=["contract"])
+print(json.dumps([{k: v for k, v in settings().items() if v != before[k]}, jax.numpy.zeros(1).dtype.name]))
+"""
+
+
+def test_in_somebody_elses_process_programs_are_kept_and_settings_are_as_they_were(tmp_path):
+    for folder, variable in ((tmp_path / "ours", VARIABLE), (tmp_path / "theirs", "JAX_COMPILATION_CACHE_DIR")):
+        environment = {k: v for k, v in os.environ.items() if k not in (VARIABLE, "JAX_COMPILATION_CACHE_DIR")}
+        environment |= {variable: str(folder), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+        command = [sys.executable, "-W", "ignore", "-c", OF_SOMEBODY]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert json.loads(done.stdout.splitlines()[-1]) == [{}, "float32"]
+        assert any(folder.rglob("*-cache")), variable
