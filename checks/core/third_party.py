@@ -49,6 +49,10 @@ TAGS = "verification_tags"
 MANY_DATA, MANY_COORDINATES = 1 << 10, 1_000
 """Data up to which a turn is looked for: more of them are for what is seen in one step; coordinates up to which a
 target shows by itself how a sampler counts."""
+REFUSALS = (ValueError, AssertionError, NotImplementedError)
+"""What a sampler raises where it says that it is not made for something."""
+BENT = "banana"
+"""A target in the plane that is not Gaussian."""
 TINY = 1e-8
 """Share of the usual step size at which the leading power of a move is read off."""
 
@@ -137,6 +141,9 @@ def row(
     usual = tuple(name for space in spaces for name in default.get(space, ()))
     if isinstance(sampler, PartSampler):  # a mask may have a size of its own
         usual = tuple(name for name in usual if takes_a_step(lambda n=name: build(find(n)), find(name)))
+    note = ""
+    if usual and not targets:
+        usual, note = _of_several(build, usual, find)
     left_out = [find(name) for name in usual if targets and name not in targets]
     left_out = tuple(t.name for t in left_out if takes_a_step(lambda t=t: build(t), t))
     targets = targets or usual
@@ -151,6 +158,7 @@ def row(
         lambda options: operations(lambda: build(first, **options), first),
     )
     power = step_power(sampler, first)
+    notes = (note, *notes) if note else notes
     kept: dict[str, Any] = {"variants": varied, "step_power": power, "estimator": estimator, "notes": notes, "off": off}
     kept |= {"tags": _tags_of(reference, value), "place": source_of(getattr(value, "step", value))}
     return Row(reference, build, targets=targets, foreign=True, left_out=left_out, **kept)
@@ -174,6 +182,11 @@ def _first_built(build: Callable[..., Any], find: Callable[[str], Target], names
 
 def takes_a_step(build: Callable[[], Any], target: Target) -> bool:
     """True if a sampler can be built and take a step on a target."""
+    return step_error(build, target) is None
+
+
+def step_error(build: Callable[[], Any], target: Target) -> BaseException | None:
+    """What a sampler raises when it is built for a target or takes a step there; None if nothing."""
     try:
         sampler = build()
         host = on_host(sampler)
@@ -182,9 +195,31 @@ def takes_a_step(build: Callable[[], Any], target: Target) -> bool:
             one_step(sampler, target, np.random.default_rng(0), estimator)
         else:
             jax.eval_shape(lambda key: one_step(sampler, target, key, estimator), jax.random.key(0))
-    except RAISED:
-        return False
-    return True
+    except RAISED as error:
+        return error
+    return None
+
+
+def _of_several(build: Callable[..., Any], usual: tuple[str, ...], find: Any) -> tuple[tuple[str, ...], str]:
+    """Targets of a sampler that refuses positions of one coordinate, and a note about it; `usual` and "" for any other.
+
+    A direction that turns, a pair of coordinates or a covariance may need two; what raises at two coordinates as well
+    is in error.
+    """
+    first = find(usual[0])
+    error = step_error(lambda: build(first), first) if first.size == 1 and first.manifold.is_linear else None
+    if not isinstance(error, REFUSALS):
+        return usual, ""
+    several = tuple(name for name in usual if find(name).size > 1)
+    if not several or not takes_a_step(lambda: build(find(several[0])), find(several[0])):
+        return usual, ""
+    without_data = [name for name in several if find(name).terms is None]
+    more = () if any(find(name).gaussian is None for name in without_data) else (BENT,)
+    return (
+        *several[:1],
+        *more,
+        *several[1:],
+    ), f"positions of one coordinate, at which it raises {one_line(error, 120)}"
 
 
 def operations(build: Callable[[], Any], target: Target) -> tuple[str, ...] | None:

@@ -247,3 +247,30 @@ def test_what_a_step_returns_beside_the_state_is_left_aside():
     kept = builder("mine", Langevin(lambda key, x, kept, g: (normal(key, x), kept)))(PLANE)
     state = kept.init(jax.random.key(0), x, exact)
     assert jax.tree.structure(kept.step(jax.random.key(0), state, 0.1, exact)) == jax.tree.structure(state)
+
+
+class OfSeveral:
+    """Steps of a pair of coordinates; one coordinate is refused, or is a mistake."""
+
+    def __init__(self, refusal: type[Exception] = ValueError):
+        self.refusal = refusal
+
+    def step(self, key, x, h, estimator):
+        if x.size < 2:
+            raise self.refusal("a pair is needed")
+        noise = jax.random.normal(key, x.shape, x.dtype)
+        return x - h * estimator.estimate(key, (), x)[0].gradient + (2 * h) ** 0.5 * noise
+
+
+def test_a_sampler_that_refuses_one_coordinate_is_examined_in_several():
+    mine = row("mine.py:it", OfSeveral(), (), DEFAULT_TARGETS, find_target)
+    assert {find_target(name).size for name in mine.targets} == {2}
+    assert any(find_target(name).gaussian is None and find_target(name).terms is None for name in mine.targets)
+    assert mine.notes == ("positions of one coordinate, at which it raises ValueError: a pair is needed",)
+
+
+def test_a_mistake_at_one_coordinate_is_none_that_it_refuses():
+    assert (
+        row("mine.py:it", OfSeveral(IndexError), (), DEFAULT_TARGETS, find_target).targets
+        == DEFAULT_TARGETS["euclidean"]
+    )
