@@ -20,7 +20,7 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -172,7 +172,7 @@ def _kept_in(folder: Path) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def compiled_for_checks() -> Iterator[None]:
+def compiled_for_checks() -> Generator[None]:
     """Double precision, and compilation as `configure` sets it, as long as this lasts; afterwards all is as it was.
 
     For somebody else's process. Flags of XLA are left alone, since they count for a process as a whole; a folder of

@@ -106,9 +106,9 @@ def _of_step(value: Any) -> str | None:
 
 
 def _of_function(value: Callable[..., Any]) -> str | None:
-    """A function that is no function of a Target, by its arguments."""
+    """A function that is none of a Target or of options alone, by its arguments."""
     signature = _signature(value)
-    if _takes(signature, ("target",)):
+    if _takes(signature, ("target",)) or _takes(signature, ()):
         return None
     name = getattr(value, "__name__", "it")
     if _takes(signature, STEP):

@@ -37,8 +37,8 @@ from sgmcmc_verification.samplers.interface.part import on_part
 from sgmcmc_verification.samplers.interface.sampler import Estimate, Estimator, Need, Sampler
 from sgmcmc_verification.samplers.interface.settled import begins_with, settled
 from sgmcmc_verification.samplers.interface.trees import EstimatorState, Key, Position, State
-from sgmcmc_verification.samplers.interface.turns import by_turns
-from sgmcmc_verification.samplers.interface.whole_state import Programs, shown_by, whole_state, with_leaves
+from sgmcmc_verification.samplers.interface.turns import Turns, by_turns
+from sgmcmc_verification.samplers.interface.whole_state import KnownTurn, Programs, shown_by, whole_state, with_leaves
 from sgmcmc_verification.targets.target import Target
 
 NEEDS: tuple[Need, ...] = ("gradient", "potential", "covariance", "statistics")
@@ -284,6 +284,7 @@ class Known:
     Attributes:
         past_the_start: places of leaves of its states, and the values with which it begins.
         plain: where its steps were seen to have no turns.
+        turns: the turns that were seen.
         returns_more: by kind, whether its steps return more beside the state.
         needs: by kind, the fewest parts of an estimate with which it takes a step.
         caches: by the outline of a step, those leaves of its states that `init` makes anew.
@@ -291,6 +292,7 @@ class Known:
 
     past_the_start: dict[Any, dict[int, Any]] = dataclasses.field(default_factory=dict)
     plain: set[Any] = dataclasses.field(default_factory=set)
+    turns: dict[Any, KnownTurn] = dataclasses.field(default_factory=dict)
     returns_more: dict[Any, bool] = dataclasses.field(default_factory=dict)
     needs: dict[Any, frozenset[str]] = dataclasses.field(default_factory=dict)
     caches: dict[Hashable, list[int]] = dataclasses.field(default_factory=dict)
@@ -438,11 +440,13 @@ def filled_in(sampler: Sampler, target: Target, options: Mapping[str, Any], know
     sampler = dataclasses.replace(sampler, **parts)
     if _data(target) > MANY_DATA or names[0] in known.plain:
         return sampler
-    turns = sampler
+    turns, programs = sampler, dataclasses.replace(programs, turn=known.turns.get(names[-1]))
     with contextlib.suppress(*RAISED):
         turns = by_turns(sampler, start, estimator, unit, make_key, not given, evaluated, programs)
     if turns is sampler:
         known.plain.update(names)
+    elif isinstance(turns, Turns):
+        known.turns.update(dict.fromkeys(names, KnownTurn(turns.turn, turns.rest)))
     return turns
 
 

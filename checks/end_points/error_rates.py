@@ -141,7 +141,8 @@ def decide_statistically(
     made = first_n - missing.get(0, 0)
     samples = decision.n_total - sum(missing.values())
     worst = min(decision.outcomes, key=lambda o: o.log_p)
-    main = [o for o in decision.outcomes if promised.primary(o)]
+    # values that are not finite are one outcome, of which nothing was promised
+    main = [o for o in decision.outcomes if promised.primary(o)] or [worst]
     return Finding(
         effect=worst.effect,
         tolerance=Tolerance(worst.allowance, allowance_source),

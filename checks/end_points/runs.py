@@ -41,6 +41,8 @@ HOST_PIECE = 8
 """Runs in Python between two looks at the budget."""
 FEW = 20
 """Coordinates beyond which runs take so long that there are fewer of them, and their program is always optimised."""
+SIZES = 3
+"""Step sizes that steps before those that count have in turn."""
 SEEN = 100
 """Steps of a run whose positions are looked at, evenly spaced: those between them move little."""
 
@@ -100,31 +102,35 @@ class Runs:
         return HOST_PIECE if self.host else BLOCK
 
     def means(
-        self, seed: int, starts: np.ndarray, h: float, steps: int, discard: int, made: int = 0
+        self, seed: int, starts: np.ndarray, h: float, steps: int, discard: int, made: int = 0, wider: float = 1.0
     ) -> tuple[np.ndarray, np.ndarray]:
         """Averages (N, K) over steps after the first `discard`, and the share (N,) of steps that did not move.
 
-        Of a number of runs that are made in pieces, `made` is how many were before these.
+        Of a number of runs that are made in pieces, `made` is how many were before these. The steps that are left out
+        have the sizes h, `wider` h and `wider`^2 h in turn: an exact kernel keeps its law at any, and forgets sooner.
         """
         if self._compiled is None:
-            return self._host([seed, made] if made else seed, starts, h, steps, discard)
+            return self._host([seed, made] if made else seed, starts, h, steps, discard, wider)
         parts = []
         for number, first in enumerate(range(0, len(starts), BLOCK), made // BLOCK):
             part = starts[first : first + BLOCK]
             padded = np.concatenate([part, np.repeat(part[-1:], BLOCK - len(part), axis=0)])
             # one kind of number each: a second program costs more than most blocks
-            out = self._compiled(np.array([seed, number]), padded, np.float64(h), np.int64(steps), np.int64(discard))
+            numbers = (np.float64(h), np.int64(steps), np.int64(discard), np.float64(wider))
+            out = self._compiled(np.array([seed, number]), padded, *numbers)
             parts.append([np.asarray(a)[: len(part)] for a in out])
         means, still = (np.concatenate(column) for column in zip(*parts, strict=True))
         return means, still
 
     def _block(
-        self, seeds: jax.Array, starts: jax.Array, h: Any, steps: Any, discard: Any
+        self, seeds: jax.Array, starts: jax.Array, h: Any, steps: Any, discard: Any, wider: Any
     ) -> tuple[jax.Array, jax.Array]:
         keys = jax.random.split(jax.random.fold_in(jax.random.key(seeds[0]), seeds[1]), len(starts))
-        return jax.vmap(self._one, (0, 0, None, None, None))(keys, starts, h, steps, discard)
+        return jax.vmap(self._one, (0, 0, None, None, None, None))(keys, starts, h, steps, discard, wider)
 
-    def _one(self, key: jax.Array, start: jax.Array, h: Any, steps: Any, discard: Any) -> tuple[jax.Array, jax.Array]:
+    def _one(
+        self, key: jax.Array, start: jax.Array, h: Any, steps: Any, discard: Any, wider: Any
+    ) -> tuple[jax.Array, jax.Array]:
         sampler, estimator = self._running, self.estimator
         first, rest = jax.random.split(key)
         flat, unravel = ravel_pytree(self._example)
@@ -134,7 +140,8 @@ class Runs:
 
         def advance(i: jax.Array, carry: tuple[Any, jax.Array, jax.Array]) -> tuple[Any, jax.Array, jax.Array]:
             state, total, still = carry
-            after = sampler.step(jax.random.fold_in(rest, i), state, jnp.asarray(h, dtype), estimator)
+            size = jnp.asarray(h * wider ** jnp.where(i < discard, i % SIZES, 0), dtype)
+            after = sampler.step(jax.random.fold_in(rest, i), state, size, estimator)
             after = jax.tree.map(
                 lambda new, old: new.astype(old.dtype) if new.dtype != old.dtype else new, after, state
             )
@@ -149,7 +156,7 @@ class Runs:
         return total / -((discard - steps) // every), still / steps
 
     def _host(
-        self, seed: int | list[int], starts: np.ndarray, h: float, steps: int, discard: int
+        self, seed: int | list[int], starts: np.ndarray, h: float, steps: int, discard: int, wider: float
     ) -> tuple[np.ndarray, np.ndarray]:
         generator, sampler, unravel = np.random.default_rng(seed), self._running, host_unravel(self._example)
         every = interval(steps, discard)
@@ -158,7 +165,8 @@ class Runs:
             state = self._begin(generator, unravel(np.array(start)), self.estimator)  # which may write to it
             x, total, same = host_ravel(sampler.position(state)), 0.0, 0
             for i in range(steps):
-                state = sampler.step(generator, state, h, self.estimator)
+                size = h * wider ** (i % SIZES) if i < discard else h
+                state = sampler.step(generator, state, size, self.estimator)
                 new = host_ravel(sampler.position(state))
                 same += np.array_equal(new, x)
                 x = new

@@ -185,7 +185,9 @@ def system_of(matrix: np.ndarray, one: np.ndarray) -> np.ndarray:
 
 
 def stationary(matrix: np.ndarray, one: np.ndarray) -> np.ndarray:
-    """The row c (K,) with c P = c and total mass one."""
+    """The row c (K,) with c P = c and total mass one. Raises OutOfReach for a step that is not finite."""
+    if not np.isfinite(matrix).all():
+        raise OutOfReach("a step is not finite at a node of a quadrature rule, as where it divides by its own noise")
     system = system_of(matrix, one)
     right = np.zeros(len(system))
     right[-1] = 1.0

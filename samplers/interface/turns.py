@@ -24,6 +24,7 @@ from sgmcmc_verification.samplers.interface.sampler import Estimator, Sampler
 from sgmcmc_verification.samplers.interface.trees import Key, Scalar, State
 from sgmcmc_verification.samplers.interface.whole_state import (
     Compiler,
+    KnownTurn,
     Programs,
     WholeState,
     aside,
@@ -54,11 +55,13 @@ class Turns(Completed):
         turn: number of those steps.
         clocks: places among the leaves of a state of what counts them without end.
         hands: places of what reads the same after each turn.
+        rest: places of what else z holds beside the position; empty where z is the sampler's own.
     """
 
     turn: int = 1
     clocks: tuple[int, ...] = ()
     hands: tuple[int, ...] = ()
+    rest: tuple[int, ...] = ()
 
 
 def turn_of(sampler: Sampler, place: int) -> int:
@@ -88,7 +91,8 @@ def by_turns(
         make_key: number -> key, or generator of a host sampler.
         found_z: whether its z was found in its state, and is to be found in that of its turns.
         compiled: makes of its `init` and `step` what is called a few times.
-        programs: of the sampler; None to trace it.
+        programs: of the sampler; None to trace it. A turn that they know of is looked for first, and takes few steps
+            to see again.
     """
     if not all(isinstance(claim, StationaryLaw | ExactLaw) for claim in sampler.claims):
         return sampler
@@ -99,33 +103,87 @@ def by_turns(
         traced = programs.traced(make_key(0), start) if programs else closed_step(sampler, start, estimator, 0.1)
         if not _are_read(traced.jaxpr, counts):
             return sampler
-    h, most = 0.1 * unit, ON_HOST if on_host(sampler) else MOST
-    step = _step_of(sampler, estimator, h)
-    readings, lived = _readings(step, start, counts, make_key, 2 * most)
-    clocks = [k for k in range(len(counts)) if _goes_by_itself(k, *readings)]
-    places = tuple(counts[k] for k in clocks)
-    read = [[seen[k] for k in clocks] for seen in readings[0]]
-    set_to = [with_leaves(lived, dict(zip(places, values, strict=True))) for values in read]
-    if not places or any(not np.array_equal(_shown(sampler, s), _shown(sampler, lived)) for s in set_to):
-        return sampler  # a part of z
-    ends = [[_shown(sampler, step(make_key(k), s)) for k in range(KEYS)] for s in set_to]
-    turn = _period(np.asarray(ends), most)
-    if turn < 2:
-        return sampler
-    turns = dataclasses.replace(sampler, step=_turn(sampler.step, turn, on_host(sampler)))
-    found: dict[str, Any] = {field.name: getattr(turns, field.name) for field in dataclasses.fields(Completed)}
-    if found_z:
-        whole = whole_state(turns, start, estimator, unit, make_key, compiled)
-        whole = dataclasses.replace(whole, rest=_rest(_step_of(turns, estimator, h), whole, set_to[0], make_key))
-        found |= {"unpack": whole.unpack, "pack": whole.pack}
-    hands = tuple(
-        counts[k] for k in clocks if all(np.array_equal(a[k], b[k]) for a, b in pairwise(readings[0][::turn]))
-    )
-    return Turns(**found, turn=turn, clocks=tuple(i for i in places if i not in hands), hands=hands)
+    search = _Search(sampler, start, estimator, unit, make_key, found_z, compiled, tuple(counts))
+    if programs and programs.turn and (found := search.again(programs.turn)):
+        return found
+    return search.up_to(ON_HOST if on_host(sampler) else MOST) or sampler
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """What `by_turns` is given, and the places of what may count; without turns each way to look returns None."""
+
+    sampler: Completed
+    start: State
+    estimator: Estimator
+    unit: float
+    make_key: Callable[[int], Key]
+    found_z: bool
+    compiled: Compiler
+    counts: tuple[int, ...]
+
+    def again(self, known: KnownTurn) -> Turns | None:
+        """The sampler of turns that another target has shown."""
+        length, clocks, hands, _ = self._seen(known.length)
+        if length != known.length:
+            return None
+        turns = self._turning(length)
+        return self._made(turns, length, clocks, hands, self._whole(turns, lambda _: known.rest))
+
+    def up_to(self, most: int) -> Turns | None:
+        """The sampler of turns of at most so many steps."""
+        length, clocks, hands, begun = self._seen(most)
+        if length < 2:
+            return None
+        turns = self._turning(length)
+        step = _step_of(turns, self.estimator, 0.1 * self.unit)
+        return self._made(
+            turns, length, clocks, hands, self._whole(turns, lambda whole: _rest(step, whole, begun, self.make_key))
+        )
+
+    def _seen(self, most: int) -> tuple[int, tuple[int, ...], tuple[int, ...], State]:
+        """Steps of a turn, 0 if there is none, the places of its clocks and of its hands, and its first state."""
+        step = _step_of(self.sampler, self.estimator, 0.1 * self.unit)
+        readings, lived = _readings(step, self.start, self.counts, self.make_key, 2 * most)
+        clocks = [k for k in range(len(self.counts)) if _goes_by_itself(k, *readings)]
+        places = tuple(self.counts[k] for k in clocks)
+        read = [[seen[k] for k in clocks] for seen in readings[0]]
+        set_to = [with_leaves(lived, dict(zip(places, values, strict=True))) for values in read]
+        shown = lambda state: _shown(self.sampler, state)
+        if not places or any(not np.array_equal(shown(s), shown(lived)) for s in set_to):
+            return 0, (), (), lived  # a part of z
+        ends = [[shown(step(self.make_key(k), s)) for k in range(KEYS)] for s in set_to]
+        turn = _period(np.asarray(ends), most)
+        same = lambda k: all(np.array_equal(a[k], b[k]) for a, b in pairwise(readings[0][::turn]))
+        hands = tuple(self.counts[k] for k in clocks if turn and same(k))
+        return turn, tuple(i for i in places if i not in hands), hands, set_to[0]
+
+    def _turning(self, length: int) -> Completed:
+        sampler = self.sampler
+        return dataclasses.replace(sampler, step=_turn(sampler.step, length, on_host(sampler)))
+
+    def _whole(self, turns: Completed, rest: Callable[[WholeState], tuple[int, ...]]) -> WholeState | None:
+        """The whole state of turns, of which `rest` tells what they read; None where z is the sampler's own."""
+        if not self.found_z:
+            return None
+        whole = whole_state(turns, self.start, self.estimator, self.unit, self.make_key, self.compiled)
+        return dataclasses.replace(whole, rest=rest(whole))
+
+    @staticmethod
+    def _made(
+        turns: Completed, length: int, clocks: tuple[int, ...], hands: tuple[int, ...], whole: WholeState | None
+    ) -> Turns:
+        found: dict[str, Any] = {field.name: getattr(turns, field.name) for field in dataclasses.fields(Completed)}
+        found |= {"unpack": whole.unpack, "pack": whole.pack} if whole else {}
+        return Turns(**found, turn=length, clocks=clocks, hands=hands, rest=whole.rest if whole else ())
 
 
 def _readings(
-    step: Callable[[Key, State], State], start: State, counts: list[int], make_key: Callable[[int], Key], length: int
+    step: Callable[[Key, State], State],
+    start: State,
+    counts: tuple[int, ...],
+    make_key: Callable[[int], Key],
+    length: int,
 ) -> tuple[list[list[list[np.ndarray]]], State]:
     """Readings of what counts along two runs with keys of their own, and the end of the second."""
     readings, state = [], start
@@ -214,7 +272,7 @@ def _rest(
     read = []
     for i in whole.rest:
         moved = np.asarray(leaves[i]) * 1.01 + 0.01
-        other = with_leaves(begun, {i: moved if on_host(whole.sampler) else jnp.asarray(moved)})
+        other = with_leaves(begun, {i: moved if on_host(whole.sampler) else jax.device_put(moved)})
         after = [shown(step(make_key(k), other)) for k in range(KEYS)]
         same = all(np.array_equal(a, b) for x, y in zip(before, after, strict=True) for a, b in zip(x, y, strict=True))
         read += [] if same else [i]

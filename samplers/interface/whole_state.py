@@ -50,12 +50,21 @@ class Programs:
         init: key, position -> state.
         traced: the same -> the program of that step, from a key and the leaves of a state to those of the next one.
         caches: of steps that were looked at before, by their outlines and the places that were asked about.
+        turn: what was found of the turns of the same program on another target; None if nothing is known.
     """
 
     step: Callable[[Key, State], State]
     init: Callable[[Key, Position], State]
     traced: Callable[[Key, State], core.ClosedJaxpr]
     caches: dict[Hashable, list[int]]
+    turn: "KnownTurn | None" = None
+
+
+class KnownTurn(NamedTuple):
+    """Steps of a turn, and the places of those leaves beside the position that it reads."""
+
+    length: int
+    rest: tuple[int, ...]
 
 
 class Whole(NamedTuple):
@@ -386,6 +395,8 @@ def _needed(sampler: Sampler, start: State, traced: core.Jaxpr, places: tuple[in
     by_themselves = set()
     for i in needed - set(places):
         sources, keyed = closure({i})
+        # what a key of the state draws is as random as what the key of a step does
+        keyed = keyed or any(is_key(leaves[j]) for j in sources)
         if not keyed and not sources & moving:
             by_themselves.add(i)
     return needed - by_themselves

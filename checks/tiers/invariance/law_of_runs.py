@@ -36,8 +36,11 @@ LEAST = 1 << 10
 """Compiled runs that are always made."""
 STEPS, HOST_STEPS = 200, 60
 """Steps of a run of the largest size; as many before, where the state holds more than the position."""
-LONGER = 8
-"""Factor of the latter where runs of a kernel that tests its proposals have not the law of the target."""
+LONGER, LATER = 8, 2
+"""Factors of the latter where runs of a kernel that tests its proposals have not the law of the target: of one that
+does not claim to be exact, and of one that does."""
+WIDER = 4.0
+"""Factor between the sizes of the steps that such a run leaves out."""
 PROMISED, HOST_PROMISED = 0.5, 1.5
 """Relative error of a variance that is seen."""
 AIMS = ((1, 0.03), (8, 0.15), (math.inf, 0.4))
@@ -69,11 +72,13 @@ def law_of_runs(case: Case, seed: int) -> Finding:
     tests = tests_proposals(case.subject, claims)
     runs = Runs(case.subject, case.target, functions)
     (h, rejected), *others = step_sizes_of(runs, case.step_size, stage_seed(seed, 0, 30), tests)
-    judge = lambda exact, longer=1: _judge(case, runs, seed, h, rejected, exact, longer)
-    if ExactLaw in claims or not tests:
-        found = judge(ExactLaw in claims)
-        again = (_judge(case, runs, seed, other, share, True, 1) for other, share in others)
+    if ExactLaw in claims:
+        found = _exactly(case, runs, seed, h, rejected)
+        again = (_exactly(case, runs, seed, other, share, math.sqrt(h / other)) for other, share in others)
         return found if found.verdict == "fail" else next((each for each in again if each.verdict == "fail"), found)
+    judge = lambda exact, longer=1: _judge(case, runs, seed, h, rejected, exact, longer)
+    if not tests:
+        return judge(False)
     # What tests its proposals is likely to be exact, claimed or not: that is seen at one step size, with less noise.
     # Walkers, weights or temperatures beside the position are not in equilibrium at the start of a run.
     for longer in (1, LONGER):
@@ -86,10 +91,25 @@ def law_of_runs(case: Case, seed: int) -> Finding:
     return judge(False, LONGER)
 
 
-def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: bool, longer: int) -> Finding:
+def _exactly(case: Case, runs: Runs, seed: int, h: float, rejected: float, wider: float = 1.0) -> Finding:
+    """A kernel that claims to be exact, at one step size; it should keep its law at sizes up to `wider`^2 h as well.
+
+    Walkers or temperatures that begin at the position of the first one are far from their law for long: steps that are
+    left out take them there, and what fails is run once more, with more of them.
+    """
+    found = _judge(case, runs, seed, h, rejected, True, 1, wider)
+    if found.verdict != "fail" or position_is_all(runs):
+        return found
+    return _judge(case, runs, seed, h, rejected, True, LATER, max(wider, WIDER))
+
+
+def _judge(
+    case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: bool, longer: int = 1, wider: float = 1.0
+) -> Finding:
     """Averages along runs at the step size h against the target, or their limit h -> 0 if the kernel is not exact.
 
-    `longer` is a factor of the steps that are left out where the state holds more than the position.
+    `longer` is a factor of the steps that are left out where the state holds more than the position, `wider` that
+    between their sizes.
     """
     claims, functions = runs.sampler.claims, runs.functions
     count, steps = (HOST_RUNS, HOST_STEPS) if runs.host else (RUNS, STEPS)
@@ -115,7 +135,8 @@ def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: 
             values = []
             for k in sizes:
                 x, lengths = starts[k][piece], ((steps + discard) * more**k, discard * more**k)
-                means, _ = runs.means(stage_seed(seed, stage, 20 + k), x, h / 2**k, *lengths, made=piece.start)
+                stream = stage_seed(seed, stage, 20 + k)
+                means, _ = runs.means(stream, x, h / 2**k, *lengths, made=piece.start, wider=wider)
                 if not np.isfinite(means).all():
                     return [not_finite("averages that are not finite", n, UNIT)]
                 values.append(means - share * (functions.values(x) - functions.expected))
@@ -130,7 +151,9 @@ def _judge(case: Case, runs: Runs, seed: int, h: float, rejected: float, exact: 
         allowance_source="nothing" if exact else "the correction of order h^q, extrapolated away",
         reason=lambda o: (
             f"by sampling, {what}the {'average' if exact else 'limit h -> 0'} of {o.name} is "
-            + (f"{o.measured:.5g}, exact {o.expected:.5g}" if o.measured is not None else "not finite")
+            f"{o.measured:.5g}, exact {o.expected:.5g}"
+            if o.measured is not None
+            else f"by sampling, {what}{o.name}"
         ),
         steps=steps,
         step_size=h,

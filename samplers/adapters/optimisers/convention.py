@@ -65,6 +65,7 @@ class Convention:
         apart: each of two groups of parameters moves as it does alone.
         idle: what a step does to a parameter without a gradient.
         burn_in: name of the option that was set to no steps of a burn-in; empty if there is none.
+        steady: drift and variance have one ratio at the learning rates at which they were read.
     """
 
     rate: float
@@ -86,6 +87,7 @@ class Convention:
     apart: bool = True
     idle: Idle = "kept"
     burn_in: str = ""
+    steady: bool = False
 
     @property
     def temperature(self) -> float:
@@ -109,14 +111,17 @@ class Convention:
 
     @property
     def consistent(self) -> bool:
-        """True if drift and variance have the same power of the learning rate."""
+        """True if the temperature is the same at each learning rate."""
         drift, variance = self.powers["drift"], self.powers["variance"]
-        return drift is not None and variance is not None and abs(drift - variance) < SAME
+        return self.steady or (drift is not None and variance is not None and abs(drift - variance) < SAME)
 
     def rate_of(self, step_size: Foreign) -> Foreign:
         """The learning rate of a step of a size in time of the differential equation."""
         power = self.powers["drift"] or 1.0
         time = abs(self.reading.drift) / self.data
+        if time and self.powers["drift"] is None:
+            # no number of few digits, as of 1 - exp(-h): any scale of the time will do, and this one is exact
+            return step_size * 2.0 ** round(math.log2(self.rate / time))
         return self.rate * (step_size / (time or self.rate)) ** (1 / power)
 
 
@@ -146,7 +151,9 @@ def solve(probe: Probe, rate: float, options: Options, asked: Options, given: Op
     )
     data = float(asked.get("num_data", 1.0))
     settling = settling_rate(probe, rate, given)
-    if settling is None:
+    rates = [] if settling is None else [read(probe, settling / part, given) for part in (1, 2, 4)]
+    # a thermostat may settle at some rates and diverge at others
+    if settling is None or not all(each.settled or each.drift for each in rates):
         # of what is not read, the learning rate is a time, and a number of data that of a mean
         return convention(
             rate=rate,
@@ -158,9 +165,7 @@ def solve(probe: Probe, rate: float, options: Options, asked: Options, given: Op
             prior=0.0,
             matrix_prior=0.0,
         )
-    rate = settling
-    rates = [read(probe, r, given) for r in (rate, rate / 2, rate / 4)]
-    first = rates[0]
+    rate, first = settling, rates[0]
     powers = {name: _power([getattr(r, name) for r in rates[::-1]]) for name in POWERS}
     data_powers: tuple[float | None, float | None] | None = None
     if data_name:
@@ -183,6 +188,7 @@ def solve(probe: Probe, rate: float, options: Options, asked: Options, given: Op
         temperature_power=temperature_power,
         prior=priors[0],
         matrix_prior=priors[1],
+        steady=all(abs(r.temperature / first.temperature - 1) < SAME for r in rates) if first.variance else False,
     )
 
 

@@ -157,8 +157,13 @@ def unsettled(probe: Probe, rate: float, options: Options) -> Reading:
 
 
 def read(probe: Probe, rate: float, options: Options) -> Reading:
-    """The reading of an optimiser at a learning rate and options; it raises what the optimiser raises."""
+    """The reading of an optimiser at a learning rate and options, `unsettled` where it diverges.
+
+    It raises what the optimiser raises.
+    """
     memory, move, first, count, settled = _settle(probe, rate, options, 1.0)
+    if not np.all(np.isfinite(move)):
+        return unsettled(probe, rate, options)
     draws = count.draws
     drift, decay = -move[ONE], -move[DECAY]
     size = np.abs(move).max()
@@ -240,6 +245,8 @@ def _settle(
         after, memory, count = probe.step(memory, POSITION, scale * GRADIENT, _nothing)
         move = after - POSITION
         first = first if number else count
+        if not np.isfinite(move).all():
+            return memory, move, first, count, False
         still = still + 1 if np.abs(move - before).max() <= SETTLED * np.abs(move).max() + ROUNDOFF else 0
         before = move
         if number >= FEWEST and still >= 3:

@@ -151,6 +151,7 @@ RIGHT = (
     Renamed,
     simple_sampler(plain),
     lambda target: Walk(),
+    lambda: Walk(),
 )
 
 

@@ -9,7 +9,7 @@ import pytest
 from sgmcmc_verification.checks.core.check import Inconclusive
 from sgmcmc_verification.checks.end_points import budget as module
 from sgmcmc_verification.checks.end_points.budget import budget, is_spent, joined, pieces, share
-from sgmcmc_verification.checks.end_points.error_rates import Sensitivity, decide_statistically
+from sgmcmc_verification.checks.end_points.error_rates import Sensitivity, decide_statistically, not_finite
 from sgmcmc_verification.checks.end_points.step_size_limit import outcomes_of
 
 
@@ -100,3 +100,14 @@ def test_a_cut_run_in_doubt_is_undecided():
     """Six standard errors: neither at the level of a rejection, nor what a right sampler shows."""
     with budget(6), pytest.raises(Inconclusive, match=r"budget \(--budget\)"):
         decided(6 / 1024**0.5)
+
+
+def test_values_that_are_not_finite_fail_whatever_was_promised():
+    found = decide_statistically(
+        lambda stage, count: [not_finite("averages that are not finite", count, "of a variance")],
+        first_n=1 << 10,
+        promised=Sensitivity(0.1, primary=lambda outcome: outcome.name == "x"),
+        allowance_source="nothing",
+        reason=lambda outcome: outcome.name,
+    )
+    assert (found.verdict, found.explanation) == ("fail", "averages that are not finite")

@@ -18,6 +18,7 @@ from sgmcmc_verification.checks.exact_laws.galerkin import (
     polynomials,
     require_moments_of_the_force,
     require_polynomials,
+    stationary,
     stationary_laws,
 )
 from sgmcmc_verification.checks.exact_laws.null_law import null_law
@@ -111,3 +112,9 @@ def test_an_identity_step_keeps_the_claimed_law():
     laws = stationary_laws(on_sphere(), 1e-9, 0)
     np.testing.assert_allclose(laws.first, np.eye(len(laws.first)), atol=1e-4)
     assert bool(jnp.isfinite(laws.stationary).all())
+
+
+def test_a_step_that_is_not_finite_at_a_node_is_out_of_reach():
+    """A direction that is divided by its length has none at the node 0."""
+    with pytest.raises(OutOfReach, match="not finite at a node"):
+        stationary(np.array([[1.0, 0.0], [0.0, np.nan]]), np.array([1.0, 0.0]))

@@ -323,3 +323,55 @@ def test_a_kernel_that_never_rejects_is_run_at_the_usual_step_size_too(shared):
     assert finding.verdict == ("pass" if shared else "fail"), finding.reason
     usual = 0.2 / target(ANHARMONIC).curvature
     assert finding.step_size == pytest.approx(usual if not shared else usual * FACTORS[-1])
+
+
+class Clock:
+    """The position is the time: what steps were as long as is seen in it."""
+
+    def init(self, key, position, estimator):
+        return {"position": position, "count": jnp.zeros(())}
+
+    def step(self, key, state, step_size, estimator):
+        return {"position": state["position"] + step_size, "count": state["count"] + 1}
+
+
+def test_steps_that_are_left_out_have_three_sizes_in_turn():
+    """Six steps of h (1, 4, 16, 1, 4, 16) are left out; then one of h is looked at."""
+    functions = functions_of(target(ANHARMONIC), 1.0)
+    runs = Runs(subject(Clock()), target(ANHARMONIC), functions)
+    ends = {wider: runs.means(1, np.zeros((1, 1)), 0.01, 7, 6, wider=wider)[0][0] for wider in (1.0, 4.0)}
+    for wider, end in ((1.0, 0.07), (4.0, 0.01 + 2 * 0.21)):
+        assert ends[wider] == pytest.approx(np.asarray(functions.values(np.array([end]))))
+
+
+class Tempered:
+    """Walks at three temperatures with exchanges of neighbours; all begin at the position of the first."""
+
+    claims = EXACT
+
+    def __init__(self, slip=False):
+        self.slip = slip
+
+    def init(self, key, position, estimator):
+        return {"position": position, "hot": jnp.stack([position, position])}
+
+    def step(self, key, state, step_size, estimator):
+        a, b, c, d = jax.random.split(key, 4)
+        beta = jnp.array([1.0, 0.5, 0.25])
+        x = jnp.concatenate([state["position"][None], state["hot"]])
+        energy = jax.vmap(lambda each: potential(estimator, each))
+        y = x + jnp.sqrt(2 * step_size / beta)[:, None] * normal(a, x)
+        taken = jnp.log(jax.random.uniform(b, (3,))) < beta * (energy(x) - energy(y))
+        x = jnp.where(taken[:, None], y, x)
+        e, i = energy(x), jax.random.randint(c, (), 0, 2)
+        gap = (beta[i] - (0.0 if self.slip else beta[i + 1])) * (e[i] - e[i + 1])
+        order = jnp.arange(3).at[i].set(i + 1).at[i + 1].set(i)
+        x = jnp.where(jnp.log(jax.random.uniform(d)) < gap, x[order], x)
+        return {"position": x[0], "hot": x[1:]}
+
+
+@pytest.mark.parametrize("slip", [False, True])
+def test_temperatures_that_begin_at_one_position_are_given_time(slip):
+    """At the usual step size of a bent law the hot walks are far from theirs for hundreds of steps."""
+    found = decide(law_of_runs, Tempered(slip), "banana")
+    assert found.verdict == ("fail" if slip else "pass"), found.reason

@@ -3,6 +3,7 @@
 Oracles: the turns are written in the examples; the wrong ones have temperatures of 1.44 and 1/2, by hand.
 """
 
+import sys
 from typing import Any, NamedTuple
 
 import jax
@@ -16,7 +17,7 @@ from sgmcmc_verification.checks.tiers.invariance import law_of_steps
 from sgmcmc_verification.checks.tiers.premises.closed_state import closed_state
 from sgmcmc_verification.samplers.estimators.basic import Exact
 from sgmcmc_verification.samplers.estimators.host import HostExact
-from sgmcmc_verification.samplers.interface.turns import MOST, Turns
+from sgmcmc_verification.samplers.interface.turns import MOST, ON_HOST, Turns
 from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import Kept, Langevin, decide, gradient, normal
 
@@ -217,3 +218,35 @@ def test_a_turn_is_as_long_as_a_step():
     moved = sampler.position(sampler.step(jax.random.key(1), state, h, exact)) - law.example
     slope = exact.estimate(jax.random.key(0), (), law.example)[0].gradient
     np.testing.assert_allclose(moved, -1.1 * h * slope, rtol=1e-4)
+
+
+@pytest.mark.parametrize("candidate", [Refreshed(5), HostAlternating()], ids=["of JAX", "in NumPy"])
+def test_a_turn_that_was_seen_on_one_target_is_seen_in_few_steps_on_another(candidate, monkeypatch):
+    looked_at = []
+    search = sys.modules[Turns.__module__]
+    monkeypatch.setattr(
+        search, "_period", lambda ends, most, of=search._period: looked_at.append(most) or of(ends, most)
+    )
+    build = builder("a stranger", candidate)
+    first, second = build(target(PLANE)), build(target("gaussian-50d"))
+    assert (second.turn, second.rest) == (first.turn, first.rest)
+    assert looked_at[0] in (MOST, ON_HOST)
+    assert looked_at[1:] == [first.turn]
+
+
+class EachInTurn:
+    """A step of one coordinate after the other: as many steps a turn as there are coordinates."""
+
+    def init(self, key, position, estimator):
+        return {"position": position, "next": jnp.zeros((), jnp.int32)}
+
+    def step(self, key, state, step_size, estimator):
+        x, i = state["position"], state["next"]
+        moved = x - step_size * gradient(estimator, x) + jnp.sqrt(2 * step_size) * normal(key, x)
+        return {"position": x.at[i].set(moved[i]), "next": (i + 1) % x.size}
+
+
+def test_a_turn_of_another_length_is_looked_for():
+    build = builder("a stranger", EachInTurn())
+    assert build(target(PLANE)).turn == 2
+    assert build(target("gaussian-anisotropic")).turn == target("gaussian-anisotropic").size

@@ -101,6 +101,19 @@ class Computed:
         return {"shift": 0.9 * state["shift"] + 0.01 * x, "y": y}
 
 
+class OwnStream:
+    """The scheme of Leimkuhler and Matthews, with draws from a key of the state."""
+
+    def init(self, key, position, estimator):
+        return State(0, key, normal(jax.random.fold_in(key, 1), position), position)
+
+    def step(self, key, state, step_size, estimator):
+        own, sub = jax.random.split(state.key)
+        x, fresh = state.position, normal(sub, state.position)
+        moved = x - step_size * gradient(estimator, x) + jnp.sqrt(step_size / 2) * (state.kept + fresh)
+        return State(state.count + 1, own, fresh, moved)
+
+
 zeros = lambda x, estimator: jnp.zeros_like(x)
 RECORD = Kept(zeros, lambda kept, x, g, e: 0.9 * kept + 0.1 * x)
 CACHE = Kept(lambda x, estimator: gradient(estimator, x), lambda kept, x, g, e: g)
@@ -137,6 +150,7 @@ def lived(candidate, law=PLANE, steps=3):
         (AVERAGE, 1),
         (LAST, 1),
         (Delayed(), 1),
+        (OwnStream(), 1),
         (RECORD, 0),
         (CACHE, 0),
         (CONSTANT, 0),
@@ -150,6 +164,7 @@ def lived(candidate, law=PLANE, steps=3):
         "average",
         "last draw",
         "gradient of the position before",
+        "last draw of a key of the state",
         "record",
         "cache never read",
         "constant",

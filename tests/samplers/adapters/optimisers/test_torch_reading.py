@@ -180,3 +180,55 @@ def test_what_is_judged_is_the_step_after_a_burn_in(adapts):
     assert ("Langevin at temperature 1 of" in text) == (adapts == "before")
     assert "burn_in = 0" not in of_torch("mine", BurnIn, {"burn_in": 100}).sentence
     assert "burn_in = 0" not in of_torch("mine", type("Never", (BurnIn,), {"least": 1}), {}).sentence
+
+
+class Underdamped(torch.optim.Optimizer):
+    """A kick, and half drifts around an exact Ornstein-Uhlenbeck step: 1 - exp(-h) is no power of h."""
+
+    def __init__(self, params, lr=1e-2, friction=1.0):
+        super().__init__(params, {"lr": lr, "friction": friction})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            h, c = group["lr"], math.exp(-group["friction"] * group["lr"])
+            for p in group["params"]:
+                v = self.state[p].setdefault("velocity", torch.zeros_like(p))
+                v.sub_(p.grad, alpha=h)
+                p.add_(v, alpha=h / 2)
+                v.mul_(c).add_(torch.randn_like(p), alpha=math.sqrt(1 - c**2))
+                p.add_(v, alpha=h / 2)
+
+
+def test_a_temperature_that_is_the_same_at_all_rates_is_one_whatever_drift_and_noise_are():
+    adapted = of_torch("mine", Underdamped, {})
+    assert adapted.found.powers["drift"] is None
+    assert "Langevin at temperature 1 of the summed potential" in adapted.sentence
+    # in the time of the equation, up to a power of two
+    scale = adapted.found.rate_of(1.0)
+    assert math.log2(scale) == round(math.log2(scale))
+
+
+class Diverging(torch.optim.Optimizer):
+    """SGNHT, whose friction grows under one gradient until a step of it is unstable; each tensor has its own."""
+
+    def __init__(self, params, lr=1e-2):
+        super().__init__(params, {"lr": lr})
+
+    @torch.no_grad()
+    def step(self):
+        h = self.param_groups[0]["lr"]
+        for p in self.param_groups[0]["params"]:
+            state = self.state[p]
+            if not state:
+                state["momentum"], state["xi"] = torch.zeros_like(p), torch.ones((), dtype=p.dtype)
+            r, xi = state["momentum"], state["xi"]
+            r.add_(-h * xi * r - h * p.grad + math.sqrt(2 * h) * torch.randn_like(r))
+            p.add_(r, alpha=h)
+            xi.add_(h * (r.pow(2).mean() - 1.0))
+
+
+def test_of_moves_that_diverge_no_convention_is_read():
+    adapted = of_torch("mine", Diverging, {})
+    assert not adapted.found.reading.settled
+    assert adapted.sentence.startswith("no convention is read")
