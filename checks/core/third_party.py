@@ -186,7 +186,7 @@ def takes_a_step(build: Callable[[], Any], target: Target) -> bool:
 
 
 def step_error(build: Callable[[], Any], target: Target) -> BaseException | None:
-    """What a sampler raises when it is built for a target or takes a step there; None if nothing."""
+    """The error of a sampler when it is built for a target or takes a step there; None if there is none."""
     try:
         sampler = build()
         host = on_host(sampler)

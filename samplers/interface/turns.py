@@ -111,7 +111,7 @@ def by_turns(
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """What `by_turns` is given, and the places of what may count; without turns each way to look returns None."""
+    """The arguments of `by_turns`, and the places of what may count; without turns each way to look returns None."""
 
     sampler: Completed
     start: State
