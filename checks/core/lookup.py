@@ -121,7 +121,10 @@ def optimiser_row(
     # a step of torch runs for a millisecond, and one path in Python after the other
     usual = {**DEFAULT_TARGETS, "euclidean": FEW} if family == "torch" else DEFAULT_TARGETS
     found = third_party.row(reference, adapted.build, targets, usual, find_target)
-    return dataclasses.replace(found, fixed=dict(options), reading=adapted.sentence)
+    # of an option whose effect was read it is known what its law is where it is turned on
+    off = tuple(name for name in found.off if name not in adapted.found.moved)
+    kept = {"notes": (*found.notes, *adapted.notes), "off": off}
+    return dataclasses.replace(found, fixed=dict(options), reading=adapted.sentence, **kept)
 
 
 def _with_colon(path: str, reference: str) -> str:

@@ -1,30 +1,34 @@
 """An optimiser of torch or optax as a function of a Target that returns a sampler, with the sentence about it."""
 
 import dataclasses
-from collections.abc import Callable
-from typing import NamedTuple
-
-import numpy as np
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple
 
 from sgmcmc_verification.samplers.adapters.common import Foreign, load, sgld_claims
 from sgmcmc_verification.samplers.adapters.optimisers.arguments import Arguments, split
 from sgmcmc_verification.samplers.adapters.optimisers.convention import Convention, solve
-from sgmcmc_verification.samplers.adapters.optimisers.reading import GRADIENT, POSITION, SAME, Probe
+from sgmcmc_verification.samplers.adapters.optimisers.reading import SAME, Probe, takes
 from sgmcmc_verification.samplers.adapters.optimisers.sentence import sentence
+from sgmcmc_verification.samplers.adapters.optimisers.varied import held_to, varied
 from sgmcmc_verification.samplers.interface.aliases import Options
 from sgmcmc_verification.samplers.interface.claims import Claims, Composite, Source, StationaryLaw
 from sgmcmc_verification.samplers.interface.sampler import Sampler
 from sgmcmc_verification.targets.target import Target
 
 Builder = Callable[..., Sampler]
+Chosen = tuple[tuple[str, Foreign], ...]
+"""Options and their values."""
 
 
 class Adapted(NamedTuple):
-    """Builder of the sampler on a target, the convention that was read, and that in words."""
+    """Builder of the sampler on a target, the convention that was read, that in words, and what is not examined."""
 
     build: Builder
     found: Convention
     sentence: str
+    notes: tuple[str, ...] = ()
 
 
 def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
@@ -51,44 +55,66 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
     arguments = _past_burn_in(probe, arguments)
     rate, given = arguments.rate, arguments.given
     found = solve(probe, rate, arguments.values, arguments.asked, given)
-    optimiser = Optimiser(kind, arguments.name, given)
-    second, of_second = torch_reading.second_group(probe, found, optimiser), found
-    if second is not None:
-        own = second.second
-        of_second = solve(probe, found.rate, {**arguments.values, **own}, arguments.asked, {**given, **own})
+    second = torch_reading.second_group(probe, found, Optimiser(kind, arguments.name, given))
+    others = varied(probe, found, arguments)
     found = dataclasses.replace(
         found,
         frozen=torch_reading.reseeds(probe, rate, given),
         schedule=torch_reading.schedule_of(probe, rate, given),
-        alike=torch_reading.treats_alike(probe, rate, given),
         apart=second is None,
         idle=torch_reading.without_gradient(probe, found.rate, given),
         burn_in=arguments.burn_in,
+        moved=others.moved,
     )
-    entries = torch_reading.entries_of(probe, rate, given)
-    elementwise = (
-        found.reading.independent
-        and found.alike
-        and not entries.scalars
-        and torch_reading.moves_matrices_as_vectors(probe, found.rate, given)
-    )
-    sampler: Foreign = torch_class.ElementwiseSampler if elementwise else torch_class.OptimiserSampler
+    found = dataclasses.replace(found, alike=torch_reading.treats_alike(probe, rate, given))
 
-    def build(target: Target, scheduled: bool = False, grouped: bool = False) -> Sampler:
-        claims = claims_of(found, bool(entries.remembered) or found.reading.gradients > 1 or grouped)
-        priors = (found.second_derivative, of_second.second_derivative)[: 1 + grouped]
-        chosen = dataclasses.replace(second if second and grouped else optimiser, scheduled=scheduled)
-        return sampler(target, chosen, found.rate_of, found.scale, priors, claims, entries, found.frozen)
+    @functools.cache
+    def at(chosen: Chosen) -> tuple[Convention, Convention, torch_reading.Entries, Foreign]:
+        """The conventions of both groups, the entries that are kept and the class of the sampler at some options."""
+        own = dict(chosen)
+        values, made_with = {**arguments.values, **own}, {**given, **own}
+        there, beside = found, found
+        if own:
+            there = held_to(found, solve(probe, rate, values, arguments.asked, made_with), own)
+        if second is not None:
+            group = {**made_with, **second.second}
+            beside = solve(probe, there.rate, {**values, **second.second}, arguments.asked, group)
+        entries = torch_reading.entries_of(probe, rate, made_with)
+        elementwise = (
+            there.reading.independent
+            and torch_reading.treats_alike(probe, rate, made_with)
+            and not entries.scalars
+            and torch_reading.moves_matrices_as_vectors(probe, there.rate, made_with)
+        )
+        return there, beside, entries, torch_class.ElementwiseSampler if elementwise else torch_class.OptimiserSampler
+
+    def build(target: Target, *, scheduled: bool = False, grouped: bool = False, **chosen: Foreign) -> Sampler:
+        there, beside, entries, sampler = at(tuple(chosen.items()))
+        claims = claims_of(there, bool(entries.remembered) or there.reading.gradients > 1 or grouped)
+        priors = (there.second_derivative, beside.second_derivative)[: 1 + grouped]
+        own = second.second if second and grouped else {}
+        optimiser = Optimiser(kind, arguments.name, {**given, **chosen}, own, scheduled)
+        return sampler(target, optimiser, there.rate_of, there.scale, priors, claims, entries, found.frozen)
 
     # what a scheduler changes in part, and groups that do not move apart, are options, whose law is judged
-    in_part = found.schedule == "in part"
-    offered: dict[tuple[bool, bool], Builder] = {
-        (False, False): lambda target: build(target),
-        (True, False): lambda target, scheduled=False: build(target, scheduled=scheduled),
-        (False, True): lambda target, grouped=False: build(target, grouped=grouped),
-        (True, True): build,
-    }
-    return Adapted(offered[in_part, second is not None], found, sentence(found))
+    flags = {"scheduled": found.schedule == "in part", "grouped": second is not None}
+    offered = {name: (False, True) for name, counts in flags.items() if counts} | others.judged
+    return Adapted(_with_options(build, offered), found, sentence(found), others.notes)
+
+
+def _with_options(build: Builder, offered: Mapping[str, tuple[Foreign, ...]]) -> Builder:
+    """The builder with some options, of which the default and other values are given, as its only ones."""
+
+    def built(target: Target, **options: Foreign) -> Sampler:
+        return build(target, **{name: value for name, value in options.items() if value != offered[name][0]})
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter("target", kind)]
+    for name, (default, *others) in offered.items():
+        hint = bool if isinstance(default, bool) else Literal[*others]
+        parameters.append(inspect.Parameter(name, kind, default=default, annotation=hint))
+    vars(built)["__signature__"] = inspect.Signature(parameters)
+    return built
 
 
 def _past_burn_in(probe: Probe, arguments: Arguments) -> Arguments:
@@ -96,13 +122,7 @@ def _past_burn_in(probe: Probe, arguments: Arguments) -> Arguments:
     if not arguments.burn_in:
         return arguments
     without = arguments.without_burn_in()
-    try:
-        memory = probe.start(arguments.rate, without.given)
-        after, memory, _ = probe.step(memory, POSITION, GRADIENT, lambda _: 1.0)
-        after, _, _ = probe.step(memory, after, GRADIENT, lambda _: 1.0)
-    except Exception:
-        return arguments._replace(burn_in="")
-    return without if np.all(np.isfinite(after)) else arguments._replace(burn_in="")
+    return without if takes(probe, arguments.rate, without.given) else arguments._replace(burn_in="")
 
 
 def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:
@@ -114,24 +134,36 @@ def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:
     arguments = split(reference, function, options, 0)
     probe = optax.OptaxProbe(function, arguments.name)
     arguments = _past_burn_in(probe, arguments)
-    found = solve(probe, arguments.rate, arguments.values, arguments.asked, arguments.given)
-    transformation = optax.Transformation(function, arguments.name, arguments.given)
-    keys = optax.keys_of(transformation, arguments.rate)
+    rate, given = arguments.rate, arguments.given
+    found = solve(probe, rate, arguments.values, arguments.asked, given)
+    others = varied(probe, found, arguments)
+    transformation = optax.Transformation(function, arguments.name, given)
+    keys = optax.keys_of(transformation, rate)
     found = dataclasses.replace(
         found,
         frozen=bool(found.reading.draws) and keys == "kept",
-        schedule=optax.schedule_of(probe, found.rate, arguments.given),
+        schedule=optax.schedule_of(probe, found.rate, given),
         burn_in=arguments.burn_in,
+        moved=others.moved,
     )
 
-    def build(target: Target, scheduled: bool = False) -> Sampler:
-        chosen = dataclasses.replace(transformation, scheduled=scheduled)
-        claims = claims_of(found, abs(found.reading.ratio) > SAME)
-        return optax.optax_sampler(chosen, found.rate_of, found.scale, found.second_derivative, claims, keys)
+    @functools.cache
+    def at(chosen: Chosen) -> Convention:
+        own = dict(chosen)
+        if not own:
+            return found
+        return held_to(found, solve(probe, rate, {**arguments.values, **own}, arguments.asked, {**given, **own}), own)
+
+    def build(target: Target, *, scheduled: bool = False, **chosen: Foreign) -> Sampler:
+        del target
+        there = at(tuple(chosen.items()))
+        made = dataclasses.replace(transformation, options={**given, **chosen}, scheduled=scheduled)
+        claims = claims_of(there, abs(there.reading.ratio) > SAME)
+        return optax.optax_sampler(made, there.rate_of, there.scale, there.second_derivative, claims, keys)
 
     # a schedule that changes a part of the step is an option, whose law is judged
-    builder = build if found.schedule == "in part" else lambda target: build(target)
-    return Adapted(builder, found, sentence(found))
+    offered = ({"scheduled": (False, True)} if found.schedule == "in part" else {}) | others.judged
+    return Adapted(_with_options(build, offered), found, sentence(found), others.notes)
 
 
 def claims_of(found: Convention, remembers: bool) -> Claims:

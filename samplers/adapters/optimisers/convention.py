@@ -66,6 +66,7 @@ class Convention:
         idle: what a step does to a parameter without a gradient.
         burn_in: name of the option that was set to no steps of a burn-in; empty if there is none.
         steady: drift and variance have one ratio at the learning rates at which they were read.
+        moved: names of options at whose other values the temperature or the prior is another one.
     """
 
     rate: float
@@ -88,6 +89,7 @@ class Convention:
     idle: Idle = "kept"
     burn_in: str = ""
     steady: bool = False
+    moved: tuple[str, ...] = ()
 
     @property
     def temperature(self) -> float:
@@ -135,11 +137,11 @@ def solve(probe: Probe, rate: float, options: Options, asked: Options, given: Op
         asked: `num_data`, `temperature` and `prior_precision` of the user that are no options of the optimiser.
         given: those of the options that the optimiser is made with.
     """
-    data_name = next((n for n in DATA if _number(options.get(n))), "")
-    temperature_name = next((n for n in TEMPERATURES if _number(options.get(n))), "")
+    data_name = next((n for n in DATA if is_positive_number(options.get(n))), "")
+    temperature_name = next((n for n in TEMPERATURES if is_positive_number(options.get(n))), "")
     own: Foreign = options.get(temperature_name, 1.0)
     claimed = float(asked.get("temperature", own))
-    stated = next((options[n] ** power for n, power in SPREADS.items() if _number(options.get(n))), None)
+    stated = next((options[n] ** power for n, power in SPREADS.items() if is_positive_number(options.get(n))), None)
     precision = asked.get(PRIORS[0], stated)
     convention = partial(
         Convention,
@@ -192,7 +194,8 @@ def solve(probe: Probe, rate: float, options: Options, asked: Options, given: Op
     )
 
 
-def _number(value: Foreign) -> bool:
+def is_positive_number(value: Foreign) -> bool:
+    """True for integers and floats above 0, and for no flag."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 

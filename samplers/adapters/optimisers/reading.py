@@ -193,6 +193,29 @@ def read(probe: Probe, rate: float, options: Options) -> Reading:
     )
 
 
+def moments(probe: Probe, rate: float, options: Options) -> tuple[float, float, float] | None:
+    """Drift, decay and variance; None if moves do not settle, or if they are not those of Langevin's equation."""
+    memory, move, _, count, settled = _settle(probe, rate, options, 1.0)
+    drift, size = float(-move[ONE]), np.abs(move).max()
+    linear = np.allclose([move[TWO], move[MINUS]], [2 * move[ONE], -move[ONE]], atol=SAME * size)
+    noise, _ = _noise(probe, memory, count.draws) if settled and linear else (np.zeros(1), 0.0)
+    if not drift or not noise.any() or not np.allclose(noise, noise[REST], rtol=SAME, atol=0.0):
+        return None
+    return drift, _exact(float(-move[DECAY]), drift), float(noise[REST])
+
+
+def takes(probe: Probe, rate: float, options: Options) -> bool:
+    """True if an optimiser can be made with some options and takes two steps, to where numbers are finite."""
+    position = POSITION
+    try:
+        memory = probe.start(rate, options)
+        for _ in range(2):
+            position, memory, _ = probe.step(memory, position, GRADIENT, lambda _: 1.0)
+    except Exception:
+        return False
+    return bool(np.all(np.isfinite(position)))
+
+
 def decay_ratio(probe: Probe, rate: float, options: Options) -> float:
     """b / |a|; 0.0 without a drift."""
     _, move, _, _, _ = _settle(probe, rate, options, 1.0)

@@ -218,6 +218,11 @@ def _remarks(found: Convention) -> list[str]:
         remarks.append("a parameter without a gradient, frozen or not used by a loss, is moved, too")
     if found.idle == "refused":
         remarks.append("a parameter without a gradient, frozen or not used by a loss, is an error")
+    if found.moved:
+        names = ", ".join(found.moved)
+        remarks.append(
+            f"at another value of {names} the temperature or the prior is not that: the law is judged there, too"
+        )
     if not found.apart:
         remarks.append("of two groups of parameters with options of their own one does not move as it would alone")
     if reading.settled and not reading.independent:

@@ -22,6 +22,7 @@ from sgmcmc_verification.samplers.adapters.optimisers.reading import (
     effect_of_schedule,
     filled,
     read,
+    takes,
 )
 from sgmcmc_verification.samplers.adapters.optimisers.torch_optimiser import (
     Leaves,
@@ -216,7 +217,7 @@ def second_group(probe: TorchProbe, found: Convention, optimiser: Optimiser) -> 
     values = probe.start(found.rate, given).param_groups[0]
     fixed = {probe.rate, *DATA, *TEMPERATURES, *SPREADS}
     numbers = {n: v / 2 for n, v in values.items() if n in found.options and isinstance(v, float) and v > 0}
-    halves = {n: v for n, v in numbers.items() if n not in fixed and _takes(probe, found.rate, {**given, n: v})}
+    halves = {n: v for n, v in numbers.items() if n not in fixed and takes(probe, found.rate, {**given, n: v})}
     if not (reading.settled and reading.drift and reading.variance):
         halves = {}
     all_changed = dataclasses.replace(optimiser, second=halves)
@@ -230,15 +231,6 @@ def second_group(probe: TorchProbe, found: Convention, optimiser: Optimiser) -> 
             own[name] = value
     both = dataclasses.replace(optimiser, second=own)
     return None if moves_apart(probe, both, found.rate) else both
-
-
-def _takes(probe: TorchProbe, rate: float, options: Options) -> bool:
-    """True if an optimiser takes a step with some options."""
-    try:
-        probe.step(probe.start(rate, options), POSITION, GRADIENT, lambda _: 1.0)
-    except Exception:
-        return False
-    return True
 
 
 def reseeds(probe: TorchProbe, rate: float, options: Options) -> bool:

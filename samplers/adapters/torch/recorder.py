@@ -12,6 +12,7 @@ from typing import Protocol, Self
 
 import numpy as np
 import torch
+from torch.distributions import Distribution
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -253,7 +254,8 @@ class Items(TorchFunctionMode):
 
     `tensor.item()` is a float that stands for what the tensor does, `tensor.numpy()` an array of objects, a copy, and
     `torch.tensor(array)` a tensor of what is in the array. So is `torch.from_numpy(array)`, which no mode of torch
-    sees, and which shares no memory here.
+    sees, and which shares no memory here. Arguments of `torch.distributions` are not validated: that real ones are
+    right a real step shows.
 
     Args:
         recorder: that knows it.
@@ -263,13 +265,16 @@ class Items(TorchFunctionMode):
         super().__init__()
         self.recorder = recorder
         self.from_numpy = torch.from_numpy
+        self.validates = Distribution._validate_args
 
     def __enter__(self) -> Self:
         torch.from_numpy = self._from_numpy
+        Distribution.set_default_validate_args(False)
         return super().__enter__()
 
     def __exit__(self, *error: Foreign) -> None:
         torch.from_numpy = self.from_numpy
+        Distribution.set_default_validate_args(self.validates)
         super().__exit__(*error)
 
     def _from_numpy(self, array: Foreign) -> torch.Tensor:
