@@ -84,7 +84,7 @@ RIGHT = (
 @pytest.mark.parametrize("case", RIGHT, ids=lambda case: f"{case[0]}{sorted(case[1])}")
 def test_right_ones_have_the_convention_of_their_formula(case):
     name, options, drift, decay, variance, data, temperature, words = case
-    found, text = adapted(name, "learning_rate" if name.startswith("optax") else "lr", **options)[1:]
+    _, found, text, _ = adapted(name, "learning_rate" if name.startswith("optax") else "lr", **options)
     assert isinstance(found, Convention)
     assert close(found.reading.drift, drift)
     assert math.isclose(found.reading.decay, decay, rel_tol=1e-7, abs_tol=1e-15)
@@ -100,7 +100,7 @@ def test_right_ones_have_the_convention_of_their_formula(case):
 
 
 def test_one_that_ascends_is_handed_the_log_density():
-    found, text = adapted("torch_right:LogDensity", "epsilon")[1:]
+    _, found, text, _ = adapted("torch_right:LogDensity", "epsilon")
     assert close(found.reading.drift, -LR / 2)
     assert close(found.temperature, 1.0)
     assert found.scale == -1.0
@@ -288,7 +288,7 @@ def test_clipped_gradients_and_optimisers_without_noise_are_named():
 def test_optimisers_of_libraries_have_the_conventions_of_their_rows():
     """As `samplers.adapters.torch` states them: tau = sigma^2 / nbeta, gamma and lambda are priors; geoopt ascends."""
     optim = pytest.importorskip("devinterp.optim")
-    found, text = of_torch("sgld", optim.SGLD, {"nbeta": 30.0, "weight_decay": 3.0})[1:]
+    _, found, text, _ = of_torch("sgld", optim.SGLD, {"nbeta": 30.0, "weight_decay": 3.0})
     assert "Langevin at temperature 1 of the summed potential with N = 30" in text
     assert "decoupled (lr/2 x it): the prior N(0, 1/p) of precision p = 3 (0.1 N)" in text
     assert close(found.rate_of(0.01), 0.02)  # h = lr / 2
