@@ -124,6 +124,9 @@ class Convention:
         if time and self.powers["drift"] is None:
             # no number of few digits, as of 1 - exp(-h): any scale of the time will do, and this one is exact
             return step_size * 2.0 ** round(math.log2(self.rate / time))
+        if not time and self.reading.others:
+            # a walk with a test, whose noise is taken for that of a mean: 2 lr / N
+            return step_size * self.data
         return self.rate * (step_size / (time or self.rate)) ** (1 / power)
 
 

@@ -54,10 +54,15 @@ LATER = 64
 
 
 class Counts(NamedTuple):
-    """Numbers of draws and of gradients that a step asks for."""
+    """Numbers of normal draws, of gradients and of draws of other laws that a step asks for.
+
+    `joint` tells whether one of the latter is no draw for each entry of the parameter.
+    """
 
     draws: int
     gradients: int
+    others: int = 0
+    joint: bool = False
 
 
 class Probe(Protocol):
@@ -101,6 +106,7 @@ class Reading:
         gradients: number of gradients in a step.
         fades: s^2 `LATER` steps later, over s^2.
         settled: the move did settle.
+        others: number of draws in a step that are not normal.
     """
 
     drift: float
@@ -117,6 +123,7 @@ class Reading:
     gradients: int
     fades: float
     settled: bool
+    others: int = 0
 
     @property
     def temperature(self) -> float:
@@ -151,6 +158,7 @@ def unsettled(probe: Probe, rate: float, options: Options) -> Reading:
         draws=count.draws,
         draws_first=first.draws,
         gradients=count.gradients,
+        others=count.others,
         fades=1.0,
         settled=False,
     )
@@ -165,6 +173,8 @@ def read(probe: Probe, rate: float, options: Options) -> Reading:
     if not np.all(np.isfinite(move)):
         return unsettled(probe, rate, options)
     draws = count.draws
+    if count.others:  # a coin that goes one way moves all coordinates
+        move = move - move[REST]
     drift, decay = -move[ONE], -move[DECAY]
     size = np.abs(move).max()
     linear = bool(np.allclose([move[TWO], move[MINUS]], [2 * move[ONE], -move[ONE]], atol=SAME * size))
@@ -184,10 +194,11 @@ def read(probe: Probe, rate: float, options: Options) -> Reading:
         large=float(large[ONE] / (LARGE * move[ONE])) if drift else 1.0,
         mobility=bool(np.isclose(noise[TWO] * 2 * move[ONE], noise[ONE] * move[TWO], rtol=SAME, atol=0.0)),
         even_noise=bool(np.allclose(noise, s2, rtol=SAME, atol=0.0)),
-        independent=_independent(probe, memory, move, draws),
+        independent=not count.joint and _independent(probe, memory, move, draws),
         draws=draws,
         draws_first=first.draws,
         gradients=count.gradients,
+        others=count.others,
         fades=float(again[REST] / s2) if s2 else 1.0,
         settled=settled,
     )

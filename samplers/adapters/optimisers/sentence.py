@@ -28,12 +28,13 @@ def sentence(found: Convention) -> str:
 
 def _terms(found: Convention) -> str:
     reading, loss = found.reading, _loss(found)
+    noise = "" if reading.others else f"noise variance {_noise(found)}"
     if not reading.drift:
-        return f"no drift: the gradient of the loss moves nothing (noise variance {_noise(found)})"
+        return "no drift: the gradient of the loss moves nothing" + (f" ({noise})" if noise else "")
     memory = f" (with all that momentum {_number(reading.ratio)} adds later)" if abs(reading.ratio) > SAME else ""
     drift = _times(abs(reading.drift), found.rate, found.powers["drift"])
     side = "uphill, for a log density: " if found.uphill else ""
-    return f"{side}drift = {drift} x the gradient of {loss}, noise variance {_noise(found)} a step{memory}"
+    return f"{side}drift = {drift} x the gradient of {loss}" + (f", {noise} a step{memory}" if noise else "")
 
 
 def _loss(found: Convention) -> str:
@@ -64,6 +65,11 @@ def _verdict(found: Convention) -> str:
     if not _close(reading.fades, 1.0):
         return (
             f"no law: the variance of the noise anneals, to {_number(reading.fades)} of itself after {LATER} more steps"
+        )
+    if reading.others:
+        return (
+            "it draws from other laws than the normal one, as for a coin or a test, so that no temperature is read; "
+            "the checks judge the law"
         )
     if not reading.variance:
         return "no noise that lasts: an optimiser, which stops at a minimum" if reading.drift else ""

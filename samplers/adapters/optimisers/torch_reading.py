@@ -1,6 +1,7 @@
 """Readings of an optimiser of torch, at chosen gradients and draws: its moves, memory, schedules and generators."""
 
 import dataclasses
+import math
 import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -40,15 +41,50 @@ MANY, FEW = 50, 3
 
 
 class Scripted:
-    """A generator of which the number of a draw decides its value, one for each entry of a parameter of a shape."""
+    """A generator of which the number of a draw decides its value, one for each entry of a parameter of a shape.
+
+    Draws of other laws are counted, and are their medians or nearly so: a coin or a test goes one way.
+    """
+
+    uniforms_are_numbers = True
 
     def __init__(self, draw: Draw, entries: tuple[int, ...] = POSITION.shape) -> None:
         self.draw, self.entries, self.count = draw, entries, 0
+        self.others, self.joint = 0, False
 
     def standard_normal(self, shape: tuple[int, ...]) -> np.ndarray:
         """The next draw."""
         self.count += 1
         return filled(self.draw(self.count - 1), self.entries, shape)
+
+    def _other(self, value: Foreign, shape: tuple[int, ...]) -> np.ndarray:
+        self.others += 1
+        self.joint = self.joint or math.prod(shape) != math.prod(self.entries)
+        return np.broadcast_to(value, shape)
+
+    def uniform(self, low: float, high: float, shape: tuple[int, ...]) -> np.ndarray:
+        """The middle."""
+        return self._other((low + high) / 2, shape)
+
+    def binomial(self, number: int, chance: Foreign, shape: tuple[int, ...]) -> np.ndarray:
+        """The likelier side of a coin."""
+        return self._other(number * (np.asarray(chance) >= 0.5), shape)
+
+    def integers(self, low: int, high: int, shape: tuple[int, ...]) -> np.ndarray:
+        """The one in the middle."""
+        return self._other((low + high) // 2, shape)
+
+    def permutation(self, count: int) -> np.ndarray:
+        """Numbers in their order."""
+        return self._other(np.arange(count), (count,))
+
+    def standard_exponential(self, shape: tuple[int, ...]) -> np.ndarray:
+        """The median."""
+        return self._other(np.log(2.0), shape)
+
+    def standard_gamma(self, mean: float, shape: tuple[int, ...]) -> np.ndarray:
+        """The mean."""
+        return self._other(mean, shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +130,7 @@ class TorchProbe:
             parameter.data.copy_(torch.from_numpy(position).reshape(self.shape))
             parameter.grad = None
             Optimiser(self.kind, self.rate, {}).step(memory, loss)
-        return parameter.detach().numpy().ravel(), memory, Counts(script.count, len(asked))
+        return parameter.detach().numpy().ravel(), memory, Counts(script.count, len(asked), script.others, script.joint)
 
 
 class Entries(NamedTuple):

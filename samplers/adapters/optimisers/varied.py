@@ -129,7 +129,8 @@ def _may_say_what_the_law_is(name: str, readable: bool) -> bool:
 def _is_readable(reading: Reading) -> bool:
     """True if a temperature is read of it."""
     noise = bool(reading.drift and reading.variance) and _is_close(reading.fades, 1.0)
-    return reading.settled and noise and reading.linear and reading.even_noise and reading.gradients == 1
+    one_gradient = reading.gradients == 1 and not reading.others
+    return reading.settled and noise and reading.linear and reading.even_noise and one_gradient
 
 
 def _is_of_decay(name: str) -> bool:

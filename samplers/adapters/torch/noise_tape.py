@@ -26,10 +26,10 @@ class Tape(TorchDispatchMode):
 
     All operations that consume torch's own random numbers carry the tag `nondeterministic_seeded`, below autograd,
     `torch.func` and every Python name that they are imported under. Draws of a law are those of the generator's method
-    for it. A uniform draw is not filled in: it may only be compared with a threshold, which is a coin,
-    `generator.binomial(1, p)`, so that no quadrature meets a jump; unless the generator says that it knows what becomes
-    of one (`uniforms_are_numbers`). Draws under `torch.func.vmap` with `randomness="different"` arrive here with the
-    batch in their shape.
+    for it. A uniform draw is a number of NumPy's own generator, and of one that says that it knows what becomes of it
+    (`uniforms_are_numbers`). For any other it is not filled in: it may only be compared with a threshold, which is a
+    coin, `generator.binomial(1, p)`, so that no quadrature meets a jump. Draws under `torch.func.vmap` with
+    `randomness="different"` arrive here with the batch in their shape.
 
     Args:
         generator: with the methods of `numpy.random.Generator`.
@@ -45,7 +45,7 @@ class Tape(TorchDispatchMode):
         super().__init__()
         self.generator, self.seeds = generator, seeds
         self.uniforms = WeakIdKeyDictionary()
-        self.numbers = getattr(type(generator), "uniforms_are_numbers", False)
+        self.numbers = getattr(type(generator), "uniforms_are_numbers", type(generator) is np.random.Generator)
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
