@@ -147,7 +147,8 @@ class Real(metaclass=_RealType):
         if isinstance(value, Scale):
             return value
         if not is_symbolic(value):
-            return float(value)
+            # a number of torch stands for what its tensor does, which the built-in type drops
+            return value.item() if hasattr(value, "__torch_function__") else float(value)
         return value.item().astype(np.float64)
 
 

@@ -47,7 +47,7 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
     """
     load("torch")
     from sgmcmc_verification.samplers.adapters.optimisers import torch_class, torch_reading
-    from sgmcmc_verification.samplers.adapters.optimisers.torch_optimiser import Optimiser, check_class
+    from sgmcmc_verification.samplers.adapters.optimisers.torch_optimiser import Optimiser, check_class, needs_closure
 
     kind = check_class(reference, value)
     arguments = split(reference, kind, options, 1)
@@ -94,7 +94,8 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
         priors = (there.second_derivative, beside.second_derivative)[: 1 + grouped]
         own = second.second if second and grouped else {}
         optimiser = Optimiser(kind, arguments.name, {**given, **chosen}, own, scheduled)
-        return sampler(target, optimiser, there.rate_of, there.scale, priors, claims, entries, found.frozen)
+        tests = there.reading.others > 0 and needs_closure(kind)
+        return sampler(target, optimiser, there.rate_of, there.scale, priors, claims, entries, found.frozen, tests)
 
     # what a scheduler changes in part, and groups that do not move apart, are options, whose law is judged
     flags = {"scheduled": found.schedule == "in part", "grouped": second is not None}

@@ -36,6 +36,7 @@ from sgmcmc_verification.samplers.adapters.torch.noise_tape import draws_from
 from sgmcmc_verification.samplers.interface.aliases import Estimator, Position, Tree
 from sgmcmc_verification.samplers.interface.claims import Claims
 from sgmcmc_verification.samplers.interface.copied import copied
+from sgmcmc_verification.samplers.interface.sampler import Need
 from sgmcmc_verification.targets.target import Target
 
 
@@ -77,6 +78,7 @@ class OptimiserSampler(TorchMixin):
         claims: what it is held to.
         entries: what it keeps of a parameter.
         frozen: all steps draw the same numbers.
+        tests: it may compare losses with a draw.
     """
 
     target: Target
@@ -87,8 +89,12 @@ class OptimiserSampler(TorchMixin):
     claims: Claims
     entries: Entries
     frozen: bool = False
+    tests: bool = False
 
-    needs = frozenset({"gradient"})
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The parts of an estimate that it reads."""
+        return frozenset({"gradient", "potential"}) if self.tests else frozenset({"gradient"})
 
     def _change(self) -> "Change | None":
         return self._prior if any(prior(axes) for prior in self.priors for axes in (1, 2)) else None
