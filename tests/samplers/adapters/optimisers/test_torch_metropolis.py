@@ -115,7 +115,7 @@ def test_with_a_generator_of_numpy_uniforms_are_numbers():
     law = find_target("gaussian-correlated-2d")
     sampler, rng = of_torch("mine", MALA, {}).build(law), np.random.default_rng(1)
     state = sampler.init(rng, law.example, HostExact(law))
-    ends = [sampler.position(sampler.step(rng, state, 0.7, HostExact(law))) for _ in range(20)]
+    ends = [sampler.position(sampler.step(rng, state, h, HostExact(law))) for h in np.geomspace(0.001, 1.0, 30)]
     stayed = [np.array_equal(end, law.example) for end in ends]
     assert any(stayed)
     assert not all(stayed)
