@@ -63,6 +63,10 @@ class Numbers(np.random.Generator):
     uniforms_are_numbers = True
 
 
+class Nodes(np.random.Generator):
+    """A generator that is not known to know what becomes of its uniforms, as one that walks the nodes of a rule."""
+
+
 FED = {
     "rand": (lambda: torch.rand(3), lambda g: g.uniform(0.0, 1.0, 3)),
     "uniform_": (lambda: torch.empty(3).uniform_(-1.0, 2.0), lambda g: g.uniform(-1.0, 2.0, 3)),
@@ -109,7 +113,7 @@ def test_normal_draws_are_the_given_values(name):
 @pytest.mark.parametrize("name", OTHER_DRAWS)
 def test_any_other_draw_is_named_and_refused(name):
     before = torch.get_rng_state()
-    with pytest.raises(Unintercepted, match="torch aten"), draws_from(np.random.default_rng(0)):
+    with pytest.raises(Unintercepted, match="torch aten"), draws_from(Nodes(np.random.PCG64(0))):
         OTHER_DRAWS[name]()
     assert torch.equal(torch.get_rng_state(), before), "torch drew numbers of its own"
 
@@ -171,8 +175,14 @@ def test_a_uniform_that_is_compared_is_a_coin(compare, chance):
     "use", [lambda u: u + 1, lambda u: u.log(), lambda u: (u < 0.5) & (u < 0.7), lambda u: u < torch.rand(2)]
 )
 def test_a_uniform_that_is_used_otherwise_is_refused(use):
-    with pytest.raises(Unintercepted, match="uniform"), draws_from(np.random.default_rng(0)):
+    with pytest.raises(Unintercepted, match="uniform"), draws_from(Nodes(np.random.PCG64(0))):
         use(torch.rand(2))
+
+
+def test_a_uniform_of_numpys_own_generator_is_a_number():
+    with draws_from(np.random.default_rng(3)):
+        found = torch.rand(2).log()
+    assert np.array_equal(found, np.log(np.random.default_rng(3).uniform(0.0, 1.0, 2)))
 
 
 def test_a_uniform_of_numpy_is_a_coin_and_numpy_is_put_back():
