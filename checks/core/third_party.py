@@ -20,6 +20,7 @@ from sgmcmc_verification.checks.core.bad_input import BadInput
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, source_of
 from sgmcmc_verification.checks.core.likely_mistakes import refuse
 from sgmcmc_verification.checks.core.options import takes_a_target, variants
+from sgmcmc_verification.checks.core.selection import BANANA
 from sgmcmc_verification.checks.core.start_position import of_particles, start_position, start_state
 from sgmcmc_verification.checks.programs.evaluation import evaluated
 from sgmcmc_verification.checks.programs.operations import operation_names
@@ -51,8 +52,6 @@ MANY_DATA, MANY_COORDINATES = 1 << 10, 1_000
 target shows by itself how a sampler counts."""
 REFUSALS = (ValueError, AssertionError, NotImplementedError)
 """What a sampler raises where it says that it is not made for something."""
-BENT = "banana"
-"""A target in the plane that is not Gaussian."""
 TINY = 1e-8
 """Share of the usual step size at which the leading power of a move is read off."""
 
@@ -214,12 +213,9 @@ def _of_several(build: Callable[..., Any], usual: tuple[str, ...], find: Any) ->
     if not several or not takes_a_step(lambda: build(find(several[0])), find(several[0])):
         return usual, ""
     without_data = [name for name in several if find(name).terms is None]
-    more = () if any(find(name).gaussian is None for name in without_data) else (BENT,)
-    return (
-        *several[:1],
-        *more,
-        *several[1:],
-    ), f"positions of one coordinate, at which it raises {one_line(error, 120)}"
+    more = () if any(find(name).gaussian is None for name in without_data) else (BANANA,)
+    note = f"positions of one coordinate, at which it raises {one_line(error, 120)}"
+    return (several[0], *more, *several[1:]), note
 
 
 def operations(build: Callable[[], Any], target: Target) -> tuple[str, ...] | None:

@@ -11,7 +11,7 @@ from sgmcmc_verification.samplers.adapters.optimisers.arguments import Arguments
 from sgmcmc_verification.samplers.adapters.optimisers.convention import Convention, solve
 from sgmcmc_verification.samplers.adapters.optimisers.reading import SAME, Probe, takes
 from sgmcmc_verification.samplers.adapters.optimisers.sentence import sentence
-from sgmcmc_verification.samplers.adapters.optimisers.varied import held_to, varied
+from sgmcmc_verification.samplers.adapters.optimisers.varied import convention_at, varied
 from sgmcmc_verification.samplers.interface.aliases import Options
 from sgmcmc_verification.samplers.interface.claims import Claims, Composite, Source, StationaryLaw
 from sgmcmc_verification.samplers.interface.sampler import Sampler
@@ -65,24 +65,23 @@ def of_torch(reference: str, value: Foreign, options: Options) -> Adapted:
         idle=torch_reading.without_gradient(probe, found.rate, given),
         burn_in=arguments.burn_in,
         moved=others.moved,
+        alike=torch_reading.treats_alike(probe, rate, given),
     )
-    found = dataclasses.replace(found, alike=torch_reading.treats_alike(probe, rate, given))
 
     @functools.cache
     def at(chosen: Chosen) -> tuple[Convention, Convention, torch_reading.Entries, Foreign]:
         """The conventions of both groups, the entries that are kept and the class of the sampler at some options."""
         own = dict(chosen)
-        values, made_with = {**arguments.values, **own}, {**given, **own}
-        there, beside = found, found
-        if own:
-            there = held_to(found, solve(probe, rate, values, arguments.asked, made_with), own)
+        made_with = {**given, **own}
+        there = beside = convention_at(probe, found, arguments, own)
         if second is not None:
-            group = {**made_with, **second.second}
-            beside = solve(probe, there.rate, {**values, **second.second}, arguments.asked, group)
+            values, group = {**arguments.values, **own, **second.second}, {**made_with, **second.second}
+            beside = solve(probe, there.rate, values, arguments.asked, group)
+        alike = torch_reading.treats_alike(probe, rate, made_with) if own else found.alike
         entries = torch_reading.entries_of(probe, rate, made_with)
         elementwise = (
             there.reading.independent
-            and torch_reading.treats_alike(probe, rate, made_with)
+            and alike
             and not entries.scalars
             and torch_reading.moves_matrices_as_vectors(probe, there.rate, made_with)
         )
@@ -148,12 +147,7 @@ def of_optax(reference: str, value: Foreign, options: Options) -> Adapted:
         moved=others.moved,
     )
 
-    @functools.cache
-    def at(chosen: Chosen) -> Convention:
-        own = dict(chosen)
-        if not own:
-            return found
-        return held_to(found, solve(probe, rate, {**arguments.values, **own}, arguments.asked, {**given, **own}), own)
+    at = functools.cache(lambda chosen: convention_at(probe, found, arguments, dict(chosen)))
 
     def build(target: Target, *, scheduled: bool = False, **chosen: Foreign) -> Sampler:
         del target

@@ -176,8 +176,7 @@ def read(probe: Probe, rate: float, options: Options) -> Reading:
     if count.others:  # a coin that goes one way moves all coordinates
         move = move - move[REST]
     drift, decay = -move[ONE], -move[DECAY]
-    size = np.abs(move).max()
-    linear = bool(np.allclose([move[TWO], move[MINUS]], [2 * move[ONE], -move[ONE]], atol=SAME * size))
+    linear = _is_linear(move)
     _, large, _, _, _ = _settle(probe, rate, options, LARGE)
     noise, ratio = _noise(probe, memory, draws)
     later = probe.copy(memory)
@@ -204,12 +203,22 @@ def read(probe: Probe, rate: float, options: Options) -> Reading:
     )
 
 
+def is_close(a: float, b: float) -> bool:
+    """True for numbers that are to be the same."""
+    return abs(a - b) <= SAME * max(abs(a), abs(b))
+
+
+def _is_linear(move: np.ndarray) -> bool:
+    """True if moves are proportional to the gradient."""
+    proportional = [2 * move[ONE], -move[ONE]]
+    return bool(np.allclose([move[TWO], move[MINUS]], proportional, atol=SAME * np.abs(move).max()))
+
+
 def moments(probe: Probe, rate: float, options: Options) -> tuple[float, float, float] | None:
     """Drift, decay and variance; None if moves do not settle, or if they are not those of Langevin's equation."""
     memory, move, _, count, settled = _settle(probe, rate, options, 1.0)
-    drift, size = float(-move[ONE]), np.abs(move).max()
-    linear = np.allclose([move[TWO], move[MINUS]], [2 * move[ONE], -move[ONE]], atol=SAME * size)
-    noise, _ = _noise(probe, memory, count.draws) if settled and linear else (np.zeros(1), 0.0)
+    drift = float(-move[ONE])
+    noise, _ = _noise(probe, memory, count.draws) if settled and _is_linear(move) else (np.zeros(1), 0.0)
     if not drift or not noise.any() or not np.allclose(noise, noise[REST], rtol=SAME, atol=0.0):
         return None
     return drift, _exact(float(-move[DECAY]), drift), float(noise[REST])

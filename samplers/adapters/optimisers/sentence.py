@@ -3,7 +3,7 @@
 import math
 
 from sgmcmc_verification.samplers.adapters.optimisers.convention import Convention
-from sgmcmc_verification.samplers.adapters.optimisers.reading import LATER, SAME
+from sgmcmc_verification.samplers.adapters.optimisers.reading import LATER, SAME, is_close
 
 KNOWN = {
     math.sqrt(2): "sqrt(2)",
@@ -62,7 +62,7 @@ def _verdict(found: Convention) -> str:
         )
     if reading.draws_first and not reading.draws:
         return "no law: numbers are drawn in the first step only, and used again in every later one"
-    if not _close(reading.fades, 1.0):
+    if not is_close(reading.fades, 1.0):
         return (
             f"no law: the variance of the noise anneals, to {_number(reading.fades)} of itself after {LATER} more steps"
         )
@@ -89,7 +89,7 @@ def _verdict(found: Convention) -> str:
         return _preconditioned(found)
     if not found.consistent:
         return _no_temperature(found)
-    if not _close(found.temperature, found.claimed):
+    if not is_close(found.temperature, found.claimed):
         return _other_temperature(found)
     with_data = "" if found.data == 1 else f" with N = {_number(found.data)}"
     return f"Langevin at temperature {_number(found.temperature)} of the summed potential{with_data}"
@@ -174,7 +174,7 @@ def _other_temperature(found: Convention) -> str:
 def _prior(found: Convention) -> str:
     reading = found.reading
     if not (found.prior or found.matrix_prior) or not reading.variance:
-        return "" if found.claimed_prior is None or _close(found.claimed_prior, 0.0) else _claimed_prior(found)
+        return "" if found.claimed_prior is None or is_close(found.claimed_prior, 0.0) else _claimed_prior(found)
     if not found.prior:
         return (
             "the weights of matrices alone decay: their prior N(0, 1/p) of precision p = "
@@ -194,20 +194,20 @@ def _prior(found: Convention) -> str:
     decay = found.options.get("weight_decay")
     how = "a term of the decay of the weights"
     if isinstance(decay, int | float) and decay:
-        inside = _close(reading.decay, decay * abs(reading.drift))
+        inside = is_close(reading.decay, decay * abs(reading.drift))
         how = f"weight decay {_number(decay)}, " + (
             "added to the gradient" if inside else f"decoupled ({_times(reading.decay / decay, found.rate, 1.0)} x it)"
         )
     text = f"{how}: the prior N(0, 1/p) of precision p = {_number(found.prior)}"
     text += "" if found.data == 1 else f" ({_number(found.prior / found.data)} N)"
-    if not _close(found.prior, found.matrix_prior):
+    if not is_close(found.prior, found.matrix_prior):
         text += f" for vectors, {_number(found.matrix_prior)} for matrices"
     return text + (_claimed_prior(found) if found.claimed_prior is not None else "")
 
 
 def _claimed_prior(found: Convention) -> str:
     claimed = found.claimed_prior or 0.0
-    return "" if _close(claimed, found.prior) else f", where {_number(claimed)} is claimed"
+    return "" if is_close(claimed, found.prior) else f", where {_number(claimed)} is claimed"
 
 
 def _remarks(found: Convention) -> list[str]:
@@ -236,16 +236,12 @@ def _remarks(found: Convention) -> list[str]:
     return remarks
 
 
-def _close(a: float, b: float) -> bool:
-    return abs(a - b) <= SAME * max(abs(a), abs(b)) or max(abs(a), abs(b)) < 1e-300
-
-
 def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 and abs(value - round(value)) < SAME * abs(value) else f"{value:.4g}"
 
 
 def _factor(value: float) -> str:
-    return next((text for number, text in KNOWN.items() if _close(value, number)), _number(value))
+    return next((text for number, text in KNOWN.items() if is_close(value, number)), _number(value))
 
 
 def _raised(name: str, power: float) -> str:
@@ -259,7 +255,7 @@ def _times(value: float, rate: float, power: float | None) -> str:
     if power is None or power == 0:
         return _number(value)
     share, lr = value / rate**power, _raised("lr", power)
-    if _close(share, 1.0):
+    if is_close(share, 1.0):
         return lr
     inverse = 1 / share
     if inverse > 1 and abs(inverse - round(inverse)) < SAME * inverse:

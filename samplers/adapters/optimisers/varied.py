@@ -7,7 +7,6 @@ optimisers need no run.
 
 import dataclasses
 import math
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from sgmcmc_verification.samplers.adapters.common import Foreign
@@ -17,8 +16,16 @@ from sgmcmc_verification.samplers.adapters.optimisers.convention import (
     SPREADS,
     Convention,
     is_positive_number,
+    solve,
 )
-from sgmcmc_verification.samplers.adapters.optimisers.reading import SAME, Probe, Reading, decay_ratio, moments, takes
+from sgmcmc_verification.samplers.adapters.optimisers.reading import (
+    Probe,
+    Reading,
+    decay_ratio,
+    is_close,
+    moments,
+    takes,
+)
 from sgmcmc_verification.samplers.interface.aliases import Options
 
 OF_DECAY = ("decay", "l2", "reg", "wd", "penalty")
@@ -53,7 +60,7 @@ def varied(probe: Probe, found: Convention, arguments: Arguments) -> Varied:
     """
     judged: dict[str, tuple[Foreign, ...]] = {}
     moved, notes = [], []
-    right = _is_close(found.temperature, found.claimed)
+    right = is_close(found.temperature, found.claimed)
     if _is_readable(found.reading) and found.consistent and not right:
         return Varied({}, (), ())  # no sampler of its law at the values that it has
     readable = _is_readable(found.reading) and right
@@ -88,13 +95,17 @@ def other_values(default: Foreign) -> tuple[Foreign, ...]:
     return (default / 2, (1 + default) / 2) if 0.5 <= default < 1 else (2 * default, default / 2)
 
 
-def held_to(found: Convention, other: Convention, names: Iterable[str]) -> Convention:
+def convention_at(probe: Probe, found: Convention, arguments: Arguments, own: Options) -> Convention:
     """The convention at other values of some options with the prior that it had, unless they say what the prior is.
 
     A decay that is no part of the gradient stays what it was whatever else changes, and so does the prior that it is.
     """
-    decoupled = _is_close(other.reading.decay / other.rate, found.reading.decay / found.rate)
-    if other.claimed_prior is not None or decoupled or any(_is_of_decay(name) for name in names):
+    if not own:
+        return found
+    values, given = {**arguments.values, **own}, {**arguments.given, **own}
+    other = solve(probe, arguments.rate, values, arguments.asked, given)
+    decoupled = is_close(other.reading.decay / other.rate, found.reading.decay / found.rate)
+    if other.claimed_prior is not None or decoupled or any(_is_of_decay(name) for name in own):
         return other
     return dataclasses.replace(other, prior=found.prior, matrix_prior=found.matrix_prior)
 
@@ -108,17 +119,17 @@ def _keeps_its_law(probe: Probe, found: Convention, given: Options, name: str, v
     drift, decay, variance = there
     data = value if name == found.data_name and found.data != 1 else found.data
     claimed = value if name == found.temperature_name else found.claimed
-    if not _is_close(variance / (2 * abs(drift)) * data / claimed, found.temperature / found.claimed):
+    if not is_close(variance / (2 * abs(drift)) * data / claimed, found.temperature / found.claimed):
         return False
     pairs = [(data / claimed * decay / abs(drift), found.prior)]
     if found.matrix_prior:
         pairs.append((data / claimed * decay_ratio(probe.of_matrices(), found.rate, options), found.matrix_prior))
     if name in SPREADS and is_positive_number(value):
         factor = float(value) ** SPREADS[name] / (found.claimed_prior or math.inf)
-        return all(_is_close(prior, factor * before) for prior, before in pairs)
-    if _is_of_decay(name) or _is_close(decay, found.reading.decay):
+        return all(is_close(prior, factor * before) for prior, before in pairs)
+    if _is_of_decay(name) or is_close(decay, found.reading.decay):
         return True
-    return all(_is_close(prior, before) for prior, before in pairs)
+    return all(is_close(prior, before) for prior, before in pairs)
 
 
 def _may_say_what_the_law_is(name: str, readable: bool) -> bool:
@@ -128,14 +139,10 @@ def _may_say_what_the_law_is(name: str, readable: bool) -> bool:
 
 def _is_readable(reading: Reading) -> bool:
     """True if a temperature is read of it."""
-    noise = bool(reading.drift and reading.variance) and _is_close(reading.fades, 1.0)
+    noise = bool(reading.drift and reading.variance) and is_close(reading.fades, 1.0)
     one_gradient = reading.gradients == 1 and not reading.others
     return reading.settled and noise and reading.linear and reading.even_noise and one_gradient
 
 
 def _is_of_decay(name: str) -> bool:
     return any(part in name for part in OF_DECAY)
-
-
-def _is_close(a: float, b: float) -> bool:
-    return abs(a - b) <= SAME * max(abs(a), abs(b))
