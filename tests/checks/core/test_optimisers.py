@@ -31,12 +31,12 @@ class Raises(torch.optim.SGD):
         super().__init__(params, lr)
     def step(self):
         raise RuntimeError("sparse gradients are not supported")
-class Gamma(torch.optim.SGD):
+class Cauchy(torch.optim.SGD):
     def __init__(self, params, lr=1e-3):
         super().__init__(params, lr)
     def step(self):
         for p in self.param_groups[0]["params"]:
-            p.grad.add_(torch.empty_like(p).exponential_())
+            p.grad.add_(torch.empty_like(p).cauchy_())
         super().step()
 def number(learning_rate):
     return 3.0 * learning_rate
@@ -65,7 +65,7 @@ MISTAKES = (
     ("torch:FILE:Names", {}, "none of its arguments (rate) is a learning rate"),
     ("torch:FILE:Needs", {}, "needs a value: --option cycle=VALUE"),
     ("torch:FILE:Raises", {}, "sparse gradients are not supported at"),
-    ("torch:FILE:Gamma", {}, "cannot take a step (Unintercepted: torch aten.exponential_"),
+    ("torch:FILE:Cauchy", {}, "cannot take a step (Unintercepted: torch aten.cauchy_"),
     ("optax:optax.sgdd", {}, "has no attribute 'sgdd'"),
     ("optax:optax.clip", {}, "none of its arguments (max_delta) is"),
     ("optax:FILE:number", {}, "it returns a "),
