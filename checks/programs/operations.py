@@ -46,6 +46,15 @@ def operation_names(jaxpr: Any) -> Iterator[str]:
             yield from operation_names(inner)
 
 
+def rounds_to_single(jaxpr: Any) -> bool:
+    """True if some operation of a program makes numbers in single precision."""
+    single = lambda v: getattr(v.aval, "dtype", None) == np.float32
+    return any(
+        any(map(single, equation.outvars)) or any(map(rounds_to_single, subjaxprs(equation.params)))
+        for equation in jaxpr.eqns
+    )
+
+
 def operations_and_numbers(program: core.ClosedJaxpr) -> Iterator[str | float]:
     """The same, each name followed by the numbers that are written into the program; those that it holds come first."""
     yield from (np.asarray(value).item() for value in program.consts if _is_number(value))

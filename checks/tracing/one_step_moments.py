@@ -1,7 +1,9 @@
 """Mean and covariance of one step, by quadrature over its draws."""
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from sgmcmc_verification.checks.core.candidate import Subject
@@ -29,38 +31,56 @@ def one_step_moments(subject: Subject, target: Target, points: np.ndarray):
 
 def moments_of(step: JaxStep | HostStep, points: np.ndarray, hs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """E[z'] - z (k, P, n) and E[(z' - z)(z' - z)^T] (k, P, n, n) of one step of each size from `points`."""
+    # A step of a host is a call in Python, of which a rule with the nodes of several normals makes thousands.
+    if isinstance(step, HostStep):
+        try:
+            return _of_quadratic_steps(step.normals(points[0], hs[0]), step.ends, points, hs)
+        except OutOfReach:
+            pass
     try:
         moments = [step.moments(points, h) for h in hs]
     except OutOfReach:
         if not isinstance(step, JaxStep):
             raise
-        return _few_points(step, points[:FEW], hs)
+        step.require_gaussian()
+        ends = jax.jit(jax.vmap(lambda z, xi, h: step.run(z, xi, h)[0], in_axes=(None, 0, None)))
+        return _of_quadratic_steps(step.noise_size, ends, points[:FEW], hs)
     return np.array([m.increment for m in moments]), np.array([m.square for m in moments])
 
 
-def _few_points(step: JaxStep, points: np.ndarray, hs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same moments at many normals, by the rule of degree 5: exact for a step that is quadratic in its noise.
+def _of_quadratic_steps(
+    normals: int, ends: Callable[..., Any], points: np.ndarray, hs: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same moments by the rule of degree 5, exact for steps that are quadratic in their noise.
+
+    Args:
+        normals: k, of one step.
+        ends: z (n,), draws (M, k) and a step size -> z' (M, n).
+        points: (P, n).
+        hs: step sizes.
 
     Raises:
-        OutOfReach: if it is not, or draws something else than normals.
+        OutOfReach: if the steps are not quadratic in their noise, or have too many normals.
     """
-    step.require_gaussian()
+    if normals == 0:
+        raise OutOfReach("the step draws nothing")
     try:
-        nodes, weights = symmetric_rule(step.noise_size, 5)
+        nodes, weights = symmetric_rule(normals, 5)
     except ValueError:
-        raise OutOfReach(f"{step.noise_size} normals a step are too many for quadrature") from None
-    e = jnp.cos(2.3 * jnp.arange(step.noise_size) + 0.9)
-
-    @jax.jit
-    def at(z: jax.Array, h: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        move = lambda xi: step.run(z, xi, h)[0] - z
-        moves = jax.vmap(move)(jnp.asarray(nodes))
-        third = move(3 * e) - 3 * move(2 * e) + 3 * move(e) - move(0 * e)
-        scaled = jnp.asarray(weights)[:, None] * moves
-        return scaled.sum(axis=0), scaled.T @ moves, jnp.abs(third).max() / (1e-300 + jnp.abs(move(e)).max())
-
-    found = [[at(jnp.asarray(z), jnp.asarray(h)) for z in points] for h in hs]
-    mean, square, gap = (np.array([[np.asarray(row[i]) for row in level] for level in found]) for i in range(3))
-    if not gap.max() <= 1e-9:
-        raise OutOfReach(f"{step.noise_size} normals a step, in which it is not quadratic, are too many for quadrature")
-    return mean, square
+        raise OutOfReach(f"{normals} normals a step are too many for quadrature") from None
+    # Along a generic direction the third differences of a quadratic map are zero, and on both sides of 0: signs of
+    # normals are no polynomial.
+    e = np.cos(2.3 * np.arange(normals) + 0.9)
+    along = np.arange(-1, 4)[:, None] * e
+    mean, square = [], []
+    for h in hs:
+        for z in points:
+            moves = np.asarray(ends(z, np.concatenate([nodes, along]), h)) - z
+            line = moves[len(nodes) :]
+            if not np.abs(np.diff(line, 3, axis=0)).max() <= 1e-9 * (1e-300 + np.abs(line[2]).max()):
+                raise OutOfReach(f"{normals} normals a step, in which it is not quadratic, are too many for quadrature")
+            moves = moves[: len(nodes)]
+            mean.append(weights @ moves)
+            square.append((weights[:, None] * moves).T @ moves)
+    shape = (len(hs), len(points))
+    return np.reshape(mean, (*shape, -1)), np.reshape(square, (*shape, *square[0].shape))

@@ -348,6 +348,32 @@ class HostStep:
             raise Unintercepted(f"the step asks for a generator of NumPy ({one_line(error)}{place(error)})") from error
         return host_ravel(self.sampler.unpack(state)), host_ravel(self.sampler.position(state))
 
+    def normals(self, z: np.ndarray, h: float) -> int:
+        """The number of normals that a step from z (n,) draws.
+
+        Raises:
+            OutOfReach: if it draws from another law.
+        """
+        counter = ScriptedGenerator(np.zeros(0))
+        try:
+            self.once(counter, z, h)
+        except Unintercepted as error:
+            raise OutOfReach(f"the step draws from a law that is not normal: {error}") from None
+        return counter.used
+
+    def ends(self, z: np.ndarray, draws: np.ndarray, h: float) -> np.ndarray:
+        """z' (M, n) of steps from z (n,) with the normals of each row (M, k); raises as `normals`."""
+        found = []
+        for e in draws:
+            generator = ScriptedGenerator(e)
+            try:
+                found.append(self.once(generator, z, h)[0])
+            except Unintercepted as error:
+                raise OutOfReach(f"the step draws from a law that is not normal: {error}") from None
+            if generator.used != len(e):
+                raise OutOfReach("how many normals the step draws depends on their values")
+        return np.stack(found)
+
     def moments(self, points: np.ndarray, h: float) -> StepMoments:
         """Expectations over the noise of one step from each of `points` (P, n), by walking all branches."""
         rows = []
@@ -376,12 +402,11 @@ class HostStep:
     def _affine(self, read, h: float) -> Affine:
         """Affine map of z and the noise that `read(z', position')` makes of one step."""
         start = np.asarray(self.template.flat, np.float64)
+        normals = self.normals(start, h)
         try:
-            counter = ScriptedGenerator(np.zeros(0))
-            self.once(counter, start, h)
             one = lambda s, e: read(*self.once(ScriptedGenerator(e), s, h))
             push = lambda states, draws: np.stack([one(s, e) for s, e in zip(states, draws, strict=True)])
-            return fit_affine(push, start, counter.used, 1.0)
+            return fit_affine(push, start, normals, 1.0)
         except Unintercepted as error:
             raise OutOfReach(f"the step draws from a law that is not normal: {error}") from None
 

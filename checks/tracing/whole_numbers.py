@@ -15,6 +15,8 @@ from sgmcmc_verification.checks.programs.operations import subjaxprs
 
 LEAST, MOST = 2, 10**12
 """Numbers that are looked for; smaller ones are met by any run."""
+BOUNDS = {2**31 - 1, 2**31, 2**32 - 1, 2**32}
+"""Bounds of types, at which counts stop that must not overflow: no run gets there."""
 FEW = 6
 """Numbers of which products are formed too, as in `count // 1000 > 50`; words that are looked at."""
 WORD = re.compile(r"[A-Za-z_][\w./-]{1,30}")
@@ -45,7 +47,7 @@ def _function(step: Callable[..., Any]) -> Any:
 
 
 def _near(numbers: Iterable[Any]) -> tuple[int, ...]:
-    whole = sorted({int(n) for n in numbers if LEAST <= n <= MOST and n == int(n)})
+    whole = sorted({int(n) for n in numbers if LEAST <= n <= MOST and n == int(n)} - BOUNDS)
     several = [a * b for a, b in itertools.combinations_with_replacement(whole[-FEW:], 2) if a * b <= MOST]
     return tuple(sorted({n + k for n in (*whole, *several) for k in (-1, 0, 1)}))
 

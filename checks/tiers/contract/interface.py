@@ -701,6 +701,9 @@ def movement(case: Case, seed: int) -> Finding:
         found = _standstill(np.array(path), dim)
         if not found:
             break
+    moves = int(np.sum(np.any(np.diff(path, axis=0) != 0, axis=1)))
+    if found and 0 < moves < dim:
+        raise Inconclusive(f"{moves} of {len(path) - 1} steps move the position: too few for {dim} directions")
     return _count(case, found, f"all {path[0].size} coordinates move and stay finite")
 
 

@@ -130,7 +130,8 @@ class TorchProbe:
             parameter.data.copy_(torch.from_numpy(position).reshape(self.shape))
             parameter.grad = None
             Optimiser(self.kind, self.rate, {}).step(memory, loss)
-        return parameter.detach().numpy().ravel(), memory, Counts(script.count, len(asked), script.others, script.joint)
+        end = parameter.detach().numpy().flatten()  # a copy: later steps change the parameter in place
+        return end, memory, Counts(script.count, len(asked), script.others, script.joint)
 
 
 class Entries(NamedTuple):

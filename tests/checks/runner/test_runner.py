@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import pytest
 
 from sgmcmc_verification.checks.core.candidate import Subject
@@ -25,6 +26,8 @@ from sgmcmc_verification.checks.tiers.contract.interface import (
 )
 from sgmcmc_verification.checks.tiers.invariance.end_points import MOVING
 from sgmcmc_verification.samplers.entry import TIERS, Row
+from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source
+from sgmcmc_verification.samplers.interface.from_step import simple_sampler
 from sgmcmc_verification.samplers.overdamped.sgld import SGLD
 from sgmcmc_verification.samplers.registry import SAMPLERS, sampler_row
 from sgmcmc_verification.targets.registry import FINITE, TARGETS, target
@@ -210,6 +213,18 @@ def test_contract_sees_the_planted_defect(sampler, run, where, words):
     result = execute(run, subject_of(sampler), where, 1)
     assert result.verdict == "fail"
     assert words in result.reason
+
+
+def moves_rarely(key, x, step_size, estimator):
+    move, test = jax.random.split(key)
+    return x + jnp.where(jax.random.uniform(test) < 0.01, 0.1, 0.0) * jax.random.normal(move, x.shape)
+
+
+def test_of_few_moves_it_is_not_said_in_which_directions_they_go():
+    rare = simple_sampler(moves_rarely, claims=Claims(Source("", "own"), ExactLaw()))
+    result = execute(movement, subject_of(rare), "gaussian-50d", 1)
+    assert result.verdict == "inconclusive"
+    assert "steps move the position: too few for 50 directions" in result.reason
 
 
 def test_what_is_out_of_reach_says_which_obligations_stay_open():

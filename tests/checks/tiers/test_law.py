@@ -252,6 +252,18 @@ def test_the_claimed_closed_form_is_compared():
     assert run(stationary_covariance, euler(law=right_law, noise=1 + 1e-8), LINE).verdict == "fail"
 
 
+@pytest.mark.parametrize(("noise", "verdict"), [(1.0, "pass"), (1 + 1e-4, "fail")])
+def test_a_step_size_that_is_rounded_to_single_precision_has_no_other_law(noise, verdict):
+    def step(key, x, h, estimator):
+        h = jnp.asarray(h, jnp.float32).astype(x.dtype)
+        gradient = estimator.estimate(key, (), x)[0].gradient
+        return x - h * gradient + noise * jnp.sqrt(2 * h) * jax.random.normal(key, x.shape)
+
+    claims = Claims(SOURCE, StationaryLaw(order=1), StationaryMoments(right_law))
+    rounded = Subject(Row("local", lambda _: simple_sampler(step, claims=claims), step_size=0.1))
+    assert run(stationary_covariance, rounded, LINE).verdict == verdict
+
+
 def test_noise_that_is_not_compensated_still_vanishes_with_the_step():
     result = run(gradient_noise_limit, reference("sgld"), PLANE)
     assert result.verdict == "pass", result.reason

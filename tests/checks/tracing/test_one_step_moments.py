@@ -78,6 +78,52 @@ def test_too_many_normals_for_any_rule_are_out_of_reach():
         moments_of(step_map(subject(Many(), PLANE.name), PLANE), POINTS, np.array([0.1]))
 
 
+class OnHost:
+    """x' = x - h g + sqrt(2 h) (e_1 + e_2) / sqrt(2) + h e_1 e_2, counting its steps; or with another noise."""
+
+    backend = "host"
+
+    def __init__(self, noise=None):
+        self.noise, self.steps = noise, 0
+
+    def step(self, rng, x, step_size, estimator):
+        self.steps += 1
+        g = np.asarray(estimator.estimate(rng, (), x)[0].gradient)
+        if self.noise is not None:
+            return x - step_size * g + np.sqrt(2 * step_size) * self.noise(rng, x.shape)
+        one, two = rng.standard_normal(x.shape), rng.standard_normal(x.shape)
+        return x - step_size * g + np.sqrt(step_size) * (one + two) + step_size * one * two
+
+    def moments(self, x, h):
+        """By the closed form."""
+        mean = -h * PLANE.gaussian.precision @ (x - PLANE.gaussian.mean)
+        return mean, np.outer(mean, mean) + (2 * h + h**2 * (self.noise is None)) * np.eye(2)
+
+
+def signs(rng, shape):
+    return np.where(rng.standard_normal(shape) >= 0, 1.0, -1.0)
+
+
+def coins(rng, shape):
+    return 2.0 * rng.integers(0, 2, size=shape) - 1
+
+
+@pytest.mark.parametrize("noise", [None, signs, coins], ids=["normals", "signs of normals", "coins"])
+def test_moments_of_a_step_in_python_are_exact(noise):
+    candidate, h = OnHost(noise), 0.1
+    mean, square = moments_of(step_map(subject(candidate, PLANE.name), PLANE), POINTS, np.array([h]))
+    for j in range(len(POINTS)):
+        expected = candidate.moments(POINTS[j], h)
+        np.testing.assert_allclose(mean[0, j], expected[0], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(square[0, j], expected[1], rtol=1e-12, atol=1e-12)
+
+
+def test_a_step_in_python_that_is_quadratic_in_its_normals_is_taken_few_times():
+    candidate = OnHost()
+    moments_of(step_map(subject(candidate, PLANE.name), PLANE), POINTS, np.array([0.1]))
+    assert candidate.steps < 50 * len(POINTS)  # 6^4 nodes of a product of rules
+
+
 def test_step_sizes_are_the_usual_one_and_its_halvings():
     mine = subject(Quadratic(3), PLANE.name, step_size=0.2)
     hs = step_sizes(mine, PLANE)

@@ -26,6 +26,13 @@ def test_numbers_of_python_are_found_with_what_it_encloses_and_without_small_one
     assert 1 not in of_step(lambda rng, state, h: state + 1)
 
 
+def test_bounds_of_types_are_left_out():
+    def step(rng, state, h):
+        return min(state + 1, 2147483647) % 4294967295
+
+    assert not any(n > 2**30 for n in of_step(step))
+
+
 FROZEN = ("bias", "embed")
 
 

@@ -30,7 +30,31 @@ class Summed:
         return Kept(x + move, state.kept + move)
 
 
+class Walkers:
+    """Differential evolution of four: x_i + 1.5 (x_j - x_k) and some noise, taken or left in turn; round-off grows."""
+
+    def __init__(self, noise=lambda e: e):
+        self.noise = noise
+
+    def position(self, state):
+        return state[0]
+
+    def init(self, key, position, estimator):
+        return position + jnp.arange(4.0, dtype=position.dtype)[:, None]
+
+    def step(self, key, state, step_size, estimator):
+        energy = lambda y: estimator.estimate(key, (), y)[0].potential
+        for i in range(4):
+            jump, test = jax.random.split(jax.random.fold_in(key, i))
+            y = state[i] + 1.5 * (state[(i + 1) % 4] - state[(i + 2) % 4])
+            y = y + jnp.sqrt(2 * jnp.asarray(step_size, y.dtype)) * self.noise(normal(jump, y))
+            taken = jnp.log(jax.random.uniform(test, (), y.dtype)) < energy(state[i]) - energy(y)
+            state = state.at[i].set(jnp.where(taken, y, state[i]))
+        return state
+
+
 OTHER = {
+    "walkers with half of the noise in float32": Walkers(lambda e: (0.5 if single(e) else 1.0) * e),
     "half of the noise in float32": Euler(noise=lambda e: (0.5 if single(e) else 1.0) * e),
     "positions kept in bfloat16 where they are in float32": Euler(
         end=lambda x: x.astype(jnp.bfloat16).astype(x.dtype) if single(x) else x
@@ -44,6 +68,7 @@ OTHER = {
     "normals of their own in float32, without tails": Euler(noise=lambda e: jnp.clip(e, -1.5, 1.5) if single(e) else e),
 }
 SAME = {
+    "walkers whose differences grow": Walkers(),
     "Euler": Euler(),
     "a momentum": Underdamped(),
     "MALA": MALA(),
@@ -79,6 +104,15 @@ class WalkOnHost:
         y = x.copy()
         y += math.sqrt(2 * step_size) * rng.standard_normal(x.shape, dtype=x.dtype)
         return y if math.log(1 - rng.random()) < energy(x) - energy(y) else x
+
+
+class MapOnHost:
+    """A map that enlarges differences threefold in each step, and folds them back."""
+
+    backend = "host"
+
+    def step(self, rng, x, step_size, estimator):
+        return (np.abs((3 * x + 4) % 4 - 2) + 0 * rng.standard_normal(x.shape)).astype(x.dtype)
 
 
 class SliceOnHost:
@@ -154,6 +188,7 @@ SAME |= {
     "NumPy: Euler": OnHost(),
     "NumPy: Metropolis' walk in place": WalkOnHost(),
     "NumPy: slices": SliceOnHost(),
+    "NumPy: a map whose differences grow": MapOnHost(),
     "NumPy: float64 inside": InDoubleInside(),
     "NumPy: a gradient summed in float64": OnHost(drift=lambda g, x: np.sum(g[None], 0, np.float64).astype(x.dtype)),
 }

@@ -50,6 +50,25 @@ def test_what_an_optimiser_remembers_is_told_from_constants_room_and_counts():
     assert found.scalars == ("xi",)
 
 
+class KeptNoise(torch.optim.Optimizer):
+    """The scheme of Leimkuhler and Matthews, which moves by the draws of two steps."""
+
+    def __init__(self, params, lr=1e-3):
+        super().__init__(params, {"lr": lr})
+
+    @torch.no_grad()
+    def step(self):
+        h = self.param_groups[0]["lr"]
+        for p in self.param_groups[0]["params"]:
+            old = self.state[p].setdefault("noise", torch.randn_like(p))
+            self.state[p]["noise"] = new = torch.randn_like(p)
+            p.add_(-h * p.grad + math.sqrt(h / 2) * (old + new))
+
+
+def test_a_draw_that_is_kept_for_one_step_is_remembered():
+    assert entries_of(TorchProbe(KeptNoise, "lr"), 1e-3, {}).remembered == ("noise",)
+
+
 def test_a_thermostat_has_no_convention_and_is_not_read_for_long():
     found = of_torch("mine", Thermostat, {"num_data": 100})
     assert "no convention is read" in found.sentence
