@@ -34,7 +34,7 @@ def moments_of(step: JaxStep | HostStep, points: np.ndarray, hs: np.ndarray) -> 
     # A step of a host is a call in Python, of which a rule with the nodes of several normals makes thousands.
     if isinstance(step, HostStep):
         try:
-            return _of_quadratic_steps(step.normals(points[0], hs[0]), step.ends, points, hs)
+            return _of_quadratic_steps(step.normals(points[0], hs[0]), lambda *at: step.ends(*at)[0], points, hs)
         except OutOfReach:
             pass
     try:

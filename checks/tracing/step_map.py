@@ -18,7 +18,7 @@ from sgmcmc_verification.checks.core.check import NOT_TRACED, Inconclusive, NotA
 from sgmcmc_verification.checks.core.error_origin import RAISED, one_line, place
 from sgmcmc_verification.checks.core.start_position import start_state
 from sgmcmc_verification.checks.numerics.observables import observables
-from sgmcmc_verification.checks.numerics.quadrature import noise_rule
+from sgmcmc_verification.checks.numerics.quadrature import noise_rule, symmetric_rule
 from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
 from sgmcmc_verification.checks.tracing.live_leaves import live_leaves
 from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record, require_fed
@@ -31,6 +31,8 @@ CHUNK = 400_000
 """Largest number of (point, noise node) pairs that one call evaluates."""
 
 
+NODES, WALKED = 6, 300
+"""Nodes for each draw of a step in Python, and the most nodes of a product of rules, each of which is such a step."""
 BLOCK = 128
 """Points that one call evaluates."""
 ROWS = 16
@@ -322,7 +324,7 @@ class HostStep:
     sampler: Any
     estimator: Any
     template: Any
-    points: int = 6
+    points: int = NODES
     subject: Subject | None = None
 
     @property
@@ -361,35 +363,57 @@ class HostStep:
             raise OutOfReach(f"the step draws from a law that is not normal: {error}") from None
         return counter.used
 
-    def ends(self, z: np.ndarray, draws: np.ndarray, h: float) -> np.ndarray:
-        """z' (M, n) of steps from z (n,) with the normals of each row (M, k); raises as `normals`."""
+    def ends(self, z: np.ndarray, draws: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """z' (M, n) and positions (M, d) after steps from z (n,) with the normals of each row (M, k).
+
+        Raises as `normals`.
+        """
         found = []
         for e in draws:
             generator = ScriptedGenerator(e)
             try:
-                found.append(self.once(generator, z, h)[0])
+                found.append(self.once(generator, z, h))
             except Unintercepted as error:
                 raise OutOfReach(f"the step draws from a law that is not normal: {error}") from None
             if generator.used != len(e):
                 raise OutOfReach("how many normals the step draws depends on their values")
-        return np.stack(found)
+        return tuple(np.stack(ends) for ends in zip(*found, strict=True))
 
     def moments(self, points: np.ndarray, h: float) -> StepMoments:
-        """Expectations over the noise of one step from each of `points` (P, n), by walking all branches."""
+        """Expectations over the noise of one step from each of `points` (P, n)."""
         rows = []
         for z in points:
-            try:
-                walked = list(branches(lambda g, z=z: self.once(g, z, h), points=self.points))
-            except Unintercepted as error:
-                raise Inconclusive(f"a draw that the generator cannot feed: {error}") from None
-            except ValueError as error:
-                raise OutOfReach(f"too many paths: {error}") from None
-            weights = np.array([weight for weight, _ in walked])
-            new_z, x = (np.stack([ends[i] for _, ends in walked]) for i in (0, 1))
+            weights, new_z, x = self._by_normals(z, h) or self._by_branches(z, h)
             dz = new_z - z
             square = np.einsum("m,mi,mj->ij", weights, dz, dz)
             rows.append([weights @ dz, square, weights @ observables(new_z), weights @ observables(x)])
         return StepMoments(*(np.array(column) for column in zip(*rows, strict=True)))
+
+    def _by_normals(self, z: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Weights (M,), z' (M, n) and positions (M, d) by a rule of degree 7; None where branches are to be walked.
+
+        What the rule leaves out is of order h^4, since a normal comes with sqrt(h): below all terms of a series that
+        are read. A rule that has more nodes than usual, for kinks, is a product of rules.
+        """
+        try:
+            count = self.normals(z, h)
+            if self.points > NODES or NODES**count <= WALKED:
+                return None
+            nodes, weights = symmetric_rule(count, 7)
+            return (weights, *self.ends(z, nodes, h))
+        except (OutOfReach, ValueError):
+            return None
+
+    def _by_branches(self, z: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same over all branches of the tree of draws."""
+        try:
+            walked = list(branches(lambda g: self.once(g, z, h), points=self.points))
+        except Unintercepted as error:
+            raise Inconclusive(f"a draw that the generator cannot feed: {error}") from None
+        except ValueError as error:
+            raise OutOfReach(f"too many paths: {error}") from None
+        new_z, x = (np.stack([ends[i] for _, ends in walked]) for i in (0, 1))
+        return np.array([weight for weight, _ in walked]), new_z, x
 
     def affine(self, h: float) -> list[Affine]:
         """The step as an affine map of z; raises as `JaxStep.affine`."""
