@@ -377,7 +377,8 @@ class HostStep:
                 raise OutOfReach(f"the step draws from a law that is not normal: {error}") from None
             if generator.used != len(e):
                 raise OutOfReach("how many normals the step draws depends on their values")
-        return tuple(np.stack(ends) for ends in zip(*found, strict=True))
+        new_z, x = zip(*found, strict=True)
+        return np.stack(new_z), np.stack(x)
 
     def moments(self, points: np.ndarray, h: float) -> StepMoments:
         """Expectations over the noise of one step from each of `points` (P, n)."""

@@ -30,7 +30,7 @@ from sgmcmc_verification.checks.tiers.law.usual_step import at_usual_step
 from sgmcmc_verification.checks.tracing.code_generator import code_generator
 from sgmcmc_verification.checks.tracing.counted import reads_a_count
 from sgmcmc_verification.checks.tracing.kinds import is_affine
-from sgmcmc_verification.checks.tracing.noise_tape import Noise, record
+from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record
 from sgmcmc_verification.checks.tracing.noisy_step import compensates
 from sgmcmc_verification.checks.tracing.one_step_moments import moments_of, step_sizes
 from sgmcmc_verification.checks.tracing.potential_estimator import with_energy
@@ -100,7 +100,7 @@ def stationary_covariance(case: Case, claim: StationaryMoments) -> Finding:
     curvature = float(case.target.gaussian.precision[0, 0])
     effect, allowance, worst = 0.0, 0.0, "all entries agree"
     # a learning rate that is rounded to single precision is another one, and no other law
-    single = isinstance(step, JaxStep) and rounds_to_single(step.program.jaxpr)
+    single = isinstance(program := getattr(step, "program", None), Program) and rounds_to_single(program.jaxpr)
     roundoff = 16 * float(np.finfo(np.float32).eps) if single else 1e3 * EPS
     for h in case.step_size * np.array([0.2, 1.0, 3.0]):
         expected = claim.values(float(h), curvature)
