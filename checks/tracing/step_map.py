@@ -431,9 +431,13 @@ class HostStep:
         try:
             one = lambda s, e: read(*self.once(ScriptedGenerator(e), s, h))
             push = lambda states, draws: np.stack([one(s, e) for s, e in zip(states, draws, strict=True)])
-            return fit_affine(push, start, normals, 1.0)
+            found = fit_affine(push, start, normals, 1.0)
         except Unintercepted as error:
             raise OutOfReach(f"the step draws from a law that is not normal: {error}") from None
+        if normals and not found.noise.any():
+            # a test that comes before its coin may reject all of them
+            raise NotAffine("the normals of a step do not enter at the points that were tried")
+        return found
 
     def readout_at(self, h: float) -> tuple[np.ndarray, np.ndarray]:
         """`position = P z + q`."""
@@ -640,7 +644,7 @@ def _integer_outcomes(ranges: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 def fit_affine(
     push: Callable[[np.ndarray, np.ndarray], np.ndarray], start: np.ndarray, noise_size: int, weight: float
 ) -> Affine:
-    """The affine map through a base point, unit displacements and a check at a generic point.
+    """The affine map through a base point, unit displacements and a check at generic points, near and far.
 
     Args:
         push: states (P, m) and draws (P, k) -> what becomes of them (P, ..).
@@ -650,14 +654,14 @@ def fit_affine(
     """
     base = np.asarray(start, np.float64)
     m, k = len(base), noise_size
-    generic = np.cos(1.7 * np.arange(m) + 0.4)
-    shock = np.cos(2.3 * np.arange(k) + 0.9)
-    states = base + np.concatenate([np.zeros((1, m)), np.eye(m), np.zeros((k, m)), generic[None]])
-    draws = np.concatenate([np.zeros((1 + m, k)), np.eye(k), shock[None]])
+    generic = np.array([[1.0], [-0.5], [2.0]]) * np.cos(1.7 * np.arange(m) + 0.4)
+    shock = np.array([[1.0], [2.0], [-1.0]]) * np.cos(2.3 * np.arange(k) + 0.9)
+    states = base + np.concatenate([np.zeros((1, m)), np.eye(m), np.zeros((k, m)), generic])
+    draws = np.concatenate([np.zeros((1 + m, k)), np.eye(k), shock])
     ends = push(states, draws)
-    origin, actual = ends[0], ends[-1]
-    matrix, noise = (ends[1 : 1 + m] - origin).T, (ends[1 + m : -1] - origin).T
-    predicted = origin + matrix @ generic + noise @ shock
+    origin, actual = ends[0], ends[1 + m + k :]
+    matrix, noise = (ends[1 : 1 + m] - origin).T, (ends[1 + m : 1 + m + k] - origin).T
+    predicted = origin + generic @ matrix.T + shock @ noise.T
     scale = np.abs(origin).max(initial=1.0) + np.abs(matrix).sum() + np.abs(noise).sum()
     if not np.allclose(actual, predicted, rtol=0, atol=1e4 * np.finfo(float).eps * scale):
         raise NotAffine("the step is not affine in state and noise on this target")

@@ -29,6 +29,7 @@ from sgmcmc_verification.checks.programs.operations import rounds_to_single
 from sgmcmc_verification.checks.tiers.law.usual_step import at_usual_step
 from sgmcmc_verification.checks.tracing.code_generator import code_generator
 from sgmcmc_verification.checks.tracing.counted import reads_a_count
+from sgmcmc_verification.checks.tracing.enumerated_host_step import EnumeratedHostStep
 from sgmcmc_verification.checks.tracing.kinds import is_affine
 from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record
 from sgmcmc_verification.checks.tracing.noisy_step import compensates
@@ -402,6 +403,17 @@ def estimate_bias(estimator, target: Target) -> tuple[float, float]:
     return float(jnp.abs(gradients.mean(axis=0) - exact).max()) / scale, 1e2 * EPS * len(outcomes)
 
 
+def _own_minibatches(case: Case, step: HostStep) -> Finding:
+    """The limit of a host sampler whose minibatches are among the draws of its step."""
+    own = EnumeratedHostStep(step.target, step.sampler, step.estimator, step.template, subject=step.subject)
+    if not own.draws_numbers(case.step_size):
+        raise OutOfReach("host samplers meet minibatches in the statistical tier")
+    if own.counts(case.step_size):
+        raise OutOfReach("the state counts, and data are chosen by its count: no recursion in z alone")
+    bias = functools.cache(lambda h: whitened_bias(own, h, step.sampler.claims.temperature))
+    return limit_of_bias(case.subject, case.target, bias, 1, "; its minibatches are enumerated")
+
+
 @statement(
     tier="law",
     equation="pi_h -> pi as h -> 0 with all minibatches enumerated",
@@ -421,9 +433,9 @@ def minibatch_limit(case: Case) -> Finding:
     if case.target.terms is None or case.target.gaussian is None:
         raise NotApplicable("needs a Gaussian posterior with its data")
     clean = step_map(case.subject, case.target)
-    if clean.sampler.backend == "host":
-        raise OutOfReach("host samplers meet minibatches in the statistical tier")
     _require_diffusion(clean)
+    if isinstance(clean, HostStep):
+        return _own_minibatches(case, clean)
     # an estimator of ours with a memory, and a declared schedule, are chains of maps that know their place
     known = isinstance(clean.estimator, MinibatchEstimator) or CyclicalSchedule in clean.sampler.claims
     if isinstance(clean, JaxStep) and not known and reads_a_count(clean, case.step_size):

@@ -13,6 +13,7 @@ from sgmcmc_verification.checks.core.candidate import Subject
 from sgmcmc_verification.checks.core.check import Inconclusive, NotApplicable, OutOfReach, Statement
 from sgmcmc_verification.checks.core.obligations import LINE
 from sgmcmc_verification.checks.core.selection import claims_of
+from sgmcmc_verification.checks.core.third_party import builder
 from sgmcmc_verification.checks.end_points.error_rates import fraction_of_chains
 from sgmcmc_verification.checks.registry import STATEMENTS, check_of, find_statement
 from sgmcmc_verification.checks.runner.execute import default_seed, execute, run_check
@@ -26,7 +27,7 @@ from sgmcmc_verification.checks.tiers.contract.interface import (
 )
 from sgmcmc_verification.checks.tiers.invariance.end_points import MOVING
 from sgmcmc_verification.samplers.entry import TIERS, Row
-from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source
+from sgmcmc_verification.samplers.interface.claims import Claims, ExactLaw, Source, StationaryLaw
 from sgmcmc_verification.samplers.interface.from_step import simple_sampler
 from sgmcmc_verification.samplers.overdamped.sgld import SGLD
 from sgmcmc_verification.samplers.registry import SAMPLERS, sampler_row
@@ -225,6 +226,30 @@ def test_of_few_moves_it_is_not_said_in_which_directions_they_go():
     result = execute(movement, subject_of(rare), "gaussian-50d", 1)
     assert result.verdict == "inconclusive"
     assert "steps move the position: too few for 50 directions" in result.reason
+
+
+class OwnSize:
+    """A Metropolis-adjusted Langevin step, or a plain one, whose step size is 0.1 whatever it is given."""
+
+    def __init__(self, tested):
+        self.tested = tested
+        self.claims = Claims(Source("", "own"), ExactLaw() if tested else StationaryLaw())
+
+    def step(self, key, x, step_size, estimator):
+        noise, test = jax.random.split(key)
+        at = lambda z: estimator.estimate(key, (), z)[0]
+        proposal = lambda a, b: jnp.sum((b - a + 0.1 * at(a).gradient) ** 2) / 0.4
+        y = x - 0.1 * at(x).gradient + jnp.sqrt(0.2) * jax.random.normal(noise, x.shape)
+        log_ratio = at(x).potential - at(y).potential + proposal(x, y) - proposal(y, x)
+        return jnp.where(jnp.log(jax.random.uniform(test)) < log_ratio, y, x) if self.tested else y
+
+
+@pytest.mark.parametrize(("tested", "minor"), [(True, True), (False, False)])
+def test_an_exact_kernel_may_choose_its_step_size_by_itself(tested, minor):
+    own = Subject(Row("planted", builder("planted", OwnSize(tested)), targets=("gaussian-1d-scaled",)))
+    result = execute(every_input_matters, own, "gaussian-1d-scaled", 1)
+    assert "the step size does not change the result" in result.reason
+    assert (result.severity == "minor") == minor
 
 
 def test_what_is_out_of_reach_says_which_obligations_stay_open():

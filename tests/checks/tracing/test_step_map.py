@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sgmcmc_verification.checks.core.candidate import Subject
-from sgmcmc_verification.checks.core.check import OutOfReach
+from sgmcmc_verification.checks.core.check import NotAffine, OutOfReach
 from sgmcmc_verification.checks.numerics.observables import observable_names, observables
 from sgmcmc_verification.checks.numerics.quadrature import noise_rule
 from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
@@ -243,6 +243,25 @@ def test_the_host_sampler_has_the_affine_map_of_its_jax_twin():
     for a, b in zip(ours.readout_at(0.1), host.readout_at(0.1), strict=True):
         close(a, b)
     close(ours.unpacking(), host.unpacking())
+
+
+def test_a_test_that_rejects_before_its_coin_leaves_no_affine_map():
+    """Moves by less than two are rejected without a draw, as by a reversibility test: at small noise nothing moves."""
+
+    def step(rng, x, h, estimator):
+        p = rng.standard_normal(x.shape)
+        return x + np.sqrt(2 * h) * p if np.sum(p * p) > 4 and rng.random() < 0.5 else x
+
+    host = Subject(Row("local", lambda _: simple_sampler(step, backend="host")))
+    with pytest.raises(NotAffine, match="do not enter"):
+        step_map(host, LINE).affine(0.1)
+
+
+def test_a_bend_far_out_is_seen():
+    """x' = x - h max(x, 1): beyond the unit steps from which a map is fitted, but for the generic points."""
+    bent = local(lambda key, x, h, estimator: x - h * jnp.minimum(x, 1.4) + h * jax.random.normal(key, x.shape))
+    with pytest.raises(NotAffine):
+        step_map(bent, LINE).affine(0.1)
 
 
 def test_noise_is_integrated_by_the_rule_and_not_by_a_sample():
