@@ -73,7 +73,7 @@ class EnumeratedHostStep(HostStep):
         """
         start = np.asarray(self.template.flat, np.float64)
         try:
-            return [self._affine_at(path, start, *found, h) for path, *found in self._outcomes(start, h)]
+            return [self._affine_at(path, start, k, weight, h) for path, k, weight in self._outcomes(start, h)]
         except Unintercepted as error:
             raise OutOfReach(f"the step draws from another law than normals and whole numbers: {error}") from None
 
