@@ -150,7 +150,7 @@ class ScriptedGenerator(Seeding):
 
 
 def branches(
-    function: Callable[[Any], T], points: int, make: type[BranchingGenerator] = BranchingGenerator
+    function: Callable[[Any], T], points: int, make: Callable[[list[int], int], Any] = BranchingGenerator
 ) -> Iterator[tuple[float, T]]:
     """All (weight, function(generator)) over the tree of draws that `function` makes.
 

@@ -88,7 +88,7 @@ class _Part(NamedTuple):
     """A leaf of a position: its shape and type, and its place behind the potential."""
 
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
     place: slice
 
 
@@ -105,7 +105,7 @@ class FlatGradient(NamedTuple):
     both: Callable[[np.ndarray], jax.Array]
     parts: list[_Part]
 
-    def fits(self, leaf: Any, part: _Part) -> bool:
+    def fits(self, leaf: object, part: _Part) -> bool:
         """True for an array of NumPy of that shape and type, which is the type of all."""
         return type(leaf) is np.ndarray and leaf.shape == part.shape and leaf.dtype == part.dtype == self.parts[0].dtype
 

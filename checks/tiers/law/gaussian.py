@@ -29,11 +29,11 @@ from sgmcmc_verification.checks.programs.operations import rounds_to_single
 from sgmcmc_verification.checks.tiers.law.usual_step import at_usual_step
 from sgmcmc_verification.checks.tracing.code_generator import code_generator
 from sgmcmc_verification.checks.tracing.counted import reads_a_count
-from sgmcmc_verification.checks.tracing.enumerated_host_step import EnumeratedHostStep
 from sgmcmc_verification.checks.tracing.kinds import is_affine
 from sgmcmc_verification.checks.tracing.noise_tape import Noise, Program, record
 from sgmcmc_verification.checks.tracing.noisy_step import compensates
 from sgmcmc_verification.checks.tracing.one_step_moments import moments_of, step_sizes
+from sgmcmc_verification.checks.tracing.outcomes.enumerated import EnumeratedHostStep
 from sgmcmc_verification.checks.tracing.potential_estimator import with_energy
 from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
 from sgmcmc_verification.samplers.estimators.basic import KnownNoise, Minibatch

@@ -111,10 +111,14 @@ class OutcomeGenerator(BranchingGenerator):
         return self.random(size) * (high - low) + low
 
     def choice(self, a: Any, size: Any = None, replace: bool = True, p: Any = None) -> Any:
-        """One of several values by its probability; several only with replacement."""
-        if size not in (None, 1, (1,), ()) and not replace:
-            raise Unintercepted("numpy Generator.choice without replacement")
+        """Some of several values by their probabilities; without replacement alike ones, in order."""
         values = np.arange(a) if np.ndim(a) == 0 else np.asarray(a)
+        if size not in (None, 1, (1,), ()) and not replace:
+            if p is not None:
+                raise Unintercepted("numpy Generator.choice without replacement, by probabilities")
+            left = list(values)
+            one = lambda: left.pop(self._branch(np.arange(len(left)), np.full(len(left), 1 / len(left))))
+            return np.array([one() for _ in range(int(np.prod(size)))]).reshape(size)
         weights = np.full(len(values), 1 / len(values)) if p is None else np.asarray(p, np.float64)
         kept = weights > 0
         return self._fill(() if size is None else size, rule=lambda: (values[kept], weights[kept]))

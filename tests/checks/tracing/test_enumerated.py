@@ -6,7 +6,7 @@ import pytest
 
 from sgmcmc_verification.checks.core.check import OutOfReach
 from sgmcmc_verification.checks.tiers.law import minibatch_limit
-from sgmcmc_verification.checks.tracing.enumerated_host_step import EnumeratedHostStep
+from sgmcmc_verification.checks.tracing.outcomes.enumerated import EnumeratedHostStep
 from sgmcmc_verification.checks.tracing.step_map import step_map
 from sgmcmc_verification.targets.registry import target
 from tests.helpers.strangers import decide, subject
