@@ -31,6 +31,8 @@ CHUNK = 400_000
 """Largest number of (point, noise node) pairs that one call evaluates."""
 
 
+GENERIC = (1.0, 1.0), (-0.5, 2.0), (2.0, -1.0)
+"""Factors of displacements and of draws at which an affine map is checked."""
 NODES, WALKED = 6, 300
 """Nodes for each draw of a step in Python, and the most nodes of a product of rules, each of which is such a step."""
 BLOCK = 128
@@ -431,7 +433,7 @@ class HostStep:
         try:
             one = lambda s, e: read(*self.once(ScriptedGenerator(e), s, h))
             push = lambda states, draws: np.stack([one(s, e) for s, e in zip(states, draws, strict=True)])
-            found = fit_affine(push, start, normals, 1.0)
+            found = fit_affine(push, start, normals, 1.0, len(GENERIC))
         except Unintercepted as error:
             raise OutOfReach(f"the step draws from a law that is not normal: {error}") from None
         if normals and not found.noise.any():
@@ -642,20 +644,27 @@ def _integer_outcomes(ranges: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fit_affine(
-    push: Callable[[np.ndarray, np.ndarray], np.ndarray], start: np.ndarray, noise_size: int, weight: float
+    push: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    start: np.ndarray,
+    noise_size: int,
+    weight: float,
+    checked: int = 1,
 ) -> Affine:
-    """The affine map through a base point, unit displacements and a check at generic points, near and far.
+    """The affine map through a base point, unit displacements and a check at generic points.
 
     Args:
         push: states (P, m) and draws (P, k) -> what becomes of them (P, ..).
         start: (m,).
         noise_size: k.
         weight: of the map.
+        checked: generic points, up to `len(GENERIC)`. The branches of a traced step are seen; those in Python are not.
     """
     base = np.asarray(start, np.float64)
     m, k = len(base), noise_size
-    generic = np.array([[1.0], [-0.5], [2.0]]) * np.cos(1.7 * np.arange(m) + 0.4)
-    shock = np.array([[1.0], [2.0], [-1.0]]) * np.cos(2.3 * np.arange(k) + 0.9)
+    generic, shock = (
+        np.outer(factors[:checked], np.cos(a * np.arange(n) + b))
+        for factors, n, a, b in zip(zip(*GENERIC, strict=True), (m, k), (1.7, 2.3), (0.4, 0.9), strict=True)
+    )
     states = base + np.concatenate([np.zeros((1, m)), np.eye(m), np.zeros((k, m)), generic])
     draws = np.concatenate([np.zeros((1 + m, k)), np.eye(k), shock])
     ends = push(states, draws)

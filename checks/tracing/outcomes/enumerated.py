@@ -10,7 +10,7 @@ import numpy as np
 from sgmcmc_verification.checks.core.check import NotAffine, OutOfReach
 from sgmcmc_verification.checks.tracing.host_branching import ScriptedGenerator, Unintercepted, branches
 from sgmcmc_verification.checks.tracing.outcomes.host import OutcomeGenerator
-from sgmcmc_verification.checks.tracing.step_map import Affine, HostStep, fit_affine
+from sgmcmc_verification.checks.tracing.step_map import GENERIC, Affine, HostStep, fit_affine
 
 MOST = 300
 """Values of the whole numbers of a step: each is some calls of it in Python."""
@@ -69,7 +69,7 @@ class EnumeratedHostStep(HostStep):
             return end
 
         push = lambda states, draws: np.stack([one(z, e) for z, e in zip(states, draws, strict=True)])
-        return fit_affine(push, start, normals, weight)
+        return fit_affine(push, start, normals, weight, len(GENERIC))
 
     def _outcomes(self, z: np.ndarray, h: float) -> Iterator[tuple[list[int], int, float]]:
         """Paths through the whole numbers that a step draws, with the number of normals and the probability."""
