@@ -11,8 +11,9 @@ from sgmcmc_verification.checks.core.catalogue import find_target
 from sgmcmc_verification.checks.core.check import Case, Inconclusive, NotApplicable, OutOfReach
 from sgmcmc_verification.checks.tracing.acceptance import decided
 from sgmcmc_verification.checks.tracing.noise_tape import require_fed
-from sgmcmc_verification.checks.tracing.step_map import JaxStep, require_traced, step_map
-from sgmcmc_verification.samplers.interface.claims import ExactLaw
+from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, require_traced, step_map
+from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.interface.claims import ExactLaw, StochasticEquation
 
 SIZES = 1e-3 * 2.0 ** np.arange(0, 13)
 """Step sizes of which a proposal is rejected at one at least."""
@@ -32,6 +33,18 @@ def is_affine(subject: Subject) -> bool:
                 return False
             return True
     return False
+
+
+def dynamics_in_z(step: JaxStep | HostStep, equation: StochasticEquation) -> Dynamics:
+    """The dynamics of a claim, which are those of z.
+
+    Raises:
+        OutOfReach: if the numbers of z are more: the equation is one of the position, and the state remembers.
+    """
+    dynamics = equation.dynamics(step.target)
+    if dynamics.dim != step.size:
+        raise OutOfReach(f"the equation is one of {dynamics.dim} numbers, and z has {step.size}")
+    return dynamics
 
 
 def single_uniform(case: Case) -> None:

@@ -11,7 +11,7 @@ from sgmcmc_verification.checks.core.selection import and_all, informative
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points
 from sgmcmc_verification.checks.numerics.drift_terms import diagnose_drift
 from sgmcmc_verification.checks.tracing.code_generator import code_generator
-from sgmcmc_verification.checks.tracing.kinds import accepts, is_affine
+from sgmcmc_verification.checks.tracing.kinds import accepts, dynamics_in_z, is_affine
 from sgmcmc_verification.checks.tracing.one_step_moments import step_sizes
 from sgmcmc_verification.checks.tracing.step_map import step_map
 from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
@@ -35,7 +35,7 @@ def generator_of_code(case: Case, equation: StochasticEquation, composite: Compo
     step = step_map(case.subject, case.target)
     if composite is not None:
         raise NotApplicable("a composite step has no generator in the full variable")
-    dynamics = equation.dynamics(case.target)
+    dynamics = dynamics_in_z(step, equation)
     points = generic_points(step)
     drift, drift_error, diffusion, diffusion_error, jump = code_generator(case.subject, case.target, points)
     if jump.max() > 0:

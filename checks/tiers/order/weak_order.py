@@ -17,6 +17,7 @@ from sgmcmc_verification.checks.numerics.convergence_rate import slope
 from sgmcmc_verification.checks.numerics.geodesic_dynamics import dynamics_of, generator_of
 from sgmcmc_verification.checks.numerics.observables import observable_names, observables
 from sgmcmc_verification.checks.numerics.quadrature import neville
+from sgmcmc_verification.checks.tracing.kinds import dynamics_in_z
 from sgmcmc_verification.checks.tracing.one_step_moments import step_sizes
 from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, step_map
 from sgmcmc_verification.samplers.interface.claims import Composite, EmbeddedDiffusion, ExactLaw, StochasticEquation
@@ -96,6 +97,7 @@ def local_weak_order(case: Case, equation: StochasticEquation) -> Finding:
     p = equation.weak_order
     if p is None or Composite in claims:
         raise NotApplicable("no weak order of one step is claimed")
+    dynamics_in_z(step, equation)
     hs, errors = local_errors(case.subject, case.target, p)
     # Expectations of size 1 carry a few hundred eps; below 1e4 of that floor a slope means nothing.
     floor = 1e4 * np.finfo(float).eps * np.sqrt(errors.size)
@@ -256,7 +258,7 @@ def defect(case: Case) -> Finding:
     if EmbeddedDiffusion in claims and case.target.manifold.has_boundary:
         raise OutOfReach("reflections at a boundary have kinks: no series in h under the law")
     equation = claims.get(StochasticEquation)
-    names = equation.dynamics(case.target).names if equation else tuple(f"z[{i}]" for i in range(step.size))
+    names = dynamics_in_z(step, equation).names if equation else tuple(f"z[{i}]" for i in range(step.size))
     if ExactLaw in claims:
         return _invariance(case.subject, case.target, observable_names(names))
     if reaches_boundary(case.target):

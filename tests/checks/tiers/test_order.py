@@ -4,15 +4,19 @@ Oracles: L^j phi of the Ornstein-Uhlenbeck process by hand; slopes of known powe
 Langevin equation on the sphere, written in ambient coordinates; small schemes that are wrong at a known order.
 """
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from sgmcmc_verification.checks.core.candidate import Subject
-from sgmcmc_verification.checks.core.check import Case
+from sgmcmc_verification.checks.core.check import Case, OutOfReach
+from sgmcmc_verification.checks.core.lookup import find_row
 from sgmcmc_verification.checks.numerics.convergence_rate import slope
 from sgmcmc_verification.checks.numerics.observables import observable_names, observables
+from sgmcmc_verification.checks.tiers.generator.drift_and_diffusion import generator_of_code
 from sgmcmc_verification.checks.tiers.order.weak_order import (
     defect,
     defect_series,
@@ -263,3 +267,14 @@ class NaNAtSmallSteps(SGLD):
 def test_a_step_that_is_not_a_number_fails(check):
     subject = Subject(Row("nan", lambda target: NaNAtSmallSteps()))
     assert check(Case(subject, target("anharmonic")), 0).verdict == "fail"
+
+
+@pytest.mark.parametrize("function", [local_weak_order, defect, generator_of_code])
+def test_an_equation_of_the_position_is_none_of_a_state_that_remembers(function):
+    """SGLD that is drawn to the running mean of its positions, of which an optimiser's convention says nothing."""
+    pytest.importorskip("optax")
+    file = Path(__file__).resolve().parents[2] / "strangers" / "wrong" / "sixth_users" / "c40_optax_langevin.py"
+    with jax.enable_x64(True):
+        row = find_row(f"optax:{file}:anchored_sgld_with_swag")
+        with pytest.raises(OutOfReach, match="the equation is one of 1 numbers, and z has 2"):
+            function(Case(Subject(row), target("double-well")))
