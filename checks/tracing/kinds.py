@@ -13,6 +13,7 @@ from sgmcmc_verification.checks.tracing.acceptance import decided
 from sgmcmc_verification.checks.tracing.noise_tape import require_fed
 from sgmcmc_verification.checks.tracing.step_map import HostStep, JaxStep, require_traced, step_map
 from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
+from sgmcmc_verification.samplers.dynamics.embedded import EmbeddedDynamics
 from sgmcmc_verification.samplers.interface.claims import ExactLaw, StochasticEquation
 
 SIZES = 1e-3 * 2.0 ** np.arange(0, 13)
@@ -35,15 +36,15 @@ def is_affine(subject: Subject) -> bool:
     return False
 
 
-def dynamics_in_z(step: JaxStep | HostStep, equation: StochasticEquation) -> Dynamics:
+def dynamics_in_z(step: JaxStep | HostStep, equation: StochasticEquation) -> Dynamics | EmbeddedDynamics:
     """The dynamics of a claim, which are those of z.
 
     Raises:
         OutOfReach: if the numbers of z are more: the equation is one of the position, and the state remembers.
     """
     dynamics = equation.dynamics(step.target)
-    if dynamics.dim != step.size:
-        raise OutOfReach(f"the equation is one of {dynamics.dim} numbers, and z has {step.size}")
+    if len(dynamics.names) != step.size:
+        raise OutOfReach(f"the equation is one of {len(dynamics.names)} numbers, and z has {step.size}")
     return dynamics
 
 
