@@ -1,5 +1,6 @@
 """Mean and covariance of one step, by quadrature over its draws."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +35,9 @@ def moments_of(step: JaxStep | HostStep, points: np.ndarray, hs: np.ndarray) -> 
     # A step of a host is a call in Python, of which a rule with the nodes of several normals makes thousands.
     if isinstance(step, HostStep):
         try:
-            return _of_quadratic_steps(step.normals(points[0], hs[0]), lambda *at: step.ends(*at)[0], points, hs)
+            return _of_quadratic_steps(
+                step.normals(points[0], hs[0]), lambda z, xi, h: step.ends(itertools.repeat(z), xi, h)[0], points, hs
+            )
         except OutOfReach:
             pass
     try:

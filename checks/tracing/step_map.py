@@ -1,8 +1,9 @@
 """One step of a sampler as a deterministic function of state, noise and step size, and its exact expectations."""
 
 import functools
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -352,33 +353,33 @@ class HostStep:
             raise Unintercepted(f"the step asks for a generator of NumPy ({one_line(error)}{place(error)})") from error
         return host_ravel(self.sampler.unpack(state)), host_ravel(self.sampler.position(state))
 
+    def _scripted(self, z: np.ndarray, normals: np.ndarray, h: float) -> tuple[ScriptedGenerator, Any]:
+        """The generator after a step with given normals, and what `once` returns."""
+        generator = ScriptedGenerator(normals)
+        try:
+            return generator, self.once(generator, z, h)
+        except Unintercepted as error:
+            raise OutOfReach(f"the step draws from a law that is not normal: {error}") from None
+
     def normals(self, z: np.ndarray, h: float) -> int:
         """The number of normals that a step from z (n,) draws.
 
         Raises:
             OutOfReach: if it draws from another law.
         """
-        counter = ScriptedGenerator(np.zeros(0))
-        try:
-            self.once(counter, z, h)
-        except Unintercepted as error:
-            raise OutOfReach(f"the step draws from a law that is not normal: {error}") from None
-        return counter.used
+        return self._scripted(z, np.zeros(0), h)[0].used
 
-    def ends(self, z: np.ndarray, draws: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
-        """z' (M, n) and positions (M, d) after steps from z (n,) with the normals of each row (M, k).
+    def ends(self, points: Iterable[np.ndarray], draws: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """z' (M, n) and positions (M, d) after steps from each z (n,) with the normals of each row (M, k).
 
         Raises as `normals`.
         """
         found = []
-        for e in draws:
-            generator = ScriptedGenerator(e)
-            try:
-                found.append(self.once(generator, z, h))
-            except Unintercepted as error:
-                raise OutOfReach(f"the step draws from a law that is not normal: {error}") from None
+        for z, e in zip(points, draws, strict=False):
+            generator, end = self._scripted(z, e, h)
             if generator.used != len(e):
                 raise OutOfReach("how many normals the step draws depends on their values")
+            found.append(end)
         new_z, x = zip(*found, strict=True)
         return np.stack(new_z), np.stack(x)
 
@@ -403,7 +404,7 @@ class HostStep:
             if self.points > NODES or NODES**count <= WALKED:
                 return None
             nodes, weights = symmetric_rule(count, 7)
-            return (weights, *self.ends(z, nodes, h))
+            return (weights, *self.ends(itertools.repeat(z), nodes, h))
         except (OutOfReach, ValueError):
             return None
 
@@ -424,18 +425,13 @@ class HostStep:
 
     def pair(self, h: float) -> Affine:
         """As `JaxStep.pair`."""
-        return self._affine(lambda new_z, position: np.concatenate([new_z, position]), h)
+        return self._affine(lambda new_z, position: np.concatenate([new_z, position], axis=1), h)
 
     def _affine(self, read, h: float) -> Affine:
         """Affine map of z and the noise that `read(z', position')` makes of one step."""
         start = np.asarray(self.template.flat, np.float64)
         normals = self.normals(start, h)
-        try:
-            one = lambda s, e: read(*self.once(ScriptedGenerator(e), s, h))
-            push = lambda states, draws: np.stack([one(s, e) for s, e in zip(states, draws, strict=True)])
-            found = fit_affine(push, start, normals, 1.0, len(GENERIC))
-        except Unintercepted as error:
-            raise OutOfReach(f"the step draws from a law that is not normal: {error}") from None
+        found = fit_affine(lambda z, e: read(*self.ends(z, e, h)), start, normals, 1.0, len(GENERIC))
         if normals and not found.noise.any():
             # a test that comes before its coin may reject all of them
             raise NotAffine("the normals of a step do not enter at the points that were tried")
