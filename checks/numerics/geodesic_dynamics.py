@@ -6,27 +6,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sgmcmc_verification.checks.core.check import NotApplicable, OutOfReach
+from sgmcmc_verification.checks.core.check import OutOfReach
 from sgmcmc_verification.checks.numerics.quadrature import gauss_hermite
 from sgmcmc_verification.samplers.dynamics.complete_recipe import Dynamics
 from sgmcmc_verification.samplers.dynamics.embedded import EmbeddedDynamics
-from sgmcmc_verification.samplers.interface.claims import Claims, EmbeddedDiffusion, StochasticEquation
+from sgmcmc_verification.samplers.interface.claims import Claims, EmbeddedDiffusion
 from sgmcmc_verification.targets.target import Target
 
 VELOCITY_NODES = 6
 """Nodes for each intrinsic direction of the velocity, and for a thermostat."""
-
-
-def dynamics_of(claims: Claims, target: Target) -> Dynamics | EmbeddedDynamics:
-    """The dynamics of z that a sampler declares, flat or embedded; both have `drift`, `D` and `names`.
-
-    Raises:
-        NotApplicable: if there are none.
-    """
-    equation = claims.get(StochasticEquation)
-    if equation is None:
-        raise NotApplicable("no dynamics are declared")
-    return equation.dynamics(target)
 
 
 def generator_of(dynamics: Dynamics | EmbeddedDynamics) -> Callable:

@@ -36,12 +36,16 @@ def is_affine(subject: Subject) -> bool:
     return False
 
 
-def dynamics_in_z(step: JaxStep | HostStep, equation: StochasticEquation) -> Dynamics | EmbeddedDynamics:
-    """The dynamics of a claim, which are those of z.
+def dynamics_in_z(step: JaxStep | HostStep) -> Dynamics | EmbeddedDynamics:
+    """The dynamics of z that a sampler declares, flat or embedded; both have `drift`, `D` and `names`.
 
     Raises:
+        NotApplicable: if there are none.
         OutOfReach: if the numbers of z are more: the equation is one of the position, and the state remembers.
     """
+    equation = step.sampler.claims.get(StochasticEquation)
+    if equation is None:
+        raise NotApplicable("no dynamics are declared")
     dynamics = equation.dynamics(step.target)
     if len(dynamics.names) != step.size:
         raise OutOfReach(f"the equation is one of {len(dynamics.names)} numbers, and z has {step.size}")

@@ -399,9 +399,11 @@ class HostStep:
         What the rule leaves out is of order h^4, since a normal comes with sqrt(h): below all terms of a series that
         are read. A rule that has more nodes than usual, for kinks, is a product of rules.
         """
+        if self.points > NODES:
+            return None
         try:
             count = self.normals(z, h)
-            if self.points > NODES or NODES**count <= WALKED:
+            if NODES**count <= WALKED:
                 return None
             nodes, weights = symmetric_rule(count, 7)
             return (weights, *self.ends(itertools.repeat(z), nodes, h))

@@ -35,7 +35,7 @@ def generator_of_code(case: Case, equation: StochasticEquation, composite: Compo
     step = step_map(case.subject, case.target)
     if composite is not None:
         raise NotApplicable("a composite step has no generator in the full variable")
-    dynamics = dynamics_in_z(step, equation)
+    dynamics = dynamics_in_z(step)
     points = generic_points(step)
     drift, drift_error, diffusion, diffusion_error, jump = code_generator(case.subject, case.target, points)
     if jump.max() > 0:

@@ -101,7 +101,8 @@ def stationary_covariance(case: Case, claim: StationaryMoments) -> Finding:
     curvature = float(case.target.gaussian.precision[0, 0])
     effect, allowance, worst = 0.0, 0.0, "all entries agree"
     # a learning rate that is rounded to single precision is another one, and no other law
-    single = isinstance(program := getattr(step, "program", None), Program) and rounds_to_single(program.jaxpr)
+    program = step.program if isinstance(step, JaxStep) else None
+    single = isinstance(program, Program) and rounds_to_single(program.jaxpr)
     roundoff = 16 * float(np.finfo(np.float32).eps) if single else 1e3 * EPS
     for h in case.step_size * np.array([0.2, 1.0, 3.0]):
         expected = claim.values(float(h), curvature)

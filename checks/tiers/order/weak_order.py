@@ -14,7 +14,7 @@ from sgmcmc_verification.checks.core.obligations import of_target, reaches_bound
 from sgmcmc_verification.checks.core.selection import and_plane, informative
 from sgmcmc_verification.checks.exact_laws.claimed_law_quadrature import generic_points, law_rule
 from sgmcmc_verification.checks.numerics.convergence_rate import slope
-from sgmcmc_verification.checks.numerics.geodesic_dynamics import dynamics_of, generator_of
+from sgmcmc_verification.checks.numerics.geodesic_dynamics import generator_of
 from sgmcmc_verification.checks.numerics.observables import observable_names, observables
 from sgmcmc_verification.checks.numerics.quadrature import neville
 from sgmcmc_verification.checks.tracing.kinds import dynamics_in_z
@@ -56,7 +56,7 @@ def taylor_terms(dynamics, points: np.ndarray, order: int) -> list[np.ndarray]:
 def local_errors(subject: Subject, target: Target, order: int, levels: int = 9):
     """Step sizes and |E phi(z') - sum_{j <= order} h^j L^j phi / j!|, scaled, over a vector of points and functions."""
     step = step_map(subject, target)
-    dynamics = dynamics_of(step.sampler.claims, target)
+    dynamics = dynamics_in_z(step)
     points, hs = generic_points(step), step_sizes(subject, target, levels)
     terms = taylor_terms(dynamics, points, order)
     scale = 1 + np.abs(terms[0])
@@ -97,7 +97,6 @@ def local_weak_order(case: Case, equation: StochasticEquation) -> Finding:
     p = equation.weak_order
     if p is None or Composite in claims:
         raise NotApplicable("no weak order of one step is claimed")
-    dynamics_in_z(step, equation)
     hs, errors = local_errors(case.subject, case.target, p)
     # Expectations of size 1 carry a few hundred eps; below 1e4 of that floor a slope means nothing.
     floor = 1e4 * np.finfo(float).eps * np.sqrt(errors.size)
@@ -258,7 +257,7 @@ def defect(case: Case) -> Finding:
     if EmbeddedDiffusion in claims and case.target.manifold.has_boundary:
         raise OutOfReach("reflections at a boundary have kinks: no series in h under the law")
     equation = claims.get(StochasticEquation)
-    names = dynamics_in_z(step, equation).names if equation else tuple(f"z[{i}]" for i in range(step.size))
+    names = dynamics_in_z(step).names if equation else tuple(f"z[{i}]" for i in range(step.size))
     if ExactLaw in claims:
         return _invariance(case.subject, case.target, observable_names(names))
     if reaches_boundary(case.target):
