@@ -175,14 +175,40 @@ def _start(step: JaxStep | HostStep) -> np.ndarray:
     return np.asarray(ravel_floats(step.template.state)[0], np.float64)
 
 
-def _law(step: JaxStep | HostStep, maps: list[Affine], readout: np.ndarray):
-    """Mean and covariance of what `readout` reads of the state, and the law of the recursion."""
+class Recursion(NamedTuple):
+    """The coordinates of an affine recursion that what is read depends on, and their stationary law.
+
+    Attributes:
+        maps: of m coordinates, one for each value of the discrete draws.
+        readout: (k, m).
+        shift: (k,) is added to what is read.
+        law: of the m coordinates.
+    """
+
+    maps: list[Affine]
+    readout: np.ndarray
+    shift: np.ndarray
+    law: StationaryLaw
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean (k,) of what is read."""
+        return self.shift + self.readout @ self.law.mean
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Covariance (k, k) of what is read."""
+        return self.readout @ self.law.covariance @ self.readout.T
+
+
+def _recursion(step: JaxStep | HostStep, maps: list[Affine], readout: np.ndarray) -> Recursion:
+    """The recursion that `readout` reads of the state."""
     inside, matrix = observed(maps, readout)
     law, shift = stationary_law(inside), np.zeros(len(readout))
     if not law.radius < CONTRACTING:
         inside, matrix, shift = reachable(maps, readout, _start(step))
         law = stationary_law(inside)
-    return shift + matrix @ law.mean, matrix @ law.covariance @ matrix.T, law
+    return Recursion(inside, matrix, shift, law)
 
 
 def position_law(step: JaxStep | HostStep, h: float) -> tuple[np.ndarray, np.ndarray, StationaryLaw]:
@@ -195,22 +221,29 @@ def position_law(step: JaxStep | HostStep, h: float) -> tuple[np.ndarray, np.nda
         law = periodic_law([phase.affine(h) for phase in turn])
         matrix, offset = step.readout_at(h)
         return matrix @ law.mean + offset, matrix @ law.covariance @ matrix.T, law
+    found = position_recursion(step, h)
+    return found.mean, found.covariance, found.law
+
+
+def position_recursion(step: JaxStep | HostStep, h: float) -> Recursion:
+    """The recursion that `position(state)` reads, at step size h; the state has no clock."""
     maps = step.affine(h)  # first: it says why a step has no such law, and `readout_at` has to run one
     matrix, offset = step.readout_at(h)
-    mean, covariance, law = _law(step, maps, matrix)
-    return mean + offset, covariance, law
+    found = _recursion(step, maps, matrix)
+    return found._replace(shift=found.shift + offset)
 
 
 def variable_moments(step: JaxStep | HostStep, h: float) -> tuple[np.ndarray, np.ndarray]:
     """Mean (n,) and covariance (n, n) of z = unpack(state) under the exact stationary law at step size h."""
     matrix, offset = step.unpack_map()
-    mean, covariance, _ = _law(step, step.affine(h), matrix)
-    return mean + offset, covariance
+    found = _recursion(step, step.affine(h), matrix)
+    return found.mean + offset, found.covariance
 
 
 def variable_law(step: JaxStep | HostStep, h: float) -> tuple[np.ndarray, StationaryLaw]:
     """Covariance of the full variable z = unpack(state) under the exact stationary law at step size h."""
-    return _law(step, step.affine(h), step.unpacking())[1:]
+    found = _recursion(step, step.affine(h), step.unpacking())
+    return found.covariance, found.law
 
 
 def stability_limit(step: JaxStep | HostStep, start: float, refinements: int = 12) -> float:
@@ -221,7 +254,7 @@ def stability_limit(step: JaxStep | HostStep, start: float, refinements: int = 1
     def stable(h: float) -> bool:
         if len(turn) > 1:
             return periodic_law([phase.affine(h) for phase in turn]).radius < CONTRACTING
-        return _law(step, step.affine(h), step.readout_at(h)[0])[2].radius < CONTRACTING
+        return _recursion(step, step.affine(h), step.readout_at(h)[0]).law.radius < CONTRACTING
 
     low, high = 0.0, start
     for _ in range(12):
